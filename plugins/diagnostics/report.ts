@@ -1,0 +1,32 @@
+import type { LogRecord } from '../logs/log-record.js'
+import type { FlattenedException } from './exception.js'
+
+/** A remark that helps to mend the failure: shown only where it is right. */
+export interface Hint {
+  title: string
+  text: string
+  /** Source to paste, shown as a block. */
+  code?: string
+}
+
+/** Everything that the diagnostic page says, in whatever representation: plain data, masked already. */
+export interface ErrorReport {
+  status: number
+  /** The reason phrase, such as `Not Found`. */
+  reason: string
+  /** From the root cause to the error that the page is about. */
+  exceptions: FlattenedException[]
+  logs: LogRecord[]
+  request: {
+    method: string
+    /** Absolute, with its query. */
+    url: string
+    ip: string
+    headers: Array<[name: string, value: string]>
+  }
+  hints: Hint[]
+  /** Which listener raised (`kernel.request`, `router`), where one did. */
+  raisedBy?: { stage: string, listener: string }
+  /** The stored profile. */
+  profile?: { token: string, url: string }
+}
