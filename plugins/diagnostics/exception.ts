@@ -27,6 +27,10 @@ export interface FlattenedException {
   frames: StackFrame[]
   /** The stack as plain text, ready to copy. */
   stack: string
+  /** How many frames were left out behind the last one. */
+  framesDropped?: number
+  /** What else there is to know: causes or members that were left out, a cause that closes a circle. */
+  note?: string
   /** The members of an AggregateError, each with its own chain (root cause first). */
   errors?: FlattenedException[][]
 }

@@ -1,0 +1,34 @@
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import autoload from '@fastify/autoload'
+import fp from 'fastify-plugin'
+import type { FastifyInstance } from 'fastify'
+import { readEnvironment } from './environment.js'
+import { hindsight } from './hindsight.js'
+import type { HindsightOptions } from './options.js'
+import { serverOptions } from './server-options.js'
+
+// Whoever runs this file as TypeScript can load routes that are.
+if (import.meta.url.endsWith('.ts')) process.env.FASTIFY_AUTOLOAD_TYPESCRIPT ??= '1'
+
+const routes = join(dirname(fileURLToPath(import.meta.url)), '../routes')
+const PROFILER_ROUTES = /^[\\/]?_(?:profiler|wdt)\b/
+
+/** The server options that belong to the application; fastify-cli takes them with `--options`. */
+export const options = serverOptions()
+
+export interface AppOptions {
+  /** Options of the lifecycle; by default what the environment says. */
+  hindsight?: HindsightOptions
+  /** The folder whose routes are loaded beside the profiler's own. */
+  routesDir?: string
+}
+
+/** The application: the lifecycle, and the routes of `routes/`. */
+export default fp(async function application (app: FastifyInstance, given: AppOptions) {
+  const settings = given.hindsight ?? readEnvironment().options
+  await app.register(hindsight, settings)
+  const profilerRoutes = join(routes, '_profiler')
+  if (settings.debug === true) await app.register(autoload, { dir: profilerRoutes, options: { prefix: '/_profiler' } })
+  await app.register(autoload, { dir: given.routesDir ?? routes, ignoreFilter: (path: string) => PROFILER_ROUTES.test(path) })
+}, { fastify: '5.x', name: 'hindsight-application' })

@@ -1,0 +1,75 @@
+import envSchema from 'env-schema'
+import { sessionSecret } from './session-secret.js'
+import type { HindsightOptions } from './options.js'
+
+/** What the environment says, read once and checked. */
+export interface Environment {
+  host: string
+  port: number
+  production: boolean
+  logLevel: string
+  options: HindsightOptions
+}
+
+interface Variables {
+  HOST: string
+  PORT: number
+  NODE_ENV: string
+  LOG_LEVEL: string
+  SESSION_SECRET: string
+  DATA_DIR: string
+  TRUSTED_PROXIES: string
+  TRUSTED_HOSTS: string
+  DEBUG_CLIENTS: string
+  DEBUG_HOSTS: string
+}
+
+const text = { type: 'string', default: '' } as const
+
+const schema = {
+  type: 'object',
+  properties: {
+    HOST: { type: 'string', default: '127.0.0.1' },
+    PORT: { type: 'integer', minimum: 0, maximum: 65535, default: 3000 },
+    NODE_ENV: { type: 'string', default: 'development' },
+    LOG_LEVEL: { type: 'string', enum: ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], default: 'info' },
+    SESSION_SECRET: text,
+    DATA_DIR: { type: 'string', default: 'node_modules/.cache/hindsight' },
+    TRUSTED_PROXIES: text,
+    TRUSTED_HOSTS: text,
+    DEBUG_CLIENTS: text,
+    DEBUG_HOSTS: text
+  }
+} as const
+
+/** Reads the environment; throws with the variable's name where a value is none that it can have. */
+export function readEnvironment (source: NodeJS.ProcessEnv = process.env): Environment {
+  let variables: Variables
+  try {
+    // An empty variable is one that was not set.
+    const data = Object.fromEntries(Object.keys(schema.properties).filter((name) => source[name] !== undefined && source[name] !== '').map((name) => [name, source[name]]))
+    variables = envSchema<Variables>({ schema, data, env: false })
+  } catch (error) {
+    throw new Error(`Environment: ${(error as Error).message.replace(/env\//g, '')}`, { cause: error })
+  }
+  const production = variables.NODE_ENV === 'production'
+  const secret = sessionSecret(variables.SESSION_SECRET, production, variables.DATA_DIR)
+  return {
+    host: variables.HOST,
+    port: variables.PORT,
+    production,
+    logLevel: variables.LOG_LEVEL,
+    options: {
+      debug: !production,
+      session: { secret },
+      trustedProxies: list(variables.TRUSTED_PROXIES),
+      trustedHosts: list(variables.TRUSTED_HOSTS),
+      debugClients: list(variables.DEBUG_CLIENTS),
+      debugHosts: list(variables.DEBUG_HOSTS)
+    }
+  }
+}
+
+function list (value: string): string[] {
+  return value.split(',').map((part) => part.trim()).filter((part) => part !== '')
+}

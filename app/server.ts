@@ -1,0 +1,25 @@
+import closeWithGrace from 'close-with-grace'
+import Fastify from 'fastify'
+import { readEnvironment, type Environment } from './environment.js'
+import application, { options } from './app.js'
+
+const GRACE = 10_000
+
+/** The process that `npm start` runs. */
+async function start ({ host, port, logLevel, options: hindsight }: Environment): Promise<void> {
+  const app = Fastify({ ...options, logger: { level: logLevel }, trustProxy: hindsight.trustedProxies?.length ? hindsight.trustedProxies : false })
+  closeWithGrace({ delay: GRACE, logger: false }, async ({ signal, err }) => {
+    if (err !== undefined) app.log.fatal({ err }, 'Uncaught exception, closing')
+    else app.log.info({ signal }, 'Closing')
+    await app.close()
+  })
+  await app.register(application, { hindsight })
+  await app.listen({ host, port })
+}
+
+try {
+  await start(readEnvironment())
+} catch (error) {
+  process.stderr.write(`${(error as Error).message}\n`)
+  process.exitCode = 1
+}

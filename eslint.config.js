@@ -1,0 +1,21 @@
+import neostandard from 'neostandard'
+
+export default [
+  ...neostandard({
+    ts: true,
+    ignores: ['node_modules', '.tap', 'dist', 'coverage']
+  }),
+  ...neostandard({
+    files: ['plugins/**/script.js'],
+    env: ['browser']
+  }),
+  {
+    // The compiler knows which names exist, types among them; this rule knows no types.
+    files: ['**/*.ts'],
+    rules: { 'no-undef': 'off' }
+  },
+  {
+    // Control characters are what this project finds and makes visible; in its expressions they are meant.
+    rules: { 'no-control-regex': 'off' }
+  }
+]

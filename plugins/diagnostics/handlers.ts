@@ -1,0 +1,157 @@
+import { STATUS_CODES } from 'node:http'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import vary from 'vary'
+import { statusOf } from '../kernel/http-errors.js'
+import { percentEncoded } from '../kernel/header-text.js'
+import { absoluteUrl, targetOf } from '../kernel/origin.js'
+import { runErrorPass } from '../kernel/pass.js'
+import { stateOf, type RequestState } from '../kernel/request-state.js'
+import { recordsOf } from '../logs/records.js'
+import { explainMiss } from '../routing/route-error.js'
+import type { FlattenedException } from './exception.js'
+import { flattenError } from './flatten-error.js'
+import { hintsFor } from './hints.js'
+import { representation, type Representation } from './negotiate.js'
+import { renderFallback } from './page/fallback.js'
+import { renderProductionError } from './page/production.js'
+import { renderReport } from './render.js'
+import type { ErrorReport } from './report.js'
+
+const DEBUG_HEADER_LIMIT = 2000
+// What the failed handler said about a body that is not sent.
+const ENTITY_HEADERS = [
+  'cache-control', 'content-disposition', 'content-encoding', 'content-language', 'content-length', 'content-range',
+  'content-security-policy', 'content-security-policy-report-only', 'etag', 'expires', 'last-modified', 'location', 'transfer-encoding'
+]
+
+/** Installs the not-found handler and the error handler: whatever fails is answered with the diagnostic page. */
+export function installHandlers (app: FastifyInstance): void {
+  app.setNotFoundHandler(function notFoundHandler (request, reply) {
+    // Only `reply.callNotFound()` comes here; the router listener has raised for all else.
+    const miss = explainMiss(request)
+    if ('error' in miss) throw miss.error
+    return reply.redirect(miss.redirect, 301)
+  })
+  // The second one is asked when the first one failed, or when a hook failed on the way of its page.
+  app.setErrorHandler(lastResort)
+  chainNextErrorHandler(app)
+  app.setErrorHandler(diagnosticHandler)
+
+  async function diagnosticHandler (raised: unknown, request: FastifyRequest, reply: FastifyReply): Promise<string> {
+    const state = stateOf(request)
+    begin(state, raised, request, reply)
+    await runErrorPass(app, request, reply)
+    const { statusCode } = reply
+    const reason = STATUS_CODES[statusCode] ?? 'Error'
+    const as = representation(request.headers.accept)
+    reply.header('content-type', as.contentType)
+    reply.header('vary', vary.append(String(reply.getHeader('vary') ?? ''), 'Accept'))
+    logUncaught(state, raised, request, statusCode)
+    if (!app.hindsight.maySeeDebug(request)) return renderProductionError(statusCode, reason, as.type)
+    return diagnosticPage(request, reply, state, as, reason)
+  }
+}
+
+// Fastify warns of a second handler in one scope, for it hides the first; here the first is what the second falls back on.
+function chainNextErrorHandler (app: FastifyInstance): void {
+  const alreadySet = Object.getOwnPropertySymbols(app).find((symbol) => symbol.description === 'fastify.errorHandlerAlreadySet')
+  if (alreadySet !== undefined) Object.assign(app, { [alreadySet]: false })
+}
+
+function begin (state: RequestState, raised: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  if (state.failed) state.others.push(state.raised)
+  state.pass = 'error'
+  state.failed = true
+  state.raised = raised
+  if (state.handlerStart !== 0 && state.handlerEnd === 0) state.handlerEnd = performance.now()
+  for (const name of ENTITY_HEADERS) reply.removeHeader(name)
+  reply.code(statusOf(raised, reply.statusCode))
+  const { headers } = (typeof raised === 'object' && raised !== null ? raised : {}) as { headers?: unknown }
+  if (typeof headers !== 'object' || headers === null) return
+  try {
+    reply.headers(headers as Record<string, string>)
+  } catch (error) {
+    request.log.warn({ err: error, channel: 'request' }, 'The headers of the error could not be set')
+  }
+}
+
+function diagnosticPage (request: FastifyRequest, reply: FastifyReply, state: RequestState, as: Representation, reason: string): string {
+  const report = reportOf(request, state, reply.statusCode, reason)
+  const { message, frames: [frame] } = report.exceptions.at(-1) as FlattenedException
+  reply.header('x-debug-exception', percentEncoded(message.slice(0, DEBUG_HEADER_LIMIT)))
+  if (frame !== undefined) reply.header('x-debug-exception-file', `${percentEncoded(frame.file)}:${frame.line}`)
+  const nonce = { script: reply.cspNonce.script, style: reply.cspNonce.style }
+  const body = renderReport(report, as.type, nonce)
+  state.ownPolicy = `default-src 'none'; style-src 'nonce-${nonce.style}'; script-src 'nonce-${nonce.script}'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
+  return body
+}
+
+/** Everything that the diagnostic page says about a failed request, masked. */
+function reportOf (request: FastifyRequest, state: RequestState, status: number, reason: string): ErrorReport {
+  const { mask, originOf, profileOf } = request.server.hindsight
+  const origin = originOf(request)
+  const profile = profileOf?.(request) ?? null
+  return {
+    status,
+    reason,
+    exceptions: state.exceptions as FlattenedException[] | null ?? flattenError(state.raised),
+    logs: recordsOf(state.log, state.recorder?.events() ?? [], state.startedTime).map((record) => ({
+      ...record, message: mask.text(record.message), context: mask.value(record.context) as Record<string, unknown>
+    })),
+    request: {
+      method: request.method,
+      url: mask.url(absoluteUrl(origin, targetOf(request))),
+      ip: origin.ip,
+      headers: Object.entries(mask.headers(request.headers)).flatMap(([name, value]): Array<[string, string]> =>
+        Array.isArray(value) ? value.map((one): [string, string] => [name, one]) : [[name, value]])
+    },
+    hints: hintsFor(request, status),
+    ...(state.raisedBy !== null && { raisedBy: state.raisedBy }),
+    ...(profile !== null && { profile })
+  }
+}
+
+// In the words of the observed service's log: what was not caught, and where it was thrown.
+function logUncaught (state: RequestState, raised: unknown, request: FastifyRequest, status: number): void {
+  const exceptions = state.exceptions as FlattenedException[] | null
+  const last = exceptions?.at(-1)
+  if (last === undefined) {
+    const name = raised instanceof Error ? raised.name : typeof raised
+    const message = raised instanceof Error ? raised.message : String(raised)
+    if (status >= 500) request.log.error({ err: raised }, message)
+    else request.log.info({ statusCode: status }, `${name}: ${message}`)
+    return
+  }
+  const frame = last.frames.find(({ own }) => own) ?? last.frames[0]
+  const place = frame === undefined ? '' : ` at ${frame.file}:${frame.line}`
+  const line = `Uncaught ${last.name}: "${last.message.slice(0, DEBUG_HEADER_LIMIT)}"${place}`
+  if (status >= 500) request.log.error({ err: raised, channel: 'request' }, line)
+  else request.log.warn({ statusCode: status, channel: 'request' }, line)
+}
+
+// No stage of an error pass may start a second one: what can still be said is said at once, in one small page.
+function lastResort (second: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  const state = stateOf(request)
+  const first = state.failed ? state.raised : second
+  state.others.push(second)
+  request.log.error({ err: second, channel: 'request' }, 'An error was raised while another one was being answered')
+  const debug = request.server.hindsight.maySeeDebug(request)
+  const status = statusOf(first, reply.statusCode)
+  const body = debug
+    ? renderFallback(first, second)
+    : renderProductionError(status, STATUS_CODES[status] ?? 'Error', 'html')
+  reply.hijack()
+  if (reply.raw.headersSent) {
+    reply.raw.destroy()
+    return
+  }
+  for (const name of ENTITY_HEADERS) reply.removeHeader(name)
+  reply.raw.writeHead(status, {
+    ...reply.getHeaders() as Record<string, string>,
+    'cache-control': 'no-cache, private',
+    'content-type': 'text/html; charset=utf-8',
+    'content-length': Buffer.byteLength(body),
+    'content-security-policy': "default-src 'none'; frame-ancestors 'none'"
+  })
+  reply.raw.end(body)
+}

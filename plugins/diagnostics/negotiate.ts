@@ -1,0 +1,36 @@
+import Negotiator from 'negotiator'
+
+/** A form in which an error can be told. */
+export interface Representation {
+  type: 'html' | 'json' | 'text' | 'markdown'
+  contentType: string
+}
+
+const HTML: Representation = { type: 'html', contentType: 'text/html; charset=utf-8' }
+
+// In the order of our own preference, which decides between forms that the client likes equally.
+const OFFERS: Array<[mediaType: string, offer: Representation]> = [
+  ['text/html', HTML],
+  ['application/problem+json', { type: 'json', contentType: 'application/problem+json' }],
+  ['application/json', { type: 'json', contentType: 'application/json' }],
+  ['text/plain', { type: 'text', contentType: 'text/plain; charset=utf-8' }],
+  ['text/markdown', { type: 'markdown', contentType: 'text/markdown; charset=utf-8' }]
+]
+
+// A client may name the charset that it will get anyway; the negotiator compares parameters too.
+const BY_MEDIA_TYPE = new Map(OFFERS.flatMap(([mediaType, offer]) => [
+  [mediaType, offer] as const,
+  [`${mediaType};charset=utf-8`, offer] as const
+]))
+const MEDIA_TYPES = [...BY_MEDIA_TYPE.keys()]
+
+/** Chooses the form of an error by the `Accept` of its request; where that settles nothing, it is the page. */
+export function representation (accept: string | undefined): Representation {
+  if (!accept) return HTML
+  try {
+    const chosen = new Negotiator({ headers: { accept } }).mediaType(MEDIA_TYPES)
+    return (chosen && BY_MEDIA_TYPE.get(chosen)) || HTML
+  } catch {
+    return HTML
+  }
+}

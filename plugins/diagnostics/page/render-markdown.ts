@@ -1,0 +1,88 @@
+import { extname } from 'node:path'
+import { escapeMarkdown } from '../../view/markdown.js'
+import { cut, visible, visibleLine } from '../../view/visible.js'
+import type { FlattenedException, StackFrame } from '../exception.js'
+import type { ErrorReport } from '../report.js'
+import { logLine } from './render-text.js'
+import { headline, place, shownLogs } from './shared.js'
+
+const MAX_FRAMES = 8
+const MAX_EXCERPTS = 3
+const MAX_LOGS = 20
+const MAX_DEPTH = 2
+const LANGUAGE = /^\.[cm]?(js|ts)x?$/
+
+/** The report as a screen of Markdown: to paste into an issue or a chat, or for a program that reads it. */
+export function renderMarkdown (report: ErrorReport): string {
+  const total = report.exceptions.length
+  return [
+    `# ${escapeMarkdown(cut(headline(report), 500))}`,
+    `**${report.status} ${escapeMarkdown(report.reason)}** · ${code(`${report.request.method} ${report.request.url}`)}`,
+    ...remarks(report),
+    '## Exceptions',
+    ...report.exceptions.flatMap((exception, i) => exceptionParts(exception, `[${i + 1}/${total}]`, 0)),
+    '## Request',
+    fence(requestText(report), 'http'),
+    '## Last log lines',
+    report.logs.length === 0 ? 'No line was logged.' : fence(shownLogs(report.logs, MAX_LOGS).map(logLine).join('\n'), 'text'),
+    ...report.hints.flatMap((hint) => [
+      `## Hint: ${escapeMarkdown(hint.title)}`, escapeMarkdown(hint.text), ...(hint.code === undefined ? [] : [fence(hint.code, 'ts')])
+    ])
+  ].join('\n\n') + '\n'
+}
+
+function remarks (report: ErrorReport): string[] {
+  return [
+    ...(report.raisedBy ? [`Raised by ${code(report.raisedBy.listener)} in ${code(report.raisedBy.stage)}.`] : []),
+    ...(report.profile ? [`Profile: ${code(report.profile.url)}`] : [])
+  ]
+}
+
+function exceptionParts (exception: FlattenedException, position: string, depth: number): string[] {
+  const { name, message, frames, errors = [], note } = exception
+  const own = frames.filter((frame) => frame.own)
+  const shown = (own.length > 0 ? own : frames).slice(0, MAX_FRAMES)
+  const members = depth < MAX_DEPTH ? errors : []
+  return [
+    `${'#'.repeat(3 + depth)} ${escapeMarkdown(position)} ${escapeMarkdown(name)}`,
+    ...(message === '' ? [] : [fence(cut(message, 4_000), 'text')]),
+    ...(note === undefined ? [] : [escapeMarkdown(note)]),
+    ...(shown.length === 0 ? [] : [shown.map((frame) => `- ${code(`${frame.function} (${place(frame)})`)}`).join('\n')]),
+    ...shown.filter((frame) => frame.excerpt).slice(0, MAX_EXCERPTS).map(excerptText),
+    ...members.flatMap((chain, i) => chain.flatMap((member, j) => exceptionParts(
+      member, `${position} error ${i + 1}, [${j + 1}/${chain.length}]`, depth + 1
+    )))
+  ]
+}
+
+function excerptText (frame: StackFrame): string {
+  const { start, lines } = frame.excerpt ?? { start: 0, lines: [] }
+  const width = String(start + lines.length).length
+  const numbered = lines.map((line, i) => {
+    const number = start + i
+    return `${number === frame.line ? '>' : ' '} ${String(number).padStart(width)} | ${line}`
+  })
+  return `${code(place(frame))}\n\n${fence(numbered.join('\n'), LANGUAGE.exec(extname(frame.file))?.[1] ?? 'text')}`
+}
+
+function requestText ({ request }: ErrorReport): string {
+  const headers = request.headers.map(([name, value]) => cut(visibleLine(`${name}: ${value}`), 500))
+  return [cut(visibleLine(`${request.method} ${request.url}`), 1_000), ...headers].join('\n')
+}
+
+function fence (text: string, language: string): string {
+  const content = visible(text)
+  const marks = '`'.repeat(Math.max(3, longestRun(content) + 1))
+  return `${marks}${language}\n${content}\n${marks}`
+}
+
+function code (text: string): string {
+  const content = cut(visibleLine(text), 1_000)
+  const marks = '`'.repeat(longestRun(content) + 1)
+  const padding = /^[` ]|[` ]$/.test(content) ? ' ' : ''
+  return `${marks}${padding}${content}${padding}${marks}`
+}
+
+function longestRun (text: string): number {
+  return (text.match(/`+/g) ?? []).reduce((longest, run) => Math.max(longest, run.length), 0)
+}

@@ -1,0 +1,70 @@
+import { sep } from 'node:path'
+import type { FlattenedException, StackFrame } from '../exception.js'
+import type { ErrorReport } from '../report.js'
+import { visibleLine } from '../../view/visible.js'
+import type { LogLevel, LogRecord } from '../../logs/log-record.js'
+
+/** The levels from the least to the most severe. */
+export const LEVELS: readonly LogLevel[] = ['trace', 'debug', 'info', 'warn', 'error', 'fatal']
+
+/** The error that a report is about: the last of its chain. */
+export function subject (report: ErrorReport): FlattenedException {
+  return report.exceptions.at(-1) ?? { name: 'Error', message: report.reason, frames: [], stack: '' }
+}
+
+/** The headline of a report; an error without a message is known by its name. */
+export function headline (report: ErrorReport): string {
+  const { message, name } = subject(report)
+  return message.trim() === '' ? name : message
+}
+
+/** The place in the application's own code to look at first: of the error itself, otherwise of its nearest cause. */
+export function culprit (report: ErrorReport): StackFrame | undefined {
+  for (const exception of report.exceptions.toReversed()) {
+    const own = exception.frames.find((frame) => frame.own)
+    if (own) return own
+  }
+}
+
+/** A file as a person would name it: relative to the project, or to its package. */
+export function shortFile (file: string, root = process.cwd()): string {
+  const inPackage = file.lastIndexOf(`node_modules${sep}`)
+  if (inPackage !== -1) return visibleLine(file.slice(inPackage + 13))
+  return visibleLine(file.startsWith(root + sep) ? file.slice(root.length + 1) : file)
+}
+
+/** `file:line` of a frame, as far as the runtime knows it. */
+export function place (frame: StackFrame): string {
+  if (frame.file === '') return '(no file)'
+  return frame.line > 0 ? `${shortFile(frame.file)}:${frame.line}` : shortFile(frame.file)
+}
+
+/** All exceptions of a tree, the members of aggregates with them. */
+export function everyException (chain: readonly FlattenedException[]): FlattenedException[] {
+  return chain.flatMap((exception) => [...(exception.errors ?? []).flatMap(everyException), exception])
+}
+
+/** The records that fit on a page, in their order: warnings and errors before anything else, then the latest. */
+export function shownLogs (logs: readonly LogRecord[], limit: number): LogRecord[] {
+  if (logs.length <= limit) return [...logs]
+  const grave = logs.filter(isGrave).slice(-limit)
+  const room = limit - grave.length
+  const rest = room > 0 ? logs.filter((record) => !isGrave(record)).slice(-room) : []
+  const kept = new Set([...grave, ...rest])
+  return logs.filter((record) => kept.has(record))
+}
+
+/** Whether a record tells of something wrong. */
+export function isGrave (record: LogRecord): boolean {
+  return record.level === 'warn' || isFailure(record)
+}
+
+/** Whether a record tells of an error. */
+export function isFailure (record: LogRecord): boolean {
+  return record.level === 'error' || record.level === 'fatal'
+}
+
+/** The time of day of a record; what is no time is told as it is. */
+export function timeOfDay (time: string): string {
+  return /T(\d\d:\d\d:\d\d\.\d{3})/.exec(time)?.[1] ?? visibleLine(time.slice(0, 40))
+}

@@ -1,0 +1,78 @@
+import { isIP } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import proxyAddr from '@fastify/proxy-addr'
+import { isInjection } from 'light-my-request'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Origin } from './origin.js'
+import { stateOf } from './request-state.js'
+
+export interface DebugAccessOptions {
+  /** Addresses or CIDR ranges that may see the debug surface beside the loopback interface. */
+  debugClients?: string[]
+  /** Host names that may ask for it beside the local ones; `*` for any. */
+  debugHosts?: string[]
+}
+
+const isLoopback = proxyAddr.compile('loopback')
+const isPrivate = proxyAddr.compile(['loopback', 'linklocal', 'uniquelocal'])
+
+/**
+ * Makes the function that decides who may see source, logs and headers: the client by its address,
+ * and the `Host` because a page of a stranger can bring any name to a local address (DNS rebinding).
+ */
+export function debugAccess (
+  app: FastifyInstance,
+  debug: boolean,
+  originOf: (request: FastifyRequest) => Origin,
+  { debugClients = [], debugHosts = [] }: DebugAccessOptions
+): (request: FastifyRequest) => boolean {
+  if (!debug) return () => false
+  const isNamed = compileClients(debugClients)
+  const hosts = new Set(debugHosts.map((host) => host.toLowerCase()))
+  let wide: boolean | null = null
+
+  return function maySeeDebug (request) {
+    const state = stateOf(request)
+    return (state.maySeeDebug ??= isInjection(request.raw) || (clientAllowed(request) && hostAllowed(originOf(request), request)))
+  }
+
+  function clientAllowed (request: FastifyRequest): boolean {
+    const { ip } = originOf(request)
+    if (isIP(ip) === 0) return false
+    if (isLoopback(ip, 0) || isNamed(ip, 0)) return true
+    wide ??= boundBeyondLoopback(app)
+    return wide && isPrivate(ip, 0)
+  }
+
+  function hostAllowed ({ host, problem }: Origin, request: FastifyRequest): boolean {
+    if (hosts.has('*')) return true
+    // A message whose host cannot be read was brought by no page: browsers send valid ones.
+    if (host === '') return problem !== null && !hasHostOf(request)
+    return isLocalHost(host) || hosts.has(host.replace(/\.$/, '')) || hosts.has(host)
+  }
+}
+
+// An invalid host may still be one that a browser can be made to send, unless it has characters that no URL's host has.
+function hasHostOf (request: FastifyRequest): boolean {
+  const { host } = request.raw.headers
+  return host !== undefined && URL.canParse(`http://${host}/`)
+}
+
+function isLocalHost (host: string): boolean {
+  const name = host.replace(/^\[|\]$/g, '').replace(/\.$/, '')
+  return isIP(name) !== 0 || !name.includes('.') || name.endsWith('.localhost') || name.endsWith('.test')
+}
+
+function boundBeyondLoopback (app: FastifyInstance): boolean {
+  const addresses = app.server.listening ? app.addresses() : []
+  return addresses.some((address: AddressInfo | string) => typeof address === 'object' && !isLoopback(address.address, 0))
+}
+
+function compileClients (debugClients: string[]): (address: string, hop: number) => boolean {
+  if (debugClients.length === 0) return () => false
+  try {
+    return proxyAddr.compile(debugClients)
+  } catch (error) {
+    throw new Error(`debugClients (DEBUG_CLIENTS): ${(error as Error).message}; use addresses, CIDR ranges, loopback, linklocal or uniquelocal`)
+  }
+}

@@ -1,0 +1,130 @@
+import type { FastifyReply } from 'fastify'
+import type { HeaderChange, ListenerEvent, Outcome, PassName } from './events.js'
+import type { Slot } from './lifecycle.js'
+
+type Headers = Partial<Record<string, string | number | string[]>>
+
+interface Entry {
+  slot: Slot
+  pass: PassName
+  outcome: Outcome
+  start: number
+  duration: number
+  reason: string | null
+  headers: HeaderChange[] | null
+  status: { from: number, to: number } | null
+}
+
+/** Records what each listener of a request did, in the order in which it happened. */
+export class EventRecorder {
+  readonly #slots: readonly Slot[]
+  readonly #startedAt: number
+  readonly #entries: Entry[] = []
+  #headers: Headers = {}
+  #status = 200
+
+  constructor (slots: readonly Slot[], startedAt: number) {
+    this.#slots = slots
+    this.#startedAt = startedAt
+  }
+
+  /** Takes note of the response as a listener finds it. */
+  before (reply: FastifyReply): void {
+    this.#headers = reply.getHeaders() as Headers
+    this.#status = reply.statusCode
+  }
+
+  /** Records a listener's outcome, and what it changed since `before`. */
+  record (slot: Slot, pass: PassName, outcome: Outcome, startedAt: number, reply: FastifyReply, reason: string | null): void {
+    const now = performance.now()
+    this.#entries.push({
+      slot,
+      pass,
+      outcome,
+      start: startedAt - this.#startedAt,
+      duration: now - startedAt,
+      reason,
+      headers: changesBetween(this.#headers, reply.getHeaders() as Headers),
+      status: reply.statusCode === this.#status ? null : { from: this.#status, to: reply.statusCode }
+    })
+  }
+
+  /** Whether a pass has come to a slot already. */
+  reached (slot: Slot, pass: PassName): boolean {
+    return this.#entries.some((entry) => entry.slot === slot && entry.pass === pass)
+  }
+
+  /** What is known so far, with the listeners that had nothing to do at registration filled in where they stood. */
+  events (): ListenerEvent[] {
+    const events: ListenerEvent[] = []
+    let previous: Entry | null = null
+    for (const entry of this.#entries) {
+      const sameRun = previous !== null && previous.pass === entry.pass &&
+        previous.slot.stage === entry.slot.stage && previous.slot.index < entry.slot.index
+      if (!sameRun && previous !== null) this.#fillBehind(events, previous)
+      const from = sameRun ? (previous as Entry).slot.index + 1 : this.#firstOf(entry.slot)
+      this.#fill(events, from, entry.slot.index, entry, previous === null ? 0 : previous.start + previous.duration)
+      events.push(toEvent(entry))
+      previous = entry
+    }
+    if (previous !== null) this.#fillBehind(events, previous)
+    return events
+  }
+
+  #firstOf (slot: Slot): number {
+    return this.#slots.findIndex((other) => other.stage === slot.stage)
+  }
+
+  // Behind a listener that raised or answered in the main pass nothing else was reached.
+  #fillBehind (events: ListenerEvent[], last: Entry): void {
+    if (last.pass === 'main' && (last.outcome === 'raised' || last.outcome === 'answered')) return
+    let end = last.slot.index + 1
+    while (this.#slots[end]?.stage === last.slot.stage) end++
+    this.#fill(events, last.slot.index + 1, end, last, last.start + last.duration)
+  }
+
+  #fill (events: ListenerEvent[], from: number, to: number, neighbour: Entry, at: number): void {
+    for (let i = from; i < to; i++) {
+      const slot = this.#slots[i] as Slot
+      if (slot.reason === null) continue
+      events.push({ ...base(slot, neighbour.pass, 'skipped', at, 0), reason: slot.reason })
+    }
+  }
+}
+
+function base (slot: Slot, pass: PassName, outcome: Outcome, start: number, duration: number): ListenerEvent {
+  return { stage: slot.stage, listener: slot.listener, pass, outcome, start: round(start), duration: round(duration) }
+}
+
+function toEvent (entry: Entry): ListenerEvent {
+  const event = base(entry.slot, entry.pass, entry.outcome, entry.start, entry.duration)
+  if (entry.reason !== null) event.reason = entry.reason
+  if (entry.headers !== null || entry.status !== null) {
+    event.changes = {
+      ...(entry.headers !== null && { headers: entry.headers }),
+      ...(entry.status !== null && { status: entry.status })
+    }
+  }
+  return event
+}
+
+function changesBetween (from: Headers, to: Headers): HeaderChange[] | null {
+  let changes: HeaderChange[] | null = null
+  for (const name in to) {
+    if (from[name] !== to[name]) (changes ??= []).push({ name, from: text(from[name]), to: text(to[name]) })
+  }
+  for (const name in from) {
+    if (to[name] === undefined) (changes ??= []).push({ name, from: text(from[name]), to: null })
+  }
+  return changes
+}
+
+function text (value: Headers[string]): string | null {
+  if (value === undefined) return null
+  return Array.isArray(value) ? value.join(', ') : String(value)
+}
+
+function round (ms: number): number {
+  return Math.max(0, Math.round(ms * 1000) / 1000)
+}
+

@@ -1,0 +1,34 @@
+import type { FastifyInstance, RouteHandlerMethod } from 'fastify'
+import { stateOf } from './request-state.js'
+
+/**
+ * Watches the handlers of routes in debug mode: when they began and ended, and what they raised
+ * when their response was already on its way.
+ */
+export function timeHandlers (app: FastifyInstance, debug: boolean): void {
+  if (!debug) return
+  app.addHook('onRoute', function watch (route) {
+    const { handler } = route
+    route.handler = Object.defineProperty(watched(handler), 'name', { value: handler.name })
+  })
+}
+
+function watched (handler: RouteHandlerMethod): RouteHandlerMethod {
+  return function (request, reply) {
+    const state = stateOf(request)
+    state.handlerStart = performance.now()
+    const result = handler.call(this, request, reply) as unknown
+    if (!(result instanceof Promise)) {
+      state.handlerEnd = performance.now()
+      return result
+    }
+    return result.then((value: unknown) => {
+      state.handlerEnd = performance.now()
+      return value
+    }, (raised: unknown) => {
+      state.handlerEnd = performance.now()
+      if (reply.sent) state.others.push(raised)
+      throw raised
+    })
+  }
+}

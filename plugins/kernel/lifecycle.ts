@@ -1,0 +1,31 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Stage } from './stage.js'
+
+/** One of the 42 places of the order, as it stands after registration. */
+export interface Slot {
+  /** Its place in the whole order, from 0. */
+  index: number
+  stage: Stage
+  listener: string
+  /** Why there is nothing to do, or null where a hook was added. */
+  reason: string | null
+  /** Runs the listener outside its hook, as an error pass does; null where there is nothing to do. */
+  run: ((request: FastifyRequest, reply: FastifyReply, payload: unknown) => unknown) | null
+}
+
+/** The order as it was registered, and whether it is observed. */
+export interface Lifecycle {
+  readonly debug: boolean
+  readonly slots: Slot[]
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    lifecycle: Lifecycle
+  }
+}
+
+/** Opens the book of an application's listeners; each of them enters itself when it is registered. */
+export function openLifecycle (app: FastifyInstance, debug: boolean): void {
+  app.decorate('lifecycle', { debug, slots: [] })
+}

@@ -1,0 +1,130 @@
+import fp from 'fastify-plugin'
+import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest, onSendHookHandler, onRequestHookHandler } from 'fastify'
+import { HOOK_OF_STAGE, type Stage } from './stage.js'
+import { stateOf, type RequestState } from './request-state.js'
+import type { Slot } from './lifecycle.js'
+
+/** What a listener returns when it has sent the response itself. */
+export const answered = Symbol('answered')
+
+/** What a listener returns when this request gave it nothing to do. */
+export class Skip {
+  readonly reason: string
+  constructor (reason: string) {
+    this.reason = reason
+  }
+}
+
+type Verdict = void | undefined | Skip | typeof answered
+
+/** A listener ahead of the handler. */
+export type RequestHook = (request: FastifyRequest, reply: FastifyReply) => Verdict | Promise<Verdict>
+
+/** A listener of a response: returns the payload where it changes it, nothing where it does not. */
+export type ResponseHook = (request: FastifyRequest, reply: FastifyReply, payload: unknown) => unknown
+
+type HookOf<S extends Stage> = S extends 'kernel.response' | 'kernel.finish_request' ? ResponseHook : RequestHook
+
+/** Runs once, at registration: prepares what it can, and returns the hook or the reason why there is nothing to do. */
+export type Create<S extends Stage, Options> =
+  (app: FastifyInstance, options: Options) => HookOf<S> | string | Promise<HookOf<S> | string>
+
+/** A Fastify plugin with one job in one stage. */
+export interface Listener<S extends Stage, Options = object> {
+  readonly stage: S
+  readonly listener: string
+  readonly plugin: FastifyPluginAsync<Options & object>
+}
+
+/** Makes a listener: a Fastify plugin that adds the hook of its stage, measured in debug mode only. */
+export function listener<S extends Stage, Options = object> (stage: S, name: string, create: Create<S, Options>): Listener<S, Options> {
+  async function register (app: FastifyInstance, options: Options & object): Promise<void> {
+    const { debug, slots } = app.lifecycle
+    const slot: Slot = { index: slots.length, stage, listener: name, reason: null, run: null }
+    slots.push(slot)
+    const created = await create(app, options)
+    if (typeof created === 'string') {
+      slot.reason = created
+      return
+    }
+    slot.run = debug ? measured(slot, created) : created
+    const hook = HOOK_OF_STAGE[stage]
+    if (hook === 'onSend') app.addHook('onSend', named(name, sendHook(slot)))
+    else app.addHook(hook as 'onRequest', named(name, requestHook(slot)))
+  }
+  return { stage, listener: name, plugin: fp(register, { fastify: '5.x', name: `hindsight/${stage}/${name}`, encapsulate: false }) }
+}
+
+function requestHook (slot: Slot): onRequestHookHandler {
+  const run = slot.run as RequestHook
+  return function (request, reply, done) {
+    const verdict = run(request, reply)
+    if (verdict === undefined || verdict instanceof Skip) return done()
+    if (verdict === answered) return
+    ;(verdict as Promise<Verdict>).then((later) => { if (later !== answered) done() }, (raised) => fail(raised, done))
+  }
+}
+
+function sendHook (slot: Slot): onSendHookHandler {
+  const run = slot.run as ResponseHook
+  return function (request, reply, payload, done) {
+    const result = run(request, reply, payload)
+    if (result === undefined || result instanceof Skip) return done(null, payload)
+    if (!isPromise(result)) return done(null, result)
+    result.then((later) => done(null, later === undefined || later instanceof Skip ? payload : later), (raised) => fail(raised, done))
+  }
+}
+
+// Fastify takes a falsy error for none.
+function fail (raised: unknown, done: (error: Error) => void): void {
+  done((raised ?? new Error(`A listener rejected with ${String(raised)}`)) as Error)
+}
+
+function named<F extends (...args: never[]) => unknown> (name: string, hook: F): F {
+  return Object.defineProperty(hook, 'name', { value: name })
+}
+
+/** In debug mode: the same listener, with its outcome, its time and its changes recorded. */
+function measured (slot: Slot, run: ResponseHook | RequestHook): ResponseHook {
+  return function (request, reply, payload) {
+    const state = stateOf(request)
+    const { recorder, pass } = state
+    if (recorder === null || (pass === 'main' && slot.stage.startsWith('kernel.controller') && recorder.reached(slot, pass))) {
+      return run(request, reply, payload)
+    }
+    recorder.before(reply)
+    const startedAt = performance.now()
+    try {
+      const result = run(request, reply, payload)
+      if (!isPromise(result)) return settle(result)
+      return result.then(settle, raise)
+    } catch (raised) {
+      return raise(raised)
+    }
+
+    function settle (result: unknown): unknown {
+      const skip = result instanceof Skip ? result.reason : null
+      recorder?.record(slot, pass, skip !== null ? 'skipped' : result === answered ? 'answered' : 'ran', startedAt, reply, skip)
+      return result
+    }
+
+    function raise (raised: unknown): unknown {
+      recorder?.record(slot, pass, 'raised', startedAt, reply, null)
+      return onRaised(state, slot, raised, request, pass)
+    }
+  }
+}
+
+// In an error pass the response is already about an error: a second one is told beside it, and the walk goes on.
+function onRaised (state: RequestState, slot: Slot, raised: unknown, request: FastifyRequest, pass: string): undefined {
+  if (pass === 'main') {
+    state.raisedBy = { stage: slot.stage, listener: slot.listener }
+    throw raised
+  }
+  state.others.push(raised)
+  request.log.error({ err: raised, channel: 'event' }, `Listener "${slot.listener}" of "${slot.stage}" raised in the error pass`)
+}
+
+function isPromise (value: unknown): value is Promise<unknown> {
+  return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
+}

@@ -1,0 +1,175 @@
+import { IncomingMessage, METHODS, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { FastifyInstance, FastifyServerOptions } from 'fastify'
+import { badRequest, HeaderOverflowError, MalformedMessageError, RequestTimeoutError, SuspiciousOperationError } from './http-errors.js'
+import { headerText } from './header-text.js'
+
+/** On a raw message: the parser's error, for a request that never was one. */
+export const kMalformed = Symbol('hindsight.malformed')
+/** On a raw message: why request validation has to refuse it. */
+export const kRefused = Symbol('hindsight.refused')
+/** On a raw message: the target as the client sent it, where routing was given another. */
+export const kTarget = Symbol('hindsight.target')
+/** On a raw message: a method that overrides the real one and that Node.js does not know. */
+export const kUnknownMethod = Symbol('hindsight.unknownMethod')
+/** On a raw message: the octets that the parser refused, as text. */
+export const kRawPacket = Symbol('hindsight.rawPacket')
+
+declare module 'node:http' {
+  interface IncomingMessage {
+    [kMalformed]?: Error
+    [kRefused]?: Error
+    [kTarget]?: string
+    [kUnknownMethod]?: string
+    [kRawPacket]?: string
+  }
+}
+
+const kReply = Symbol('hindsight.reply')
+type Connection = Socket & { [kReply]?: ServerResponse }
+
+/** Where a request is routed to when its own target cannot be: no application declares it. */
+const NOWHERE = '/.hindsight-unroutable'
+const RAW_PACKET_LIMIT = 4096
+
+/**
+ * The server options that let malformed messages walk the lifecycle too: they are Fastify's, given when the
+ * server is made (`npm start` does; fastify-cli does with `--options`).
+ */
+export function messageOptions ({ methodOverride = true }: { methodOverride?: boolean } = {}): FastifyServerOptions {
+  return {
+    rewriteUrl (message) {
+      return target(message as IncomingMessage, methodOverride)
+    },
+    // What the router refuses on its own (a parameter that is too long) goes round once more, to be refused by request validation.
+    frameworkErrors (error, request, reply) {
+      const { raw } = request
+      raw[kRefused] ??= error
+      raw[kTarget] ??= raw.url ?? ''
+      raw.url = NOWHERE
+      request.server.routing(raw, reply.raw)
+    },
+    clientErrorHandler (error, socket) {
+      answerMalformed(this as unknown as FastifyInstance, error as unknown as ParserError, socket as Connection)
+    }
+  } as FastifyServerOptions
+}
+
+/** Remembers which response a connection is about, so that a body which turns out malformed fails its own request. */
+export function rememberReply (message: IncomingMessage, response: ServerResponse): void {
+  if (message.socket) (message.socket as Connection)[kReply] = response
+}
+
+function target (message: IncomingMessage, methodOverride: boolean): string {
+  if (methodOverride && message.method === 'POST') overrideMethod(message)
+  const url = message.url ?? '/'
+  if (url === NOWHERE) return url
+  const problem = undecodable(url)
+  if (message[kUnknownMethod] === undefined && problem === null) {
+    // RFC 9112, section 3.2.2: a server accepts the absolute form; section 3.2.4: `*` is about the server as a whole.
+    return url.charCodeAt(0) === 47 /* / */ ? url : pathOf(url)
+  }
+  message[kTarget] = url
+  if (problem !== null) message[kRefused] = badRequest(problem)
+  return NOWHERE
+}
+
+/** The path and query of a request target in whatever form it came (RFC 9112, section 3.2). */
+export function pathOf (url: string): string {
+  if (url === '*') return '/*'
+  const path = url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '')
+  return path.startsWith('/') ? path : `/${path}`
+}
+
+function overrideMethod (message: IncomingMessage): void {
+  const query = message.url?.indexOf('?') ?? -1
+  const wanted = message.headers['x-http-method-override'] ??
+    (query === -1 ? undefined : new URLSearchParams(message.url?.slice(query)).get('_method'))
+  if (typeof wanted !== 'string' || wanted === '') return
+  const method = wanted.toUpperCase()
+  if (!/^[A-Z]+$/.test(method)) message[kRefused] = badRequest('Invalid HTTP method override.')
+  else if (METHODS.includes(method) && method !== 'CONNECT') message.method = method
+  else message[kUnknownMethod] = method
+}
+
+function undecodable (url: string): string | null {
+  // eslint-disable-next-line no-control-regex
+  if (/[^\x00-\x7f]/.test(url)) return `Invalid URL "${headerText(url)}": what is not US-ASCII must be percent-encoded.`
+  if (!url.includes('%')) return null
+  const end = url.search(/[?#]/)
+  try {
+    decodeURIComponent(end === -1 ? url : url.slice(0, end))
+    return null
+  } catch {
+    return `Invalid URL "${url}": its percent-encoding cannot be decoded as UTF-8.`
+  }
+}
+
+interface ParserError extends Error {
+  code?: string
+  reason?: string
+  rawPacket?: Buffer
+}
+
+// A message that the parser refused is answered by walking the lifecycle with a synthetic one on the same connection.
+function answerMalformed (app: FastifyInstance, error: ParserError, socket: Connection): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const raised = malformedError(error)
+  const current = socket[kReply]
+  if (current !== undefined && !current.writableFinished && !current.destroyed) {
+    const { req } = current
+    if (!req.complete && req.listenerCount('error') > 0 && !current.headersSent) {
+      current.shouldKeepAlive = false
+      req.emit('error', raised)
+      return
+    }
+    if (req.complete && !current.headersSent) {
+      current.once('finish', () => dispatchSynthetic(app, raised, error, socket))
+      return
+    }
+    current.once('close', () => socket.destroy())
+    if (current.writableEnded) socket.end()
+    return
+  }
+  dispatchSynthetic(app, raised, error, socket)
+}
+
+function dispatchSynthetic (app: FastifyInstance, raised: Error, error: ParserError, socket: Connection): void {
+  if (!socket.writable) return
+  const packet = (error.rawPacket ?? Buffer.alloc(0)).subarray(0, RAW_PACKET_LIMIT).toString('latin1')
+  const [, method, sent] = /^([A-Za-z-]{1,32}) (\S{1,2048})/.exec(packet) ?? []
+  const message = new IncomingMessage(socket)
+  message.method = method !== undefined && METHODS.includes(method) ? method : 'GET'
+  message.url = NOWHERE
+  message.httpVersionMajor = 1
+  message.httpVersionMinor = 1
+  message.httpVersion = '1.1'
+  message.complete = true
+  const host = /^host:[ \t]*([^\r\n]*)/im.exec(packet)?.[1]
+  if (host !== undefined) message.headers.host = host.trim()
+  const accept = /^accept:[ \t]*([^\r\n]*)/im.exec(packet)?.[1]
+  if (accept !== undefined) message.headers.accept = accept.trim()
+  message.push(null)
+  message[kMalformed] = raised
+  message[kTarget] = sent ?? '/'
+  message[kRawPacket] = packet
+  const response = new ServerResponse(message)
+  response.shouldKeepAlive = false
+  response.assignSocket(socket)
+  response.once('finish', () => {
+    response.detachSocket(socket)
+    socket.end()
+  })
+  app.routing(message, response)
+}
+
+function malformedError (error: ParserError): Error {
+  const detail = error.reason ?? error.message.replace(/^Parse Error: /, '')
+  const cause = new SuspiciousOperationError(error.message)
+  if (error.code === 'HPE_HEADER_OVERFLOW') return new HeaderOverflowError(`The header section is too large: ${detail}`, { cause })
+  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return new RequestTimeoutError('The request did not arrive in time.', { cause })
+  return new MalformedMessageError(`Malformed HTTP message: ${detail}`, { cause })
+}

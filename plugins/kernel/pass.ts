@@ -1,0 +1,43 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { EventRecorder } from './event-recorder.js'
+import { kMalformed, rememberReply } from './malformed.js'
+import { stateOf } from './request-state.js'
+
+/**
+ * Opens a request, ahead of the first listener: in debug mode its events are recorded from here on.
+ * What the HTTP parser refused has no main pass and raises here.
+ */
+export function openPass (app: FastifyInstance): void {
+  const { debug, slots } = app.lifecycle
+  app.addHook('onRequest', function open (request, reply, done) {
+    rememberReply(request.raw, reply.raw)
+    if (debug) {
+      const state = stateOf(request)
+      state.reply = reply
+      state.startedAt = performance.now()
+      state.startedTime = Date.now()
+      state.recorder = new EventRecorder(slots, state.startedAt)
+    }
+    const malformed = request.raw[kMalformed]
+    if (malformed === undefined) return done()
+    app.hindsight.openDiagnostics?.(request, reply)
+    stateOf(request).pass = 'error'
+    done(malformed)
+  })
+}
+
+/**
+ * Walks the stages of an error pass that lie before the response: `kernel.controller` and
+ * `kernel.controller_arguments`. What a listener raises here is kept beside the first error.
+ */
+export async function runErrorPass (app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  for (const { stage, run } of app.lifecycle.slots) {
+    if (run === null || !stage.startsWith('kernel.controller')) continue
+    try {
+      await run(request, reply, undefined)
+    } catch (raised) {
+      stateOf(request).others.push(raised)
+      request.log.error({ err: raised, channel: 'event' }, 'A listener raised in the error pass')
+    }
+  }
+}

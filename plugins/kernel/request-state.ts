@@ -1,0 +1,55 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { EventRecorder } from './event-recorder.js'
+import type { PassName } from './events.js'
+import type { Origin } from './origin.js'
+
+/** What a listener or collector left for the profile: data, or what makes it once somebody wants it. */
+export type Collected = unknown | (() => unknown)
+
+/** Everything that Hindsight holds for one request: one object of a fixed shape, made once. */
+export class RequestState {
+  pass: PassName = 'main'
+  /** Whether an error pass has begun; `raised` says with what (which may be undefined or null). */
+  failed = false
+  raised: unknown = undefined
+  /** The slot that raised, where a listener did. */
+  raisedBy: { stage: string, listener: string } | null = null
+  /** Errors beside the one that the response is about, in the order in which they came. */
+  readonly others: unknown[] = []
+  /** The flattened chain of `raised`, made by the error listener: an array of exceptions. */
+  exceptions: unknown = null
+  reply: FastifyReply | null = null
+  recorder: EventRecorder | null = null
+  log: unknown = null
+  /** Milliseconds on the clock of `performance.now()`; 0 outside debug mode. */
+  startedAt = 0
+  /** Milliseconds since the epoch; 0 outside debug mode. */
+  startedTime = 0
+  handlerStart = 0
+  handlerEnd = 0
+  origin: Origin | null = null
+  maySeeDebug: boolean | null = null
+  token = ''
+  scriptNonce = ''
+  styleNonce = ''
+  match: unknown = null
+  session: unknown = undefined
+  sessionTouched = false
+  /** Whether the body of the response is one of our own pages, with a policy of its own. */
+  ownPolicy = ''
+  clientGone = false
+  collected: Record<string, Collected> | null = null
+
+  /** Keeps data for a panel of the profile; a function is called only when the profile is written. */
+  collect (name: string, data: Collected): void {
+    (this.collected ??= {})[name] = data
+  }
+}
+
+const kState = Symbol('hindsight.state')
+
+/** The state of a request; made at first sight, which is the opening hook for all but synthetic requests. */
+export function stateOf (request: FastifyRequest): RequestState {
+  const holder = request as { [kState]?: RequestState }
+  return (holder[kState] ??= new RequestState())
+}

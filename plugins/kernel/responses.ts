@@ -1,0 +1,18 @@
+import type { FastifyReply } from 'fastify'
+import { Skip } from './listener.js'
+
+/** Why a listener of documents has nothing to do on a response that brings none. */
+export const onRedirect = new Skip('not on redirects')
+
+/** Whether a response sends its client elsewhere (RFC 9110, section 15.4). */
+export function isRedirect (reply: FastifyReply): boolean {
+  const { statusCode } = reply
+  return statusCode >= 300 && statusCode < 400 && statusCode !== 304 && reply.hasHeader('location')
+}
+
+/** Whether shared caches may keep a response, as its own `Cache-Control` says (RFC 9111, section 3). */
+export function isCacheable (reply: FastifyReply): boolean {
+  const control = reply.getHeader('cache-control')
+  return typeof control === 'string' && /\b(?:public|max-age=[1-9]|s-maxage=[1-9])/i.test(control) &&
+    !/\b(?:private|no-store|no-cache)\b/i.test(control)
+}

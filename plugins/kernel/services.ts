@@ -1,0 +1,45 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { createMask, DEFAULT_MASK_PATTERNS, type Mask } from './mask.js'
+import { debugAccess, type DebugAccessOptions } from './debug-access.js'
+import { openLifecycle } from './lifecycle.js'
+import { originResolver, type Origin, type OriginOptions } from './origin.js'
+
+export interface KernelOptions extends OriginOptions, DebugAccessOptions {
+  /** Whether failures are explained to those who may see it. */
+  debug?: boolean
+  /** Names of headers and fields whose values are masked, beside the built-in ones. */
+  mask?: Array<string | RegExp>
+}
+
+/** What the listeners of one application share. */
+export interface Services {
+  readonly debug: boolean
+  readonly mask: Mask
+  originOf: (request: FastifyRequest) => Origin
+  maySeeDebug: (request: FastifyRequest) => boolean
+  /** Opens the diagnostic context of a request that never comes to the first listener. */
+  openDiagnostics: ((request: FastifyRequest, reply: FastifyReply) => void) | null
+  /** Where the profile of a request will be found, or null where none is kept. */
+  profileOf: ((request: FastifyRequest) => { token: string, url: string } | null) | null
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    hindsight: Services
+  }
+}
+
+/** Gives an application what its listeners share, before the first of them is registered. */
+export function openServices (app: FastifyInstance, options: KernelOptions): void {
+  const { debug = false, mask = [] } = options
+  const originOf = originResolver(options)
+  app.decorate('hindsight', {
+    debug,
+    mask: createMask([...DEFAULT_MASK_PATTERNS, ...mask]),
+    originOf,
+    maySeeDebug: debugAccess(app, debug, originOf, options),
+    openDiagnostics: null,
+    profileOf: null
+  })
+  openLifecycle(app, debug)
+}

@@ -1,0 +1,117 @@
+import { randomBytes } from 'node:crypto'
+import { fastifyHelmet } from '@fastify/helmet'
+import type { FastifyReply } from 'fastify'
+import { isRedirect, onRedirect } from '../kernel/responses.js'
+import { listener, Skip } from '../kernel/listener.js'
+import { stateOf } from '../kernel/request-state.js'
+
+/** Directives as @fastify/helmet takes them: names in camel or kebab case, values as lists of source expressions. */
+export type CspDirectives = Record<string, readonly string[] | string | null>
+
+export interface ContentSecurityPolicyOptions {
+  /**
+   * The policies that responses carry (CSP3): `enforce` and `reportOnly`, either one or both; false for none.
+   * Nonces that a response has drawn from `reply.cspNonce` are added to `script-src` and `style-src`.
+   */
+  contentSecurityPolicy?: false | { enforce?: CspDirectives | false, reportOnly?: CspDirectives | false }
+}
+
+export const DEFAULT_DIRECTIVES: CspDirectives = {
+  'default-src': ["'self'"],
+  'base-uri': ["'self'"],
+  'form-action': ["'self'"],
+  'frame-ancestors': ["'none'"],
+  'img-src': ["'self'", 'data:'],
+  'object-src': ["'none'"],
+  'script-src': ["'self'"],
+  'style-src': ["'self'"]
+}
+
+const kept = new Skip('the route has set a policy of its own')
+
+/** Makes `reply.cspNonce` available, afresh for each request; no random byte is drawn until one is read. */
+export const contentSecurityPolicy = listener('kernel.request', 'content-security-policy', (app) => {
+  app.decorateReply('cspNonce', {
+    getter (this: FastifyReply) {
+      const state = stateOf(this.request)
+      return {
+        get script () { return (state.scriptNonce ||= drawNonce()) },
+        get style () { return (state.styleNonce ||= drawNonce()) }
+      }
+    }
+  } as never)
+  return (request) => {
+    const state = stateOf(request)
+    state.scriptNonce = state.styleNonce = ''
+  }
+})
+
+/** Composes the policy of a response, with the nonces that were drawn for it. */
+export const contentSecurityPolicyResponse = listener('kernel.response', 'content-security-policy',
+  (_app, { contentSecurityPolicy = { enforce: DEFAULT_DIRECTIVES } }: ContentSecurityPolicyOptions) => {
+    const policies = contentSecurityPolicy === false ? [] : [
+      policyHeader('content-security-policy', contentSecurityPolicy.enforce),
+      policyHeader('content-security-policy-report-only', contentSecurityPolicy.reportOnly)
+    ].filter((policy) => policy !== null)
+    if (policies.length === 0) return 'not configured'
+    return (request, reply) => {
+      if (isRedirect(reply)) return onRedirect
+      const { scriptNonce, styleNonce } = stateOf(request)
+      let set = false
+      for (const { name, constant, compose } of policies) {
+        if (reply.hasHeader(name)) continue
+        set = true
+        reply.header(name, scriptNonce === '' && styleNonce === '' ? constant : compose(scriptNonce, styleNonce))
+      }
+      return set ? undefined : kept
+    }
+  })
+
+interface PolicyHeader {
+  name: string
+  constant: string
+  compose: (scriptNonce: string, styleNonce: string) => string
+}
+
+function policyHeader (name: string, directives: CspDirectives | false | undefined): PolicyHeader | null {
+  if (directives === undefined || directives === false || Object.keys(directives).length === 0) return null
+  const constant = serialize(directives)
+  const parts = constant.split(';')
+  return {
+    name,
+    constant,
+    compose: (scriptNonce, styleNonce) => withNonce(withNonce(parts, 'script-src', scriptNonce), 'style-src', styleNonce).join(';')
+  }
+}
+
+// Helmet knows the grammar and refuses what is none; it is asked once, at registration.
+function serialize (directives: CspDirectives): string {
+  let value = ''
+  const middleware = fastifyHelmet.contentSecurityPolicy({ useDefaults: false, directives: directives as never })
+  const response = { setHeader: (_name: string, text: string) => { value = text } }
+  try {
+    middleware({} as never, response as never, (error?: unknown) => { if (error) throw error })
+  } catch (error) {
+    throw new Error(`contentSecurityPolicy: ${(error as Error).message}`, { cause: error })
+  }
+  return value
+}
+
+function withNonce (parts: string[], directive: string, nonce: string): string[] {
+  if (nonce === '') return parts
+  const found = parts.find((part) => part.startsWith(`${directive} `))
+  const source = `'nonce-${nonce}'`
+  if (found !== undefined) {
+    // 'none' stands alone or is ignored (CSP3, section 2.3.1).
+    return parts.map((part) => part === found ? found === `${directive} 'none'` ? `${directive} ${source}` : `${found} ${source}` : part)
+  }
+  const fallback = parts.find((part) => part.startsWith('default-src '))
+  // Without a fallback there is no restriction that a nonce would have to lift.
+  if (fallback === undefined) return parts
+  const inherited = fallback.slice('default-src '.length)
+  return [...parts, `${directive} ${inherited === "'none'" ? '' : `${inherited} `}${source}`]
+}
+
+function drawNonce (): string {
+  return randomBytes(16).toString('base64')
+}

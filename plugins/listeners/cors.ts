@@ -1,0 +1,133 @@
+import fastifyCors, { type FastifyCorsOptions } from '@fastify/cors'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { host, runHooks, type CaughtHook } from '../kernel/hosting.js'
+import { answered, listener, Skip } from '../kernel/listener.js'
+import { absoluteUrl, pathnameOf } from '../kernel/origin.js'
+import { firstRuleFor, type PathRule } from '../kernel/path-rules.js'
+
+/** What a path under CORS allows (Fetch, section 3.3), as @fastify/cors takes it. */
+export interface CorsRule extends PathRule, Pick<FastifyCorsOptions, 'origin' | 'credentials' | 'maxAge'> {
+  methods?: string[]
+  allowedHeaders?: string[]
+  exposedHeaders?: string[]
+}
+
+export interface CorsOptions {
+  /** The rules, by path; the first that matches decides. None: no CORS at all. */
+  cors?: CorsRule[]
+}
+
+interface HostedRule {
+  rule: CorsRule
+  hooks: CaughtHook[]
+}
+
+const DEFAULT_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
+const noRule = new Skip('no CORS rule for this path')
+const noOrigin = new Skip('the request has no Origin')
+const sameOrigin = new Skip('same origin')
+const noPreflight = new Skip('not a preflight')
+const preflighted = new Skip('answered as a preflight')
+
+/** Answers preflights by the rule of the path, also where no route is. */
+export const cors = listener('kernel.request', 'cors', async (app, { cors: rules = [] }: CorsOptions) => {
+  if (rules.length === 0) return 'not configured'
+  const hosted = await hostRules(app, rules)
+  return (request, reply) => {
+    if (!isPreflight(request)) return noPreflight
+    const found = ruleFor(hosted, request)
+    if (found === null) return noRule
+    const refusal = preflightRefusal(found.rule, request)
+    const running = applied(found, request, reply)
+    const answer = (): typeof answered => {
+      // An empty answer, as browsers ignore its body; 200 as the observed service has it.
+      reply.code(refusal?.status ?? 200).type('text/plain; charset=utf-8').send(refusal?.message ?? '')
+      return answered
+    }
+    return running === undefined ? answer() : running.then(answer)
+  }
+})
+
+/** Sets the `Access-Control-*` headers of an actual request, on error responses too. */
+export const corsResponse = listener('kernel.response', 'cors', async (app, { cors: rules = [] }: CorsOptions) => {
+  if (rules.length === 0) return 'not configured'
+  const hosted = await hostRules(app, rules)
+  return (request, reply) => {
+    if (isPreflight(request) && reply.hasHeader('access-control-allow-methods')) return preflighted
+    const found = ruleFor(hosted, request)
+    if (found === null) return noRule
+    const { origin } = request.headers
+    if (origin === undefined) return noOrigin
+    if (origin === absoluteUrl({ ...app.hindsight.originOf(request), prefix: '' }, '')) return sameOrigin
+    const vary = reply.getHeader('vary')
+    const running = applied(found, request, reply)
+    // `Vary` is the business of the cors-vary listener.
+    const restore = (): undefined => { if (vary === undefined) reply.removeHeader('vary'); else reply.header('vary', vary) }
+    return running === undefined ? restore() : running.then(restore)
+  }
+})
+
+// Two listeners share the rules of an application.
+const hostedRules = new WeakMap<object, Promise<HostedRule[]>>()
+
+function hostRules (app: FastifyInstance, rules: CorsRule[]): Promise<HostedRule[]> {
+  const known = hostedRules.get(app.hindsight)
+  if (known !== undefined) return known
+  const hosting = hostAll(app, rules)
+  hostedRules.set(app.hindsight, hosting)
+  return hosting
+}
+
+async function hostAll (app: FastifyInstance, rules: CorsRule[]): Promise<HostedRule[]> {
+  const hosted: HostedRule[] = []
+  for (const rule of rules) {
+    const { path: _path, origin = false, methods = DEFAULT_METHODS, ...rest } = rule
+    const options: FastifyCorsOptions = {
+      ...rest,
+      methods,
+      // A list is compared exactly; a lone string would be sent to everybody.
+      origin: typeof origin === 'string' && origin !== '*' ? [origin] : origin,
+      preflightContinue: true,
+      strictPreflight: false
+    }
+    const hooks = await host(app, fastifyCors as never, options, { name: '@fastify/cors', withhold: ['corsPreflightEnabled'] })
+    hosted.push({ rule, hooks: hooks.get('onRequest') ?? [] })
+  }
+  return hosted
+}
+
+function ruleFor (hosted: HostedRule[], request: FastifyRequest): HostedRule | null {
+  return firstRuleFor(hosted, ({ rule }) => rule.path, pathnameOf(request))
+}
+
+function applied (found: HostedRule, request: FastifyRequest, reply: FastifyReply): undefined | Promise<void> {
+  const running = runHooks(found.hooks, request, reply)
+  return running === undefined ? withholdCredentials(reply) : running.then(() => withholdCredentials(reply))
+}
+
+// An origin that is not allowed learns nothing of credentials and exposed headers.
+function withholdCredentials (reply: FastifyReply): undefined {
+  if (reply.hasHeader('access-control-allow-origin')) return
+  reply.removeHeader('access-control-allow-credentials')
+  reply.removeHeader('access-control-expose-headers')
+}
+
+// Fetch, section 3.3.2: an OPTIONS request with an Origin and the method that is asked for.
+function isPreflight ({ method, headers }: FastifyRequest): boolean {
+  return method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined
+}
+
+function preflightRefusal ({ methods = DEFAULT_METHODS, allowedHeaders }: CorsRule, { headers }: FastifyRequest): { status: number, message: string } | null {
+  const method = String(headers['access-control-request-method']).toUpperCase()
+  if (!methods.includes('*') && !methods.some((allowed) => allowed.toUpperCase() === method)) {
+    return { status: 405, message: `CORS: the method ${method} is not allowed here; allowed are ${methods.join(', ')}.` }
+  }
+  if (allowedHeaders === undefined || allowedHeaders.includes('*')) return null
+  const allowed = new Set(allowedHeaders.map((name) => name.toLowerCase()))
+  const wanted = String(headers['access-control-request-headers'] ?? '').split(',').map((name) => name.trim().toLowerCase())
+  const refused = wanted.find((name) => name !== '' && !allowed.has(name) && !SAFE_HEADERS.has(name))
+  return refused === undefined ? null : { status: 400, message: `CORS: the header ${refused} is not allowed here; allowed are ${allowedHeaders.join(', ')}.` }
+}
+
+// Fetch, section 2.2.2: headers that need no permission.
+const SAFE_HEADERS = new Set(['accept', 'accept-language', 'content-language', 'origin'])

@@ -1,0 +1,63 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { listener, Skip } from '../kernel/listener.js'
+import { absoluteUrl, pathnameOf } from '../kernel/origin.js'
+import { stateOf } from '../kernel/request-state.js'
+import { buildProfile } from '../profiler/build-profile.js'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** False: requests of this route leave no profile. */
+    profile?: boolean
+  }
+}
+
+const notProfiled = new Skip('requests of the profiler itself and of routes with `profile: false` are not profiled')
+const OWN_PATHS = /^\/_(?:profiler|wdt)(?:\/|$)/
+
+/** Assigns the request's token, tells it, and keeps the profile once the response is over. */
+export const profiler = listener('kernel.response', 'profiler', (app) => {
+  const { debug, maySeeDebug, originOf } = app.hindsight
+  if (!debug) return 'not in debug mode'
+  const { profiler } = app
+
+  function tokenOf (request: FastifyRequest): string {
+    const state = stateOf(request)
+    if (state.token === '') state.token = profiler.newToken() as string
+    return state.token
+  }
+
+  function isProfiled (request: FastifyRequest): boolean {
+    return profiler.enabled && request.routeOptions.config?.profile !== false && !OWN_PATHS.test(pathnameOf(request))
+  }
+
+  app.hindsight.profileOf = (request) => {
+    if (!isProfiled(request)) return null
+    const token = tokenOf(request)
+    return { token, url: absoluteUrl(originOf(request), `/_profiler/${token}`) }
+  }
+
+  function keep (request: FastifyRequest, reply: FastifyReply): void {
+    if (!isProfiled(request)) return
+    const token = tokenOf(request)
+    const endedAt = performance.now()
+    profiler.defer(token, () => buildProfile(request, reply, endedAt))
+  }
+
+  app.addHook('onResponse', function keepProfile (request, reply, done) {
+    keep(request, reply)
+    done()
+  })
+  app.addHook('onRequestAbort', function keepAborted (request, done) {
+    const state = stateOf(request)
+    state.clientGone = true
+    request.log.info({ channel: 'request' }, 'The client closed the connection before the response was sent')
+    if (state.reply !== null) keep(request, state.reply)
+    done()
+  })
+
+  return (request, reply) => {
+    if (!isProfiled(request)) return notProfiled
+    const token = tokenOf(request)
+    if (maySeeDebug(request)) reply.header('x-debug-token', token)
+  }
+})

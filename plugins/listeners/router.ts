@@ -1,0 +1,57 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { answered, listener } from '../kernel/listener.js'
+import { kUnknownMethod } from '../kernel/malformed.js'
+import { stateOf } from '../kernel/request-state.js'
+import { explainMiss } from '../routing/route-error.js'
+import { redirectPage } from '../view/redirect-page.js'
+
+/** What the router found for a request. */
+export interface RouteMatch {
+  name: string
+  pattern: string
+  params: Record<string, unknown>
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The route that matched; null before the router listener has run, and where none did. */
+    route: RouteMatch | null
+    /** What listeners know about the request: `_route`, and the path parameters by their names. */
+    attributes: Record<string, unknown>
+  }
+}
+
+/** Publishes the route that matched; raises the not-found or method-not-allowed error where none did. */
+export const router = listener('kernel.request', 'router', (app) => {
+  const { routeTable } = app
+  app.decorateRequest('route', null)
+  app.decorateRequest('attributes', { getter: attributesOf } as never)
+  return (request, reply) => {
+    if (request.is404 || request.raw[kUnknownMethod] !== undefined) return miss(request, reply)
+    const { url: pattern = '', config } = request.routeOptions
+    const name = config?.name ?? routeTable.get(request.method, pattern)?.name ?? `${request.method} ${pattern}`
+    request.route = { name, pattern, params: request.params as Record<string, unknown> }
+    request.log.debug({ channel: 'router', route: name }, `Matched route "${name}".`)
+  }
+})
+
+/** Drops the matched route, so that nothing of it is held longer than its request. */
+export const routerFinish = listener('kernel.finish_request', 'router', () => (request) => {
+  const state = stateOf(request)
+  state.match = request.route
+  request.route = null
+})
+
+const kAttributes = Symbol('hindsight.attributes')
+
+function attributesOf (this: FastifyRequest & { [kAttributes]?: Record<string, unknown> }): Record<string, unknown> {
+  return (this[kAttributes] ??= { _route: this.route?.name ?? null, ...this.route?.params })
+}
+
+function miss (request: FastifyRequest, reply: FastifyReply): typeof answered {
+  const why = explainMiss(request)
+  if ('error' in why) throw why.error
+  request.log.debug({ channel: 'router', location: why.redirect }, 'Redirecting to the other trailing-slash form of the path')
+  reply.code(301).header('location', why.redirect).type('text/html; charset=utf-8').send(redirectPage(why.redirect))
+  return answered
+}

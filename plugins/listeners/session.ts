@@ -1,0 +1,112 @@
+import fastifyCookie from '@fastify/cookie'
+import fastifySession, { type FastifySessionOptions } from '@fastify/session'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { host, runHooks, type CaughtHook } from '../kernel/hosting.js'
+import { listener, Skip } from '../kernel/listener.js'
+import { stateOf } from '../kernel/request-state.js'
+
+export interface SessionSettings extends Pick<FastifySessionOptions, 'cookieName' | 'cookiePrefix' | 'rolling' | 'idGenerator'> {
+  /** At least 32 characters, or several to rotate: the first signs, all are accepted. */
+  secret?: string | string[]
+  /** Where sessions are kept; none: in memory. A store that answers later is read at the session's slot, not at first touch. */
+  store?: NonNullable<FastifySessionOptions['store']>
+  /** The cookie's attributes (RFC 6265bis, section 4.1.2); `maxAge` in milliseconds. */
+  cookie?: NonNullable<FastifySessionOptions['cookie']>
+}
+
+export interface SessionOptions {
+  /** Sessions; false for none. */
+  session?: false | SessionSettings
+}
+
+interface Hosted {
+  start: CaughtHook[]
+  save: CaughtHook[]
+  parseCookies: CaughtHook[]
+  writeCookies: CaughtHook[]
+}
+
+const kReply = Symbol('hindsight.sessionReply')
+const hostedOf = new WeakMap<object, Hosted>()
+const noCookies = new Skip('the request brought no cookies')
+const untouched = new Skip('the session was not used, no cookie is set')
+
+/**
+ * Makes cookies and `request.session` available. The session's store is not read before the session is touched,
+ * and a session that stays empty leaves no trace.
+ */
+export const session = listener('kernel.request', 'session', async (app, { session: settings = {} }: SessionOptions) => {
+  const cookieHooks = await host(app, fastifyCookie as never, {}, { name: '@fastify/cookie' })
+  const hosted: Hosted = {
+    start: [],
+    save: [],
+    parseCookies: cookieHooks.get('onRequest') ?? [],
+    writeCookies: cookieHooks.get('onSend') ?? []
+  }
+  hostedOf.set(app.hindsight, hosted)
+  if (settings !== false) await openSessions(app, settings, hosted)
+  const eager = settings !== false && settings.store !== undefined
+  const cookieName = settings === false ? '' : settings.cookieName ?? 'sessionId'
+
+  return (request, reply) => {
+    (request as unknown as { [kReply]: FastifyReply })[kReply] = reply
+    runHooks(hosted.parseCookies, request, reply)
+    if (request.headers.cookie === undefined) return noCookies
+    // Nobody can wait for a store at the moment of the first touch.
+    if (eager && request.cookies[cookieName] !== undefined) return runHooks(hosted.start, request, reply)
+  }
+})
+
+/** Saves a session that was changed, sets the cookies, and makes the response private when the session was used. */
+export const sessionResponse = listener('kernel.response', 'session', (app) => {
+  const { save, writeCookies } = hostedOf.get(app.hindsight) as Hosted
+  return (request, reply, payload) => {
+    if (!stateOf(request).sessionTouched) {
+      const before = reply.getHeader('set-cookie')
+      runHooks(writeCookies, request, reply, payload)
+      return reply.getHeader('set-cookie') === before ? untouched : undefined
+    }
+    makePrivate(reply)
+    const saving = runHooks(save, request, reply, payload)
+    if (saving === undefined) return runHooks(writeCookies, request, reply, payload)
+    return saving.then(() => runHooks(writeCookies, request, reply, payload))
+  }
+})
+
+async function openSessions (app: FastifyInstance, settings: SessionSettings, hosted: Hosted): Promise<void> {
+  const { secret, cookie, ...rest } = settings
+  const length = Array.isArray(secret) ? Math.min(...secret.map((one) => one.length)) : secret?.length ?? 0
+  if (length < 32) throw new Error('session.secret (SESSION_SECRET) is missing or too short: at least 32 characters are needed')
+  app.decorateRequest('session', {
+    getter (this: FastifyRequest) { return touch(this, hosted) },
+    setter (this: FastifyRequest, value: unknown) { stateOf(this).session = value }
+  } as never)
+  const hooks = await host(app, fastifySession as never, {
+    ...rest,
+    secret,
+    saveUninitialized: false,
+    cookie: { path: '/', httpOnly: true, sameSite: 'lax', secure: 'auto', ...cookie }
+  }, { name: '@fastify/session', withhold: ['session'] })
+  hosted.start = hooks.get('onRequest') ?? []
+  hosted.save = hooks.get('onSend') ?? []
+}
+
+function touch (request: FastifyRequest, hosted: Hosted): unknown {
+  const state = stateOf(request)
+  if (state.session === undefined) {
+    const reply = (request as unknown as { [kReply]?: FastifyReply })[kReply]
+    // Ahead of the session's slot there is no session yet.
+    if (reply === undefined) return undefined
+    const starting = runHooks(hosted.start, request, reply)
+    if (starting !== undefined) throw new Error('The session store answers later than it is asked: give it as session.store, so that it is read at its slot')
+  }
+  state.sessionTouched = true
+  return state.session
+}
+
+// A response that was made with a session is nobody else's (RFC 9111, section 3.5 is about Authorization only).
+function makePrivate (reply: FastifyReply): void {
+  const control = reply.getHeader('cache-control')
+  if (typeof control === 'string' && /\b(?:no-store|private)\b/i.test(control) && control !== 'no-cache, private') return
+  reply.header('cache-control', 'max-age=0, must-revalidate, private')
+}

@@ -1,0 +1,99 @@
+import pino from 'pino'
+import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify'
+import { RequestLog } from './request-log.js'
+
+const METADATA = Symbol.for('pino.metadata')
+const DEBUG = 20
+
+interface Destination {
+  write: (line: string) => unknown
+  [METADATA]?: boolean
+  lastLevel?: number
+  lastTime?: string
+  lastObj?: unknown
+  lastMsg?: unknown
+  lastLogger?: Captured
+}
+
+const kLog = Symbol('hindsight.log')
+type Captured = FastifyBaseLogger & { [kLog]?: RequestLog, levelVal?: number, [stream: symbol]: unknown }
+
+/** Attributes what pino writes to the request that caused it, without parsing or copying it. */
+export class LogCapture {
+  readonly #root: Captured
+  readonly #current: () => RequestLog | null
+  readonly #streamSymbol: symbol | undefined
+  readonly #destination: Destination | null
+  // "incoming request" is written before the first hook; it is claimed by the request whose logger wrote it.
+  #orphan: { logger: Captured, level: number, text: string } | null = null
+  #ownLogger: pino.Logger | null = null
+
+  /** `current` tells whose work is being done where a line comes from a logger that is not a request's own. */
+  constructor (app: FastifyInstance, current: () => RequestLog | null) {
+    this.#root = app.log as Captured
+    this.#current = current
+    this.#streamSymbol = streamSymbolOf(this.#root)
+    this.#destination = this.#streamSymbol === undefined ? null : this.#root[this.#streamSymbol] as Destination
+    if (this.#streamSymbol !== undefined) Object.defineProperty(this.#root, this.#streamSymbol, { value: this.#tee(), writable: true, configurable: true, enumerable: true })
+  }
+
+  /** Starts the capture of a request's log, from the debug level on. */
+  open (request: FastifyRequest): RequestLog {
+    const log = new RequestLog()
+    if (this.#destination === null) {
+      // The application logs nowhere: its requests get a logger whose lines are kept and go no further.
+      this.#ownLogger ??= pino({ level: 'debug', base: null }, this.#tee() as pino.DestinationStream)
+      const logger = this.#ownLogger.child({})
+      request.log = logger as FastifyBaseLogger
+    }
+    const logger = request.log as Captured
+    logger[kLog] = log
+    log.outputLevel = logger.levelVal ?? 0
+    if (log.outputLevel > DEBUG) logger.level = 'debug'
+    if (this.#orphan?.logger === logger) log.add(this.#orphan.level, this.#orphan.text)
+    this.#orphan = null
+    return log
+  }
+
+  /** Gives the logger its own destination back. */
+  close (): void {
+    if (this.#streamSymbol !== undefined) this.#root[this.#streamSymbol] = this.#destination
+  }
+
+  #tee (): Destination {
+    const capture = this
+    const destination = this.#destination
+    const forward: Record<string, unknown> = {}
+    for (const name of ['flush', 'flushSync', 'end', 'reopen', 'destroy', 'on', 'once', 'emit']) {
+      const method = (destination as Record<string, unknown> | null)?.[name]
+      if (typeof method === 'function') forward[name] = method.bind(destination)
+    }
+    return {
+      ...forward,
+      [METADATA]: true,
+      write (line) {
+        const level = this.lastLevel ?? 0
+        const logger = this.lastLogger as Captured
+        const own = logger[kLog]
+        const log = own ?? capture.#current()
+        if (log !== null) log.add(level, line)
+        else if (logger !== capture.#root) capture.#orphan = { logger, level, text: line }
+        if (destination === null || (own !== undefined && level < own.outputLevel)) return
+        if (destination[METADATA] === true) {
+          const { lastTime, lastObj, lastMsg } = this
+          Object.assign(destination, { lastLevel: level, lastTime, lastObj, lastMsg, lastLogger: logger })
+        }
+        destination.write(line)
+      }
+    }
+  }
+}
+
+// Every copy of pino has a symbol of its own for the stream.
+function streamSymbolOf (logger: object): symbol | undefined {
+  for (let holder: object | null = logger; holder !== null; holder = Object.getPrototypeOf(holder)) {
+    const found = Object.getOwnPropertySymbols(holder).find((symbol) => symbol.description === 'pino.stream')
+    if (found !== undefined) return found
+  }
+  return undefined
+}

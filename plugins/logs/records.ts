@@ -1,0 +1,29 @@
+import type { ListenerEvent } from '../kernel/events.js'
+import type { LogRecord } from './log-record.js'
+import { RequestLog } from './request-log.js'
+
+/** A request's log as it is shown: its own lines, and the notifications of the lifecycle as debug lines between them. */
+export function recordsOf (log: unknown, events: readonly ListenerEvent[], startedTime: number): LogRecord[] {
+  const lines = log instanceof RequestLog ? log.records() : []
+  const notified = events
+    .filter(({ outcome }) => outcome !== 'skipped')
+    .map(({ stage, listener, start }): LogRecord => ({
+      time: new Date(startedTime + Math.floor(start)).toISOString(),
+      level: 'debug',
+      channel: 'event',
+      message: `Notified event "${stage}" to listener "${listener}".`,
+      context: {}
+    }))
+  return merge(lines, notified)
+}
+
+// Both are in the order of time; of two of the same millisecond the notification was first, as it caused the line.
+function merge (lines: LogRecord[], notified: LogRecord[]): LogRecord[] {
+  const merged: LogRecord[] = []
+  let i = 0
+  for (const line of lines) {
+    while (i < notified.length && (notified[i] as LogRecord).time < line.time) merged.push(notified[i++] as LogRecord)
+    merged.push(line)
+  }
+  return merged.concat(notified.slice(i))
+}

@@ -1,0 +1,79 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FlattenedException } from '../diagnostics/exception.js'
+import { flattenError } from '../diagnostics/flatten-error.js'
+import { ClientGoneError } from '../kernel/http-errors.js'
+import { absoluteUrl, targetOf } from '../kernel/origin.js'
+import { stateOf, type RequestState } from '../kernel/request-state.js'
+import { recordsOf } from '../logs/records.js'
+import { PROFILE_VERSION, type Profile, type ProfiledRoute } from './profile.js'
+
+/** Makes the profile of a request whose response is over: plain data, masked, off the response's way. */
+export function buildProfile (request: FastifyRequest, reply: FastifyReply, endedAt: number): Profile {
+  const state = stateOf(request)
+  const { mask, originOf } = request.server.hindsight
+  const origin = originOf(request)
+  const events = state.recorder?.events() ?? []
+  const collectors = collectedBy(state)
+  return {
+    version: PROFILE_VERSION,
+    token: state.token,
+    time: new Date(state.startedTime).toISOString(),
+    duration: round(endedAt - state.startedAt),
+    method: request.method,
+    url: mask.url(absoluteUrl(origin, targetOf(request))),
+    ip: origin.ip,
+    status: state.clientGone ? 499 : reply.raw.headersSent ? reply.raw.statusCode : reply.statusCode,
+    route: routeOf(collectors.router),
+    exceptions: exceptionsOf(state).map((exception) => masked(exception, mask.text.bind(mask))),
+    logs: recordsOf(state.log, events, state.startedTime).map((record) => ({
+      ...record, message: mask.text(record.message), context: mask.value(record.context) as Record<string, unknown>
+    })),
+    events,
+    collectors: {
+      ...collectors,
+      performance: {
+        total: round(endedAt - state.startedAt),
+        ...(state.handlerEnd !== 0 && { handlerStart: round(state.handlerStart - state.startedAt), handler: round(state.handlerEnd - state.handlerStart) })
+      },
+      ...(state.others.length > 0 && {
+        otherErrors: state.others.map((other) => flattenError(other).map((exception) => masked(exception, mask.text.bind(mask))))
+      })
+    }
+  }
+}
+
+function exceptionsOf (state: RequestState): FlattenedException[] {
+  if (state.clientGone && !state.failed) {
+    return flattenError(new ClientGoneError('The client closed the connection before the response was sent'))
+  }
+  if (state.failed) return state.exceptions as FlattenedException[] | null ?? flattenError(state.raised)
+  // What was raised behind the response is still what the developer looks for.
+  return state.others.length > 0 ? flattenError(state.others[0]) : []
+}
+
+function masked (exception: FlattenedException, text: (value: string) => string): FlattenedException {
+  return {
+    ...exception,
+    message: text(exception.message),
+    stack: text(exception.stack),
+    ...(exception.errors !== undefined && { errors: exception.errors.map((chain) => chain.map((member) => masked(member, text))) })
+  }
+}
+
+function collectedBy (state: RequestState): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(state.collected ?? {}).map(([name, data]) => {
+    try {
+      return [name, typeof data === 'function' ? data() as unknown : data]
+    } catch (error) {
+      return [name, { error: error instanceof Error ? error.message : String(error) }]
+    }
+  }))
+}
+
+function routeOf (router: unknown): ProfiledRoute | null {
+  return (router as { matched?: ProfiledRoute | null } | undefined)?.matched ?? null
+}
+
+function round (ms: number): number {
+  return Math.round(ms * 1000) / 1000
+}

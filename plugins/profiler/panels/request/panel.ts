@@ -1,0 +1,54 @@
+import type { Profile } from '../../profile.js'
+import { failed, json, note, pairs, section } from '../../ui/components.js'
+import { dataOf, failureOf, isObject } from '../panel.js'
+import type { Data, Panel } from '../panel.js'
+
+const OF_REQUEST = ['method', 'url', 'headers', 'query', 'cookies', 'body']
+const OF_RESPONSE = ['status', 'headers', 'body']
+
+/** What came in, and what went out. */
+export const requestPanel: Panel = {
+  name: 'request',
+  label: 'Request / Response',
+  render: renderRequest
+}
+
+function renderRequest (profile: Profile): string {
+  const request = dataOf(profile, 'request')
+  const response = dataOf(profile, 'response')
+  const requestFailure = failureOf(profile, 'request')
+  const responseFailure = failureOf(profile, 'response')
+  const line = { method: request.method ?? profile.method, url: request.url ?? profile.url, ip: request.ip ?? profile.ip }
+  return [
+    section('Request', pairs('Request', line)),
+    requestFailure === undefined ? requestParts(request) : failed(requestFailure),
+    section('Response', responseFailure === undefined
+      ? pairs('Response', { status: response.status ?? profile.status, ...rest(response, OF_RESPONSE) })
+      : failed(responseFailure)),
+    responseFailure === undefined
+      ? section('Response headers', pairs('Response headers', response.headers, 'No headers were recorded.'))
+      : ''
+  ].join('')
+}
+
+function requestParts (request: Data): string {
+  if (Object.keys(request).length === 0) return note('The request ended before its details were collected.')
+  return [
+    section('Query', pairs('Query', request.query, 'The URL has no query.')),
+    section('Body', request.body === undefined || request.body === null
+      ? note('No body was read.')
+      : isObject(request.body) ? pairs('Body', request.body, 'An empty object.') : json(request.body)),
+    section('Cookies', pairs('Cookies', request.cookies, 'The client sent no cookies.')),
+    section('Request headers', pairs('Request headers', request.headers, 'No headers were recorded.')),
+    ...Object.entries(rest(request, [...OF_REQUEST, 'ip'])).map(([name, value]) =>
+      section(titleOf(name), typeof value === 'object' ? pairs(titleOf(name), value) : json(value)))
+  ].join('')
+}
+
+function rest (data: Data, known: string[]): Data {
+  return Object.fromEntries(Object.entries(data).filter(([name]) => !known.includes(name)))
+}
+
+function titleOf (name: string): string {
+  return name.charAt(0).toUpperCase() + name.slice(1)
+}

@@ -1,0 +1,64 @@
+import { html } from '../../view/html.js'
+import { safeJson } from '../../view/json.js'
+
+/** A part of a panel under a heading of its own. */
+export function section (title: string, content: string): string {
+  return html`<section class="part"><h3>${title}</h3>!${content}</section>`
+}
+
+/** A remark in place of content. */
+export function note (text: string): string {
+  return html`<p class="note">${text}</p>`
+}
+
+/** Says that there is nothing to show because a collector failed. */
+export function failed (message: string): string {
+  return html`<p class="failure"><strong>The collector failed:</strong> ${message}</p>`
+}
+
+/** Names and values as a table; data that is not flat is shown as JSON. */
+export function pairs (label: string, data: unknown, empty = 'None.'): string {
+  const entries = entriesOf(data)
+  if (entries.length === 0) return note(empty)
+  return html`<table class="pairs" aria-label="${label}"><tbody>!${entries.map(([name, value]) =>
+    html`<tr><th scope="row">${name}</th><td>!${scalar(value)}</td></tr>`)}</tbody></table>`
+}
+
+/** Any value as text, indented where it is nested. */
+export function json (value: unknown): string {
+  return html`<pre class="data">${typeof value === 'string' ? value : safeJson(value, 2)}</pre>`
+}
+
+/** Lets what is wider than the window be scrolled, by keyboard too. */
+export function scrollable (label: string, content: string): string {
+  return html`<div class="scroll" role="region" aria-label="${label}" tabindex="0">!${content}</div>`
+}
+
+/** The status of a response, coloured by its class. */
+export function statusBadge (status: number): string {
+  return html`<span class="status status-${Math.trunc(Number(status) / 100)}">${status}</span>`
+}
+
+/** Milliseconds for people. */
+export function milliseconds (value: unknown): string {
+  if (typeof value !== 'number' || !Number.isFinite(value)) return '–'
+  return `${value.toLocaleString('en', { maximumFractionDigits: value < 10 ? 2 : value < 100 ? 1 : 0 })} ms`
+}
+
+function entriesOf (data: unknown): Array<[string, unknown]> {
+  if (typeof data !== 'object' || data === null) return []
+  // Headers are also written as pairs, which keep their order and their repetitions.
+  if (Array.isArray(data)) {
+    return data.map((item, i) => Array.isArray(item) && item.length === 2 ? [String(item[0]), item[1]] : [String(i), item])
+  }
+  return Object.entries(data)
+}
+
+function scalar (value: unknown): string {
+  if (value === null || value === undefined) return html`<span class="none">null</span>`
+  if (Array.isArray(value) && value.every(item => typeof item === 'string')) {
+    return value.length === 0 ? html`<span class="none">none</span>` : value.map(item => html`<div>${item}</div>`).join('')
+  }
+  if (typeof value === 'object') return json(value)
+  return value === '' ? html`<span class="none">empty</span>` : html`${String(value)}`
+}

@@ -1,0 +1,127 @@
+import FindMyWay, { type HTTPMethod } from 'find-my-way'
+import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The route's name, as logs and profiles give it; without one it is `<METHOD> <pattern>`. */
+    name?: string
+  }
+  interface FastifyInstance {
+    routeTable: RouteTable
+  }
+}
+
+/** A route as it was declared. */
+export interface DeclaredRoute {
+  name: string
+  methods: string[]
+  pattern: string
+  /** A stack taken where the route was declared, in debug mode. */
+  declaredAt: Error | null
+}
+
+export interface LookupResult {
+  /** The methods that routes declare for the path, in the order of declaration. */
+  allowed: string[]
+  /** The other trailing-slash form of the path, where it has a route for GET. */
+  redirect: string | null
+}
+
+interface Store {
+  order: number
+  method: string
+}
+
+/** What the application's routes are, for those who explain why none of them matched. */
+export class RouteTable {
+  readonly #router
+  readonly #routes = new Map<string, DeclaredRoute>()
+  readonly #methods = new Set<string>()
+  readonly #handlers = new Map<string, unknown>()
+  readonly #constraints = new Set<string>()
+  #order = 0
+
+  constructor (app: FastifyInstance) {
+    const config = app.initialConfig as unknown as Record<string, unknown>
+    const options = { ...config, ...config.routerOptions as object } as Record<string, unknown>
+    this.#router = FindMyWay({
+      caseSensitive: options.caseSensitive !== false,
+      ignoreTrailingSlash: options.ignoreTrailingSlash === true,
+      ignoreDuplicateSlashes: options.ignoreDuplicateSlashes === true,
+      maxParamLength: 16_384
+    })
+  }
+
+  /** Takes a route in; to be called by an `onRoute` hook. */
+  add (route: RouteOptions & { routePath?: string }, declaredAt: Error | null): void {
+    const methods = ([] as string[]).concat(route.method as string | string[])
+    const { url, constraints = {} } = route
+    const key = `${url} ${JSON.stringify(Object.entries(constraints).map(([name, value]) => [name, String(value)]))}`
+    if (methods.length === 1 && methods[0] === 'HEAD' && this.#handlers.get(`GET ${key}`) === route.handler) {
+      // Fastify's own companion of a GET route.
+      const get = this.#routes.get(`GET ${url}`)
+      if (get !== undefined) this.#routes.set(`HEAD ${url}`, get)
+      this.#tryOn('HEAD', url, constraints, { order: -1, method: 'HEAD' })
+      return
+    }
+    const name = route.config?.name ?? `${methods.join('|')} ${url}`
+    const declared: DeclaredRoute = { name, methods, pattern: url, declaredAt }
+    for (const method of methods) {
+      this.#methods.add(method)
+      this.#routes.set(`${method} ${url}`, declared)
+      this.#handlers.set(`${method} ${key}`, route.handler)
+      for (const constraint of Object.keys(constraints)) this.#constraints.add(constraint)
+      this.#tryOn(method, url, constraints, { order: this.#order++, method })
+    }
+  }
+
+  /** The route that a matched request belongs to. */
+  get (method: string, pattern: string): DeclaredRoute | null {
+    return this.#routes.get(`${method} ${pattern}`) ?? null
+  }
+
+  /** The application's own routes, in the order of declaration. */
+  own (): DeclaredRoute[] {
+    return [...new Set(this.#routes.values())].filter(({ name }) => !name.startsWith('_'))
+  }
+
+  /** Looks a path up under every method. */
+  lookup (path: string, request: FastifyRequest): LookupResult {
+    const constraints = this.#derive(request)
+    const allowed = [...this.#methods]
+      .map((method) => this.#find(method, path, constraints))
+      .filter((store): store is Store => store !== null && store.order >= 0)
+      .sort((a, b) => a.order - b.order)
+      .map(({ method }) => method)
+    const other = path.endsWith('/') ? path.slice(0, -1) : `${path}/`
+    const redirect = allowed.length === 0 && other !== '' && this.#find('GET', other, constraints) !== null ? other : null
+    return { allowed, redirect }
+  }
+
+  #find (method: string, path: string, constraints: Record<string, unknown>): Store | null {
+    return this.#router.find(method as HTTPMethod, path, constraints)?.store as Store | undefined ?? null
+  }
+
+  #derive ({ headers }: FastifyRequest): Record<string, unknown> {
+    if (this.#constraints.size === 0) return {}
+    return { host: headers.host, version: headers['accept-version'] }
+  }
+
+  // The application's own router is the judge: what it lets through (a custom constraint, say) may be unknown here.
+  #tryOn (method: string, url: string, constraints: object, store: Store): void {
+    try {
+      this.#router.on(method as HTTPMethod, url, { constraints: constraints as Record<string, unknown> }, () => {}, store)
+    } catch {
+      this.#methods.add(method)
+    }
+  }
+}
+
+/** Gives an application its route table, filled as routes are declared from here on. */
+export function openRouteTable (app: FastifyInstance, debug: boolean): void {
+  const table = new RouteTable(app)
+  app.decorate('routeTable', table)
+  app.addHook('onRoute', function enter (route) {
+    table.add(route, debug ? new Error(`Route ${route.url} was declared here`) : null)
+  })
+}

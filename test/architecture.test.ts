@@ -1,0 +1,239 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join, posix, sep } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import t from 'tap'
+import ts from 'typescript'
+
+/** One import as it is written: from one file of ours to another, both relative to the root, with forward slashes. */
+interface Edge {
+  from: string
+  to: string
+  /** Erased by the compiler. It counts for every rule but the circles: at run time it does not exist. */
+  typeOnly: boolean
+}
+
+const ROOT = join(import.meta.dirname, '..')
+const SOURCES = ['app', 'plugins', 'routes']
+
+/** Imports go from a higher floor to a lower one, or stay within their own part. Longest name first. */
+const FLOORS: ReadonlyArray<readonly [part: string, floor: number]> = [
+  ['plugins/listeners', 5],
+  ['plugins/profiler', 4],
+  ['plugins/diagnostics', 3],
+  ['plugins/routing', 2],
+  ['plugins/kernel', 1],
+  ['plugins/view', 1],
+  ['plugins/logs', 1],
+  ['routes', 5],
+  ['app', 6]
+]
+
+/** What the floors alone would allow, or cannot see because it stays within one part. */
+const WALLS: ReadonlyArray<{ says: string, breaks: (from: string, to: string) => boolean }> = [
+  {
+    says: 'listeners do not know each other',
+    breaks: (from, to) => within(from, 'plugins/listeners') && within(to, 'plugins/listeners')
+  },
+  {
+    says: 'storage knows only the profile',
+    breaks: (from, to) => within(from, 'plugins/profiler/storage') &&
+      !within(to, 'plugins/profiler/storage') && to !== 'plugins/profiler/profile.ts'
+  },
+  {
+    says: 'listeners never know a panel',
+    breaks: (from, to) => within(from, 'plugins/listeners') && within(to, 'plugins/profiler/panels')
+  },
+  {
+    says: 'diagnostics never knows the profiler',
+    breaks: (from, to) => within(from, 'plugins/diagnostics') && within(to, 'plugins/profiler')
+  },
+  {
+    says: 'what is shipped imports only what is shipped',
+    breaks: (from, to) => isSource(from) && !isSource(to)
+  }
+]
+
+function within (file: string, folder: string): boolean {
+  return file.startsWith(`${folder}/`)
+}
+
+function isSource (file: string): boolean {
+  return SOURCES.some((folder) => within(file, folder))
+}
+
+function partOf (file: string): readonly [part: string, floor: number] | undefined {
+  return FLOORS.find(([part]) => within(file, part))
+}
+
+/** Every `.ts` file under the source folders of a tree, relative to it. */
+function sourceFiles (root: string): string[] {
+  return SOURCES.filter((folder) => existsSync(join(root, folder))).flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.ts') && !file.endsWith('.d.ts'))
+      .map((file) => posix.join(folder, file.split(sep).join('/'))))
+}
+
+/** The relative imports of one file: static, re-exported, dynamic, `import('x').T` in a type, and whether they are erased. */
+function importsOf (file: string, text: string): Edge[] {
+  const edges: Edge[] = []
+  const add = (specifier: ts.Node | undefined, typeOnly: boolean) => {
+    if (!specifier || !ts.isStringLiteralLike(specifier) || !/^\.\.?(\/|$)/.test(specifier.text)) return
+    const to = posix.join(posix.dirname(file), specifier.text).replace(/\.js$/, '.ts')
+    edges.push({ from: file, to, typeOnly })
+  }
+  const visit = (node: ts.Node): void => {
+    if (ts.isImportDeclaration(node)) add(node.moduleSpecifier, node.importClause?.phaseModifier === ts.SyntaxKind.TypeKeyword)
+    else if (ts.isExportDeclaration(node)) add(node.moduleSpecifier, node.isTypeOnly)
+    else if (ts.isImportTypeNode(node)) add(ts.isLiteralTypeNode(node.argument) ? node.argument.literal : undefined, true)
+    else if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) add(node.arguments[0], false)
+    ts.forEachChild(node, visit)
+  }
+  visit(ts.createSourceFile(file, text, ts.ScriptTarget.Latest))
+  return edges
+}
+
+function edgesOf (root: string): Edge[] {
+  return sourceFiles(root).flatMap((file) => importsOf(file, readFileSync(join(root, file), 'utf8')))
+}
+
+/** Each circle of imports that exist at run time, once, as a path that ends where it began. */
+function circles (edges: readonly Edge[]): string[] {
+  const next = new Map<string, string[]>()
+  for (const { from, to, typeOnly } of edges) {
+    if (!typeOnly) next.set(from, [...next.get(from) ?? [], to])
+  }
+  const found: string[] = []
+  const done = new Set<string>()
+  const walk = (file: string, path: string[]): void => {
+    const start = path.indexOf(file)
+    if (start >= 0) found.push([...path.slice(start), file].join(' > '))
+    if (start >= 0 || done.has(file)) return
+    for (const to of next.get(file) ?? []) walk(to, [...path, file])
+    done.add(file)
+  }
+  for (const file of next.keys()) walk(file, [])
+  return found
+}
+
+/** Every rule that these imports break, in words; none: an empty list. */
+function violations (edges: readonly Edge[]): string[] {
+  const broken = circles(edges).map((circle) => `a circle: ${circle}`)
+  for (const { from, to } of edges) {
+    const importer = partOf(from)
+    const imported = partOf(to)
+    if (!importer) broken.push(`on no floor: ${from}`)
+    if (isSource(to) && !imported) broken.push(`on no floor: ${to}`)
+    if (importer && imported && importer[0] !== imported[0] && importer[1] <= imported[1]) {
+      broken.push(`not downward: ${from} (${importer[1]}) > ${to} (${imported[1]})`)
+    }
+    for (const { says, breaks } of WALLS) {
+      if (breaks(from, to)) broken.push(`${says}: ${from} > ${to}`)
+    }
+  }
+  return broken
+}
+
+t.test('imports go downward, without circles, and the walls stand', async (t) => {
+  const edges = edgesOf(ROOT)
+  t.ok(edges.length > 0, 'there are imports to judge')
+  t.same(edges.filter(({ to }) => !existsSync(join(ROOT, to))), [], 'each import was followed to a file')
+  t.same(violations(edges), [])
+})
+
+t.test('every file stands on a floor', async (t) => {
+  t.same(sourceFiles(ROOT).filter((file) => !partOf(file)), [])
+})
+
+// A file that no test loads would be missing from the table of coverage, which would then tell too much.
+// The process itself cannot be loaded without starting it.
+t.test('every file loads', async (t) => {
+  for (const file of sourceFiles(ROOT).filter((file) => file !== 'app/server.ts')) {
+    await t.resolves(import(pathToFileURL(join(ROOT, file)).href), file)
+  }
+})
+
+t.test('each rule can fail', async (t) => {
+  const cases: Array<[name: string, imports: Array<[from: string, to: string, typeOnly?: 'type']>, expected: string[]]> = [
+    ['down by one floor and by five', [
+      ['app/app.ts', 'plugins/listeners/cors.ts'],
+      ['app/app.ts', 'plugins/kernel/stage.ts'],
+      ['routes/_profiler/index.ts', 'plugins/profiler/profiler.ts']
+    ], []],
+    ['within one part', [['plugins/kernel/pass.ts', 'plugins/kernel/stage.ts']], []],
+    ['upward', [['plugins/kernel/stage.ts', 'plugins/routing/table.ts']],
+      ['not downward: plugins/kernel/stage.ts (1) > plugins/routing/table.ts (2)']],
+    ['upward, a type only', [['plugins/profiler/profile.ts', 'app/options.ts', 'type']],
+      ['not downward: plugins/profiler/profile.ts (4) > app/options.ts (6)']],
+    ['sideways to another part', [['plugins/logs/log.ts', 'plugins/view/html.ts']],
+      ['not downward: plugins/logs/log.ts (1) > plugins/view/html.ts (1)']],
+    ['a route and a listener', [['routes/index.ts', 'plugins/listeners/cors.ts']],
+      ['not downward: routes/index.ts (5) > plugins/listeners/cors.ts (5)']],
+    ['a circle of three', [
+      ['plugins/view/a.ts', 'plugins/view/b.ts'],
+      ['plugins/view/b.ts', 'plugins/view/c.ts'],
+      ['plugins/view/c.ts', 'plugins/view/a.ts']
+    ], ['a circle: plugins/view/a.ts > plugins/view/b.ts > plugins/view/c.ts > plugins/view/a.ts']],
+    ['a file that imports itself', [['plugins/view/a.ts', 'plugins/view/a.ts']],
+      ['a circle: plugins/view/a.ts > plugins/view/a.ts']],
+    ['a circle that is closed by a type', [
+      ['plugins/view/a.ts', 'plugins/view/b.ts'],
+      ['plugins/view/b.ts', 'plugins/view/a.ts', 'type']
+    ], []],
+    ['siblings among the listeners', [['plugins/listeners/cors.ts', 'plugins/listeners/session.ts', 'type']],
+      ['listeners do not know each other: plugins/listeners/cors.ts > plugins/listeners/session.ts']],
+    ['storage and the profile', [
+      ['plugins/profiler/storage/memory.ts', 'plugins/profiler/profile.ts'],
+      ['plugins/profiler/storage/memory.ts', 'plugins/profiler/storage/storage.ts']
+    ], []],
+    ['storage and more of the profiler', [['plugins/profiler/storage/memory.ts', 'plugins/profiler/token.ts']],
+      ['storage knows only the profile: plugins/profiler/storage/memory.ts > plugins/profiler/token.ts']],
+    ['storage and a lower floor', [['plugins/profiler/storage/memory.ts', 'plugins/kernel/stage.ts']],
+      ['storage knows only the profile: plugins/profiler/storage/memory.ts > plugins/kernel/stage.ts']],
+    ['a listener and a panel', [['plugins/listeners/toolbar.ts', 'plugins/profiler/panels/logs/panel.ts']],
+      ['listeners never know a panel: plugins/listeners/toolbar.ts > plugins/profiler/panels/logs/panel.ts']],
+    ['diagnostics and the profiler', [['plugins/diagnostics/page.ts', 'plugins/profiler/profile.ts', 'type']], [
+      'not downward: plugins/diagnostics/page.ts (3) > plugins/profiler/profile.ts (4)',
+      'diagnostics never knows the profiler: plugins/diagnostics/page.ts > plugins/profiler/profile.ts'
+    ]],
+    ['the tests', [['routes/index.ts', 'test/support/browser.ts']],
+      ['what is shipped imports only what is shipped: routes/index.ts > test/support/browser.ts']],
+    ['a part that nobody has placed', [['plugins/misc/a.ts', 'plugins/kernel/stage.ts']],
+      ['on no floor: plugins/misc/a.ts']]
+  ]
+  for (const [name, imports, expected] of cases) {
+    t.same(violations(imports.map(([from, to, type]) => ({ from, to, typeOnly: type === 'type' }))), expected, name)
+  }
+})
+
+t.test('every way of writing an import is seen', async (t) => {
+  const root = t.testdir({
+    app: {
+      'app.ts': [
+        "import fastify from 'fastify'",
+        "import a from '../plugins/view/a.js'",
+        "import type { B } from '../plugins/view/b.js'",
+        "import { type C } from '../plugins/view/c.js'",
+        "import '../plugins/view/d.js'",
+        "export * from '../plugins/view/e.js'",
+        "export type { F } from '../plugins/view/f.js'",
+        "type G = import('../plugins/view/g.js').G",
+        "const h = async () => await import('../plugins/view/h.js')",
+        "// import '../plugins/view/comment.js'",
+        "const text = \"import '../plugins/view/text.js'\"",
+        "declare module '../plugins/view/declared.js' {}"
+      ].join('\n'),
+      'style.css': ''
+    },
+    test: { 'x.test.ts': "import '../app/app.js'" }
+  })
+  t.same(edgesOf(root).map(({ from, to, typeOnly }) => `${posix.basename(to)}${typeOnly ? ' type' : ''} < ${from}`), [
+    'a.ts < app/app.ts',
+    'b.ts type < app/app.ts',
+    'c.ts < app/app.ts',
+    'd.ts < app/app.ts',
+    'e.ts < app/app.ts',
+    'f.ts type < app/app.ts',
+    'g.ts type < app/app.ts',
+    'h.ts < app/app.ts'
+  ])
+})

@@ -1,0 +1,116 @@
+import t from 'tap'
+import { createMask } from '../../plugins/kernel/mask.js'
+
+const mask = createMask()
+
+t.test('a header keeps what tells its kind and loses what opens a door', async t => {
+  for (const [name, value, expected] of [
+    ['Authorization', 'Basic dXNlcjpwYXNz', 'Basic ******'],
+    ['authorization', 'Bearer abc.def', 'Bearer ******'],
+    ['authorization', 'Digest username="a", response="b"', 'Digest ******'],
+    ['authorization', 'opaque', '******'],
+    ['Proxy-Authorization', 'Basic eA==', 'Basic ******'],
+    ['cookie', 'a=1; b=2=3;c', 'a=******; b=******; ******'],
+    ['Set-Cookie', 'sid=abc; Path=/; HttpOnly', 'sid=******; Path=/; HttpOnly'],
+    ['set-cookie', 'odd; Path=/', '******; Path=/'],
+    ['X-Api-Key', 'k', '******'],
+    ['x-auth-token', 'k', '******'],
+    ['x-csrf-token', 'k', '******'],
+    ['x-amz-security-token', 'k', '******'],
+    ['x-debug-token', '3fa94c', '3fa94c'],
+    ['X-Debug-Token-Link', 'http://127.0.0.1/_profiler/3fa94c', 'http://127.0.0.1/_profiler/3fa94c'],
+    ['www-authenticate', 'Bearer realm="app", error="invalid_token"', 'Bearer realm="app", error="invalid_token"'],
+    ['referer', 'https://a.test/reset?token=s3cret x', 'https://a.test/reset?token=******'],
+    ['accept', 'text/html', 'text/html'],
+    ['x-upstream', 'Bearer abc123', 'Bearer ******']
+  ] as const) t.equal(mask.header(name, value), expected, `${name}: ${value}`)
+})
+
+t.test('headers are masked one by one, lists and numbers too', async t => {
+  t.same(mask.headers({ 'set-cookie': ['a=1; Path=/', 'b=2'], 'content-length': 3, gone: undefined, authorization: 'Basic eA==' }),
+    { 'set-cookie': ['a=******; Path=/', 'b=******'], 'content-length': '3', authorization: 'Basic ******' })
+})
+
+t.test('a URL is left as it was but for its secrets', async t => {
+  for (const [url, expected] of [
+    ['/a?b=1&c', '/a?b=1&c'],
+    ['/a?password=x&b=%20&b=2', '/a?password=******&b=%20&b=2'],
+    ['/a?pass%77ord=x', '/a?pass%77ord=******'],
+    ['/a?user[password]=x&api-key=y&apikey=z&_hash=q', '/a?user[password]=******&api-key=******&apikey=******&_hash=******'],
+    ['/a?access_token=x#id_token=y&state=1', '/a?access_token=******#id_token=******&state=1'],
+    ['/a?next=%2Freset%3Ftoken%3Dabc', '/a?next=%2Freset%3Ftoken%3D******'],
+    ['/_fragment?_hash=abc&_path=x', '/_fragment?_hash=******&_path=x'],
+    ['https://user:pa@ss@host:80/p?q=1', 'https://user:******@host:80/p?q=1'],
+    ['https://user@host/p', 'https://user@host/p'],
+    ['http://host:80/@x', 'http://host:80/@x'],
+    ['/%E0%A4%A?%E0=1&%E0token=2&x=%', '/%E0%A4%A?%E0=1&%E0token=******&x=%'],
+    ['', ''],
+    ['?', '?'],
+    ['/a\n?token=x\ny', '/a\n?token=******']
+  ] as const) t.equal(mask.url(url), expected, url)
+})
+
+t.test('prose loses credentials and keeps its words', async t => {
+  for (const [text, expected] of [
+    ['connect redis://user:p@ss@host:6379/0 failed', 'connect redis://user:******@host:6379/0 failed'],
+    ['redis://:secret1@h', 'redis://:******@h'],
+    ['postgres://u:pa/ss@h/db', 'postgres://u:******@h/db'],
+    ['sent Bearer abc.def-1', 'sent Bearer ******'],
+    ['Bearer token is missing', 'Bearer token is missing'],
+    [`sent Basic ${Buffer.from('me:pw').toString('base64')}`, 'sent Basic ******'],
+    ['Basic authentication failed', 'Basic authentication failed'],
+    ['login {"password":"a\\"b","user":"c"}', 'login {"password":"******","user":"c"}'],
+    ["{ password: 'x', user: 'c' }", "{ password: '******', user: 'c' }"],
+    ['password=hunter2, user=bob', 'password=******, user=bob'],
+    ['password: hunter2', 'password: ******'],
+    ['Invalid token: expected a number', 'Invalid token: expected a number'],
+    ['Token "3fa94c" was not found.', 'Token "3fa94c" was not found.'],
+    ['GET /reset?token=abc HTTP/1.1', 'GET /reset?token=****** HTTP/1.1'],
+    ['jwt eyJhbGciOi.eyJzdWIi.c2ln end', 'jwt ****** end'],
+    ['No route found for "GET http://127.0.0.1:3000/x"', 'No route found for "GET http://127.0.0.1:3000/x"']
+  ] as const) t.equal(mask.text(text), expected, text)
+})
+
+t.test('a value is masked at any depth and becomes plain JSON', async t => {
+  const cyclic: Record<string, unknown> = { a: [{ b: { Password: 'x', dbPassword: 1, note: 'redis://a:b@c' } }] }
+  cyclic.self = cyclic
+  t.same(mask.value(cyclic), { a: [{ b: { Password: '******', dbPassword: '******', note: 'redis://a:******@c' } }], self: '[circular]' })
+  for (const [name, value, expected] of [
+    ['everything under a secret name', { credentials: { user: 'u', list: [1, null] } }, { credentials: { user: '******', list: ['******', null] } }],
+    ['pairs of name and value', [{ name: 'password', value: 'x' }, { name: 'a', value: 'b' }], [{ name: 'password', value: '******' }, { name: 'a', value: 'b' }]],
+    ['odd primitives', { a: 1n, b: NaN, c: undefined, d: Symbol('s'), e: function f () {}, g: null }, { a: '1', b: 'NaN', d: 'Symbol(s)', e: '[function f]', g: null }],
+    ['binary', Buffer.from('abc'), '[binary, 3 bytes]'],
+    ['dates', new Date(0), '1970-01-01T00:00:00.000Z'],
+    ['maps and sets', new Map<string, unknown>([['token', 'x'], ['s', new Set([1])]]), { token: '******', s: [1] }],
+    ['errors', Object.assign(new Error('m'), { code: 'E' }), { name: 'Error', message: 'm', code: 'E' }],
+    ['a getter that throws', { get a () { throw new Error('no') } }, '[unreadable: no]'],
+    ['a name that is a trap', JSON.parse('{"__proto__":{"password":"x"}}'), JSON.parse('{"__proto__":{"password":"******"}}')],
+    ['nothing', undefined, null]
+  ] as const) {
+    t.equal(JSON.stringify(mask.value(value)), JSON.stringify(expected), name)
+  }
+})
+
+t.test('a value is bounded in depth and size', async t => {
+  let deep: unknown = 'x'
+  for (let i = 0; i < 100; i++) deep = [deep]
+  t.match(JSON.stringify(mask.value(deep)), /^\[{12}"\[too deep\]"\]{12}$/)
+  t.equal((mask.value(Array.from({ length: 20_000 }, () => 1)) as unknown[]).length, 5_000)
+})
+
+t.test('hostile text costs little time', async t => {
+  for (const piece of ['://a:b', '://a:1/', 'a=', "a='b\"", 'eyJ-', 'Bearer ', 'x:', '"', '?a', 'a: '] as const) {
+    const start = performance.now()
+    mask.text(piece.repeat(60_000 / piece.length))
+    mask.url(piece.repeat(60_000 / piece.length))
+    t.ok(performance.now() - start < 500, `${piece} took ${performance.now() - start} ms`)
+  }
+})
+
+t.test('patterns are configuration', async t => {
+  const own = createMask(['X-Mine', /pin/gi])
+  t.equal(own.header('x-mine', 'v'), '******')
+  t.same(own.value({ pin: 1, Pins: 2, token: 3 }), { pin: '******', Pins: '******', token: 3 })
+  t.equal(own.header('authorization', 'opaque'), 'opaque')
+  t.equal(createMask([]).text('password=x'), 'password=x')
+})

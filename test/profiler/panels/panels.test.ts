@@ -1,0 +1,151 @@
+import t from 'tap'
+import { JSDOM } from 'jsdom'
+import { firstPanel, panels, panelsOf } from '../../../plugins/profiler/panels/index.js'
+import type { Profile } from '../../../plugins/profiler/profile.js'
+import { profile } from '../fixture.js'
+import { HOSTILE } from '../hostile.js'
+import { sample } from '../sample.js'
+
+/** Panels see what a store gives back, never the live objects. */
+const stored = (profile: Profile) => JSON.parse(JSON.stringify(profile)) as Profile
+
+function shown (name: string, profile: Profile): DocumentFragment {
+  const panel = panelsOf(profile).find(panel => panel.name === name)
+  if (panel === undefined) throw new Error(`no panel ${name}`)
+  return JSDOM.fragment(panel.render(stored(profile)))
+}
+
+const texts = (root: ParentNode, selector: string) =>
+  [...root.querySelectorAll(selector)].map(element => element.textContent?.replace(/\s+/g, ' ').trim())
+
+t.test('the menu has every panel, and a plain one for each collector that has none', async t => {
+  t.same(panelsOf(sample()).map(panel => panel.name),
+    ['request', 'exceptions', 'logs', 'events', 'router', 'performance', 'custom', 'broken'])
+  t.same(panelsOf(profile('000001')), panels)
+})
+
+t.test('counts and problems', async t => {
+  const facts = (profile: Profile) => panelsOf(profile).map(panel => [panel.name, panel.count?.(profile), panel.problem?.(profile)])
+  t.same(facts(stored(sample())), [
+    ['request', undefined, undefined], ['exceptions', 2, true], ['logs', 2, true], ['events', 4, true],
+    ['router', undefined, false], ['performance', undefined, undefined], ['custom', undefined, false], ['broken', undefined, true]
+  ])
+  t.same(facts(profile('000001')), [
+    ['request', undefined, undefined], ['exceptions', 0, false], ['logs', 0, false], ['events', 0, false],
+    ['router', undefined, false], ['performance', undefined, undefined]
+  ])
+  t.equal(panels.find(panel => panel.name === 'router')?.problem?.(profile('000001', { status: 404 })), true)
+})
+
+t.test('the first panel is the one with the problem, else the request', async t => {
+  t.equal(firstPanel(sample()).name, 'exceptions')
+  t.equal(firstPanel(profile('000001')).name, 'request')
+  t.equal(firstPanel(profile('000001', { collectors: { x: { error: 'y' } } })).name, 'x')
+})
+
+t.test('request: both messages', async t => {
+  const root = shown('request', sample())
+  t.same(texts(root, 'h3'), ['Request', 'Query', 'Body', 'Cookies', 'Request headers', 'Attributes', 'Response', 'Response headers'])
+  t.same(texts(root, '[aria-label="Request headers"] tr'), ['hostplain', 'plainplainplain'])
+  t.same(texts(root, '[aria-label="Response"] tr'), ['status404', 'size12'])
+  t.same(texts(root, '[aria-label="Response headers"] tr'), ['content-typeplain'])
+  t.match(root.textContent, /The client sent no cookies\./)
+})
+
+t.test('request: a body that is no object is shown as it came', async t => {
+  for (const [body, expected] of [['a\n b', 'a\n b'], [[1], '[\n  1\n]'], [0, '0']] as const) {
+    t.equal(shown('request', profile('000001', { collectors: { request: { body } } })).querySelector('pre')?.textContent, expected)
+  }
+})
+
+t.test('exceptions: the chain, its frames, and the line', async t => {
+  const root = shown('exceptions', sample())
+  t.same([...root.children].map(article => article.querySelector('h3')?.textContent), ['[1/2] LookupError', '[2/2] NotFoundError'])
+  t.same(texts(root, '.frames > li > .file, .frames > li > details > summary > .file'), ['/app/node_modules/fastify/route.js:10:2', '/app/plugins/router.ts:3:7'])
+  t.same(texts(root, '.marked'), ['throw error'])
+  t.equal(root.querySelector('.marked')?.getAttribute('value'), '3')
+  t.equal(root.querySelectorAll('.frames details[open]').length, 1)
+  t.same(texts(root, '.facts'), ['code NOT_FOUND · status 404'])
+  t.equal(root.querySelectorAll('.exception .exception').length, 2, 'the members of an aggregate')
+})
+
+t.test('logs: level, channel, message and context of every line', async t => {
+  const root = shown('logs', sample())
+  t.same(texts(root, 'tbody tr'), ['03:04:05.678 inforequest incoming plainContext{ "plain": "plain" }', '03:04:05.679 errorplain plain'])
+  t.same([...root.querySelectorAll('tbody tr')].map(row => row.className), ['log log-info', 'log log-error'])
+})
+
+t.test('logs: a very long log is shown from its end', async t => {
+  const logs = Array.from({ length: 1_200 }, (_, i) => ({ time: '', level: 'info' as const, channel: 'a', message: `m${i}`, context: {} }))
+  const root = shown('logs', profile('000001', { logs }))
+  t.equal(root.querySelectorAll('tbody tr').length, 1_000)
+  t.match(root.querySelector('.note')?.textContent, /^200 earlier lines/)
+  t.match(root.querySelector('tbody tr:last-child')?.textContent, /m1199/)
+})
+
+t.test('events: passes, stages, outcomes and what changed', async t => {
+  const root = shown('events', sample())
+  t.same(texts(root, 'h3'), ['Main pass', 'Error pass'])
+  t.same(texts(root, '.stage'), ['kernel.request', 'kernel.controller_arguments', 'kernel.response'])
+  t.same(texts(root, '.event td:first-child'), ['1', '2', '3', '4'])
+  t.same(texts(root, '.event > th'), ['cors', 'router', 'error', 'clickjacking'])
+  t.same(texts(root, '.outcome'), ['skipped', 'raised', 'ran', 'ran'])
+  t.same(texts(root, '.event td.text'), [
+    'not configured plain', '', 'status: 200 → 404attributes: plain',
+    'x-frame-options: DENYvary: plain → plain, betag: plain (removed)'
+  ])
+  const bars = [...root.querySelectorAll('rect')].map(bar => Number(bar.getAttribute('x')) + Number(bar.getAttribute('width')))
+  t.equal(bars.length, 3, 'what was skipped took no time')
+  t.ok(bars.every(end => end > 0 && end <= 100), String(bars))
+})
+
+t.test('events: the order is never changed, even where a stage comes twice', async t => {
+  const base = { pass: 'main', outcome: 'ran', start: 0, duration: 0 } as const
+  const root = shown('events', profile('000001', {
+    duration: 0,
+    events: [{ ...base, stage: 'kernel.request', listener: 'a' }, { ...base, stage: 'kernel.response', listener: 'b' }, { ...base, stage: 'kernel.request', listener: 'c' }]
+  }))
+  t.same(texts(root, '.event > th'), ['a', 'b', 'c'])
+  t.notMatch(root.querySelector('rect')?.outerHTML, /NaN|Infinity/)
+})
+
+t.test('router: the match, its parameters, and what the router knew', async t => {
+  const root = shown('router', sample())
+  t.same(texts(root, 'tr'), ['nameplain', 'pattern/plain', 'methodsGET', 'handlerroutes/a.ts:3', 'plainplain', 'triedplain'])
+  t.match(shown('router', profile('000001')).textContent, /No route matched\./)
+})
+
+t.test('performance: the total, the slowest listener, and what was collected', async t => {
+  t.same(texts(shown('performance', sample()), 'tr'), [
+    'total4.2 ms', 'all listeners0.4 ms', 'slowest listenercors (kernel.request), 0.1 ms', 'handler0', 'heap{ "used": 1 }', 'noteplain'
+  ])
+})
+
+t.test('any other collector: its data', async t => {
+  t.equal(shown('custom', sample()).querySelector('pre')?.textContent, '{\n  "a": [\n    "plain"\n  ]\n}')
+})
+
+t.test('a collector that failed says so in its panel', async t => {
+  for (const [collector, panel] of [['request', 'request'], ['response', 'request'], ['router', 'router'], ['performance', 'performance'], ['mine', 'mine']] as const) {
+    const root = shown(panel, profile('000001', { collectors: { [collector]: { error: 'it broke' } } }))
+    t.equal(root.querySelector('.failure')?.textContent, 'The collector failed: it broke', collector)
+  }
+})
+
+t.test('what is missing is told, and never an error', async t => {
+  for (const collectors of [{}, { request: null, response: 3, router: 'x', performance: [1] }, { request: { headers: null, query: 'x' }, response: { headers: 4 } }]) {
+    for (const panel of panels) t.ok(shown(panel.name, profile('000001', { collectors })).textContent?.trim(), panel.name)
+  }
+})
+
+t.test('hostile text stays text', async t => {
+  const hostile = sample(HOSTILE)
+  for (const panel of panelsOf(hostile)) {
+    const markup = panel.render(stored(hostile))
+    const root = JSDOM.fragment(markup)
+    t.equal(root.querySelectorAll('script, img, style, b').length, 0, panel.name)
+    t.notMatch(markup, /[\0\u001b\u202e]/, panel.name)
+    t.match(root.textContent, /<script>alert\(1\)<\/script>/, `${panel.name} shows it`)
+    t.same([...root.querySelectorAll('*')].flatMap(element => element.getAttributeNames().filter(name => name.startsWith('on') || name === 'style')), [], panel.name)
+  }
+})

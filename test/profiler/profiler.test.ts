@@ -1,0 +1,150 @@
+import t from 'tap'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Profiler } from '../../plugins/profiler/profiler.js'
+import type { Profile } from '../../plugins/profiler/profile.js'
+import { MemoryStorage } from '../../plugins/profiler/storage/memory.js'
+import { TOKEN_PATTERN } from '../../plugins/profiler/token.js'
+import { failure, profile, tokens } from './fixture.js'
+
+/** A store whose writes wait, count and fail as told. */
+class Puppet extends MemoryStorage {
+  readonly batches: string[][] = []
+  gate: Promise<void> | undefined
+  error: Error | undefined
+
+  override async put (profiles: readonly Profile[]): Promise<void> {
+    this.batches.push(profiles.map(profile => profile.token))
+    await this.gate
+    if (this.error !== undefined) throw this.error
+    super.put(profiles)
+  }
+}
+
+t.test('profiles are written in one batch, after the turn that saved them', async t => {
+  const storage = new Puppet()
+  const profiler = new Profiler({ storage })
+  for (const token of tokens(1, 3)) t.equal(profiler.save(profile(token)), true)
+  t.same(storage.batches, [])
+  t.equal((await profiler.find('000002'))?.token, '000002', 'found while it waits')
+  await new Promise(resolve => setImmediate(resolve))
+  await profiler.flush()
+  t.same(storage.batches, [tokens(1, 3)])
+  t.same(profiler.counters, { written: 3, dropped: 0, failed: 0 })
+  t.equal((await profiler.find('000002'))?.token, '000002')
+})
+
+t.test('what comes while a batch is written goes with the next one', async t => {
+  const storage = new Puppet()
+  let open = () => {}
+  storage.gate = new Promise(resolve => { open = resolve })
+  const profiler = new Profiler({ storage })
+  profiler.save(profile('000001'))
+  const flushed = profiler.flush()
+  profiler.save(profile('000002'))
+  t.equal((await profiler.find('000001'))?.token, '000001', 'found while it is written')
+  open()
+  await Promise.all([flushed, profiler.flush()])
+  t.same(storage.batches, [['000001'], ['000002']])
+})
+
+t.test('above its bound the queue drops, and counts', async t => {
+  const profiler = new Profiler({ storage: new MemoryStorage(), maxQueue: 2 })
+  t.same(tokens(1, 4).map(token => profiler.save(profile(token))), [true, true, false, false])
+  await profiler.flush()
+  t.same(profiler.counters, { written: 2, dropped: 2, failed: 0 })
+  t.equal(profiler.save(profile('000005')), true, 'there is room again')
+  await profiler.close()
+})
+
+t.test('a store that fails is counted, and warned about once until it works again', async t => {
+  const storage = new Puppet()
+  const warnings: unknown[] = []
+  const profiler = new Profiler({ storage, warn: (message, error) => warnings.push([message, (error as Error).message]) })
+  for (const [token, error] of [['000001', 'full'], ['000002', 'full'], ['000003', undefined], ['000004', 'away']] as const) {
+    storage.error = error && new Error(error)
+    profiler.save(profile(token))
+    await profiler.flush()
+  }
+  t.same(warnings, [['Profiles are lost: the store failed.', 'full'], ['Profiles are lost: the store failed.', 'away']])
+  t.same(profiler.counters, { written: 1, dropped: 0, failed: 3 })
+})
+
+t.test('a profile that cannot be read costs only itself', async t => {
+  const profiler = new Profiler({ storage: new MemoryStorage(), warn: () => {} })
+  profiler.save(profile('000001', { collectors: { a: { get b () { throw new Error('no') } } } }))
+  profiler.save(profile('000002'))
+  await profiler.flush()
+  t.same(profiler.counters, { written: 1, dropped: 0, failed: 1 })
+  t.equal((await profiler.latest())?.token, '000002')
+})
+
+t.test('a token is never one that is stored, waiting or given already', async t => {
+  const asked: string[] = []
+  class Full extends MemoryStorage {
+    override has (token: string): boolean {
+      asked.push(token)
+      return asked.length < 3
+    }
+  }
+  const token = new Profiler({ storage: new Full() }).newToken()
+  t.match(token, TOKEN_PATTERN)
+  t.equal(token, asked[2])
+})
+
+t.test('a store that is away does not keep a request from its token', async t => {
+  for (const has of [() => { throw new Error('away') }, async () => { throw new Error('away') }]) {
+    const storage = Object.assign(new MemoryStorage(), { has }) as MemoryStorage
+    const warnings: string[] = []
+    t.match(await new Profiler({ storage, warn: message => warnings.push(message) }).newToken(), TOKEN_PATTERN)
+    t.equal(warnings.length, 1)
+  }
+})
+
+t.test('lists and the latest see what was just saved', async t => {
+  const profiler = new Profiler({ storage: new MemoryStorage() })
+  profiler.save(failure('000001'))
+  profiler.save(profile('000002'))
+  t.equal((await profiler.latest())?.token, '000002')
+  t.equal((await profiler.latest({ error: true }))?.token, '000001')
+  profiler.save(profile('000003'))
+  t.same((await profiler.list({ limit: 2 })).profiles.map(item => item.token), ['000003', '000002'])
+})
+
+t.test('a malformed token never reaches the store', async t => {
+  const storage = Object.assign(new MemoryStorage(), { get () { throw new Error('asked') } })
+  const profiler = new Profiler({ storage })
+  for (const token of ['', '../../etc/passwd', 'ABCDEF', '__proto__']) t.equal(await profiler.find(token), undefined, token)
+})
+
+t.test('a collector that throws leaves its message in its place', async t => {
+  const profiler = new Profiler({
+    storage: new MemoryStorage(),
+    collectors: [
+      { name: 'good', collect: request => ({ method: request.method }) },
+      { name: 'bad', collect () { throw new Error('broken') } },
+      { name: 'worse', collect () { throw null } } // eslint-disable-line no-throw-literal
+    ]
+  })
+  t.same(profiler.collect({ method: 'GET' } as FastifyRequest, {} as FastifyReply),
+    { good: { method: 'GET' }, bad: { error: 'broken' }, worse: { error: 'null' } })
+})
+
+t.test('nothing is saved when it is off or closed, and closing writes what waits', async t => {
+  t.equal(new Profiler({ storage: new MemoryStorage(), enabled: false }).save(profile('000001')), false)
+  const storage = new Puppet()
+  const profiler = new Profiler({ storage })
+  profiler.save(profile('000001'))
+  await profiler.close()
+  await profiler.close()
+  t.same(storage.batches, [['000001']])
+  t.equal(profiler.save(profile('000002')), false)
+})
+
+t.test('the default warning is one of the process', async t => {
+  const storage = new Puppet()
+  storage.error = new Error('full')
+  const warned = new Promise<Error>(resolve => process.once('warning', resolve))
+  const profiler = new Profiler({ storage })
+  profiler.save(profile('000001'))
+  t.match(await warned, { name: 'HindsightWarning', message: 'Profiles are lost: the store failed. full' })
+})

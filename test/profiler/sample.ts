@@ -1,0 +1,41 @@
+import type { ListenerEvent } from '../../plugins/kernel/events.js'
+import type { Profile } from '../../plugins/profiler/profile.js'
+import { failure } from './fixture.js'
+
+const event = (number: number, changes: Partial<ListenerEvent>): ListenerEvent => ({
+  stage: 'kernel.request', listener: 'cors', pass: 'main', outcome: 'ran', start: number * 0.2, duration: 0.1, ...changes
+})
+
+/** A profile in which every panel has something to show, `text` wherever a client could have brought it. */
+export function sample (text = 'plain'): Profile {
+  return failure('3fa94c', {
+    url: `http://127.0.0.1:3000/robots.txt?a=${text}`,
+    ip: '127.0.0.1',
+    duration: 4.2,
+    route: { name: text, pattern: `/${text}`, params: { [text]: text }, methods: ['GET'], handler: 'routes/a.ts:3' },
+    exceptions: failure('3fa94c').exceptions.map(exception => ({ ...exception, message: `${exception.message} ${text}`, errors: [[{ name: text, message: text, frames: [], stack: text }]] })),
+    logs: [
+      { time: '2026-01-02T03:04:05.678Z', level: 'info', channel: 'request', message: `incoming ${text}`, context: { [text]: text } },
+      { time: '2026-01-02T03:04:05.679Z', level: 'error', channel: text, message: text, context: {} }
+    ],
+    events: [
+      event(1, { listener: 'cors', outcome: 'skipped', reason: `not configured ${text}` }),
+      event(2, { listener: 'router', outcome: 'raised' }),
+      event(3, { stage: 'kernel.controller_arguments', listener: 'error', pass: 'error', changes: { status: { from: 200, to: 404 }, attributes: [text] } }),
+      event(4, {
+        stage: 'kernel.response',
+        listener: 'clickjacking',
+        pass: 'error',
+        changes: { headers: [{ name: 'x-frame-options', from: null, to: 'DENY' }, { name: 'vary', from: text, to: `${text}, b` }, { name: 'etag', from: text, to: null }] }
+      })
+    ],
+    collectors: {
+      request: { method: 'GET', url: text, headers: { host: text, [text]: [text, text] }, query: { a: text }, cookies: {}, body: { nested: { a: text } }, attributes: { locale: text } },
+      response: { status: 404, headers: [['content-type', text]], size: 12 },
+      router: { tried: [text] },
+      performance: { handler: 0, heap: { used: 1 }, note: text },
+      custom: { a: [text] },
+      broken: { error: `it broke ${text}` }
+    }
+  })
+}
