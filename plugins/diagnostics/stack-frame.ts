@@ -1,7 +1,7 @@
 import { findSourceMap } from 'node:module'
 import { isAbsolute, relative, sep } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { parseStack } from 'error-stack-parser-es/lite'
+import { parseV8OrIeString } from 'error-stack-parser-es/lite'
 import type { StackFrame } from './exception.js'
 
 // The parser's patterns take quadratic time on a long line, and no frame is one.
@@ -43,7 +43,7 @@ interface RawFrame { file: string, line: number, column: number, function: strin
 function parseLines (frames: string): RawFrame[] {
   const lines = frames.split('\n').filter((line) => FRAME_LINE.test(line) && line.length <= MAX_LINE_LENGTH)
   try {
-    return parseStack(lines.join('\n')).map((frame) => locate({
+    return parseV8OrIeString(lines.join('\n')).map((frame) => locate({
       file: frame.file ?? '',
       line: frame.line ?? 0,
       column: frame.col ?? 0,
@@ -87,7 +87,7 @@ function mapped (frame: RawFrame): Pick<StackFrame, 'file' | 'line' | 'column'> 
 }
 
 function toPath (file: string): string {
-  if (file === 'native' || file === '<anonymous>') return ''
+  if (file === '(native)') return ''
   if (!file.startsWith('file:')) return file.slice(0, MAX_LINE_LENGTH)
   try {
     return fileURLToPath(file)

@@ -48,6 +48,11 @@ export class RequestTimeoutError extends createError<Arguments>('HINDSIGHT_REQUE
   override name = 'RequestTimeoutError'
 }
 
+/** The request expects what the server cannot do (RFC 9110, section 15.5.18). */
+export class ExpectationFailedError extends createError<Arguments>('HINDSIGHT_EXPECTATION_FAILED', '%s', 417) {
+  override name = 'ExpectationFailedError'
+}
+
 /** The connection was gone before the response could be sent. */
 export class ClientGoneError extends createError<Arguments>('HINDSIGHT_CLIENT_GONE', '%s', 499) {
   override name = 'ClientGoneError'

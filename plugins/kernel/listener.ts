@@ -4,8 +4,13 @@ import { HOOK_OF_STAGE, type Stage } from './stage.js'
 import { stateOf, type RequestState } from './request-state.js'
 import type { Slot } from './lifecycle.js'
 
-/** What a listener returns when it has sent the response itself. */
-export const answered = Symbol('answered')
+/** What a listener returns when it answers itself: the payload, behind the status and headers that it has set. */
+export class Answer {
+  readonly payload: unknown
+  constructor (payload: unknown) {
+    this.payload = payload
+  }
+}
 
 /** What a listener returns when this request gave it nothing to do. */
 export class Skip {
@@ -15,7 +20,7 @@ export class Skip {
   }
 }
 
-type Verdict = void | undefined | Skip | typeof answered
+type Verdict = void | undefined | Skip | Answer
 
 /** A listener ahead of the handler. */
 export type RequestHook = (request: FastifyRequest, reply: FastifyReply) => Verdict | Promise<Verdict>
@@ -59,10 +64,14 @@ function requestHook (slot: Slot): onRequestHookHandler {
   const run = slot.run as RequestHook
   return function (request, reply, done) {
     const verdict = run(request, reply)
-    if (verdict === undefined || verdict instanceof Skip) return done()
-    if (verdict === answered) return
-    ;(verdict as Promise<Verdict>).then((later) => { if (later !== answered) done() }, (raised) => fail(raised, done))
+    if (!isPromise(verdict)) return proceed(verdict, reply, done)
+    verdict.then((later) => proceed(later, reply, done), (raised) => fail(raised, done))
   }
+}
+
+function proceed (verdict: unknown, reply: FastifyReply, done: () => void): void {
+  if (verdict instanceof Answer) reply.send(verdict.payload)
+  else done()
 }
 
 function sendHook (slot: Slot): onSendHookHandler {
@@ -104,7 +113,7 @@ function measured (slot: Slot, run: ResponseHook | RequestHook): ResponseHook {
 
     function settle (result: unknown): unknown {
       const skip = result instanceof Skip ? result.reason : null
-      recorder?.record(slot, pass, skip !== null ? 'skipped' : result === answered ? 'answered' : 'ran', startedAt, reply, skip)
+      recorder?.record(slot, pass, skip !== null ? 'skipped' : result instanceof Answer ? 'answered' : 'ran', startedAt, reply, skip)
       return result
     }
 

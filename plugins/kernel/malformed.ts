@@ -1,7 +1,7 @@
 import { IncomingMessage, METHODS, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyServerOptions } from 'fastify'
-import { badRequest, HeaderOverflowError, MalformedMessageError, RequestTimeoutError, SuspiciousOperationError } from './http-errors.js'
+import { badRequest, ExpectationFailedError, HeaderOverflowError, MalformedMessageError, RequestTimeoutError, SuspiciousOperationError } from './http-errors.js'
 import { headerText } from './header-text.js'
 
 /** On a raw message: the parser's error, for a request that never was one. */
@@ -156,6 +156,24 @@ function dispatchSynthetic (app: FastifyInstance, raised: Error, error: ParserEr
   message[kMalformed] = raised
   message[kTarget] = sent ?? '/'
   message[kRawPacket] = packet
+  app.routing(message, lastResponse(message, socket))
+}
+
+/**
+ * Lets those messages walk the lifecycle that Node.js would answer or drop by itself:
+ * CONNECT, which no origin server has to know, and expectations other than `100-continue` (RFC 9110, sections 9.3.6 and 10.1.1).
+ */
+export function adoptMessages (app: FastifyInstance): void {
+  app.server.on('connect', (message, socket) => {
+    app.routing(message, lastResponse(message, socket as Socket))
+  })
+  app.server.on('checkExpectation', (message, response) => {
+    message[kRefused] = new ExpectationFailedError(`The expectation "${headerText(message.headers.expect ?? '')}" cannot be met: only 100-continue can.`)
+    app.routing(message, response)
+  })
+}
+
+function lastResponse (message: IncomingMessage, socket: Socket): ServerResponse {
   const response = new ServerResponse(message)
   response.shouldKeepAlive = false
   response.assignSocket(socket)
@@ -163,7 +181,7 @@ function dispatchSynthetic (app: FastifyInstance, raised: Error, error: ParserEr
     response.detachSocket(socket)
     socket.end()
   })
-  app.routing(message, response)
+  return response
 }
 
 function malformedError (error: ParserError): Error {

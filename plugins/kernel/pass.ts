@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { EventRecorder } from './event-recorder.js'
-import { kMalformed, rememberReply } from './malformed.js'
+import { adoptMessages, kMalformed, rememberReply } from './malformed.js'
 import { stateOf } from './request-state.js'
 
 /**
@@ -9,6 +9,7 @@ import { stateOf } from './request-state.js'
  */
 export function openPass (app: FastifyInstance): void {
   const { debug, slots } = app.lifecycle
+  adoptMessages(app)
   app.addHook('onRequest', function open (request, reply, done) {
     rememberReply(request.raw, reply.raw)
     if (debug) {

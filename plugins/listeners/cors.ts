@@ -1,7 +1,7 @@
 import fastifyCors, { type FastifyCorsOptions } from '@fastify/cors'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { host, runHooks, type CaughtHook } from '../kernel/hosting.js'
-import { answered, listener, Skip } from '../kernel/listener.js'
+import { Answer, listener, Skip } from '../kernel/listener.js'
 import { absoluteUrl, pathnameOf } from '../kernel/origin.js'
 import { firstRuleFor, type PathRule } from '../kernel/path-rules.js'
 
@@ -39,10 +39,10 @@ export const cors = listener('kernel.request', 'cors', async (app, { cors: rules
     if (found === null) return noRule
     const refusal = preflightRefusal(found.rule, request)
     const running = applied(found, request, reply)
-    const answer = (): typeof answered => {
+    const answer = (): Answer => {
       // An empty answer, as browsers ignore its body; 200 as the observed service has it.
-      reply.code(refusal?.status ?? 200).type('text/plain; charset=utf-8').send(refusal?.message ?? '')
-      return answered
+      reply.code(refusal?.status ?? 200).type('text/plain; charset=utf-8')
+      return new Answer(refusal?.message ?? '')
     }
     return running === undefined ? answer() : running.then(answer)
   }

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { answered, listener } from '../kernel/listener.js'
+import { Answer, listener } from '../kernel/listener.js'
 import { kUnknownMethod } from '../kernel/malformed.js'
 import { stateOf } from '../kernel/request-state.js'
 import { explainMiss } from '../routing/route-error.js'
@@ -48,10 +48,10 @@ function attributesOf (this: FastifyRequest & { [kAttributes]?: Record<string, u
   return (this[kAttributes] ??= { _route: this.route?.name ?? null, ...this.route?.params })
 }
 
-function miss (request: FastifyRequest, reply: FastifyReply): typeof answered {
+function miss (request: FastifyRequest, reply: FastifyReply): Answer {
   const why = explainMiss(request)
   if ('error' in why) throw why.error
   request.log.debug({ channel: 'router', location: why.redirect }, 'Redirecting to the other trailing-slash form of the path')
-  reply.code(301).header('location', why.redirect).type('text/html; charset=utf-8').send(redirectPage(why.redirect))
-  return answered
+  reply.code(301).header('location', why.redirect).type('text/html; charset=utf-8')
+  return new Answer(redirectPage(why.redirect))
 }

@@ -21,7 +21,8 @@ export function explainMiss (request: FastifyRequest): RouteMiss {
   const origin = originOf(request)
   const missed = `No route found for "${method} ${absoluteUrl(origin, path)}"`
   const lookup = path.endsWith('/') ? path : `${path}/`
-  if (allowed.length > 0) {
+  // A handler that calls itself not found is just that.
+  if (allowed.length > 0 && !allowed.includes(method)) {
     const list = allowed.join(', ')
     const cause = new MethodLookupError(`No routes found for "${method} ${lookup}": the path has routes for ${list}`)
     const error = new MethodNotAllowedError(`${missed}: Method Not Allowed (Allow: ${list})`, { cause })

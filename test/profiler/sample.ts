@@ -30,7 +30,7 @@ export function sample (text = 'plain'): Profile {
       })
     ],
     collectors: {
-      request: { method: 'GET', url: text, headers: { host: text, [text]: [text, text] }, query: { a: text }, cookies: {}, body: { nested: { a: text } }, attributes: { locale: text } },
+      request: { method: 'GET', url: text, httpVersion: text, headers: { host: text, [text]: [text, text] }, query: { a: text }, cookies: {}, body: { nested: { a: text } }, attributes: { locale: text } },
       response: { status: 404, headers: [['content-type', text]], size: 12 },
       router: { tried: [text] },
       performance: { handler: 0, heap: { used: 1 }, note: text },

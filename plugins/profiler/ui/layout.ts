@@ -1,5 +1,6 @@
 import { asset } from '../../view/asset.js'
 import { html } from '../../view/html.js'
+import { tokens } from '../../view/tokens.js'
 import { visibleLine } from '../../view/visible.js'
 
 /** What every page of the profiler needs to know of where it is served. */
@@ -9,7 +10,7 @@ export interface PageOptions {
   nonce: { script: string, style: string }
 }
 
-const style = asset(import.meta.url, './style.css')
+const style = tokens + asset(import.meta.url, './style.css')
 
 /** The frame of a page of the profiler; `content` is markup. */
 export function layout ({ base, nonce }: PageOptions, title: string, content: string): string {

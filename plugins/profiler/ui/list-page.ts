@@ -26,7 +26,7 @@ function table (profiles: ProfileSummary[], base: string): string {
 function row (profile: ProfileSummary, base: string): string {
   return html`<tr!${profile.error ? ' class="has-problem"' : ''}>
 <th scope="row"><a href="${base}/${profile.token}">${profile.token}</a></th>
-<td>!${statusBadge(profile.status)}!${profile.error ? '<span class="unseen"> failed</span>' : ''}</td>
+<td>!${statusBadge(profile.status)}!${profile.error ? '<span class="hidden-visually"> failed</span>' : ''}</td>
 <td>${profile.method}</td><td class="text">${visibleLine(profile.url)}</td>
 <td class="number">${milliseconds(profile.duration)}</td><td>${profile.ip}</td>
 <td><time datetime="${profile.time}">${String(profile.time).replace('T', ' ').replace('Z', '')}</time></td></tr>`

@@ -33,7 +33,7 @@ function menuItem (panel: Panel, current: boolean, profile: Profile, path: strin
   const count = told(() => panel.count?.(profile))
   const problem = told(() => panel.problem?.(profile)) === true
   return html`<li><a href="${path}?panel=${encodeURIComponent(panel.name)}"!${current ? ' aria-current="page"' : ''}!${problem ? ' class="has-problem"' : ''}><span>${panel.label}!${
-    problem ? '<span class="mark" title="has a problem"><span aria-hidden="true">●</span><span class="unseen"> (has a problem)</span></span>' : ''}</span>!${
+    problem ? '<span class="mark" title="has a problem"><span aria-hidden="true">●</span><span class="hidden-visually"> (has a problem)</span></span>' : ''}</span>!${
     count === undefined ? '' : html` <span class="count">${count}</span>`}</a></li>`
 }
 

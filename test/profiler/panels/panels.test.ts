@@ -46,6 +46,7 @@ t.test('the first panel is the one with the problem, else the request', async t 
 t.test('request: both messages', async t => {
   const root = shown('request', sample())
   t.same(texts(root, 'h3'), ['Request', 'Query', 'Body', 'Cookies', 'Request headers', 'Attributes', 'Response', 'Response headers'])
+  t.same(texts(root, '[aria-label="Request"] tr'), ['methodGET', 'urlplain', 'ip127.0.0.1', 'httpVersionplain'])
   t.same(texts(root, '[aria-label="Request headers"] tr'), ['hostplain', 'plainplainplain'])
   t.same(texts(root, '[aria-label="Response"] tr'), ['status404', 'size12'])
   t.same(texts(root, '[aria-label="Response headers"] tr'), ['content-typeplain'])

@@ -3,7 +3,7 @@ import { failed, json, note, pairs, section } from '../../ui/components.js'
 import { dataOf, failureOf, isObject } from '../panel.js'
 import type { Data, Panel } from '../panel.js'
 
-const OF_REQUEST = ['method', 'url', 'headers', 'query', 'cookies', 'body']
+const OF_REQUEST = ['method', 'url', 'headers', 'query', 'cookies', 'body', 'ip']
 const OF_RESPONSE = ['status', 'headers', 'body']
 
 /** What came in, and what went out. */
@@ -18,7 +18,12 @@ function renderRequest (profile: Profile): string {
   const response = dataOf(profile, 'response')
   const requestFailure = failureOf(profile, 'request')
   const responseFailure = failureOf(profile, 'response')
-  const line = { method: request.method ?? profile.method, url: request.url ?? profile.url, ip: request.ip ?? profile.ip }
+  const line = {
+    method: request.method ?? profile.method,
+    url: request.url ?? profile.url,
+    ip: request.ip ?? profile.ip,
+    ...(requestFailure === undefined && Object.fromEntries(othersOf(request).filter(([, value]) => typeof value !== 'object')))
+  }
   return [
     section('Request', pairs('Request', line)),
     requestFailure === undefined ? requestParts(request) : failed(requestFailure),
@@ -40,9 +45,13 @@ function requestParts (request: Data): string {
       : isObject(request.body) ? pairs('Body', request.body, 'An empty object.') : json(request.body)),
     section('Cookies', pairs('Cookies', request.cookies, 'The client sent no cookies.')),
     section('Request headers', pairs('Request headers', request.headers, 'No headers were recorded.')),
-    ...Object.entries(rest(request, [...OF_REQUEST, 'ip'])).map(([name, value]) =>
-      section(titleOf(name), typeof value === 'object' ? pairs(titleOf(name), value) : json(value)))
+    ...othersOf(request).filter(([, value]) => typeof value === 'object').map(([name, value]) =>
+      section(titleOf(name), pairs(titleOf(name), value)))
   ].join('')
+}
+
+function othersOf (request: Data): Array<[string, unknown]> {
+  return Object.entries(rest(request, OF_REQUEST))
 }
 
 function rest (data: Data, known: string[]): Data {
