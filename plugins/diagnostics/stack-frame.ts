@@ -31,11 +31,14 @@ function startOfFrames (stack: string): number {
   return lines.slice(0, last + 1).reduce((length, line) => length + line.length + 1, 0)
 }
 
-/** Reads the frames of a stack, without its message; a stack in no known form has none. */
+/**
+ * Reads the frames of a stack, without its message; a stack in no known form has none.
+ * Hindsight's own frames fold like a dependency's; where nothing else is own, the first of them stands for all.
+ */
 export function stackFrames (frames: string, root = process.cwd()): StackFrame[] {
   const parsed = parseLines(frames).map((raw) => toFrame(raw, root))
-  if (!parsed.some((frame) => frame.own && !isInternal(frame.file))) return parsed
-  return parsed.map((frame) => frame.own && isInternal(frame.file) ? { ...frame, own: false } : frame)
+  const shown = parsed.some((frame) => frame.own && !isInternal(frame.file)) ? undefined : parsed.find((frame) => frame.own)
+  return parsed.map((frame) => frame.own && frame !== shown && isInternal(frame.file) ? { ...frame, own: false } : frame)
 }
 
 interface RawFrame { file: string, line: number, column: number, function: string }

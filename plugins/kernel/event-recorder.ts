@@ -127,4 +127,3 @@ function text (value: Headers[string]): string | null {
 function round (ms: number): number {
   return Math.max(0, Math.round(ms * 1000) / 1000)
 }
-

@@ -3,7 +3,6 @@
  * Octets that are no UTF-8 become U+FFFD (RFC 9110, section 5.5 calls them opaque).
  */
 export function headerText (value: string): string {
-  // eslint-disable-next-line no-control-regex
   return /^[\x00-\x7f]*$/.test(value) ? value : Buffer.from(value, 'latin1').toString('utf8')
 }
 

@@ -2,61 +2,51 @@ import createError from '@fastify/error'
 
 type Arguments = [message: string, options?: { cause: unknown }]
 
-/** Nothing answers at this URL (RFC 9110, section 15.5.5). */
-export class NotFoundError extends createError<Arguments>('HINDSIGHT_NOT_FOUND', '%s', 404) {
-  override name = 'NotFoundError'
+// The stack is taken once, behind the name and above every constructor: its first frame is whoever raised.
+function httpError (name: string, code: string, statusCode: number) {
+  return class extends createError<Arguments>(code, '%s', statusCode, Error, false) {
+    constructor (...args: Arguments) {
+      super(...args)
+      this.name = name
+      Error.captureStackTrace(this, new.target)
+    }
+  }
 }
 
+/** Nothing answers at this URL (RFC 9110, section 15.5.5). */
+export class NotFoundError extends httpError('NotFoundError', 'HINDSIGHT_NOT_FOUND', 404) {}
+
 /** The URL exists, the method does not (RFC 9110, section 15.5.6): answered with the `Allow` header in `headers`. */
-export class MethodNotAllowedError extends createError<Arguments>('HINDSIGHT_METHOD_NOT_ALLOWED', '%s', 405) {
-  override name = 'MethodNotAllowedError'
+export class MethodNotAllowedError extends httpError('MethodNotAllowedError', 'HINDSIGHT_METHOD_NOT_ALLOWED', 405) {
   headers: Record<string, string> = {}
 }
 
 /** The request is malformed at the message level (RFC 9110, section 15.5.1). */
-export class BadRequestError extends createError<Arguments>('HINDSIGHT_BAD_REQUEST', '%s', 400) {
-  override name = 'BadRequestError'
-}
+export class BadRequestError extends httpError('BadRequestError', 'HINDSIGHT_BAD_REQUEST', 400) {}
 
 /** What the message itself was found guilty of: the cause of a bad-request error. */
-export class SuspiciousOperationError extends createError<Arguments>('HINDSIGHT_SUSPICIOUS_OPERATION', '%s', 400) {
-  override name = 'SuspiciousOperationError'
-}
+export class SuspiciousOperationError extends httpError('SuspiciousOperationError', 'HINDSIGHT_SUSPICIOUS_OPERATION', 400) {}
 
 /** The route lookup found nothing: the cause of a not-found error. */
-export class ResourceNotFoundError extends createError<Arguments>('HINDSIGHT_RESOURCE_NOT_FOUND', '%s', 404) {
-  override name = 'ResourceNotFoundError'
-}
+export class ResourceNotFoundError extends httpError('ResourceNotFoundError', 'HINDSIGHT_RESOURCE_NOT_FOUND', 404) {}
 
 /** The route lookup found the path under other methods only: the cause of a method-not-allowed error. */
-export class MethodLookupError extends createError<Arguments>('HINDSIGHT_METHOD_LOOKUP', '%s', 405) {
-  override name = 'MethodLookupError'
-}
+export class MethodLookupError extends httpError('MethodLookupError', 'HINDSIGHT_METHOD_LOOKUP', 405) {}
 
 /** The HTTP parser refused the message (RFC 9112). */
-export class MalformedMessageError extends createError<Arguments>('HINDSIGHT_MALFORMED_MESSAGE', '%s', 400) {
-  override name = 'MalformedMessageError'
-}
+export class MalformedMessageError extends httpError('MalformedMessageError', 'HINDSIGHT_MALFORMED_MESSAGE', 400) {}
 
 /** The header section was larger than the server takes (RFC 6585, section 5). */
-export class HeaderOverflowError extends createError<Arguments>('HINDSIGHT_HEADER_OVERFLOW', '%s', 431) {
-  override name = 'HeaderOverflowError'
-}
+export class HeaderOverflowError extends httpError('HeaderOverflowError', 'HINDSIGHT_HEADER_OVERFLOW', 431) {}
 
 /** The request did not arrive in time (RFC 9110, section 15.5.9). */
-export class RequestTimeoutError extends createError<Arguments>('HINDSIGHT_REQUEST_TIMEOUT', '%s', 408) {
-  override name = 'RequestTimeoutError'
-}
+export class RequestTimeoutError extends httpError('RequestTimeoutError', 'HINDSIGHT_REQUEST_TIMEOUT', 408) {}
 
 /** The request expects what the server cannot do (RFC 9110, section 15.5.18). */
-export class ExpectationFailedError extends createError<Arguments>('HINDSIGHT_EXPECTATION_FAILED', '%s', 417) {
-  override name = 'ExpectationFailedError'
-}
+export class ExpectationFailedError extends httpError('ExpectationFailedError', 'HINDSIGHT_EXPECTATION_FAILED', 417) {}
 
 /** The connection was gone before the response could be sent. */
-export class ClientGoneError extends createError<Arguments>('HINDSIGHT_CLIENT_GONE', '%s', 499) {
-  override name = 'ClientGoneError'
-}
+export class ClientGoneError extends httpError('ClientGoneError', 'HINDSIGHT_CLIENT_GONE', 499) {}
 
 /** A 400 that carries the underlying error, as section 7 of the observed document has it. */
 export function badRequest (message: string): BadRequestError {

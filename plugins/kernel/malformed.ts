@@ -93,7 +93,6 @@ function overrideMethod (message: IncomingMessage): void {
 }
 
 function undecodable (url: string): string | null {
-  // eslint-disable-next-line no-control-regex
   if (/[^\x00-\x7f]/.test(url)) return `Invalid URL "${headerText(url)}": what is not US-ASCII must be percent-encoded.`
   if (!url.includes('%')) return null
   const end = url.search(/[?#]/)

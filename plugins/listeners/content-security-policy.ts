@@ -49,10 +49,12 @@ export const contentSecurityPolicy = listener('kernel.request', 'content-securit
 /** Composes the policy of a response, with the nonces that were drawn for it. */
 export const contentSecurityPolicyResponse = listener('kernel.response', 'content-security-policy',
   (_app, { contentSecurityPolicy = { enforce: DEFAULT_DIRECTIVES } }: ContentSecurityPolicyOptions) => {
-    const policies = contentSecurityPolicy === false ? [] : [
-      policyHeader('content-security-policy', contentSecurityPolicy.enforce),
-      policyHeader('content-security-policy-report-only', contentSecurityPolicy.reportOnly)
-    ].filter((policy) => policy !== null)
+    const policies = contentSecurityPolicy === false
+      ? []
+      : [
+          policyHeader('content-security-policy', contentSecurityPolicy.enforce),
+          policyHeader('content-security-policy-report-only', contentSecurityPolicy.reportOnly)
+        ].filter((policy) => policy !== null)
     if (policies.length === 0) return 'not configured'
     return (request, reply) => {
       if (isRedirect(reply)) return onRedirect

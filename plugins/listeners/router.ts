@@ -13,6 +13,10 @@ export interface RouteMatch {
 }
 
 declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** True: the route exists for those only who may see the debug surface. */
+    debugOnly?: boolean
+  }
   interface FastifyRequest {
     /** The route that matched; null before the router listener has run, and where none did. */
     route: RouteMatch | null
@@ -23,12 +27,13 @@ declare module 'fastify' {
 
 /** Publishes the route that matched; raises the not-found or method-not-allowed error where none did. */
 export const router = listener('kernel.request', 'router', (app) => {
-  const { routeTable } = app
+  const { hindsight: { maySeeDebug }, routeTable } = app
   app.decorateRequest('route', null)
   app.decorateRequest('attributes', { getter: attributesOf } as never)
   return (request, reply) => {
     if (request.is404 || request.raw[kUnknownMethod] !== undefined) return miss(request, reply)
     const { url: pattern = '', config } = request.routeOptions
+    if (config?.debugOnly === true && !maySeeDebug(request)) return miss(request, reply)
     const name = config?.name ?? routeTable.get(request.method, pattern)?.name ?? `${request.method} ${pattern}`
     request.route = { name, pattern, params: request.params as Record<string, unknown> }
     request.log.debug({ channel: 'router', route: name }, `Matched route "${name}".`)

@@ -4,7 +4,7 @@ import { flattenError } from '../diagnostics/flatten-error.js'
 import { ClientGoneError } from '../kernel/http-errors.js'
 import { absoluteUrl, targetOf } from '../kernel/origin.js'
 import { stateOf, type RequestState } from '../kernel/request-state.js'
-import { recordsOf } from '../logs/records.js'
+import { recordsOf } from '../diagnostics/records.js'
 import { PROFILE_VERSION, type Profile, type ProfiledRoute } from './profile.js'
 
 /** Makes the profile of a request whose response is over: plain data, masked, off the response's way. */

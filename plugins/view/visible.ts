@@ -1,4 +1,5 @@
-const HIDDEN = /[\0-\x08\v-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff\ufffe\uffff]/g
+// Controls other than line feed and tab; bidirectional marks; spaces of no width; what is no character at all.
+const HIDDEN = /[^\P{Cc}\n\t]|[\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff\ufffe\uffff]/gu
 const LONE_SURROGATE = /\p{Surrogate}/gu
 
 /** Makes characters seen that would otherwise vanish or reorder what stands around them; line feeds and tabs stay. */

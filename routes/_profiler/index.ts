@@ -27,7 +27,7 @@ export default async function profilerRoutes (app: FastifyInstance): Promise<voi
   })
 
   // The address without the slash is redirected like that of any other route.
-  app.get('/', { prefixTrailingSlash: 'slash', config: { name: '_profiler_home', profile: false } }, async function showProfiles (request, reply) {
+  app.get('/', { prefixTrailingSlash: 'slash', config: { name: '_profiler_home', profile: false, debugOnly: true } }, async function showProfiles (request, reply) {
     const query = request.query as Query
     const limit = limitOf(query)
     const cursor = textOf(query, 'cursor')
@@ -36,7 +36,7 @@ export default async function profilerRoutes (app: FastifyInstance): Promise<voi
   })
 
   for (const suffix of ['', '.json']) {
-    app.get(`/latest${suffix}`, { config: { name: '_profiler_latest', profile: false } }, async function redirectToLatest (request, reply) {
+    app.get(`/latest${suffix}`, { config: { name: '_profiler_latest', profile: false, debugOnly: true } }, async function redirectToLatest (request, reply) {
       const error = flagOf(request.query as Query, 'error')
       const newest = await app.profiler.latest({ error })
       if (newest === undefined) throw new NothingStoredError(error ? 'failure' : 'profile')
@@ -44,7 +44,7 @@ export default async function profilerRoutes (app: FastifyInstance): Promise<voi
     })
   }
 
-  app.get('/:token', { config: { name: '_profiler', profile: false } }, async function showProfile (request, reply) {
+  app.get('/:token', { config: { name: '_profiler', profile: false, debugOnly: true } }, async function showProfile (request, reply) {
     const segment = (request.params as { token: string }).token
     const token = segment.replace(/\.json$/, '')
     const profile = TOKEN_PATTERN.test(token) ? await app.profiler.find(token) : undefined

@@ -138,7 +138,7 @@ const HOSTILE: Record<string, string> = {
   'CR/LF': 'a\r\nSet-Cookie: b',
   NUL: 'a\0b',
   'non-UTF-8 leftovers': '\ufffd\ud800 \xff\x80',
-  template: '${7*7} {{7*7}} !${x}',
+  template: '$' + '{7*7} {{7*7}} !$' + '{x}',
   'right-to-left': '\u202egnp.exe\u2066\u200f',
   '60 kB': '<b class="injected">'.repeat(3_000)
 }
@@ -148,7 +148,11 @@ for (const [what, text] of Object.entries(HOSTILE)) {
     const report = (value: string): Partial<ErrorReport> => ({
       reason: value,
       exceptions: [exception({
-        name: value, message: value, code: value, stack: value, note: value,
+        name: value,
+        message: value,
+        code: value,
+        stack: value,
+        note: value,
         frames: [{ ...frame(value, true), function: value, excerpt: { start: 3, lines: [value] } }, { ...frame(value, false), function: value }]
       })],
       logs: [{ time: value, level: 'error', channel: value, message: value, context: { [value]: value } }],

@@ -1,6 +1,6 @@
 import type { ListenerEvent } from '../kernel/events.js'
-import type { LogRecord } from './log-record.js'
-import { RequestLog } from './request-log.js'
+import type { LogRecord } from '../logs/log-record.js'
+import { RequestLog } from '../logs/request-log.js'
 
 /** A request's log as it is shown: its own lines, and the notifications of the lifecycle as debug lines between them. */
 export function recordsOf (log: unknown, events: readonly ListenerEvent[], startedTime: number): LogRecord[] {
