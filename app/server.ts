@@ -1,5 +1,6 @@
 import closeWithGrace from 'close-with-grace'
 import Fastify from 'fastify'
+import { requestContext } from '../plugins/kernel/request-context.js'
 import { readEnvironment, type Environment } from './environment.js'
 import application, { options } from './app.js'
 
@@ -9,7 +10,8 @@ const GRACE = 10_000
 async function start ({ host, port, logLevel, options: hindsight }: Environment): Promise<void> {
   const app = Fastify({ ...options, logger: { level: logLevel }, trustProxy: hindsight.trustedProxies?.length ? hindsight.trustedProxies : false })
   closeWithGrace({ delay: GRACE, logger: false }, async ({ signal, err }) => {
-    if (err !== undefined) app.log.fatal({ err }, 'Uncaught exception, closing')
+    // An error that belongs to a request was told there.
+    if (err !== undefined) app.log.fatal(requestContext.getStore() === undefined ? { err } : {}, 'Uncaught error, closing')
     else app.log.info({ signal }, 'Closing')
     await app.close()
   })

@@ -89,9 +89,9 @@ function policyHeader (name: string, directives: CspDirectives | false | undefin
 // Helmet knows the grammar and refuses what is none; it is asked once, at registration.
 function serialize (directives: CspDirectives): string {
   let value = ''
-  const middleware = fastifyHelmet.contentSecurityPolicy({ useDefaults: false, directives: directives as never })
   const response = { setHeader: (_name: string, text: string) => { value = text } }
   try {
+    const middleware = fastifyHelmet.contentSecurityPolicy({ useDefaults: false, directives: directives as never })
     middleware({} as never, response as never, (error?: unknown) => { if (error) throw error })
   } catch (error) {
     throw new Error(`contentSecurityPolicy: ${(error as Error).message}`, { cause: error })

@@ -38,6 +38,9 @@ export const debugHandlers = listener('kernel.request', 'debug-handlers', (app, 
   return open
 })
 
+// Of all applications of the process.
+const watchers = new Set<unknown>()
+
 function watchProcess (app: FastifyInstance, onClose: () => void): void {
   function onWarning (warning: Error): void {
     const log = ownContext(app)?.log
@@ -53,18 +56,27 @@ function watchProcess (app: FastifyInstance, onClose: () => void): void {
   function onStray (raised: unknown, origin: string): void {
     const state = ownContext(app)
     const { request, reply } = requestContext.getStore() ?? {}
-    if (state === null || request === undefined || reply === undefined) return
+    if (state === null || request === undefined || reply === undefined || state.others.includes(raised)) return
     const what = origin === 'unhandledRejection' ? 'Unhandled rejection' : 'Uncaught exception'
     request.log.fatal({ err: raised, channel: 'process' }, `${what} in the work of this request`)
-    if (reply.sent || state.failed) state.others.push(raised)
+    state.others.push(raised)
     // Whoever ends the process lets the responses in flight go out first.
-    else reply.send(raised instanceof Error ? raised : new Error(`${what}: ${String(raised)}`, { cause: raised }))
+    if (!reply.sent && !state.failed) reply.send(raised instanceof Error ? raised : new Error(`${what}: ${String(raised)}`, { cause: raised }))
   }
+  function onRejection (reason: unknown): void {
+    onStray(reason, 'unhandledRejection')
+    // Listening must not keep the process alive: without anybody else's say it ends as Node.js ends it.
+    if (process.listeners('unhandledRejection').every((other) => watchers.has(other))) throw reason
+  }
+  watchers.add(onRejection)
+  process.on('unhandledRejection', onRejection)
   process.on('warning', onWarning)
   process.on('uncaughtExceptionMonitor', onStray)
   app.addHook('onClose', async function unwatchProcess () {
     process.off('warning', onWarning)
     process.off('uncaughtExceptionMonitor', onStray)
+    process.off('unhandledRejection', onRejection)
+    watchers.delete(onRejection)
     onClose()
   })
 }

@@ -5,6 +5,13 @@ import { RequestLog } from './request-log.js'
 const METADATA = Symbol.for('pino.metadata')
 const DEBUG = 20
 
+// What Fastify's own logger says of a request and a reply; without these a line would hold the whole of both, secrets too.
+const SERIALIZERS = {
+  req: ({ method, url, host, ip }: FastifyRequest) => ({ method, url, host, remoteAddress: ip }),
+  res: ({ statusCode }: { statusCode: number }) => ({ statusCode }),
+  err: pino.stdSerializers.err
+}
+
 interface Destination {
   write: (line: string) => unknown
   [METADATA]?: boolean
@@ -42,7 +49,7 @@ export class LogCapture {
     const log = new RequestLog()
     if (this.#destination === null) {
       // The application logs nowhere: its requests get a logger whose lines are kept and go no further.
-      this.#ownLogger ??= pino({ level: 'debug', base: null }, this.#tee() as pino.DestinationStream)
+      this.#ownLogger ??= pino({ level: 'debug', base: null, serializers: SERIALIZERS }, this.#tee() as pino.DestinationStream)
       const logger = this.#ownLogger.child({})
       request.log = logger as FastifyBaseLogger
     }

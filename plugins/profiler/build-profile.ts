@@ -14,6 +14,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, ende
   const origin = originOf(request)
   const events = state.recorder?.events() ?? []
   const collectors = collectedBy(state)
+  const others = state.others.filter((other) => other !== state.raised)
   return {
     version: PROFILE_VERSION,
     token: state.token,
@@ -35,8 +36,8 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, ende
         total: round(endedAt - state.startedAt),
         ...(state.handlerEnd !== 0 && { handlerStart: round(state.handlerStart - state.startedAt), handler: round(state.handlerEnd - state.handlerStart) })
       },
-      ...(state.others.length > 0 && {
-        otherErrors: state.others.map((other) => flattenError(other).map((exception) => masked(exception, mask.text.bind(mask))))
+      ...(others.length > 0 && {
+        otherErrors: others.map((other) => flattenError(other).map((exception) => masked(exception, mask.text.bind(mask))))
       })
     }
   }

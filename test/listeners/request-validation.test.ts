@@ -1,0 +1,228 @@
+import t from 'tap'
+import { build, eventOf, get, headerOf, listen, newest, problem, profileOf, raw, refusal, statusOf } from '../app/harness.js'
+import type { HindsightOptions } from '../../app/options.js'
+
+const invalid = (host: string): [number, string] => [400, `Invalid Host "${host}".`]
+
+t.test('a host is what a host can be', async t => {
+  const app = await build(t, {}, app => app.get('/', request => app.hindsight.originOf(request).authority))
+  for (const [host, expected] of [
+    ['example.com', 'example.com'],
+    ['EXAMPLE.Com', 'example.com'],
+    ['example.com:80', 'example.com'],
+    ['example.com:443', 'example.com:443'],
+    ['example.com:8080', 'example.com:8080'],
+    ['example.com.', 'example.com.'],
+    ['127.0.0.1:3000', '127.0.0.1:3000'],
+    ['[::1]', '[::1]'],
+    ['[::1]:3000', '[::1]:3000'],
+    ['[2001:DB8::1]', '[2001:db8::1]'],
+    ['[::ffff:127.0.0.1]', '[::ffff:127.0.0.1]'],
+    ['my_service', 'my_service'],
+    ['xn--mnchen-3ya.de', 'xn--mnchen-3ya.de'],
+    [' example.com ', 'example.com'],
+    ['', null], // falls back on the address
+    ['user@example.com', invalid('user@example.com')],
+    ['user:pass@example.com', invalid('user:pass@example.com')],
+    ['exa mple.com', invalid('exa mple.com')],
+    ['example.com/path', invalid('example.com/path')],
+    ['example.com?x', invalid('example.com?x')],
+    ['example.com#x', invalid('example.com#x')],
+    ['example.com:80:80', invalid('example.com:80')],
+    ['example.com:port', invalid('example.com:port')],
+    ['example..com', invalid('example..com')],
+    ['.example.com', invalid('.example.com')],
+    ['::1', null],
+    ['[::1', invalid('[::1')],
+    ['[::1]x', invalid('[::1]x')],
+    ['<script>', invalid('<script>')],
+    ['a"b', invalid('a"b')],
+    ['a,b', invalid('a,b')],
+    ['%41.com', invalid('%41.com')],
+    ['m\u00c3\u00bcnchen.de', invalid('münchen.de')]
+  ] as const) {
+    const request = { url: '/', headers: { host } }
+    if (typeof expected === 'string') {
+      const response = await app.inject(request)
+      t.same([response.statusCode, response.body], [200, expected], host)
+    } else if (expected !== null) {
+      const { status, messages, names } = await problem(app, request)
+      t.same([status, messages.at(-1)], expected, host)
+      t.same(messages, [expected[1], expected[1]], host)
+      t.same(names, ['SuspiciousOperationError', 'BadRequestError'])
+    }
+  }
+})
+
+t.test('an invalid host never becomes part of a URL', async t => {
+  const app = await build(t)
+  const response = await app.inject({ url: '/some/where', headers: { host: '<b>evil' } })
+  t.equal(response.statusCode, 400)
+  t.equal(response.headers['x-debug-token-link'], `/_profiler/${String(response.headers['x-debug-token'])}`)
+  t.notMatch(response.body, '<b>')
+})
+
+t.test('HTTP/1.1 needs a host, HTTP/1.0 does not', async t => {
+  const app = await build(t, {}, app => app.get('/', request => app.hindsight.originOf(request).authority))
+  const port = await listen(app)
+  const missing = await raw(port, 'GET / HTTP/1.1\r\nAccept: text/plain\r\nConnection: close\r\n\r\n')
+  t.equal(statusOf(missing), 400)
+  t.match(missing, 'Missing Host: an HTTP/1.1 request needs one (RFC 9112, section 3.2).')
+  const old = await raw(port, 'GET / HTTP/1.0\r\n\r\n')
+  t.equal(statusOf(old), 200)
+  t.ok(old.endsWith(`\r\n\r\n127.0.0.1:${port}`), 'and is about the address that it arrived at')
+})
+
+t.test('trusted hosts', async t => {
+  for (const [trustedHosts, host, expected] of [
+    [['example.com'], 'example.com', 200],
+    [['example.com'], 'EXAMPLE.COM:8080', 200],
+    [['example.com'], 'example.com.', 400],
+    [['example.com'], 'evil.com', 400],
+    [['example.com'], 'example.com.evil.com', 400],
+    [['example.com'], 'exampleXcom', 400],
+    [['example.com'], 'a.example.com', 400],
+    [['*.example.com'], 'a.example.com', 200],
+    [['*.example.com'], 'a.b.example.com', 200],
+    [['*.example.com'], 'example.com', 400],
+    [['*.example.com'], 'evilexample.com', 400],
+    [['*.example.com', 'example.com'], 'example.com', 200],
+    [[/^api\d\.example\.com$/], 'api1.example.com', 200],
+    [[/^api\d\.example\.com$/], 'apix.example.com', 400],
+    [['[::1]'], '[::1]:3000', 200],
+    [[], 'anything.at.all', 200]
+  ] as const) {
+    const app = await build(t, { trustedHosts: [...trustedHosts] }, app => app.get('/', () => 'x'))
+    const { status, messages } = expected === 200
+      ? { status: (await app.inject({ url: '/', headers: { host } })).statusCode, messages: [] }
+      : await problem(app, { url: '/', headers: { host } })
+    t.equal(status, expected, `${trustedHosts.join()} ${host}`)
+    if (expected === 400) t.equal(messages.at(-1), `Untrusted Host "${host.toLowerCase()}".`)
+  }
+})
+
+const via = (remoteAddress: string, headers: Record<string, string>) => ({ url: '/', remoteAddress, headers: { host: 'inner.test', ...headers } })
+
+t.test('forwarding headers count when they come from a trusted proxy', async t => {
+  for (const [name, options, request, expected] of [
+    ['no proxy is trusted', {}, via('10.0.0.1', { 'x-forwarded-host': 'outer.test', 'x-forwarded-proto': 'https', 'x-forwarded-for': '203.0.113.9', 'x-forwarded-prefix': '/app' }), 'http://inner.test 10.0.0.1'],
+    ['another one is', { trustedProxies: ['10.0.0.2'] }, via('10.0.0.1', { 'x-forwarded-host': 'outer.test' }), 'http://inner.test 10.0.0.1'],
+    ['host', { trustedProxies: ['10.0.0.1'] }, via('10.0.0.1', { 'x-forwarded-host': 'outer.test' }), 'http://outer.test 10.0.0.1'],
+    ['first of several hosts', { trustedProxies: ['10.0.0.1'] }, via('10.0.0.1', { 'x-forwarded-host': 'outer.test, middle.test' }), 'http://outer.test 10.0.0.1'],
+    ['scheme', { trustedProxies: ['10.0.0.0/8'] }, via('10.0.0.1', { 'x-forwarded-proto': 'https' }), 'https://inner.test 10.0.0.1'],
+    ['scheme, on', { trustedProxies: ['10.0.0.0/8'] }, via('10.0.0.1', { 'x-forwarded-proto': 'on' }), 'https://inner.test 10.0.0.1'],
+    ['scheme, odd', { trustedProxies: ['10.0.0.0/8'] }, via('10.0.0.1', { 'x-forwarded-proto': 'javascript' }), 'http://inner.test 10.0.0.1'],
+    ['port', { trustedProxies: ['10.0.0.0/8'] }, via('10.0.0.1', { 'x-forwarded-port': '8443', 'x-forwarded-proto': 'https' }), 'https://inner.test:8443 10.0.0.1'],
+    ['port of the scheme', { trustedProxies: ['10.0.0.0/8'] }, via('10.0.0.1', { 'x-forwarded-port': '443', 'x-forwarded-proto': 'https' }), 'https://inner.test 10.0.0.1'],
+    ['prefix', { trustedProxies: ['10.0.0.0/8'] }, via('10.0.0.1', { 'x-forwarded-prefix': '/app/' }), 'http://inner.test/app 10.0.0.1'],
+    ['prefix that is none', { trustedProxies: ['10.0.0.0/8'] }, via('10.0.0.1', { 'x-forwarded-prefix': '//evil.test' }), 'http://inner.test 10.0.0.1'],
+    ['client', { trustedProxies: ['10.0.0.0/8'] }, via('10.0.0.1', { 'x-forwarded-for': '203.0.113.9' }), 'http://inner.test 203.0.113.9'],
+    ['the last hop that is not trusted', { trustedProxies: ['10.0.0.0/8'] }, via('10.0.0.1', { 'x-forwarded-for': '6.6.6.6, 203.0.113.9, 10.0.0.7' }), 'http://inner.test 203.0.113.9'],
+    ['a client that is no address', { trustedProxies: ['10.0.0.0/8'] }, via('10.0.0.1', { 'x-forwarded-for': 'unknown' }), 'http://inner.test 10.0.0.1'],
+    ['RFC 7239', { trustedProxies: ['10.0.0.0/8'] }, via('10.0.0.1', { forwarded: 'for="[2001:db8::17]:4711";proto=https;host=outer.test' }), 'https://outer.test 2001:db8::17'],
+    ['both that agree', { trustedProxies: ['10.0.0.0/8'] }, via('10.0.0.1', { forwarded: 'for=203.0.113.9;host=outer.test', 'x-forwarded-host': 'outer.test' }), 'http://outer.test 203.0.113.9'],
+    ['loopback by name', { trustedProxies: ['loopback'] }, via('127.0.0.1', { 'x-forwarded-host': 'outer.test' }), 'http://outer.test 127.0.0.1'],
+    ['an IPv4-mapped proxy', { trustedProxies: ['127.0.0.1'] }, via('::ffff:127.0.0.1', { 'x-forwarded-host': 'outer.test' }), 'http://outer.test ::ffff:127.0.0.1']
+  ] as Array<[string, HindsightOptions, ReturnType<typeof via>, string]>) {
+    const app = await build(t, options, app => app.get('/', request => {
+      const { scheme, authority, prefix, ip } = app.hindsight.originOf(request)
+      return `${scheme}://${authority}${prefix} ${ip}`
+    }))
+    t.equal((await app.inject(request)).body, expected, name)
+  }
+})
+
+t.test('a forwarded host is validated like any other', async t => {
+  const app = await build(t, { trustedProxies: ['10.0.0.1'], trustedHosts: ['outer.test'] }, app => app.get('/', () => 'x'))
+  t.same((await problem(app, via('10.0.0.1', { 'x-forwarded-host': 'a b' }))).messages.at(-1), 'Invalid Host "a b".')
+  t.same((await problem(app, via('10.0.0.1', { 'x-forwarded-host': 'evil.test' }))).messages.at(-1), 'Untrusted Host "evil.test".')
+  t.equal((await app.inject(via('10.0.0.1', { 'x-forwarded-host': 'outer.test' }))).statusCode, 200)
+})
+
+t.test('conflicting forwarding headers', async t => {
+  const conflict = (name: string) => `The request has both a trusted "FORWARDED" header and a trusted "X_FORWARDED_${name}" header, conflicting with each other. You should either configure your proxy to remove one of them, or configure your project to distrust the offending one.`
+  const app = await build(t, { trustedProxies: ['10.0.0.1'] }, app => app.get('/', () => 'x'))
+  for (const [headers, name] of [
+    [{ forwarded: 'for=1.1.1.1', 'x-forwarded-for': '2.2.2.2' }, 'FOR'],
+    [{ forwarded: 'host=a.test', 'x-forwarded-host': 'b.test' }, 'HOST'],
+    [{ forwarded: 'proto=http', 'x-forwarded-proto': 'https' }, 'PROTO']
+  ] as const) {
+    const { status, messages } = await problem(app, via('10.0.0.1', headers))
+    t.same([status, messages.at(-1)], [400, conflict(name)])
+    t.equal((await app.inject(via('10.0.0.2', headers))).statusCode, 200, 'of no concern from elsewhere')
+  }
+})
+
+t.test('trusted proxies that are none stop the start', async t => {
+  t.equal(await refusal({ trustedProxies: ['nonsense'] }), 'trustedProxies (TRUSTED_PROXIES): invalid IP address: nonsense; use addresses, CIDR ranges, loopback, linklocal or uniquelocal')
+})
+
+t.test('a method override', async t => {
+  const app = await build(t, {}, app => app.route({ method: ['GET', 'POST', 'PUT', 'DELETE'], url: '/', handler: request => request.method }))
+  for (const [method, url, override, expected] of [
+    ['POST', '/', 'PUT', 'PUT'],
+    ['POST', '/', 'delete', 'DELETE'],
+    ['POST', '/?_method=PUT', undefined, 'PUT'],
+    ['POST', '/?_method=PUT', 'DELETE', 'DELETE'],
+    ['POST', '/', '', 'POST'],
+    ['GET', '/', 'PUT', 'GET'],
+    ['GET', '/?_method=DELETE', undefined, 'GET']
+  ] as const) {
+    const response = await app.inject({ method, url, headers: override === undefined ? {} : { 'x-http-method-override': override } })
+    t.same([response.statusCode, response.body], [200, expected], `${method} ${url} ${override}`)
+  }
+  for (const override of ['__construct', 'PUT POST', '../x', 'PUT\t', '1']) {
+    const { status, messages } = await problem(app, { method: 'POST', url: '/', headers: { 'x-http-method-override': override } })
+    t.same([status, messages.at(-1)], [400, 'Invalid HTTP method override.'], override)
+  }
+  const { status, messages } = await problem(app, { method: 'POST', url: '/', headers: { 'x-http-method-override': 'FOOBAR' } })
+  t.same([status, messages.at(-1)], [405, 'No route found for "FOOBAR http://localhost/": Method Not Allowed (Allow: GET, POST, PUT, DELETE)'])
+})
+
+t.test('a URL that cannot be decoded', async t => {
+  const app = await build(t, {}, app => app.get('/a/:b', request => (request.params as { b: string }).b))
+  const port = await listen(app)
+  for (const [target, expected] of [
+    ['/%', 'Invalid URL "/%": its percent-encoding cannot be decoded as UTF-8.'],
+    ['/a/%zz', 'Invalid URL "/a/%zz": its percent-encoding cannot be decoded as UTF-8.'],
+    ['/a/%ff?x=1', 'Invalid URL "/a/%ff?x=1": its percent-encoding cannot be decoded as UTF-8.'],
+    ['/a/%c3%28', 'Invalid URL "/a/%c3%28": its percent-encoding cannot be decoded as UTF-8.'],
+    ['/a/\u00c3\u00bc', 'Invalid URL "/a/ü": what is not US-ASCII must be percent-encoded.']
+  ] as const) {
+    const answer = await raw(port, `GET ${target} HTTP/1.1\r\nHost: a\r\nAccept: text/plain\r\nConnection: close\r\n\r\n`)
+    t.equal(statusOf(answer), 400, target)
+    t.match(answer, expected, target)
+    const profile = await profileOf(app, answer)
+    t.match(eventOf(profile, 'kernel.request', 'request-validation'), { outcome: 'raised' })
+    t.ok(profile.url.startsWith('http://a/'), profile.url)
+  }
+  t.match(await get(port, '/a/b?x=%zz'), /^HTTP\/1\.1 200/, 'the query is the application\'s business')
+  t.equal((await app.inject('/a/%C3%BC')).body, 'ü')
+})
+
+t.test('a path parameter that is too long', async t => {
+  const app = await build(t, {}, app => app.get('/a/:b', () => 'x'))
+  const response = await app.inject({ url: `/a/${'x'.repeat(101)}`, headers: { accept: 'text/plain' } })
+  t.equal(response.statusCode, 414)
+  const profile = await profileOf(app, response)
+  t.match(eventOf(profile, 'kernel.request', 'request-validation'), { outcome: 'raised' })
+  t.equal(profile.exceptions.at(-1)?.code, 'FST_ERR_MAX_PARAM_LENGTH')
+  t.ok(profile.url.endsWith('x'.repeat(101)), 'the profile shows the target that was sent')
+  t.equal((await app.inject(`/a/${'x'.repeat(100)}`)).statusCode, 200)
+})
+
+t.test('a version that the connection does not speak', async t => {
+  const app = await build(t, {}, app => app.get('/', () => 'x'))
+  const port = await listen(app)
+  const answer = await raw(port, 'GET / HTTP/2.0\r\nHost: a\r\nAccept: text/plain\r\nConnection: close\r\n\r\n')
+  t.equal(statusOf(answer), 400)
+  t.match(answer, 'HTTP/2.0 is not spoken on this connection: HTTP/1.1 is.')
+  t.equal(headerOf(answer, 'connection'), 'close')
+})
+
+t.test('what was refused had no session, no CORS and no route', async t => {
+  const app = await build(t, { cors: [{ origin: '*' }] }, app => app.get('/', () => 'x'))
+  await app.inject({ url: '/', headers: { host: 'a b' } })
+  const { events } = await newest(app)
+  t.same(events.filter(({ pass }) => pass === 'main').map(({ listener }) => listener), ['debug-handlers', 'content-security-policy', 'request-validation'])
+})
