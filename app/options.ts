@@ -4,6 +4,7 @@ import type { ContentSecurityPolicyOptions } from '../plugins/listeners/content-
 import type { CorsOptions } from '../plugins/listeners/cors.js'
 import type { DebugHandlersOptions } from '../plugins/listeners/debug-handlers.js'
 import type { DefaultLocaleOptions } from '../plugins/listeners/default-locale.js'
+import type { ProfilerListenerOptions } from '../plugins/listeners/profiler.js'
 import type { ReferrerPolicyOptions } from '../plugins/listeners/referrer-policy.js'
 import type { RobotsOptions } from '../plugins/listeners/robots.js'
 import type { SessionOptions } from '../plugins/listeners/session.js'
@@ -12,14 +13,14 @@ import type { XssProtectionOptions } from '../plugins/listeners/xss-protection.j
 /** Every option of the lifecycle; each listener documents its own. */
 export interface HindsightOptions extends KernelOptions,
   ClickjackingOptions, ContentSecurityPolicyOptions, CorsOptions, DebugHandlersOptions, DefaultLocaleOptions,
-  ReferrerPolicyOptions, RobotsOptions, SessionOptions, XssProtectionOptions {
+  ProfilerListenerOptions, ReferrerPolicyOptions, RobotsOptions, SessionOptions, XssProtectionOptions {
   /** How many profiles are kept in memory, at most. */
   maxProfiles?: number
 }
 
 const KNOWN: ReadonlySet<string> = new Set<keyof HindsightOptions>([
   'clickjacking', 'contentSecurityPolicy', 'cors', 'debug', 'debugClients', 'debugHosts', 'defaultLocale', 'mask', 'maxProfiles',
-  'noIndex', 'referrerPolicy', 'session', 'stackDepth', 'trustedHosts', 'trustedProxies', 'xssProtection'
+  'noIndex', 'profiler', 'referrerPolicy', 'session', 'stackDepth', 'trustedHosts', 'trustedProxies', 'xssProtection'
 ])
 
 /** Stops the start at an option that nobody knows, by its name. */

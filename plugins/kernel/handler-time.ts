@@ -27,7 +27,10 @@ function watched (handler: RouteHandlerMethod): RouteHandlerMethod {
       return value
     }, (raised: unknown) => {
       state.handlerEnd = performance.now()
-      if (reply.sent) state.others.push(raised)
+      if (reply.sent) {
+        state.others.push(raised)
+        request.server.hindsight.keepLate?.(request, reply)
+      }
       throw raised
     })
   }

@@ -38,6 +38,8 @@ export class RequestState {
   /** Whether the body of the response is one of our own pages, with a policy of its own. */
   ownPolicy = ''
   clientGone = false
+  /** The lot that decides whether a sampled request is profiled. */
+  sample: number | null = null
   collected: Record<string, Collected> | null = null
 
   /** Keeps data for a panel of the profile; a function is called only when the profile is written. */

@@ -21,6 +21,8 @@ export interface Services {
   openDiagnostics: ((request: FastifyRequest, reply: FastifyReply) => void) | null
   /** Where the profile of a request will be found, or null where none is kept. */
   profileOf: ((request: FastifyRequest) => { token: string, url: string } | null) | null
+  /** Keeps the profile of a request about which something came to light behind its response. */
+  keepLate: ((request: FastifyRequest, reply: FastifyReply) => void) | null
 }
 
 declare module 'fastify' {
@@ -39,7 +41,8 @@ export function openServices (app: FastifyInstance, options: KernelOptions): voi
     originOf,
     maySeeDebug: debugAccess(app, debug, originOf, options),
     openDiagnostics: null,
-    profileOf: null
+    profileOf: null,
+    keepLate: null
   })
   openLifecycle(app, debug)
 }

@@ -3,6 +3,12 @@ import { listener, Skip } from '../kernel/listener.js'
 import { absoluteUrl, pathnameOf } from '../kernel/origin.js'
 import { stateOf } from '../kernel/request-state.js'
 import { buildProfile } from '../profiler/build-profile.js'
+import { collectPolicy, type CollectOptions } from '../profiler/collect-policy.js'
+
+export interface ProfilerListenerOptions {
+  /** Which requests are profiled, in debug mode; all by default, false for none. */
+  profiler?: false | CollectOptions
+}
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -11,13 +17,15 @@ declare module 'fastify' {
   }
 }
 
-const notProfiled = new Skip('requests of the profiler itself and of routes with `profile: false` are not profiled')
+const notProfiled = new Skip('requests of the profiler itself, of routes with `profile: false` and those that the options leave out are not profiled')
 const OWN_PATHS = /^\/_(?:profiler|wdt)(?:\/|$)/
 
 /** Assigns the request's token, tells it, and keeps the profile once the response is over. */
-export const profiler = listener('kernel.response', 'profiler', (app) => {
+export const profiler = listener('kernel.response', 'profiler', (app, { profiler: options = {} }: ProfilerListenerOptions) => {
   const { debug, maySeeDebug, originOf } = app.hindsight
   if (!debug) return 'not in debug mode'
+  if (options === false) return 'not configured'
+  const isCollected = collectPolicy(options)
   const { profiler } = app
 
   function tokenOf (request: FastifyRequest): string {
@@ -27,7 +35,8 @@ export const profiler = listener('kernel.response', 'profiler', (app) => {
   }
 
   function isProfiled (request: FastifyRequest): boolean {
-    return profiler.enabled && request.routeOptions.config?.profile !== false && !OWN_PATHS.test(pathnameOf(request))
+    return request.routeOptions.config?.profile !== false && !OWN_PATHS.test(pathnameOf(request)) &&
+      isCollected(request)
   }
 
   app.hindsight.profileOf = (request) => {
@@ -43,6 +52,7 @@ export const profiler = listener('kernel.response', 'profiler', (app) => {
     profiler.defer(token, () => buildProfile(request, reply, endedAt))
   }
 
+  app.hindsight.keepLate = keep
   app.addHook('onResponse', function keepProfile (request, reply, done) {
     keep(request, reply)
     done()

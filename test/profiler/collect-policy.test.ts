@@ -1,0 +1,80 @@
+import t from 'tap'
+import Fastify, { type FastifyInstance, type InjectOptions } from 'fastify'
+import { hindsight } from '../../app/hindsight.js'
+import type { CollectOptions } from '../../plugins/profiler/collect-policy.js'
+
+async function build (profiler: false | CollectOptions): Promise<FastifyInstance> {
+  const app = Fastify()
+  await app.register(hindsight, { debug: true, session: { secret: 'x'.repeat(32) }, profiler })
+  app.get('/ok', async () => 'ok')
+  app.get('/api/ok', async () => 'ok')
+  app.get('/boom', async () => { throw new Error('boom') })
+  app.get('/late', async (_request, reply) => {
+    reply.send('sent')
+    throw new Error('late')
+  })
+  return app
+}
+
+const cases: Array<[name: string, options: false | CollectOptions, request: InjectOptions, profiled: boolean]> = [
+  ['everything by default', {}, { url: '/ok' }, true],
+  ['nothing when switched off', false, { url: '/ok' }, false],
+  ['a failure only', { onlyExceptions: true }, { url: '/ok' }, false],
+  ['a failure only: a failure', { onlyExceptions: true }, { url: '/boom' }, true],
+  ['a failure only: no route', { onlyExceptions: true }, { url: '/nowhere' }, true],
+  ['a path prefix', { matcher: '/api' }, { url: '/api/ok' }, true],
+  ['another path', { matcher: '/api' }, { url: '/ok' }, false],
+  ['an expression', { matcher: /ok$/ }, { url: '/ok' }, true],
+  ['a function', { matcher: (request) => request.headers['x-profile'] === 'me' }, { url: '/ok', headers: { 'x-profile': 'me' } }, true],
+  ['a function that declines', { matcher: (request) => request.headers['x-profile'] === 'me' }, { url: '/ok' }, false],
+  ['a function that throws', { matcher: () => { throw new Error('oh') } }, { url: '/ok' }, true],
+  ['off unless asked for', { collect: false, collectParameter: 'profile' }, { url: '/ok' }, false],
+  ['off unless asked for: asked', { collect: false, collectParameter: 'profile' }, { url: '/ok?profile=1' }, true],
+  ['on unless declined', { collectParameter: 'profile' }, { url: '/ok?profile=0' }, false],
+  ['a parameter that says nothing', { collectParameter: 'profile' }, { url: '/ok?profile=maybe' }, true],
+  ['no share', { sampling: 0 }, { url: '/ok' }, false],
+  ['no share of successes, all failures', { sampling: 0 }, { url: '/boom' }, true]
+]
+
+for (const [name, options, request, profiled] of cases) {
+  t.test(name, async (t) => {
+    const app = await build(options)
+    t.teardown(() => app.close())
+    const { headers } = await app.inject(request)
+    t.equal(headers['x-debug-token'] !== undefined, profiled)
+    t.equal(headers['x-debug-token-link'] !== undefined, profiled)
+    t.equal((await app.profiler.list({ limit: 10 })).profiles.length, profiled ? 1 : 0)
+  })
+}
+
+t.test('a failure behind the response is kept, though its response had no token', async (t) => {
+  const app = await build({ onlyExceptions: true })
+  t.teardown(() => app.close())
+  const { headers } = await app.inject('/late')
+  t.equal(headers['x-debug-token'], undefined)
+  const { profiles } = await app.profiler.list({ limit: 10 })
+  t.match(profiles, [{ status: 200, error: true }])
+})
+
+t.test('a share is a share', async (t) => {
+  const app = await build({ sampling: 0.5 })
+  t.teardown(() => app.close())
+  const lots = [0.2, 0.7, 0.4, 0.9]
+  t.intercept(Math, 'random', { value: () => lots.shift() ?? 0 })
+  const tokens: boolean[] = []
+  for (let i = 0; i < 4; i++) tokens.push((await app.inject('/ok')).headers['x-debug-token'] !== undefined)
+  t.same(tokens, [true, false, true, false])
+})
+
+const mistakes: Array<[name: string, options: object, message: string]> = [
+  ['an unknown option', { onlyException: true }, 'Unknown option "profiler.onlyException"; known are collect, collectParameter, onlyExceptions, matcher, sampling'],
+  ['a share beyond 1', { sampling: 2 }, 'profiler.sampling: 2 is not a share from 0 to 1'],
+  ['a share that is no number', { sampling: Number.NaN }, 'profiler.sampling: NaN is not a share from 0 to 1'],
+  ['a parameter that cannot be one', { collectParameter: 'a b' }, 'profiler.collectParameter: "a b" is not the name of a query parameter']
+]
+
+for (const [name, options, message] of mistakes) {
+  t.test(`${name} stops the start`, async (t) => {
+    await t.rejects(build(options), { message })
+  })
+}
