@@ -12,7 +12,8 @@ import { serverOptions } from './server-options.js'
 if (import.meta.url.endsWith('.ts')) process.env.FASTIFY_AUTOLOAD_TYPESCRIPT ??= '1'
 
 const routes = join(dirname(fileURLToPath(import.meta.url)), '../routes')
-const PROFILER_ROUTES = /^[\\/]?_(?:profiler|wdt)\b/
+// Loaded apart, in debug mode only; wherever the application's own routes are.
+const DEBUG_ROUTES = ['_profiler', '_error']
 
 /** The server options that belong to the application; fastify-cli takes them with `--options`. */
 export const options = serverOptions()
@@ -28,7 +29,9 @@ export interface AppOptions {
 export default fp(async function application (app: FastifyInstance, given: AppOptions) {
   const settings = given.hindsight ?? readEnvironment().options
   await app.register(hindsight, settings)
-  const profilerRoutes = join(routes, '_profiler')
-  if (settings.debug === true) await app.register(autoload, { dir: profilerRoutes, options: { prefix: '/_profiler' } })
-  await app.register(autoload, { dir: given.routesDir ?? routes, ignoreFilter: (path: string) => PROFILER_ROUTES.test(path) })
+  for (const name of settings.debug === true ? DEBUG_ROUTES : []) {
+    await app.register(autoload, { dir: join(routes, name), options: { prefix: `/${name}` } })
+  }
+  const isDebugRoute = (path: string): boolean => DEBUG_ROUTES.includes(path.split(/[\\/]/).find((step) => step !== '') ?? '')
+  await app.register(autoload, { dir: given.routesDir ?? routes, ignoreFilter: isDebugRoute })
 }, { fastify: '5.x', name: 'hindsight-application' })

@@ -1,0 +1,24 @@
+import { STATUS_CODES } from 'node:http'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { representation } from '../../plugins/diagnostics/negotiate.js'
+import { renderProductionError } from '../../plugins/diagnostics/page/production.js'
+
+const ACCEPT_OF: Readonly<Record<string, string>> = {
+  json: 'application/json', txt: 'text/plain', md: 'text/markdown', html: 'text/html'
+}
+
+/** Shows the short error of production while debug mode is on: `/_error/404`, `/_error/500.json`. */
+export default async function errorPreview (app: FastifyInstance): Promise<void> {
+  app.get('/:code(^[45]\\d\\d)', preview, show)
+  app.get('/:code(^[45]\\d\\d).:format(^[a-z]+)', preview, show)
+
+  async function show (request: FastifyRequest, reply: FastifyReply): Promise<string> {
+    const { code, format } = request.params as { code: string, format?: string }
+    const status = Number(code)
+    const as = representation(format === undefined ? request.headers.accept : ACCEPT_OF[format])
+    reply.code(status).header('content-type', as.contentType)
+    return renderProductionError(status, STATUS_CODES[status] ?? 'Error', as.type)
+  }
+}
+
+const preview = { config: { name: '_preview_error', debugOnly: true } }

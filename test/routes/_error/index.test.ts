@@ -1,0 +1,49 @@
+import t from 'tap'
+import Fastify from 'fastify'
+import application from '../../../app/app.js'
+
+const session = { secret: 'x'.repeat(32) }
+
+async function build (t: Tap, debug: boolean) {
+  const app = Fastify()
+  await app.register(application, { hindsight: { debug, session }, routesDir: t.testdir() })
+  t.teardown(() => app.close())
+  return app
+}
+
+type Tap = Pick<typeof t, 'teardown' | 'testdir'>
+
+const cases: Array<[path: string, accept: string, status: number, type: string, body: RegExp]> = [
+  ['/_error/404', 'text/html', 404, 'text/html; charset=utf-8', /<title>An Error Occurred: Not Found<\/title>/],
+  ['/_error/500', 'application/json', 500, 'application/json; charset=utf-8', /"title":"Internal Server Error"/],
+  ['/_error/503.json', 'text/html', 503, 'application/json; charset=utf-8', /"status":503/],
+  ['/_error/403.txt', 'text/html', 403, 'text/plain; charset=utf-8', /Forbidden/],
+  ['/_error/404.xml', 'text/html', 404, 'text/html; charset=utf-8', /An Error Occurred: Not Found/],
+  ['/_error/499', 'text/html', 499, 'text/html; charset=utf-8', /An Error Occurred: Error/]
+]
+
+t.test('the short error of production is shown', async (t) => {
+  const app = await build(t, true)
+  for (const [path, accept, status, type, body] of cases) {
+    const response = await app.inject({ url: path, headers: { accept } })
+    t.equal(response.statusCode, status, path)
+    t.equal(response.headers['content-type'], type, path)
+    t.match(response.body, body, path)
+    t.match(response.headers['x-debug-token'], /^[0-9a-f]{6}$/, `${path} is profiled`)
+  }
+})
+
+t.test('what is no status of an error has no route', async (t) => {
+  const app = await build(t, true)
+  for (const path of ['/_error/abc', '/_error/200', '/_error/4040', '/_error/']) {
+    const response = await app.inject({ url: path, headers: { accept: 'text/plain' } })
+    t.equal(response.statusCode, 404, path)
+    t.match(response.body, `No route found for "GET http://localhost${path}"`)
+  }
+})
+
+t.test('production has no such route', async (t) => {
+  const app = await build(t, false)
+  const response = await app.inject({ url: '/_error/500', headers: { accept: 'text/plain' } })
+  t.equal(response.statusCode, 404)
+})
