@@ -1,4 +1,5 @@
 import envSchema from 'env-schema'
+import { originResolver } from '../plugins/kernel/origin.js'
 import { sessionSecret } from './session-secret.js'
 import type { HindsightOptions } from './options.js'
 
@@ -53,6 +54,9 @@ export function readEnvironment (source: NodeJS.ProcessEnv = process.env): Envir
     throw new Error(`Environment: ${(error as Error).message.replace(/env\//g, '')}`, { cause: error })
   }
   const production = variables.NODE_ENV === 'production'
+  const trustedProxies = list(variables.TRUSTED_PROXIES)
+  // Refuses bad ones by the variable's name, ahead of Fastify, which would not say it.
+  originResolver({ trustedProxies })
   const secret = sessionSecret(variables.SESSION_SECRET, production, variables.DATA_DIR)
   return {
     host: variables.HOST,
@@ -62,7 +66,7 @@ export function readEnvironment (source: NodeJS.ProcessEnv = process.env): Envir
     options: {
       debug: !production,
       session: { secret },
-      trustedProxies: list(variables.TRUSTED_PROXIES),
+      trustedProxies,
       trustedHosts: list(variables.TRUSTED_HOSTS),
       debugClients: list(variables.DEBUG_CLIENTS),
       debugHosts: list(variables.DEBUG_HOSTS)

@@ -1,7 +1,9 @@
 import fp from 'fastify-plugin'
 import type { FastifyInstance } from 'fastify'
 import { lifecycle } from './lifecycle.js'
-import { assertKnown, type HindsightOptions } from './options.js'
+import { checkOptions } from './check-options.js'
+import type { HindsightOptions } from './options.js'
+import { OPTIONS } from './options-table.js'
 import { installHandlers } from '../plugins/diagnostics/handlers.js'
 import { timeHandlers } from '../plugins/kernel/handler-time.js'
 import { openPass } from '../plugins/kernel/pass.js'
@@ -12,7 +14,7 @@ import { openRouteTable } from '../plugins/routing/route-table.js'
 
 /** The lifecycle as one plugin: the 42 listeners in their order, the handlers of what fails, and the profiler. */
 export const hindsight = fp(async function hindsight (app: FastifyInstance, options: HindsightOptions) {
-  assertKnown(options)
+  checkOptions(options, OPTIONS)
   const { debug = false, maxProfiles } = options
   // Stacks are read by people: in the coordinates of the source that they wrote.
   if (debug) process.setSourceMapsEnabled(true)

@@ -17,15 +17,3 @@ export interface HindsightOptions extends KernelOptions,
   /** How many profiles are kept in memory, at most. */
   maxProfiles?: number
 }
-
-const KNOWN: ReadonlySet<string> = new Set<keyof HindsightOptions>([
-  'clickjacking', 'contentSecurityPolicy', 'cors', 'debug', 'debugClients', 'debugHosts', 'defaultLocale', 'mask', 'maxProfiles',
-  'noIndex', 'profiler', 'referrerPolicy', 'session', 'stackDepth', 'trustedHosts', 'trustedProxies', 'xssProtection'
-])
-
-/** Stops the start at an option that nobody knows, by its name. */
-export function assertKnown (options: object): void {
-  for (const name of Object.keys(options)) {
-    if (!KNOWN.has(name)) throw new Error(`Unknown option "${name}" of hindsight; known are ${[...KNOWN].join(', ')}`)
-  }
-}

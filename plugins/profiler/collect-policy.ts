@@ -20,9 +20,6 @@ export interface CollectOptions {
 /** Makes the function that decides whether a request is profiled; throws at options that mean nothing. */
 export function collectPolicy (options: CollectOptions): (request: FastifyRequest) => boolean {
   const { collect = true, collectParameter, onlyExceptions = false, matcher, sampling = 1 } = options
-  for (const name of Object.keys(options)) {
-    if (!KNOWN.has(name)) throw new Error(`Unknown option "profiler.${name}"; known are ${[...KNOWN].join(', ')}`)
-  }
   if (!(sampling >= 0 && sampling <= 1)) throw new Error(`profiler.sampling: ${String(sampling)} is not a share from 0 to 1`)
   if (collectParameter !== undefined && !/^[\w.-]+$/.test(collectParameter)) throw new Error(`profiler.collectParameter: "${collectParameter}" is not the name of a query parameter`)
   const matches = typeof matcher === 'function' ? guarded(matcher) : byPath(matcher)
@@ -43,8 +40,6 @@ export function collectPolicy (options: CollectOptions): (request: FastifyReques
     return value === '0' || value === 'false' ? false : undefined
   }
 }
-
-const KNOWN: ReadonlySet<string> = new Set<keyof CollectOptions>(['collect', 'collectParameter', 'onlyExceptions', 'matcher', 'sampling'])
 
 function byPath (path: string | RegExp | undefined): (request: FastifyRequest) => boolean {
   return path === undefined ? () => true : (request) => pathMatches(path, pathnameOf(request))

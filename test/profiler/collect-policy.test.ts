@@ -67,9 +67,9 @@ t.test('a share is a share', async (t) => {
 })
 
 const mistakes: Array<[name: string, options: object, message: string]> = [
-  ['an unknown option', { onlyException: true }, 'Unknown option "profiler.onlyException"; known are collect, collectParameter, onlyExceptions, matcher, sampling'],
+  ['an unknown option', { onlyException: true }, 'Unknown option "profiler.onlyException"; did you mean "onlyExceptions"?'],
   ['a share beyond 1', { sampling: 2 }, 'profiler.sampling: 2 is not a share from 0 to 1'],
-  ['a share that is no number', { sampling: Number.NaN }, 'profiler.sampling: NaN is not a share from 0 to 1'],
+  ['a share that is no number', { sampling: Number.NaN }, 'Option "profiler.sampling" must be a number, not NaN'],
   ['a parameter that cannot be one', { collectParameter: 'a b' }, 'profiler.collectParameter: "a b" is not the name of a query parameter']
 ]
 

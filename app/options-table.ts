@@ -1,0 +1,66 @@
+import type { OptionEntries, OptionEntry } from './check-options.js'
+import type { HindsightOptions } from './options.js'
+
+const path: OptionEntry = { types: ['string', 'RegExp'], default: 'everywhere', what: 'a prefix of the path, or an expression that it must match' }
+
+const cors: OptionEntries = {
+  path,
+  origin: { types: ['boolean', 'string', 'RegExp', 'array', 'function'], default: '`false`', what: 'the origins that are allowed, as @fastify/cors takes them; `*` for any' },
+  credentials: { types: ['boolean'], default: '`false`', what: 'whether credentials may be sent' },
+  maxAge: { types: ['number'], default: 'none', what: 'seconds for which a preflight holds' },
+  methods: { types: ['array'], default: 'GET, HEAD, POST, PUT, PATCH, DELETE', what: 'the methods that are allowed' },
+  allowedHeaders: { types: ['array'], default: 'those asked for', what: 'the request headers that are allowed' },
+  exposedHeaders: { types: ['array'], default: 'none', what: 'the response headers that scripts may read' }
+}
+
+const session: OptionEntries = {
+  secret: { types: ['string', 'array'], default: 'none', env: 'SESSION_SECRET', what: 'signs the cookie: at least 32 characters, or several to rotate' },
+  cookieName: { types: ['string'], default: '`sessionId`', what: 'the name of the cookie' },
+  cookiePrefix: { types: ['string'], default: 'none', what: 'put in front of the value of the cookie' },
+  cookie: { types: ['object'], default: '`HttpOnly`, `SameSite=Lax`, `Secure` on https', what: 'the attributes of the cookie; `maxAge` in milliseconds' },
+  rolling: { types: ['boolean'], default: '`true`', what: 'whether a session that is used gets its cookie anew' },
+  idGenerator: { types: ['function'], default: '24 random bytes', what: 'makes the ids of sessions' },
+  store: { types: ['object'], default: 'memory', what: 'keeps sessions, as @fastify/session takes it; read at its slot when the request brings a cookie' }
+}
+
+const profiler: OptionEntries = {
+  collect: { types: ['boolean'], default: '`true`', what: 'whether requests are profiled unless `collectParameter` says otherwise' },
+  collectParameter: { types: ['string'], default: 'none', what: 'a query parameter that decides for its own request: `1` or `0`' },
+  onlyExceptions: { types: ['boolean'], default: '`false`', what: 'only requests that failed' },
+  matcher: { types: ['string', 'RegExp', 'function'], default: 'all', what: 'only requests of a path, or those that a function picks' },
+  sampling: { types: ['number'], default: '`1`', what: 'the share of requests from 0 to 1, failures always' }
+}
+
+/** Every option, once: what the start checks, and what `docs/options.md` shows. */
+export const OPTIONS: Readonly<Record<keyof HindsightOptions, OptionEntry>> = {
+  clickjacking: {
+    types: ['array', 'false'],
+    default: '`DENY` everywhere',
+    what: 'who may frame which pages (`X-Frame-Options`)',
+    items: { path, frameOptions: { types: ['string', 'false'], default: 'none', what: '`DENY`, `SAMEORIGIN`, or false for everybody' } }
+  },
+  contentSecurityPolicy: {
+    types: ['object', 'false'],
+    default: 'own origin only',
+    what: 'the policies of responses',
+    fields: {
+      enforce: { types: ['object', 'false'], default: 'own origin only', what: 'directives that are enforced' },
+      reportOnly: { types: ['object', 'false'], default: 'none', what: 'directives that are only reported' }
+    }
+  },
+  cors: { types: ['array'], default: 'none', what: 'CORS rules by path, the first that matches decides', items: cors },
+  debug: { types: ['boolean'], default: '`false`', env: 'NODE_ENV', what: 'whether failures are explained to those who may see it' },
+  debugClients: { types: ['array'], default: 'none', env: 'DEBUG_CLIENTS', what: 'further addresses or CIDR ranges that may see the debug surface' },
+  debugHosts: { types: ['array'], default: 'none', env: 'DEBUG_HOSTS', what: 'further host names that it may be asked for by; `*` for any' },
+  defaultLocale: { types: ['string'], default: '`en`', what: 'the locale of a request that names none' },
+  mask: { types: ['array'], default: 'none', what: 'names of headers and fields to mask beside the built-in ones: whole names, or expressions' },
+  maxProfiles: { types: ['number'], default: '`500`', what: 'how many profiles are kept in memory' },
+  noIndex: { types: ['boolean'], default: 'in debug mode', what: 'whether responses say `X-Robots-Tag: noindex`' },
+  profiler: { types: ['object', 'false'], default: 'all requests', what: 'which requests are profiled, in debug mode', fields: profiler },
+  referrerPolicy: { types: ['array', 'false'], default: '`no-referrer`, `strict-origin-when-cross-origin`', what: 'the policies of `Referrer-Policy`, the last one that a browser knows wins' },
+  session: { types: ['object', 'false'], default: 'on', what: 'sessions', fields: session },
+  stackDepth: { types: ['number'], default: '`50`', what: 'how many frames a stack keeps in debug mode' },
+  trustedHosts: { types: ['array'], default: 'any', env: 'TRUSTED_HOSTS', what: 'host names that requests may be addressed to; `*.example.com` for all below, or expressions' },
+  trustedProxies: { types: ['array'], default: 'none', env: 'TRUSTED_PROXIES', what: 'addresses, CIDR ranges, `loopback`, `linklocal`, `uniquelocal` whose forwarding headers are believed' },
+  xssProtection: { types: ['string', 'false'], default: '`0`', what: 'the value of `X-XSS-Protection`' }
+}

@@ -1,0 +1,40 @@
+import t from 'tap'
+import { readFileSync } from 'node:fs'
+import Fastify from 'fastify'
+import { hindsight } from '../../app/hindsight.js'
+import { optionsPage } from '../../app/options-page.js'
+
+const session = { secret: 'x'.repeat(32) }
+
+t.test('docs/options.md is what the table says', async (t) => {
+  t.equal(readFileSync(new URL('../../docs/options.md', import.meta.url), 'utf8'), optionsPage(), 'npm run docs:options writes it')
+})
+
+const mistakes: Array<[name: string, options: object, message: string]> = [
+  ['a slip of the pen', { defaultLocal: 'en' }, 'Unknown option "defaultLocal"; did you mean "defaultLocale"?'],
+  ['another case', { Cors: [] }, 'Unknown option "Cors"; did you mean "cors"?'],
+  ['a nested slip', { session: { ...session, cokieName: 'a' } }, 'Unknown option "session.cokieName"; did you mean "cookieName"?'],
+  ['a slip in a rule', { cors: [{ path: '/' }, { orign: '*' }] }, 'Unknown option "cors[1].orign"; did you mean "origin"?'],
+  ['a rule that is none', { cors: ['*'] }, 'Option "cors[0]" must be an object, not a string'],
+  ['a wrong type', { debug: 'yes' }, 'Option "debug" must be a boolean, not a string'],
+  ['one of several types', { xssProtection: 0 }, 'Option "xssProtection" must be a string or false, not a number'],
+  ['true where only false switches', { session: true }, 'Option "session" must be an object or false, not a boolean'],
+  ['null', { cors: null }, 'Option "cors" must be an array, not null'],
+  ['no number', { stackDepth: NaN }, 'Option "stackDepth" must be a number, not NaN'],
+  ['a name of every object', { constructor: 1 }, 'Unknown option "constructor"; known are ']
+]
+
+for (const [name, options, message] of mistakes) {
+  t.test(`${name} stops the start`, async (t) => {
+    const app = Fastify()
+    t.teardown(() => app.close())
+    await t.rejects(Promise.resolve(app.register(hindsight, { session, ...options })), { message: message.endsWith(' ') ? new RegExp(`^${message}`) : message })
+  })
+}
+
+t.test('an option that is undefined is one that was not given', async (t) => {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  await app.register(hindsight, { session, ...{ cors: undefined } } as object)
+  t.ok(app.lifecycle)
+})
