@@ -1,8 +1,9 @@
-import { STATUS_CODES } from 'node:http'
+import { STATUS_CODES, validateHeaderName, validateHeaderValue } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import vary from 'vary'
 import { statusOf } from '../kernel/http-errors.js'
 import { percentEncoded } from '../kernel/header-text.js'
+import { methodOf } from '../kernel/malformed.js'
 import { absoluteUrl, targetOf } from '../kernel/origin.js'
 import { runErrorPass } from '../kernel/pass.js'
 import { stateOf, type RequestState } from '../kernel/request-state.js'
@@ -16,6 +17,7 @@ import { renderFallback } from './page/fallback.js'
 import { renderProductionError } from './page/production.js'
 import { renderReport } from './render.js'
 import type { ErrorReport } from './report.js'
+import { messageOf, nameOf } from './thrown-value.js'
 
 const DEBUG_HEADER_LIMIT = 2000
 // What the failed handler said about a body that is not sent.
@@ -66,12 +68,25 @@ function begin (state: RequestState, raised: unknown, request: FastifyRequest, r
   if (state.handlerStart !== 0 && state.handlerEnd === 0) state.handlerEnd = performance.now()
   for (const name of ENTITY_HEADERS) reply.removeHeader(name)
   reply.code(statusOf(raised, reply.statusCode))
-  const { headers } = (typeof raised === 'object' && raised !== null ? raised : {}) as { headers?: unknown }
-  if (typeof headers !== 'object' || headers === null) return
   try {
-    reply.headers(headers as Record<string, string>)
+    const { headers } = (typeof raised === 'object' && raised !== null ? raised : {}) as { headers?: unknown }
+    if (typeof headers === 'object' && headers !== null) reply.headers(headers as Record<string, string>)
   } catch (error) {
     request.log.warn({ err: error, channel: 'request' }, 'The headers of the error could not be set')
+  }
+  dropUnsendable(request, reply)
+}
+
+// A header that Node.js refuses to write would keep the page from being sent, and may be what failed in the first place.
+function dropUnsendable (request: FastifyRequest, reply: FastifyReply): void {
+  for (const [name, value] of Object.entries(reply.getHeaders())) {
+    try {
+      validateHeaderName(name)
+      for (const one of [value].flat()) validateHeaderValue(name, one as string)
+    } catch (error) {
+      reply.removeHeader(name)
+      request.log.warn({ err: error, channel: 'request' }, 'A header that cannot be sent was left out')
+    }
   }
 }
 
@@ -99,7 +114,7 @@ function reportOf (request: FastifyRequest, state: RequestState, status: number,
       ...record, message: mask.text(record.message), context: mask.value(record.context) as Record<string, unknown>
     })),
     request: {
-      method: request.method,
+      method: methodOf(request),
       url: mask.url(absoluteUrl(origin, targetOf(request))),
       ip: origin.ip,
       headers: Object.entries(mask.headers(request.headers)).flatMap(([name, value]): Array<[string, string]> =>
@@ -116,17 +131,26 @@ function logUncaught (state: RequestState, raised: unknown, request: FastifyRequ
   const exceptions = state.exceptions as FlattenedException[] | null
   const last = exceptions?.at(-1)
   if (last === undefined) {
-    const name = raised instanceof Error ? raised.name : typeof raised
-    const message = raised instanceof Error ? raised.message : String(raised)
-    if (status >= 500) request.log.error({ err: raised }, message)
+    const name = nameOf(raised)
+    const message = messageOf(raised)
+    if (status >= 500) logError(request, raised, undefined, message)
     else request.log.info({ statusCode: status }, `${name}: ${message}`)
     return
   }
   const frame = last.frames.find(({ own }) => own) ?? last.frames[0]
   const place = frame === undefined ? '' : ` at ${frame.file}:${frame.line}`
   const line = `Uncaught ${last.name}: "${last.message.slice(0, DEBUG_HEADER_LIMIT)}"${place}`
-  if (status >= 500) request.log.error({ err: raised, channel: 'request' }, line)
+  if (status >= 500) logError(request, raised, 'request', line)
   else request.log.warn({ statusCode: status, channel: 'request' }, line)
+}
+
+// The logger reads the error; one whose getters throw is told by the line alone.
+function logError (request: FastifyRequest, err: unknown, channel: string | undefined, line: string): void {
+  try {
+    request.log.error({ err, ...(channel !== undefined && { channel }) }, line)
+  } catch {
+    request.log.error({ ...(channel !== undefined && { channel }) }, line)
+  }
 }
 
 // No stage of an error pass may start a second one: what can still be said is said at once, in one small page.
@@ -134,7 +158,7 @@ function lastResort (second: unknown, request: FastifyRequest, reply: FastifyRep
   const state = stateOf(request)
   const first = state.failed ? state.raised : second
   state.others.push(second)
-  request.log.error({ err: second, channel: 'request' }, 'An error was raised while another one was being answered')
+  logError(request, second, 'request', 'An error was raised while another one was being answered')
   const debug = request.server.hindsight.maySeeDebug(request)
   const status = statusOf(first, reply.statusCode)
   const body = debug
@@ -146,6 +170,7 @@ function lastResort (second: unknown, request: FastifyRequest, reply: FastifyRep
     return
   }
   for (const name of ENTITY_HEADERS) reply.removeHeader(name)
+  dropUnsendable(request, reply)
   reply.raw.writeHead(status, {
     ...reply.getHeaders() as Record<string, string>,
     'cache-control': 'no-cache, private',

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import proxyAddr from '@fastify/proxy-addr'
 import { isInjection } from 'light-my-request'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { isRepeated } from './header-text.js'
 import type { Origin } from './origin.js'
 import { stateOf } from './request-state.js'
 
@@ -52,10 +53,10 @@ export function debugAccess (
   }
 }
 
-// An invalid host may still be one that a browser can be made to send, unless it has characters that no URL's host has.
+// An invalid host may still be one that a browser can be made to send, unless it has characters that no URL's host has, or a companion.
 function hasHostOf (request: FastifyRequest): boolean {
-  const { host } = request.raw.headers
-  return host !== undefined && URL.canParse(`http://${host}/`)
+  const { headers: { host }, rawHeaders } = request.raw
+  return host !== undefined && URL.canParse(`http://${host}/`) && !isRepeated(rawHeaders, 'host')
 }
 
 function isLocalHost (host: string): boolean {

@@ -4,6 +4,12 @@ import type { Slot } from './lifecycle.js'
 
 type Headers = Partial<Record<string, string | number | string[]>>
 
+interface Change {
+  name: string
+  from: Headers[string]
+  to: Headers[string]
+}
+
 interface Entry {
   slot: Slot
   pass: PassName
@@ -11,21 +17,26 @@ interface Entry {
   start: number
   duration: number
   reason: string | null
-  headers: HeaderChange[] | null
+  headers: Change[] | null
   status: { from: number, to: number } | null
 }
+
+/** Says what may be shown of a header's value. */
+type HeaderMask = (name: string, value: string) => string
 
 /** Records what each listener of a request did, in the order in which it happened. */
 export class EventRecorder {
   readonly #slots: readonly Slot[]
   readonly #startedAt: number
   readonly #entries: Entry[] = []
+  readonly #mask: HeaderMask
   #headers: Headers = {}
   #status = 200
 
-  constructor (slots: readonly Slot[], startedAt: number) {
+  constructor (slots: readonly Slot[], startedAt: number, mask: HeaderMask) {
     this.#slots = slots
     this.#startedAt = startedAt
+    this.#mask = mask
   }
 
   /** Takes note of the response as a listener finds it. */
@@ -64,7 +75,7 @@ export class EventRecorder {
       if (!sameRun && previous !== null) this.#fillBehind(events, previous)
       const from = sameRun ? (previous as Entry).slot.index + 1 : this.#firstOf(entry.slot)
       this.#fill(events, from, entry.slot.index, entry, previous === null ? 0 : previous.start + previous.duration)
-      events.push(toEvent(entry))
+      events.push(toEvent(entry, this.#mask))
       previous = entry
     }
     if (previous !== null) this.#fillBehind(events, previous)
@@ -96,32 +107,36 @@ function base (slot: Slot, pass: PassName, outcome: Outcome, start: number, dura
   return { stage: slot.stage, listener: slot.listener, pass, outcome, start: round(start), duration: round(duration) }
 }
 
-function toEvent (entry: Entry): ListenerEvent {
+function toEvent (entry: Entry, mask: HeaderMask): ListenerEvent {
   const event = base(entry.slot, entry.pass, entry.outcome, entry.start, entry.duration)
   if (entry.reason !== null) event.reason = entry.reason
   if (entry.headers !== null || entry.status !== null) {
     event.changes = {
-      ...(entry.headers !== null && { headers: entry.headers }),
+      ...(entry.headers !== null && { headers: entry.headers.map((change) => shown(change, mask)) }),
       ...(entry.status !== null && { status: entry.status })
     }
   }
   return event
 }
 
-function changesBetween (from: Headers, to: Headers): HeaderChange[] | null {
-  let changes: HeaderChange[] | null = null
+function changesBetween (from: Headers, to: Headers): Change[] | null {
+  let changes: Change[] | null = null
   for (const name in to) {
-    if (from[name] !== to[name]) (changes ??= []).push({ name, from: text(from[name]), to: text(to[name]) })
+    if (from[name] !== to[name]) (changes ??= []).push({ name, from: from[name], to: to[name] })
   }
   for (const name in from) {
-    if (to[name] === undefined) (changes ??= []).push({ name, from: text(from[name]), to: null })
+    if (to[name] === undefined) (changes ??= []).push({ name, from: from[name], to: undefined })
   }
   return changes
 }
 
-function text (value: Headers[string]): string | null {
+function shown ({ name, from, to }: Change, mask: HeaderMask): HeaderChange {
+  return { name, from: text(name, from, mask), to: text(name, to, mask) }
+}
+
+function text (name: string, value: Headers[string], mask: HeaderMask): string | null {
   if (value === undefined) return null
-  return Array.isArray(value) ? value.join(', ') : String(value)
+  return Array.isArray(value) ? value.map((one) => mask(name, one)).join(', ') : mask(name, String(value))
 }
 
 function round (ms: number): number {

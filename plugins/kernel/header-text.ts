@@ -17,6 +17,17 @@ export function joinedHeader (rawHeaders: readonly string[], name: string): stri
   return headerText(joined)
 }
 
+/** Whether the client sent a header more than once. */
+export function isRepeated (rawHeaders: readonly string[], name: string): boolean {
+  let seen = false
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    if ((rawHeaders[i] as string).toLowerCase() !== name) continue
+    if (seen) return true
+    seen = true
+  }
+  return false
+}
+
 /** Percent-encodes text for a header value: what is left is unreserved (RFC 3986, section 2.3). */
 export function percentEncoded (text: string): string {
   return encodeURIComponent(text.toWellFormed())

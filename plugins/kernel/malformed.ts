@@ -55,6 +55,11 @@ export function messageOptions ({ methodOverride = true }: { methodOverride?: bo
   } as FastifyServerOptions
 }
 
+/** The method that a request is about: the one that overrides another, and one that the parser refused, are told as they came. */
+export function methodOf ({ raw, method }: { raw: IncomingMessage, method: string }): string {
+  return raw[kUnknownMethod] ?? method
+}
+
 /** Remembers which response a connection is about, so that a body which turns out malformed fails its own request. */
 export function rememberReply (message: IncomingMessage, response: ServerResponse): void {
   if (message.socket) (message.socket as Connection)[kReply] = response
@@ -118,14 +123,15 @@ function answerMalformed (app: FastifyInstance, error: ParserError, socket: Conn
   }
   const raised = malformedError(error)
   const current = socket[kReply]
-  if (current !== undefined && !current.writableFinished && !current.destroyed) {
+  // Written is not over: until the connection is handed back, it belongs to the response ahead.
+  if (current !== undefined && !current.destroyed && !(current.writableFinished && current.socket === null)) {
     const { req } = current
     if (!req.complete && req.listenerCount('error') > 0 && !current.headersSent) {
       current.shouldKeepAlive = false
       req.emit('error', raised)
       return
     }
-    if (req.complete && !current.headersSent) {
+    if (req.complete) {
       current.once('finish', () => dispatchSynthetic(app, raised, error, socket))
       return
     }
@@ -142,6 +148,7 @@ function dispatchSynthetic (app: FastifyInstance, raised: Error, error: ParserEr
   const [, method, sent] = /^([A-Za-z-]{1,32}) (\S{1,2048})/.exec(packet) ?? []
   const message = new IncomingMessage(socket)
   message.method = method !== undefined && METHODS.includes(method) ? method : 'GET'
+  if (method !== undefined && method !== message.method) message[kUnknownMethod] = method
   message.url = NOWHERE
   message.httpVersionMajor = 1
   message.httpVersionMinor = 1
@@ -155,7 +162,12 @@ function dispatchSynthetic (app: FastifyInstance, raised: Error, error: ParserEr
   message[kMalformed] = raised
   message[kTarget] = sent ?? '/'
   message[kRawPacket] = packet
-  app.routing(message, lastResponse(message, socket))
+  try {
+    app.routing(message, lastResponse(message, socket))
+  } catch (failure) {
+    app.log.error({ err: failure }, 'A malformed message could not be answered')
+    socket.destroy()
+  }
 }
 
 /**

@@ -4,7 +4,7 @@ import proxyAddr from '@fastify/proxy-addr'
 import parseForwarded from 'forwarded-parse'
 import type { FastifyRequest } from 'fastify'
 import { badRequest } from './http-errors.js'
-import { headerText } from './header-text.js'
+import { headerText, isRepeated, joinedHeader } from './header-text.js'
 import { kTarget, pathOf } from './malformed.js'
 import { stateOf } from './request-state.js'
 
@@ -85,6 +85,8 @@ function hostProblem (raw: IncomingMessage, host: string, sent: string, hosts: R
   if (raw.headers.host === undefined && raw.httpVersion === '1.1' && sent === '' && raw[kTarget] === undefined) {
     return badRequest('Missing Host: an HTTP/1.1 request needs one (RFC 9112, section 3.2).')
   }
+  // RFC 9112, section 3.2: more than one is refused; Node.js takes the first.
+  if (isRepeated(raw.rawHeaders, 'host')) return badRequest(`Invalid Host "${joinedHeader(raw.rawHeaders, 'host')}".`)
   if (!/^(?:\[[0-9a-f:.]+\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?):?$/.test(host)) return badRequest(`Invalid Host "${host}".`)
   if (hosts.length > 0 && !hosts.some((pattern) => pattern.test(host))) return badRequest(`Untrusted Host "${host}".`)
   return null

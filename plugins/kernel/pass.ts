@@ -9,6 +9,7 @@ import { stateOf } from './request-state.js'
  */
 export function openPass (app: FastifyInstance): void {
   const { debug, slots } = app.lifecycle
+  const { mask } = app.hindsight
   adoptMessages(app)
   app.addHook('onRequest', function open (request, reply, done) {
     rememberReply(request.raw, reply.raw)
@@ -17,7 +18,7 @@ export function openPass (app: FastifyInstance): void {
       state.reply = reply
       state.startedAt = performance.now()
       state.startedTime = Date.now()
-      state.recorder = new EventRecorder(slots, state.startedAt)
+      state.recorder = new EventRecorder(slots, state.startedAt, mask.header)
     }
     const malformed = request.raw[kMalformed]
     if (malformed === undefined) return done()

@@ -38,6 +38,8 @@ export class RequestState {
   /** Whether the body of the response is one of our own pages, with a policy of its own. */
   ownPolicy = ''
   clientGone = false
+  /** Whether the body failed when its beginning had been sent. */
+  streamFailed = false
   /** The lot that decides whether a sampled request is profiled. */
   sample: number | null = null
   collected: Record<string, Collected> | null = null

@@ -14,9 +14,17 @@ declare module 'fastify' {
 
 /** Sets `request.locale` to the configured default. */
 export const defaultLocale = listener('kernel.request', 'default-locale', (app, { defaultLocale: locale = 'en' }: DefaultLocaleOptions) => {
-  if (Intl.getCanonicalLocales(locale).length !== 1) throw new Error(`defaultLocale: "${locale}" is not a language tag`)
+  if (!isLanguageTag(locale)) throw new Error(`defaultLocale: "${String(locale)}" is not a language tag`)
   app.decorateRequest('locale', locale)
   return (request) => {
     request.locale = locale
   }
 })
+
+function isLanguageTag (locale: string): boolean {
+  try {
+    return typeof locale === 'string' && Intl.getCanonicalLocales(locale).length === 1
+  } catch {
+    return false
+  }
+}

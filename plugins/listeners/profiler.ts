@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { listener, Skip } from '../kernel/listener.js'
 import { absoluteUrl, pathnameOf } from '../kernel/origin.js'
@@ -59,15 +60,28 @@ export const profiler = listener('kernel.response', 'profiler', (app, { profiler
   })
   app.addHook('onRequestAbort', function keepAborted (request, done) {
     const state = stateOf(request)
+    if (state.streamFailed) {
+      if (state.reply !== null) keep(request, state.reply)
+      return done()
+    }
     state.clientGone = true
     request.log.info({ channel: 'request' }, 'The client closed the connection before the response was sent')
     if (state.reply !== null) keep(request, state.reply)
     done()
   })
 
-  return (request, reply) => {
+  return (request, reply, payload) => {
     if (!isProfiled(request)) return notProfiled
     const token = tokenOf(request)
+    if (payload instanceof Readable) payload.once('error', (error) => noteFailedStream(request, reply, error))
     if (maySeeDebug(request)) reply.header('x-debug-token', token)
   }
 })
+
+// When its beginning has been sent there is no other answer any more: the connection is cut, by us and not by the client.
+function noteFailedStream (request: FastifyRequest, reply: FastifyReply, error: unknown): void {
+  if (!reply.raw.headersSent) return
+  const state = stateOf(request)
+  state.streamFailed = true
+  state.others.push(error)
+}

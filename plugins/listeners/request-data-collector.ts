@@ -11,7 +11,8 @@ export const requestDataCollector = listener('kernel.controller', 'request-data-
   const { mask } = app.hindsight
   return (request) => {
     const state = stateOf(request)
-    const { query, body, cookies } = request
+    // The attributes name the route, which is dropped before this is read.
+    const { query, body, cookies, attributes } = request
     state.collect('request', () => ({
       method: request.method,
       target: mask.url(targetOf(request)),
@@ -20,7 +21,7 @@ export const requestDataCollector = listener('kernel.controller', 'request-data-
       query: mask.value(query ?? {}),
       cookies: mask.value(Object.fromEntries(Object.keys(cookies ?? {}).map((name) => [name, '******']))),
       body: bounded(mask.value(body ?? null)),
-      attributes: mask.value(request.attributes ?? {}),
+      attributes: mask.value(attributes ?? {}),
       session: { used: state.sessionTouched },
       ...(request.raw[kRawPacket] !== undefined && { rawMessage: mask.text(request.raw[kRawPacket]) })
     }))

@@ -53,7 +53,7 @@ export const session = listener('kernel.request', 'session', async (app, { sessi
     runHooks(hosted.parseCookies, request, reply)
     if (request.headers.cookie === undefined) return noCookies
     // Nobody can wait for a store at the moment of the first touch.
-    if (eager && request.cookies[cookieName] !== undefined) return runHooks(hosted.start, request, reply)
+    if (eager && request.cookies[cookieName] !== undefined) return runHooks(hosted.start, schemeView(app, request), reply)
   }
 })
 
@@ -67,7 +67,7 @@ export const sessionResponse = listener('kernel.response', 'session', (app) => {
       return reply.getHeader('set-cookie') === before ? untouched : undefined
     }
     makePrivate(reply)
-    const saving = runHooks(save, request, reply, payload)
+    const saving = runHooks(save, schemeView(app, request), reply, payload)
     if (saving === undefined) return runHooks(writeCookies, request, reply, payload)
     return saving.then(() => runHooks(writeCookies, request, reply, payload))
   }
@@ -91,13 +91,19 @@ async function openSessions (app: FastifyInstance, settings: SessionSettings, ho
   hosted.save = hooks.get('onSend') ?? []
 }
 
+// The package knows only the scheme that Fastify's own `trustProxy` tells; whom to trust is configured here.
+function schemeView (app: FastifyInstance, request: FastifyRequest): FastifyRequest {
+  const { scheme } = app.hindsight.originOf(request)
+  return scheme === request.protocol ? request : Object.create(request, { protocol: { value: scheme } }) as FastifyRequest
+}
+
 function touch (request: FastifyRequest, hosted: Hosted): unknown {
   const state = stateOf(request)
   if (state.session === undefined) {
     const reply = (request as unknown as { [kReply]?: FastifyReply })[kReply]
     // Ahead of the session's slot there is no session yet.
     if (reply === undefined) return undefined
-    const starting = runHooks(hosted.start, request, reply)
+    const starting = runHooks(hosted.start, schemeView(request.server, request), reply)
     if (starting !== undefined) throw new Error('The session store answers later than it is asked: give it as session.store, so that it is read at its slot')
   }
   state.sessionTouched = true

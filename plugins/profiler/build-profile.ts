@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FlattenedException } from '../diagnostics/exception.js'
 import { flattenError } from '../diagnostics/flatten-error.js'
 import { ClientGoneError } from '../kernel/http-errors.js'
+import { methodOf } from '../kernel/malformed.js'
 import { absoluteUrl, targetOf } from '../kernel/origin.js'
 import { stateOf, type RequestState } from '../kernel/request-state.js'
 import { recordsOf } from '../diagnostics/records.js'
@@ -20,7 +21,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, ende
     token: state.token,
     time: new Date(state.startedTime).toISOString(),
     duration: round(endedAt - state.startedAt),
-    method: request.method,
+    method: methodOf(request),
     url: mask.url(absoluteUrl(origin, targetOf(request))),
     ip: origin.ip,
     status: state.clientGone ? 499 : reply.raw.headersSent ? reply.raw.statusCode : reply.statusCode,

@@ -3,7 +3,7 @@ import {
   MethodLookupError, MethodNotAllowedError, NotFoundError, ResourceNotFoundError
 } from '../kernel/http-errors.js'
 import { joinedHeader } from '../kernel/header-text.js'
-import { kUnknownMethod } from '../kernel/malformed.js'
+import { methodOf } from '../kernel/malformed.js'
 import { absoluteUrl, pathnameOf, targetOf } from '../kernel/origin.js'
 
 /** Why no route took a request: an error to raise, or where else to look. */
@@ -15,7 +15,7 @@ export type RouteMiss = { error: Error } | { redirect: string }
  */
 export function explainMiss (request: FastifyRequest): RouteMiss {
   const { hindsight: { originOf }, routeTable } = request.server
-  const method = request.raw[kUnknownMethod] ?? request.method
+  const method = methodOf(request)
   const path = pathnameOf(request)
   const { allowed, redirect } = routeTable.lookup(path, request)
   const origin = originOf(request)

@@ -1,24 +1,21 @@
 import { connect } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import Fastify from 'fastify'
-import type { FastifyInstance, FastifyServerOptions } from 'fastify'
+import type { FastifyInstance, FastifyServerOptions, InjectOptions } from 'fastify'
 import type { Test } from 'tap'
 import { hindsight } from '../../app/hindsight.js'
 import type { HindsightOptions } from '../../app/options.js'
-import { serverOptions } from '../../app/server-options.js'
 import type { Profile } from '../../plugins/profiler/profile.js'
+import { build as buildApplication } from '../support/app.js'
 
-export const SECRET = 'a secret for tests, 32 letters or more'
+export const SECRET = 'a secret of the tests, thirty-two characters and more'
 
 type Setup = (app: FastifyInstance) => unknown
 
-/** A fresh application in debug mode, with whatever routes `setup` declares. */
+/** A fresh application in debug mode, with whatever routes `setup` declares; closed behind its test. */
 export async function build (t: Test, options: HindsightOptions = {}, setup: Setup = () => {}, server: FastifyServerOptions = {}): Promise<FastifyInstance> {
-  const app = Fastify({ ...serverOptions(), ...server } as FastifyServerOptions)
+  const app = await buildApplication({ ...options, declare: setup, server })
   t.teardown(() => app.close())
-  await app.register(hindsight, { debug: true, session: { secret: SECRET }, ...options })
-  await setup(app)
-  await app.ready()
   return app
 }
 
@@ -86,9 +83,9 @@ export function eventOf (profile: Profile, stage: string, listener: string): Pro
 }
 
 /** The message of the error that an answer is about, as the JSON form of the page tells it. */
-export async function problem (app: FastifyInstance, request: Parameters<FastifyInstance['inject']>[0]): Promise<{ status: number, messages: string[], names: string[] }> {
+export async function problem (app: FastifyInstance, request: string | Readonly<InjectOptions>): Promise<{ status: number, messages: string[], names: string[] }> {
   const given = typeof request === 'string' ? { url: request } : request
-  const response = await app.inject({ ...given as object, headers: { ...(given as { headers?: object }).headers, accept: 'application/json' } })
+  const response = await app.inject({ ...given, headers: { ...given.headers, accept: 'application/json' } })
   const { exceptions = [] } = response.json<{ exceptions?: Array<{ message: string, name: string }> }>()
   return { status: response.statusCode, messages: exceptions.map(({ message }) => message), names: exceptions.map(({ name }) => name) }
 }

@@ -63,13 +63,12 @@ t.test('each request has nonces of its own, the same for as long as it lasts', a
 
 t.test('the nonce goes where the directive leaves room for it', async t => {
   for (const [name, enforce, expected] of [
-    ['beside its sources', { 'script-src': ["'self'", 'https://a.test'] }, "script-src 'self' https://a.test 'nonce-N'"],
-    ["instead of 'none'", { 'script-src': ["'none'"] }, "script-src 'nonce-N'"],
+    ['beside its sources', { 'default-src': ["'self'"], 'script-src': ["'self'", 'https://a.test'] }, "default-src 'self';script-src 'self' https://a.test 'nonce-N'"],
+    ["instead of 'none'", { 'default-src': ["'self'"], 'script-src': ["'none'"] }, "default-src 'self';script-src 'nonce-N'"],
     ['beside what the fallback allows', { 'default-src': ["'self'"] }, "default-src 'self';script-src 'self' 'nonce-N'"],
-    ["alone where the fallback allows nothing", { 'default-src': ["'none'"] }, "default-src 'none';script-src 'nonce-N'"],
-    ['nowhere without a restriction', { 'img-src': ["'self'"] }, "img-src 'self'"],
-    ['not into script-src-elem', { 'script-src-elem': ["'self'"], 'script-src': ["'self'"] }, "script-src-elem 'self';script-src 'self' 'nonce-N'"],
-    ['a directive in camel case', { scriptSrc: ["'self'"] }, "script-src 'self' 'nonce-N'"]
+    ['alone where the fallback allows nothing', { 'default-src': ["'none'"] }, "default-src 'none';script-src 'nonce-N'"],
+    ['not into script-src-attr', { 'default-src': ["'self'"], 'script-src-attr': ["'none'"], 'script-src': ["'self'"] }, "default-src 'self';script-src-attr 'none';script-src 'self' 'nonce-N'"],
+    ['a directive in camel case', { defaultSrc: ["'self'"], scriptSrc: ["'self'"] }, "default-src 'self';script-src 'self' 'nonce-N'"]
   ] as const) {
     const app = await build(t, { contentSecurityPolicy: { enforce } }, app => app.get('/', (_request, reply) => reply.cspNonce.script))
     const response = await app.inject('/')
@@ -107,11 +106,11 @@ t.test('a policy of the route is kept', async t => {
 })
 
 t.test('of two policies only the one that the route has set is kept', async t => {
-  const app = await build(t, { contentSecurityPolicy: { enforce: { 'default-src': ["'self'"] }, reportOnly: { 'img-src': ["'self'"] } } },
+  const app = await build(t, { contentSecurityPolicy: { enforce: { 'default-src': ["'self'"] }, reportOnly: { 'default-src': ["'none'"] } } },
     app => app.get('/', (_request, reply) => reply.header(HEADER, 'sandbox').send('x')))
   const { headers } = await app.inject('/')
   t.equal(headers[HEADER], 'sandbox')
-  t.equal(headers[REPORT_ONLY], "img-src 'self'")
+  t.equal(headers[REPORT_ONLY], "default-src 'none'")
 })
 
 t.test('a redirect carries none', async t => {
@@ -128,10 +127,10 @@ t.test('a redirect carries none', async t => {
 
 t.test('a bad directive stops the start with the name of the option', async t => {
   for (const [name, contentSecurityPolicy, expected] of [
-    ['name', { enforce: { 'bad thing': ["'self'"] } }, /^contentSecurityPolicy: .*bad thing/],
-    ['value that splits the header', { enforce: { 'default-src': ["'self'; script-src *"] } }, /^contentSecurityPolicy: .*default-src/],
-    ['unquoted keyword', { enforce: { 'default-src': ['self'] } }, /^contentSecurityPolicy: .*default-src/],
-    ['twice', { enforce: { 'default-src': ["'self'"], defaultSrc: ["'self'"] } }, /^contentSecurityPolicy: .*default-src/],
-    ['in the one that is reported', { reportOnly: { 'a;b': ["'self'"] } }, /^contentSecurityPolicy: /]
-  ] as const) t.match(await refusal({ contentSecurityPolicy }), expected, name)
+    ['name', { enforce: { 'bad thing': ["'self'"] } }, 'contentSecurityPolicy: Content-Security-Policy received an invalid directive name "bad thing"'],
+    ['value that splits the header', { enforce: { 'default-src': ["'self'; script-src *"] } }, 'contentSecurityPolicy: Content-Security-Policy received an invalid directive value for "default-src"'],
+    ['unquoted keyword', { enforce: { 'default-src': ['self'] } }, 'contentSecurityPolicy: Content-Security-Policy received an invalid directive value for "default-src". "self" should be quoted'],
+    ['twice', { enforce: { 'default-src': ["'self'"], defaultSrc: ["'self'"] } }, 'contentSecurityPolicy: Content-Security-Policy received a duplicate directive "default-src"'],
+    ['in the one that is reported', { reportOnly: { 'a;b': ["'self'"] } }, 'contentSecurityPolicy: Content-Security-Policy received an invalid directive name "a;b"']
+  ] as const) t.equal(await refusal({ contentSecurityPolicy }), expected, name)
 })

@@ -50,12 +50,16 @@ export interface RawResponse {
 /**
  * Sends bytes (a string is taken as Latin-1) and reads the first final response to them;
  * null when the connection was closed without an answer. Rejects when neither comes in time.
+ * With `end` the client closes its own side behind the bytes.
  */
-export function raw (port: number, bytes: string | Buffer, { timeout = TIMEOUT } = {}): Promise<RawResponse | null> {
+export function raw (port: number, bytes: string | Buffer, { timeout = TIMEOUT, end = false } = {}): Promise<RawResponse | null> {
   const isHead = bytes.toString('latin1').startsWith('HEAD ')
   return new Promise((resolve, reject) => {
     let received = Buffer.alloc(0)
-    const socket = connect(port, '127.0.0.1', () => socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes))
+    const socket = connect(port, '127.0.0.1', () => {
+      socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes)
+      if (end) socket.end()
+    })
     const timer = setTimeout(() => {
       socket.destroy()
       reject(new Error(`No whole answer within ${timeout} ms; so far: ${JSON.stringify(received.toString('latin1').slice(0, 500))}`))

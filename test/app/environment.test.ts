@@ -1,0 +1,74 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { readEnvironment } from '../../app/environment.js'
+
+const SESSION_SECRET = 'a secret of thirty-two characters or more'
+const dir = mkdtempSync(join(tmpdir(), 'hindsight-'))
+
+t.test('nothing set', async t => {
+  const { host, port, production, logLevel, options } = readEnvironment({ DATA_DIR: dir })
+  t.same([host, port, production, logLevel], ['127.0.0.1', 3000, false, 'info'])
+  t.match(options, { debug: true, trustedProxies: [], trustedHosts: [], debugClients: [], debugHosts: [] })
+  t.match((options.session as { secret: string }).secret, /^[0-9a-f]{64}$/)
+})
+
+t.test('everything set', async t => {
+  const environment = readEnvironment({
+    HOST: '0.0.0.0',
+    PORT: '8080',
+    NODE_ENV: 'production',
+    LOG_LEVEL: 'warn',
+    SESSION_SECRET,
+    TRUSTED_PROXIES: '10.0.0.0/8, loopback',
+    TRUSTED_HOSTS: 'example.com,*.example.com',
+    DEBUG_CLIENTS: '203.0.113.9',
+    DEBUG_HOSTS: ' a.example ,, '
+  })
+  t.match(environment, {
+    host: '0.0.0.0',
+    port: 8080,
+    production: true,
+    logLevel: 'warn',
+    options: {
+      debug: false,
+      session: { secret: SESSION_SECRET },
+      trustedProxies: ['10.0.0.0/8', 'loopback'],
+      trustedHosts: ['example.com', '*.example.com'],
+      debugClients: ['203.0.113.9'],
+      debugHosts: ['a.example']
+    }
+  })
+})
+
+t.test('an empty variable is one that is not set', async t => {
+  const environment = readEnvironment({ HOST: '', PORT: '', NODE_ENV: '', LOG_LEVEL: '', SESSION_SECRET, TRUSTED_PROXIES: '' })
+  t.match(environment, { host: '127.0.0.1', port: 3000, production: false, logLevel: 'info', options: { trustedProxies: [] } })
+})
+
+t.test('debug is off in production only', async t => {
+  for (const [NODE_ENV, debug] of [['production', false], ['development', true], ['test', true], ['staging', true]] as const) {
+    t.equal(readEnvironment({ NODE_ENV, SESSION_SECRET }).options.debug, debug, NODE_ENV)
+  }
+})
+
+t.test('a value that a variable cannot have names it', async t => {
+  for (const [variables, message] of [
+    [{ PORT: 'http' }, 'Environment: PORT must be integer'],
+    [{ PORT: '-1' }, 'Environment: PORT must be >= 0'],
+    [{ PORT: '65536' }, 'Environment: PORT must be <= 65535'],
+    [{ PORT: '80.5' }, 'Environment: PORT must be integer'],
+    [{ LOG_LEVEL: 'loud' }, /^Environment: LOG_LEVEL must be equal to one of the allowed values/],
+    [{ LOG_LEVEL: 'INFO' }, /^Environment: LOG_LEVEL must be equal to one of the allowed values/],
+    [{ SESSION_SECRET: 'short' }, 'SESSION_SECRET is too short: 5 characters, at least 32 are needed'],
+    [{ NODE_ENV: 'production', SESSION_SECRET: '' }, 'SESSION_SECRET is not set: production needs one of at least 32 characters']
+  ] as const) {
+    const read = () => readEnvironment({ SESSION_SECRET, ...variables })
+    t.throws(read, { message }, JSON.stringify(variables))
+  }
+})
+
+t.test('every level of the logger', async t => {
+  for (const LOG_LEVEL of ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']) t.equal(readEnvironment({ LOG_LEVEL, SESSION_SECRET }).logLevel, LOG_LEVEL)
+})

@@ -1,0 +1,445 @@
+import { connect } from 'node:net'
+import { Readable } from 'node:stream'
+import t from 'tap'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { build, eventOf, get, headerOf, listen, newest, profileOf, raw, statusOf } from './app/harness.js'
+
+type Exception = { name: string, message: string }
+const later = () => new Promise(resolve => setTimeout(resolve, 5))
+const chainOf = (exceptions: Exception[]) => exceptions.map(({ name, message }) => `${name}: ${message}`)
+
+async function told (app: FastifyInstance, request: object): Promise<{ status: number, chain: string[], headers: Record<string, unknown> }> {
+  const response = await app.inject({ ...request, headers: { accept: 'application/json', ...(request as { headers?: object }).headers } })
+  return { status: response.statusCode, chain: chainOf(response.json<{ exceptions: Exception[] }>().exceptions), headers: response.headers }
+}
+
+t.test('whatever a handler throws', async t => {
+  const circular = new Error('around')
+  circular.cause = circular
+  const hostile = Object.defineProperties(new Error('never read'), {
+    stack: { get () { throw new Error('no stack') } },
+    message: { get () { throw new Error('no message') } },
+    statusCode: { get () { throw new Error('no status') } },
+    headers: { get () { throw new Error('no headers') } },
+    cause: { get () { throw new Error('no cause') } },
+    code: { get () { throw new Error('no code') } },
+    name: { get () { throw new Error('no name') } }
+  })
+  const proxy = new Proxy({}, { get () { throw new Error('trap') }, has () { throw new Error('trap') }, ownKeys () { throw new Error('trap') }, getPrototypeOf () { throw new Error('trap') } })
+  for (const [name, value, status, chain] of [
+    ['error', new TypeError('boom'), 500, ['TypeError: boom']],
+    ['null', null, 500, ['Thrown null: null']],
+    ['undefined', undefined, 500, ['Thrown undefined: undefined']],
+    ['string', 'just text', 500, ['Thrown string: just text']],
+    ['empty string', '', 500, ['Thrown string: ']],
+    ['number', 42, 500, ['Thrown number: 42']],
+    ['zero', 0, 500, ['Thrown number: 0']],
+    ['false', false, 500, ['Thrown boolean: false']],
+    ['bigint', 7n, 500, null],
+    ['symbol', Symbol('mark'), 500, null],
+    ['function', function thrown () {}, 500, null],
+    ['object', { a: 1 }, 500, ['Thrown object: { a: 1 }']],
+    ['object with a status', { statusCode: 418, message: 'teapot' }, 418, null],
+    ['array', [1, 2], 500, null],
+    ['cause', new Error('outer', { cause: new RangeError('inner') }), 500, ['RangeError: inner', 'Error: outer']],
+    ['cause that is a string', new Error('outer', { cause: 'why' }), 500, ['Thrown string: why', 'Error: outer']],
+    ['circular cause', circular, 500, ['Error: around']],
+    ['aggregate', new AggregateError([new Error('one'), new TypeError('two')], 'both'), 500, ['AggregateError: both']],
+    ['getters that throw', hostile, 500, null],
+    ['a proxy that throws', proxy, 500, null],
+    ['frozen', Object.freeze(new Error('ice')), 500, ['Error: ice']],
+    ['no prototype', Object.assign(Object.create(null), { a: 1 }), 500, null]
+  ] as Array<[string, unknown, number, string[] | null]>) {
+    const app = await build(t, {}, app => {
+      app.get('/sync', () => { throw value })
+      app.get('/async', async () => { throw value })
+      app.get('/later', async () => { await later(); throw value })
+    })
+    for (const url of ['/sync', '/async', '/later']) {
+      const found = await told(app, { url })
+      t.equal(found.status, status, `${name} ${url}`)
+      if (chain !== null) t.same(found.chain, chain, `${name} ${url}`)
+      else t.equal(found.chain.length, 1, `${name} ${url}`)
+      const page = await app.inject({ url, headers: { accept: 'text/html' } })
+      t.same([page.statusCode, page.headers['content-type']], [status, 'text/html; charset=utf-8'], `${name} ${url}, as a page`)
+      t.ok(page.body.includes('<h1'))
+      const profile = await profileOf(app, page)
+      t.equal(profile.status, status)
+      t.same(profile.events.filter(({ pass }) => pass === 'error').map(({ stage }) => stage).filter((stage, i, all) => stage !== all[i - 1]),
+        ['kernel.controller', 'kernel.controller_arguments', 'kernel.response', 'kernel.finish_request'], `${name} ${url}: one error pass`)
+    }
+    await app.close()
+  }
+})
+
+t.test('the members of an AggregateError are told each', async t => {
+  const app = await build(t, {}, app => app.get('/', () => {
+    throw new AggregateError([new Error('one', { cause: new Error('root of one') }), 'two'], 'both')
+  }))
+  const [exception] = (await profileOf(app, await app.inject('/'))).exceptions
+  t.same(exception?.errors?.map(chainOf), [['Error: root of one', 'Error: one'], ['Thrown string: two']])
+})
+
+t.test('what an error says of its status and its headers', async t => {
+  const failing = (fields: object) => Object.assign(new Error('boom'), fields)
+  for (const [name, value, status, headers] of [
+    ['statusCode', failing({ statusCode: 409 }), 409, {}],
+    ['status', failing({ status: 422 }), 422, {}],
+    ['statusCode before status', failing({ statusCode: 409, status: 422 }), 409, {}],
+    ['headers', failing({ statusCode: 429, headers: { 'retry-after': '10', 'X-One': 'a' } }), 429, { 'retry-after': '10', 'x-one': 'a' }],
+    ['a success', failing({ statusCode: 200 }), 500, {}],
+    ['a redirect', failing({ statusCode: 302 }), 500, {}],
+    ['out of range', failing({ statusCode: 700 }), 500, {}],
+    ['text', failing({ statusCode: '404' }), 500, {}],
+    ['NaN', failing({ statusCode: NaN }), 500, {}],
+    ['fraction', failing({ statusCode: 404.5 }), 500, {}],
+    ['unknown in the range', failing({ statusCode: 499 }), 499, {}],
+    ['headers that are none', failing({ headers: 'x' }), 500, {}],
+    ['headers that split', failing({ headers: { 'x-bad': 'a\r\nx-evil: 1' } }), 500, { 'x-evil': undefined }],
+    ['headers of an odd name', failing({ headers: { 'bad name': 'x' } }), 500, {}]
+  ] as const) {
+    const app = await build(t, {}, app => app.get('/', () => { throw value }))
+    const port = await listen(app)
+    const answer = await get(port, '/', { Accept: 'application/json' })
+    t.equal(statusOf(answer), status, name)
+    for (const [header, expected] of Object.entries(headers)) t.equal(headerOf(answer, header), expected, `${name}: ${header}`)
+    await app.close()
+  }
+})
+
+t.test('a header that cannot be sent does not keep the page back', async t => {
+  const app = await build(t, {}, app => {
+    app.get('/value', (_request, reply) => reply.header('x-bad', 'a\r\nx-evil: 1').send('x'))
+    app.get('/name', async (_request, reply) => { reply.header('bad name', 'x'); return 'x' })
+    app.get('/boom', (_request, reply) => { reply.header('x-bad', 'a\nb'); throw new Error('boom') })
+    app.get('/late', (_request, reply) => { reply.header('x-late', 'yes'); return 'x' })
+    app.addHook('onSend', async (_request, reply) => { if (reply.hasHeader('x-late')) reply.header('x-bad', 'a\nb') })
+  })
+  const port = await listen(app)
+  for (const [path, message] of [['/value', /Invalid character in header content/], ['/name', /Header name must be a valid HTTP token/], ['/boom', /boom/], ['/late', /Invalid character in header content/]] as const) {
+    const answer = await get(port, path)
+    t.equal(statusOf(answer), 500, path)
+    t.match(answer, message, path)
+    t.equal(headerOf(answer, 'x-evil'), undefined)
+    t.equal(headerOf(answer, 'x-bad'), undefined)
+  }
+})
+
+t.test('a status that the reply has already is kept', async t => {
+  const app = await build(t, {}, app => {
+    app.get('/conflict', (_request, reply) => { reply.code(409); throw new Error('boom') })
+    app.get('/ok', (_request, reply) => { reply.code(201); throw new Error('boom') })
+  })
+  t.equal((await app.inject('/conflict')).statusCode, 409)
+  t.equal((await app.inject('/ok')).statusCode, 500)
+})
+
+t.test('reply.send(error)', async t => {
+  const app = await build(t, {}, app => {
+    app.get('/', (_request, reply) => { reply.send(Object.assign(new Error('sent'), { statusCode: 403 })) })
+    app.get('/async', async (_request, reply) => reply.send(new Error('sent')))
+    app.get('/returned', () => new Error('returned'))
+  })
+  t.match(await told(app, { url: '/' }), { status: 403, chain: ['Error: sent'] })
+  t.match(await told(app, { url: '/async' }), { status: 500, chain: ['Error: sent'] })
+  t.match(await told(app, { url: '/returned' }), { status: 500, chain: ['Error: returned'] })
+})
+
+t.test('what a handler said of another body does not stand on the page', async t => {
+  const app = await build(t, {}, app => app.get('/', (_request, reply) => {
+    reply.headers({
+      'content-type': 'image/png',
+      etag: '"1"',
+      'content-encoding': 'gzip',
+      'content-length': '3',
+      'content-disposition': 'attachment',
+      'last-modified': 'Sat, 21 Nov 2026 00:00:00 GMT',
+      'cache-control': 'public, max-age=600',
+      expires: 'never',
+      location: '/x',
+      'x-kept': 'yes'
+    })
+    throw new Error('boom')
+  }))
+  const port = await listen(app)
+  const answer = await get(port, '/')
+  t.equal(statusOf(answer), 500)
+  t.equal(headerOf(answer, 'content-type'), 'text/html; charset=utf-8')
+  t.equal(headerOf(answer, 'cache-control'), 'no-cache, private')
+  t.equal(headerOf(answer, 'x-kept'), 'yes')
+  t.equal(Number(headerOf(answer, 'content-length')), Buffer.byteLength(answer.split('\r\n\r\n').slice(1).join('\r\n\r\n')))
+  for (const name of ['etag', 'content-encoding', 'content-disposition', 'last-modified', 'expires', 'location']) t.equal(headerOf(answer, name), undefined, name)
+})
+
+t.test('a rejection behind a response that was sent', async t => {
+  const app = await build(t, {}, app => app.get('/', async (_request, reply) => {
+    reply.send('fine')
+    await later()
+    throw new Error('too late')
+  }))
+  const response = await app.inject('/')
+  t.same([response.statusCode, response.body], [200, 'fine'])
+  await new Promise(resolve => setTimeout(resolve, 30))
+  const profile = await profileOf(app, response)
+  t.equal(profile.status, 200)
+  t.ok(JSON.stringify(profile).includes('too late'), 'is in the profile')
+})
+
+const HOOKS: Record<string, (app: FastifyInstance, raise: () => never) => void> = {
+  onRequest: (app, raise) => app.addHook('onRequest', async () => raise()),
+  preParsing: (app, raise) => app.addHook('preParsing', async () => raise()),
+  preValidation: (app, raise) => app.addHook('preValidation', async () => raise()),
+  preHandler: (app, raise) => app.addHook('preHandler', async () => raise()),
+  preSerialization: (app, raise) => app.addHook('preSerialization', async () => raise())
+}
+
+t.test('hooks of the application', async t => {
+  for (const [name, add] of Object.entries(HOOKS)) {
+    const app = await build(t, {}, app => {
+      add(app, () => { throw Object.assign(new Error(`thrown in ${name}`), { statusCode: 503 }) })
+      app.post('/', () => ({ a: 1 }))
+    })
+    const response = await app.inject({ method: 'POST', url: '/', payload: { a: 1 } })
+    t.equal(response.statusCode, 503, name)
+    t.ok(response.body.includes(`thrown in ${name}`), name)
+    const profile = await profileOf(app, response)
+    t.same(chainOf(profile.exceptions), [`Error: thrown in ${name}`])
+    t.match(profile.route, { name: 'POST /' })
+    t.match(eventOf(profile, 'kernel.finish_request', 'router'), { outcome: 'ran', pass: 'error' })
+  }
+})
+
+t.test('hooks with a callback', async t => {
+  const app = await build(t, {}, app => {
+    app.addHook('preHandler', (_request, _reply, done) => { setTimeout(() => done(new Error('called back')), 2) })
+    app.get('/', () => 'x')
+  })
+  t.match(await told(app, { url: '/' }), { status: 500, chain: ['Error: called back'] })
+})
+
+t.test('an onSend hook that throws once', async t => {
+  const app = await build(t, {}, app => {
+    let thrown = false
+    app.addHook('onSend', async () => {
+      if (thrown) return
+      thrown = true
+      throw new Error('thrown in onSend')
+    })
+    app.get('/', () => 'x')
+  })
+  const response = await app.inject('/')
+  t.equal(response.statusCode, 500)
+  t.ok(response.body.includes('thrown in onSend'))
+  t.same(chainOf((await profileOf(app, response)).exceptions), ['Error: thrown in onSend'])
+})
+
+t.test('an onSend hook that always throws: the small page names both', async t => {
+  const app = await build(t, {}, app => {
+    app.addHook('onSend', async () => { throw new Error('always <b>thrown</b> in onSend') })
+    app.get('/ok', () => 'x')
+    app.get('/boom', () => { throw Object.assign(new Error('the first one'), { statusCode: 409 }) })
+  })
+  const port = await listen(app)
+  const answer = await get(port, '/boom')
+  t.equal(statusOf(answer), 409)
+  t.equal(headerOf(answer, 'content-type'), 'text/html; charset=utf-8')
+  for (const text of ['An error occurred while an error was explained', 'the first one', 'always &#60;b&#62;thrown']) t.ok(answer.includes(text), text)
+  t.notOk(answer.includes('<b>thrown'))
+  const profile = await newest(app)
+  t.equal(profile.status, 409)
+  t.same(chainOf(profile.exceptions), ['Error: the first one'])
+  t.ok(JSON.stringify(profile.collectors.otherErrors).includes('always <b>thrown'))
+  t.equal(statusOf(await get(port, '/ok')), 500)
+  t.equal(statusOf(await get(port, '/nix')), 404)
+  t.match(await raw(port, 'GARBAGE\r\n\r\n'), /^HTTP\/1\.1 400/)
+})
+
+t.test('the same for those who may not see it', async t => {
+  const app = await build(t, { debug: false }, app => {
+    app.addHook('onSend', async () => { throw new Error('thrown in onSend') })
+    app.get('/boom', () => { throw new Error('the first one') })
+  })
+  const { statusCode, body } = await app.inject('/boom')
+  t.equal(statusCode, 500)
+  t.ok(body.includes('An Error Occurred'))
+  t.notOk(/thrown in onSend|the first one/.test(body))
+})
+
+t.test('an onResponse hook that throws does no harm', async t => {
+  const app = await build(t, {}, app => {
+    app.addHook('onResponse', async () => { throw new Error('thrown in onResponse') })
+    app.get('/', () => 'x')
+  })
+  for (let i = 0; i < 2; i++) {
+    const response = await app.inject('/')
+    t.same([response.statusCode, response.body], [200, 'x'])
+    t.equal((await profileOf(app, response)).status, 200)
+  }
+})
+
+t.test('what a client sends wrong', async t => {
+  const app = await build(t, {}, app => {
+    app.post('/', { schema: { body: { type: 'object', required: ['name'], properties: { name: { type: 'string' } } }, querystring: { type: 'object', properties: { n: { type: 'integer' } } } } }, () => 'x')
+    app.post('/any', () => 'x')
+  }, { bodyLimit: 100 })
+  const json = { 'content-type': 'application/json' }
+  for (const [name, request, status, code, message] of [
+    ['schema of the body', { url: '/', payload: '{}', headers: json }, 400, 'FST_ERR_VALIDATION', "body must have required property 'name'"],
+    ['schema of the query', { url: '/?n=x', payload: '{"name":"a"}', headers: json }, 400, 'FST_ERR_VALIDATION', 'querystring/n must be integer'],
+    ['malformed JSON', { url: '/any', payload: '{"a":', headers: json }, 400, undefined, /JSON/],
+    ['empty JSON', { url: '/any', payload: '', headers: json }, 400, 'FST_ERR_CTP_EMPTY_JSON_BODY', /empty/],
+    ['prototype poisoning', { url: '/any', payload: '{"__proto__":{"a":1}}', headers: json }, 400, 'FST_ERR_CTP_INVALID_JSON_BODY', /JSON/],
+    ['too large', { url: '/any', payload: JSON.stringify({ a: 'x'.repeat(200) }), headers: json }, 413, 'FST_ERR_CTP_BODY_TOO_LARGE', 'Request body is too large'],
+    ['media type', { url: '/any', payload: '<a/>', headers: { 'content-type': 'application/xml' } }, 415, 'FST_ERR_CTP_INVALID_MEDIA_TYPE', /Unsupported Media Type/],
+    ['odd media type', { url: '/any', payload: 'x', headers: { 'content-type': ';;;' } }, 415, 'FST_ERR_CTP_INVALID_MEDIA_TYPE', /Unsupported Media Type/]
+  ] as const) {
+    const response = await app.inject({ method: 'POST', ...request })
+    t.equal(response.statusCode, status, name)
+    const profile = await profileOf(app, response)
+    const exception = profile.exceptions.at(-1)
+    if (code !== undefined) t.equal(exception?.code, code, name)
+    t.match(exception?.message, message, name)
+    t.match(profile.route, { pattern: request.url.split('?')[0] })
+  }
+})
+
+t.test('a body that is announced and does not come whole', async t => {
+  const app = await build(t, {}, app => app.post('/', () => 'x'))
+  const port = await listen(app)
+  const long = await raw(port, 'POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 99999999\r\n\r\n')
+  t.equal(statusOf(long), 413, 'refused by its announced length')
+})
+
+t.test('a response that its schema refuses', async t => {
+  const app = await build(t, {}, app => {
+    app.get('/', { schema: { response: { 200: { type: 'object', required: ['a'], properties: { a: { type: 'string' } } } } } }, () => ({}))
+    app.get('/circular', () => { const a: Record<string, unknown> = {}; a.a = a; return a })
+    app.get('/bigint', () => ({ a: 1n }))
+    app.get('/number', (_request, reply) => reply.type('text/plain').send(5 as unknown as string))
+  })
+  t.match(await told(app, { url: '/' }), { status: 500, chain: ['Error: "a" is required!'] })
+  t.match((await told(app, { url: '/circular' })).chain[0], /circular/i)
+  t.match((await told(app, { url: '/bigint' })).chain[0], /BigInt/)
+  t.match((await told(app, { url: '/number' })).chain[0], 'Attempted to send payload of invalid type')
+})
+
+t.test('a stream that fails', async t => {
+  const app = await build(t, {}, app => {
+    app.get('/before', (_request, reply) => reply.send(new Readable({ read () { this.destroy(new Error('failed before the first octet')) } })))
+    app.get('/behind', (_request, reply) => {
+      let sent = false
+      return reply.send(new Readable({
+        read () {
+          if (sent) setTimeout(() => this.destroy(new Error('failed behind the first octet')), 10)
+          else { sent = true; this.push('the beginning') }
+        }
+      }))
+    })
+  })
+  const port = await listen(app)
+  const before = await get(port, '/before')
+  t.equal(statusOf(before), 500)
+  t.ok(before.includes('failed before the first octet'))
+  const behind = await get(port, '/behind')
+  t.equal(statusOf(behind), 200)
+  t.ok(behind.includes('the beginning'))
+  t.notOk(behind.endsWith('0\r\n\r\n'), 'the client can tell that it is not whole')
+  await new Promise(resolve => setTimeout(resolve, 50))
+  const profile = await newest(app)
+  t.ok(profile.url.endsWith('/behind'))
+  t.equal(profile.status, 200, 'which had been sent')
+  t.same(chainOf(profile.exceptions), ['Error: failed behind the first octet'])
+  t.ok(JSON.stringify(profile.logs).includes('failed behind the first octet'), 'its log says why')
+})
+
+t.test('the client is gone', async t => {
+  let arrived: () => void = () => {}
+  let left: () => void = () => {}
+  const app = await build(t, {}, app => app.get('/', async () => {
+    arrived()
+    await new Promise<void>(resolve => { left = resolve })
+    return 'x'
+  }))
+  const port = await listen(app)
+  const waiting = new Promise<void>(resolve => { arrived = resolve })
+  const socket = connect(port, '127.0.0.1', () => socket.write('GET /?slow HTTP/1.1\r\nHost: localhost\r\n\r\n'))
+  await waiting
+  socket.destroy()
+  await new Promise(resolve => setTimeout(resolve, 50))
+  const gone = await newest(app)
+  t.equal(gone.status, 499)
+  t.same(chainOf(gone.exceptions), ['ClientGoneError: The client closed the connection before the response was sent'])
+  t.ok(gone.logs.some(({ message }) => message === 'The client closed the connection before the response was sent'))
+  left()
+  await new Promise(resolve => setTimeout(resolve, 30))
+  const after = await newest(app)
+  t.same([after.token, after.status], [gone.token, 499], 'it stays one profile')
+  t.equal((await app.profiler.list({ limit: 10 })).profiles.length, 1)
+})
+
+t.test('the client is gone while its body is on its way', async t => {
+  const app = await build(t, {}, app => app.post('/', () => 'x'))
+  const port = await listen(app)
+  const socket = connect(port, '127.0.0.1', () => socket.write('POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\nbeginning'))
+  await new Promise(resolve => setTimeout(resolve, 50))
+  socket.destroy()
+  await new Promise(resolve => setTimeout(resolve, 50))
+  const profile = await newest(app)
+  t.equal(profile.status, 400)
+  t.same(profile.exceptions.at(-1)?.message, 'Malformed HTTP message: Invalid EOF state')
+  t.match(profile.route, { pattern: '/' })
+})
+
+t.test('a hijacked reply is left alone', async t => {
+  const app = await build(t, {}, app => {
+    app.get('/', (_request, reply) => { reply.hijack(); reply.raw.end('raw') })
+    app.get('/boom', async (_request, reply) => { reply.hijack(); reply.raw.end('raw'); throw new Error('behind it') })
+  })
+  for (const url of ['/', '/boom']) t.match(await app.inject(url), { statusCode: 200, body: 'raw' }, url)
+})
+
+t.test('an error handler of the application is the application\'s', async t => {
+  const app = await build(t, {}, async app => {
+    await app.register(async scope => {
+      scope.setErrorHandler((error: Error, _request: FastifyRequest, reply: FastifyReply) => reply.code(418).send({ mine: error.message }))
+      scope.get('/mine', () => { throw new Error('boom') })
+    })
+    app.get('/ours', () => { throw new Error('boom') })
+  })
+  const mine = await app.inject('/mine')
+  t.same([mine.statusCode, mine.json()], [418, { mine: 'boom' }])
+  t.equal((await profileOf(app, mine)).status, 418)
+  t.equal((await app.inject('/ours')).statusCode, 500)
+})
+
+t.test('concurrent failures are each about themselves', async t => {
+  const app = await build(t, {}, app => app.get('/:n', async request => {
+    await later()
+    throw new Error(`failure ${(request.params as { n: string }).n}`)
+  }))
+  await Promise.all(Array.from({ length: 50 }, async (_, n) => {
+    const response = await app.inject(`/${n}`)
+    const profile = await profileOf(app, response)
+    t.same(chainOf(profile.exceptions), [`Error: failure ${n}`])
+    t.ok(profile.url.endsWith(`/${n}`))
+  }))
+})
+
+t.test('two applications in one process keep apart', async t => {
+  const routes = (name: string) => (app: FastifyInstance) => {
+    app.get('/boom', request => { request.log.info(`log of ${name}`); throw new Error(`boom of ${name}`) })
+  }
+  const one = await build(t, {}, routes('one'))
+  const two = await build(t, { debug: false }, routes('two'))
+  const three = await build(t, {}, routes('three'))
+  const answers = await Promise.all([one, two, three, one].map(app => app.inject('/boom')))
+  const profile = await profileOf(one, answers[0] as { headers: Record<string, unknown> })
+  t.ok(JSON.stringify(profile.logs).includes('log of one'))
+  t.notOk(JSON.stringify(profile).includes('of three'))
+  t.notOk(answers[1]?.body.includes('boom of two'), 'one of them is in production')
+  t.equal(answers[1]?.headers['x-debug-token'], undefined)
+  t.equal((await one.profiler.list({ limit: 10 })).profiles.length, 2)
+  t.equal((await three.profiler.list({ limit: 10 })).profiles.length, 1)
+  await one.close()
+  t.ok((await three.inject('/boom')).body.includes('boom of three'), 'and outlive each other')
+})

@@ -1,0 +1,162 @@
+import { networkInterfaces } from 'node:os'
+import t from 'tap'
+import type { Test } from 'tap'
+import type { FastifyInstance } from 'fastify'
+import type { HindsightOptions } from '../../app/options.js'
+import { build, get, headerOf, listen, newest, refusal, statusOf } from '../app/harness.js'
+
+function routes (app: FastifyInstance): void {
+  app.get('/boom', () => { throw new Error('the inner workings') })
+  app.get('/ok', () => 'x')
+}
+
+const shown = (answer: string): boolean => headerOf(answer, 'x-debug-token') !== undefined
+
+/** A failure, told with everything or with nothing. */
+async function failure (t: Test, port: number, headers: Record<string, string>, expected: boolean, name: string, host?: string): Promise<void> {
+  for (const path of ['/boom', '/ok', '/nix', '/%zz']) {
+    const answer = await get(port, path, headers, host)
+    t.equal(shown(answer), expected, `${name}: ${path}`)
+    if (expected) continue
+    t.notOk(/^x-debug/im.test(answer.split('\r\n\r\n', 1)[0] as string), `${name}: ${path} has no debug header`)
+    for (const inside of ['the inner workings', 'debug-access.test.ts', '    at ', '/work/', 'node_modules', 'No route found']) t.notOk(answer.includes(inside), `${name}: ${path} does not tell "${inside}"`)
+    if (path !== '/ok' && statusOf(answer) !== 400) t.ok(answer.includes('An Error Occurred'), `${name}: ${path} is the short page`)
+  }
+  const surface = await get(port, '/_profiler/', headers, host)
+  t.equal(statusOf(surface) === 200, expected, `${name}: the profiler's pages`)
+}
+
+t.test('clients by their address', async t => {
+  for (const [name, options, client, expected] of [
+    ['loopback', {}, '127.0.0.1', true],
+    ['all of loopback', {}, '127.8.9.10', true],
+    ['IPv6 loopback', {}, '::1', true],
+    ['IPv4-mapped loopback', {}, '::ffff:127.0.0.1', true],
+    ['public', {}, '203.0.113.9', false],
+    ['public IPv6', {}, '2001:db8::1', false],
+    ['IPv4-mapped public', {}, '::ffff:203.0.113.9', false],
+    ['private, while bound to loopback', {}, '192.168.1.5', false],
+    ['unique local, while bound to loopback', {}, 'fd00::1', false],
+    ['no address', {}, 'unknown', false],
+    ['nonsense', {}, '127.0.0.1.evil.test', false],
+    ['named', { debugClients: ['203.0.113.9'] }, '203.0.113.9', true],
+    ['named, IPv4-mapped', { debugClients: ['203.0.113.9'] }, '::ffff:203.0.113.9', true],
+    ['named by range', { debugClients: ['203.0.113.0/24'] }, '203.0.113.200', true],
+    ['outside of the range', { debugClients: ['203.0.113.0/24'] }, '203.0.114.1', false],
+    ['named IPv6', { debugClients: ['2001:db8::/32'] }, '2001:db8:1::1', true]
+  ] as Array<[string, HindsightOptions, string, boolean]>) {
+    const app = await build(t, { trustedProxies: ['127.0.0.1'], ...options }, routes)
+    const port = await listen(app)
+    await failure(t, port, { 'X-Forwarded-For': client }, expected, name)
+    await app.close()
+  }
+})
+
+t.test('without a trusted proxy nobody can claim to be another', async t => {
+  const app = await build(t, {}, routes)
+  const port = await listen(app)
+  await failure(t, port, { 'X-Forwarded-For': '203.0.113.9' }, true, 'a header that does not count')
+})
+
+t.test('hosts that a page of a stranger cannot bring', async t => {
+  for (const [options, host, expected] of [
+    [{}, '127.0.0.1', true],
+    [{}, '127.0.0.1:3000', true],
+    [{}, '[::1]:3000', true],
+    [{}, '192.168.1.5', true],
+    [{}, '203.0.113.9', true],
+    [{}, 'localhost', true],
+    [{}, 'LOCALHOST:3000', true],
+    [{}, 'localhost.', true],
+    [{}, 'app.localhost', true],
+    [{}, 'a.b.localhost:3000', true],
+    [{}, 'shop.test', true],
+    [{}, 'hindsight', true],
+    [{}, 'hindsight:3000', true],
+    [{}, 'example.com', false],
+    [{}, 'example.com.', false],
+    [{}, 'rebind.evil.example:3000', false],
+    [{}, 'localhost.evil.example', false],
+    [{}, 'notlocalhost.example', false],
+    [{}, 'localhost.example', false],
+    [{}, 'xtest.example', false],
+    [{}, '127.0.0.1.evil.example', false],
+    [{}, '127.0.0.1.nip.io', false],
+    [{ debugHosts: ['example.com'] }, 'example.com', true],
+    [{ debugHosts: ['EXAMPLE.com'] }, 'Example.COM:8080', true],
+    [{ debugHosts: ['example.com'] }, 'example.com.', true],
+    [{ debugHosts: ['example.com'] }, 'a.example.com', false],
+    [{ debugHosts: ['*'] }, 'anything.example', true]
+  ] as Array<[HindsightOptions, string, boolean]>) {
+    const app = await build(t, options, routes)
+    const port = await listen(app)
+    await failure(t, port, { Host: host }, expected, host)
+    await app.close()
+  }
+})
+
+t.test('a host that a trusted proxy tells', async t => {
+  const app = await build(t, { trustedProxies: ['127.0.0.1'] }, routes)
+  const port = await listen(app)
+  await failure(t, port, { Host: 'localhost', 'X-Forwarded-Host': 'example.com' }, false, 'foreign')
+  await failure(t, port, { Host: 'example.com', 'X-Forwarded-Host': 'localhost' }, true, 'local')
+})
+
+t.test('a host that is none', async t => {
+  const app = await build(t, {}, routes)
+  const port = await listen(app)
+  for (const host of ['a b', '<script>', 'user@example.com', 'evil.example/x']) {
+    const answer = await get(port, '/ok', { Host: host })
+    t.equal(statusOf(answer), 400, host)
+    if (URL.canParse(`http://${host}/`)) t.notOk(shown(answer), `${host} is one that a browser may send`)
+  }
+})
+
+t.test('both are needed', async t => {
+  const app = await build(t, { trustedProxies: ['127.0.0.1'], debugClients: ['203.0.113.9'], debugHosts: ['example.com'] }, routes)
+  const port = await listen(app)
+  await failure(t, port, { Host: 'example.com', 'X-Forwarded-For': '203.0.113.9' }, true, 'client and host')
+  await failure(t, port, { Host: 'other.example', 'X-Forwarded-For': '203.0.113.9' }, false, 'client only')
+  await failure(t, port, { Host: 'example.com', 'X-Forwarded-For': '203.0.113.8' }, false, 'host only')
+})
+
+t.test('bound beyond loopback, private networks are local too', async t => {
+  const app = await build(t, { trustedProxies: ['127.0.0.1'] }, routes)
+  const port = await listen(app, '0.0.0.0')
+  for (const [client, expected] of [
+    ['10.1.2.3', true], ['172.16.0.1', true], ['192.168.1.5', true], ['169.254.1.1', true], ['fd00::1', true], ['fe80::1', true],
+    ['172.32.0.1', false], ['203.0.113.9', false], ['2001:db8::1', false], ['::ffff:8.8.8.8', false]
+  ] as const) await failure(t, port, { 'X-Forwarded-For': client }, expected, client)
+})
+
+const own = Object.values(networkInterfaces()).flatMap(list => list ?? []).find(({ internal, family, address }) =>
+  !internal && family === 'IPv4' && /^(?:10|192\.168|172\.(?:1[6-9]|2\d|3[01]))\./.test(address))
+
+t.test('the machine\'s own address on the network', { skip: own === undefined ? 'it has no private one' : false }, async t => {
+  const app = await build(t, {}, routes)
+  const port = await listen(app, '0.0.0.0')
+  await failure(t, port, { Host: `${own?.address}:${port}` }, true, 'a mapped port works at once', own?.address)
+  await failure(t, port, { Host: 'example.com' }, false, 'a foreign name does not', own?.address)
+})
+
+t.test('who may not see is profiled all the same', async t => {
+  const app = await build(t, { trustedProxies: ['127.0.0.1'] }, routes)
+  const port = await listen(app)
+  await get(port, '/boom', { 'X-Forwarded-For': '203.0.113.9' })
+  t.match(await newest(app), { ip: '203.0.113.9', status: 500, exceptions: [{ message: 'the inner workings' }] })
+})
+
+t.test('an injected request came over no network', async t => {
+  const app = await build(t, {}, routes)
+  for (const request of [{ url: '/boom', remoteAddress: '203.0.113.9' }, { url: '/boom', headers: { host: 'example.com' } }]) {
+    const { headers, body } = await app.inject(request)
+    t.ok(headers['x-debug-token'])
+    t.ok(body.includes('the inner workings'))
+  }
+  const production = await build(t, { debug: false }, routes)
+  t.notOk((await production.inject('/boom')).body.includes('the inner workings'), 'without debug mode there is nothing to show')
+})
+
+t.test('an address that is none stops the start with the name of the option', async t => {
+  t.equal(await refusal({ debugClients: ['everybody'] }), 'debugClients (DEBUG_CLIENTS): invalid IP address: everybody; use addresses, CIDR ranges, loopback, linklocal or uniquelocal')
+})

@@ -1,0 +1,70 @@
+import t from 'tap'
+import type { FastifyReply } from 'fastify'
+import { EventRecorder } from '../../plugins/kernel/event-recorder.js'
+import type { Slot } from '../../plugins/kernel/lifecycle.js'
+
+const NAMES = [
+  ['kernel.request', 'one', null], ['kernel.request', 'two', 'not configured'], ['kernel.request', 'three', null], ['kernel.request', 'four', 'not configured'],
+  ['kernel.controller', 'five', 'not configured'], ['kernel.controller', 'six', null], ['kernel.response', 'seven', null]
+] as const
+const slots: Slot[] = NAMES.map(([stage, listener, reason], index) => ({ index, stage, listener, reason, run: null }))
+const slot = (name: string) => slots.find(({ listener }) => listener === name) as Slot
+
+function replyOf (headers: Record<string, string | number | string[]>, statusCode = 200): FastifyReply {
+  return { getHeaders: () => ({ ...headers }), statusCode } as unknown as FastifyReply
+}
+
+function recorder (): EventRecorder {
+  return new EventRecorder(slots, performance.now(), (name, value) => name === 'set-cookie' ? value.replace(/=[^;]*/, '=***') : value)
+}
+const told = (recorder: EventRecorder) => recorder.events().map(({ listener, outcome, pass }) => `${pass} ${listener} ${outcome}`)
+
+t.test('listeners with nothing to do stand where they are in the order', async t => {
+  const events = recorder()
+  const reply = replyOf({})
+  for (const name of ['one', 'three', 'six', 'seven']) {
+    events.before(reply)
+    events.record(slot(name), 'main', 'ran', performance.now(), reply, null)
+  }
+  t.same(told(events), ['one ran', 'two skipped', 'three ran', 'four skipped', 'five skipped', 'six ran', 'seven ran'].map(text => `main ${text}`))
+  t.match(events.events()[1], { reason: 'not configured', duration: 0 })
+})
+
+t.test('behind one that raised or answered nothing was reached', async t => {
+  for (const outcome of ['raised', 'answered'] as const) {
+    const events = recorder()
+    const reply = replyOf({})
+    events.before(reply)
+    events.record(slot('three'), 'main', outcome, performance.now(), reply, null)
+    events.before(reply)
+    events.record(slot('six'), 'error', 'ran', performance.now(), reply, null)
+    t.same(told(events), ['main two skipped', `main three ${outcome}`, 'error five skipped', 'error six ran'], outcome)
+    t.ok(events.reached(slot('three'), 'main'))
+    t.notOk(events.reached(slot('six'), 'main'))
+    t.ok(events.reached(slot('six'), 'error'))
+  }
+})
+
+t.test('what a listener changed', async t => {
+  const events = recorder()
+  events.before(replyOf({ a: '1', b: '2', n: 1, gone: 'x' }, 200))
+  events.record(slot('one'), 'main', 'ran', performance.now(), replyOf({ a: '1', b: '3', n: 1, added: 'y', 'set-cookie': ['s=1; Path=/', 't=2'] }, 301), null)
+  t.same(events.events()[0]?.changes, {
+    headers: [
+      { name: 'b', from: '2', to: '3' },
+      { name: 'added', from: null, to: 'y' },
+      { name: 'set-cookie', from: null, to: 's=***; Path=/, t=***' },
+      { name: 'gone', from: 'x', to: null }
+    ],
+    status: { from: 200, to: 301 }
+  })
+  const nothing = recorder()
+  nothing.before(replyOf({ a: '1' }))
+  nothing.record(slot('one'), 'main', 'skipped', performance.now(), replyOf({ a: '1' }), 'no reason to')
+  t.equal(nothing.events()[0]?.changes, undefined)
+  t.equal(nothing.events()[0]?.reason, 'no reason to')
+})
+
+t.test('nothing happened', async t => {
+  t.same(recorder().events(), [])
+})

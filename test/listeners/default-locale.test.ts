@@ -1,0 +1,24 @@
+import t from 'tap'
+import { build, eventOf, profileOf, refusal } from '../app/harness.js'
+
+t.test('a request has the configured locale', async t => {
+  for (const [options, expected] of [[{}, 'en'], [{ defaultLocale: 'de' }, 'de'], [{ defaultLocale: 'pt-BR' }, 'pt-BR']] as const) {
+    const app = await build(t, options, app => app.get('/', request => request.locale))
+    const response = await app.inject('/')
+    t.equal(response.body, expected)
+    t.match(eventOf(await profileOf(app, response), 'kernel.request', 'default-locale'), { outcome: 'ran' })
+  }
+})
+
+t.test('what one request changes is not seen by the next', async t => {
+  const app = await build(t, {}, app => {
+    app.get('/change', request => { request.locale = 'fr'; return request.locale })
+    app.get('/', request => request.locale)
+  })
+  t.equal((await app.inject('/change')).body, 'fr')
+  t.equal((await app.inject('/')).body, 'en')
+})
+
+t.test('a locale that is none stops the start with the name of the option', async t => {
+  for (const defaultLocale of ['not a locale', '', 'e']) t.equal(await refusal({ defaultLocale }), `defaultLocale: "${defaultLocale}" is not a language tag`)
+})

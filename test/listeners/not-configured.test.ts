@@ -1,0 +1,34 @@
+import t from 'tap'
+import { build, profileOf } from '../app/harness.js'
+
+// The listeners of the next issue: in the order, with nothing to do yet.
+const LATER = [
+  ['kernel.request', 'locale'], ['kernel.request', 'locale-aware-services'], ['kernel.request', 'logout-url'],
+  ['kernel.request', 'firewall'], ['kernel.request', 'pagination'],
+  ['kernel.controller', 'controller-attributes'], ['kernel.controller', 'param-converter'],
+  ['kernel.controller', 'http-cache'], ['kernel.controller', 'template'],
+  ['kernel.controller_arguments', 'security-expression'], ['kernel.controller_arguments', 'is-granted'],
+  ['kernel.response', 'link-header'], ['kernel.response', 'http-cache'],
+  ['kernel.finish_request', 'locale'], ['kernel.finish_request', 'firewall'],
+  ['kernel.finish_request', 'asset-reset'], ['kernel.finish_request', 'locale-aware-services']
+] as const
+
+t.test('what nothing configures is skipped, and says so', async t => {
+  const app = await build(t, {}, app => app.get('/', () => 'x'))
+  const { events } = await profileOf(app, await app.inject('/'))
+  t.equal(events.length, 42)
+  for (const [stage, listener] of LATER) {
+    const found = events.filter(event => event.stage === stage && event.listener === listener)
+    t.match(found, [{ outcome: 'skipped', reason: 'not configured', pass: 'main', duration: 0 }], `${stage} ${listener}`)
+    t.equal(found.length, 1)
+    const slot = app.lifecycle.slots.find(slot => slot.stage === stage && slot.listener === listener)
+    t.equal(slot?.run, null, 'and costs nothing')
+  }
+})
+
+t.test('outside debug mode nothing is recorded', async t => {
+  const app = await build(t, { debug: false }, app => app.get('/', () => 'x'))
+  t.equal((await app.inject('/')).statusCode, 200)
+  const idle = app.lifecycle.slots.filter(({ run }) => run === null).map(({ listener }) => listener)
+  for (const listener of ['debug-handlers', 'profiler', 'debug-toolbar', 'router-data-collector', 'error']) t.ok(idle.includes(listener), listener)
+})

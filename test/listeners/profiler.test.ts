@@ -1,0 +1,69 @@
+import t from 'tap'
+import { build, eventOf, profileOf } from '../app/harness.js'
+
+t.test('each request has a token, and its profile is found under it', async t => {
+  const app = await build(t, {}, app => app.get('/:n', () => 'x'))
+  const answers = await Promise.all(Array.from({ length: 100 }, (_, n) => app.inject(`/${n}?n=${n}`)))
+  const tokens = answers.map(({ headers }) => String(headers['x-debug-token']))
+  for (const token of tokens) t.match(token, /^[0-9a-f]{6}$/)
+  t.equal(new Set(tokens).size, 100)
+  for (const [n, answer] of answers.entries()) t.equal((await profileOf(app, answer)).url, `http://localhost/${n}?n=${n}`)
+})
+
+t.test('the profile', async t => {
+  const app = await build(t, {}, app => app.get('/', async () => { await new Promise(resolve => setTimeout(resolve, 20)); return 'x' }))
+  const started = Date.now()
+  const { version, time, duration, method, status, ip, exceptions, collectors } = await profileOf(app, await app.inject('/'))
+  t.same([version, method, status, ip, exceptions], [1, 'GET', 200, '127.0.0.1', []])
+  t.ok(Math.abs(Date.parse(time) - started) < 1000)
+  t.ok(duration >= 19, String(duration))
+  const { handler, total } = collectors.performance as { handler: number, total: number }
+  t.ok(handler >= 19 && total >= handler, `${handler} of ${total}`)
+})
+
+t.test('the profiler\'s own requests and routes that opt out are not profiled', async t => {
+  const app = await build(t, {}, app => {
+    app.get('/quiet', { config: { profile: false } }, () => 'x')
+    app.get('/quiet/boom', { config: { profile: false } }, () => { throw new Error('boom') })
+    app.get('/_profilers', () => 'x')
+  })
+  for (const url of ['/quiet', '/quiet/boom', '/_profiler/', '/_profiler/abcdef', '/_profiler/nix/nix', '/_profiler', '/_wdt/abcdef']) {
+    const response = await app.inject(url)
+    t.equal(response.headers['x-debug-token'], undefined, url)
+  }
+  t.equal(await app.profiler.latest(), undefined)
+  t.match((await app.inject('/_profilers')).headers['x-debug-token'], /^[0-9a-f]{6}$/)
+})
+
+t.test('an unknown or malformed token is not found', async t => {
+  const app = await build(t)
+  for (const token of ['000000', 'zzzzzz', 'abc', '..%2F..%2Fetc%2Fpasswd', 'ABCDEF', '%00', 'latest']) {
+    t.equal((await app.inject(`/_profiler/${token}`)).statusCode, 404, token)
+  }
+})
+
+t.test('what is kept is bounded', async t => {
+  const app = await build(t, { maxProfiles: 5 }, app => app.get('/:n', () => 'x'))
+  const tokens: string[] = []
+  for (let n = 0; n < 12; n++) tokens.push(String((await app.inject(`/${n}`)).headers['x-debug-token']))
+  await app.profiler.flush()
+  const { profiles } = await app.profiler.list({ limit: 100 })
+  t.same(profiles.map(({ token }) => token), tokens.slice(-5).reverse())
+})
+
+t.test('without debug there is no profiler at all', async t => {
+  const app = await build(t, { debug: false }, app => app.get('/', () => 'x'))
+  const { headers } = await app.inject('/')
+  t.same(Object.keys(headers).filter(name => name.startsWith('x-debug')), [])
+  t.equal(app.hasDecorator('profiler'), false)
+  t.equal((await app.inject('/_profiler/')).statusCode, 404)
+})
+
+t.test('a failure of its own making is on record', async t => {
+  const app = await build(t, {}, app => app.get('/boom', () => { throw new Error('boom') }))
+  const response = await app.inject('/boom')
+  const profile = await profileOf(app, response)
+  t.equal(profile.status, 500)
+  t.match(eventOf(profile, 'kernel.response', 'profiler'), { outcome: 'ran', pass: 'error' })
+  t.equal((await app.profiler.latest({ error: true }))?.token, profile.token)
+})

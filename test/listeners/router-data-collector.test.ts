@@ -1,0 +1,28 @@
+import t from 'tap'
+import { build, profileOf } from '../app/harness.js'
+
+t.test('the route, its pattern, its parameters and where it was declared', async t => {
+  const app = await build(t, {}, async app => {
+    app.get('/users/:id', { config: { name: 'user' } }, () => 'x')
+    await app.register(async scope => { scope.route({ method: ['GET', 'POST'], url: '/thing', handler: () => 'x' }) }, { prefix: '/api' })
+  })
+  const { route } = await profileOf(app, await app.inject('/users/7'))
+  t.match(route, { name: 'user', pattern: '/users/:id', params: { id: '7' }, methods: ['GET'], handler: /router-data-collector\.test\.ts:6$/ })
+  t.match((await profileOf(app, await app.inject('/api/thing'))).route, { name: 'GET|POST /api/thing', pattern: '/api/thing', params: {}, methods: ['GET', 'POST'], handler: /router-data-collector\.test\.ts:7$/ })
+})
+
+t.test('where nothing matched, which routes there are', async t => {
+  const app = await build(t, {}, app => {
+    app.get('/a', () => 'x')
+    app.post('/b', { config: { name: 'make_b' } }, () => 'x')
+  })
+  const { route, collectors } = await profileOf(app, await app.inject('/nix'))
+  t.equal(route, null)
+  t.same(collectors.router, {
+    matched: null,
+    routes: [
+      { name: 'GET /a', methods: ['GET'], pattern: '/a' },
+      { name: 'make_b', methods: ['POST'], pattern: '/b' }
+    ]
+  })
+})

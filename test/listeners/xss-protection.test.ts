@@ -1,0 +1,30 @@
+import t from 'tap'
+import { build, eventOf, profileOf, refusal } from '../app/harness.js'
+
+t.test('the legacy auditor is off unless somebody wants it', async t => {
+  for (const [name, options, expected] of [
+    ['default', {}, '0'],
+    ['on', { xssProtection: '1' }, '1'],
+    ['block', { xssProtection: '1; mode=block' }, '1; mode=block'],
+    ['none', { xssProtection: false }, undefined]
+  ] as const) {
+    const app = await build(t, options, app => app.get('/', () => 'x'))
+    t.equal((await app.inject('/')).headers['x-xss-protection'], expected, name)
+  }
+})
+
+t.test('kept and redirected', async t => {
+  const app = await build(t, {}, app => {
+    app.get('/own', (_request, reply) => reply.header('x-xss-protection', '1').send('x'))
+    app.get('/redirect', (_request, reply) => reply.redirect('/own'))
+  })
+  for (const [url, expected, reason] of [['/own', '1', 'the route has set the header'], ['/redirect', undefined, 'not on redirects']] as const) {
+    const response = await app.inject(url)
+    t.equal(response.headers['x-xss-protection'], expected)
+    t.match(eventOf(await profileOf(app, response), 'kernel.response', 'xss-protection'), { outcome: 'skipped', reason })
+  }
+})
+
+t.test('a value that is none stops the start', async t => {
+  t.equal(await refusal({ xssProtection: '2' }), 'xssProtection: "2" is none of 0, 1, 1; mode=block')
+})

@@ -1,0 +1,42 @@
+import t from 'tap'
+import { recordsOf } from '../../plugins/diagnostics/records.js'
+import { levelName, RequestLog } from '../../plugins/logs/request-log.js'
+import type { ListenerEvent } from '../../plugins/kernel/events.js'
+
+t.test('levels by their numbers', async t => {
+  for (const [level, name] of [[10, 'trace'], [20, 'debug'], [30, 'info'], [35, 'info'], [40, 'warn'], [50, 'error'], [60, 'fatal'], [100, 'fatal'], [0, 'trace']] as const) t.equal(levelName(level), name)
+})
+
+t.test('a line that is no JSON is kept as it is', async t => {
+  const log = new RequestLog()
+  log.add(40, 'plain text\n')
+  t.match(log.records(), [{ level: 'warn', channel: 'app', message: 'plain text', context: {} }])
+})
+
+t.test('a line without a message has its error\'s', async t => {
+  const log = new RequestLog()
+  log.add(50, '{"level":50,"err":{"message":"boom"}}')
+  log.add(30, '{"level":30,"a":1}')
+  t.match(log.records(), [{ message: 'boom' }, { message: '', context: { a: 1 } }])
+})
+
+t.test('what is not kept is counted', async t => {
+  const log = new RequestLog()
+  for (let i = 0; i < 10_003; i++) log.add(30, '{"msg":"x"}')
+  t.equal(log.records().length, 10_001)
+  t.ok(log.records().some(({ channel, message }) => channel === 'profiler' && message === '3 more log lines of this request were not kept'))
+  const large = new RequestLog()
+  for (let i = 0; i < 6; i++) large.add(30, JSON.stringify({ msg: 'x'.repeat(1024 * 1024) }))
+  t.ok(large.records().length < 7)
+  t.ok(large.records().some(({ message }) => /more log lines/.test(message)))
+})
+
+t.test('notifications stand among the lines, by time; the skipped are none', async t => {
+  const event = (listener: string, outcome: ListenerEvent['outcome'], start: number): ListenerEvent => ({ stage: 'kernel.request', listener, pass: 'main', outcome, start, duration: 0 })
+  const log = new RequestLog()
+  log.note({ time: new Date(1005).toISOString(), level: 'info', channel: 'app', message: 'between', context: {} })
+  const records = recordsOf(log, [event('router', 'ran', 0), event('locale', 'skipped', 2), event('firewall', 'raised', 9)], 1000)
+  t.same(records.map(({ message }) => message), ['Notified event "kernel.request" to listener "router".', 'between', 'Notified event "kernel.request" to listener "firewall".'])
+  t.match(records[0], { level: 'debug', channel: 'event', time: new Date(1000).toISOString() })
+  t.same(recordsOf(null, [], 0), [])
+})

@@ -1,0 +1,224 @@
+import { METHODS, STATUS_CODES } from 'node:http'
+import type { Case, Expectation } from './case.js'
+
+/** A difference that is meant: for which cases it holds, and what is expected of us instead. */
+export interface Rule {
+  name: string
+  reason: string
+  applies: (one: Case, expected: Expectation) => boolean
+  expect: (expected: Expectation, one: Case) => Expectation
+}
+
+const FORMS = ['text/html', 'application/problem+json', 'application/json', 'text/plain', 'text/markdown']
+
+/** The differences between the reference and us, in the order in which they are applied. */
+export const rules: readonly Rule[] = [
+  {
+    name: 'the front controller is a path like any other',
+    reason: 'There is no index.php here: nothing is taken off the path, and only a route would make it one.',
+    applies: (one) => /^\/index\.php(?:\/|$)/.test(pathOf(one)),
+    expect: (expected, one) => notFound({ ...expected, link: originOf(one), policy: null }, one)
+  },
+  {
+    name: 'fragments are not served',
+    reason: 'LIFECYCLE, Routing: `GET /_fragment?_hash=…` has no route and is not found like any other, whatever its hash.',
+    applies: (one, { status }) => pathOf(one) === '/_fragment' && status === 403,
+    expect: notFound
+  },
+  {
+    name: 'a method that the parser knows is not found',
+    reason: 'The 501 came from the web server in front of the reference. Every method that Node.js parses is routed.',
+    applies: (one, { status }) => status === 501 && METHODS.includes(one.request.method),
+    expect: (expected, one) => notFound(errorPage(expected, one), one)
+  },
+  {
+    name: 'a method that the parser does not know is malformed',
+    reason: 'The 501 came from the web server in front of the reference. What the parser refuses is 400 (LIFECYCLE, Malformed messages).',
+    applies: (one, { status }) => status === 501 && !METHODS.includes(one.request.method),
+    expect: (expected, one) => failure(errorPage(expected, one), 400, /^Malformed HTTP message: Invalid method/)
+  },
+  {
+    name: 'a connection is not closed without an answer',
+    reason: 'LIFECYCLE, Malformed messages: they are answered in the same voice, with 400.',
+    applies: (_one, { status }) => status === null,
+    expect: (expected, one) => failure(errorPage(expected, one), 400, /^(?:Malformed HTTP message: |Invalid URL )./)
+  },
+  {
+    name: 'an ambiguous framing is refused',
+    reason: 'README: a length beside a transfer coding, a space in a header\'s name, a header without a colon are ways to smuggle requests.',
+    applies: ({ bytes }, { status }) => status === 404 && isAmbiguous(bytes),
+    expect: (expected) => failure(expected, 400, /^Malformed HTTP message: ./)
+  },
+  {
+    name: 'a version that is only claimed is refused',
+    reason: 'README: HTTP/2 is not spoken on an HTTP/1 connection.',
+    applies: ({ bytes }) => /^\S+ \S+ HTTP\/(?!1\.[01]\r)/.test(bytes),
+    expect: (expected) => failure(expected, 400, 'HTTP/2.0 is not spoken on this connection: HTTP/1.1 is.')
+  },
+  {
+    name: 'a URL that cannot be decoded is refused',
+    reason: 'LIFECYCLE, request validation: it rejects a URL that cannot be decoded.',
+    applies: (one, { status }) => status !== 400 && !isDecodable(pathOf(one)),
+    expect: (expected, one) => failure(expected, 400, `Invalid URL "${one.request.target}": its percent-encoding cannot be decoded as UTF-8.`)
+  },
+  {
+    name: 'a field of the body does not override the method',
+    reason: 'Fastify routes before it reads a body, and a body that nobody asked for is not read for that. The header and the query do override.',
+    applies: ({ request, bytes }, { status }) => request.method === 'POST' && status === 200 && /\r\n\r\n_method=/.test(bytes),
+    expect: (expected, one) => {
+      const allowed = 'GET, PUT, DELETE'
+      const answer = failure(errorPage(expected, one), 405, `No route found for "${one.request.method} ${urlOf(one)}": Method Not Allowed (Allow: ${allowed})`)
+      return {
+        ...answer,
+        cause: `No routes found for "${one.request.method} ${slashed(pathOf(one))}": the path has routes for ${allowed}`,
+        headers: { ...answer.headers, allow: allowed }
+      }
+    }
+  },
+  {
+    name: 'every non-empty Referer is appended',
+    reason: 'README: the observed document knows no exception, so `0` is one too.',
+    applies: (one, { message }) => typeof message === 'string' && message.startsWith('No route found') && !message.includes('(from "') && headerOf(one, 'referer').trim() !== '',
+    expect: (expected, one) => withMessage(expected, `${String(expected.message)} (from "${headerOf(one, 'referer')}")`)
+  },
+  {
+    name: 'the lookup names the path with one trailing slash, and no full stop',
+    reason: 'README and section 7 of the observed document: `No routes found for "<path>/"`, for every method.',
+    applies: (_one, { cause }) => typeof cause === 'string' && /^No routes found for ".*"\.$/.test(cause),
+    expect: (expected, one) => ({ ...expected, cause: `No routes found for "${slashed(pathOf(one))}"` })
+  },
+  {
+    name: 'octets that are no UTF-8 are told as U+FFFD',
+    reason: 'X-Debug-Exception is text in UTF-8: it says what the page says, rather than octets that are no text.',
+    applies: (_one, { message, debugException }) => typeof message === 'string' && message.includes('\ufffd') && debugException !== message,
+    expect: (expected) => ({ ...expected, debugException: expected.message })
+  },
+  {
+    name: 'errors are told in the form that was asked for',
+    reason: 'README: negotiated between HTML, JSON, plain text and Markdown, with no serializer to install.',
+    applies: (one, { mediaType, status }) => status !== null && status >= 400 && mediaType !== null && preferred(one) !== mediaType && mediaType !== 'text/xml',
+    expect: (expected, one) => ({ ...expected, mediaType: preferred(one), title: null })
+  },
+  {
+    name: 'there is no XML',
+    reason: 'XML is none of the forms of LIFECYCLE; whoever asks for nothing that we have gets the page.',
+    applies: (_one, { mediaType }) => mediaType === 'text/xml',
+    expect: (expected) => ({ ...expected, mediaType: 'text/html' })
+  },
+  {
+    name: 'Cache-Control is the same for HTTP/1.0',
+    reason: 'The reference rewrites it for old clients, which do not read it; caches behind us do.',
+    applies: ({ bytes }, { headers }) => /^.* HTTP\/1\.0\r/.test(bytes) && headers['cache-control'] !== undefined,
+    expect: (expected) => withHeaders(expected, { 'cache-control': 'no-cache, private' })
+  },
+  {
+    name: 'every path is kept out of frames',
+    reason: 'LIFECYCLE, clickjacking: `DENY` by default. The reference\'s rule was for paths that begin with a slash, and `*` does not.',
+    applies: (_one, { headers, mediaType }) => headers['x-frame-options'] === undefined && headers.location === undefined && mediaType !== null,
+    expect: (expected) => withHeaders(expected, { 'x-frame-options': 'DENY' })
+  },
+  {
+    name: 'the legacy auditor is off',
+    reason: 'README: `X-XSS-Protection: 0`.',
+    applies: (_one, { headers }) => headers['x-xss-protection'] !== undefined,
+    expect: (expected) => withHeaders(expected, { 'x-xss-protection': '0' })
+  },
+  {
+    name: 'the diagnostic page has a strict policy of its own',
+    reason: 'LIFECYCLE, removal of the content security policy: hostile content in an error message cannot run. The reference sends none.',
+    applies: ({ config }, { status }) => config !== 'prod' && status !== null && status >= 400,
+    expect: (expected) => ({ ...expected, policy: 'own' })
+  }
+]
+
+/** An expectation with another message, wherever that is told. */
+function withMessage (expected: Expectation, message: string | RegExp): Expectation {
+  const status = expected.status ?? 0
+  const suffix = ` (${status} ${STATUS_CODES[status]})`
+  return {
+    ...expected,
+    message,
+    debugException: message,
+    title: typeof message === 'string' ? `${message}${suffix}` : message
+  }
+}
+
+function failure (expected: Expectation, status: number, message: string | RegExp): Expectation {
+  return { ...withMessage({ ...expected, status }, message), cause: typeof message === 'string' ? message : /./ }
+}
+
+function notFound (expected: Expectation, one: Case): Expectation {
+  return {
+    ...failure(expected, 404, `No route found for "${one.request.method} ${urlOf(one)}"`),
+    cause: `No routes found for "${slashed(pathOf(one))}"`
+  }
+}
+
+/** What every diagnostic page has, where the reference had none. */
+function errorPage (expected: Expectation, one: Case): Expectation {
+  return {
+    ...expected,
+    mediaType: 'text/html',
+    policy: null,
+    link: originOf(one),
+    headers: {
+      'cache-control': 'no-cache, private',
+      'referrer-policy': 'no-referrer, strict-origin-when-cross-origin',
+      'x-content-type-options': 'nosniff',
+      'x-frame-options': 'DENY',
+      'x-robots-tag': 'noindex',
+      'x-xss-protection': '0'
+    }
+  }
+}
+
+function withHeaders (expected: Expectation, headers: Expectation['headers']): Expectation {
+  return { ...expected, headers: { ...expected.headers, ...headers } }
+}
+
+function headerOf ({ request: { headers } }: Case, name: string): string {
+  return headers.filter(([other]) => other.toLowerCase() === name).map(([, value]) => value).join(', ')
+}
+
+function pathOf ({ request: { target } }: Case): string {
+  if (target === '*') return '/*'
+  return target.replace(/^[a-z]+:\/\/[^/]*/, '').replace(/\?.*$/s, '')
+}
+
+function originOf (one: Case): string {
+  return `http://${headerOf(one, 'host')}`
+}
+
+function urlOf (one: Case): string {
+  return `${originOf(one)}${pathOf(one)}`
+}
+
+function slashed (path: string): string {
+  return path.endsWith('/') ? path : `${path}/`
+}
+
+function isDecodable (path: string): boolean {
+  try {
+    decodeURIComponent(path)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function isAmbiguous (bytes: string): boolean {
+  const [, ...fields] = bytes.slice(0, bytes.indexOf('\r\n\r\n')).split('\r\n')
+  const names = fields.map((field) => field.slice(0, Math.max(0, field.indexOf(':'))))
+  return names.some((name) => name === '' || /\s/.test(name)) ||
+    ['content-length', 'transfer-encoding'].every((name) => names.some((other) => other.toLowerCase() === name))
+}
+
+/** Which of our forms a client likes best; the page where it likes none. */
+function preferred (one: Case): string {
+  const wishes = headerOf(one, 'accept').split(',').map((part) => {
+    const [type = '', ...parameters] = part.split(';').map((text) => text.trim())
+    return { type, q: Number(parameters.find((text) => text.startsWith('q='))?.slice(2) ?? 1) }
+  })
+  const [best] = wishes.filter(({ type }) => FORMS.includes(type)).sort((a, b) => b.q - a.q)
+  return best?.type ?? 'text/html'
+}

@@ -1,0 +1,247 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { lifecycle } from '../app/lifecycle.js'
+import type { Profile } from '../plugins/profiler/profile.js'
+import { ran, raw, type RawResponse } from './support/app.js'
+
+const ROOT = join(import.meta.dirname, '..')
+const TIMEOUT = 30_000
+// Of app/server.ts.
+const GRACE = 10_000
+const SECRET = 'a secret of the tests, thirty-two characters and more'
+const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: { start: string, dev: string } }
+
+type Environment = Record<string, string>
+
+interface Command {
+  args: string[]
+  env: Environment
+}
+
+/** `npm start`, as package.json has it: variables, then `node` and its arguments. */
+function startCommand (preload: string[] = []): Command {
+  const words = scripts.start.split(' ')
+  const at = words.indexOf('node')
+  const args = words.slice(at + 1)
+  return { args: [...args.slice(0, -1), ...preload, ...args.slice(-1)], env: variables(words.slice(0, at)) }
+}
+
+/** What `npm run dev` watches over: fastify-cli with the arguments that package.json gives it, and TypeScript. */
+function devCommand (port: number, preload: string[] = []): Command {
+  const [before = '', cli = ''] = scripts.dev.split(/(?=node_modules\/fastify-cli\/cli\.js )/)
+  // The shell would put HOST into the address, and tsx itself loads TypeScript.
+  const args = cli.replace(/"\$\{HOST:-([^}]*)\}"/, '$1').split(' ')
+  return {
+    args: ['--import=tsx', ...preload, ...args.slice(0, -1), '--port', String(port), ...args.slice(-1)],
+    env: variables(before.split(' '))
+  }
+}
+
+function variables (words: string[]): Environment {
+  return Object.fromEntries(words.filter((word) => /^[A-Z_]+=/.test(word)).map((word) => word.split(/=(.*)/s).slice(0, 2)))
+}
+
+const PRELOAD = [`--import=${join(import.meta.dirname, 'fixtures/failing-routes.js')}`]
+
+class Process {
+  stdout = ''
+  stderr = ''
+  readonly #child
+  readonly ended: Promise<number | null>
+
+  constructor ({ args, env }: Command, given: Environment = {}) {
+    const { NODE_ENV: _environment, ...inherited } = process.env
+    this.#child = spawn(process.execPath, args, { cwd: ROOT, env: { ...inherited, ...env, PORT: '0', ...given }, stdio: ['ignore', 'pipe', 'pipe'] })
+    this.#child.stdout.setEncoding('utf8').on('data', (chunk: string) => { this.stdout += chunk })
+    this.#child.stderr.setEncoding('utf8').on('data', (chunk: string) => { this.stderr += chunk })
+    this.ended = once(this.#child, 'close').then(([code]) => code as number | null)
+  }
+
+  /** The port that it says it listens on. */
+  async listening (): Promise<number> {
+    return Number((await this.said(/Server listening at http:\/\/127\.0\.0\.1:(\d+)/))[1])
+  }
+
+  /** Waits until its log has something to say. */
+  async said (pattern: RegExp): Promise<RegExpExecArray> {
+    for (const until = Date.now() + TIMEOUT; Date.now() < until; await sleep(20)) {
+      const found = pattern.exec(this.stdout)
+      if (found !== null) return found
+      if (this.#child.exitCode !== null) break
+    }
+    throw new Error(`It does not say ${String(pattern)}:\n${this.stdout}\n${this.stderr}`)
+  }
+
+  /** How it ends, on its own or by a signal. */
+  async exit (signal?: NodeJS.Signals): Promise<number | null> {
+    if (signal !== undefined) this.#child.kill(signal)
+    const ended = await Promise.race([this.ended, sleep(TIMEOUT, 'late' as const, { ref: false })])
+    if (ended !== 'late') return ended
+    this.#child.kill('SIGKILL')
+    throw new Error(`It does not end:\n${this.stdout}\n${this.stderr}`)
+  }
+
+  kill (): void {
+    if (this.#child.exitCode === null) this.#child.kill('SIGKILL')
+  }
+}
+
+function run (t: Test, command: Command, env: Environment = {}): Process {
+  const started = new Process(command, env)
+  t.teardown(() => started.kill())
+  return started
+}
+
+async function freePort (): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+/** The two ways to start, with the failing routes beside those of `routes/`. */
+const ways: Array<[name: string, command: () => Promise<Command>]> = [
+  ['npm start', async () => startCommand(PRELOAD)],
+  ['fastify-cli', async () => devCommand(await freePort(), PRELOAD)]
+]
+
+async function get (port: number, path: string, headers = '', timeout = GRACE): Promise<RawResponse | null> {
+  return await raw(port, `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n${headers}\r\n`, { timeout })
+}
+
+async function profile (port: number, response: RawResponse | null): Promise<Profile> {
+  const token = String(response?.headers['x-debug-token'])
+  for (let tries = 0; tries < 100; tries++) {
+    const answer = await get(port, `/_profiler/${token}.json`)
+    if (answer?.status === 200) return JSON.parse(answer.text) as Profile
+    await sleep(20)
+  }
+  throw new Error(`There is no profile "${token}"`)
+}
+
+function lines (pass: 'main' | 'error', stages: ReadonlyArray<keyof typeof lifecycle>): string[] {
+  return stages.flatMap((stage) => lifecycle[stage].map(({ listener }) => `${pass} ${stage} ${listener}`))
+}
+
+const ALL = Object.keys(lifecycle) as Array<keyof typeof lifecycle>
+const REQUEST = lines('main', ['kernel.request'])
+const ERROR_PASS = lines('error', ALL.slice(1))
+const TO_ROUTER = REQUEST.slice(0, REQUEST.findIndex((line) => line.endsWith(' router')) + 1)
+
+const orders: Array<[name: string, bytes: string, status: number, events: string[]]> = [
+  ['success', 'GET /fine HTTP/1.1\r\nHost: localhost\r\n\r\n', 200, lines('main', ALL)],
+  ['no route', 'GET /robots.txt HTTP/1.1\r\nHost: localhost\r\n\r\n', 404, [...TO_ROUTER, ...ERROR_PASS]],
+  ['no route at the root', 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n', 404, [...TO_ROUTER, ...ERROR_PASS]],
+  ['method not allowed', 'POST /fine HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n', 405, [...TO_ROUTER, ...ERROR_PASS]],
+  ['refused', 'GET /fine HTTP/1.1\r\nHost: a<b>\r\n\r\n', 400, [...REQUEST.slice(0, 3), ...ERROR_PASS]],
+  ['undecodable', 'GET /%FF HTTP/1.1\r\nHost: localhost\r\n\r\n', 400, [...REQUEST.slice(0, 3), ...ERROR_PASS]],
+  ['without a host', 'GET /fine HTTP/1.1\r\n\r\n', 400, [...REQUEST.slice(0, 3), ...ERROR_PASS]],
+  ['handler throws', 'GET /secret HTTP/1.1\r\nHost: localhost\r\n\r\n', 500, [...lines('main', ALL.slice(0, 3)), ...ERROR_PASS]],
+  ['redirect', 'GET /fine/ HTTP/1.1\r\nHost: localhost\r\n\r\n', 301, [...TO_ROUTER, ...lines('main', ALL.slice(3))]],
+  ['malformed', 'GET /fine HTTP/1.1\r\nHost: localhost\r\nBad\r\n\r\n', 400, ERROR_PASS]
+]
+
+for (const [way, command] of ways) {
+  t.test(`${way}: the order, and a quiet end`, async (t) => {
+    const started = run(t, await command())
+    const port = await started.listening()
+    for (const [name, bytes, status, events] of orders) {
+      const response = await raw(port, bytes)
+      t.equal(response?.status, status, `${name}: ${status}`)
+      t.strictSame(ran((await profile(port, response)).events), events, `${name}: the order`)
+    }
+    const page = await get(port, '/robots.txt')
+    t.match(page?.text, 'No route found for &#34;GET http://127.0.0.1:')
+    t.match((await get(port, '/_profiler/'))?.status, 200)
+
+    const slow = get(port, '/slow')
+    await started.said(/\/slow/)
+    t.equal(await started.exit('SIGTERM'), 0, 'it ends with 0')
+    t.equal((await slow)?.text, 'slow', 'a request that was under way is answered')
+  })
+
+  for (const [path, message] of [['/timer', 'thrown in a timer'], ['/rejection', 'rejected in a timer']] as const) {
+    t.test(`${way}: ${message}`, async (t) => {
+      const started = run(t, await command())
+      const port = await started.listening()
+      const slow = get(port, '/slow')
+      await started.said(/\/slow/)
+      const response = await get(port, path)
+      t.equal(response?.status, 500, 'the request that caused it is answered')
+      t.match(response?.text, message, 'and told why')
+      t.equal(decodeURIComponent(String(response?.headers['x-debug-exception'])), message)
+      t.match(String(response?.headers['x-debug-exception-file']), /failing-routes\.js:\d+$/)
+      t.not(await started.exit(), 0, 'it does not end with 0')
+      t.match(started.stdout + started.stderr, message, 'it is logged')
+      t.equal((await slow)?.text, 'slow', 'another request that was under way is answered')
+    })
+  }
+}
+
+t.test('production: no profiler, no debug headers, no source', async (t) => {
+  const started = run(t, startCommand(PRELOAD), { NODE_ENV: 'production', SESSION_SECRET: SECRET })
+  const port = await started.listening()
+  for (const [path, status] of [['/_profiler/', 404], ['/_profiler/latest', 404], ['/_profiler/abcdef', 404], ['/_wdt/abcdef', 404], ['/robots.txt', 404], ['/secret', 500]] as const) {
+    for (const accept of ['', 'Accept: text/html\r\n', 'Accept: application/json\r\n', 'Accept: text/plain\r\n', 'Accept: text/markdown\r\n']) {
+      const response = await get(port, path, accept)
+      t.equal(response?.status, status, `${path} ${accept.trim()}`)
+      t.strictSame(Object.keys(response?.headers ?? {}).filter((name) => name.startsWith('x-debug')), [])
+      t.notMatch(response?.text, /hunter2|failing-routes|node_modules|\.ts\b|No route found/)
+      t.ok((response?.body.length ?? 0) < 2_000, 'it is short')
+    }
+  }
+  const json = await get(port, '/robots.txt', 'Accept: application/json\r\n')
+  t.strictSame(JSON.parse(json?.text ?? ''), { type: 'about:blank', title: 'Not Found', status: 404 })
+  t.match(started.stdout, 'hunter2', 'the log has what the page has not')
+  const malformed = await raw(port, 'GET / HTTP/1.1\r\nBad\r\n\r\n')
+  t.equal(malformed?.status, 400)
+  t.strictSame(Object.keys(malformed?.headers ?? {}).filter((name) => name.startsWith('x-debug')), [])
+  t.equal(await started.exit('SIGTERM'), 0)
+})
+
+t.test('production: an exception that nobody catches ends the process', async (t) => {
+  // Outside debug mode nothing says which request was to blame: its connection ends with the process, after its time of grace.
+  await Promise.all(['/timer', '/rejection'].map(async (path) => {
+    const started = run(t, startCommand(PRELOAD), { NODE_ENV: 'production', SESSION_SECRET: SECRET })
+    const response = get(await started.listening(), path, '', 2 * GRACE)
+    t.not(await started.exit(), 0)
+    t.match(started.stdout, 'in a timer')
+    t.notMatch((await response)?.text ?? '', 'in a timer')
+  }))
+})
+
+t.test('a start that cannot be', async (t) => {
+  const holder = createServer().listen(0, '127.0.0.1')
+  t.teardown(() => holder.close())
+  await once(holder, 'listening')
+  const taken = String((holder.address() as AddressInfo).port)
+  const production = { NODE_ENV: 'production' }
+  const cases: Array<[name: string, env: Environment, says: RegExp]> = [
+    ['production without a secret', production, /^SESSION_SECRET is not set/],
+    ['production with an empty secret', { ...production, SESSION_SECRET: '' }, /^SESSION_SECRET is not set/],
+    ['a secret that is too short', { ...production, SESSION_SECRET: 'short' }, /^SESSION_SECRET is too short/],
+    ['a port that is no number', { PORT: 'abc' }, /PORT/],
+    ['a port that is too large', { PORT: '70000' }, /PORT/],
+    ['a log level that is none', { LOG_LEVEL: 'loud' }, /LOG_LEVEL/],
+    ['proxies that are no addresses', { TRUSTED_PROXIES: 'nobody' }, /TRUSTED_PROXIES/],
+    ['clients that are no addresses', { DEBUG_CLIENTS: 'nobody' }, /DEBUG_CLIENTS/],
+    ['a port in use', { PORT: taken }, new RegExp(`address already in use 127\\.0\\.0\\.1:${taken}`)]
+  ]
+  // They take their time to start: all do it at once.
+  const processes = cases.map(([name, env, says]) => ({ name, says, started: run(t, startCommand(), env) }))
+  for (const { name, says, started } of processes) {
+    await t.test(name, async (t) => {
+      t.equal(await started.exit(), 1)
+      t.match(started.stderr, says)
+      t.equal(started.stderr.trim().split('\n').length, 1, `one line: ${started.stderr.trim()}`)
+      t.equal(started.stdout, '')
+    })
+  }
+})
