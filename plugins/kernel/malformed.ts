@@ -113,6 +113,7 @@ interface ParserError extends Error {
   code?: string
   reason?: string
   rawPacket?: Buffer
+  bytesParsed?: number
 }
 
 // A message that the parser refused is answered by walking the lifecycle with a synthetic one on the same connection.
@@ -142,9 +143,16 @@ function answerMalformed (app: FastifyInstance, error: ParserError, socket: Conn
   dispatchSynthetic(app, raised, error, socket)
 }
 
+// Behind other messages in one packet: what was refused begins after the last header section that came to its end.
+function refusedPart ({ rawPacket = Buffer.alloc(0), bytesParsed = 0 }: ParserError): string {
+  const end = rawPacket.lastIndexOf('\r\n\r\n', Math.max(0, bytesParsed - 1))
+  const start = end === -1 || end + 4 > bytesParsed ? 0 : end + 4
+  return rawPacket.subarray(start, start + RAW_PACKET_LIMIT).toString('latin1')
+}
+
 function dispatchSynthetic (app: FastifyInstance, raised: Error, error: ParserError, socket: Connection): void {
   if (!socket.writable) return
-  const packet = (error.rawPacket ?? Buffer.alloc(0)).subarray(0, RAW_PACKET_LIMIT).toString('latin1')
+  const packet = refusedPart(error)
   const [, method, sent] = /^([A-Za-z-]{1,32}) (\S{1,2048})/.exec(packet) ?? []
   const message = new IncomingMessage(socket)
   message.method = method !== undefined && METHODS.includes(method) ? method : 'GET'

@@ -90,8 +90,11 @@ function policyHeader (name: string, directives: CspDirectives | false | undefin
 function serialize (directives: CspDirectives): string {
   let value = ''
   const response = { setHeader: (_name: string, text: string) => { value = text } }
+  // A policy without a default restricts what it names and nothing else (CSP3, section 6.1.3).
+  const { dangerouslyDisableDefaultSrc } = fastifyHelmet.contentSecurityPolicy
+  const withoutDefault = 'default-src' in directives || 'defaultSrc' in directives ? {} : { 'default-src': dangerouslyDisableDefaultSrc }
   try {
-    const middleware = fastifyHelmet.contentSecurityPolicy({ useDefaults: false, directives: directives as never })
+    const middleware = fastifyHelmet.contentSecurityPolicy({ useDefaults: false, directives: { ...withoutDefault, ...directives } as never })
     middleware({} as never, response as never, (error?: unknown) => { if (error) throw error })
   } catch (error) {
     throw new Error(`contentSecurityPolicy: ${(error as Error).message}`, { cause: error })

@@ -82,6 +82,21 @@ t.test('a bad message behind a good one', async t => {
   }
 })
 
+t.test('the profile of a bad message in one packet with a good one tells the bad one', async t => {
+  const app = await build(t, {}, routes)
+  const port = await listen(app)
+  await raw(port, 'GET /ok HTTP/1.1\r\nHost: good.test\r\n\r\nPUT /pot HTTP/1.1\r\nHost: bad.test\r\nNo Colon\r\n\r\n')
+  const summary = await newest(app)
+  t.match(summary, { method: 'PUT', url: 'http://bad.test/pot', status: 400 })
+})
+
+t.test('a method that the parser does not know is told as it came', async t => {
+  const app = await build(t, {}, routes)
+  const port = await listen(app)
+  await raw(port, 'BREW /pot HTTP/1.1\r\nHost: a\r\n\r\n')
+  t.match(await newest(app), { method: 'BREW', status: 400 })
+})
+
 t.test('a bad message behind several good ones', async t => {
   const app = await build(t, {}, routes)
   const port = await listen(app)

@@ -83,6 +83,7 @@ t.test('the policy is enforced, only reported, both or none', async t => {
     ['enforced', { enforce: one }, "default-src 'self'", undefined],
     ['reported', { reportOnly: other }, undefined, "default-src 'none';report-uri /csp"],
     ['both', { enforce: one, reportOnly: other }, "default-src 'self'", "default-src 'none';report-uri /csp"],
+    ['one directive alone', { enforce: { 'frame-ancestors': ["'none'"] } }, "frame-ancestors 'none'", undefined],
     ['enforce: false', { enforce: false, reportOnly: one }, undefined, "default-src 'self'"],
     ['none', false, undefined, undefined],
     ['no directives', { enforce: {} }, undefined, undefined],
