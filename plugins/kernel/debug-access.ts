@@ -4,7 +4,7 @@ import proxyAddr from '@fastify/proxy-addr'
 import { isInjection } from 'light-my-request'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isRepeated } from './header-text.js'
-import type { Origin } from './origin.js'
+import type { Origin } from './request-origin.js'
 import { stateOf } from './request-state.js'
 
 export interface DebugAccessOptions {

@@ -6,22 +6,8 @@ import type { FastifyRequest } from 'fastify'
 import { badRequest } from './http-errors.js'
 import { headerText, isRepeated, joinedHeader } from './header-text.js'
 import { kTarget, pathOf } from './malformed.js'
+import type { Origin } from './request-origin.js'
 import { stateOf } from './request-state.js'
-
-/** Where a request was addressed to and where it came from, as far as trusted parties say so. */
-export interface Origin {
-  scheme: 'http' | 'https'
-  /** Lower case; `host` or `host:port` where the port is not the scheme's own. Empty when the host is invalid. */
-  authority: string
-  /** The authority without its port. */
-  host: string
-  /** The path under which a trusted proxy serves the application; empty or with a leading slash. */
-  prefix: string
-  /** Empty on a Unix socket. */
-  ip: string
-  /** What request validation has to say about it. */
-  problem: Error | null
-}
 
 export interface OriginOptions {
   /** Addresses, CIDR ranges or the names `loopback`, `linklocal`, `uniquelocal`; none: forwarding headers are ignored. */

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { EventRecorder } from './event-recorder.js'
 import type { PassName } from './events.js'
-import type { Origin } from './origin.js'
+import type { Origin } from './request-origin.js'
 
 /** What a listener or collector left for the profile: data, or what makes it once somebody wants it. */
 export type Collected = unknown | (() => unknown)

@@ -2,7 +2,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { createMask, DEFAULT_MASK_PATTERNS, type Mask } from './mask.js'
 import { debugAccess, type DebugAccessOptions } from './debug-access.js'
 import { openLifecycle } from './lifecycle.js'
-import { originResolver, type Origin, type OriginOptions } from './origin.js'
+import { originResolver, type OriginOptions } from './origin.js'
+import type { Origin } from './request-origin.js'
 
 export interface KernelOptions extends OriginOptions, DebugAccessOptions {
   /** Whether failures are explained to those who may see it. */
