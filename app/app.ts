@@ -28,7 +28,8 @@ export interface AppOptions {
 export default fp(async function application (app: FastifyInstance, given: AppOptions) {
   const settings = given.hindsight ?? readEnvironment().options
   await app.register(hindsight, settings)
-  const profilerRoutes = join(routes, '_profiler')
-  if (settings.debug === true) await app.register(autoload, { dir: profilerRoutes, options: { prefix: '/_profiler' } })
+  for (const own of settings.debug === true ? ['_profiler', '_wdt'] : []) {
+    await app.register(autoload, { dir: join(routes, own), options: { prefix: `/${own}` } })
+  }
   await app.register(autoload, { dir: given.routesDir ?? routes, ignoreFilter: (path: string) => PROFILER_ROUTES.test(path) })
 }, { fastify: '5.x', name: 'hindsight-application' })

@@ -1,9 +1,15 @@
 import type { KernelOptions } from '../plugins/kernel/services.js'
+import type { AssetOptions } from '../plugins/listeners/asset-reset.js'
 import type { ClickjackingOptions } from '../plugins/listeners/clickjacking.js'
 import type { ContentSecurityPolicyOptions } from '../plugins/listeners/content-security-policy.js'
 import type { CorsOptions } from '../plugins/listeners/cors.js'
 import type { DebugHandlersOptions } from '../plugins/listeners/debug-handlers.js'
+import type { DebugToolbarOptions } from '../plugins/listeners/debug-toolbar.js'
 import type { DefaultLocaleOptions } from '../plugins/listeners/default-locale.js'
+import type { LinkHeaderOptions } from '../plugins/listeners/link-header.js'
+import type { LocaleOptions } from '../plugins/listeners/locale.js'
+import type { LocaleAwareServicesOptions } from '../plugins/listeners/locale-aware-services.js'
+import type { PaginationOptions } from '../plugins/listeners/pagination.js'
 import type { ReferrerPolicyOptions } from '../plugins/listeners/referrer-policy.js'
 import type { RobotsOptions } from '../plugins/listeners/robots.js'
 import type { SessionOptions } from '../plugins/listeners/session.js'
@@ -11,15 +17,17 @@ import type { XssProtectionOptions } from '../plugins/listeners/xss-protection.j
 
 /** Every option of the lifecycle; each listener documents its own. */
 export interface HindsightOptions extends KernelOptions,
-  ClickjackingOptions, ContentSecurityPolicyOptions, CorsOptions, DebugHandlersOptions, DefaultLocaleOptions,
-  ReferrerPolicyOptions, RobotsOptions, SessionOptions, XssProtectionOptions {
+  AssetOptions, ClickjackingOptions, ContentSecurityPolicyOptions, CorsOptions, DebugHandlersOptions, DebugToolbarOptions,
+  DefaultLocaleOptions, LinkHeaderOptions, LocaleOptions, LocaleAwareServicesOptions, PaginationOptions, ReferrerPolicyOptions,
+  RobotsOptions, SessionOptions, XssProtectionOptions {
   /** How many profiles are kept in memory, at most. */
   maxProfiles?: number
 }
 
 const KNOWN: ReadonlySet<string> = new Set<keyof HindsightOptions>([
-  'clickjacking', 'contentSecurityPolicy', 'cors', 'debug', 'debugClients', 'debugHosts', 'defaultLocale', 'mask', 'maxProfiles',
-  'noIndex', 'referrerPolicy', 'session', 'stackDepth', 'trustedHosts', 'trustedProxies', 'xssProtection'
+  'acceptLanguage', 'assets', 'clickjacking', 'contentSecurityPolicy', 'cors', 'debug', 'debugClients', 'debugHosts', 'defaultLocale',
+  'earlyHints', 'enabledLocales', 'localeAwareServices', 'mask', 'maxProfiles', 'noIndex', 'pagination', 'referrerPolicy', 'session',
+  'stackDepth', 'toolbar', 'trustedHosts', 'trustedProxies', 'xssProtection'
 ])
 
 /** Stops the start at an option that nobody knows, by its name. */
