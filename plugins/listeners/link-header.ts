@@ -25,6 +25,8 @@ interface RouteLinks {
   hints: string[]
 }
 
+// What `writeEarlyHints` takes: fewer forms than the standard, no space in a value for one. The header of the response has all.
+const HINTABLE = /^<[^>]*>(?:; [^;"\s=]+(?:="[^;"\s]*")?)*$/
 const EARLY = new Set(['preload', 'preconnect', 'modulepreload'])
 const NONE: RouteLinks = { values: [], hints: [] }
 const notConfigured = new Skip('not configured')
@@ -71,7 +73,7 @@ function serialized (route: RouteOptions, links: Link[]): RouteLinks {
       throw new Error(`Route "${name}": links: ${(error as Error).message}`, { cause: error })
     }
   })
-  return { values, hints: values.filter((_value, i) => (links[i] as Link).rel.split(' ').some((type) => EARLY.has(type))) }
+  return { values, hints: values.filter((value, i) => HINTABLE.test(value) && (links[i] as Link).rel.split(' ').some((type) => EARLY.has(type))) }
 }
 
 // Behind all listeners ahead of the handler: who may not see the page is not told what it needs.
@@ -82,8 +84,7 @@ function hintEarly (app: FastifyInstance, declared: (request: FastifyRequest) =>
       try {
         reply.raw.writeEarlyHints({ link: hints })
       } catch (error) {
-        // Node.js takes fewer forms of attributes than the standard; the header of the response has them all.
-        request.log.debug({ err: error, channel: 'link-header' }, 'A link could not be sent as an early hint')
+        request.log.debug({ err: error, channel: 'link-header' }, 'The early hints could not be sent')
       }
     }
     done()

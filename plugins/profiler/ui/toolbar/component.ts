@@ -39,13 +39,15 @@ export function toolbarOf ({ token, status, method, route, duration, logs }: Pro
  * neither can disturb the other. Its one style element carries the nonce.
  */
 export function toolbar ({ token, url, status, method, route, duration, logs, errors }: ToolbarData, nonce: string): string {
+  // A route that nobody has named is called by its method and pattern.
+  const name = route === null ? 'no route' : route.startsWith(`${method} `) ? route.slice(method.length + 1) : route
   return html`<hindsight-toolbar><template shadowrootmode="open"><style nonce="${nonce}">!${style}</style><aside class="frame" aria-label="Debug toolbar">
 <input class="fold" type="checkbox" title="Fold the toolbar" aria-label="Fold the toolbar">
 <ul>
 <li class="status status-${Math.trunc(Number(status) / 100)}" title="Status">${status}</li>
-<li class="route" title="${method} ${route ?? 'no route'}"><span class="label long">${method}</span><span class="name">${visibleLine(route ?? 'no route')}</span></li>
+<li class="route" title="${method} ${visibleLine(name)}"><span class="label long">${method}</span><span class="name">${visibleLine(name)}</span></li>
 <li title="Time until the page was complete">${milliseconds(duration)}</li>
-<li title="Log lines">${logs} <span class="label long">logs</span></li>
+<li class="logs" title="Log lines">${logs} <span class="label long">logs</span></li>
 <li class="errors!${errors > 0 ? ' some' : ''}" title="Log lines that tell an error">${errors} <span class="label">!${errors === 1 ? 'error' : 'errors'}</span></li>
 <li class="profile"><a href="${url}" target="_top"><span class="label">Profile </span><code>${token}</code></a></li>
 </ul>
