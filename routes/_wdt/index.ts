@@ -10,7 +10,8 @@ const TokenNotFoundError = createError('HINDSIGHT_TOKEN_NOT_FOUND', 'Token "%s" 
 
 /** The debug toolbar of a stored profile, loaded in debug mode only: the bar alone, or its data. */
 export default async function toolbarRoutes (app: FastifyInstance): Promise<void> {
-  app.get('/:token', { config: { name: '_wdt', profile: false, debugOnly: true } }, async function showToolbar (request, reply) {
+  // Whatever the method: as in the observed service a token that is unknown is not found, and nothing is changed.
+  app.all('/:token', { config: { name: '_wdt', profile: false, debugOnly: true } }, async function showToolbar (request, reply) {
     const segment = (request.params as { token: string }).token
     const token = segment.replace(/\.json$/, '')
     const profile = TOKEN_PATTERN.test(token) ? await app.profiler.find(token) : undefined

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { setImmediate as tick, setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { build, listen, profileOf, raw, type BuildOptions } from '../support/app.js'
 
 interface Words { hello: string }
@@ -198,7 +198,7 @@ t.test('a body that is streamed keeps its language to the end; then everything i
     }
   })
   const port = await listen(app)
-  for (const [path, text] of [['stream', 'fr:hello in fr'], ['plain', 'hello in fr']]) {
+  for (const [path, text] of [['stream', 'fr:hello in fr'], ['plain', 'hello in fr']] as const) {
     t.equal(await (await fetch(`http://127.0.0.1:${port}/fr/${path}`)).text(), text)
     await sleep(20)
     t.equal(seen?.locale, 'en', path)
@@ -211,7 +211,7 @@ t.test('a thousand requests at once never see the language of another', async t 
     debug: false,
     localeAwareServices: { words: said, numbers: (locale) => new Intl.NumberFormat(locale) },
     declare (app) {
-      const handler = async (request: Parameters<Parameters<typeof app.get>[1]>[0]): Promise<string[]> => {
+      const handler = async (request: FastifyRequest): Promise<string[]> => {
         const seen: string[] = []
         for (let i = 0; i < 4; i++) {
           seen.push(request.locale, request.services.words.hello.slice(9), request.services.numbers.resolvedOptions().locale)
@@ -219,8 +219,8 @@ t.test('a thousand requests at once never see the language of another', async t 
         }
         return seen
       }
-      app.get('/:_locale/mixed', handler as never)
-      app.get('/mixed', handler as never)
+      app.get('/:_locale/mixed', handler)
+      app.get('/mixed', handler)
     }
   })
   const port = await listen(app)

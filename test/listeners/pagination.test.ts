@@ -149,8 +149,16 @@ t.test('the profile has what was read', async t => {
   const app = await start(t)
   const profile = await profileOf(app, await app.inject('/api/95?page=2'))
   t.same(profile.collectors.pagination, {
-    page: 2, limit: 10, offset: 10, sort: 'date', direction: 'desc', total: 95, pages: 10,
-    fields: { page: 'page', limit: 'limit', sort: 'sort', direction: 'direction' }, sortable: ['title', 'date'], maxLimit: 50
+    page: 2,
+    limit: 10,
+    offset: 10,
+    sort: 'date',
+    direction: 'desc',
+    total: 95,
+    pages: 10,
+    fields: { page: 'page', limit: 'limit', sort: 'sort', direction: 'direction' },
+    sortable: ['title', 'date'],
+    maxLimit: 50
   })
   t.match((await profileOf(app, await app.inject('/none'))).events.find(({ listener }) => listener === 'pagination'), { outcome: 'skipped', reason: 'not configured' })
 })
