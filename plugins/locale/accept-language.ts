@@ -3,7 +3,7 @@ import Negotiator from 'negotiator'
 
 const NONE = 'und'
 const MAX_LENGTH = 500
-const MAX_LANGUAGES = 20
+const MAX_LANGUAGES = 10
 const MAX_REMEMBERED = 500
 
 /**
