@@ -13,7 +13,7 @@ if (import.meta.url.endsWith('.ts')) process.env.FASTIFY_AUTOLOAD_TYPESCRIPT ??=
 
 const routes = join(dirname(fileURLToPath(import.meta.url)), '../routes')
 // Loaded apart, in debug mode only; wherever the application's own routes are.
-const DEBUG_ROUTES = ['_profiler', '_error']
+const DEBUG_ROUTES = ['_profiler', '_wdt', '_error']
 
 /** The server options that belong to the application; fastify-cli takes them with `--options`. */
 export const options = serverOptions()

@@ -31,8 +31,27 @@ const profiler: OptionEntries = {
   sampling: { types: ['number'], default: '`1`', what: 'the share of requests from 0 to 1, failures always' }
 }
 
+const pagination: OptionEntries = {
+  page: { types: ['string'], default: '`page`', what: 'the query field of the page, from 1' },
+  limit: { types: ['string'], default: '`limit`', what: 'the query field of the number of items' },
+  sort: { types: ['string'], default: '`sort`', what: 'the query field of the field to sort by' },
+  direction: { types: ['string'], default: '`direction`', what: 'the query field of `asc` or `desc`' },
+  defaultLimit: { types: ['number'], default: '`20`', what: 'items of a page where the query does not say' },
+  maxLimit: { types: ['number'], default: '`100`', what: 'the most items that a query may ask for' }
+}
+
+const assets: OptionEntries = {
+  manifest: { types: ['string'], default: 'none', what: 'the path of the `manifest.json` that a Vite build writes' },
+  base: { types: ['string'], default: '`/build/`', what: 'where the built files are served' },
+  integrity: { types: ['boolean', 'string'], default: '`false`', what: 'integrity metadata of the tags: true, `sha256`, `sha384` or `sha512`' },
+  root: { types: ['string'], default: 'that of the manifest', what: 'the folder of the built files' },
+  nonce: { types: ['boolean'], default: 'with a policy', what: 'whether tags carry the nonces of the policy' }
+}
+
 /** Every option, once: what the start checks, and what `docs/options.md` shows. */
 export const OPTIONS: Readonly<Record<keyof HindsightOptions, OptionEntry>> = {
+  acceptLanguage: { types: ['boolean'], default: '`false`', what: 'whether `Accept-Language` chooses among `enabledLocales` where the route does not' },
+  assets: { types: ['object'], default: 'none', what: 'the front end that Vite has built', fields: assets },
   clickjacking: {
     types: ['array', 'false'],
     default: '`DENY` everywhere',
@@ -53,13 +72,18 @@ export const OPTIONS: Readonly<Record<keyof HindsightOptions, OptionEntry>> = {
   debugClients: { types: ['array'], default: 'none', env: 'DEBUG_CLIENTS', what: 'further addresses or CIDR ranges that may see the debug surface' },
   debugHosts: { types: ['array'], default: 'none', env: 'DEBUG_HOSTS', what: 'further host names that it may be asked for by; `*` for any' },
   defaultLocale: { types: ['string'], default: '`en`', what: 'the locale of a request that names none' },
+  earlyHints: { types: ['boolean'], default: '`false`', what: 'whether a route\'s preloads go out as `103 Early Hints`' },
+  enabledLocales: { types: ['array'], default: 'any', what: 'the locales that the application speaks, as language tags' },
+  localeAwareServices: { types: ['object'], default: 'none', what: 'what `request.services` has: by name, a function of the locale or an object with `withLocale`' },
   mask: { types: ['array'], default: 'none', what: 'names of headers and fields to mask beside the built-in ones: whole names, or expressions' },
   maxProfiles: { types: ['number'], default: '`500`', what: 'how many profiles are kept in memory' },
   noIndex: { types: ['boolean'], default: 'in debug mode', what: 'whether responses say `X-Robots-Tag: noindex`' },
+  pagination: { types: ['object'], default: 'see below', what: 'how the fields of the query are called, and what holds for routes that do not say', fields: pagination },
   profiler: { types: ['object', 'false'], default: 'all requests', what: 'which requests are profiled, in debug mode', fields: profiler },
   referrerPolicy: { types: ['array', 'false'], default: '`no-referrer`, `strict-origin-when-cross-origin`', what: 'the policies of `Referrer-Policy`, the last one that a browser knows wins' },
   session: { types: ['object', 'false'], default: 'on', what: 'sessions', fields: session },
   stackDepth: { types: ['number'], default: '`50`', what: 'how many frames a stack keeps in debug mode' },
+  toolbar: { types: ['boolean'], default: '`true`', what: 'whether pages get the bar, in debug mode' },
   trustedHosts: { types: ['array'], default: 'any', env: 'TRUSTED_HOSTS', what: 'host names that requests may be addressed to; `*.example.com` for all below, or expressions' },
   trustedProxies: { types: ['array'], default: 'none', env: 'TRUSTED_PROXIES', what: 'addresses, CIDR ranges, `loopback`, `linklocal`, `uniquelocal` whose forwarding headers are believed' },
   xssProtection: { types: ['string', 'false'], default: '`0`', what: 'the value of `X-XSS-Protection`' }

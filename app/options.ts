@@ -1,9 +1,15 @@
 import type { KernelOptions } from '../plugins/kernel/services.js'
+import type { AssetOptions } from '../plugins/listeners/asset-reset.js'
 import type { ClickjackingOptions } from '../plugins/listeners/clickjacking.js'
 import type { ContentSecurityPolicyOptions } from '../plugins/listeners/content-security-policy.js'
 import type { CorsOptions } from '../plugins/listeners/cors.js'
 import type { DebugHandlersOptions } from '../plugins/listeners/debug-handlers.js'
+import type { DebugToolbarOptions } from '../plugins/listeners/debug-toolbar.js'
 import type { DefaultLocaleOptions } from '../plugins/listeners/default-locale.js'
+import type { LinkHeaderOptions } from '../plugins/listeners/link-header.js'
+import type { LocaleAwareServicesOptions } from '../plugins/listeners/locale-aware-services.js'
+import type { LocaleOptions } from '../plugins/listeners/locale.js'
+import type { PaginationOptions } from '../plugins/listeners/pagination.js'
 import type { ProfilerListenerOptions } from '../plugins/listeners/profiler.js'
 import type { ReferrerPolicyOptions } from '../plugins/listeners/referrer-policy.js'
 import type { RobotsOptions } from '../plugins/listeners/robots.js'
@@ -12,8 +18,9 @@ import type { XssProtectionOptions } from '../plugins/listeners/xss-protection.j
 
 /** Every option of the lifecycle; each listener documents its own. */
 export interface HindsightOptions extends KernelOptions,
-  ClickjackingOptions, ContentSecurityPolicyOptions, CorsOptions, DebugHandlersOptions, DefaultLocaleOptions,
-  ProfilerListenerOptions, ReferrerPolicyOptions, RobotsOptions, SessionOptions, XssProtectionOptions {
+  AssetOptions, ClickjackingOptions, ContentSecurityPolicyOptions, CorsOptions, DebugHandlersOptions, DebugToolbarOptions,
+  DefaultLocaleOptions, LinkHeaderOptions, LocaleOptions, LocaleAwareServicesOptions, PaginationOptions, ProfilerListenerOptions,
+  ReferrerPolicyOptions, RobotsOptions, SessionOptions, XssProtectionOptions {
   /** How many profiles are kept in memory, at most. */
   maxProfiles?: number
 }

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Link } from './link.js'
 import type { EventRecorder } from './event-recorder.js'
 import type { PassName } from './events.js'
 import type { Origin } from './request-origin.js'
@@ -42,6 +43,16 @@ export class RequestState {
   streamFailed = false
   /** The lot that decides whether a sampled request is profiled. */
   sample: number | null = null
+  /** What decided the locale of the request. */
+  localeSource: 'default' | 'route' | 'accept-language' = 'default'
+  /** Whether `Accept-Language` was read, so that caches must know of it. */
+  languageRead = false
+  /** What the locale-aware services gave out for the request, and for which locale. */
+  localeServices: { locale: string, instances: object } | null = null
+  /** The links that were added beside those of the route. */
+  links: Link[] | null = null
+  /** The tags of front-end assets that the response has already. */
+  assets: Set<string> | null = null
   collected: Record<string, Collected> | null = null
 
   /** Keeps data for a panel of the profile; a function is called only when the profile is written. */

@@ -16,3 +16,15 @@ export function isCacheable (reply: FastifyReply): boolean {
   return typeof control === 'string' && /\b(?:public|max-age=[1-9]|s-maxage=[1-9])/i.test(control) &&
     !/\b(?:private|no-store|no-cache)\b/i.test(control)
 }
+
+/** Does something once the body has been made: at once, or when a stream has been sent or given up. */
+export function afterBody (reply: FastifyReply, payload: unknown, done: () => void): void {
+  if (isStream(payload)) reply.raw.once('close', done)
+  else done()
+}
+
+/** Whether a payload is made while it is sent. */
+export function isStream (payload: unknown): boolean {
+  return typeof payload === 'object' && payload !== null && !Buffer.isBuffer(payload) &&
+    (typeof (payload as { pipe?: unknown }).pipe === 'function' || typeof (payload as { getReader?: unknown }).getReader === 'function' || payload instanceof Response)
+}

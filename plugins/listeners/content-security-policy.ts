@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto'
 import { fastifyHelmet } from '@fastify/helmet'
 import type { FastifyReply } from 'fastify'
+import { noncesOf, withNonce } from '../kernel/content-policy.js'
 import { isRedirect, onRedirect } from '../kernel/responses.js'
 import { listener, Skip } from '../kernel/listener.js'
 import { stateOf } from '../kernel/request-state.js'
@@ -33,11 +33,7 @@ const kept = new Skip('the route has set a policy of its own')
 export const contentSecurityPolicy = listener('kernel.request', 'content-security-policy', (app) => {
   app.decorateReply('cspNonce', {
     getter (this: FastifyReply) {
-      const state = stateOf(this.request)
-      return {
-        get script () { return (state.scriptNonce ||= drawNonce()) },
-        get style () { return (state.styleNonce ||= drawNonce()) }
-      }
+      return noncesOf(stateOf(this.request))
     }
   } as never)
   return (request) => {
@@ -100,23 +96,4 @@ function serialize (directives: CspDirectives): string {
     throw new Error(`contentSecurityPolicy: ${(error as Error).message}`, { cause: error })
   }
   return value
-}
-
-function withNonce (parts: string[], directive: string, nonce: string): string[] {
-  if (nonce === '') return parts
-  const found = parts.find((part) => part.startsWith(`${directive} `))
-  const source = `'nonce-${nonce}'`
-  if (found !== undefined) {
-    // 'none' stands alone or is ignored (CSP3, section 2.3.1).
-    return parts.map((part) => part === found ? found === `${directive} 'none'` ? `${directive} ${source}` : `${found} ${source}` : part)
-  }
-  const fallback = parts.find((part) => part.startsWith('default-src '))
-  // Without a fallback there is no restriction that a nonce would have to lift.
-  if (fallback === undefined) return parts
-  const inherited = fallback.slice('default-src '.length)
-  return [...parts, `${directive} ${inherited === "'none'" ? '' : `${inherited} `}${source}`]
-}
-
-function drawNonce (): string {
-  return randomBytes(16).toString('base64')
 }

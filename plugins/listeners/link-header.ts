@@ -1,4 +1,97 @@
-import { listener } from '../kernel/listener.js'
+import { isInjection } from 'light-my-request'
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import { addLink, serializeLink, type Link, type LinkAttributes } from '../kernel/link.js'
+import { listener, Skip } from '../kernel/listener.js'
+import { stateOf } from '../kernel/request-state.js'
 
-/** The link-header listener of `kernel.response`: nothing configures it yet. */
-export const linkHeader = listener('kernel.response', 'link-header', () => 'not configured')
+export interface LinkHeaderOptions {
+  /** Whether the links of a route that a browser can act on early go out as `103 Early Hints` (RFC 8297), ahead of the handler; false by default. */
+  earlyHints?: boolean
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Links of every response of this route (RFC 8288). */
+    links?: Link[]
+  }
+  interface FastifyRequest {
+    /** Adds a link to the `Link` header of the response (RFC 8288). */
+    addLink (rel: string, href: string, attributes?: LinkAttributes): void
+  }
+}
+
+interface RouteLinks {
+  values: string[]
+  hints: string[]
+}
+
+// What `writeEarlyHints` takes: fewer forms than the standard, no space in a value for one. The header of the response has all.
+const HINTABLE = /^<[^>]*>(?:; [^;"\s=]+(?:="[^;"\s]*")?)*$/
+const EARLY = new Set(['preload', 'preconnect', 'modulepreload'])
+const NONE: RouteLinks = { values: [], hints: [] }
+const notConfigured = new Skip('not configured')
+const failed = new Skip('the response is about an error')
+
+/** Sets `Link` from the route's `links` and from what `request.addLink` has added; a header that is there is kept in front. */
+export const linkHeader = listener('kernel.response', 'link-header', (app, { earlyHints = false }: LinkHeaderOptions) => {
+  const linksOf = new WeakMap<object, RouteLinks>()
+  const { debug, mask } = app.hindsight
+  app.decorateRequest('addLink', function (this: FastifyRequest, rel: string, href: string, attributes?: LinkAttributes) {
+    addLink(this, attributes === undefined ? { rel, href } : { rel, href, attributes })
+  })
+  app.addHook('onRoute', function serializeLinks (route) {
+    const links = route.config?.links
+    if (links !== undefined) linksOf.set(links, serialized(route, links))
+  })
+  const declared = ({ routeOptions: { config } }: FastifyRequest): RouteLinks => (config?.links !== undefined && linksOf.get(config.links)) || NONE
+  if (earlyHints) hintEarly(app, declared)
+
+  return (request, reply) => {
+    const state = stateOf(request)
+    const { values, hints } = declared(request)
+    const added = state.links
+    if (values.length === 0 && added === null) return notConfigured
+    // The links of a page that could not be made lead nowhere from the page that tells why.
+    if (state.failed) return failed
+    if (debug) {
+      const route = request.routeOptions.config?.links ?? []
+      state.collect('links', () => mask.value({ route, added: added ?? [], earlyHints: earlyHints ? hints : [] }))
+    }
+    const before = [reply.getHeader('link') ?? []].flat().map(String)
+    reply.header('link', [...new Set([...before, ...values, ...(added ?? []).map(serializeLink)])].join(', '))
+  }
+})
+
+function serialized (route: RouteOptions, links: Link[]): RouteLinks {
+  const name = route.config?.name ?? `${[route.method].flat().join('|')} ${route.url}`
+  if (!Array.isArray(links)) throw new Error(`Route "${name}": links must be a list of { rel, href, attributes }`)
+  const values = links.map((link) => {
+    if (typeof link?.rel !== 'string' || typeof link.href !== 'string') throw new Error(`Route "${name}": each of links needs rel and href`)
+    try {
+      return serializeLink(link)
+    } catch (error) {
+      throw new Error(`Route "${name}": links: ${(error as Error).message}`, { cause: error })
+    }
+  })
+  return { values, hints: values.filter((value, i) => HINTABLE.test(value) && (links[i] as Link).rel.split(' ').some((type) => EARLY.has(type))) }
+}
+
+// Behind all listeners ahead of the handler: who may not see the page is not told what it needs.
+function hintEarly (app: FastifyInstance, declared: (request: FastifyRequest) => RouteLinks): void {
+  app.addHook('preHandler', function sendEarlyHints (request, reply, done) {
+    const { hints } = declared(request)
+    if (hints.length > 0 && takesHints(request, reply)) {
+      try {
+        reply.raw.writeEarlyHints({ link: hints })
+      } catch (error) {
+        request.log.debug({ err: error, channel: 'link-header' }, 'The early hints could not be sent')
+      }
+    }
+    done()
+  })
+}
+
+// RFC 8297, section 2: HTTP/1.0 knows no interim responses (RFC 9110, section 15.2).
+function takesHints ({ raw, method }: FastifyRequest, reply: FastifyReply): boolean {
+  return method === 'GET' && !reply.raw.headersSent && !isInjection(raw) && (raw.httpVersionMajor > 1 || (raw.httpVersionMajor === 1 && raw.httpVersionMinor >= 1))
+}

@@ -1,7 +1,64 @@
-import { listener } from '../kernel/listener.js'
+import type { FastifyRequest, LocaleAwareServices } from 'fastify'
+import { listener, Skip } from '../kernel/listener.js'
+import { afterBody } from '../kernel/responses.js'
+import { stateOf } from '../kernel/request-state.js'
+import { LocaleServices, type LocaleAwareService } from '../locale/locale-services.js'
 
-/** The locale-aware-services listener of `kernel.request`: nothing configures it yet. */
-export const localeAwareServices = listener('kernel.request', 'locale-aware-services', () => 'not configured')
+export interface LocaleAwareServicesOptions {
+  /**
+   * What speaks several languages (a translator, number and date formats), by the names that `request.services` gives it:
+   * a function of the locale or an object with `withLocale(locale)`, either of which may answer by a promise.
+   */
+  localeAwareServices?: Record<string, LocaleAwareService>
+}
 
-/** The locale-aware-services listener of `kernel.finish_request`: nothing configures it yet. */
-export const localeAwareServicesFinish = listener('kernel.finish_request', 'locale-aware-services', () => 'not configured')
+declare module 'fastify' {
+  /** The application's locale-aware services: it merges its own names and types into this interface. */
+  interface LocaleAwareServices {}
+  interface FastifyRequest {
+    /** The locale-aware services, for the locale of this request. */
+    services: LocaleAwareServices
+  }
+}
+
+interface Settings extends LocaleAwareServicesOptions {
+  defaultLocale?: string
+  enabledLocales?: string[]
+}
+
+const unused = new Skip('no service was given out')
+
+/** Makes the services for the locale of this request available as `request.services`. */
+export const localeAwareServices = listener('kernel.request', 'locale-aware-services', async (app, options: Settings) => {
+  const { localeAwareServices: registered = {}, defaultLocale = 'en', enabledLocales = [] } = options
+  const services = new LocaleServices(registered)
+  app.decorateRequest('services', {
+    getter (this: FastifyRequest): LocaleAwareServices {
+      const state = stateOf(this)
+      if (state.localeServices?.locale !== this.locale) state.localeServices = services.now(this.locale)
+      return state.localeServices.instances as LocaleAwareServices
+    }
+  } as never)
+  if (services.names.length === 0) return 'not configured'
+  // A service that cannot be made for a language is found at start, and none is waited for later.
+  for (const locale of new Set([defaultLocale, ...enabledLocales])) await services.load(locale)
+  return (request) => {
+    const set = services.load(request.locale)
+    const state = stateOf(request)
+    if (!(set instanceof Promise)) {
+      state.localeServices = set
+      return
+    }
+    return set.then((loaded) => { state.localeServices = loaded })
+  }
+})
+
+/** Takes the services back; behind a stream, once its body has been made. */
+export const localeAwareServicesFinish = listener('kernel.finish_request', 'locale-aware-services', (_app, { localeAwareServices: registered = {} }: Settings) => {
+  if (Object.keys(registered).length === 0) return 'not configured'
+  return (request, reply, payload) => {
+    const state = stateOf(request)
+    if (state.localeServices === null) return unused
+    afterBody(reply, payload, () => { state.localeServices = null })
+  }
+})

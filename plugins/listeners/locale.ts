@@ -1,7 +1,85 @@
-import { listener } from '../kernel/listener.js'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { listener, Skip } from '../kernel/listener.js'
+import { afterBody } from '../kernel/responses.js'
+import { stateOf } from '../kernel/request-state.js'
+import { isTag, languageMatcher } from '../locale/accept-language.js'
+import { notFound } from '../routing/route-error.js'
 
-/** The locale listener of `kernel.request`: nothing configures it yet. */
-export const locale = listener('kernel.request', 'locale', () => 'not configured')
+export interface LocaleOptions {
+  /** The locales that the application speaks, as BCP 47 tags; none: any tag that a route's `_locale` takes. */
+  enabledLocales?: string[]
+  /** Whether `Accept-Language` (RFC 9110, section 12.5.4) chooses among them where the route does not; false by default. */
+  acceptLanguage?: boolean
+}
 
-/** The locale listener of `kernel.finish_request`: nothing configures it yet. */
-export const localeFinish = listener('kernel.finish_request', 'locale', () => 'not configured')
+interface Settings extends LocaleOptions {
+  defaultLocale?: string
+  localeAwareServices?: object
+}
+
+const notConfigured = new Skip('not configured')
+const noLanguage = new Skip('the request names no language that is enabled')
+const unchanged = new Skip('the locale is the default')
+
+/** Sets `request.locale` by the route's parameter `_locale`, or by `Accept-Language`. */
+export const locale = listener('kernel.request', 'locale', (app, options: Settings) => {
+  const { enabledLocales = [], acceptLanguage = false, defaultLocale = 'en', localeAwareServices = {} } = options
+  assertLocales(options)
+  const { debug } = app.hindsight
+  const enabled = new Set(enabledLocales)
+  const matching = acceptLanguage ? languageMatcher(enabledLocales, defaultLocale) : null
+
+  function chosen (request: FastifyRequest): Skip | undefined {
+    const state = stateOf(request)
+    const { _locale: parameter } = request.params as { _locale?: string }
+    if (parameter !== undefined) {
+      if (enabled.size > 0 ? !enabled.has(parameter) : !isTag(parameter)) throw notSpoken(request, parameter, enabledLocales)
+      request.locale = parameter
+      state.localeSource = 'route'
+      return
+    }
+    // What the service itself shows of its debug surface is not translated.
+    if (matching === null || request.routeOptions.config?.debugOnly === true) return notConfigured
+    state.languageRead = true
+    const header = request.headers['accept-language'] ?? ''
+    const found = header === '' ? null : matching(header)
+    if (found === null) return noLanguage
+    request.locale = found
+    state.localeSource = 'accept-language'
+  }
+
+  if (!debug) return chosen
+  return (request) => {
+    const skip = chosen(request)
+    const { locale } = request
+    const { localeSource: source } = stateOf(request)
+    const header = request.headers['accept-language'] ?? null
+    stateOf(request).collect('locale', () => ({
+      locale, source, default: defaultLocale, enabled: enabledLocales, acceptLanguage: { enabled: acceptLanguage, header }, services: Object.keys(localeAwareServices)
+    }))
+    return skip
+  }
+})
+
+/** Gives the request its default locale back; behind a stream, once its body has been made. */
+export const localeFinish = listener('kernel.finish_request', 'locale', (_app, { defaultLocale = 'en' }: Settings) => (request, reply: FastifyReply, payload) => {
+  if (request.locale === defaultLocale) return unchanged
+  afterBody(reply, payload, () => { request.locale = defaultLocale })
+})
+
+// In the words of the router, as if the route had asked for one of the enabled locales.
+function notSpoken (request: FastifyRequest, parameter: string, enabled: readonly string[]): Error {
+  request.log.debug({ channel: 'locale' }, enabled.length > 0
+    ? `"${parameter}" is none of the enabled locales (${enabled.join(', ')}).`
+    : `"${parameter}" is not a language tag.`)
+  return notFound(request)
+}
+
+function assertLocales ({ enabledLocales = [], acceptLanguage = false, defaultLocale }: Settings): void {
+  const wrong = enabledLocales.find((tag) => !isTag(tag))
+  if (wrong !== undefined) throw new Error(`enabledLocales: "${wrong}" is not a language tag`)
+  if (acceptLanguage && enabledLocales.length === 0) throw new Error('acceptLanguage: enabledLocales must name the locales to choose from')
+  if (enabledLocales.length > 0 && !enabledLocales.includes(defaultLocale ?? 'en')) {
+    throw new Error(`enabledLocales: the default locale "${defaultLocale ?? 'en'}" is none of ${enabledLocales.join(', ')}; ${defaultLocale === undefined ? 'set defaultLocale' : 'add it'}`)
+  }
+}

@@ -1,4 +1,65 @@
-import { listener } from '../kernel/listener.js'
+import type { FastifyRequest } from 'fastify'
+import { listener, Skip } from '../kernel/listener.js'
+import { stateOf } from '../kernel/request-state.js'
+import { Page } from '../pagination/page.js'
+import { assertPaginationSettings, paginationRule, readPagination, type Pagination, type PaginationRule, type PaginationSettings, type RoutePagination } from '../pagination/rule.js'
 
-/** The pagination listener of `kernel.request`: nothing configures it yet. */
-export const pagination = listener('kernel.request', 'pagination', () => 'not configured')
+export interface PaginationOptions {
+  /** How the query's fields are called, and what holds for routes that do not say. */
+  pagination?: PaginationSettings
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The route answers in pages. */
+    pagination?: true | RoutePagination
+  }
+  interface FastifyRequest {
+    /** The page that the query asks for; null on a route that declares no pagination. */
+    pagination: Pagination | null
+    /**
+     * The page among all, once the number of items is known; adds the relations `first`, `prev`, `next` and `last`
+     * to the `Link` header, unless `links` is false.
+     */
+    paginate (total: number, options?: { links?: boolean }): Page
+  }
+}
+
+const notConfigured = new Skip('not configured')
+
+/** Reads page, limit, sort and direction of routes that answer in pages; refuses what is none of them. */
+export const pagination = listener('kernel.request', 'pagination', (app, { pagination: settings = {} }: PaginationOptions) => {
+  assertPaginationSettings(settings)
+  const ofAll = paginationRule('pagination', true, settings)
+  const rules = new WeakMap<object, PaginationRule>()
+  const { debug } = app.hindsight
+  app.addHook('onRoute', function readRule ({ config, method, url }) {
+    const declared = config?.pagination
+    if (declared === undefined || declared === true) return
+    rules.set(declared, paginationRule(`Route "${config?.name ?? `${[method].flat().join('|')} ${url}`}"`, declared, settings))
+  })
+
+  function ruleOf ({ routeOptions: { config } }: FastifyRequest): PaginationRule | null {
+    const declared = config?.pagination
+    if (declared === undefined) return null
+    return declared === true ? ofAll : rules.get(declared) ?? null
+  }
+
+  app.decorateRequest('pagination', null)
+  app.decorateRequest('paginate', function (this: FastifyRequest, total: number, { links = true }: { links?: boolean } = {}): Page {
+    const rule = ruleOf(this)
+    if (rule === null || this.pagination === null) throw new Error(`paginate: the route "${this.route?.name ?? this.url}" declares no pagination in its config`)
+    const page = new Page(this, this.pagination, rule, total)
+    if (links) page.addLinks(this)
+    if (debug) stateOf(this).collect('pagination', { ...this.pagination, total, pages: page.pages, fields: rule.names, sortable: rule.sort, maxLimit: rule.maxLimit })
+    return page
+  })
+
+  return (request) => {
+    const rule = ruleOf(request)
+    if (rule === null) return notConfigured
+    const found = readPagination(rule, request)
+    request.pagination = found
+    if (debug) stateOf(request).collect('pagination', { ...found, fields: rule.names, sortable: rule.sort, maxLimit: rule.maxLimit })
+  }
+})

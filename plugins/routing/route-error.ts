@@ -32,7 +32,16 @@ export function explainMiss (request: FastifyRequest): RouteMiss {
   if (redirect !== null && (method === 'GET' || method === 'HEAD')) {
     return { redirect: absoluteUrl(origin, redirect) + targetOf(request).slice(path.length) }
   }
+  return { error: notFound(request) }
+}
+
+/** The not-found error of a request, whether no route took it or the one that did has nothing at its URL. */
+export function notFound (request: FastifyRequest): NotFoundError {
+  const path = pathnameOf(request)
+  const method = methodOf(request)
+  const missed = `No route found for "${method} ${absoluteUrl(request.server.hindsight.originOf(request), path)}"`
   const referer = joinedHeader(request.raw.rawHeaders, 'referer')
   const from = referer.trim() === '' ? '' : ` (from "${referer}")`
-  return { error: new NotFoundError(missed + from, { cause: new ResourceNotFoundError(`No routes found for "${lookup}"`) }) }
+  const cause = new ResourceNotFoundError(`No routes found for "${path.endsWith('/') ? path : `${path}/`}"`)
+  return new NotFoundError(missed + from, { cause })
 }

@@ -1,0 +1,66 @@
+import { randomBytes } from 'node:crypto'
+import type { RequestState } from './request-state.js'
+
+/** The nonces of a response, drawn when they are first read (CSP3, section 2.3.1). */
+export interface Nonces {
+  readonly script: string
+  readonly style: string
+}
+
+/** A nonce of 128 random bits (CSP3, section 7.1). */
+export function drawNonce (): string {
+  return randomBytes(16).toString('base64')
+}
+
+/** The nonces that a response shares with its policy; no random byte is drawn until one is read. */
+export function noncesOf (state: RequestState): Nonces {
+  return {
+    get script () { return (state.scriptNonce ||= drawNonce()) },
+    get style () { return (state.styleNonce ||= drawNonce()) }
+  }
+}
+
+/** The directives of a policy with a nonce added to one of them, as its fallback leaves room for it. */
+export function withNonce (parts: readonly string[], directive: string, nonce: string): readonly string[] {
+  if (nonce === '') return parts
+  const found = parts.find((part) => nameOf(part) === directive)
+  const source = `'nonce-${nonce}'`
+  if (found !== undefined) return parts.map((part) => part === found ? `${directive} ${beside(found, source)}` : part)
+  const fallback = parts.find((part) => nameOf(part) === 'default-src')
+  // Without a fallback there is no restriction that a nonce would have to lift.
+  if (fallback === undefined) return parts
+  return [...parts, `${directive} ${beside(fallback, source)}`]
+}
+
+/**
+ * A policy header under which one more `<style>` element with this nonce is allowed, and nothing else.
+ * The header may hold several policies (CSP3, section 3.1): all of them have to allow it.
+ */
+export function allowStyle (header: string, nonce: string): string {
+  return header.split(',').map((policy) => {
+    const parts = policy.split(';').map((part) => part.trim()).filter((part) => part !== '')
+    const directive = parts.some((part) => nameOf(part) === 'style-src-elem') ? 'style-src-elem' : 'style-src'
+    const effective = parts.find((part) => nameOf(part) === directive) ?? parts.find((part) => nameOf(part) === 'default-src')
+    if (effective === undefined || allowsInline(effective)) return policy
+    return withNonce(parts, directive, nonce).join('; ')
+  }).join(',')
+}
+
+// A nonce beside 'unsafe-inline' would switch that off for the page's own styles (CSP3, section 6.7.3.2).
+function allowsInline (part: string): boolean {
+  const sources = sourcesOf(part)
+  return sources.some((source) => /^'unsafe-inline'$/i.test(source)) && !sources.some((source) => /^'(?:nonce-|sha\d|strict-dynamic)/i.test(source))
+}
+
+// 'none' stands alone or is ignored (CSP3, section 2.3.1).
+function beside (part: string, source: string): string {
+  return [...sourcesOf(part).filter((other) => !/^'none'$/i.test(other)), source].join(' ')
+}
+
+function nameOf (part: string): string {
+  return (part.split(/\s/, 1)[0] as string).toLowerCase()
+}
+
+function sourcesOf (part: string): string[] {
+  return part.split(/\s+/).slice(1)
+}

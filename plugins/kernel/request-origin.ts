@@ -1,0 +1,14 @@
+/** Where a request was addressed to and where it came from, as far as trusted parties say so. */
+export interface Origin {
+  scheme: 'http' | 'https'
+  /** Lower case; `host` or `host:port` where the port is not the scheme's own. Empty when the host is invalid. */
+  authority: string
+  /** The authority without its port. */
+  host: string
+  /** The path under which a trusted proxy serves the application; empty or with a leading slash. */
+  prefix: string
+  /** Empty on a Unix socket. */
+  ip: string
+  /** What request validation has to say about it. */
+  problem: Error | null
+}

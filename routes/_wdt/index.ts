@@ -1,0 +1,28 @@
+import createError from '@fastify/error'
+import type { FastifyInstance } from 'fastify'
+import { representation } from '../../plugins/diagnostics/negotiate.js'
+import { absoluteUrl } from '../../plugins/kernel/origin.js'
+import { TOKEN_PATTERN } from '../../plugins/profiler/token.js'
+import { pagePolicy } from '../../plugins/profiler/ui/layout.js'
+import { toolbar, toolbarOf } from '../../plugins/profiler/ui/toolbar/component.js'
+
+const TokenNotFoundError = createError('HINDSIGHT_TOKEN_NOT_FOUND', 'Token "%s" was not found.', 404)
+
+/** The debug toolbar of a stored profile, loaded in debug mode only: the bar alone, or its data. */
+export default async function toolbarRoutes (app: FastifyInstance): Promise<void> {
+  // Whatever the method: as in the observed service a token that is unknown is not found, and nothing is changed.
+  app.all('/:token', { config: { name: '_wdt', profile: false, debugOnly: true } }, async function showToolbar (request, reply) {
+    const segment = (request.params as { token: string }).token
+    const token = segment.replace(/\.json$/, '')
+    const profile = TOKEN_PATTERN.test(token) ? await app.profiler.find(token) : undefined
+    if (profile === undefined) throw new TokenNotFoundError(token)
+    const data = toolbarOf(profile, absoluteUrl(app.hindsight.originOf(request), `/_profiler/${token}`))
+    reply.header('cache-control', 'no-store').header('vary', 'accept')
+    if (segment !== token || representation(request.headers.accept).type === 'json') return data
+    const { script, style } = reply.cspNonce
+    return reply
+      .header('content-security-policy', pagePolicy({ script, style }))
+      .type('text/html; charset=utf-8')
+      .send(toolbar(data, style))
+  })
+}

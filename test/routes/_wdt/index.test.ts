@@ -1,0 +1,56 @@
+import t from 'tap'
+import { JSDOM } from 'jsdom'
+import { failure, profile } from '../../profiler/fixture.js'
+import { HOSTILE } from '../../profiler/hostile.js'
+import { build, listen, raw } from '../../support/app.js'
+
+const route = { name: 'robots', pattern: '/robots.txt', params: {}, methods: ['GET'] }
+
+t.test('the bar of a stored profile', async t => {
+  const app = await build()
+  t.teardown(() => app.close())
+  const log = (level: 'info' | 'error' | 'fatal') => ({ time: '2026-01-02T03:04:05.678Z', level, channel: 'app', message: 'm', context: {} })
+  app.profiler.save(profile('00000a', { route, logs: [log('info'), log('error'), log('fatal')] }))
+  app.profiler.save(failure('00000b'))
+  app.profiler.save(profile('00000c', { method: HOSTILE, route: { ...route, name: HOSTILE } }))
+
+  const data = { token: '00000a', url: 'http://localhost/_profiler/00000a', status: 200, method: 'GET', route: 'robots', duration: 1.25, logs: 3, errors: 2 }
+  t.same((await app.inject('/_wdt/00000a.json')).json(), data)
+  t.same((await app.inject({ url: '/_wdt/00000a', headers: { accept: 'application/json' } })).json(), data)
+
+  const response = await app.inject({ url: '/_wdt/00000a', headers: { accept: 'text/html' } })
+  t.match(response.headers, { 'content-type': 'text/html; charset=utf-8', 'cache-control': /no-store/, 'x-debug-token': undefined })
+  const bar = JSDOM.fragment(response.body).querySelector<HTMLTemplateElement>('hindsight-toolbar > template')?.content
+  t.same([...bar?.querySelectorAll('li') ?? []].map((item) => item.textContent), ['200', 'GETrobots', '1.25 ms', '3 logs', '2 errors', 'Profile 00000a'])
+  t.equal(bar?.querySelector('a')?.getAttribute('href'), data.url)
+  t.match(response.headers['content-security-policy'], `style-src 'nonce-${bar?.querySelector('style')?.getAttribute('nonce')}'`)
+
+  t.match((await app.inject('/_wdt/00000b.json')).json(), { status: 404, route: null })
+  t.match((await app.inject('/_wdt/00000b')).body, 'no route')
+  const hostile = JSDOM.fragment((await app.inject('/_wdt/00000c')).body).querySelector<HTMLTemplateElement>('template')?.content
+  t.equal(hostile?.querySelectorAll('script, img, b').length, 0)
+  t.match(hostile?.textContent, '<script>alert(1)</script>')
+})
+
+t.test('a token that is unknown or none', async t => {
+  const app = await build()
+  t.teardown(() => app.close())
+  for (const token of ['ffffff', 'FFFFFF', 'x', '..%2f..%2fetc%2fpasswd', '000000.json.json', '%00']) {
+    const response = await app.inject({ url: `/_wdt/${token}`, headers: { accept: 'application/json' } })
+    t.equal(response.statusCode, 404, token)
+    t.match(response.json(), { exceptions: [{ message: `Token "${decodeURIComponent(token).replace(/\.json$/, '')}" was not found.` }] }, token)
+  }
+  t.equal((await app.inject({ method: 'POST', url: '/_wdt/ffffff' })).statusCode, 404, 'whatever the method')
+})
+
+t.test('there is none for strangers, and none in production', async t => {
+  const app = await build()
+  t.teardown(() => app.close())
+  app.profiler.save(profile('00000a'))
+  const port = await listen(app)
+  t.equal((await raw(port, 'GET /_wdt/00000a HTTP/1.1\r\nHost: localhost\r\n\r\n'))?.status, 200)
+  t.equal((await raw(port, 'GET /_wdt/00000a HTTP/1.1\r\nHost: rebound.example\r\n\r\n'))?.status, 404)
+  const production = await build({ debug: false })
+  t.teardown(() => production.close())
+  t.equal((await production.inject('/_wdt/00000a')).statusCode, 404)
+})
