@@ -40,7 +40,6 @@ export interface AssetSettings {
 export const AssetNotFoundError = createError<[name: string, manifest: string, known: string]>(
   'HINDSIGHT_ASSET_NOT_FOUND', 'The asset "%s" is not in the manifest %s; known are %s.', 500)
 
-const KEYS = ['manifest', 'base', 'integrity', 'root', 'nonce']
 const ALGORITHMS = ['sha256', 'sha384', 'sha512']
 const MAX_NAMED = 20
 
@@ -96,8 +95,6 @@ export class Manifest {
 
 function assertSettings (settings: AssetSettings): void {
   if (typeof settings?.manifest !== 'string') throw new Error('assets.manifest must be the path of a Vite manifest')
-  const unknown = Object.keys(settings).find((key) => !KEYS.includes(key))
-  if (unknown !== undefined) throw new Error(`assets: unknown "${unknown}"; known are ${KEYS.join(', ')}`)
   const { integrity = false } = settings
   if (typeof integrity !== 'boolean' && !ALGORITHMS.includes(integrity)) {
     throw new Error(`assets.integrity must be true, false or one of ${ALGORITHMS.join(', ')}, not ${JSON.stringify(integrity)}`)

@@ -62,9 +62,12 @@ export const locale = listener('kernel.request', 'locale', (app, options: Settin
 })
 
 /** Gives the request its default locale back; behind a stream, once its body has been made. */
-export const localeFinish = listener('kernel.finish_request', 'locale', (_app, { defaultLocale = 'en' }: Settings) => (request, reply: FastifyReply, payload) => {
-  if (request.locale === defaultLocale) return unchanged
-  afterBody(reply, payload, () => { request.locale = defaultLocale })
+export const localeFinish = listener('kernel.finish_request', 'locale', (_app, { defaultLocale = 'en', enabledLocales = [], acceptLanguage = false }: Settings) => {
+  const idle = enabledLocales.length > 0 || acceptLanguage ? unchanged : notConfigured
+  return (request, reply: FastifyReply, payload) => {
+    if (request.locale === defaultLocale) return idle
+    afterBody(reply, payload, () => { request.locale = defaultLocale })
+  }
 })
 
 // In the words of the router, as if the route had asked for one of the enabled locales.

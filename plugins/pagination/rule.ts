@@ -59,7 +59,6 @@ export interface PaginationRule {
 }
 
 const ROUTE_KEYS = ['limit', 'maxLimit', 'sort', 'defaultSort', 'direction']
-const OPTION_KEYS = ['page', 'limit', 'sort', 'direction', 'defaultLimit', 'maxLimit']
 const MAX_SHOWN = 100
 // Behind this no page number can be multiplied by a limit without losing digits.
 const MAX_PAGE_DIGITS = 9
@@ -81,7 +80,6 @@ export function paginationRule (where: string, declared: true | RoutePagination,
 
 /** Stops the start at settings that cannot be. */
 export function assertPaginationSettings (settings: PaginationSettings): void {
-  assertObject('pagination', settings, OPTION_KEYS)
   const { defaultLimit = 20, maxLimit = 100, ...names } = settings
   assertCount('pagination.defaultLimit', defaultLimit)
   assertCount('pagination.maxLimit', maxLimit)

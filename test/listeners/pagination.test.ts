@@ -185,7 +185,7 @@ t.test('mistakes of the application', async t => {
     [{ defaultLimit: 0 }, 'pagination.defaultLimit must be a whole number from 1, not 0'],
     [{ defaultLimit: 200 }, 'pagination.defaultLimit is 200, more than maxLimit, which is 100'],
     [{ page: 'limit' }, 'pagination: two query fields are called "limit"'],
-    [{ pageSize: 3 }, 'pagination: unknown "pageSize"; known are page, limit, sort, direction, defaultLimit, maxLimit'],
+    [{ pageSize: 3 }, 'Unknown option "pagination.pageSize"; known are page, limit, sort, direction, defaultLimit, maxLimit'],
     [{ page: '' }, 'pagination: the names of query fields must be text']
   ] as const) await t.rejects(build({ pagination: pagination as never }), { message })
 })
