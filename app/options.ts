@@ -8,18 +8,19 @@ import type { ReferrerPolicyOptions } from '../plugins/listeners/referrer-policy
 import type { RobotsOptions } from '../plugins/listeners/robots.js'
 import type { SessionOptions } from '../plugins/listeners/session.js'
 import type { XssProtectionOptions } from '../plugins/listeners/xss-protection.js'
+import type { SecurityOptions } from '../plugins/security/security.js'
 
 /** Every option of the lifecycle; each listener documents its own. */
 export interface HindsightOptions extends KernelOptions,
   ClickjackingOptions, ContentSecurityPolicyOptions, CorsOptions, DebugHandlersOptions, DefaultLocaleOptions,
-  ReferrerPolicyOptions, RobotsOptions, SessionOptions, XssProtectionOptions {
+  ReferrerPolicyOptions, RobotsOptions, SessionOptions, XssProtectionOptions, Pick<SecurityOptions, 'security'> {
   /** How many profiles are kept in memory, at most. */
   maxProfiles?: number
 }
 
 const KNOWN: ReadonlySet<string> = new Set<keyof HindsightOptions>([
   'clickjacking', 'contentSecurityPolicy', 'cors', 'debug', 'debugClients', 'debugHosts', 'defaultLocale', 'mask', 'maxProfiles',
-  'noIndex', 'referrerPolicy', 'session', 'stackDepth', 'trustedHosts', 'trustedProxies', 'xssProtection'
+  'noIndex', 'referrerPolicy', 'security', 'session', 'stackDepth', 'trustedHosts', 'trustedProxies', 'xssProtection'
 ])
 
 /** Stops the start at an option that nobody knows, by its name. */

@@ -21,6 +21,7 @@ const FLOORS: ReadonlyArray<readonly [part: string, floor: number]> = [
   ['plugins/profiler', 4],
   ['plugins/diagnostics', 3],
   ['plugins/routing', 2],
+  ['plugins/security', 2],
   ['plugins/kernel', 1],
   ['plugins/view', 1],
   ['plugins/logs', 1],
