@@ -14,9 +14,9 @@ import { keepLogin } from './session-login.js'
  * with the way to the login, and everybody else with 401 and what would be accepted.
  */
 export function refuse (request: FastifyRequest, reply: FastifyReply, context: SecurityContext, cookieName: string, cause?: unknown): Answer {
-  const because = cause === undefined ? undefined : { cause }
+  const because = cause === undefined ? [] as const : [{ cause }] as const
   if (userOf(request) !== null) {
-    const error = new AccessDeniedError(ACCESS_DENIED, because)
+    const error = new AccessDeniedError(ACCESS_DENIED, ...because)
     const insufficient = context.authenticator?.insufficient?.()
     if (insufficient !== undefined) error.headers['www-authenticate'] = insufficient
     throw error
@@ -28,8 +28,8 @@ export function refuse (request: FastifyRequest, reply: FastifyReply, context: S
   }
   const challenge = firewall === null ? '' : challengesOf(firewall, cookieName, false)
   // A 401 has a challenge (RFC 9110, section 15.5.2); where nothing would be accepted, it is none.
-  if (challenge === '') throw new AccessDeniedError(ACCESS_DENIED, because)
-  throw challenged(new AuthenticationError(AUTHENTICATION_REQUIRED, because), challenge)
+  if (challenge === '') throw new AccessDeniedError(ACCESS_DENIED, ...because)
+  throw challenged(new AuthenticationError(AUTHENTICATION_REQUIRED, ...because), challenge)
 }
 
 /** Adds to an authentication error what would be accepted instead. */
@@ -53,9 +53,7 @@ function challengesOf ({ name, authenticators, login }: Firewall, cookieName: st
 export function isNavigation ({ headers }: FastifyRequest): boolean {
   const { accept = '' } = headers
   if (headers['x-requested-with'] === 'XMLHttpRequest') return false
-  const mode = headers['sec-fetch-mode']
-  if (mode !== undefined && mode !== 'navigate') return false
-  // `*/*` is what everybody sends; a browser names what it wants.
+  // `*/*` is what everybody sends; a browser, or a script that loads pages, names what it wants.
   if (!/\btext\/html\b/i.test(accept)) return false
   return new Negotiator({ headers: { accept } }).mediaType(['text/html', 'application/json', 'application/problem+json']) === 'text/html'
 }
