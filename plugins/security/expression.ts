@@ -1,6 +1,5 @@
 import { Environment } from '@marcbachmann/cel-js'
 import type { FastifyRequest } from 'fastify'
-import { pathnameOf } from '../kernel/origin.js'
 import type { SecurityContext } from './context.js'
 
 /** An expression as it is asked: whether it is true, and why it could not be told where that is so. */
@@ -32,12 +31,12 @@ export function compileExpression (text: string): Expression {
   }
 }
 
-function variables (request: FastifyRequest, { user, roles }: SecurityContext): Record<string, unknown> {
+function variables (request: FastifyRequest, { user, roles, path }: SecurityContext): Record<string, unknown> {
   const { ip, host, scheme } = request.server.hindsight.originOf(request)
   return {
     user,
     roles,
     params: { ...request.params as object },
-    request: { method: request.method, path: pathnameOf(request), ip, host, scheme, headers: { ...request.headers }, query: { ...request.query as object } }
+    request: { method: request.method, path, ip, host, scheme, headers: { ...request.headers }, query: { ...request.query as object } }
   }
 }

@@ -134,6 +134,13 @@ t.test('a router that is lax about paths opens nothing', async t => {
   t.equal((await app.inject('/files/other')).statusCode, 200)
 })
 
+t.test('a refusal can be read by a script of an allowed origin', async t => {
+  const app = await build(t, settings, routes, { cors: [{ path: '/admin', origin: ['http://localhost:3000'], exposedHeaders: ['link'] }] })
+  const { statusCode, headers } = await app.inject({ url: '/admin', headers: { origin: 'http://localhost:3000' } })
+  t.equal(statusCode, 401)
+  t.match(headers, { 'access-control-allow-origin': 'http://localhost:3000', 'access-control-expose-headers': 'link', 'www-authenticate': CHALLENGE })
+})
+
 t.test('what a refused request is told', async t => {
   const app = await build(t, settings, routes)
   const told = async (url: string, headers: Record<string, string>) => {

@@ -26,6 +26,7 @@ t.test('an expression decides', async t => {
     ['an attribute that is missing', 'user.attributes.age >= 18', { headers: bob }, 403],
     ['an attribute that may be missing', 'has(user.attributes.age) && user.attributes.age >= 18', { headers: bob }, 403],
     ['the method and the path', 'request.method == "GET" && request.path.startsWith("/p/")', {}, 200],
+    ['the path as the router reads it', 'request.path == "/p/x"', { url: '/%70/%78' }, 200],
     ['the address', 'request.ip == "127.0.0.1"', {}, 200],
     ['the host', 'request.host == "localhost" && request.scheme == "http"', {}, 200],
     ['a header', 'request.headers["x-key"] == "1"', { headers: { 'x-key': '1' } }, 200],
