@@ -48,6 +48,37 @@ const assets: OptionEntries = {
   nonce: { types: ['boolean'], default: 'with a policy', what: 'whether tags carry the nonces of the policy' }
 }
 
+const firewall: OptionEntries = {
+  name: { types: ['string'], default: 'none', what: 'its name in logs and profiles' },
+  pattern: { types: ['string', 'RegExp'], default: 'all paths', what: 'the paths that it is for: whole segments, or an expression' },
+  security: { types: ['false'], default: 'none', what: 'false: nobody is recognised, and nothing is checked' },
+  provider: { types: ['string'], default: 'the only one', what: 'the provider of its users' },
+  authenticators: { types: ['object'], default: 'none', what: '`basic`, `bearer`, `login` and `custom`: see [security](security.md)' },
+  logout: { types: ['boolean', 'object'], default: 'none', what: 'the route that ends a session: `path`, `target`, `csrf`' },
+  throttling: { types: ['object', 'false'], default: '5 failures a minute', what: 'how many logins may fail: `maxAttempts`, `interval` (ms), `limiter`' },
+  stateless: { types: ['boolean'], default: '`false`', what: 'whether the session is never looked at' }
+}
+
+const security: OptionEntries = {
+  firewalls: { types: ['array'], default: 'none', what: 'the first whose pattern matches the path decides', items: firewall },
+  providers: { types: ['object'], default: 'none', what: 'users by the name of their provider: a list with hashed passwords, or a function' },
+  accessControl: {
+    types: ['array'],
+    default: 'none',
+    what: 'who may come where, the first rule that matches decides',
+    items: {
+      path: { types: ['string', 'RegExp'], default: 'everywhere', what: 'the paths that the rule is for' },
+      methods: { types: ['array'], default: 'all', what: 'the methods that it is for' },
+      ips: { types: ['array'], default: 'all', what: 'the addresses or ranges that it is for' },
+      roles: { types: ['string', 'array'], default: 'none', what: 'the role or attribute that is needed, or several of which one is' }
+    }
+  },
+  roleHierarchy: { types: ['object'], default: 'none', what: 'the roles that a role brings with it' },
+  strategy: { types: ['string'], default: '`affirmative`', what: 'how votes are counted: `affirmative`, `consensus` or `unanimous`' },
+  voters: { types: ['array'], default: 'roles', what: 'the voters of the application, beside those of roles and authentication' },
+  hasher: { types: ['object'], default: 'Argon2id', what: 'verifies password hashes' }
+}
+
 /** Every option, once: what the start checks, and what `docs/options.md` shows. */
 export const OPTIONS: Readonly<Record<keyof HindsightOptions, OptionEntry>> = {
   acceptLanguage: { types: ['boolean'], default: '`false`', what: 'whether `Accept-Language` chooses among `enabledLocales` where the route does not' },
@@ -81,6 +112,7 @@ export const OPTIONS: Readonly<Record<keyof HindsightOptions, OptionEntry>> = {
   pagination: { types: ['object'], default: 'see below', what: 'how the fields of the query are called, and what holds for routes that do not say', fields: pagination },
   profiler: { types: ['object', 'false'], default: 'all requests', what: 'which requests are profiled, in debug mode', fields: profiler },
   referrerPolicy: { types: ['array', 'false'], default: '`no-referrer`, `strict-origin-when-cross-origin`', what: 'the policies of `Referrer-Policy`, the last one that a browser knows wins' },
+  security: { types: ['object'], default: 'none', what: 'firewalls, users, access rules and voters', fields: security },
   session: { types: ['object', 'false'], default: 'on', what: 'sessions', fields: session },
   stackDepth: { types: ['number'], default: '`50`', what: 'how many frames a stack keeps in debug mode' },
   toolbar: { types: ['boolean'], default: '`true`', what: 'whether pages get the bar, in debug mode' },

@@ -15,12 +15,13 @@ import type { ReferrerPolicyOptions } from '../plugins/listeners/referrer-policy
 import type { RobotsOptions } from '../plugins/listeners/robots.js'
 import type { SessionOptions } from '../plugins/listeners/session.js'
 import type { XssProtectionOptions } from '../plugins/listeners/xss-protection.js'
+import type { SecurityOptions } from '../plugins/security/security.js'
 
 /** Every option of the lifecycle; each listener documents its own. */
 export interface HindsightOptions extends KernelOptions,
   AssetOptions, ClickjackingOptions, ContentSecurityPolicyOptions, CorsOptions, DebugHandlersOptions, DebugToolbarOptions,
   DefaultLocaleOptions, LinkHeaderOptions, LocaleOptions, LocaleAwareServicesOptions, PaginationOptions, ProfilerListenerOptions,
-  ReferrerPolicyOptions, RobotsOptions, SessionOptions, XssProtectionOptions {
+  ReferrerPolicyOptions, RobotsOptions, Pick<SecurityOptions, 'security'>, SessionOptions, XssProtectionOptions {
   /** How many profiles are kept in memory, at most. */
   maxProfiles?: number
 }

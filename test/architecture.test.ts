@@ -24,6 +24,7 @@ const FLOORS: ReadonlyArray<readonly [part: string, floor: number]> = [
   ['plugins/locale', 2],
   ['plugins/pagination', 2],
   ['plugins/assets', 2],
+  ['plugins/security', 2],
   ['plugins/kernel', 1],
   ['plugins/view', 1],
   ['plugins/logs', 1],

@@ -2,8 +2,11 @@ import createError from '@fastify/error'
 
 type Arguments = [message: string, options?: { cause: unknown }]
 
-// The stack is taken once, behind the name and above every constructor: its first frame is whoever raised.
-function httpError (name: string, code: string, statusCode: number) {
+/**
+ * Makes the base of an error class with a code and a status.
+ * The stack is taken once, behind the name and above every constructor: its first frame is whoever raised.
+ */
+export function httpError (name: string, code: string, statusCode: number) {
   return class extends createError<Arguments>(code, '%s', statusCode, Error, false) {
     constructor (...args: Arguments) {
       super(...args)

@@ -36,6 +36,8 @@ export class RequestState {
   match: unknown = null
   session: unknown = undefined
   sessionTouched = false
+  /** Who sent the request, as far as the firewall has found out. */
+  security: unknown = null
   /** Whether the body of the response is one of our own pages, with a policy of its own. */
   ownPolicy = ''
   clientGone = false

@@ -1,7 +1,78 @@
-import { listener } from '../kernel/listener.js'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { listener, Skip, type Answer } from '../kernel/listener.js'
+import { stateOf } from '../kernel/request-state.js'
+import type { CompiledRule } from '../security/access-control.js'
+import { contextOf, userOf } from '../security/context.js'
+import type { Firewall } from '../security/firewall.js'
+import { enforce, recognise } from '../security/guard.js'
+import { loginForm, type LoginForm } from '../security/login-form.js'
+import { loginRoutes } from '../security/login-routes.js'
+import { securityOf, type Security, type SecurityOptions } from '../security/security.js'
+import type { User } from '../security/user.js'
 
-/** The firewall listener of `kernel.request`: nothing configures it yet. */
-export const firewall = listener('kernel.request', 'firewall', () => 'not configured')
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Who sent the request; null for nobody. To look at it makes the response private where it came from the session. */
+    readonly user: User | null
+    /** Whether the user has a role, or may do something with a subject, as the voters see it. */
+    isGranted (attribute: string, subject?: unknown): Promise<boolean>
+    /** What a login page shows; the message of a failed login is given once. */
+    loginForm (): LoginForm
+  }
+}
 
-/** The firewall listener of `kernel.finish_request`: nothing configures it yet. */
-export const firewallFinish = listener('kernel.finish_request', 'firewall', () => 'not configured')
+const noFirewall = new Skip('no firewall for this path')
+const unguarded = new Skip('the firewall is without security')
+const nobody = new Skip('the request brings no credentials, and needs none')
+
+/** Finds out who sent a request and whether they may come to its path. */
+export const firewall = listener('kernel.request', 'firewall', async (app, options: SecurityOptions) => {
+  const security = securityOf(app, options)
+  if (security === null) return 'not configured'
+  decorate(app, security)
+  await loginRoutes(app, security)
+  return (request, reply) => {
+    const context = security.contextFor(request)
+    const { firewall, path } = context
+    if (firewall?.security === false) return unguarded
+    const rule = firewall !== null && answersItself(firewall, path) ? null : security.ruleFor(path, request)
+    if (firewall === null) return rule === null ? noFirewall : enforce(security, context, rule, request, reply)
+    const anonymous = firewall.authenticators.every((authenticator) => !authenticator.supports(request)) &&
+      (firewall.login === null || request.cookies[security.cookieName] === undefined)
+    if (anonymous && rule === null && !app.hindsight.debug) return nobody
+    return guard(firewall, rule)
+
+    async function guard (firewall: Firewall, rule: CompiledRule | null): Promise<Answer | Skip | undefined> {
+      await recognise(security as Security, context, firewall, request)
+      if (rule !== null) return enforce(security as Security, context, rule, request, reply)
+      return anonymous ? nobody : undefined
+    }
+  }
+})
+
+/** Drops what was known about who sent the request. */
+export const firewallFinish = listener('kernel.finish_request', 'firewall', (app, options: SecurityOptions) => {
+  if (securityOf(app, options) === null) return 'not configured'
+  return (request) => {
+    stateOf(request).security = null
+  }
+})
+
+// Rules that closed the way to the login would send browsers round in circles.
+function answersItself ({ login, logout }: Firewall, path: string): boolean {
+  return path === login?.loginPath || path === login?.checkPath || path === logout?.path
+}
+
+function decorate (app: FastifyInstance, security: Security): void {
+  for (const name of ['user', 'isGranted', 'loginForm']) {
+    if (app.hasRequestDecorator(name)) {
+      throw new Error(`security: another plugin has decorated request.${name} already; give it another name there (@fastify/jwt has decoratorName for that)`)
+    }
+  }
+  app.decorateRequest('user', { getter (this: FastifyRequest) { return userOf(this) } } as never)
+  app.decorateRequest('isGranted', function isGranted (this: FastifyRequest, attribute: string, subject?: unknown) {
+    const context = contextOf(this)
+    return context === null ? Promise.resolve(false) : security.isGranted(this, context, attribute, subject, 'request.isGranted')
+  })
+  app.decorateRequest('loginForm', function (this: FastifyRequest) { return loginForm(this, security) })
+}

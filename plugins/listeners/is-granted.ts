@@ -1,4 +1,50 @@
-import { listener } from '../kernel/listener.js'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { listener, Skip, type Answer } from '../kernel/listener.js'
+import { stateOf } from '../kernel/request-state.js'
+import { refuse } from '../security/entry-point.js'
+import { compileRequirements, type CompiledRequirement, type IsGranted } from '../security/is-granted.js'
+import { securityOf, type Security, type SecurityOptions } from '../security/security.js'
 
-/** The is-granted listener of `kernel.controller_arguments`: nothing configures it yet. */
-export const isGranted = listener('kernel.controller_arguments', 'is-granted', () => 'not configured')
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** A role or attribute that must be granted for the handler to run, with a subject where it is about one; of several, each. */
+    isGranted?: IsGranted
+  }
+}
+
+const notConfigured = new Skip('not configured')
+const errorPass = new Skip('not in an error pass')
+
+/** Lets a request come to its handler only if the voters grant what the route asks for. */
+export const isGranted = listener('kernel.controller_arguments', 'is-granted', (app, options: SecurityOptions) => {
+  const security = securityOf(app, options)
+  const requirements = new Map<unknown, CompiledRequirement[]>()
+  app.addHook('onRoute', function compileIsGranted ({ method, url, config }) {
+    const declared: unknown = config?.isGranted
+    if (declared === undefined) return
+    const where = `Route ${String(method)} ${url}: config.isGranted`
+    if (security === null) throw new Error(`${where} needs the option security, which is not configured`)
+    try {
+      requirements.set(declared, compileRequirements(declared, url))
+    } catch (error) {
+      throw new Error(`${where} ${(error as Error).message}`, { cause: error })
+    }
+  })
+  if (security === null) return 'not configured'
+  return (request, reply) => {
+    const { isGranted: declared } = request.routeOptions.config
+    if (declared === undefined) return notConfigured
+    if (stateOf(request).pass === 'error') return errorPass
+    // A route that was declared ahead of this listener is checked all the same.
+    return check(security, requirements.get(declared) ?? compileRequirements(declared, request.routeOptions.url ?? ''), request, reply)
+  }
+})
+
+async function check (security: Security, required: CompiledRequirement[], request: FastifyRequest, reply: FastifyReply): Promise<Answer | undefined> {
+  const context = security.contextFor(request)
+  for (const { attribute, subjectOf } of required) {
+    if (!await security.isGranted(request, context, attribute, subjectOf(request), 'is-granted')) {
+      return refuse(request, reply, context, security.cookieName)
+    }
+  }
+}

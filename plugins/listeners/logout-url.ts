@@ -1,4 +1,44 @@
-import { listener } from '../kernel/listener.js'
+import type { FastifyRequest } from 'fastify'
+import { listener, Skip } from '../kernel/listener.js'
+import { contextOf } from '../security/context.js'
+import { csrfToken } from '../security/csrf.js'
+import { locationOf } from '../security/entry-point.js'
+import { CSRF_FIELD, purposeOf } from '../security/login-routes.js'
+import { securityOf, type SecurityOptions } from '../security/security.js'
 
-/** The logout-url listener of `kernel.request`: nothing configures it yet. */
-export const logoutUrl = listener('kernel.request', 'logout-url', () => 'not configured')
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The absolute URL that ends the session, with a CSRF token where one is needed; null where the firewall has no logout. */
+    logoutUrl (): string | null
+    /** The same as a path of this origin. */
+    logoutPath (): string | null
+  }
+}
+
+const noFirewall = new Skip('no firewall for this path')
+const noLogout = new Skip('the firewall has no logout')
+
+/** Makes the logout of the firewall that a request is behind known to whoever writes a link to it. */
+export const logoutUrl = listener('kernel.request', 'logout-url', (app, options: SecurityOptions) => {
+  const security = securityOf(app, options)
+  if (security === null) return 'not configured'
+  app.decorateRequest('logoutPath', function logoutPath (this: FastifyRequest) {
+    return logoutOf(this)
+  })
+  app.decorateRequest('logoutUrl', function logoutUrl (this: FastifyRequest) {
+    const path = logoutOf(this)
+    return path === null ? null : locationOf(this, path)
+  })
+  return (request) => {
+    const { firewall } = security.contextFor(request)
+    if (firewall === null) return noFirewall
+    if (firewall.logout === null) return noLogout
+  }
+})
+
+function logoutOf (request: FastifyRequest): string | null {
+  const firewall = contextOf(request)?.firewall ?? null
+  if (firewall === null || firewall.logout === null) return null
+  const { path, csrf } = firewall.logout
+  return csrf ? `${path}?${CSRF_FIELD}=${encodeURIComponent(csrfToken(request, purposeOf('logout', firewall.name)))}` : path
+}

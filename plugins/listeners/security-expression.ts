@@ -1,4 +1,49 @@
-import { listener } from '../kernel/listener.js'
+import { listener, Skip } from '../kernel/listener.js'
+import { stateOf } from '../kernel/request-state.js'
+import { userOf } from '../security/context.js'
+import { refuse } from '../security/entry-point.js'
+import { compileExpression, type Expression } from '../security/expression.js'
+import { securityOf, type SecurityOptions } from '../security/security.js'
 
-/** The security-expression listener of `kernel.controller_arguments`: nothing configures it yet. */
-export const securityExpression = listener('kernel.controller_arguments', 'security-expression', () => 'not configured')
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /**
+     * An expression in the Common Expression Language that must be true for the handler to run, over
+     * `user` (null for nobody), `roles`, `params` and `request` (method, path, ip, host, scheme, headers, query).
+     */
+    security?: string
+  }
+}
+
+const notConfigured = new Skip('not configured')
+const errorPass = new Skip('not in an error pass')
+
+/** Lets a request come to its handler only if the route's expression is true for it. */
+export const securityExpression = listener('kernel.controller_arguments', 'security-expression', (app, options: SecurityOptions) => {
+  const security = securityOf(app, options)
+  const expressions = new Map<string, Expression>()
+  app.addHook('onRoute', function compileSecurity ({ method, url, config }) {
+    const text: unknown = config?.security
+    if (text === undefined) return
+    const where = `Route ${String(method)} ${url}: config.security`
+    if (typeof text !== 'string') throw new Error(`${where} is no expression`)
+    if (security === null) throw new Error(`${where} needs the option security, which is not configured`)
+    try {
+      if (!expressions.has(text)) expressions.set(text, compileExpression(text))
+    } catch (error) {
+      throw new Error(`${where}: ${(error as Error).message}`, { cause: error })
+    }
+  })
+  if (security === null) return 'not configured'
+  return (request, reply) => {
+    const { security: text } = request.routeOptions.config
+    if (text === undefined) return notConfigured
+    if (stateOf(request).pass === 'error') return errorPass
+    const context = security.contextFor(request)
+    userOf(request)
+    // A route that was declared ahead of this listener is checked all the same.
+    const { result, error } = (expressions.get(text) ?? compileExpression(text))(request, context)
+    if (context.record !== null) context.record.expression = { expression: text, result, ...(error !== undefined && { error: error.message }) }
+    if (!result) return refuse(request, reply, context, security.cookieName, error)
+  }
+})

@@ -7,6 +7,7 @@ import type { Panel } from './panel.js'
 import { performancePanel } from './performance/panel.js'
 import { requestPanel } from './request/panel.js'
 import { routerPanel } from './router/panel.js'
+import { securityPanel } from './security/panel.js'
 
 /** The panels in the order of the menu: adding one touches its own folder and this list. */
 export const panels: readonly Panel[] = [
@@ -15,6 +16,7 @@ export const panels: readonly Panel[] = [
   logsPanel,
   eventsPanel,
   routerPanel,
+  securityPanel,
   performancePanel
 ]
 

@@ -20,7 +20,7 @@ const texts = (root: ParentNode, selector: string) =>
 
 t.test('the menu has every panel, and a plain one for each collector that has none', async t => {
   t.same(panelsOf(sample()).map(panel => panel.name),
-    ['request', 'exceptions', 'logs', 'events', 'router', 'performance', 'custom', 'broken'])
+    ['request', 'exceptions', 'logs', 'events', 'router', 'security', 'performance', 'custom', 'broken'])
   t.same(panelsOf(profile('000001')), panels)
 })
 
@@ -28,11 +28,11 @@ t.test('counts and problems', async t => {
   const facts = (profile: Profile) => panelsOf(profile).map(panel => [panel.name, panel.count?.(profile), panel.problem?.(profile)])
   t.same(facts(stored(sample())), [
     ['request', undefined, undefined], ['exceptions', 2, true], ['logs', 2, true], ['events', 4, true],
-    ['router', undefined, false], ['performance', undefined, undefined], ['custom', undefined, false], ['broken', undefined, true]
+    ['router', undefined, false], ['security', 1, false], ['performance', undefined, undefined], ['custom', undefined, false], ['broken', undefined, true]
   ])
   t.same(facts(profile('000001')), [
     ['request', undefined, undefined], ['exceptions', 0, false], ['logs', 0, false], ['events', 0, false],
-    ['router', undefined, false], ['performance', undefined, undefined]
+    ['router', undefined, false], ['security', undefined, false], ['performance', undefined, undefined]
   ])
   t.equal(panels.find(panel => panel.name === 'router')?.problem?.(profile('000001', { status: 404 })), true)
 })

@@ -1,0 +1,93 @@
+import t from 'tap'
+import type { FastifyInstance } from 'fastify'
+import type { SecuritySettings } from '../../plugins/security/security.js'
+import { basic, build, HTML, profileOf, recordOf, refusal, users } from '../security/support.js'
+
+const settings: SecuritySettings = {
+  providers: { people: users },
+  roleHierarchy: { ROLE_ADMIN: 'ROLE_EDITOR' },
+  firewalls: [{ name: 'main', authenticators: { basic: true }, throttling: false }]
+}
+
+const ada = basic('ada', 'lovelace')
+const bob = basic('bob', 'builder')
+
+t.test('an expression decides', async t => {
+  const table: Array<[string, string, { url?: string, headers?: Record<string, string> }, number]> = [
+    ['a role', '"ROLE_ADMIN" in roles', { headers: ada }, 200],
+    ['an inherited role', '"ROLE_EDITOR" in roles', { headers: ada }, 200],
+    ['a role that is missing', '"ROLE_ADMIN" in roles', { headers: bob }, 403],
+    ['nobody', '"ROLE_ADMIN" in roles', {}, 401],
+    ['a parameter', 'user.identifier == params.name', { url: '/p/ada', headers: ada }, 200],
+    ['another parameter', 'user.identifier == params.name', { url: '/p/bob', headers: ada }, 403],
+    ['a parameter that nobody can have', 'user.identifier == params.name', { url: '/p/ada' }, 401],
+    ['nobody, in so many words', 'user == null', {}, 200],
+    ['an attribute', 'user.attributes.age >= 18', { headers: ada }, 200],
+    ['an attribute that is missing', 'user.attributes.age >= 18', { headers: bob }, 403],
+    ['an attribute that may be missing', 'has(user.attributes.age) && user.attributes.age >= 18', { headers: bob }, 403],
+    ['the method and the path', 'request.method == "GET" && request.path.startsWith("/p/")', {}, 200],
+    ['the path as the router reads it', 'request.path == "/p/x"', { url: '/%70/%78' }, 200],
+    ['the address', 'request.ip == "127.0.0.1"', {}, 200],
+    ['the host', 'request.host == "localhost" && request.scheme == "http"', {}, 200],
+    ['a header', 'request.headers["x-key"] == "1"', { headers: { 'x-key': '1' } }, 200],
+    ['a header that is missing', 'request.headers["x-key"] == "1"', {}, 401],
+    ['the query', 'request.query.q == "1"', { url: '/p/x?q=1' }, 200],
+    ['the query, twice', 'request.query.q == "1"', { url: '/p/x?q=1&q=2' }, 401],
+    ['what every object has', 'has(user.constructor) || has(request.query.constructor) || has(params.__proto__)', { url: '/p/x?__proto__=1', headers: ada }, 403],
+    ['something else than true', 'dyn(user.identifier)', { headers: ada }, 403]
+  ]
+  for (const [name, security, { url = '/p/x', headers = {} }, status] of table) {
+    const app = await build(t, settings, app => app.get('/p/:name', { config: { security } }, async () => 'x'))
+    t.equal((await app.inject({ url, headers: { host: 'localhost', ...headers } })).statusCode, status, `${name}: ${security}`)
+  }
+})
+
+t.test('the handler does not run, and the profile says why', async t => {
+  let ran = 0
+  const app = await build(t, settings, app => app.get('/p/:name', { config: { security: 'user.attributes.age >= 18' } }, async () => { ran++; return 'x' }))
+  const refused = await app.inject({ url: '/p/x', headers: { ...bob, accept: 'application/json' } })
+  t.same(refused.json<{ exceptions: Array<{ name: string, message: string }> }>().exceptions.map(({ name, message }) => `${name}: ${message.split('\n')[0]}`), [
+    'EvaluationError: No such key: age', 'AccessDeniedError: Access Denied.'
+  ])
+  t.equal(ran, 0)
+  const { expression } = await recordOf(app, refused)
+  t.match(expression, { expression: 'user.attributes.age >= 18', result: false, error: 'No such key: age' })
+  const { events } = await profileOf(app, refused)
+  t.same(events.filter(({ listener }) => listener === 'security-expression').map(({ pass, outcome, reason }) => [pass, outcome, reason]), [
+    ['main', 'raised', undefined], ['error', 'skipped', 'not in an error pass']
+  ])
+  t.same((await recordOf(app, await app.inject({ url: '/p/x', headers: ada }))).expression, { expression: 'user.attributes.age >= 18', result: true })
+  t.equal(ran, 1)
+})
+
+t.test('a browser is sent to the login', async t => {
+  const app = await build(t, { ...settings, firewalls: [{ name: 'main', authenticators: { login: true } }] }, app => {
+    app.get('/login', async () => 'x')
+    app.get('/', { config: { security: 'user != null' } }, async () => 'x')
+  })
+  const response = await app.inject({ url: '/', headers: { ...HTML, host: 'shop.test' } })
+  t.equal(response.statusCode, 302)
+  t.equal(response.headers.location, 'http://shop.test/login')
+  const { events } = await profileOf(app, response)
+  t.equal(events.find(({ listener }) => listener === 'security-expression')?.outcome, 'answered')
+})
+
+t.test('mistakes stop the start, and name the route', async t => {
+  const declare = (security: unknown) => (app: FastifyInstance) => { app.get('/p/:name', { config: { security: security as string } }, async () => 'x') }
+  const first = async (...args: Parameters<typeof refusal>) => (await refusal(...args)).split('\n')[0]
+  t.equal(await first(settings, declare('1 +')), 'Route GET /p/:name: config.security: Unexpected token: EOF')
+  t.equal(await first(settings, declare('usr == null')), 'Route GET /p/:name: config.security: Unknown variable: usr')
+  t.equal(await first(settings, declare('request.methd == "GET"')), 'Route GET /p/:name: config.security: No such key: methd')
+  t.equal(await first(settings, declare('roles')), 'Route GET /p/:name: config.security: The expression gives list<string>, not bool')
+  t.equal(await first(settings, declare('params.name + 1 == 2 || "a" + 1 == "b"')), 'Route GET /p/:name: config.security: no such overload: string + int')
+  t.equal(await first(settings, declare(true)), 'Route GET /p/:name: config.security is no expression')
+  t.equal(await first(undefined, declare('user == null')), 'Route GET /p/:name: config.security needs the option security, which is not configured')
+})
+
+t.test('a route that declares none', async t => {
+  const app = await build(t, settings, app => app.get('/', async () => 'x'))
+  const { events } = await profileOf(app, await app.inject('/'))
+  t.same(events.filter(({ stage }) => stage === 'kernel.controller_arguments').slice(1).map(({ listener, outcome, reason }) => [listener, outcome, reason]), [
+    ['security-expression', 'skipped', 'not configured'], ['is-granted', 'skipped', 'not configured']
+  ])
+})
