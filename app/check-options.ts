@@ -42,7 +42,7 @@ function checkItems (values: unknown[], entries: OptionEntries, path: string): v
 
 function unknown (path: string, name: string, known: string[]): string {
   const nearest = closest(name, known)
-  const meant = distance(name.toLowerCase(), nearest.toLowerCase()) <= Math.max(2, name.length / 3)
+  const meant = distance(name.toLowerCase(), nearest.toLowerCase()) <= Math.min(3, Math.max(1, name.length / 3))
   return `Unknown option "${path}"${meant ? `; did you mean "${nearest}"?` : `; known are ${known.join(', ')}`}`
 }
 

@@ -72,7 +72,6 @@ export interface Firewall {
   logout: Required<LogoutSettings> | null
 }
 
-const KNOWN = new Set(['name', 'pattern', 'security', 'provider', 'authenticators', 'logout', 'throttling', 'stateless'])
 const KNOWN_AUTHENTICATORS = new Set(['custom', 'basic', 'bearer', 'login'])
 
 /** Checks one firewall of the configuration and prepares it; throws with its name. */
@@ -80,7 +79,6 @@ export function compileFirewall (settings: FirewallSettings, paths: Paths, provi
   const { name, pattern, stateless = false, authenticators = {}, logout, throttling } = settings
   if (typeof name !== 'string' || !/^[\w.-]+$/.test(name)) throw new Error('security.firewalls: every firewall needs a name of letters, digits, ".", "_" or "-"')
   const where = `security.firewalls.${name}`
-  assertKnown(where, settings, KNOWN)
   assertKnown(`${where}.authenticators`, authenticators, KNOWN_AUTHENTICATORS)
   if (typeof pattern === 'string' && !pattern.startsWith('/')) throw new Error(`${where}.pattern: a path starts with "/"`)
   const { custom = [], basic, bearer } = authenticators
@@ -143,7 +141,7 @@ function checkCustom (authenticator: Authenticator, where: string): Authenticato
 }
 
 /** Throws at a member that is not known. */
-export function assertKnown (where: string, settings: object, known: ReadonlySet<string>): void {
+function assertKnown (where: string, settings: object, known: ReadonlySet<string>): void {
   for (const name of Object.keys(settings)) {
     if (!known.has(name)) throw new Error(`${where}: "${name}" is not known; known are ${[...known].join(', ')}`)
   }

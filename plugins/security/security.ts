@@ -3,7 +3,7 @@ import { stateOf } from '../kernel/request-state.js'
 import { compileRules, type AccessRule, type CompiledRule } from './access-control.js'
 import { SecurityContext, userOf } from './context.js'
 import { AccessDecision, type Strategy, type Voter } from './decision.js'
-import { assertKnown, checkSessions, compileFirewall, type Firewall, type FirewallSettings } from './firewall.js'
+import { checkSessions, compileFirewall, type Firewall, type FirewallSettings } from './firewall.js'
 import { argon2, type PasswordHasher } from './passwords.js'
 import { routerPaths } from './paths.js'
 import { describeSubject } from './record.js'
@@ -44,7 +44,6 @@ export interface Security {
   isGranted (request: FastifyRequest, context: SecurityContext, attribute: string, subject: unknown, by: string): Promise<boolean>
 }
 
-const KNOWN = new Set(['firewalls', 'providers', 'accessControl', 'roleHierarchy', 'strategy', 'voters', 'hasher'])
 const compiled = new WeakMap<object, Security>()
 
 /** The security of an application, checked and prepared once; null where it is not configured. */
@@ -58,7 +57,6 @@ export function securityOf (app: FastifyInstance, { security: settings, session 
 }
 
 function compile (app: FastifyInstance, settings: SecuritySettings, cookieName: string): Security {
-  assertKnown('security', settings, KNOWN)
   if (!Array.isArray(settings.firewalls)) throw new Error('security.firewalls: a list of firewalls is needed')
   const { debug } = app.hindsight
   const paths = routerPaths(app)

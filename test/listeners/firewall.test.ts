@@ -286,10 +286,10 @@ t.test('mistakes stop the start', async t => {
   const main = (more: object) => ({ providers: { people: users }, firewalls: [{ name: 'main', ...more }] })
   const table: Array<[string, unknown, string]> = [
     ['no firewalls', {}, 'security.firewalls: a list of firewalls is needed'],
-    ['an unknown key', { firewalls: [], acces: [] }, 'security: "acces" is not known; known are firewalls, providers, accessControl, roleHierarchy, strategy, voters, hasher'],
+    ['an unknown key', { firewalls: [], acces: [] }, 'Unknown option "security.acces"; known are firewalls, providers, accessControl, roleHierarchy, strategy, voters, hasher'],
     ['no name', { firewalls: [{}] }, 'security.firewalls: every firewall needs a name of letters, digits, ".", "_" or "-"'],
     ['a name twice', { firewalls: [{ name: 'a' }, { name: 'a' }] }, 'security.firewalls: the name "a" is there twice'],
-    ['an unknown key of a firewall', main({ form: {} }), 'security.firewalls.main: "form" is not known; known are name, pattern, security, provider, authenticators, logout, throttling, stateless'],
+    ['an unknown key of a firewall', main({ form: {} }), 'Unknown option "security.firewalls[0].form"; known are name, pattern, security, provider, authenticators, logout, throttling, stateless'],
     ['an unknown authenticator', main({ authenticators: { digest: {} } }), 'security.firewalls.main.authenticators: "digest" is not known; known are custom, basic, bearer, login'],
     ['a relative pattern', main({ pattern: 'admin' }), 'security.firewalls.main.pattern: a path starts with "/"'],
     ['an unknown provider', main({ provider: 'persons', authenticators: { basic: true } }), 'security.firewalls.main.provider: there is no provider "persons"; there are people'],
