@@ -44,5 +44,8 @@ export function dropContent (reply: FastifyReply, payload: unknown): Readable | 
 
 /** Ends a stream that nobody will read. */
 export function discard (payload: unknown): void {
-  if (typeof (payload as { destroy?: unknown } | null | undefined)?.destroy === 'function') (payload as { destroy: () => void }).destroy()
+  const stream = payload as { destroy?: unknown, cancel?: unknown } | null | undefined
+  if (typeof stream?.destroy === 'function') stream.destroy()
+  // A web stream that somebody reads already refuses; then it is theirs.
+  else if (typeof stream?.cancel === 'function') Promise.resolve(stream.cancel()).catch(() => {})
 }
