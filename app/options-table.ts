@@ -98,6 +98,7 @@ export const OPTIONS: Readonly<Record<keyof HindsightOptions, OptionEntry>> = {
       reportOnly: { types: ['object', 'false'], default: 'none', what: 'directives that are only reported' }
     }
   },
+  converters: { types: ['object'], default: 'none', what: 'the application\'s own converters of path parameters, functions by name' },
   cors: { types: ['array'], default: 'none', what: 'CORS rules by path, the first that matches decides', items: cors },
   debug: { types: ['boolean'], default: '`false`', env: 'NODE_ENV', what: 'whether failures are explained to those who may see it' },
   debugClients: { types: ['array'], default: 'none', env: 'DEBUG_CLIENTS', what: 'further addresses or CIDR ranges that may see the debug surface' },
@@ -115,6 +116,12 @@ export const OPTIONS: Readonly<Record<keyof HindsightOptions, OptionEntry>> = {
   security: { types: ['object'], default: 'none', what: 'firewalls, users, access rules and voters', fields: security },
   session: { types: ['object', 'false'], default: 'on', what: 'sessions', fields: session },
   stackDepth: { types: ['number'], default: '`50`', what: 'how many frames a stack keeps in debug mode' },
+  template: {
+    types: ['object'],
+    default: '`view`',
+    what: 'how `config.template` is rendered',
+    fields: { propertyName: { types: ['string'], default: '`view`', what: 'the `propertyName` that @fastify/view was registered with' } }
+  },
   toolbar: { types: ['boolean'], default: '`true`', what: 'whether pages get the bar, in debug mode' },
   trustedHosts: { types: ['array'], default: 'any', env: 'TRUSTED_HOSTS', what: 'host names that requests may be addressed to; `*.example.com` for all below, or expressions' },
   trustedProxies: { types: ['array'], default: 'none', env: 'TRUSTED_PROXIES', what: 'addresses, CIDR ranges, `loopback`, `linklocal`, `uniquelocal` whose forwarding headers are believed' },

@@ -10,18 +10,21 @@ import type { LinkHeaderOptions } from '../plugins/listeners/link-header.js'
 import type { LocaleAwareServicesOptions } from '../plugins/listeners/locale-aware-services.js'
 import type { LocaleOptions } from '../plugins/listeners/locale.js'
 import type { PaginationOptions } from '../plugins/listeners/pagination.js'
+import type { ParamConverterOptions } from '../plugins/listeners/param-converter.js'
 import type { ProfilerListenerOptions } from '../plugins/listeners/profiler.js'
 import type { ReferrerPolicyOptions } from '../plugins/listeners/referrer-policy.js'
 import type { RobotsOptions } from '../plugins/listeners/robots.js'
 import type { SessionOptions } from '../plugins/listeners/session.js'
+import type { TemplateOptions } from '../plugins/listeners/template.js'
 import type { XssProtectionOptions } from '../plugins/listeners/xss-protection.js'
 import type { SecurityOptions } from '../plugins/security/security.js'
 
 /** Every option of the lifecycle; each listener documents its own. */
 export interface HindsightOptions extends KernelOptions,
   AssetOptions, ClickjackingOptions, ContentSecurityPolicyOptions, CorsOptions, DebugHandlersOptions, DebugToolbarOptions,
-  DefaultLocaleOptions, LinkHeaderOptions, LocaleOptions, LocaleAwareServicesOptions, PaginationOptions, ProfilerListenerOptions,
-  ReferrerPolicyOptions, RobotsOptions, Pick<SecurityOptions, 'security'>, SessionOptions, XssProtectionOptions {
+  DefaultLocaleOptions, LinkHeaderOptions, LocaleOptions, LocaleAwareServicesOptions, PaginationOptions, ParamConverterOptions,
+  ProfilerListenerOptions, ReferrerPolicyOptions, RobotsOptions, Pick<SecurityOptions, 'security'>, SessionOptions, TemplateOptions,
+  XssProtectionOptions {
   /** How many profiles are kept in memory, at most. */
   maxProfiles?: number
 }

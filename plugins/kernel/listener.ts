@@ -134,6 +134,7 @@ function onRaised (state: RequestState, slot: Slot, raised: unknown, request: Fa
   request.log.error({ err: raised, channel: 'event' }, `Listener "${slot.listener}" of "${slot.stage}" raised in the error pass`)
 }
 
-function isPromise (value: unknown): value is Promise<unknown> {
+/** Whether something has to be waited for; queries of some libraries are thenables of their own. */
+export function isPromise (value: unknown): value is Promise<unknown> {
   return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
 }

@@ -38,6 +38,18 @@ export class RequestState {
   sessionTouched = false
   /** Who sent the request, as far as the firewall has found out. */
   security: unknown = null
+  /** Whether somebody was recognised by credentials of any kind: the response is for its client alone. */
+  credentialsUsed = false
+  /** What the route declares, once the controller-attributes listener has read it. */
+  attributes: unknown = null
+  /** The path parameters as they were sent, where a converter has replaced them. */
+  sentParams: Record<string, unknown> | null = null
+  /** What the http-cache listener has found out about the request's preconditions. */
+  cache: unknown = null
+  /** Whether `Cache-Control` holds nothing but the default for responses that say nothing. */
+  defaultCacheControl = false
+  /** The template that an object is rendered with; empty where none is. */
+  template = ''
   /** Whether the body of the response is one of our own pages, with a policy of its own. */
   ownPolicy = ''
   clientGone = false

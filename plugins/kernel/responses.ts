@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import { Skip } from './listener.js'
 
@@ -27,4 +28,24 @@ export function afterBody (reply: FastifyReply, payload: unknown, done: () => vo
 export function isStream (payload: unknown): boolean {
   return typeof payload === 'object' && payload !== null && !Buffer.isBuffer(payload) &&
     (typeof (payload as { pipe?: unknown }).pipe === 'function' || typeof (payload as { getReader?: unknown }).getReader === 'function' || payload instanceof Response)
+}
+
+const CONTENT_HEADERS = ['content-type', 'content-length', 'content-encoding', 'content-language', 'content-range', 'transfer-encoding']
+// RFC 9110, section 15.4.5: what describes the selected representation stays out, its validators stay.
+const CONTENT_HEADERS_OF_304 = ['content-type', 'content-length', 'content-encoding', 'transfer-encoding']
+
+/** Takes the content off a response whose status has none (RFC 9110, section 6.4.1), and what describes it; the payload to go on with. */
+export function dropContent (reply: FastifyReply, payload: unknown): Readable | null {
+  for (const name of reply.statusCode === 304 ? CONTENT_HEADERS_OF_304 : CONTENT_HEADERS) reply.removeHeader(name)
+  discard(payload)
+  // Fastify's own HEAD routes fail at null, and count the length of everything but a stream.
+  return reply.request.method === 'HEAD' ? Readable.from([]) : null
+}
+
+/** Ends a stream that nobody will read. */
+export function discard (payload: unknown): void {
+  const stream = payload as { destroy?: unknown, cancel?: unknown } | null | undefined
+  if (typeof stream?.destroy === 'function') stream.destroy()
+  // A web stream that somebody reads already refuses; then it is theirs.
+  else if (typeof stream?.cancel === 'function') Promise.resolve(stream.cancel()).catch(() => {})
 }

@@ -1,4 +1,26 @@
 import { listener } from '../kernel/listener.js'
+import { stateOf } from '../kernel/request-state.js'
+import { notDeclared, ofDiagnosticHandler, type RouteAttributes } from '../routing/attributes.js'
+import { readAttributes } from '../routing/attribute-schema.js'
+import { routeName } from '../routing/route-table.js'
 
-/** The controller-attributes listener of `kernel.controller`: nothing configures it yet. */
-export const controllerAttributes = listener('kernel.controller', 'controller-attributes', () => 'not configured')
+const kAttributes = Symbol('hindsight.routeAttributes')
+type Config = Record<string, unknown> & { [kAttributes]?: RouteAttributes }
+
+/** Reads what the route declares for the listeners around its handler; a mistyped attribute stops the start. */
+export const controllerAttributes = listener('kernel.controller', 'controller-attributes', (app) => {
+  app.addHook('onRoute', function validate (route) {
+    if (route.config === undefined) return
+    const attributes = readAttributes(routeName(route), route.config as Config)
+    if (attributes !== null) route.config = { ...route.config, [kAttributes]: attributes } as typeof route.config
+  })
+  const { debug, mask } = app.hindsight
+  return (request) => {
+    const attributes = (request.routeOptions.config as { [kAttributes]?: RouteAttributes } | undefined)?.[kAttributes]
+    if (attributes === undefined) return notDeclared
+    const state = stateOf(request)
+    if (state.failed) return ofDiagnosticHandler
+    state.attributes = attributes
+    if (debug) state.collect('attributes', () => mask.value(attributes))
+  }
+})

@@ -12,7 +12,7 @@ export interface LinkHeaderOptions {
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** Links of every response of this route (RFC 8288). */
-    links?: Link[]
+    links?: readonly Link[]
   }
   interface FastifyRequest {
     /** Adds a link to the `Link` header of the response (RFC 8288). */

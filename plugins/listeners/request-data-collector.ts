@@ -39,7 +39,8 @@ export const requestDataCollectorResponse = listener('kernel.response', 'request
       // What other hooks did behind this one is part of the answer.
       headers: mask.headers(reply.getHeaders() as Record<string, unknown>),
       contentType: reply.getHeader('content-type') ?? null,
-      size
+      // The http-cache listener may still find that the client has the content already.
+      size: reply.statusCode === 304 ? null : size
     }))
   }
 })

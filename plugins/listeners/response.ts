@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import vary from 'vary'
-import { isRedirect } from '../kernel/responses.js'
+import { dropContent, isRedirect } from '../kernel/responses.js'
 import { listener } from '../kernel/listener.js'
 import { stateOf } from '../kernel/request-state.js'
 
@@ -13,12 +13,12 @@ export const response = listener('kernel.response', 'response', (_app, { enabled
   const { statusCode } = reply
   if (!reply.hasHeader('cache-control') && !(statusCode === 301 && isRedirect(reply))) {
     reply.header('cache-control', 'no-cache, private')
+    stateOf(request).defaultCacheControl = true
   }
   tellLanguage(request, reply, enabledLocales.length > 0)
   if (statusCode === 204 || statusCode === 205 || statusCode === 304 || statusCode < 200) {
-    for (const name of statusCode === 304 ? CONTENT_HEADERS_OF_304 : CONTENT_HEADERS) reply.removeHeader(name)
-    if (typeof (payload as { destroy?: unknown } | null)?.destroy === 'function') (payload as { destroy: () => void }).destroy()
-    return statusCode === 205 ? '' : null
+    const nothing = dropContent(reply, payload)
+    return statusCode === 205 ? '' : nothing
   }
   if (reply.hasHeader('transfer-encoding')) reply.removeHeader('content-length')
   const type = reply.getHeader('content-type')
@@ -40,6 +40,3 @@ function tellLanguage (request: FastifyRequest, reply: FastifyReply, hasLocales:
 }
 
 const NEEDS_CHARSET = /^text\/|^application\/(?:javascript|xhtml\+xml)\b/i
-const CONTENT_HEADERS = ['content-type', 'content-length', 'content-encoding', 'content-language', 'content-range', 'transfer-encoding']
-// RFC 9110, section 15.4.5: what describes the selected representation stays out, its validators stay.
-const CONTENT_HEADERS_OF_304 = ['content-type', 'content-length', 'content-encoding', 'transfer-encoding']

@@ -10,12 +10,14 @@ export const routerDataCollector = listener('kernel.controller', 'router-data-co
   return (request) => {
     const { route } = request
     const state = stateOf(request)
+    // As they were sent: what converters make of them has a panel of its own.
+    const params = state.sentParams ?? route?.params
     state.collect('router', () => {
       if (route === null) return { matched: null, routes: routeTable.own().map(({ name, methods, pattern }) => ({ name, methods, pattern })) }
       const declared = routeTable.get(request.method, route.pattern)
       const frame = declared?.declaredAt == null ? undefined : declarationFrame(declared.declaredAt)
       return {
-        matched: { ...route, methods: declared?.methods ?? [request.method], ...(frame !== undefined && { handler: `${frame.file}:${frame.line}` }) }
+        matched: { ...route, params, methods: declared?.methods ?? [request.method], ...(frame !== undefined && { handler: `${frame.file}:${frame.line}` }) }
       }
     })
   }

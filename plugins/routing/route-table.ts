@@ -32,6 +32,11 @@ interface Store {
   method: string
 }
 
+/** The name of a route: its own, or its methods and pattern. */
+export function routeName ({ config, method, url }: RouteOptions): string {
+  return config?.name ?? `${([] as string[]).concat(method as string | string[]).join('|')} ${url}`
+}
+
 /** What the application's routes are, for those who explain why none of them matched. */
 export class RouteTable {
   readonly #router
@@ -64,7 +69,7 @@ export class RouteTable {
       this.#tryOn('HEAD', url, constraints, { order: -1, method: 'HEAD' })
       return
     }
-    const name = route.config?.name ?? `${methods.join('|')} ${url}`
+    const name = routeName(route)
     const declared: DeclaredRoute = { name, methods, pattern: url, declaredAt }
     for (const method of methods) {
       this.#methods.add(method)

@@ -9,10 +9,8 @@ const BY_ROUTE = new Set([
 const CONFIGURABLE = [
   ['kernel.request', 'locale'], ['kernel.request', 'locale-aware-services'], ['kernel.request', 'logout-url'],
   ['kernel.request', 'firewall'], ['kernel.request', 'pagination'],
-  ['kernel.controller', 'controller-attributes'], ['kernel.controller', 'param-converter'],
-  ['kernel.controller', 'http-cache'], ['kernel.controller', 'template'],
   ['kernel.controller_arguments', 'security-expression'], ['kernel.controller_arguments', 'is-granted'],
-  ['kernel.response', 'link-header'], ['kernel.response', 'http-cache'],
+  ['kernel.response', 'link-header'],
   ['kernel.finish_request', 'locale'], ['kernel.finish_request', 'firewall'],
   ['kernel.finish_request', 'asset-reset'], ['kernel.finish_request', 'locale-aware-services']
 ] as const

@@ -33,6 +33,28 @@ t.test('no content where there must be none', async t => {
   }
 })
 
+t.test('nor for HEAD, whose route is Fastify\'s own', async t => {
+  const app = await build(t, {}, routes)
+  const port = await listen(app)
+  for (const code of [204, 304]) {
+    for (const kind of ['status', 'stream']) {
+      const response = await app.inject({ method: 'HEAD', url: `/${kind}/${code}` })
+      t.equal(response.statusCode, code, `${kind} ${code}`)
+      t.notOk('content-length' in response.headers, `${kind} ${code}: no length`)
+      const answer = await raw(port, `HEAD /${kind}/${code} HTTP/1.1\r\nHost: a\r\n\r\nGET /json HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)
+      t.same([...answer.matchAll(/^HTTP\/1\.1 (\d+)/gm)].map(([, status]) => Number(status)), [code, 200], `${kind} ${code} over a socket`)
+    }
+  }
+})
+
+t.test('a web stream that is not sent is cancelled', async t => {
+  let cancelled = false
+  const app = await build(t, {}, app => app.get('/', (_request, reply) =>
+    reply.code(304).send(new ReadableStream({ cancel () { cancelled = true } }))))
+  t.equal((await app.inject('/')).statusCode, 304)
+  t.ok(cancelled)
+})
+
 t.test('connections stay usable behind them', async t => {
   const app = await build(t, {}, routes)
   const port = await listen(app)
