@@ -1,0 +1,11 @@
+/** What an application imports: the plugin, its options, and what it is extended by. */
+export { hindsight, hindsight as default } from './hindsight.js'
+export type { HindsightOptions } from './options.js'
+export { messageOptions } from '../plugins/kernel/malformed.js'
+export { AccessDeniedError, AuthenticationError } from '../plugins/security/errors.js'
+export { hashPassword } from '../plugins/security/passwords.js'
+export type { Authenticator } from '../plugins/security/authenticators/authenticator.js'
+export type { Voter } from '../plugins/security/decision.js'
+export type { StoredUser, User } from '../plugins/security/user.js'
+export type { ConvertedParams, RouteAttributes } from '../plugins/routing/attributes.js'
+export type { Profile } from '../plugins/profiler/profile.js'
