@@ -2,15 +2,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { listener, Skip, type Answer } from '../kernel/listener.js'
 import { stateOf } from '../kernel/request-state.js'
 import { refuse } from '../security/entry-point.js'
-import { compileRequirements, type CompiledRequirement, type IsGranted } from '../security/is-granted.js'
+import { compileRequirements, type CompiledRequirement } from '../security/is-granted.js'
 import { securityOf, type Security, type SecurityOptions } from '../security/security.js'
-
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** A role or attribute that must be granted for the handler to run, with a subject where it is about one; of several, each. */
-    isGranted?: IsGranted
-  }
-}
 
 const notConfigured = new Skip('not configured')
 const errorPass = new Skip('not in an error pass')

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from
 import { addLink, serializeLink, type Link, type LinkAttributes } from '../kernel/link.js'
 import { listener, Skip } from '../kernel/listener.js'
 import { stateOf } from '../kernel/request-state.js'
+import { routeName } from '../routing/route-table.js'
 
 export interface LinkHeaderOptions {
   /** Whether the links of a route that a browser can act on early go out as `103 Early Hints` (RFC 8297), ahead of the handler; false by default. */
@@ -10,10 +11,6 @@ export interface LinkHeaderOptions {
 }
 
 declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** Links of every response of this route (RFC 8288). */
-    links?: readonly Link[]
-  }
   interface FastifyRequest {
     /** Adds a link to the `Link` header of the response (RFC 8288). */
     addLink (rel: string, href: string, attributes?: LinkAttributes): void
@@ -62,15 +59,13 @@ export const linkHeader = listener('kernel.response', 'link-header', (app, { ear
   }
 })
 
-function serialized (route: RouteOptions, links: Link[]): RouteLinks {
-  const name = route.config?.name ?? `${[route.method].flat().join('|')} ${route.url}`
-  if (!Array.isArray(links)) throw new Error(`Route "${name}": links must be a list of { rel, href, attributes }`)
+function serialized (route: RouteOptions, links: readonly Link[]): RouteLinks {
+  // Their shape is the business of the controller-attributes listener.
   const values = links.map((link) => {
-    if (typeof link?.rel !== 'string' || typeof link.href !== 'string') throw new Error(`Route "${name}": each of links needs rel and href`)
     try {
       return serializeLink(link)
     } catch (error) {
-      throw new Error(`Route "${name}": links: ${(error as Error).message}`, { cause: error })
+      throw new Error(`Route "${routeName(route)}": links: ${(error as Error).message}`, { cause: error })
     }
   })
   return { values, hints: values.filter((value, i) => HINTABLE.test(value) && (links[i] as Link).rel.split(' ').some((type) => EARLY.has(type))) }

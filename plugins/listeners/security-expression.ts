@@ -5,16 +5,6 @@ import { refuse } from '../security/entry-point.js'
 import { compileExpression, type Expression } from '../security/expression.js'
 import { securityOf, type SecurityOptions } from '../security/security.js'
 
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /**
-     * An expression in the Common Expression Language that must be true for the handler to run, over
-     * `user` (null for nobody), `roles`, `params` and `request` (method, path, ip, host, scheme, headers, query).
-     */
-    security?: string
-  }
-}
-
 const notConfigured = new Skip('not configured')
 const errorPass = new Skip('not in an error pass')
 

@@ -83,8 +83,20 @@ const schemas: Readonly<Record<keyof RouteAttributes, object>> = {
         href: text('a URL or path'),
         attributes: {
           type: 'object',
-          description: 'an object of texts',
-          additionalProperties: { type: 'string', description: 'a text' }
+          description: 'an object of target attributes',
+          additionalProperties: {
+            description: 'a text, a number, true, { value, language }, or a list of texts',
+            anyOf: [
+              { type: ['string', 'number', 'boolean'], nullable: true },
+              { type: 'array', items: { type: 'string' } },
+              {
+                type: 'object',
+                required: ['value', 'language'],
+                additionalProperties: false,
+                properties: { value: { type: 'string' }, language: { type: 'string' } }
+              }
+            ]
+          }
         }
       }
     }

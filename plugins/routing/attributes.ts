@@ -1,5 +1,6 @@
 import type { FastifyParamConverters, FastifyRequest } from 'fastify'
 import type { Duration } from '../kernel/duration.js'
+import type { Link } from '../kernel/link.js'
 import { Skip } from '../kernel/listener.js'
 import { stateOf } from '../kernel/request-state.js'
 
@@ -61,13 +62,6 @@ export type IsGrantedAttribute = string | {
   readonly subject?: string | ((request: FastifyRequest) => unknown)
 }
 
-/** A relation to another resource (RFC 8288). */
-export interface LinkAttribute {
-  readonly rel: string
-  readonly href: string
-  readonly attributes?: Readonly<Record<string, string>>
-}
-
 /** What a route may declare in its `config` for the listeners around its handler. */
 export interface RouteAttributes {
   /** The template that a plain object from the handler is rendered with. */
@@ -75,10 +69,15 @@ export interface RouteAttributes {
   readonly cache?: CacheAttribute
   /** How the path parameters are converted, by their names. */
   readonly params?: Readonly<Record<string, ParamAttribute>>
-  /** An expression (CEL) that has to be true. */
+  /**
+   * An expression in the Common Expression Language that must be true for the handler to run, over
+   * `user` (null for nobody), `roles`, `params` and `request` (method, path, ip, host, scheme, headers, query).
+   */
   readonly security?: string
+  /** A role or attribute that must be granted for the handler to run, with a subject where it is about one; of several, each. */
   readonly isGranted?: IsGrantedAttribute | readonly IsGrantedAttribute[]
-  readonly links?: readonly LinkAttribute[]
+  /** Links of every response of the route (RFC 8288). */
+  readonly links?: readonly Link[]
 }
 
 type Converters = BuiltInConverters & FastifyParamConverters

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Answer } from '../kernel/listener.js'
+import { stateOf } from '../kernel/request-state.js'
 import type { CompiledRule } from './access-control.js'
 import type { Authenticator } from './authenticators/authenticator.js'
 import type { SecurityContext } from './context.js'
@@ -33,6 +34,7 @@ async function authenticate (security: Security, context: SecurityContext, firew
   try {
     const user = await userBehind(firewall, await authenticator.authenticate(request))
     context.login(user, authenticator, security.rolesOf)
+    stateOf(request).credentialsUsed = true
     if (attempt !== undefined) attempt.outcome = 'succeeded'
     request.log.debug({ channel: 'security', authenticator: authenticator.name, user: user.identifier }, 'Authenticator succeeded.')
   } catch (error) {

@@ -2,13 +2,13 @@ import type { FastifyRequest } from 'fastify'
 
 /** What a route asks of its user: a role or attribute, and what it is about. */
 export interface GrantRequirement {
-  attribute: string
+  readonly attribute: string
   /** A path parameter by its name, or a function that finds it. */
-  subject?: string | ((request: FastifyRequest) => unknown)
+  readonly subject?: string | ((request: FastifyRequest) => unknown)
 }
 
 /** One requirement, or several of which each must be met. */
-export type IsGranted = string | GrantRequirement | Array<string | GrantRequirement>
+export type IsGranted = string | GrantRequirement | ReadonlyArray<string | GrantRequirement>
 
 /** A requirement as it is asked. */
 export interface CompiledRequirement {

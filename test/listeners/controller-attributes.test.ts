@@ -41,16 +41,16 @@ const mistakes: Array<[config: Record<string, unknown>, message: string]> = [
   [{ links: { rel: 'preload' } }, "config.links is { rel: 'preload' }; it has to be a list of { rel, href, attributes }"],
   [{ links: [{ rel: 'preload' }] }, 'config.links.0.href is missing: config.links.0 has to be { rel, href, attributes }'],
   [{ links: [{ rel: 'preload', href: '/a.css', as: 'style' }] }, 'config.links.0.as is unknown; did you mean "rel"? Known are rel, href, attributes'],
-  [{ links: [{ rel: 'preload', href: '/a.css', attributes: { crossorigin: true } }] }, 'config.links.0.attributes.crossorigin is true; it has to be a text']
+  [{ links: [{ rel: 'preload', href: '/a.css', attributes: { title: { text: 'x' } } }] }, "config.links.0.attributes.title is { text: 'x' }; it has to be a text, a number, true, { value, language }, or a list of texts"]
 ]
 
 const valid: Array<Record<string, unknown>> = [
   {}, { template: undefined }, { cache: {} },
   { cache: { public: true, maxAge: 0, sMaxAge: '1 hour', staleWhileRevalidate: '2d', staleIfError: 3, mustRevalidate: true, immutable: false, expires: new Date(0), vary: [], lastModified: () => new Date(0), etag: async () => null, weak: true } },
   { cache: { noStore: true, private: true } },
-  { security: 'user.age > 18' }, { isGranted: 'ROLE_USER' }, { isGranted: { attribute: 'EDIT', subject: 'article' } },
+  { security: 'user != null' }, { isGranted: 'ROLE_USER' },
   { isGranted: ['ROLE_USER', { attribute: 'EDIT', subject: () => ({}) }] },
-  { links: [] }, { links: [{ rel: 'preload', href: '/a.css', attributes: { as: 'style' } }] },
+  { links: [] }, { links: [{ rel: 'preload', href: '/a.css', attributes: { as: 'style', crossorigin: true, media: null, n: 1, hreflang: ['de', 'fr'], title: { value: 'x', language: 'de' } } }] },
   // Keys of other plugins.
   { rateLimit: { max: 3 }, swagger: {}, cors: true, name: 'home', profile: false, websocket: true, timeout: 3, page: 1, title: 'x', caption: 'y' }
 ]
@@ -58,7 +58,7 @@ const valid: Array<Record<string, unknown>> = [
 async function declared (config: Record<string, unknown>, pattern = '/x'): Promise<string> {
   const app = Fastify()
   try {
-    await app.register(hindsight, { session: false })
+    await app.register(hindsight, { session: false, security: { firewalls: [{ name: 'main', stateless: true, authenticators: { basic: true }, provider: 'none' }], providers: { none: async () => null } } })
     app.get(pattern, { config: config as RouteAttributes }, async () => 'fine')
     await app.ready()
     return 'it started'
@@ -76,7 +76,7 @@ t.test('a mistyped attribute stops the start', async (t) => {
 
 t.test('what is right starts', async (t) => {
   for (const config of valid) t.equal(await declared(config), 'it started', JSON.stringify(config))
-  t.equal(await declared({ params: { a: 'int', b: { enum: ['x', 1] }, c: { converter: 'date', options: { any: 1 } } } }, '/x/:a/:b/:c'), 'it started')
+  t.equal(await declared({ params: { a: 'int', b: { enum: ['x', 1] }, c: { converter: 'date', options: { any: 1 } } }, isGranted: { attribute: 'EDIT', subject: 'a' } }, '/x/:a/:b/:c'), 'it started')
 })
 
 t.test('a mistake in a route of a plugin stops the start, too', async (t) => {

@@ -67,7 +67,6 @@ function declare (app: FastifyInstance): void {
     return reply.header('etag', '"own"').type('text/plain').send(streamed)
   })
   app.get('/guarded', { config: { cache: { public: true, etag: () => 'abc' } }, preHandler: async (request, reply) => { if (request.headers['x-key'] !== 'k') return reply.code(401).send('who?') } }, handler)
-  app.put('/guarded', { config: { cache: { etag: () => 'abc' }, isGranted: 'ROLE_ADMIN' } }, handler)
 }
 
 let streamed: Readable | null = null
@@ -349,4 +348,33 @@ t.test('over a socket, in production too', async (t) => {
     const lists = await raw(port, `GET /both HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nIf-None-Match: "x"\r\nIf-None-Match: "abc"\r\n\r\n`)
     t.equal(lists?.status, 304)
   }
+})
+
+t.test('with the firewall: recognised by a header of its own, refused, and let through', async (t) => {
+  const app = await build({
+    security: {
+      firewalls: [{
+        name: 'main',
+        stateless: true,
+        authenticators: {
+          custom: [{
+            name: 'key',
+            supports: ({ headers }) => headers['x-key'] !== undefined,
+            authenticate: async ({ headers }) => ({ identifier: String(headers['x-key']), roles: ['ROLE_USER'] })
+          }]
+        }
+      }]
+    },
+    declare (app) {
+      app.get('/open', { config: { cache: { public: true, maxAge: 60 } } }, async () => ({}))
+      app.get('/granted', { config: { cache: { public: true, etag: () => 'abc' }, isGranted: 'ROLE_USER' } }, async () => ({}))
+    }
+  })
+  t.teardown(() => app.close())
+  t.equal((await app.inject('/open')).headers['cache-control'], 'max-age=60, public')
+  t.equal((await app.inject({ url: '/open', headers: { 'x-key': 'a' } })).headers['cache-control'], PRIVATE)
+  t.equal((await app.inject({ url: '/granted', headers: { 'if-none-match': '"abc"' } })).statusCode, 403)
+  const fresh = await app.inject({ url: '/granted', headers: { 'x-key': 'a', 'if-none-match': '"abc"' } })
+  t.equal(fresh.statusCode, 304)
+  t.equal(fresh.headers['cache-control'], PRIVATE)
 })

@@ -72,8 +72,8 @@ t.test('the profile has the links', async t => {
 t.test('a link that cannot be written stops the start with the route\'s name', async t => {
   for (const [config, message] of [
     [{ name: 'home', links: [{ rel: 'a"b', href: '/' }] }, 'Route "home": links: Link: "a"b" is not a relation type (RFC 8288, section 3.3)'],
-    [{ links: [{ rel: 'next' }] }, 'Route "GET /x": each of links needs rel and href'],
-    [{ links: { rel: 'next', href: '/' } }, 'Route "GET /x": links must be a list of { rel, href, attributes }'],
+    [{ links: [{ rel: 'next' }] }, 'Route "GET /x": config.links.0.href is missing: config.links.0 has to be { rel, href, attributes }'],
+    [{ links: { rel: 'next', href: '/' } }, "Route \"GET /x\": config.links is { rel: 'next', href: '/' }; it has to be a list of { rel, href, attributes }"],
     [{ links: [{ rel: 'next', href: '/', attributes: { 'a b': '' } }] }, 'Route "GET /x": links: Link: "a b" is not the name of a target attribute (RFC 8288, section 3.4)']
   ] as const) await t.rejects(build({ declare: (app) => { app.get('/x', { config: config as never }, async () => '') } }), { message })
 })
