@@ -27,6 +27,7 @@ export const DEFAULT_DIRECTIVES: CspDirectives = {
   'style-src': ["'self'"]
 }
 
+const onNotModified = new Skip('a 304 leaves the policy of the stored page, whose nonces it has not drawn')
 const kept = new Skip('the route has set a policy of its own')
 
 /** Makes `reply.cspNonce` available, afresh for each request; no random byte is drawn until one is read. */
@@ -54,6 +55,7 @@ export const contentSecurityPolicyResponse = listener('kernel.response', 'conten
     if (policies.length === 0) return 'not configured'
     return (request, reply) => {
       if (isRedirect(reply)) return onRedirect
+      if (reply.statusCode === 304) return onNotModified
       const { scriptNonce, styleNonce } = stateOf(request)
       let set = false
       for (const { name, constant, compose } of policies) {

@@ -135,3 +135,11 @@ t.test('a bad directive stops the start with the name of the option', async t =>
     ['in the one that is reported', { reportOnly: { 'a;b': ["'self'"] } }, 'contentSecurityPolicy: Content-Security-Policy received an invalid directive name "a;b"']
   ] as const) t.equal(await refusal({ contentSecurityPolicy }), expected, name)
 })
+
+t.test('a 304 leaves the policy of the stored page alone', async t => {
+  const app = await build(t, {}, app => app.get('/', { config: { cache: { etag: () => 'a' } } }, (_request, reply) => reply.cspNonce.script))
+  t.match((await app.inject('/')).headers[HEADER], 'nonce-')
+  const response = await app.inject({ url: '/', headers: { 'if-none-match': '"a"' } })
+  t.equal(response.statusCode, 304)
+  t.equal(response.headers[HEADER], undefined)
+})
