@@ -23,6 +23,7 @@ interface HostedRule {
 }
 
 const DEFAULT_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
+const PREFLIGHT_HEADERS = ['access-control-allow-methods', 'access-control-allow-headers', 'access-control-max-age']
 const noRule = new Skip('no CORS rule for this path')
 const noOrigin = new Skip('the request has no Origin')
 const sameOrigin = new Skip('same origin')
@@ -40,6 +41,8 @@ export const cors = listener('kernel.request', 'cors', async (app, { cors: rules
     const refusal = preflightRefusal(found.rule, request)
     const running = applied(found, request, reply)
     const answer = (): Answer => {
+      // Of no meaning on a preflight (Fetch, section 3.3.3).
+      reply.removeHeader('access-control-expose-headers')
       // An empty answer, as browsers ignore its body; 200 as the observed service has it.
       reply.code(refusal?.status ?? 200).type('text/plain; charset=utf-8')
       return new Answer(refusal?.message ?? '')
@@ -62,7 +65,11 @@ export const corsResponse = listener('kernel.response', 'cors', async (app, { co
     const vary = reply.getHeader('vary')
     const running = applied(found, request, reply)
     // `Vary` is the business of the cors-vary listener.
-    const restore = (): undefined => { if (vary === undefined) reply.removeHeader('vary'); else reply.header('vary', vary) }
+    const restore = (): undefined => {
+      if (vary === undefined) reply.removeHeader('vary'); else reply.header('vary', vary)
+      // The package takes every OPTIONS request for a preflight.
+      if (request.raw.method === 'OPTIONS') for (const name of PREFLIGHT_HEADERS) reply.removeHeader(name)
+    }
     return running === undefined ? restore() : running.then(restore)
   }
 })

@@ -17,6 +17,7 @@ export default async function errorPreview (app: FastifyInstance): Promise<void>
     const status = Number(code)
     const as = representation(format === undefined ? request.headers.accept : ACCEPT_OF[format])
     reply.code(status).header('content-type', as.contentType)
+    if (format === undefined) reply.header('vary', 'Accept')
     return renderProductionError(status, STATUS_CODES[status] ?? 'Error', as.type)
   }
 }

@@ -25,7 +25,6 @@ t.test('a preflight is answered, also where no route is', async t => {
     t.same(corsHeaders(response.headers), {
       'access-control-allow-origin': ORIGIN,
       'access-control-allow-credentials': 'true',
-      'access-control-expose-headers': 'X-Total',
       'access-control-allow-methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
       'access-control-allow-headers': 'X-One, Content-Type',
       'access-control-max-age': '600'
@@ -176,6 +175,7 @@ t.test('what is not a preflight goes on to its route', async t => {
   ] as const) {
     const response = await app.inject({ method: 'OPTIONS', url: '/own', headers })
     t.same([response.statusCode, response.body], [200, 'own options'], name)
+    t.same(Object.keys(corsHeaders(response.headers)), 'origin' in headers ? ['access-control-allow-origin'] : [], name)
     t.match(eventOf(await profileOf(app, response), 'kernel.request', 'cors'), { outcome: 'skipped', reason: 'not a preflight' })
   }
 })

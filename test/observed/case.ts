@@ -1,3 +1,6 @@
+/** Headers by lower-case name; one that came more than once is a list. */
+export type RecordedHeaders = Partial<Record<string, string | string[]>>
+
 /** A recorded case, as `cases.json` has it: what was sent to the reference, and what came back. */
 export interface RecordedCase {
   id: string
@@ -11,7 +14,7 @@ export interface RecordedCase {
   response: {
     /** Null: the connection was closed without an answer. */
     status: number | null
-    headers: Partial<Record<string, string>>
+    headers: RecordedHeaders
     title: string | null
     message: string | null
     cause: string | null
@@ -30,20 +33,23 @@ export interface Expectation {
   title: string | RegExp | null
   message: string | RegExp | null
   cause: string | RegExp | null
-  /** The application's content security policy, or the one of the diagnostic page's own. */
-  policy: 'application' | 'own' | null
+  /** The application's content security policy without its nonces, or `own` for the one of the diagnostic page's own. */
+  policy: string | null
   /** Where the profile is, without its token. */
   link: string | null
   /** The decoded `X-Debug-Exception`; octets that are no UTF-8 stay encoded. */
   debugException: string | RegExp | null
-  headers: Partial<Record<ComparedHeader, string>>
+  /** Whether the response sets the cookie of a session. */
+  session: boolean
+  headers: ComparedHeaders
 }
 
-/** Headers that are compared literally. */
-export const COMPARED = [
-  'allow', 'cache-control', 'location', 'referrer-policy', 'x-content-type-options', 'x-frame-options', 'x-robots-tag', 'x-xss-protection'
+const LITERAL = [
+  'access-control-allow-credentials', 'access-control-allow-origin', 'access-control-max-age', 'allow', 'cache-control', 'etag', 'location',
+  'referrer-policy', 'www-authenticate', 'x-content-type-options', 'x-frame-options', 'x-robots-tag', 'x-xss-protection'
 ] as const
-export type ComparedHeader = typeof COMPARED[number]
+const LISTS = ['access-control-allow-headers', 'access-control-allow-methods', 'access-control-expose-headers', 'vary'] as const
+export type ComparedHeaders = Partial<Record<typeof LITERAL[number] | typeof LISTS[number], string>>
 
 const TOKEN = /\/_profiler\/[0-9a-f]{6}$/
 const LONG = /(.)…\((\d+) characters\)$/su
@@ -88,27 +94,37 @@ export function onTheWire (recorded: RecordedCase): Case {
 
 /** What was recorded, in the form in which it is compared. */
 export function recordedExpectation ({ response: { status, headers, title, message, cause } }: RecordedCase): Expectation {
-  const debugException = headers['x-debug-exception']
+  const policy = headers['content-security-policy']
+  return { ...comparable(headers), status, title, message, cause, policy: policy === undefined ? null : withoutNonces(String(policy)) }
+}
+
+/** What is compared of the headers of a response. */
+export function comparable (headers: RecordedHeaders): Omit<Expectation, 'status' | 'title' | 'message' | 'cause' | 'policy'> {
+  const text = (name: string): string | undefined => headers[name]?.toString()
+  const debugException = text('x-debug-exception')
   return {
-    status,
-    mediaType: mediaTypeOf(headers['content-type']),
-    title,
-    message,
-    cause,
-    policy: headers['content-security-policy'] === undefined ? null : 'application',
-    link: headers['x-debug-token-link']?.replace(TOKEN, '') ?? null,
+    mediaType: text('content-type')?.split(';')[0]?.trim().toLowerCase() ?? null,
+    link: text('x-debug-token-link')?.replace(TOKEN, '') ?? null,
     debugException: debugException === undefined ? null : decoded(debugException),
-    headers: Object.fromEntries(COMPARED.flatMap((name) => headers[name] === undefined ? [] : [[name, headers[name]]]))
+    session: [headers['set-cookie'] ?? []].flat().some((cookie) => cookie.startsWith('PHPSESSID=')),
+    headers: Object.fromEntries([
+      ...LITERAL.flatMap((name) => headers[name] === undefined ? [] : [[name, text(name)]]),
+      ...LISTS.flatMap((name) => headers[name] === undefined ? [] : [[name, sorted(text(name) as string)]])
+    ])
   }
 }
 
-/** The media type of a `Content-Type`, without its parameters. */
-export function mediaTypeOf (contentType: string | undefined): string | null {
-  return contentType?.split(';')[0]?.trim().toLowerCase() ?? null
+/** A policy's directives, without those that the debug toolbars extend by nonces. */
+export function withoutNonces (policy: string): string {
+  return policy.split(';').map((directive) => directive.trim()).filter((directive) => !/^(?:(?:script|style)-src\b|$)/.test(directive)).join('; ')
 }
 
-/** Percent-decodes a header's text as far as that can be done. */
-export function decoded (text: string): string {
+// Neither the order nor the case of names in a list means anything.
+function sorted (list: string): string {
+  return list.split(',').map((name) => name.trim().toLowerCase()).sort().join(', ')
+}
+
+function decoded (text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {

@@ -1,5 +1,5 @@
 import { METHODS, STATUS_CODES } from 'node:http'
-import type { Case, Expectation } from './case.js'
+import type { Case, ComparedHeaders, Expectation } from './case.js'
 
 /** A difference that is meant: for which cases it holds, and what is expected of us instead. */
 export interface Rule {
@@ -9,6 +9,9 @@ export interface Rule {
   expect: (expected: Expectation, one: Case) => Expectation
 }
 
+const WITH_SESSION = 'max-age=0, must-revalidate, private'
+const TOKEN_PATH = /^\/_(?:profiler|wdt)\/([0-9a-f]{6})$/
+const FORM_OF: Readonly<Record<string, string>> = { json: 'application/json', txt: 'text/plain', md: 'text/markdown', html: 'text/html', xml: 'text/html' }
 const FORMS = ['text/html', 'application/problem+json', 'application/json', 'text/plain', 'text/markdown']
 
 /** The differences between the reference and us, in the order in which they are applied. */
@@ -76,9 +79,73 @@ export const rules: readonly Rule[] = [
     }
   },
   {
+    name: 'the lookup behind a 405 has a message',
+    reason: 'README: it says what was looked up, and which methods exist.',
+    applies: (_one, { status, cause }) => status === 405 && cause === '',
+    expect: (expected, one) => ({
+      ...expected,
+      cause: `No routes found for "${one.request.method} ${slashed(pathOf(one))}": the path has routes for ${expected.headers.allow}`
+    })
+  },
+  {
+    name: 'a 401 is explained',
+    reason: 'README: the diagnostic page, or its negotiated form, with `WWW-Authenticate`; the reference\'s has no body.',
+    applies: (_one, { status, message }) => status === 401 && message === null,
+    expect: (expected, one) => {
+      const told = headerOf(one, 'authorization') === '' ? 'Full authentication is required to access this resource.' : 'Invalid credentials.'
+      if (one.config === 'prod') return { ...expected, title: 'An Error Occurred: Unauthorized' }
+      return withMessage(expected, told)
+    }
+  },
+  {
+    name: 'a login by HTTP basic is not kept in a session',
+    reason: 'Its credentials come with every request (docs/security.md): no session is started for it, nor for a 401 that asks for it.',
+    applies: (one, { status, headers }) => headers['cache-control'] === WITH_SESSION && (status === 401 || /^Basic /i.test(headerOf(one, 'authorization'))),
+    expect: (expected) => withHeaders({ ...expected, session: false }, { 'cache-control': 'no-cache, private' })
+  },
+  {
+    name: 'a parameter that cannot be converted is not found',
+    reason: 'LIFECYCLE, parameter converter: not found, with the reason as cause. The reference has none for numbers, and the call of the handler fails.',
+    applies: (_one, { message }) => typeof message === 'string' && /must be of type \w+, \w+ given/.test(message),
+    expect: (expected) => ({ ...failure(expected, 404, /^"\w+" object not found by the "\w+" converter\./), cause: /^".*" is not an? / })
+  },
+  {
+    name: 'errors of the language are those of JavaScript',
+    reason: 'What PHP says of its own mistakes has no counterpart; the fixture makes the mistake that is nearest to it.',
+    applies: (_one, { status, debugException }) => status === 500 && typeof debugException === 'string' && /^Warning: Undefined |^Attempted to call an undefined method /.test(debugException),
+    expect: (expected) => {
+      const raised = /^Cannot read properties of undefined \(reading 'missing'\)|^controller\.undefinedMethodCall is not a function/
+      return { ...expected, debugException: raised, ...(expected.message !== null && { message: raised, title: raised }) }
+    }
+  },
+  {
+    name: 'an unknown token is explained',
+    reason: 'README: it is 404, and the page says which token was not found. The reference\'s bar is empty.',
+    applies: (one, { status }) => status === 404 && TOKEN_PATH.test(pathOf(one)),
+    expect: (expected, one) => ({ ...withMessage(expected, `Token "${TOKEN_PATH.exec(pathOf(one))?.[1]}" was not found.`), cause: null })
+  },
+  {
+    name: 'requests for the profiler leave no profile',
+    reason: 'To look at the newest profiles would push them out; the reference leaves out all but the redirect to its list.',
+    applies: (one, { link }) => link !== null && /^\/_(?:profiler|wdt)(?:\/|$)/.test(pathOf(one)),
+    expect: (expected) => ({ ...expected, link: null })
+  },
+  {
+    name: 'the link to a profile is on the origin of the request',
+    reason: 'README: a preflight\'s `X-Debug-Token-Link` says `http://localhost` in the reference.',
+    applies: (one, { link }) => isPreflight(one) && link === 'http://localhost',
+    expect: (expected, one) => ({ ...expected, link: originOf(one) })
+  },
+  {
+    name: 'the answer to a preflight is plain text',
+    reason: 'It is empty, or says in one line what is not allowed: no page.',
+    applies: (one) => isPreflight(one),
+    expect: (expected) => ({ ...expected, mediaType: 'text/plain' })
+  },
+  {
     name: 'every non-empty Referer is appended',
     reason: 'README: the observed document knows no exception, so `0` is one too.',
-    applies: (one, { message }) => typeof message === 'string' && message.startsWith('No route found') && !message.includes('(from "') && headerOf(one, 'referer').trim() !== '',
+    applies: (one, { message, status }) => status === 404 && typeof message === 'string' && message.startsWith('No route found') && !message.includes('(from "') && headerOf(one, 'referer').trim() !== '',
     expect: (expected, one) => withMessage(expected, `${String(expected.message)} (from "${headerOf(one, 'referer')}")`)
   },
   {
@@ -96,7 +163,7 @@ export const rules: readonly Rule[] = [
   {
     name: 'errors are told in the form that was asked for',
     reason: 'README: negotiated between HTML, JSON, plain text and Markdown, with no serializer to install.',
-    applies: (one, { mediaType, status }) => status !== null && status >= 400 && mediaType !== null && preferred(one) !== mediaType && mediaType !== 'text/xml',
+    applies: (one, { mediaType, status }) => status !== null && status >= 400 && mediaType !== null && !isPreflight(one) && preferred(one) !== mediaType && mediaType !== 'text/xml',
     expect: (expected, one) => ({ ...expected, mediaType: preferred(one), title: null })
   },
   {
@@ -104,6 +171,30 @@ export const rules: readonly Rule[] = [
     reason: 'XML is none of the forms of LIFECYCLE; whoever asks for nothing that we have gets the page.',
     applies: (_one, { mediaType }) => mediaType === 'text/xml',
     expect: (expected) => ({ ...expected, mediaType: 'text/html' })
+  },
+  {
+    name: 'a negotiated error says so to caches',
+    reason: 'RFC 9110, section 12.5.5: what was chosen by `Accept` varies by it. The reference negotiates with a serializer only.',
+    applies: (one, { status, mediaType, headers }) => status !== null && status >= 400 && mediaType !== null && headers.vary === undefined && !isPreflight(one) && formOf(one) === undefined,
+    expect: (expected) => withHeaders(expected, { vary: 'accept' })
+  },
+  {
+    name: 'a form that the path names is not negotiated',
+    reason: 'RFC 9110, section 12.5.5: `/_error/404.json` is JSON whatever `Accept` says.',
+    applies: (one, { headers }) => headers.vary === 'accept' && formOf(one) !== undefined,
+    expect: ({ headers: { vary: _vary, ...headers }, ...expected }) => ({ ...expected, headers })
+  },
+  {
+    name: 'a redirect to the other form of the path is the same in every language',
+    reason: 'It is answered by the router, which the locale listener stands behind; in the reference a controller redirects.',
+    applies: (one, { status, headers }) => status === 301 && headers.vary === 'accept-language' && headers.location !== undefined,
+    expect: ({ headers: { vary: _vary, ...headers }, ...expected }) => ({ ...expected, headers })
+  },
+  {
+    name: 'the reason of a status is the one that Node.js knows',
+    reason: 'The phrases come from its table, which writes 418 in other letters.',
+    applies: (_one, { status, title }) => status !== null && title !== null && typeof title === 'string' && title.startsWith('An Error Occurred: '),
+    expect: (expected) => ({ ...expected, title: `An Error Occurred: ${STATUS_CODES[expected.status ?? 0]}` })
   },
   {
     name: 'Cache-Control is the same for HTTP/1.0',
@@ -126,7 +217,7 @@ export const rules: readonly Rule[] = [
   {
     name: 'the diagnostic page has a strict policy of its own',
     reason: 'LIFECYCLE, removal of the content security policy: hostile content in an error message cannot run. The reference sends none.',
-    applies: ({ config }, { status }) => config !== 'prod' && status !== null && status >= 400,
+    applies: (_one, { debugException }) => debugException !== null,
     expect: (expected) => ({ ...expected, policy: 'own' })
   }
 ]
@@ -172,7 +263,7 @@ function errorPage (expected: Expectation, one: Case): Expectation {
   }
 }
 
-function withHeaders (expected: Expectation, headers: Expectation['headers']): Expectation {
+function withHeaders (expected: Expectation, headers: ComparedHeaders): Expectation {
   return { ...expected, headers: { ...expected.headers, ...headers } }
 }
 
@@ -213,8 +304,21 @@ function isAmbiguous (bytes: string): boolean {
     ['content-length', 'transfer-encoding'].every((name) => names.some((other) => other.toLowerCase() === name))
 }
 
+// Fetch, section 3.3.2.
+function isPreflight (one: Case): boolean {
+  return one.request.method === 'OPTIONS' && headerOf(one, 'origin') !== '' && headerOf(one, 'access-control-request-method') !== ''
+}
+
+/** The form that the preview of an error names in its path. */
+function formOf (one: Case): string | undefined {
+  const [, extension] = /^\/_error\/\d{3}\.([a-z]+)$/.exec(pathOf(one)) ?? []
+  return extension === undefined ? undefined : FORM_OF[extension] ?? 'text/html'
+}
+
 /** Which of our forms a client likes best; the page where it likes none. */
 function preferred (one: Case): string {
+  const named = formOf(one)
+  if (named !== undefined) return named
   const wishes = headerOf(one, 'accept').split(',').map((part) => {
     const [type = '', ...parameters] = part.split(';').map((text) => text.trim())
     return { type, q: Number(parameters.find((text) => text.startsWith('q='))?.slice(2) ?? 1) }

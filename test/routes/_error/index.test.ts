@@ -29,6 +29,7 @@ t.test('the short error of production is shown', async (t) => {
     t.equal(response.statusCode, status, path)
     t.equal(response.headers['content-type'], type, path)
     t.match(response.body, body, path)
+    t.equal(response.headers.vary, path.includes('.') ? undefined : 'Accept', `${path}: negotiated or not`)
     t.match(response.headers['x-debug-token'], /^[0-9a-f]{6}$/, `${path} is profiled`)
   }
 })

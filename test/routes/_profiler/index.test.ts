@@ -64,7 +64,7 @@ t.test('the menu leads to every panel and says which has a problem', async t => 
   t.equal(document.querySelector('[aria-current=page]')?.getAttribute('href'), '/_profiler/3fa94c?panel=exceptions')
   t.same([...document.querySelectorAll('.menu a')].map(link => link.textContent), [
     'Request / Response', 'Exceptions● (has a problem) 2', 'Logs● (has a problem) 2', 'Events● (has a problem) 4',
-    'Routing', 'Performance', 'Custom', 'Broken● (has a problem)'
+    'Routing', 'Security 1', 'Performance', 'Custom', 'Broken● (has a problem)'
   ])
   for (const link of document.querySelectorAll('.menu a')) {
     const response = await app.inject({ url: link.getAttribute('href') ?? '', headers: html })
@@ -91,7 +91,7 @@ t.test('a panel that is not there is named, with those that are', async t => {
   app.profiler.save(profile('000001'))
   const response = await app.inject({ url: '/_profiler/000001?panel=__proto__', headers: html })
   t.equal(response.statusCode, 404)
-  t.equal(response.json().message, 'Panel "__proto__" was not found; this profile has: request, exceptions, logs, events, router, performance.')
+  t.equal(response.json().message, 'Panel "__proto__" was not found; this profile has: request, exceptions, logs, events, router, security, performance.')
 })
 
 t.test('data that no panel understands costs only that panel', async t => {
