@@ -5,6 +5,7 @@ import { statusOf } from '../kernel/http-errors.js'
 import { percentEncoded } from '../kernel/header-text.js'
 import { methodOf } from '../kernel/malformed.js'
 import { absoluteUrl, targetOf } from '../kernel/origin.js'
+import { observeApplication } from '../kernel/application.js'
 import { runErrorPass } from '../kernel/pass.js'
 import { stateOf, type RequestState } from '../kernel/request-state.js'
 import { recordsOf } from './records.js'
@@ -12,6 +13,7 @@ import { explainMiss } from '../routing/route-error.js'
 import type { FlattenedException } from './exception.js'
 import { flattenError } from './flatten-error.js'
 import { hintsFor } from './hints.js'
+import { maskException } from './mask-exception.js'
 import { representation, type Representation } from './negotiate.js'
 import { renderFallback } from './page/fallback.js'
 import { renderProductionError } from './page/production.js'
@@ -38,6 +40,7 @@ export function installHandlers (app: FastifyInstance): void {
   app.setErrorHandler(lastResort)
   chainNextErrorHandler(app)
   app.setErrorHandler(diagnosticHandler)
+  if (app.hindsight.debug) observeApplication(app)
 
   async function diagnosticHandler (raised: unknown, request: FastifyRequest, reply: FastifyReply): Promise<string> {
     const state = stateOf(request)
@@ -68,6 +71,8 @@ function begin (state: RequestState, raised: unknown, request: FastifyRequest, r
   if (state.handlerStart !== 0 && state.handlerEnd === 0) state.handlerEnd = performance.now()
   for (const name of ENTITY_HEADERS) reply.removeHeader(name)
   reply.code(statusOf(raised, reply.statusCode))
+  // What a failed attempt to write the head has left behind.
+  if (reply.raw.statusMessage !== undefined) reply.raw.statusMessage = STATUS_CODES[reply.statusCode] ?? ''
   try {
     const { headers } = (typeof raised === 'object' && raised !== null ? raised : {}) as { headers?: unknown }
     if (typeof headers === 'object' && headers !== null) reply.headers(headers as Record<string, string>)
@@ -109,7 +114,7 @@ function reportOf (request: FastifyRequest, state: RequestState, status: number,
   return {
     status,
     reason,
-    exceptions: state.exceptions as FlattenedException[] | null ?? flattenError(state.raised),
+    exceptions: (state.exceptions as FlattenedException[] | null ?? flattenError(state.raised)).map((exception) => maskException(exception, mask)),
     logs: recordsOf(state.log, state.recorder?.events() ?? [], state.startedTime).map((record) => ({
       ...record, message: mask.text(record.message), context: mask.value(record.context) as Record<string, unknown>
     })),
@@ -159,11 +164,12 @@ function lastResort (second: unknown, request: FastifyRequest, reply: FastifyRep
   const first = state.failed ? state.raised : second
   state.others.push(second)
   logError(request, second, 'request', 'An error was raised while another one was being answered')
-  const debug = request.server.hindsight.maySeeDebug(request)
+  const { mask, maySeeDebug } = request.server.hindsight
   const status = statusOf(first, reply.statusCode)
-  const body = debug
-    ? renderFallback(first, second)
-    : renderProductionError(status, STATUS_CODES[status] ?? 'Error', 'html')
+  const { type, contentType } = representation(request.headers.accept)
+  const body = maySeeDebug(request)
+    ? renderFallback(first, second, type, mask.text)
+    : renderProductionError(status, STATUS_CODES[status] ?? 'Error', type)
   reply.hijack()
   if (reply.raw.headersSent) {
     reply.raw.destroy()
@@ -174,7 +180,7 @@ function lastResort (second: unknown, request: FastifyRequest, reply: FastifyRep
   reply.raw.writeHead(status, {
     ...reply.getHeaders() as Record<string, string>,
     'cache-control': 'no-cache, private',
-    'content-type': 'text/html; charset=utf-8',
+    'content-type': contentType,
     'content-length': Buffer.byteLength(body),
     'content-security-policy': "default-src 'none'; frame-ancestors 'none'"
   })

@@ -62,7 +62,11 @@ export class ClientGoneError extends httpError('ClientGoneError', 'HINDSIGHT_CLI
 
 /** A 400 that carries the underlying error, as section 7 of the observed document has it. */
 export function badRequest (message: string): BadRequestError {
-  return new BadRequestError(message, { cause: new SuspiciousOperationError(message) })
+  const error = new BadRequestError(message, { cause: new SuspiciousOperationError(message) })
+  // The first frame is whoever found it bad.
+  Error.captureStackTrace(error, badRequest)
+  Error.captureStackTrace(error.cause as Error, badRequest)
+  return error
 }
 
 /**

@@ -33,13 +33,26 @@ export function openPass (app: FastifyInstance): void {
  * `kernel.controller_arguments`. What a listener raises here is kept beside the first error.
  */
 export async function runErrorPass (app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  for (const walking of stepsOf(app, request, reply)) await walking
+}
+
+/** The same for who cannot wait, which is a handler of the application that must answer at once. */
+export function walkErrorPass (app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): void {
+  for (const walking of stepsOf(app, request, reply)) walking?.catch(() => {})
+}
+
+function * stepsOf (app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): Generator<Promise<void> | undefined> {
   for (const { stage, run } of app.lifecycle.slots) {
     if (run === null || !stage.startsWith('kernel.controller')) continue
-    try {
-      await run(request, reply, undefined)
-    } catch (raised) {
+    const note = (raised: unknown): void => {
       stateOf(request).others.push(raised)
       request.log.error({ err: raised, channel: 'event' }, 'A listener raised in the error pass')
+    }
+    try {
+      const result = run(request, reply, undefined)
+      yield result instanceof Promise ? result.then(() => {}, note) : undefined
+    } catch (raised) {
+      note(raised)
     }
   }
 }

@@ -31,6 +31,7 @@ export function renderHtml (report: ErrorReport, nonce: Nonce): string {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
+<link rel="icon" href="data:,">
 <title>${title}</title>
 <style nonce="${nonce.style}">
 !${STYLE}</style>

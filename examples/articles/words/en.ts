@@ -1,0 +1,46 @@
+const en = {
+  language: 'English',
+  site: 'Round trips',
+  tagline: 'Short notes about what happens between a request and its response.',
+  skip: 'Skip to the content',
+  languages: 'Languages',
+  articles: 'Articles',
+  write: 'Write an article',
+  login: 'Log in',
+  logout: 'Log out',
+  loggedInAs: 'Logged in as',
+  by: 'by',
+  changed: 'changed on',
+  sortBy: 'Sort by',
+  newest: 'newest',
+  oldest: 'oldest',
+  byTitle: 'title',
+  title: 'Title',
+  text: 'Text',
+  textHint: 'A blank line starts a new paragraph.',
+  left: 'characters left',
+  save: 'Save',
+  edit: 'Edit',
+  editArticle: 'Edit the article',
+  remove: 'Delete',
+  removeForGood: 'Yes, delete it for good',
+  cancel: 'Cancel',
+  back: 'All articles',
+  nothing: 'There is nothing on this page.',
+  username: 'Name',
+  password: 'Password',
+  loginHint: 'In this example ada and grace write, rita reads; the password of each is their name.',
+  pages: 'Pages',
+  previous: 'Previous',
+  next: 'Next',
+  broken: 'See what happens when a page fails',
+  'Invalid credentials.': 'The name or the password is wrong.',
+  'Invalid CSRF token.': 'The form was too old. Please try again.',
+  invalidTitle: 'A title has 1 to 120 characters.',
+  invalidBody: 'A text has 1 to 5000 characters.'
+}
+
+/** What the pages say, in one language. */
+export type Words = Record<keyof typeof en, string>
+
+export default en satisfies Words
