@@ -8,9 +8,9 @@ const BODY_LIMIT = 64 * 1024
 /** Records what came in: method, URL, headers, query, cookies, body, attributes and the session's metadata. */
 export const requestDataCollector = listener('kernel.controller', 'request-data-collector', (app) => {
   if (!app.hindsight.debug) return 'not in debug mode'
-  const { mask } = app.hindsight
   return (request) => {
     const state = stateOf(request)
+    const mask = app.hindsight.mask.hiding(state.sentParams ?? request.params)
     // The attributes name the route, which is dropped before this is read.
     const { query, body, cookies, attributes } = request
     state.collect('request', () => ({
@@ -23,7 +23,7 @@ export const requestDataCollector = listener('kernel.controller', 'request-data-
       body: bounded(mask.value(body ?? null)),
       attributes: mask.value(attributes ?? {}),
       session: { used: state.sessionTouched },
-      ...(request.raw[kRawPacket] !== undefined && { rawMessage: mask.text(request.raw[kRawPacket]) })
+      ...(request.raw[kRawPacket] !== undefined && { rawMessage: mask.message(request.raw[kRawPacket]) })
     }))
   }
 })
@@ -31,10 +31,11 @@ export const requestDataCollector = listener('kernel.controller', 'request-data-
 /** Records what goes out: status, headers, content type and size. */
 export const requestDataCollectorResponse = listener('kernel.response', 'request-data-collector', (app) => {
   if (!app.hindsight.debug) return 'not in debug mode'
-  const { mask } = app.hindsight
   return (request, reply, payload) => {
+    const state = stateOf(request)
+    const mask = app.hindsight.mask.hiding(state.sentParams ?? request.params)
     const size = typeof payload === 'string' ? Buffer.byteLength(payload) : Buffer.isBuffer(payload) ? payload.length : null
-    stateOf(request).collect('response', () => ({
+    state.collect('response', () => ({
       status: reply.statusCode,
       // What other hooks did behind this one is part of the answer.
       headers: mask.headers(reply.getHeaders() as Record<string, unknown>),

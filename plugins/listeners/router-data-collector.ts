@@ -6,7 +6,7 @@ import { splitStack, stackFrames } from '../diagnostics/stack-frame.js'
 /** Records the route, its pattern, its parameters and where it was declared. */
 export const routerDataCollector = listener('kernel.controller', 'router-data-collector', (app) => {
   if (!app.hindsight.debug) return 'not in debug mode'
-  const { routeTable } = app
+  const { routeTable, hindsight: { mask } } = app
   return (request) => {
     const { route } = request
     const state = stateOf(request)
@@ -17,7 +17,7 @@ export const routerDataCollector = listener('kernel.controller', 'router-data-co
       const declared = routeTable.get(request.method, route.pattern)
       const frame = declared?.declaredAt == null ? undefined : declarationFrame(declared.declaredAt)
       return {
-        matched: { ...route, params, methods: declared?.methods ?? [request.method], ...(frame !== undefined && { handler: `${frame.file}:${frame.line}` }) }
+        matched: { ...route, params: mask.value(params), methods: declared?.methods ?? [request.method], ...(frame !== undefined && { handler: `${frame.file}:${frame.line}` }) }
       }
     })
   }

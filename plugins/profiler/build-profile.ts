@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FlattenedException } from '../diagnostics/exception.js'
 import { flattenError } from '../diagnostics/flatten-error.js'
+import { maskException } from '../diagnostics/mask-exception.js'
 import { ClientGoneError } from '../kernel/http-errors.js'
 import { methodOf } from '../kernel/malformed.js'
 import { absoluteUrl, targetOf } from '../kernel/origin.js'
@@ -11,7 +12,8 @@ import { PROFILE_VERSION, type Profile, type ProfiledRoute } from './profile.js'
 /** Makes the profile of a request whose response is over: plain data, masked, off the response's way. */
 export function buildProfile (request: FastifyRequest, reply: FastifyReply, endedAt: number): Profile {
   const state = stateOf(request)
-  const { mask, originOf } = request.server.hindsight
+  const { mask: maskOfAll, originOf } = request.server.hindsight
+  const mask = maskOfAll.hiding(state.sentParams ?? request.params)
   const origin = originOf(request)
   const events = state.recorder?.events() ?? []
   const collectors = collectedBy(state)
@@ -26,7 +28,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, ende
     ip: origin.ip,
     status: state.clientGone ? 499 : reply.raw.headersSent ? reply.raw.statusCode : reply.statusCode,
     route: routeOf(collectors.router),
-    exceptions: exceptionsOf(state).map((exception) => masked(exception, mask.text.bind(mask))),
+    exceptions: exceptionsOf(state).map((exception) => maskException(exception, mask)),
     logs: recordsOf(state.log, events, state.startedTime).map((record) => ({
       ...record, message: mask.text(record.message), context: mask.value(record.context) as Record<string, unknown>
     })),
@@ -38,7 +40,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, ende
         ...(state.handlerEnd !== 0 && { handlerStart: round(state.handlerStart - state.startedAt), handler: round(state.handlerEnd - state.handlerStart) })
       },
       ...(others.length > 0 && {
-        otherErrors: others.map((other) => flattenError(other).map((exception) => masked(exception, mask.text.bind(mask))))
+        otherErrors: others.map((other) => flattenError(other).map((exception) => maskException(exception, mask)))
       })
     }
   }
@@ -51,15 +53,6 @@ function exceptionsOf (state: RequestState): FlattenedException[] {
   if (state.failed) return state.exceptions as FlattenedException[] | null ?? flattenError(state.raised)
   // What was raised behind the response is still what the developer looks for.
   return state.others.length > 0 ? flattenError(state.others[0]) : []
-}
-
-function masked (exception: FlattenedException, text: (value: string) => string): FlattenedException {
-  return {
-    ...exception,
-    message: text(exception.message),
-    stack: text(exception.stack),
-    ...(exception.errors !== undefined && { errors: exception.errors.map((chain) => chain.map((member) => masked(member, text))) })
-  }
 }
 
 function collectedBy (state: RequestState): Record<string, unknown> {
