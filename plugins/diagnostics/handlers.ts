@@ -108,7 +108,8 @@ function diagnosticPage (request: FastifyRequest, reply: FastifyReply, state: Re
 
 /** Everything that the diagnostic page says about a failed request, masked. */
 function reportOf (request: FastifyRequest, state: RequestState, status: number, reason: string): ErrorReport {
-  const { mask, originOf, profileOf } = request.server.hindsight
+  const { originOf, profileOf } = request.server.hindsight
+  const mask = request.server.hindsight.mask.hiding(state.sentParams ?? request.params)
   const origin = originOf(request)
   const profile = profileOf?.(request) ?? null
   return {

@@ -62,8 +62,8 @@ const QUOTED: Readonly<Record<string, RegExp>> = {
   '\\"': /(?:[^"\\]|\\[^"])*\\"|[^\r\n]*/y,
   "\\'": /(?:[^'\\]|\\[^'])*\\'|[^\r\n]*/y
 }
-const LINE_START = /(?:^|[\r\n>]|:\s|\s?["'`])[ \t]?$/
-const REST_OF_LINE = /[^\r\n]*/y
+const LINE_START = /(?:^|[\r\n>]|:\s|["'`])[ \t]*$/
+const REST: Readonly<Record<string, RegExp>> = { '': /[^\r\n]*/y, '"': /[^\r\n"]*/y, "'": /[^\r\n']*/y, '`': /[^\r\n`]*/y }
 const COOKIES = /[^\s=;,"']+=[^\s;,"']*(?:;[ \t]*[^\s=;,"']+=[^\s;,"']*)*/y
 // Behind a value that stands alone: the end, a closing sign, or the next name.
 const ALONE = /[ \t]*(?:$|[\r\n,;&)}\]"']|[\w.[\]-]{1,128}[=:])/y
@@ -138,7 +138,7 @@ function maskOf (patterns: readonly MaskPattern[], secrets: readonly RegExp[]): 
   }
 
   function maskedValue (text: string, start: number, { quote, name, sign, index }: Assignment): { value: string, end: number } | null {
-    if (quote === '' && HEADER_IN_PROSE.test(name) && !/["'{[]/.test(text.charAt(start)) && !/[\r\n]/.test(sign)) {
+    if (quote === '' && sign.includes(':') && HEADER_IN_PROSE.test(name) && !/["'{[]/.test(text.charAt(start)) && !/[\r\n]/.test(sign)) {
       const found = headerInProse(text, start, name, index)
       if (found !== null) return found
     }
@@ -163,12 +163,9 @@ function maskOf (patterns: readonly MaskPattern[], secrets: readonly RegExp[]): 
 
   // At the beginning of a line, of a quotation or behind another name, a header has all of its line.
   function headerInProse (text: string, start: number, name: string, index: number): { value: string, end: number } | null {
-    const before = text.slice(Math.max(0, index - 3), index)
-    if (index > 3 ? LINE_START.test(before) && !/^[ \t]+$/.test(before) : LINE_START.test(before)) {
-      const quotation = /["'`]$/.exec(before)?.[0]
-      let [rest] = matchAt(REST_OF_LINE, text, start) ?? ['']
-      const close = quotation === undefined ? -1 : rest.indexOf(quotation)
-      if (close !== -1) rest = rest.slice(0, close)
+    const before = text.slice(Math.max(0, index - 8), index)
+    if (LINE_START.test(before)) {
+      const [rest = ''] = matchAt(REST[/["'`]$/.exec(before)?.[0] ?? ''] as RegExp, text, start) ?? []
       return rest === '' ? null : { value: header(name, rest), end: start + rest.length }
     }
     const [cookies] = /cookie$/i.test(name) ? matchAt(COOKIES, text, start) ?? [] : []
@@ -176,11 +173,12 @@ function maskOf (patterns: readonly MaskPattern[], secrets: readonly RegExp[]): 
   }
 
   function maskMessage (raw: string): string {
-    const [, section = '', rest = ''] = /^((?:(?!\r?\n\r?\n)[^])*)([^]*)$/.exec(raw) ?? []
+    const end = raw.search(/\r?\n\r?\n/)
+    const [section, rest] = end === -1 ? [raw, ''] : [raw.slice(0, end), raw.slice(end)]
     let last = ''
     return section.split(/(\r?\n)/).map((line, i) => {
       if (i % 2 === 1 || line === '') return line
-      if (i === 0) return line.replace(/^(\S+ )(.*?)( HTTP\/\S*)?$/, (_, method: string, url: string, version = '') => maskText(method + maskUrl(url) + version))
+      if (i === 0) return maskText(line.replace(/^(\S+ )(.*?)( HTTP\/\S*)?$/, (_, method: string, url: string, version = '') => method + maskUrl(url) + version))
       // RFC 9112, section 5.2: a line that begins with white space goes on with the one before.
       if (/^[ \t]/.test(line) && last !== '') return hides(last) ? ` ${MASKED}` : maskText(line)
       const [, word = '', gap = '', value = ''] = /^([^:]*)(:[ \t]*)([^]*)$/.exec(line) ?? []
@@ -206,8 +204,8 @@ function maskOf (patterns: readonly MaskPattern[], secrets: readonly RegExp[]): 
 
   function maskEncoded (value: string): string {
     const plain = percentDecoded(value)
-    const shown = maskText(plain)
-    return shown === plain ? value : percentEncoded(shown)
+    const shown = maskText(plain ?? value)
+    return plain === null ? shown : shown === plain ? value : percentEncoded(shown)
   }
 
   function maskValue (root: unknown): unknown {
@@ -314,18 +312,14 @@ function cookie (pair: string): string {
 }
 
 function decoded (text: string): string {
-  try {
-    return decodeURIComponent(text.replaceAll('+', ' '))
-  } catch {
-    return text
-  }
+  return percentDecoded(text.replaceAll('+', ' ')) ?? text
 }
 
-function percentDecoded (text: string): string {
+function percentDecoded (text: string): string | null {
   try {
     return decodeURIComponent(text)
   } catch {
-    return text
+    return null
   }
 }
 

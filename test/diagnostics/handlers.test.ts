@@ -35,7 +35,7 @@ t.test('the page of last resort is negotiated and masked', async t => {
     t.equal(response.statusCode, 500, accept)
     t.equal(response.headers['content-type'], type)
     t.match(response.body, 'postgres://u:')
-    t.match(response.body, 'password=')
+    t.match(response.body, /password(?:=|&#61;)\*{6}/)
     for (const secret of SECRETS) t.notOk(response.body.includes(secret), `${accept}: ${secret}`)
   }
   const problem = (await app.inject({ url: '/', headers: { accept: 'application/json' } })).json()

@@ -67,6 +67,31 @@ t.test('prose loses credentials and keeps its words', async t => {
     ['Token "3fa94c" was not found.', 'Token "3fa94c" was not found.'],
     ['GET /reset?token=abc HTTP/1.1', 'GET /reset?token=****** HTTP/1.1'],
     ['jwt eyJhbGciOi.eyJzdWIi.c2ln end', 'jwt ****** end'],
+    ['Error: token=abc', 'Error: token=******'],
+    ['Error: password=abc', 'Error: password=******'],
+    ['user login failed: password=abc', 'user login failed: password=******'],
+    ['Uncaught Error: "conn failed password=abc123"', 'Uncaught Error: "conn failed password=******"'],
+    ['Uncaught Error: "password: hunter" at /a/token.ts:12', 'Uncaught Error: "password: ******" at /a/token.ts:12'],
+    ['msg: "x token=abc"', 'msg: "x token=******"'],
+    ['a: b: c=d: token=abc', 'a: b: c=d: token=******'],
+    ['msg: { password: "x y", list: [{ token: abc1 }] }', 'msg: { password: "******", list: [{ token: ****** }] }'],
+    ['{"msg":"{\\"password\\":\\"abc def\\"}"}', '{"msg":"{\\"password\\":\\"******\\"}"}'],
+    ['cut off {"password":"abc de', 'cut off {"password":"******'],
+    ['secret=/abc+/=', 'secret=******'],
+    ['password: hunter', 'password: ******'],
+    ['(password: hunter)', '(password: ******)'],
+    ['password: hunter user: bob', 'password: ****** user: bob'],
+    ['password: required', 'password: required'],
+    ['Unexpected token: }', 'Unexpected token: }'],
+    ['Cookie: sid=abc', 'Cookie: sid=******'],
+    ['Error: Cookie: sid=abc; theme=dark', 'Error: Cookie: sid=******; theme=******'],
+    ['sent Cookie: sid=abc; theme=dark and failed', 'sent Cookie: sid=******; theme=****** and failed'],
+    ['"Cookie: sid=abc; b" was sent', '"Cookie: sid=******; ******" was sent'],
+    ['GET / HTTP/1.1\r\nSet-Cookie: sid=abc; Path=/\r\nAccept: x', 'GET / HTTP/1.1\r\nSet-Cookie: sid=******; Path=/\r\nAccept: x'],
+    ['x-api-key: abcdef', 'x-api-key: ******'],
+    ['> Authorization: Token abc', '> Authorization: Token ******'],
+    ['    at handle (/app/plugins/session-login.ts:12:3)', '    at handle (/app/plugins/session-login.ts:12:3)'],
+    ['GET http://token.example:3000/x', 'GET http://token.example:3000/x'],
     ['No route found for "GET http://127.0.0.1:3000/x"', 'No route found for "GET http://127.0.0.1:3000/x"']
   ] as const) t.equal(mask.text(text), expected, text)
 })
@@ -99,12 +124,47 @@ t.test('a value is bounded in depth and size', async t => {
 })
 
 t.test('hostile text costs little time', async t => {
-  for (const piece of ['://a:b', '://a:1/', 'a=', "a='b\"", 'eyJ-', 'Bearer ', 'x:', '"', '?a', 'a: '] as const) {
+  for (const piece of ['://a:b', '://a:1/', 'a=', "a='b\"", 'eyJ-', 'Bearer ', 'x:', '"', '?a', 'a: ',
+    'token=', 'token="', 'token="\\"', "token='\"", 'token: ', 'token:\\"', 'Cookie: ', 'Cookie: a=', 'cookie: a=b;', '"Cookie: a', '?a=', '?a=b', 'password: x ', 'a  ', '\\"', 'Error: '
+  ] as const) {
     const start = performance.now()
     mask.text(piece.repeat(60_000 / piece.length))
     mask.url(piece.repeat(60_000 / piece.length))
     t.ok(performance.now() - start < 500, `${piece} took ${performance.now() - start} ms`)
   }
+})
+
+t.test('what a debug surface percent-encodes is masked all the same', async t => {
+  for (const [plain, expected] of [['Error: token=abc, 100 %', 'Error: token=******, 100 %'], ['no (secret)!', 'no (secret)!']] as const) {
+    t.equal(decodeURIComponent(mask.header('X-Debug-Exception', encodeURIComponent(plain))), expected)
+  }
+  t.equal(mask.header('x-debug-exception', 'a%20(b)'), 'a%20(b)', 'what holds no secret stays as it is')
+  t.equal(mask.header('x-debug-exception', 'Error%3A%20token%3Da'), 'Error%3A%20token%3D%2A%2A%2A%2A%2A%2A')
+  t.equal(mask.header('x-debug-exception', '% token=a'), '% token=******')
+})
+
+t.test('a message is masked line by line, however malformed', async t => {
+  const raw = (eol: string) => ['GET /x?token=S1&a=b HTTP/1.1', 'Host: localhost', 'Cookie: theme=S2; sid=S3', 'X-Api-Key: S4', ' S5', 'Authorization: Token S6',
+    'X-Auth-Token : S7', 'Referer: /a?token=S8', 'Cookie sid=S9: x', 'Cook\u0000ie: sid=SA', 'Bad Header: c', 'nocolon', '', 'password=SB&a=b'].join(eol)
+  for (const eol of ['\r\n', '\n']) {
+    t.same(mask.message(raw(eol)).split(eol), ['GET /x?token=******&a=b HTTP/1.1', 'Host: localhost', 'Cookie: theme=******; sid=******', 'X-Api-Key: ******', ' ******',
+      'Authorization: Token ******', 'X-Auth-Token : ******', 'Referer: /a?token=******', 'Cookie ******', 'Cook\u0000ie: sid=******', 'Bad Header: c', 'nocolon', '', 'password=******&a=b'])
+  }
+  t.equal(mask.message(''), '')
+  t.notMatch(mask.message('GET / HTTP/1.1\rCookie: sid=S1\rX-Api-Key: S2\r\n'), /S[12]/)
+  t.equal(mask.message('GARBAGE'), 'GARBAGE')
+})
+
+t.test('secret path parameters are hidden wherever they stand', async t => {
+  const own = mask.hiding({ token: 'Sé/cret', id: '7', pass: 'ab', empty: null })
+  t.equal(own.url('http://ab/reset/S%C3%A9%2fcret/7?a=b'), 'http://ab/reset/******/7?a=b')
+  t.equal(own.url('/reset/S\u00e9%2F%63ret'), '/reset/******')
+  t.equal(own.url('/ab/absolute/ab'), '/******/absolute/******')
+  t.equal(own.text('GET "/x/ab", for "Sé/cret" about'), 'GET "/x/******", for "******" about')
+  t.same(own.value({ url: '/x/S%c3%a9%2Fcret' }), { url: '/x/******' })
+  t.equal(own.header('referer', 'http://a/x/ab'), 'http://a/x/******')
+  t.equal(mask.hiding({ id: 'abcdef' }), mask)
+  t.equal(mask.hiding(undefined), mask)
 })
 
 t.test('patterns are configuration', async t => {

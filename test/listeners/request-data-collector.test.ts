@@ -1,5 +1,5 @@
 import t from 'tap'
-import { build, profileOf, newest } from '../app/harness.js'
+import { build, listen, profileOf, newest, raw } from '../app/harness.js'
 
 interface Collected {
   method: string
@@ -92,4 +92,11 @@ t.test('cookies that go out are masked', async t => {
   const profile = await profileOf(app, await app.inject('/'))
   t.notOk(JSON.stringify(profile).includes('s3cret'))
   t.match((profile.collectors.response as { headers: Record<string, string[]> }).headers['set-cookie'], [/^a=\*{6}/, /^b=\*{6}/])
+})
+
+t.test('a malformed message is kept without its secrets', async t => {
+  const app = await build(t)
+  const answer = await raw(await listen(app), 'GET /x HTTP/1.1\r\nHost: localhost\r\nCookie: theme=S1; sid=x\r\nX-Api-Key: S2\r\nAuthorization: Token S3\r\nX-Auth-Token: S4\r\nBad Header: c\r\n\r\n')
+  const { rawMessage } = (await profileOf(app, answer)).collectors.request as { rawMessage: string }
+  t.equal(rawMessage, 'GET /x HTTP/1.1\r\nHost: localhost\r\nCookie: theme=******; sid=******\r\nX-Api-Key: ******\r\nAuthorization: Token ******\r\nX-Auth-Token: ******\r\nBad Header: c\r\n\r\n')
 })

@@ -26,3 +26,21 @@ t.test('where nothing matched, which routes there are', async t => {
     ]
   })
 })
+
+t.test('secret parameters are masked, everywhere in the profile', async t => {
+  const app = await build(t, {}, app => {
+    app.get('/reset/:token', () => 'x')
+    app.get('/fail/:id/:token', request => { throw new Error(`No ${request.url}, no ${(request.params as { token: string }).token}`) })
+  })
+  for (const [url, shown, id] of [['/reset/', '/reset/******', undefined], ['/fail/7/', '/fail/7/******', '7']] as const) {
+    for (const secret of ['s3cret-of-mine', 's3cret%2Fof%20mine', 's3cret%c3%A9', '%733cret-of-mine']) {
+      const profile = await profileOf(app, await app.inject(`${url}${secret}?a=b`))
+      t.same(profile.route?.params, { ...(id !== undefined && { id }), token: '******' })
+      t.ok(profile.url.endsWith(`${shown}?a=b`), profile.url)
+      t.equal((profile.collectors.request as { target: string }).target, `${shown}?a=b`)
+      t.same((profile.collectors.router as { matched: unknown }).matched, profile.route)
+      const { route, url: whole, exceptions, logs, collectors } = profile
+      t.notMatch(JSON.stringify([route, whole, exceptions.map(({ message, stack }) => message + stack), logs, collectors.request, collectors.router]), /s3cret|733cret/)
+    }
+  }
+})

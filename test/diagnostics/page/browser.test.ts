@@ -10,7 +10,7 @@ import { record, sampleReport } from '../sample.js'
 
 const EXECUTABLE = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium'
 const ARGS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync']
-const POLICY = "default-src 'none'; style-src 'nonce-st'; script-src 'nonce-sc'; base-uri 'none'; form-action 'none'"
+const POLICY = "default-src 'none'; style-src 'nonce-st'; script-src 'nonce-sc'; img-src 'self' data:; base-uri 'none'; form-action 'none'"
 const HOSTILE = '"\'><script nonce="sc">alert(1)</script><img src="http://127.0.0.1:9/x" onerror=alert(2)></style>\u202e'
 
 if (!existsSync(EXECUTABLE)) {
