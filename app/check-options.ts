@@ -11,10 +11,14 @@ export interface OptionEntry {
   /** The environment variable that sets it for `npm start`. */
   env?: string
   what: string
-  /** Of an object: its own options. An object without them is checked by whoever reads it. */
+  /** Of an object: its own options, `*` for any name. An object without them is checked by whoever reads it. */
   fields?: OptionEntries
   /** Of an array of objects: the options of each. */
   items?: OptionEntries
+  /** Of an array of anything else: the types of each. */
+  of?: readonly OptionType[]
+  /** Of a number: a whole one, from this. */
+  from?: number
 }
 
 export type OptionEntries = Readonly<Record<string, OptionEntry>>
@@ -22,14 +26,18 @@ export type OptionEntries = Readonly<Record<string, OptionEntry>>
 /** Stops the start at an option that nobody knows or that has the wrong type: by its name, with the nearest known one. */
 export function checkOptions (options: object, entries: OptionEntries, path = ''): void {
   for (const [name, value] of Object.entries(options)) {
-    const entry = Object.hasOwn(entries, name) ? entries[name] : undefined
+    const entry = Object.hasOwn(entries, name) ? entries[name] : entries['*']
     if (entry === undefined) throw new Error(unknown(path + name, name, Object.keys(entries)))
     if (value === undefined) continue
     if (!entry.types.some((type) => isOf(type, value))) {
       throw new Error(`Option "${path}${name}" must be ${oneOf(entry.types)}, not ${kindOf(value)}`)
     }
+    if (entry.from !== undefined && typeof value === 'number' && !(Number.isSafeInteger(value) && value >= entry.from)) {
+      throw new Error(`Option "${path}${name}" must be a whole number from ${entry.from}, not ${value}`)
+    }
     if (entry.fields !== undefined && isOf('object', value)) checkOptions(value as object, entry.fields, `${path}${name}.`)
     if (entry.items !== undefined && Array.isArray(value)) checkItems(value, entry.items, path + name)
+    if (entry.of !== undefined && Array.isArray(value)) checkEach(value, entry.of, path + name)
   }
 }
 
@@ -37,6 +45,13 @@ function checkItems (values: unknown[], entries: OptionEntries, path: string): v
   values.forEach((value, i) => {
     if (!isOf('object', value)) throw new Error(`Option "${path}[${i}]" must be an object, not ${kindOf(value)}`)
     checkOptions(value as object, entries, `${path}[${i}].`)
+  })
+}
+
+function checkEach (values: unknown[], types: readonly OptionType[], path: string): void {
+  // A hole is no value either.
+  Array.from(values).forEach((value, i) => {
+    if (!types.some((type) => isOf(type, value))) throw new Error(`Option "${path}[${i}]" must be ${oneOf(types)}, not ${kindOf(value)}`)
   })
 }
 

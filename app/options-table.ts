@@ -13,12 +13,26 @@ const cors: OptionEntries = {
   exposedHeaders: { types: ['array'], default: 'none', what: 'the response headers that scripts may read' }
 }
 
+const cookie: OptionEntries = {
+  path: { types: ['string'], default: '`/`', what: 'the paths that it is sent to' },
+  domain: { types: ['string'], default: 'the host', what: 'the hosts that it is sent to' },
+  maxAge: { types: ['number'], default: 'the visit', what: 'how long it is kept, in milliseconds' },
+  expires: { types: ['object'], default: 'the visit', what: 'until when it is kept, a Date' },
+  httpOnly: { types: ['boolean'], default: '`true`', what: 'whether scripts cannot read it' },
+  secure: { types: ['boolean', 'string'], default: '`auto`', what: 'whether it is for https only; `auto`: as the request came' },
+  sameSite: { types: ['boolean', 'string'], default: '`lax`', what: '`lax`, `strict` (true), `none`, or false to say nothing' },
+  partitioned: { types: ['boolean'], default: '`false`', what: 'whether it is kept apart for each top-level site' },
+  priority: { types: ['string'], default: 'none', what: '`low`, `medium` or `high`, as @fastify/cookie takes it' },
+  encode: { types: ['function'], default: 'none', what: 'encodes the value, as @fastify/cookie takes it' },
+  signed: { types: ['boolean'], default: 'none', what: 'as @fastify/cookie takes it; the value is signed with `session.secret` in any case' }
+}
+
 const session: OptionEntries = {
   secret: { types: ['string', 'array'], default: 'none', env: 'SESSION_SECRET', what: 'signs the cookie: at least 32 characters, or several to rotate' },
   cookieName: { types: ['string'], default: '`sessionId`', what: 'the name of the cookie' },
   cookiePrefix: { types: ['string'], default: 'none', what: 'put in front of the value of the cookie' },
-  cookie: { types: ['object'], default: '`HttpOnly`, `SameSite=Lax`, `Secure` on https', what: 'the attributes of the cookie; `maxAge` in milliseconds' },
-  rolling: { types: ['boolean'], default: '`true`', what: 'whether a session that is used gets its cookie anew' },
+  cookie: { types: ['object'], default: '`HttpOnly`, `SameSite=Lax`, `Secure` on https', what: 'the attributes of the cookie; `maxAge` in milliseconds', fields: cookie },
+  rolling: { types: ['boolean'], default: '`false`', what: 'whether a session that is used gets its cookie anew' },
   idGenerator: { types: ['function'], default: '24 random bytes', what: 'makes the ids of sessions' },
   store: { types: ['object'], default: 'memory', what: 'keeps sessions, as @fastify/session takes it; read at its slot when the request brings a cookie' }
 }
@@ -48,32 +62,107 @@ const assets: OptionEntries = {
   nonce: { types: ['boolean'], default: 'with a policy', what: 'whether tags carry the nonces of the policy' }
 }
 
+const csrf: OptionEntry = { types: ['boolean'], default: '`true`', what: 'whether a CSRF token is needed' }
+const realm: OptionEntry = { types: ['string'], default: '`Secured Area`', what: 'what the credentials are for' }
+
+const authenticators: OptionEntries = {
+  custom: { types: ['array'], default: 'none', what: 'authenticators of the application, tried first' },
+  basic: {
+    types: ['boolean', 'object'],
+    default: '`false`',
+    what: 'HTTP basic authentication',
+    fields: { realm, charset: { types: ['string'], default: 'none', what: '`UTF-8`: asks browsers to send it' } }
+  },
+  bearer: {
+    types: ['object', 'false'],
+    default: '`false`',
+    what: 'bearer tokens',
+    fields: {
+      realm,
+      tokens: {
+        types: ['array'],
+        default: 'none',
+        what: 'tokens of the configuration',
+        items: {
+          sha256: { types: ['string'], default: 'none', what: 'the SHA-256 of the token, in hexadecimal' },
+          user: { types: ['string'], default: 'none', what: 'the identifier of its user' }
+        }
+      },
+      verify: { types: ['function'], default: 'none', what: 'finds out whose a token is' }
+    }
+  },
+  login: {
+    types: ['boolean', 'object'],
+    default: '`false`',
+    what: 'a login by a form or by JSON, kept in the session',
+    fields: {
+      loginPath: { types: ['string'], default: '`/login`', what: 'the page with the form' },
+      checkPath: { types: ['string'], default: 'the login path', what: 'where the form is posted to' },
+      usernameField: { types: ['string'], default: '`_username`', what: 'the field of the name' },
+      passwordField: { types: ['string'], default: '`_password`', what: 'the field of the password' },
+      defaultTargetPath: { types: ['string'], default: '`/`', what: 'where a browser goes that came from nowhere' },
+      csrf
+    }
+  }
+}
+
+const logout: OptionEntries = {
+  path: { types: ['string'], default: '`/logout`', what: 'the route that is made for it' },
+  target: { types: ['string'], default: '`/`', what: 'the path where the browser goes then' },
+  csrf
+}
+
+const throttling: OptionEntries = {
+  maxAttempts: { types: ['number'], default: '`5`', what: 'how many may fail for one name from one address; five times as many from one address' },
+  interval: { types: ['number'], default: '`60000`', what: 'in how many milliseconds' },
+  limiter: { types: ['function'], default: 'in memory', what: 'makes the counters, where several processes share them' }
+}
+
+const provider: OptionEntry = {
+  types: ['object', 'function'],
+  default: 'none',
+  what: '`users`, or a function that finds a user by identifier',
+  fields: {
+    users: {
+      types: ['array'],
+      default: 'none',
+      what: 'the users of the configuration',
+      items: {
+        identifier: { types: ['string'], default: 'none', what: 'the name, once' },
+        password: { types: ['string'], default: 'none', what: 'the hash of the password; none: no login by password' },
+        roles: { types: ['array'], default: 'none', what: 'the roles, without inherited ones', of: ['string'] },
+        attributes: { types: ['object'], default: 'none', what: 'whatever else is known' }
+      }
+    }
+  }
+}
+
 const firewall: OptionEntries = {
   name: { types: ['string'], default: 'none', what: 'its name in logs and profiles' },
   pattern: { types: ['string', 'RegExp'], default: 'all paths', what: 'the paths that it is for: whole segments, or an expression' },
   security: { types: ['false'], default: 'none', what: 'false: nobody is recognised, and nothing is checked' },
   provider: { types: ['string'], default: 'the only one', what: 'the provider of its users' },
-  authenticators: { types: ['object'], default: 'none', what: '`basic`, `bearer`, `login` and `custom`: see [security](security.md)' },
-  logout: { types: ['boolean', 'object'], default: 'none', what: 'the route that ends a session: `path`, `target`, `csrf`' },
-  throttling: { types: ['object', 'false'], default: '5 failures a minute', what: 'how many logins may fail: `maxAttempts`, `interval` (ms), `limiter`' },
+  authenticators: { types: ['object'], default: 'none', what: '`basic`, `bearer`, `login` and `custom`: see [security](security.md)', fields: authenticators },
+  logout: { types: ['boolean', 'object'], default: 'none', what: 'the route that ends a session: `path`, `target`, `csrf`', fields: logout },
+  throttling: { types: ['object', 'false'], default: '5 failures a minute', what: 'how many logins may fail: `maxAttempts`, `interval` (ms), `limiter`', fields: throttling },
   stateless: { types: ['boolean'], default: '`false`', what: 'whether the session is never looked at' }
 }
 
 const security: OptionEntries = {
   firewalls: { types: ['array'], default: 'none', what: 'the first whose pattern matches the path decides', items: firewall },
-  providers: { types: ['object'], default: 'none', what: 'users by the name of their provider: a list with hashed passwords, or a function' },
+  providers: { types: ['object'], default: 'none', what: 'users by the name of their provider: a list with hashed passwords, or a function', fields: { '*': provider } },
   accessControl: {
     types: ['array'],
     default: 'none',
     what: 'who may come where, the first rule that matches decides',
     items: {
       path: { types: ['string', 'RegExp'], default: 'everywhere', what: 'the paths that the rule is for' },
-      methods: { types: ['array'], default: 'all', what: 'the methods that it is for' },
+      methods: { types: ['array'], default: 'all', what: 'the methods that it is for', of: ['string'] },
       ips: { types: ['array'], default: 'all', what: 'the addresses or ranges that it is for' },
       roles: { types: ['string', 'array'], default: 'none', what: 'the role or attribute that is needed, or several of which one is' }
     }
   },
-  roleHierarchy: { types: ['object'], default: 'none', what: 'the roles that a role brings with it' },
+  roleHierarchy: { types: ['object'], default: 'none', what: 'the roles that a role brings with it', fields: { '*': { types: ['string', 'array'], default: 'none', what: 'one role, or several', of: ['string'] } } },
   strategy: { types: ['string'], default: '`affirmative`', what: 'how votes are counted: `affirmative`, `consensus` or `unanimous`' },
   voters: { types: ['array'], default: 'roles', what: 'the voters of the application, beside those of roles and authentication' },
   hasher: { types: ['object'], default: 'Argon2id', what: 'verifies password hashes' }
@@ -108,7 +197,7 @@ export const OPTIONS: Readonly<Record<keyof HindsightOptions, OptionEntry>> = {
   enabledLocales: { types: ['array'], default: 'any', what: 'the locales that the application speaks, as language tags' },
   localeAwareServices: { types: ['object'], default: 'none', what: 'what `request.services` has: by name, a function of the locale or an object with `withLocale`' },
   mask: { types: ['array'], default: 'none', what: 'names of headers and fields to mask beside the built-in ones: whole names, or expressions' },
-  maxProfiles: { types: ['number'], default: '`500`', what: 'how many profiles are kept in memory' },
+  maxProfiles: { types: ['number'], default: '`500`', what: 'how many profiles are kept in memory', from: 1 },
   noIndex: { types: ['boolean'], default: 'in debug mode', what: 'whether responses say `X-Robots-Tag: noindex`' },
   pagination: { types: ['object'], default: 'see below', what: 'how the fields of the query are called, and what holds for routes that do not say', fields: pagination },
   profiler: { types: ['object', 'false'], default: 'all requests', what: 'which requests are profiled, in debug mode', fields: profiler },

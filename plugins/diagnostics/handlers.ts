@@ -109,7 +109,9 @@ function diagnosticPage (request: FastifyRequest, reply: FastifyReply, state: Re
 /** Everything that the diagnostic page says about a failed request, masked. */
 function reportOf (request: FastifyRequest, state: RequestState, status: number, reason: string): ErrorReport {
   const { originOf, profileOf } = request.server.hindsight
-  const mask = request.server.hindsight.mask.hiding(state.sentParams ?? request.params)
+  // A profile's token is no secret to whom its page is shown.
+  const own = request.routeOptions.config?.debugOnly === true
+  const mask = own ? request.server.hindsight.mask : request.server.hindsight.mask.hiding(state.sentParams ?? request.params)
   const origin = originOf(request)
   const profile = profileOf?.(request) ?? null
   return {

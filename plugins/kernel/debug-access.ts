@@ -4,6 +4,7 @@ import proxyAddr from '@fastify/proxy-addr'
 import { isInjection } from 'light-my-request'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isRepeated } from './header-text.js'
+import { kMalformed, kWhole } from './malformed.js'
 import type { Origin } from './request-origin.js'
 import { stateOf } from './request-state.js'
 
@@ -47,8 +48,17 @@ export function debugAccess (
 
   function hostAllowed ({ host, problem }: Origin, request: FastifyRequest): boolean {
     if (hosts.has('*')) return true
+    const { raw } = request
+    // The parser refused a message before its host was seen, or where that came in an earlier packet: it may have been any.
+    if (raw[kMalformed] !== undefined && raw.headers.host === undefined && raw[kWhole] !== true) return false
     // A message whose host cannot be read was brought by no page: browsers send valid ones.
     if (host === '') return problem !== null && !hasHostOf(request)
+    // A proxy tells what it was asked for, which a page can choose as well: neither name hides the other.
+    const sent = raw.headers.host?.trim().toLowerCase().replace(/:\d+$/, '') ?? ''
+    return nameAllowed(host) && (sent === '' || nameAllowed(sent))
+  }
+
+  function nameAllowed (host: string): boolean {
     return isLocalHost(host) || hosts.has(host.replace(/\.$/, '')) || hosts.has(host)
   }
 }

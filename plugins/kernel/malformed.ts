@@ -12,6 +12,8 @@ export const kRefused = Symbol('hindsight.refused')
 export const kTarget = Symbol('hindsight.target')
 /** On a raw message: a method that overrides the real one and that Node.js does not know. */
 export const kUnknownMethod = Symbol('hindsight.unknownMethod')
+/** On a raw message: the parser refused it, and saw it from its beginning. */
+export const kWhole = Symbol('hindsight.whole')
 /** On a raw message: the octets that the parser refused, as text. */
 export const kRawPacket = Symbol('hindsight.rawPacket')
 
@@ -22,6 +24,7 @@ declare module 'node:http' {
     [kTarget]?: string
     [kUnknownMethod]?: string
     [kRawPacket]?: string
+    [kWhole]?: boolean
   }
 }
 
@@ -150,6 +153,12 @@ function refusedPart ({ rawPacket = Buffer.alloc(0), bytesParsed = 0 }: ParserEr
   return rawPacket.subarray(start, start + RAW_PACKET_LIMIT).toString('latin1')
 }
 
+// Only a whole line of the header section counts: neither one that an earlier packet may have begun, nor what a body says.
+function hostIn (packet: string): string | undefined {
+  const end = packet.search(/\r?\n\r?\n/)
+  return /\nhost:[ \t]*([^\r\n]*)\r?\n/i.exec(end === -1 ? packet : packet.slice(0, end + 2))?.[1]
+}
+
 function dispatchSynthetic (app: FastifyInstance, raised: Error, error: ParserError, socket: Connection): void {
   if (!socket.writable) return
   const packet = refusedPart(error)
@@ -162,7 +171,10 @@ function dispatchSynthetic (app: FastifyInstance, raised: Error, error: ParserEr
   message.httpVersionMinor = 1
   message.httpVersion = '1.1'
   message.complete = true
-  const host = /^host:[ \t]*([^\r\n]*)/im.exec(packet)?.[1]
+  // What a page can make a browser send is refused for its size or its slowness only.
+  message[kWhole] = error.code?.startsWith('HPE_') === true && error.code !== 'HPE_HEADER_OVERFLOW' &&
+    socket.bytesRead === error.rawPacket?.length
+  const host = hostIn(packet)
   if (host !== undefined) message.headers.host = host.trim()
   const accept = /^accept:[ \t]*([^\r\n]*)/im.exec(packet)?.[1]
   if (accept !== undefined) message.headers.accept = accept.trim()

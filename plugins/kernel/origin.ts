@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { isIP } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import proxyAddr from '@fastify/proxy-addr'
 import parseForwarded from 'forwarded-parse'
@@ -17,6 +18,17 @@ export interface OriginOptions {
 }
 
 type Forwarded = Partial<Record<'for' | 'host' | 'proto' | 'port' | 'prefix', string[]>>
+type Trust = (address: string, hop: number) => boolean
+
+/** What a trusted proxy tells, and what is wrong with that. */
+interface Told {
+  values: Forwarded
+  problem: Error | null
+  /** False: what is wrong concerns the client, nobody can say who it is. */
+  tellsClient: boolean
+}
+
+const NOTHING: Told = { values: {}, problem: null, tellsClient: true }
 
 /** Makes the function that finds a request's origin once and remembers it; it never throws. */
 export function originResolver ({ trustedProxies = [], trustedHosts = [] }: OriginOptions = {}): (request: FastifyRequest) => Origin {
@@ -28,7 +40,7 @@ export function originResolver ({ trustedProxies = [], trustedHosts = [] }: Orig
   }
 }
 
-function compileTrust (trustedProxies: string[]): (address: string, hop: number) => boolean {
+function compileTrust (trustedProxies: string[]): Trust {
   if (trustedProxies.length === 0) return () => false
   try {
     return proxyAddr.compile(trustedProxies)
@@ -43,27 +55,28 @@ function hostPattern (pattern: string | RegExp): RegExp {
   return new RegExp(`^${escaped}$`, 'i')
 }
 
-function resolve (raw: IncomingMessage, trusts: (address: string, hop: number) => boolean, hosts: RegExp[]): Origin {
+function resolve (raw: IncomingMessage, trusts: Trust, hosts: RegExp[]): Origin {
   const remote = raw.socket.remoteAddress ?? ''
   const trusted = remote !== '' && trusts(remote, 0)
-  const [forwarded, conflict] = trusted ? forwardedValues(raw) : [{}, null]
+  const told = trusted ? forwardedValues(raw) : NOTHING
+  const forwarded = told.values
   const scheme = forwarded.proto !== undefined
     ? /^(?:https|on|ssl|1)$/i.test(forwarded.proto[0] ?? '') ? 'https' : 'http'
     : (raw.socket as TLSSocket).encrypted ? 'https' : 'http'
   const sent = headerText(forwarded.host?.[0] ?? raw.headers.host ?? '').trim()
   const text = (sent === '' ? localAuthority(raw) : sent).toLowerCase()
   const host = text.replace(/:\d+$/, '')
-  const problem = conflict ?? hostProblem(raw, host, sent, hosts)
-  const port = Number(forwarded.port?.[0]?.replace(/^.*:/, '') ?? /:(\d+)$/.exec(text)?.[1] ?? 0)
+  const misnamed = hostProblem(raw, host, sent, hosts)
+  const [port, misported] = portOf(forwarded.port?.[0]?.replace(/^.*:/, '') ?? /:(\d+)$/.exec(text)?.[1] ?? '0')
   const plain = port === 0 || port === (scheme === 'https' ? 443 : 80)
-  const valid = problem === null || problem === conflict
+  const [ip, misled] = told.tellsClient ? clientOf(remote, forwarded.for, trusts) : ['', null]
   return {
     scheme,
-    host: valid ? host : '',
-    authority: valid ? plain ? host : `${host}:${port}` : '',
+    host: misnamed === null ? host : '',
+    authority: misnamed === null && misported === null ? plain ? host : `${host}:${port}` : '',
     prefix: forwardedPrefix(forwarded.prefix?.[0]),
-    ip: clientIp(raw, forwarded, trusts),
-    problem
+    ip,
+    problem: told.problem ?? misled ?? misnamed ?? misported
   }
 }
 
@@ -78,6 +91,13 @@ function hostProblem (raw: IncomingMessage, host: string, sent: string, hosts: R
   return null
 }
 
+// RFC 3986, section 3.2.3, and what TCP has room for.
+function portOf (text: string): [number, Error | null] {
+  const port = /^\d+$/.test(text) ? Number(text) : NaN
+  if (port <= 65_535) return [port, null]
+  return [0, badRequest(`Invalid port "${headerText(text)}": a port is a number from 0 to 65535.`)]
+}
+
 // A request without a host is about the address that it arrived at.
 function localAuthority ({ socket: { localAddress = 'localhost', localPort } }: IncomingMessage): string {
   const address = localAddress.replace(/^::ffff:/, '')
@@ -85,39 +105,58 @@ function localAuthority ({ socket: { localAddress = 'localhost', localPort } }: 
   return localPort === undefined ? host : `${host}:${localPort}`
 }
 
-function forwardedValues (raw: IncomingMessage): [Forwarded, Error | null] {
-  const values: Forwarded = {}
-  let conflict: Error | null = null
+function forwardedValues (raw: IncomingMessage): Told {
+  const told: Told = { values: {}, problem: null, tellsClient: true }
   const standard = standardForwarded(raw.headers.forwarded)
-  for (const name of ['for', 'host', 'proto', 'port', 'prefix'] as const) {
-    const own = list(raw.headers[`x-forwarded-${name}`])
-    const other = name === 'port' || name === 'prefix' ? undefined : standard?.[name]
-    if (own !== undefined && other !== undefined && own.join() !== other.join()) conflict ??= conflictError(name)
-    const value = own ?? other
-    if (value !== undefined) values[name] = value
+  if (standard instanceof Error) {
+    // What cannot be read may have told anything, the client above all: it does not count as the proxy itself.
+    told.problem = standard
+    told.tellsClient = false
   }
-  return [values, conflict]
+  for (const name of ['for', 'host', 'proto', 'port', 'prefix'] as const) {
+    const sent = list(raw.headers[`x-forwarded-${name}`])
+    const own = name === 'for' ? sent?.map(nodeAddress) : sent
+    const other = name === 'port' || name === 'prefix' || standard instanceof Error ? undefined : standard?.[name]
+    if (own !== undefined && other !== undefined && said(own) !== said(other)) {
+      told.problem ??= conflictError(name)
+      if (name === 'for') told.tellsClient = false
+    }
+    const value = own ?? other
+    if (value !== undefined) told.values[name] = value
+  }
+  return told
 }
 
-function standardForwarded (header: string | undefined): Forwarded | undefined {
+function said (values: string[]): string {
+  return values.filter((value) => value !== UNKNOWN).join()
+}
+
+/** RFC 7239, section 6.2. */
+const UNKNOWN = 'unknown'
+
+function standardForwarded (header: string | undefined): Forwarded | Error | undefined {
   if (header === undefined) return undefined
   const values: Forwarded = {}
   try {
-    for (const element of parseForwarded(header)) {
-      for (const name of ['for', 'host', 'proto'] as const) {
+    const elements = parseForwarded(header)
+    for (const element of elements) {
+      for (const name of ['host', 'proto'] as const) {
         const value = element[name]
-        if (value !== undefined) (values[name] ??= []).push(name === 'for' ? nodeAddress(value) : value)
+        if (value !== undefined) (values[name] ??= []).push(value)
       }
     }
+    // A hop that does not say whom it stands for leaves the others where they are: what a client sent stays behind it.
+    if (elements.some((element) => element.for !== undefined)) values.for = elements.map((element) => nodeAddress(element.for ?? UNKNOWN))
     return values
-  } catch {
-    return undefined
+  } catch (error) {
+    return badRequest(`Invalid Forwarded header "${headerText(header)}" (RFC 7239, section 4): ${(error as Error).message}.`)
   }
 }
 
 // RFC 7239, section 6: IPv6 in brackets, either with a port.
 function nodeAddress (node: string): string {
-  return /^\[([^\]]+)\]/.exec(node)?.[1] ?? node.replace(/:\d+$/, '')
+  if (isIP(node) !== 0) return node
+  return /^\[([^\]]+)\](?::[\w.-]+)?$/.exec(node)?.[1] ?? node.replace(/:(?:\d+|_[\w.-]+)$/, '')
 }
 
 function list (header: string | string[] | undefined): string[] | undefined {
@@ -134,15 +173,16 @@ function forwardedPrefix (prefix: string | undefined): string {
   return prefix !== undefined && /^(?:\/[A-Za-z0-9._~!$&'()*+,;=:@%-]+)+\/?$/.test(prefix) ? prefix.replace(/\/$/, '') : ''
 }
 
-function clientIp (raw: IncomingMessage, forwarded: Forwarded, trusts: (address: string, hop: number) => boolean): string {
-  const remote = raw.socket.remoteAddress ?? ''
-  if (forwarded.for === undefined) return remote
-  const message = { socket: raw.socket, headers: { 'x-forwarded-for': forwarded.for.join(',') } } as unknown as IncomingMessage
-  try {
-    return proxyAddr(message, trusts)
-  } catch {
-    return remote
+// From the nearest hop outwards, as far as one that is trusted tells the next.
+function clientOf (remote: string, hops: string[] = [], trusts: Trust): [string, Error | null] {
+  let ip = remote
+  for (let hop = 0; hop < hops.length && trusts(ip, hop); hop++) {
+    ip = hops.at(-1 - hop) ?? ''
+    if (isIP(ip) === 0 && !/^(?:unknown|_[\w.-]+)$/i.test(ip)) {
+      return ['', badRequest(`Invalid client "${headerText(ip)}" in the forwarding header of a trusted proxy: it is neither an address nor "unknown" (RFC 7239, section 6).`)]
+    }
   }
+  return [ip, null]
 }
 
 /** The target as the client sent it: path and query, percent-encoding kept. */

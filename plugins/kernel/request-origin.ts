@@ -7,7 +7,7 @@ export interface Origin {
   host: string
   /** The path under which a trusted proxy serves the application; empty or with a leading slash. */
   prefix: string
-  /** Empty on a Unix socket. */
+  /** Empty on a Unix socket, and where a trusted proxy's headers cannot tell it. */
   ip: string
   /** What request validation has to say about it. */
   problem: Error | null

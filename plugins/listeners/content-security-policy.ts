@@ -49,8 +49,8 @@ export const contentSecurityPolicyResponse = listener('kernel.response', 'conten
     const policies = contentSecurityPolicy === false
       ? []
       : [
-          policyHeader('content-security-policy', contentSecurityPolicy.enforce),
-          policyHeader('content-security-policy-report-only', contentSecurityPolicy.reportOnly)
+          policyHeader('content-security-policy', contentSecurityPolicy.enforce, 'enforce'),
+          policyHeader('content-security-policy-report-only', contentSecurityPolicy.reportOnly, 'reportOnly')
         ].filter((policy) => policy !== null)
     if (policies.length === 0) return 'not configured'
     return (request, reply) => {
@@ -73,9 +73,9 @@ interface PolicyHeader {
   compose: (scriptNonce: string, styleNonce: string) => string
 }
 
-function policyHeader (name: string, directives: CspDirectives | false | undefined): PolicyHeader | null {
+function policyHeader (name: string, directives: CspDirectives | false | undefined, option: string): PolicyHeader | null {
   if (directives === undefined || directives === false || Object.keys(directives).length === 0) return null
-  const constant = serialize(directives)
+  const constant = serialize(directives, option)
   const parts = constant.split(';')
   return {
     name,
@@ -85,7 +85,11 @@ function policyHeader (name: string, directives: CspDirectives | false | undefin
 }
 
 // Helmet knows the grammar and refuses what is none; it is asked once, at registration.
-function serialize (directives: CspDirectives): string {
+function serialize (directives: CspDirectives, option: string): string {
+  for (const [name, value] of Object.entries(directives)) {
+    const isOne = value === null || value === undefined || typeof value === 'string' || (Array.isArray(value) && value.every((source) => typeof source === 'string'))
+    if (!isOne) throw new Error(`contentSecurityPolicy.${option}.${name}: a string, a list of strings or null is needed`)
+  }
   let value = ''
   const response = { setHeader: (_name: string, text: string) => { value = text } }
   // A policy without a default restricts what it names and nothing else (CSP3, section 6.1.3).

@@ -6,7 +6,7 @@ import { Answer, listener, Skip } from '../kernel/listener.js'
 import { stateOf } from '../kernel/request-state.js'
 import { discard, dropContent } from '../kernel/responses.js'
 import { attributesOf, notDeclared, ofDiagnosticHandler, type CacheAttribute } from '../routing/attributes.js'
-import { cachePolicy, type CachePolicy } from '../routing/cache-policy.js'
+import { cachePolicy, TURNED_PRIVATE, type CachePolicy } from '../routing/cache-policy.js'
 import { routeName } from '../routing/route-table.js'
 
 /** What is known of one request's caching; the profile shows it. */
@@ -21,11 +21,18 @@ interface CacheRecord extends Evaluation {
 const policies = new WeakMap<CacheAttribute, CachePolicy>()
 // RFC 9110, section 13.2.1: a refusal takes precedence over a precondition, and here who may refuse is asked behind this listener.
 const guarded = new WeakSet<CacheAttribute>()
+// Requests that came as far as the handler, or to a 304 in its place: the attribute is about nobody else's answer.
+const letThrough = new WeakSet<FastifyRequest>()
 const noValidators = new Skip('the route declares neither etag nor lastModified')
 const unconditional = new Skip('the request has no precondition')
 const noRepresentation = new Skip('the method is about no representation')
 const notKept = new Skip('only what GET and HEAD retrieve is kept by caches')
+const notTheRoutes = new Skip('the answer is not the handler\'s')
 const notForErrors = new Skip('error responses are not cached by the attribute')
+
+const BROUGHT_CREDENTIALS = 'the request brought credentials'
+// Without a list of header names behind it, `private` is about the whole response (RFC 9111, section 5.2.2.7).
+const EXCLUDES_OTHERS = /(?:^|,)\s*(?:no-store|private)\s*(?:,|$)/i
 
 // RFC 9110, section 13.2.1.
 const IGNORING = new Set(['CONNECT', 'OPTIONS', 'TRACE'])
@@ -67,7 +74,9 @@ export const httpCache = listener('kernel.controller', 'http-cache', (app) => {
       record.deferred = guarded.has(cache as CacheAttribute) && record.outcome !== 'stale' && record.outcome !== 'unconditional'
       if (record.deferred) return
       if (record.outcome === 'failed') throw preconditionFailed(request, record)
-      if (record.outcome === 'fresh') return new Answer(notModified(reply, validators))
+      if (record.outcome !== 'fresh') return
+      letThrough.add(request)
+      return new Answer(notModified(reply, validators))
     }
   }
 })
@@ -78,9 +87,16 @@ export const httpCacheResponse = listener('kernel.response', 'http-cache', (app,
 
   return (request, reply, payload) => {
     const cache = attributesOf(request)?.cache
-    const { failed } = stateOf(request)
+    const { failed, credentialsUsed } = stateOf(request)
+    const turned = credentialsUsed && turnPrivate(request, reply)
+    const result = respond(cache, failed, request, reply, payload)
+    return turned && result instanceof Skip ? undefined : result
+  }
+
+  function respond (cache: CacheAttribute | undefined, failed: boolean, request: FastifyRequest, reply: FastifyReply, payload: unknown): unknown {
     if (failed || reply.statusCode >= 400) return cache === undefined ? notDeclared : notForErrors
     if (!isRetrieval(request.method)) return cache === undefined ? notDeclared : notKept
+    if (cache !== undefined && !letThrough.has(request)) return notTheRoutes
     if (cache !== undefined && KEPT.has(reply.statusCode)) apply(policies.get(cache) as CachePolicy, request, reply)
     if (reply.statusCode !== 200 || !isConditional(request.headers)) return cache === undefined ? notDeclared : undefined
     const validators = validatorsOf(reply.getHeader('etag'), reply.getHeader('last-modified'))
@@ -96,11 +112,20 @@ export const httpCacheResponse = listener('kernel.response', 'http-cache', (app,
     return dropContent(reply, payload)
   }
 
+  // What the handler itself has said of caches does not know who asked.
+  function turnPrivate (request: FastifyRequest, reply: FastifyReply): boolean {
+    const control = [reply.getHeader('cache-control') ?? []].flat().join(', ')
+    if (EXCLUDES_OTHERS.test(control)) return false
+    reply.header('cache-control', TURNED_PRIVATE)
+    recordOf(app, request, reply).private = BROUGHT_CREDENTIALS
+    return true
+  }
+
   function apply (policy: CachePolicy, request: FastifyRequest, reply: FastifyReply): void {
     const record = recordOf(app, request, reply)
     const silent = stateOf(request).defaultCacheControl || !reply.hasHeader('cache-control')
     const turned = policy.isPublic && silent ? whyPrivate(request, reply) : null
-    record.private = turned ?? (policy.isPublic || !silent ? null : 'the route does not declare it public')
+    record.private ??= turned ?? (policy.isPublic || !silent ? null : 'the route does not declare it public')
     const directives = turned === null ? policy.directives : policy.privateDirectives
     if (silent && directives !== null) reply.header('cache-control', directives)
     if (silent && turned === null && policy.expires !== null && !reply.hasHeader('expires')) reply.header('expires', policy.expires())
@@ -112,7 +137,7 @@ export const httpCacheResponse = listener('kernel.response', 'http-cache', (app,
   function whyPrivate (request: FastifyRequest, reply: FastifyReply): string | null {
     const { credentialsUsed, sessionTouched } = stateOf(request)
     if (sessionTouched) return 'the session was used'
-    if (credentialsUsed) return 'the request brought credentials'
+    if (credentialsUsed) return BROUGHT_CREDENTIALS
     if (request.headers.authorization !== undefined) return 'the request has an Authorization header'
     // Nobody knows what the handler would have made of the session.
     if (reply.statusCode === 304 && request.cookies?.[sessionCookie] !== undefined) return 'the client has a session, and the handler was not asked'
@@ -122,6 +147,7 @@ export const httpCacheResponse = listener('kernel.response', 'http-cache', (app,
 
 // Behind the security of the route itself: the request was let through.
 function answerDeferred (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void {
+  letThrough.add(request)
   const record = stateOf(request).cache as CacheRecord | null
   if (record?.deferred !== true || record.validators === null) return done()
   if (record.outcome === 'failed') return done(preconditionFailed(request, record))

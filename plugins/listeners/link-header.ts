@@ -1,5 +1,5 @@
 import { isInjection } from 'light-my-request'
-import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { addLink, serializeLink, type Link, type LinkAttributes } from '../kernel/link.js'
 import { listener, Skip } from '../kernel/listener.js'
 import { stateOf } from '../kernel/request-state.js'
@@ -38,10 +38,12 @@ export const linkHeader = listener('kernel.response', 'link-header', (app, { ear
   })
   app.addHook('onRoute', function serializeLinks (route) {
     const links = route.config?.links
-    if (links !== undefined) linksOf.set(links, serialized(route, links))
+    if (links === undefined) return
+    const own = serialized(route, links)
+    linksOf.set(links, own)
+    if (earlyHints && own.hints.length > 0) hintEarly(route, own.hints)
   })
   const declared = ({ routeOptions: { config } }: FastifyRequest): RouteLinks => (config?.links !== undefined && linksOf.get(config.links)) || NONE
-  if (earlyHints) hintEarly(app, declared)
 
   return (request, reply) => {
     const state = stateOf(request)
@@ -71,11 +73,11 @@ function serialized (route: RouteOptions, links: readonly Link[]): RouteLinks {
   return { values, hints: values.filter((value, i) => HINTABLE.test(value) && (links[i] as Link).rel.split(' ').some((type) => EARLY.has(type))) }
 }
 
-// Behind all listeners ahead of the handler: who may not see the page is not told what it needs.
-function hintEarly (app: FastifyInstance, declared: (request: FastifyRequest) => RouteLinks): void {
-  app.addHook('preHandler', function sendEarlyHints (request, reply, done) {
-    const { hints } = declared(request)
-    if (hints.length > 0 && takesHints(request, reply)) {
+// Behind all listeners ahead of the handler, and behind the guards of the route itself: who may not see the page is not told what it needs.
+function hintEarly (route: RouteOptions, hints: string[]): void {
+  const { preHandler = [] } = route
+  route.preHandler = [...typeof preHandler === 'function' ? [preHandler] : preHandler, function sendEarlyHints (request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+    if (takesHints(request, reply)) {
       try {
         reply.raw.writeEarlyHints({ link: hints })
       } catch (error) {
@@ -83,7 +85,7 @@ function hintEarly (app: FastifyInstance, declared: (request: FastifyRequest) =>
       }
     }
     done()
-  })
+  }]
 }
 
 // RFC 8297, section 2: HTTP/1.0 knows no interim responses (RFC 9110, section 15.2).

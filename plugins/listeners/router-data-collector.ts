@@ -14,7 +14,7 @@ export const routerDataCollector = listener('kernel.controller', 'router-data-co
     const params = state.sentParams ?? route?.params
     state.collect('router', () => {
       if (route === null) return { matched: null, routes: routeTable.own().map(({ name, methods, pattern }) => ({ name, methods, pattern })) }
-      const declared = routeTable.get(request.method, route.pattern)
+      const declared = routeTable.of(request)
       const frame = declared?.declaredAt == null ? undefined : declarationFrame(declared.declaredAt)
       return {
         matched: { ...route, params: mask.value(params), methods: declared?.methods ?? [request.method], ...(frame !== undefined && { handler: `${frame.file}:${frame.line}` }) }

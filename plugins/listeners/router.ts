@@ -34,7 +34,7 @@ export const router = listener('kernel.request', 'router', (app) => {
     if (request.is404 || request.raw[kUnknownMethod] !== undefined) return miss(request, reply)
     const { url: pattern = '', config } = request.routeOptions
     if (config?.debugOnly === true && !maySeeDebug(request)) return miss(request, reply)
-    const name = config?.name ?? routeTable.get(request.method, pattern)?.name ?? `${request.method} ${pattern}`
+    const name = routeTable.of(request)?.name ?? config?.name ?? `${request.method} ${pattern}`
     request.route = { name, pattern, params: request.params as Record<string, unknown> }
     request.log.debug({ channel: 'router', route: name }, `Matched route "${name}".`)
   }

@@ -4,11 +4,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { host, runHooks, type CaughtHook } from '../kernel/hosting.js'
 import { listener, Skip } from '../kernel/listener.js'
 import { stateOf } from '../kernel/request-state.js'
+import { MemorySessionStore } from '../kernel/session-store.js'
 
 export interface SessionSettings extends Pick<FastifySessionOptions, 'cookieName' | 'cookiePrefix' | 'rolling' | 'idGenerator'> {
   /** At least 32 characters, or several to rotate: the first signs, all are accepted. */
   secret?: string | string[]
-  /** Where sessions are kept; none: in memory. A store that answers later is read at the session's slot, not at first touch. */
+  /** Where sessions are kept; none: in memory, the 10,000 that were used last, a day at most without use. A store that answers later is read at the session's slot, not at first touch. */
   store?: NonNullable<FastifySessionOptions['store']>
   /** The cookie's attributes (RFC 6265bis, section 4.1.2); `maxAge` in milliseconds. */
   cookie?: NonNullable<FastifySessionOptions['cookie']>
@@ -24,6 +25,11 @@ interface Hosted {
   save: CaughtHook[]
   parseCookies: CaughtHook[]
   writeCookies: CaughtHook[]
+  /** Null without sessions. */
+  store: NonNullable<SessionSettings['store']> | null
+  cookieName: string
+  cookiePrefix: string
+  rolling: boolean
 }
 
 const kReply = Symbol('hindsight.sessionReply')
@@ -41,25 +47,29 @@ export const session = listener('kernel.request', 'session', async (app, { sessi
     start: [],
     save: [],
     parseCookies: cookieHooks.get('onRequest') ?? [],
-    writeCookies: cookieHooks.get('onSend') ?? []
+    writeCookies: cookieHooks.get('onSend') ?? [],
+    store: null,
+    cookieName: 'sessionId',
+    cookiePrefix: '',
+    rolling: false
   }
   hostedOf.set(app.hindsight, hosted)
   if (settings !== false) await openSessions(app, settings, hosted)
   const eager = settings !== false && settings.store !== undefined
-  const cookieName = settings === false ? '' : settings.cookieName ?? 'sessionId'
 
   return (request, reply) => {
     (request as unknown as { [kReply]: FastifyReply })[kReply] = reply
     runHooks(hosted.parseCookies, request, reply)
     if (request.headers.cookie === undefined) return noCookies
     // Nobody can wait for a store at the moment of the first touch.
-    if (eager && request.cookies[cookieName] !== undefined) return runHooks(hosted.start, schemeView(app, request), reply)
+    if (eager && request.cookies[hosted.cookieName] !== undefined) return runHooks(hosted.start, schemeView(app, request), reply)
   }
 })
 
 /** Saves a session that was changed, sets the cookies, and makes the response private when the session was used. */
 export const sessionResponse = listener('kernel.response', 'session', (app) => {
-  const { save, writeCookies } = hostedOf.get(app.hindsight) as Hosted
+  const hosted = hostedOf.get(app.hindsight) as Hosted
+  const { writeCookies } = hosted
   return (request, reply, payload) => {
     if (!stateOf(request).sessionTouched) {
       const before = reply.getHeader('set-cookie')
@@ -67,11 +77,32 @@ export const sessionResponse = listener('kernel.response', 'session', (app) => {
       return reply.getHeader('set-cookie') === before ? untouched : undefined
     }
     makePrivate(reply)
-    const saving = runHooks(save, schemeView(app, request), reply, payload)
-    if (saving === undefined) return runHooks(writeCookies, request, reply, payload)
-    return saving.then(() => runHooks(writeCookies, request, reply, payload))
+    const write = (): undefined | Promise<void> => runHooks(writeCookies, request, reply, payload)
+    const saveAndWrite = (there: boolean): undefined | Promise<void> => {
+      const saving = there ? runHooks(hosted.save, schemeView(app, request), reply, payload) : undefined
+      return saving === undefined ? write() : saving.then(write)
+    }
+    const there = isStillThere(request, hosted)
+    return typeof there === 'boolean' ? saveAndWrite(there) : there.then(saveAndWrite)
   }
 })
+
+// A session that somebody has ended meanwhile must not be brought back by a request that was on its way.
+function isStillThere (request: FastifyRequest, { store, cookieName, cookiePrefix, rolling }: Hosted): boolean | Promise<boolean> {
+  const session = stateOf(request).session as Partial<Record<'sessionId' | 'encryptedSessionId', string>> & { isModified?: () => boolean } | null | undefined
+  const { sessionId, encryptedSessionId } = session ?? {}
+  const saves = rolling || session?.isModified?.() === true
+  if (!saves || store === null || sessionId === undefined || request.cookies[cookieName] !== `${cookiePrefix}${encryptedSessionId}`) return true
+  let there: boolean | null = null
+  const asking = new Promise<boolean>((resolve, reject) => {
+    store.get(sessionId, (error, found) => {
+      if (error && (error as NodeJS.ErrnoException).code !== 'ENOENT') return reject(error)
+      there = found !== null && found !== undefined
+      resolve(there)
+    })
+  })
+  return there ?? asking
+}
 
 async function openSessions (app: FastifyInstance, settings: SessionSettings, hosted: Hosted): Promise<void> {
   const { secret, cookie, ...rest } = settings
@@ -81,8 +112,15 @@ async function openSessions (app: FastifyInstance, settings: SessionSettings, ho
     getter (this: FastifyRequest) { return touch(this, hosted) },
     setter (this: FastifyRequest, value: unknown) { stateOf(this).session = value }
   } as never)
+  hosted.store = rest.store ?? new MemorySessionStore()
+  hosted.cookieName = rest.cookieName ?? 'sessionId'
+  hosted.cookiePrefix = rest.cookiePrefix ?? ''
+  hosted.rolling = rest.rolling ?? false
   const hooks = await host(app, fastifySession as never, {
+    // A session that was only read is not written again.
+    rolling: false,
     ...rest,
+    store: hosted.store,
     secret,
     saveUninitialized: false,
     cookie: { path: '/', httpOnly: true, sameSite: 'lax', secure: 'auto', ...cookie }
@@ -113,6 +151,12 @@ function touch (request: FastifyRequest, hosted: Hosted): unknown {
 // A response that was made with a session is nobody else's (RFC 9111, section 3.5 is about Authorization only).
 function makePrivate (reply: FastifyReply): void {
   const control = reply.getHeader('cache-control')
-  if (typeof control === 'string' && /\b(?:no-store|private)\b/i.test(control) && control !== 'no-cache, private') return
+  if (typeof control === 'string' && control !== 'no-cache, private' && isPrivate(control)) return
   reply.header('cache-control', 'max-age=0, must-revalidate, private')
+}
+
+// Only the bare directive is about the whole response: `private="x"` is about a field (RFC 9111, section 5.2.2.7).
+function isPrivate (control: string): boolean {
+  const directives = control.match(/(?:[^,"]|"(?:[^"\\]|\\.)*")+/g) ?? []
+  return directives.some((directive) => /^\s*(?:no-store|private)\s*$/i.test(directive))
 }

@@ -1,4 +1,4 @@
-import { basename, extname } from 'node:path'
+import { basename, extname, resolve } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { TemplateNotFoundError } from '../kernel/http-errors.js'
 import { listener } from '../kernel/listener.js'
@@ -73,9 +73,15 @@ function missingAt (error: unknown, template: string): string | null {
   const isMissing = code === 'ENOENT' || /(?:could not|cannot|failed to|unable to) (?:find|resolve|look ?up)|not found/i.test(message)
   const name = basename(template, extname(template))
   if (!isMissing) return null
-  const place = typeof path === 'string' ? path : /(?:\/|[A-Za-z]:\\)[^'"\n]+/.exec(message)?.[0] ?? message
-  return basename(place).startsWith(name) ? place : null
+  if (typeof path === 'string') return basename(path).startsWith(name) ? resolve(path) : null
+  const place = NAMED.map((form) => form.exec(message)?.[1]).find((one) => one !== undefined && basename(one).startsWith(name))
+  if (place === undefined) return null
+  // An engine with a root of its own may name the template as the route does: from where, only the engine knows.
+  return place === template || place === template + extname(place) ? place : resolve(place)
 }
+
+// How messages name a file, the whole of it: behind a colon, in quotes, or as a word.
+const NAMED = [/: ['"`]?([^\n]+?)['"`]?$/m, /['"`]([^'"`\n]+)['"`]/, /((?:\/|[A-Za-z]:\\)[^'"\n]+)/, /(\S*[/\\]\S+)/]
 
 function isPlain (payload: unknown): payload is object {
   if (typeof payload !== 'object' || payload === null) return false

@@ -20,8 +20,8 @@ export interface CachePolicy {
   validators: ((request: FastifyRequest) => Validators | Promise<Validators>) | null
 }
 
-// As the session's listener has it: made for one, kept by nobody else, and asked for again.
-const TURNED_PRIVATE = 'max-age=0, must-revalidate, private'
+/** As the session's listener has it: made for one, kept by nobody else, and asked for again. */
+export const TURNED_PRIVATE = 'max-age=0, must-revalidate, private'
 
 const EXCLUSIVE: ReadonlyArray<readonly [keyof CacheAttribute, keyof CacheAttribute]> = [
   ['public', 'private'], ['sMaxAge', 'private'], ['noStore', 'public'], ['noStore', 'sMaxAge'], ['noStore', 'maxAge'], ['noStore', 'expires']

@@ -1,8 +1,12 @@
 import FindMyWay, { type HTTPMethod } from 'find-my-way'
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 
+const kDeclared = Symbol('hindsight.declaredRoute')
+
 declare module 'fastify' {
   interface FastifyContextConfig {
+    /** The route that it is the configuration of. */
+    [kDeclared]?: DeclaredRoute
     /** The route's name, as logs and profiles give it; without one it is `<METHOD> <pattern>`. */
     name?: string
   }
@@ -27,6 +31,13 @@ export interface LookupResult {
   redirect: string | null
 }
 
+interface Entered {
+  route: DeclaredRoute
+  handler: unknown
+  /** Whether Fastify adds a HEAD to it. */
+  exposesHead: boolean
+}
+
 interface Store {
   order: number
   method: string
@@ -42,13 +53,16 @@ export class RouteTable {
   readonly #router
   readonly #routes = new Map<string, DeclaredRoute>()
   readonly #methods = new Set<string>()
-  readonly #handlers = new Map<string, unknown>()
+  readonly #entered = new Map<string, Entered>()
+  readonly #declared: DeclaredRoute[] = []
+  readonly #exposesHead: boolean
   readonly #constraints = new Set<string>()
   #order = 0
 
   constructor (app: FastifyInstance) {
     const config = app.initialConfig as unknown as Record<string, unknown>
     const options = { ...config, ...config.routerOptions as object } as Record<string, unknown>
+    this.#exposesHead = config.exposeHeadRoutes !== false
     this.#router = FindMyWay({
       caseSensitive: options.caseSensitive !== false,
       ignoreTrailingSlash: options.ignoreTrailingSlash === true,
@@ -58,36 +72,53 @@ export class RouteTable {
   }
 
   /** Takes a route in; to be called by an `onRoute` hook. */
-  add (route: RouteOptions & { routePath?: string }, declaredAt: Error | null): void {
+  add (route: RouteOptions & { routePath?: string, prefix?: string }, declaredAt: Error | null): void {
     const methods = ([] as string[]).concat(route.method as string | string[])
     const { url, constraints = {} } = route
-    const key = `${url} ${JSON.stringify(Object.entries(constraints).map(([name, value]) => [name, String(value)]))}`
-    if (methods.length === 1 && methods[0] === 'HEAD' && this.#handlers.get(`GET ${key}`) === route.handler) {
+    const constrained = JSON.stringify(Object.entries(constraints).map(([name, value]) => [name, String(value)]))
+    const key = `${url} ${constrained}`
+    const isHead = methods.length === 1 && methods[0] === 'HEAD'
+    const plain = isHead ? this.#entered.get(`GET ${key}`) : undefined
+    // `/` below a prefix is two routes, with the slash and without: of the one with it hooks see the companion only.
+    const get = plain ?? (isHead && route.routePath === '/' ? this.#entered.get(`GET ${route.prefix} ${constrained}`) : undefined)
+    if (get?.exposesHead === true && get.handler === route.handler) {
       // Fastify's own companion of a GET route.
-      const get = this.#routes.get(`GET ${url}`)
-      if (get !== undefined) this.#routes.set(`HEAD ${url}`, get)
+      this.#routes.set(`HEAD ${url}`, get.route)
+      route.config = { ...route.config, [kDeclared]: get.route }
+      if (plain === undefined && route.prefixTrailingSlash !== 'no-slash') {
+        for (const method of get.route.methods) this.#tryOn(method, url, constraints, { order: this.#order++, method })
+      }
       this.#tryOn('HEAD', url, constraints, { order: -1, method: 'HEAD' })
       return
     }
     const name = routeName(route)
     const declared: DeclaredRoute = { name, methods, pattern: url, declaredAt }
+    const entered: Entered = { route: declared, handler: route.handler, exposesHead: route.exposeHeadRoute ?? this.#exposesHead }
+    this.#declared.push(declared)
+    // A copy: one configuration may be given to several routes.
+    route.config = { ...route.config, [kDeclared]: declared }
     for (const method of methods) {
       this.#methods.add(method)
       this.#routes.set(`${method} ${url}`, declared)
-      this.#handlers.set(`${method} ${key}`, route.handler)
+      this.#entered.set(`${method} ${key}`, entered)
       for (const constraint of Object.keys(constraints)) this.#constraints.add(constraint)
       this.#tryOn(method, url, constraints, { order: this.#order++, method })
     }
   }
 
-  /** The route that a matched request belongs to. */
+  /** The route that a request matched. */
+  of ({ routeOptions }: FastifyRequest): DeclaredRoute | null {
+    return routeOptions.config?.[kDeclared] ?? null
+  }
+
+  /** A route by method and pattern; of several that differ in their constraints, the last. */
   get (method: string, pattern: string): DeclaredRoute | null {
     return this.#routes.get(`${method} ${pattern}`) ?? null
   }
 
   /** The application's own routes, in the order of declaration. */
   own (): DeclaredRoute[] {
-    return [...new Set(this.#routes.values())].filter(({ name }) => !name.startsWith('_'))
+    return this.#declared.filter(({ name }) => !name.startsWith('_'))
   }
 
   /** Looks a path up under every method. */

@@ -1,3 +1,4 @@
+import { METHODS } from 'node:http'
 import proxyAddr from '@fastify/proxy-addr'
 import type { FastifyRequest } from 'fastify'
 import type { PathPattern, Paths } from './paths.js'
@@ -34,7 +35,7 @@ export function compileRules (rules: readonly AccessRule[] = [], paths: Paths): 
     if (roles.length === 0 || !isStrings(roles)) throw new Error(`${where}.roles: name a role, or PUBLIC_ACCESS`)
     if (typeof rule.path === 'string' && !rule.path.startsWith('/')) throw new Error(`${where}.path: a path starts with "/"`)
     const matches = paths.matcher(rule.path)
-    const methods = (rule.methods ?? []).map((method) => method.toUpperCase())
+    const methods = (rule.methods ?? []).map((method, i) => methodOf(method, `${where}.methods[${i}]`))
     const { ips = [] } = rule
     const isOne = ips.length === 0 ? null : networks(where, ips)
     return {
@@ -50,6 +51,12 @@ export function compileRules (rules: readonly AccessRule[] = [], paths: Paths): 
       }
     }
   })
+}
+
+function methodOf (given: string, where: string): string {
+  const method = given.toUpperCase()
+  if (!METHODS.includes(method)) throw new Error(`${where}: "${given}" is no method of HTTP`)
+  return method
 }
 
 function networks (where: string, ips: string[]): (ip: string) => boolean {

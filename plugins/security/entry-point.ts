@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import Negotiator from 'negotiator'
+import vary from 'vary'
 import { Answer } from '../kernel/listener.js'
 import { absoluteUrl } from '../kernel/origin.js'
 import { redirectPage } from '../view/redirect-page.js'
@@ -24,6 +25,8 @@ export function refuse (request: FastifyRequest, reply: FastifyReply, context: S
   const { firewall } = context
   if (firewall?.login && isNavigation(request) && (request.method === 'GET' || request.method === 'HEAD')) {
     rememberTarget(request, firewall.name)
+    // For this client, until it has logged in: whatever the route declares is about what it would have answered itself.
+    reply.header('cache-control', 'no-cache, private').header('vary', vary.append(String(reply.getHeader('vary') ?? ''), 'Accept, Cookie'))
     return redirect(request, reply, firewall.login.loginPath)
   }
   const challenge = firewall === null ? '' : challengesOf(firewall, cookieName, false)

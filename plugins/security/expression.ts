@@ -26,7 +26,9 @@ export function compileExpression (text: string): Expression {
       // What cannot be told is not true.
       return { result: evaluate(variables(request, context)) === true }
     } catch (raised) {
-      return { result: false, error: raised instanceof Error ? raised : new Error(String(raised)) }
+      const error = raised instanceof Error ? raised : new Error(String(raised))
+      request.log.warn({ channel: 'security', expression: text, reason: error.message.split('\n')[0] }, 'Expression cannot be evaluated.')
+      return { result: false, error }
     }
   }
 }
@@ -34,9 +36,38 @@ export function compileExpression (text: string): Expression {
 function variables (request: FastifyRequest, { user, roles, path }: SecurityContext): Record<string, unknown> {
   const { ip, host, scheme } = request.server.hindsight.originOf(request)
   return {
-    user,
+    user: user === null ? null : { ...user, attributes: celValue(user.attributes) },
     roles,
-    params: { ...request.params as object },
-    request: { method: request.method, path, ip, host, scheme, headers: { ...request.headers }, query: { ...request.query as object } }
+    params: celValue({ ...request.params as object }),
+    request: { method: request.method, path, ip, host, scheme, headers: { ...request.headers }, query: celValue({ ...request.query as object }) }
   }
+}
+
+/** A value with its whole numbers as CEL's integers: a number is a double there, and nothing adds a double to an integer. */
+function celValue (value: unknown, seen = new Map<object, unknown>()): unknown {
+  if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : value
+  if (typeof value !== 'object' || value === null) return value
+  const known = seen.get(value)
+  if (known !== undefined) return known
+  if (Array.isArray(value)) {
+    const list: unknown[] = []
+    seen.set(value, list)
+    for (const item of value as unknown[]) list.push(celValue(item, seen))
+    return list
+  }
+  if (value instanceof Map) {
+    const map = new Map<unknown, unknown>()
+    seen.set(value, map)
+    for (const [key, item] of value) map.set(celValue(key, seen), celValue(item, seen))
+    return map
+  }
+  const prototype: unknown = Object.getPrototypeOf(value)
+  if (prototype !== Object.prototype && prototype !== null) return value
+  const object = {}
+  seen.set(value, object)
+  // Defined, not assigned: `__proto__` is a name like others.
+  for (const [name, item] of Object.entries(value)) {
+    Object.defineProperty(object, name, { value: celValue(item, seen), enumerable: true, configurable: true, writable: true })
+  }
+  return object
 }

@@ -33,12 +33,12 @@ export interface LogoutSettings {
   csrf?: boolean
 }
 
-/** The authenticators of a firewall; they are tried in this order, the application's own first. */
+/** The authenticators of a firewall; they are tried in this order, the application's own first; false: as if it were not there. */
 export interface AuthenticatorSettings {
   custom?: Authenticator[]
-  basic?: true | BasicSettings
-  bearer?: BearerSettings
-  login?: true | LoginSettings
+  basic?: boolean | BasicSettings
+  bearer?: false | BearerSettings
+  login?: boolean | LoginSettings
 }
 
 /** A part of the application's URL space and how users are recognised in it. */
@@ -51,7 +51,7 @@ export interface FirewallSettings {
   /** The provider of its users, by name; none: the only one. */
   provider?: string
   authenticators?: AuthenticatorSettings
-  logout?: true | LogoutSettings
+  logout?: boolean | LogoutSettings
   /** How many logins may fail; false: any number. */
   throttling?: false | ThrottlingSettings
   /** True: the session is never looked at. */
@@ -72,18 +72,18 @@ export interface Firewall {
   logout: Required<LogoutSettings> | null
 }
 
-const KNOWN_AUTHENTICATORS = new Set(['custom', 'basic', 'bearer', 'login'])
-
 /** Checks one firewall of the configuration and prepares it; throws with its name. */
 export function compileFirewall (settings: FirewallSettings, paths: Paths, providers: Map<string, CompiledProvider>, hasher: PasswordHasher): Firewall {
-  const { name, pattern, stateless = false, authenticators = {}, logout, throttling } = settings
+  const { name, pattern, stateless = false, authenticators = {}, throttling } = settings
   if (typeof name !== 'string' || !/^[\w.-]+$/.test(name)) throw new Error('security.firewalls: every firewall needs a name of letters, digits, ".", "_" or "-"')
   const where = `security.firewalls.${name}`
-  assertKnown(`${where}.authenticators`, authenticators, KNOWN_AUTHENTICATORS)
   if (typeof pattern === 'string' && !pattern.startsWith('/')) throw new Error(`${where}.pattern: a path starts with "/"`)
-  const { custom = [], basic, bearer } = authenticators
-  const login = authenticators.login === undefined ? null : loginSettings(authenticators.login)
-  const byPassword = basic !== undefined || login !== null
+  const { custom = [], basic = false, bearer = false } = authenticators
+  const login = loginSettings(authenticators.login, `${where}.authenticators.login`)
+  const logout = logoutSettings(settings.logout, `${where}.logout`)
+  checkBasic(basic, `${where}.authenticators.basic`)
+  checkBearer(bearer, `${where}.authenticators.bearer`)
+  const byPassword = basic !== false || login !== null
   if (login !== null && stateless) throw new Error(`${where}: a login needs the session, which a stateless firewall does not look at`)
   const provider = providerOf(settings, where, providers, byPassword)
   let credentials: Credentials | null = null
@@ -100,11 +100,11 @@ export function compileFirewall (settings: FirewallSettings, paths: Paths, provi
     provider,
     credentials,
     login,
-    logout: logout === undefined ? null : { path: '/logout', target: '/', csrf: true, ...(logout === true ? {} : logout) },
+    logout,
     authenticators: [
       ...custom.map((authenticator, i) => checkCustom(authenticator, `${where}.authenticators.custom[${i}]`)),
-      ...(basic === undefined ? [] : [basicAuthenticator(basic, credentials as Credentials)]),
-      ...(bearer === undefined ? [] : [bearerAuthenticator(bearer, `${where}.authenticators`)])
+      ...(basic === false ? [] : [basicAuthenticator(basic, credentials as Credentials)]),
+      ...(bearer === false ? [] : [bearerAuthenticator(bearer, `${where}.authenticators`)])
     ]
   }
 }
@@ -115,10 +115,50 @@ export function checkSessions (app: FastifyInstance, { name, login, logout }: Fi
   if (wanted !== null && !app.hasRequestDecorator('session')) throw new Error(`security.firewalls.${name}: the ${wanted} needs sessions, and the option session is false`)
 }
 
-function loginSettings (given: true | LoginSettings): Required<LoginSettings> {
-  const settings = given === true ? {} : given
-  const loginPath = settings.loginPath ?? '/login'
-  return { checkPath: loginPath, usernameField: '_username', passwordField: '_password', defaultTargetPath: '/', csrf: true, ...settings, loginPath }
+function loginSettings (given: boolean | LoginSettings = false, where: string): Required<LoginSettings> | null {
+  if (given === false) return null
+  // What is undefined was not given: `csrf: undefined` must not be an off.
+  const {
+    loginPath = '/login', checkPath = loginPath, usernameField = '_username', passwordField = '_password', defaultTargetPath = '/', csrf = true
+  } = given === true ? {} : given
+  checkLocal(where, { loginPath, checkPath, defaultTargetPath })
+  return { loginPath, checkPath, usernameField, passwordField, defaultTargetPath, csrf }
+}
+
+function logoutSettings (given: boolean | LogoutSettings = false, where: string): Required<LogoutSettings> | null {
+  if (given === false) return null
+  const { path = '/logout', target = '/', csrf = true } = given === true ? {} : given
+  checkLocal(where, { path, target })
+  return { path, target, csrf }
+}
+
+function checkBasic (settings: boolean | BasicSettings, where: string): void {
+  if (typeof settings === 'boolean') return
+  checkRealm(settings.realm, where)
+  if (settings.charset !== undefined && settings.charset !== 'UTF-8') throw new Error(`${where}.charset: only "UTF-8" can be asked for`)
+}
+
+function checkBearer (settings: false | BearerSettings, where: string): void {
+  if (settings === false) return
+  const { realm, tokens = [] } = settings
+  checkRealm(realm, where)
+  tokens.forEach(({ user }, i) => {
+    if (typeof user !== 'string' || user === '') throw new Error(`${where}.tokens[${i}].user: say whose the token is`)
+  })
+}
+
+// It goes into a header.
+function checkRealm (realm: string | undefined, where: string): void {
+  if (realm !== undefined && /\p{Cc}/u.test(realm)) throw new Error(`${where}.realm: there are control characters in it`)
+}
+
+/** Throws at a path that a browser could take for the URL of another origin. */
+function checkLocal (where: string, paths: Record<string, string>): void {
+  for (const [name, path] of Object.entries(paths)) {
+    if (!path.startsWith('/') || path.includes('//') || /[\\\p{Cc}]/u.test(path)) {
+      throw new Error(`${where}.${name}: a path of this application starts with one "/", and has no "//", backslash or control character`)
+    }
+  }
 }
 
 function providerOf ({ provider }: FirewallSettings, where: string, providers: Map<string, CompiledProvider>, needed: boolean): CompiledProvider | null {
@@ -138,11 +178,4 @@ function checkCustom (authenticator: Authenticator, where: string): Authenticato
     throw new Error(`${where}: an authenticator has a name and the functions supports and authenticate`)
   }
   return authenticator
-}
-
-/** Throws at a member that is not known. */
-function assertKnown (where: string, settings: object, known: ReadonlySet<string>): void {
-  for (const name of Object.keys(settings)) {
-    if (!known.has(name)) throw new Error(`${where}: "${name}" is not known; known are ${[...known].join(', ')}`)
-  }
 }

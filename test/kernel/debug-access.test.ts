@@ -1,8 +1,10 @@
+import { connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import type { Test } from 'tap'
 import type { FastifyInstance } from 'fastify'
 import type { HindsightOptions } from '../../app/options.js'
-import { build, get, headerOf, listen, newest, refusal, statusOf } from '../app/harness.js'
+import { build, get, headerOf, listen, newest, raw, refusal, statusOf } from '../app/harness.js'
 
 function routes (app: FastifyInstance): void {
   app.get('/boom', () => { throw new Error('the inner workings') })
@@ -18,7 +20,7 @@ async function failure (t: Test, port: number, headers: Record<string, string>, 
     t.equal(shown(answer), expected, `${name}: ${path}`)
     if (expected) continue
     t.notOk(/^x-debug/im.test(answer.split('\r\n\r\n', 1)[0] as string), `${name}: ${path} has no debug header`)
-    for (const inside of ['the inner workings', 'debug-access.test.ts', '    at ', '/work/', 'node_modules', 'No route found']) t.notOk(answer.includes(inside), `${name}: ${path} does not tell "${inside}"`)
+    for (const inside of ['the inner workings', 'debug-access.test.ts', '    at ', process.cwd(), 'node_modules', 'No route found']) t.notOk(answer.includes(inside), `${name}: ${path} does not tell "${inside}"`)
     if (path !== '/ok' && statusOf(answer) !== 400) t.ok(answer.includes('An Error Occurred'), `${name}: ${path} is the short page`)
   }
   const surface = await get(port, '/_profiler/', headers, host)
@@ -98,8 +100,88 @@ t.test('a host that a trusted proxy tells', async t => {
   const app = await build(t, { trustedProxies: ['127.0.0.1'] }, routes)
   const port = await listen(app)
   await failure(t, port, { Host: 'localhost', 'X-Forwarded-Host': 'example.com' }, false, 'foreign')
-  await failure(t, port, { Host: 'example.com', 'X-Forwarded-Host': 'localhost' }, true, 'local')
+  await failure(t, port, { Host: 'example.com', 'X-Forwarded-Host': 'localhost' }, false, 'a local one does not hide the one that the page brought')
+  await failure(t, port, { Host: 'EXAMPLE.com:3000', 'X-Forwarded-Host': 'localhost' }, false, 'nor in other letters, with a port')
+  await failure(t, port, { Host: 'upstream:3000', 'X-Forwarded-Host': 'shop.test' }, true, 'both local')
+  const named = await build(t, { trustedProxies: ['127.0.0.1'], debugHosts: ['example.com'] }, routes)
+  await failure(t, await listen(named), { Host: 'example.com.', 'X-Forwarded-Host': 'localhost' }, true, 'both allowed')
 })
+
+t.test('a proxy that does not say whom it speaks for does not speak for itself', async t => {
+  const app = await build(t, { trustedProxies: ['loopback'] }, routes)
+  const port = await listen(app)
+  for (const headers of [
+    { Forwarded: '", for=8.8.8.8' },
+    { Forwarded: 'x, for=8.8.8.8' },
+    { Forwarded: '=, for=8.8.8.8' },
+    { Forwarded: '' },
+    { Forwarded: 'for=' },
+    { Forwarded: 'for=""' },
+    { Forwarded: 'for=127.0.0.1, proto=https' },
+    { Forwarded: 'for=localhost' },
+    { Forwarded: '", for=8.8.8.8', 'X-Forwarded-For': '127.0.0.1' },
+    { Forwarded: 'for=8.8.8.8', 'X-Forwarded-For': '127.0.0.1' },
+    { Forwarded: 'for=127.0.0.1', 'X-Forwarded-For': 'unknown' },
+    { 'X-Forwarded-For': '' },
+    { 'X-Forwarded-For': '   ' },
+    { 'X-Forwarded-For': ',' },
+    { 'X-Forwarded-For': '8.8.8.8, ' },
+    { 'X-Forwarded-For': '127.0.0.1,' },
+    { 'X-Forwarded-For': 'localhost' },
+    { 'X-Forwarded-For': '8.8.8.8:4711' }
+  ] as Array<Record<string, string>>) await failure(t, port, headers, false, JSON.stringify(headers))
+  for (const headers of [
+    {},
+    { Forwarded: 'for=127.0.0.1' },
+    { Forwarded: 'for="[::1]:4711"' },
+    { 'X-Forwarded-For': '127.0.0.1:4711' },
+    { 'X-Forwarded-For': '::1' }
+  ] as Array<Record<string, string>>) await failure(t, port, headers, true, JSON.stringify(headers))
+  await get(port, '/ok', { Forwarded: 'x, for=8.8.8.8' })
+  t.match(await newest(app), { ip: '', status: 400, exceptions: [{}, { message: /^Invalid Forwarded header "x, for=8\.8\.8\.8" \(RFC 7239, section 4\): Unexpected character/ }] }, 'its profile says why')
+})
+
+t.test('a message that the parser refused before its host was seen', async t => {
+  const app = await build(t, {}, routes)
+  const port = await listen(app)
+  const long = 'a'.repeat(70_000)
+  for (const [name, packets, status, expected] of [
+    ['a URL that is too long', [`GET /${long} HTTP/1.1\r\nHost: evil.example\r\n\r\n`], 431, false],
+    ['a header that is too long, ahead of it', [`GET / HTTP/1.1\r\nX: ${long}\r\nHost: evil.example\r\n\r\n`], 431, false],
+    ['a header that is too long, behind it', [`GET / HTTP/1.1\r\nHost: evil.example\r\nX: ${long}\r\n\r\n`], 431, false],
+    ['in an earlier packet', ['GET / HTTP/1.1\r\nHost: evil.example\r\n', 'Bad Header: 1\r\n\r\n'], 400, false],
+    ['in an earlier packet, with a header that ends alike', ['GET / HTTP/1.1\r\nHost: evil.example\r\nX-', 'Host: localhost\r\nBad Header: 1\r\n\r\n'], 400, false],
+    ['in an earlier packet, with a body that says another', ['GET / HTTP/1.1\r\nHost: evil.example\r\n', 'Bad Header: 1\r\n\r\nx\r\nHost: localhost\r\n\r\n'], 400, false],
+    ['a foreign one', ['GET / HTTP/1.1\r\nHost: evil.example\r\nBad Header: 1\r\n\r\n'], 400, false],
+    ['none, which no page can make a browser send', ['GET / HTTP/1.1\r\nBad Header: 1\r\n\r\n'], 400, true],
+    ['a local one', ['GET / HTTP/1.1\r\nHost: localhost\r\nBad Header: 1\r\n\r\n'], 400, true],
+    ['a local one that is the last line', ['GET / HTTP/1.1\r\nBad Header: 1\r\nHost: localhost\r\n\r\n'], 400, true]
+  ] as const) {
+    const answer = await rawPackets(port, packets)
+    t.equal(statusOf(answer), status, name)
+    t.equal(shown(answer), expected, name)
+    t.equal(answer.includes('MalformedMessageError'), expected, `${name}: the page`)
+    t.match(await newest(app), { status }, `${name}: the profile`)
+  }
+  const anywhere = await build(t, { debugHosts: ['*'] }, routes)
+  t.ok(shown(await raw(await listen(anywhere), `GET /${long} HTTP/1.1\r\n\r\n`)), 'unless any host will do')
+  t.ok(shown(await raw(port, 'GET /ok HTTP/1.0\r\n\r\n')), 'an old client that says none is about the address')
+})
+
+async function rawPackets (port: number, [first = '', ...others]: readonly string[]): Promise<string> {
+  if (others.length === 0) return await raw(port, first)
+  const socket = connect(port, '127.0.0.1').setNoDelay(true)
+  const chunks: Buffer[] = []
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk))
+  socket.on('error', () => {})
+  socket.write(first)
+  for (const packet of others) {
+    await sleep(60)
+    socket.write(packet)
+  }
+  await new Promise(resolve => socket.once('close', resolve))
+  return Buffer.concat(chunks).toString('utf8')
+}
 
 t.test('a host that is none', async t => {
   const app = await build(t, {}, routes)

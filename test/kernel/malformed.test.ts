@@ -33,7 +33,10 @@ t.test('what the parser refuses is answered like all that fails', async t => {
     const answer = await raw(port, bytes)
     t.same(statuses(answer), [status], name)
     t.equal(headerOf(answer, 'connection'), 'close', name)
-    const profile = await profileOf(app, answer)
+    // A message that is too large, and so may have had any host, is answered shortly, and no profile is named.
+    const isShown = name === 'HTTP/0.9' || (status === 400 && (bytes.includes('\r\nHost: a\r\n') || !/\nhost:/i.test(bytes)))
+    t.equal(headerOf(answer, 'x-debug-token') !== undefined, isShown, name)
+    const profile = await newest(app)
     t.equal(profile.status, status, name)
     t.match(profile.exceptions.at(-1)?.message, status === 431 ? /^The header section is too large: / : /^(?:Malformed HTTP message: |HTTP\/)/, name)
     if (profile.exceptions.at(-1)?.code === 'HINDSIGHT_BAD_REQUEST') continue
@@ -124,7 +127,7 @@ t.test('headers that do not come in time', async t => {
   const answer = await raw(port, 'GET / HTTP/1.1\r\nHost: a\r\nX-Slow', { wait: 3000 })
   t.same(statuses(answer), [408])
   t.equal(headerOf(answer, 'connection'), 'close')
-  t.match(await profileOf(app, answer), { status: 408, exceptions: [{}, { name: 'RequestTimeoutError', message: 'The request did not arrive in time.' }] })
+  t.match(await newest(app), { status: 408, exceptions: [{}, { name: 'RequestTimeoutError', message: 'The request did not arrive in time.' }] })
 })
 
 t.test('an expectation that cannot be met, and one that can', async t => {

@@ -290,7 +290,7 @@ t.test('mistakes stop the start', async t => {
     ['no name', { firewalls: [{}] }, 'security.firewalls: every firewall needs a name of letters, digits, ".", "_" or "-"'],
     ['a name twice', { firewalls: [{ name: 'a' }, { name: 'a' }] }, 'security.firewalls: the name "a" is there twice'],
     ['an unknown key of a firewall', main({ form: {} }), 'Unknown option "security.firewalls[0].form"; known are name, pattern, security, provider, authenticators, logout, throttling, stateless'],
-    ['an unknown authenticator', main({ authenticators: { digest: {} } }), 'security.firewalls.main.authenticators: "digest" is not known; known are custom, basic, bearer, login'],
+    ['an unknown authenticator', main({ authenticators: { digest: {} } }), 'Unknown option "security.firewalls[0].authenticators.digest"; known are custom, basic, bearer, login'],
     ['a relative pattern', main({ pattern: 'admin' }), 'security.firewalls.main.pattern: a path starts with "/"'],
     ['an unknown provider', main({ provider: 'persons', authenticators: { basic: true } }), 'security.firewalls.main.provider: there is no provider "persons"; there are people'],
     ['no provider', { firewalls: [{ name: 'main', authenticators: { basic: true } }] }, 'security.firewalls.main: security.providers has nobody who could log in'],
@@ -307,9 +307,43 @@ t.test('mistakes stop the start', async t => {
     ['a rule for no network', { firewalls: [], accessControl: [{ roles: 'A', ips: ['10.0.0.0/99'] }] }, 'security.accessControl[0].ips: invalid range on address: 10.0.0.0/99'],
     ['an unknown strategy', { firewalls: [], strategy: 'toString' }, 'security.strategy: "toString" is none of affirmative, consensus, unanimous'],
     ['half a voter', { firewalls: [], voters: [{ supports: () => true }] }, 'security.voters[0]: a voter has the functions supports and vote'],
-    ['throttling by nothing', main({ authenticators: { basic: true }, throttling: { maxAttempts: 0 } }), 'security: throttling.maxAttempts of the firewall "main" must be a whole number from 1']
+    ['throttling by nothing', main({ authenticators: { basic: true }, throttling: { maxAttempts: 0 } }), 'security: throttling.maxAttempts of the firewall "main" must be a whole number from 1'],
+    ['a slip in a login', main({ authenticators: { login: { csfr: true } } }), 'Unknown option "security.firewalls[0].authenticators.login.csfr"; known are loginPath, checkPath, usernameField, passwordField, defaultTargetPath, csrf'],
+    ['a word for no', main({ authenticators: { login: { csrf: 'no' } } }), 'Option "security.firewalls[0].authenticators.login.csrf" must be a boolean, not a string'],
+    ['a slip in basic', main({ authenticators: { basic: { relm: 'x' } } }), 'Unknown option "security.firewalls[0].authenticators.basic.relm"; did you mean "realm"?'],
+    ['a slip in bearer', main({ authenticators: { bearer: { tokn: [] } } }), 'Unknown option "security.firewalls[0].authenticators.bearer.tokn"; known are realm, tokens, verify'],
+    ['a bearer that verifies by nothing', main({ authenticators: { bearer: { verify: 'x' } } }), 'Option "security.firewalls[0].authenticators.bearer.verify" must be a function, not a string'],
+    ['a bearer of nothing', main({ authenticators: { bearer: true } }), 'Option "security.firewalls[0].authenticators.bearer" must be an object or false, not a boolean'],
+    ['a token of nobody', main({ authenticators: { bearer: { tokens: [{ sha256: tokenHash }] } } }), 'security.firewalls.main.authenticators.bearer.tokens[0].user: say whose the token is'],
+    ['a realm of two lines', main({ authenticators: { basic: { realm: 'x\r\ny' } } }), 'security.firewalls.main.authenticators.basic.realm: there are control characters in it'],
+    ['a realm of two lines for tokens', main({ authenticators: { bearer: { realm: 'x\ny', verify: () => null } } }), 'security.firewalls.main.authenticators.bearer.realm: there are control characters in it'],
+    ['another charset', main({ authenticators: { basic: { charset: 'latin1' } } }), 'security.firewalls.main.authenticators.basic.charset: only "UTF-8" can be asked for'],
+    ['a login elsewhere', main({ authenticators: { login: { loginPath: '//evil.example' } } }), 'security.firewalls.main.authenticators.login.loginPath: a path of this application starts with one "/", and has no "//", backslash or control character'],
+    ['a check elsewhere', main({ authenticators: { login: { checkPath: '/\\evil.example' } } }), 'security.firewalls.main.authenticators.login.checkPath: a path of this application starts with one "/", and has no "//", backslash or control character'],
+    ['a target elsewhere', main({ authenticators: { login: { defaultTargetPath: 'https://evil' } } }), 'security.firewalls.main.authenticators.login.defaultTargetPath: a path of this application starts with one "/", and has no "//", backslash or control character'],
+    ['a target that a browser reads as elsewhere', main({ authenticators: { login: { defaultTargetPath: '/\t/evil' } } }), 'security.firewalls.main.authenticators.login.defaultTargetPath: a path of this application starts with one "/", and has no "//", backslash or control character'],
+    ['a slip in a logout', main({ logout: { csfr: true } }), 'Unknown option "security.firewalls[0].logout.csfr"; known are path, target, csrf'],
+    ['a logout to nowhere', main({ logout: { target: 5 } }), 'Option "security.firewalls[0].logout.target" must be a string, not a number'],
+    ['a logout to elsewhere', main({ logout: { target: '//evil' } }), 'security.firewalls.main.logout.target: a path of this application starts with one "/", and has no "//", backslash or control character'],
+    ['a slip in the throttling', main({ authenticators: { basic: true }, throttling: { maxAttempt: 1 } }), 'Unknown option "security.firewalls[0].throttling.maxAttempt"; did you mean "maxAttempts"?'],
+    ['a method that is none', { firewalls: [], accessControl: [{ roles: 'A', methods: ['GET', 'DELTE'] }] }, 'security.accessControl[0].methods[1]: "DELTE" is no method of HTTP'],
+    ['a method that is no name', { firewalls: [], accessControl: [{ roles: 'A', methods: [5] }] }, 'Option "security.accessControl[0].methods[0]" must be a string, not a number'],
+    ['a slip in a user', { firewalls: [], providers: { p: { users: [{ identifier: 'a', pasword: 'x' }] } } }, 'Unknown option "security.providers.p.users[0].pasword"; did you mean "password"?'],
+    ['one role as if it were several', { firewalls: [], providers: { p: { users: [{ identifier: 'a', role: 'x' }] } } }, 'Unknown option "security.providers.p.users[0].role"; did you mean "roles"?'],
+    ['a provider of another type', { firewalls: [], providers: { p: 5 } }, 'Option "security.providers.p" must be an object or a function, not a number'],
+    ['a hierarchy of numbers', { firewalls: [], roleHierarchy: { A: 5 } }, 'Option "security.roleHierarchy.A" must be a string or an array, not a number'],
+    ['a hierarchy of lists of numbers', { firewalls: [], roleHierarchy: { A: [5] } }, 'Option "security.roleHierarchy.A[0]" must be a string, not a number']
   ]
   for (const [name, security, message] of table) t.equal(await refusal(security), message, name)
+  const off: Array<[string, object]> = [
+    ['basic', { authenticators: { basic: false } }], ['bearer', { authenticators: { bearer: false } }], ['login', { authenticators: { login: false } }], ['logout', { logout: false }]
+  ]
+  for (const [name, more] of off) {
+    const app = await build(t, { providers: { people: users }, firewalls: [{ name: 'main', ...more }], accessControl: [{ path: '/admin', roles: 'ROLE_ADMIN' }] }, routes)
+    const response = await app.inject({ url: '/admin', headers: basic('ada', 'lovelace') })
+    t.same([response.statusCode, response.headers['www-authenticate']], [403, undefined], `${name}: false is off`)
+    t.same([app.hasRoute({ method: 'POST', url: '/login' }), app.hasRoute({ method: 'GET', url: '/logout' })], [false, false], `${name}: false makes no route`)
+  }
   t.equal(await refusal(main({ authenticators: { login: true } }), () => {}, { session: false }), 'security.firewalls.main: the login needs sessions, and the option session is false')
 })
 

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import t, { type Test } from 'tap'
-import Fastify, { type FastifyInstance } from 'fastify'
+import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import { hindsight } from '../../app/hindsight.js'
 import { build, listen, profileOf, raw, type BuildOptions } from '../support/app.js'
 
@@ -377,4 +377,84 @@ t.test('with the firewall: recognised by a header of its own, refused, and let t
   const fresh = await app.inject({ url: '/granted', headers: { 'x-key': 'a', 'if-none-match': '"abc"' } })
   t.equal(fresh.statusCode, 304)
   t.equal(fresh.headers['cache-control'], PRIVATE)
+})
+
+t.test('the way to the login is never public, whatever the route declares', async (t) => {
+  const app = await build({
+    security: { providers: { people: { users: [] } }, firewalls: [{ name: 'main', authenticators: { login: true } }], accessControl: [{ path: '/ruled', roles: 'IS_AUTHENTICATED' }] },
+    declare (app) {
+      const cache = { public: true, maxAge: 60, sMaxAge: 600, vary: ['Accept-Language'] }
+      app.get('/login', async () => 'x')
+      app.get('/granted', { config: { cache, isGranted: 'ROLE_USER' } }, async () => ({}))
+      app.get('/expression', { config: { cache, security: 'user != null' } }, async () => ({}))
+      app.get('/ruled', { config: { cache } }, async () => ({}))
+      app.get('/own-guard', { config: { cache }, preHandler: async (_request, reply) => reply.redirect('/login', 302) }, async () => ({}))
+      app.get('/moved', { config: { cache } }, async (_request, reply) => reply.redirect('/login', 302))
+    }
+  })
+  t.teardown(() => app.close())
+  const headers = { accept: 'text/html' }
+  for (const path of ['/granted', '/expression', '/ruled']) {
+    for (const [name, method, url, cacheControl] of [
+      ['HEAD', 'HEAD', path, DEFAULT],
+      ['a target with a backslash', 'GET', `${path}?a=\\b`, DEFAULT],
+      ['a target that is too long', 'GET', `${path}?a=${'b'.repeat(2_048)}`, DEFAULT],
+      ['a target that is remembered', 'GET', path, PRIVATE]
+    ] as const) {
+      const response = await app.inject({ method, url, headers })
+      t.equal(response.statusCode, 302, `${path}: ${name}`)
+      t.equal(response.headers['cache-control'], cacheControl, `${path}: ${name}`)
+      t.match(response.headers.vary, /^Accept, Cookie\b/, `${path}: ${name}`)
+      t.notOk('expires' in response.headers)
+    }
+  }
+  const guarded = await app.inject('/own-guard')
+  t.match([guarded.statusCode, guarded.headers['cache-control'], guarded.headers.vary], [302, DEFAULT, undefined], 'nor is what a guard of the route answers')
+  t.match((await profileOf(app, guarded)).events.filter(({ listener, stage }) => listener === 'http-cache' && stage === 'kernel.response'), [{ outcome: 'skipped', reason: 'the answer is not the handler\'s' }])
+  t.equal((await app.inject('/moved')).headers['cache-control'], 'max-age=60, public, s-maxage=600', 'a redirect of the handler is')
+})
+
+t.test('credentials make private what the handler itself has called public', async (t) => {
+  const app = await build({
+    security: {
+      firewalls: [{
+        name: 'main',
+        stateless: true,
+        authenticators: { custom: [{ name: 'key', supports: ({ headers }) => headers['x-key'] !== undefined, authenticate: async () => ({ identifier: 'a' }) }] }
+      }]
+    },
+    declare (app) {
+      const own = (value: string) => async (_request: unknown, reply: FastifyReply) => reply.header('cache-control', value).send({})
+      app.get('/public', own('public, max-age=60'))
+      app.post('/public', own('public, max-age=60'))
+      app.get('/attribute', { config: { cache: { public: true, maxAge: 5 } } }, own('public, max-age=60'))
+      app.get('/silent', own('max-age=60'))
+      app.get('/fields', own('public, private="set-cookie"'))
+      app.get('/private', own('Private, max-age=60'))
+      app.get('/no-store', own('no-store'))
+      app.get('/moved', async (_request, reply) => reply.redirect('/public', 301))
+      app.get('/plain', async () => ({}))
+      app.get('/gone', async (_request, reply) => reply.code(410).header('cache-control', 'public, max-age=60').send({}))
+    }
+  })
+  t.teardown(() => app.close())
+  for (const [method, url, anonymous, known] of [
+    ['GET', '/public', 'public, max-age=60', PRIVATE],
+    ['HEAD', '/public', 'public, max-age=60', PRIVATE],
+    ['POST', '/public', 'public, max-age=60', PRIVATE],
+    ['GET', '/attribute', 'public, max-age=60', PRIVATE],
+    ['GET', '/silent', 'max-age=60', PRIVATE],
+    ['GET', '/fields', 'public, private="set-cookie"', PRIVATE],
+    ['GET', '/gone', 'public, max-age=60', PRIVATE],
+    ['GET', '/moved', undefined, PRIVATE],
+    ['GET', '/private', 'Private, max-age=60', 'Private, max-age=60'],
+    ['GET', '/no-store', 'no-store', 'no-store'],
+    ['GET', '/plain', DEFAULT, DEFAULT]
+  ] as const) {
+    t.equal((await app.inject({ method, url })).headers['cache-control'], anonymous, `${method} ${url}: nobody`)
+    t.equal((await app.inject({ method, url, headers: { 'x-key': 'a' } })).headers['cache-control'], known, `${method} ${url}: somebody`)
+  }
+  const { collectors, events } = await profileOf(app, await app.inject({ url: '/public', headers: { 'x-key': 'a' } }))
+  t.match(collectors.cache, { private: 'the request brought credentials', cacheControl: PRIVATE })
+  t.match(events.find(({ listener, stage }) => listener === 'http-cache' && stage === 'kernel.response'), { outcome: 'ran' })
 })

@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 import t, { type Test } from 'tap'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { build, listen, profileOf, raw, type BuildOptions } from '../support/app.js'
 
 const links = [
@@ -118,8 +118,22 @@ t.test('who is refused ahead of the handler is not hinted at what the page needs
     earlyHints: true,
     declare (app) {
       app.get('/paged', { config: { links, pagination: true } }, async () => 'x')
+      const guard = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => request.headers['x-key'] === 'k' ? undefined : reply.code(401).send('who?')
+      app.get('/guarded', { config: { links }, preHandler: guard }, async () => 'x')
+      app.get('/guarded-twice', { config: { links, cache: { etag: () => 'abc' } }, preHandler: [async () => {}, guard] }, async () => 'x')
+      app.register(async (scope) => {
+        scope.addHook('preHandler', guard)
+        scope.get('/scoped', { config: { links } }, async () => 'x')
+      })
     }
   })
-  const answer = await everything(await listen(app), 'GET /paged?page=x HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
+  const guardedPort = await listen(app)
+  for (const url of ['/guarded', '/guarded-twice', '/scoped']) {
+    const ask = (headers: string) => everything(guardedPort, `GET ${url} HTTP/1.1\r\nHost: localhost\r\n${headers}Connection: close\r\n\r\n`)
+    t.match(await ask(''), /^HTTP\/1\.1 401 /, `${url}: refused`)
+    t.match(await ask('X-Key: k\r\n'), /^HTTP\/1\.1 103 [^]*HTTP\/1\.1 200 /, `${url}: let through`)
+  }
+  t.match(await everything(guardedPort, 'GET /guarded-twice HTTP/1.1\r\nHost: localhost\r\nX-Key: k\r\nIf-None-Match: "abc"\r\nConnection: close\r\n\r\n'), /^HTTP\/1\.1 304 /)
+  const answer = await everything(guardedPort, 'GET /paged?page=x HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
   t.match(answer, /^HTTP\/1\.1 400 /)
 })

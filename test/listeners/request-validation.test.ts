@@ -153,6 +153,73 @@ t.test('conflicting forwarding headers', async t => {
   }
 })
 
+t.test('a forwarding header that cannot be read, or names no client', async t => {
+  const app = await build(t, { trustedProxies: ['10.0.0.1'] }, app => app.get('/', request => app.hindsight.originOf(request).ip))
+  for (const [headers, message] of [
+    [{ forwarded: '", for=8.8.8.8' }, 'Invalid Forwarded header "", for=8.8.8.8" (RFC 7239, section 4): Unexpected character \'"\' at index 0.'],
+    [{ forwarded: 'for=8.8.8.8;' }, 'Invalid Forwarded header "for=8.8.8.8;" (RFC 7239, section 4): Unexpected end of input.'],
+    [{ 'x-forwarded-for': '' }, 'Invalid client "" in the forwarding header of a trusted proxy: it is neither an address nor "unknown" (RFC 7239, section 6).'],
+    [{ 'x-forwarded-for': '8.8.8.8, ' }, 'Invalid client "" in the forwarding header of a trusted proxy: it is neither an address nor "unknown" (RFC 7239, section 6).'],
+    [{ forwarded: 'for=some.host' }, 'Invalid client "some.host" in the forwarding header of a trusted proxy: it is neither an address nor "unknown" (RFC 7239, section 6).']
+  ] as const) {
+    const { status, messages } = await problem(app, via('10.0.0.1', headers))
+    t.same([status, messages.at(-1)], [400, message])
+    const elsewhere = await app.inject(via('10.0.0.2', headers))
+    t.same([elsewhere.statusCode, elsewhere.body], [200, '10.0.0.2'], 'of no concern from elsewhere')
+  }
+  for (const [headers, ip] of [
+    [{ 'x-forwarded-for': 'garbage of the client, 203.0.113.9' }, '203.0.113.9'],
+    [{ 'x-forwarded-for': '203.0.113.9:4711' }, '203.0.113.9'],
+    [{ 'x-forwarded-for': '[2001:db8::17]:4711' }, '2001:db8::17'],
+    [{ 'x-forwarded-for': '2001:db8::17' }, '2001:db8::17'],
+    [{ forwarded: 'for=_hidden' }, '_hidden'],
+    [{ forwarded: 'for="unknown:_port"' }, 'unknown'],
+    [{ forwarded: 'for=6.6.6.6, proto=https' }, 'unknown'],
+    [{ forwarded: 'proto=https' }, '10.0.0.1'],
+    [{ forwarded: 'for="203.0.113.9:1"', 'x-forwarded-for': '203.0.113.9' }, '203.0.113.9']
+  ] as const) {
+    const response = await app.inject(via('10.0.0.1', headers))
+    t.same([response.statusCode, response.body], [200, ip], JSON.stringify(headers))
+  }
+})
+
+t.test('a conflict does not hide an invalid host', async t => {
+  const app = await build(t, { trustedProxies: ['10.0.0.1'] })
+  const response = await app.inject(via('10.0.0.1', { host: '<b>evil', forwarded: 'for=1.1.1.1', 'x-forwarded-for': '2.2.2.2' }))
+  t.equal(response.statusCode, 400)
+  t.match(response.headers['x-debug-token-link'], /^\/_profiler\//)
+})
+
+t.test('a port is one that there can be', async t => {
+  const app = await build(t, { trustedProxies: ['10.0.0.1'] }, app => app.get('/ok', request => app.hindsight.originOf(request).authority))
+  for (const [headers, port] of [
+    [{ 'x-forwarded-host': 'x.test', 'x-forwarded-port': 'abc' }, 'abc'],
+    [{ 'x-forwarded-port': '99999999999' }, '99999999999'],
+    [{ 'x-forwarded-port': '65536' }, '65536'],
+    [{ 'x-forwarded-port': '-1' }, '-1'],
+    [{ 'x-forwarded-port': '1e3' }, '1e3'],
+    [{ 'x-forwarded-port': '' }, ''],
+    [{ 'x-forwarded-host': 'x.test:99999' }, '99999'],
+    [{ host: '127.0.0.1:99999' }, '99999'],
+    [{ host: 'x.test:99999999999' }, '99999999999']
+  ] as const) {
+    for (const url of ['/ok', '/ok/']) {
+      const request = { ...via('10.0.0.1', headers as Record<string, string>), url }
+      const { status, messages } = await problem(app, request)
+      t.same([status, messages.at(-1)], [400, `Invalid port "${port}": a port is a number from 0 to 65535.`], JSON.stringify(headers))
+      const { headers: { location, 'x-debug-token-link': link } } = await app.inject(request)
+      t.equal(location, undefined)
+      t.match(link, /^\/_profiler\//, 'it becomes part of no URL')
+    }
+  }
+  for (const [headers, authority] of [
+    [{ host: 'x.test:65535' }, 'x.test:65535'],
+    [{ host: 'x.test:0' }, 'x.test'],
+    [{ 'x-forwarded-port': '8443, 80' }, 'inner.test:8443'],
+    [{ 'x-forwarded-port': 'x.test:8443' }, 'inner.test:8443']
+  ] as const) t.equal((await app.inject({ ...via('10.0.0.1', headers as Record<string, string>), url: '/ok' })).body, authority)
+})
+
 t.test('trusted proxies that are none stop the start', async t => {
   t.equal(await refusal({ trustedProxies: ['nonsense'] }), 'trustedProxies (TRUSTED_PROXIES): invalid IP address: nonsense; use addresses, CIDR ranges, loopback, linklocal or uniquelocal')
 })

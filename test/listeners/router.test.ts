@@ -188,6 +188,17 @@ t.test('the route is dropped when the request is finished', async t => {
   t.match((await newest(app)).route, { name: 'GET /ok' }, 'its profile knows it all the same')
 })
 
+t.test('routes with one path and different constraints are themselves', async t => {
+  const app = await build(t, {}, app => {
+    app.route({ method: ['GET', 'POST'], url: '/con', constraints: { host: 'a.test' }, handler: request => request.route?.name })
+    app.get('/con', { constraints: { host: 'b.test' } }, request => request.route?.name)
+    app.get('/con', { constraints: { host: 'c.test' }, config: { name: 'third' } }, request => request.route?.name)
+  })
+  for (const [method, host, name] of [
+    ['GET', 'a.test', 'GET|POST /con'], ['POST', 'a.test', 'GET|POST /con'], ['GET', 'b.test', 'GET /con'], ['GET', 'c.test', 'third']
+  ] as const) t.equal((await app.inject({ method, url: '/con', headers: { host } })).body, name, `${method} ${host}`)
+})
+
 t.test('constraints by host', async t => {
   const app = await build(t, {}, app => {
     app.get('/h', { constraints: { host: 'a.test' } }, () => 'a')

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { SecuritySettings } from '../../plugins/security/security.js'
 import { basic, build, HTML, profileOf, recordOf, refusal, users } from '../security/support.js'
 
@@ -40,6 +40,51 @@ t.test('an expression decides', async t => {
     const app = await build(t, settings, app => app.get('/p/:name', { config: { security } }, async () => 'x'))
     t.equal((await app.inject({ url, headers: { host: 'localhost', ...headers } })).statusCode, status, `${name}: ${security}`)
   }
+})
+
+t.test('whole numbers are integers', async t => {
+  const loop: { self?: object, depth: number } = { depth: 1 }
+  loop.self = loop
+  const people = { users: [{ ...users.users[0], identifier: 'ada', attributes: { loop, age: 36, share: 0.5, grades: [1, 2, { best: 3 }], teams: new Map([['a', 4]]), since: new Date(0), none: null } }] }
+  const numbers: SecuritySettings = { ...settings, providers: { people } }
+  for (const [security, status] of [
+    ['params.id + 1 == 7', 200],
+    ['params.id + 1 == 8', 403],
+    ['params.id % 2 == 0', 200],
+    ['params.id % 2 == 1', 403],
+    ['params.id == 6 && params.id >= 5.5', 200],
+    ['user.attributes.age + 1 == 37', 200],
+    ['user.attributes.age - params.id == 30', 200],
+    ['user.attributes.share * 2.0 == 1.0', 200],
+    ['user.attributes.grades[1] * 2 == 4 && 2 in user.attributes.grades', 200],
+    ['user.attributes.grades[2].best + 1 == 4', 200],
+    ['user.attributes.teams.a + 1 == 5', 200],
+    ['user.attributes.since < timestamp("2000-01-01T00:00:00Z")', 200],
+    ['user.attributes.none == null', 200],
+    ['user.attributes.loop.self.self.depth + 1 == 2', 200],
+    ['user.attributes.age + "1" == "361"', 403]
+  ] as const) {
+    const app = await build(t, numbers, app => app.get('/n/:id', { config: { params: { id: 'int' }, security } }, async request => typeof (request.params as { id: unknown }).id + typeof request.user?.attributes.age))
+    const response = await app.inject({ url: '/n/6', headers: ada })
+    t.equal(response.statusCode, status, security)
+    if (status === 200) t.equal(response.body, 'numbernumber', 'the handler has numbers')
+  }
+})
+
+t.test('an expression that cannot be evaluated is a warning', async t => {
+  const warnings: unknown[] = []
+  const app = await build(t, settings, app => {
+    app.addHook('onRequest', async request => {
+      (request.log as { warn: FastifyBaseLogger['warn'] }).warn = ((...args: unknown[]) => { if ((args[0] as { channel?: string }).channel === 'security') warnings.push(args) }) as FastifyBaseLogger['warn']
+    })
+    app.get('/p/:name', { config: { security: 'user.attributes.age >= 18' } }, async () => 'x')
+    app.get('/no', { config: { security: '"ROLE_NONE" in roles' } }, async () => 'x')
+  })
+  t.equal((await app.inject({ url: '/no', headers: ada })).statusCode, 403)
+  t.equal((await app.inject({ url: '/p/x', headers: ada })).statusCode, 200)
+  t.same(warnings, [])
+  t.equal((await app.inject({ url: '/p/x', headers: bob })).statusCode, 403)
+  t.same(warnings, [[{ channel: 'security', expression: 'user.attributes.age >= 18', reason: 'No such key: age' }, 'Expression cannot be evaluated.']])
 })
 
 t.test('the handler does not run, and the profile says why', async t => {

@@ -1,6 +1,7 @@
 import fastifySession from '@fastify/session'
 import t from 'tap'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { MemorySessionStore } from '../../plugins/kernel/session-store.js'
 import type { SessionSettings } from '../../plugins/listeners/session.js'
 import { build, eventOf, newest, profileOf, refusal, SECRET } from '../app/harness.js'
 
@@ -49,14 +50,14 @@ t.test('one that was only read and stayed empty sets no cookie', async t => {
 })
 
 t.test('the store is not read before the session is touched', async t => {
-  const { prototype } = fastifySession.MemoryStore
+  const { prototype } = MemorySessionStore
   const original = prototype.get
   let reads = 0
   prototype.get = function (...args) { reads++; return original.apply(this, args) }
   t.teardown(() => { prototype.get = original })
   const app = await build(t, {}, routes)
   const cookie = pairOf(await app.inject('/count'))
-  for (const [url, expected] of [['/plain', 0], ['/nix', 0], ['/cookie', 0], ['/look', 1], ['/count', 1]] as const) {
+  for (const [url, expected] of [['/plain', 0], ['/nix', 0], ['/cookie', 0], ['/look', 1], ['/count', 2]] as const) {
     reads = 0
     await app.inject({ url, headers: { cookie } })
     t.equal(reads, expected, url)
@@ -265,6 +266,21 @@ t.test('concurrent requests do not mix their sessions', async t => {
   t.same(read, cookies.map((_, n) => n))
 })
 
+t.test('sessions in memory do not hold their requests', async t => {
+  const app = await build(t, {}, app => {
+    app.get('/set', request => { request.session.count = 1; return 'x' })
+    app.get('/again', request => {
+      request.sessionStore.get(request.session.sessionId, (_error, session) => { kept = session })
+      return 'x'
+    })
+  })
+  let kept: object | null | undefined
+  const cookie = pairOf(await app.inject('/set'))
+  await app.inject({ url: '/again', headers: { cookie } })
+  t.match(kept, { count: 1 })
+  t.same(Object.getOwnPropertySymbols(kept), [], 'plain data')
+})
+
 t.test('a secret that is missing or too short stops the start', async t => {
   const message = 'session.secret (SESSION_SECRET) is missing or too short: at least 32 characters are needed'
   for (const session of [{}, { secret: 'short' }, { secret: [SECRET, 'short'] }, { secret: '' }]) t.equal(await refusal({ session }), message, JSON.stringify(session))
@@ -274,4 +290,51 @@ t.test('a secret that is missing or too short stops the start', async t => {
 t.test('without sessions there are none', async t => {
   const app = await build(t, { session: false }, app => app.get('/', request => ({ session: 'session' in request })))
   t.same((await app.inject('/')).json(), { session: false })
+})
+
+t.test('a session that is ended while a request is on its way stays ended', async t => {
+  for (const [name, touch] of [
+    ['a request that reads', (request: FastifyRequest) => request.session.get('count' as never)],
+    ['a request that writes', (request: FastifyRequest) => request.session.set('count' as never, Date.now() as never)]
+  ] as const) {
+    const app = await build(t, {}, app => {
+      app.get('/begin', async request => { request.session.set('count' as never, 1 as never) })
+      app.get('/end', async request => { await request.session.destroy() })
+      app.get('/slow', async request => {
+        touch(request)
+        await new Promise(resolve => setTimeout(resolve, 60))
+      })
+      app.get('/count', async request => ({ count: request.session.get('count' as never) ?? null }))
+    })
+    const cookie = pairOf(await app.inject('/begin'))
+    const slow = app.inject({ url: '/slow', headers: { cookie } })
+    await new Promise(resolve => setTimeout(resolve, 20))
+    await app.inject({ url: '/end', headers: { cookie } })
+    t.equal((await slow).headers['set-cookie'], undefined, `${name} gives no cookie`)
+    t.same((await app.inject({ url: '/count', headers: { cookie } })).json(), { count: null }, name)
+  }
+})
+
+const CONTROLS: Readonly<Record<string, string>> = {
+  '/kept-1': 'private, max-age=60',
+  '/kept-2': 'no-store',
+  '/public-1': 'public, max-age=9',
+  '/public-2': 'public, no-cache="set-cookie", private="x"',
+  '/public-3': 'max-age=9, ext="a, private"'
+}
+
+t.test('privacy by a directive of its own, not by a word in another', async t => {
+  const app = await build(t, {}, app => {
+    for (const [path, control] of Object.entries(CONTROLS)) {
+      app.get(path, async (request, reply) => {
+        request.session.set('count' as never, 1 as never)
+        reply.header('cache-control', control)
+        return ''
+      })
+    }
+  })
+  for (const [path, control] of Object.entries(CONTROLS)) {
+    const { headers } = await app.inject(path)
+    t.equal(headers['cache-control'], path.startsWith('/kept') ? control : 'max-age=0, must-revalidate, private', control)
+  }
 })

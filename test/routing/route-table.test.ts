@@ -65,3 +65,53 @@ t.test('names, and where a route was declared', async t => {
   t.equal(app.routeTable.get('PUT', '/a'), null)
   t.match(app.routeTable.get('GET', '/a')?.declaredAt?.stack, /route-table\.test\.ts/)
 })
+
+t.test('the route of a request', async t => {
+  const shared = {}
+  const { app, look } = await tableOf(app => {
+    const name = (request: FastifyRequest): string[] => [app.routeTable.of(request)?.name ?? 'none', ...app.routeTable.of(request)?.methods ?? []]
+    app.route({ method: ['GET', 'POST'], url: '/con', constraints: { host: 'a.test' }, config: shared, handler: name })
+    app.get('/con', { constraints: { host: 'b.test' }, config: shared }, name)
+    app.register(async app => { app.get('/', name) }, { prefix: '/both' })
+    app.setNotFoundHandler(name as never)
+    app.head('/head', (request, reply) => reply.header('x-name', name(request).join(' ')).send())
+    app.addHook('onSend', async (request, reply) => { reply.header('x-name', name(request).join(' ')) })
+    app.get('/get', name)
+  })
+  for (const [method, url, host, expected] of [
+    ['GET', '/con', 'a.test', 'GET|POST /con GET POST'],
+    ['POST', '/con', 'a.test', 'GET|POST /con GET POST'],
+    ['HEAD', '/con', 'a.test', 'GET|POST /con GET POST'],
+    ['GET', '/con', 'b.test', 'GET /con GET'],
+    ['HEAD', '/con', 'b.test', 'GET /con GET'],
+    ['GET', '/both', 'a.test', 'GET /both GET'],
+    ['GET', '/both/', 'a.test', 'GET /both GET'],
+    ['HEAD', '/get', 'a.test', 'GET /get GET'],
+    ['HEAD', '/head', 'a.test', 'HEAD /head HEAD'],
+    ['GET', '/con', 'c.test', 'none']
+  ] as const) t.equal((await app.inject({ method, url, headers: { host } })).headers['x-name'], expected, `${method} ${host}${url}`)
+  t.same([look('/both').allowed, look('/both/').allowed], [['GET'], ['GET']], 'both forms of a prefix')
+  t.same(Reflect.ownKeys(shared), [], 'what an application gives stays as it was')
+  t.same(app.routeTable.own().map(({ name }) => name).sort(), ['GET /both', 'GET /con', 'GET /get', 'GET|POST /con', 'HEAD /head'], 'none is lost')
+})
+
+t.test('a HEAD that an application declares is one of its methods', async t => {
+  const handler = (): string => ''
+  const { look } = await tableOf(app => {
+    app.get('/x', { exposeHeadRoute: false }, handler)
+    app.head('/x', handler)
+    app.get('/y', handler)
+    app.head('/z', handler)
+    app.get('/z', handler)
+  })
+  t.same(look('/x').allowed, ['GET', 'HEAD'])
+  t.same(look('/y').allowed, ['GET'])
+  t.same(look('/z').allowed, ['HEAD', 'GET'])
+  const without = await tableOf(app => {
+    app.get('/x', handler)
+    app.head('/x', handler)
+    app.get('/y', { exposeHeadRoute: true }, handler)
+  }, { exposeHeadRoutes: false })
+  t.same(without.look('/x').allowed, ['GET', 'HEAD'])
+  t.same(without.look('/y').allowed, ['GET'])
+})
