@@ -1,6 +1,4 @@
-import type { FastifyRequest } from 'fastify'
 import { percentEncoded } from './header-text.js'
-import { stateOf } from './request-state.js'
 
 /** Text in a language (RFC 8187): `{ value: 'letztes Kapitel', language: 'de' }`. */
 export interface LanguageText {
@@ -26,13 +24,6 @@ const RELATION_TYPE = /^(?:[a-z][a-z0-9.-]*|[a-z][a-z0-9+.-]*:[\w!#$%&'()*+,./:;
 const TOKEN = /^[!#$&'*+.^_`|~\w-]+$/
 // What RFC 3986 gives no place in a reference, a percent sign that encodes nothing among it.
 const NOT_IN_URI = /%(?![0-9a-f]{2})|[^\w!#$%&'()*+,./:;=?@[\]~-]/giu
-
-/** Adds a link to the response of a request; throws where the relation type or an attribute's name is none. */
-export function addLink (request: FastifyRequest, link: Link): void {
-  // Whoever adds a link learns at once that it cannot be written.
-  serializeLink(link);
-  (stateOf(request).links ??= []).push(link)
-}
 
 /** One `link-value` of a `Link` header (RFC 8288, section 3); no value that it is given can end it early. */
 export function serializeLink ({ rel, href, attributes = {} }: Link): string {

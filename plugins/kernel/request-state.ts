@@ -33,7 +33,6 @@ export class RequestState {
   token = ''
   scriptNonce = ''
   styleNonce = ''
-  match: unknown = null
   session: unknown = undefined
   sessionTouched = false
   /** Who sent the request, as far as the firewall has found out. */

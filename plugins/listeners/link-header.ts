@@ -1,6 +1,7 @@
 import { isInjection } from 'light-my-request'
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
-import { addLink, serializeLink, type Link, type LinkAttributes } from '../kernel/link.js'
+import { addLink } from '../kernel/add-link.js'
+import { serializeLink, type Link, type LinkAttributes } from '../kernel/link.js'
 import { listener, Skip } from '../kernel/listener.js'
 import { stateOf } from '../kernel/request-state.js'
 import { routeName } from '../routing/route-table.js'

@@ -1,7 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Answer, listener } from '../kernel/listener.js'
 import { kUnknownMethod } from '../kernel/malformed.js'
-import { stateOf } from '../kernel/request-state.js'
 import { explainMiss } from '../routing/route-error.js'
 import { redirectPage } from '../view/redirect-page.js'
 
@@ -42,8 +41,6 @@ export const router = listener('kernel.request', 'router', (app) => {
 
 /** Drops the matched route, so that nothing of it is held longer than its request. */
 export const routerFinish = listener('kernel.finish_request', 'router', () => (request) => {
-  const state = stateOf(request)
-  state.match = request.route
   request.route = null
 })
 

@@ -1,25 +1,8 @@
 import type { FastifyRequest } from 'fastify'
-import { addLink } from '../kernel/link.js'
+import { addLink } from '../kernel/add-link.js'
 import { pathnameOf, targetOf } from '../kernel/origin.js'
 import type { Pagination, PaginationRule } from './rule.js'
-import { slidingWindowHtml, type SlidingWindowLabels } from './sliding-window.js'
-
-/** One page of a sliding window. */
-export interface PageLink {
-  page: number
-  /** The path and query of that page; all other query parameters are kept. */
-  url: string
-  current: boolean
-}
-
-/** The pages around the current one, and where else to go; null where there is no such page. */
-export interface SlidingWindow {
-  first: PageLink
-  previous: PageLink | null
-  pages: PageLink[]
-  next: PageLink | null
-  last: PageLink
-}
+import { slidingWindowHtml, type SlidingWindowLabels, type PageLink, type SlidingWindow } from './sliding-window.js'
 
 /** The page that a request asked for, now that the number of items is known. */
 export class Page implements Pagination {

@@ -1,5 +1,21 @@
 import { html } from '../view/html.js'
-import type { PageLink, SlidingWindow } from './page.js'
+
+/** One page of a sliding window. */
+export interface PageLink {
+  page: number
+  /** The path and query of that page; all other query parameters are kept. */
+  url: string
+  current: boolean
+}
+
+/** The pages around the current one, and where else to go; null where there is no such page. */
+export interface SlidingWindow {
+  first: PageLink
+  previous: PageLink | null
+  pages: PageLink[]
+  next: PageLink | null
+  last: PageLink
+}
 
 /** The words of the markup, for pages in other languages. */
 export interface SlidingWindowLabels {
