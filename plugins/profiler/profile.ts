@@ -28,6 +28,8 @@ export interface Profile {
   url: string
   ip: string
   status: number
+  /** The token of the request that caused this one: a redirect that was followed, or a handler that injected it. */
+  parent?: string
   route: ProfiledRoute | null
   /** From the root cause to the error that the response was about; empty when nothing failed. */
   exceptions: FlattenedException[]

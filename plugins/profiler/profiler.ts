@@ -3,7 +3,9 @@ import { boundProfile } from './bounds.js'
 import { runCollector } from './collector.js'
 import type { Collector } from './collector.js'
 import type { Profile } from './profile.js'
-import type { Awaitable, ListOptions, ProfilePage, ProfileStorage, ProfileSummary } from './storage/storage.js'
+import type { Criteria } from './storage/criteria.js'
+import type { Awaitable, ProfilePage, ProfileStorage, SearchOptions, StorageStats } from './storage/storage.js'
+import type { ProfileSummary } from './storage/summary.js'
 import { drawToken, TOKEN_PATTERN } from './token.js'
 
 declare module 'fastify' {
@@ -104,16 +106,33 @@ export class Profiler {
     return waiting === undefined ? await this.#storage.get(token) : boundProfile(waiting, this.#maxProfileBytes)
   }
 
-  /** The newest profile, or the newest failure. */
-  async latest (options: { error?: boolean } = {}): Promise<ProfileSummary | undefined> {
-    await this.flush()
-    return await this.#storage.latest(options)
+  /** The newest profile that fits. */
+  async latest (criteria: Criteria = {}): Promise<ProfileSummary | undefined> {
+    return (await this.search({ criteria, limit: 1 })).profiles[0]
   }
 
   /** A page of summaries, newest first. */
-  async list (options: ListOptions): Promise<ProfilePage> {
+  async search (options: SearchOptions): Promise<ProfilePage> {
     await this.flush()
-    return await this.#storage.list(options)
+    return await this.#storage.search(options)
+  }
+
+  /** Keeps a profile from being evicted, or no longer; false where there is none. */
+  async pin (token: string, pinned: boolean): Promise<boolean> {
+    if (!TOKEN_PATTERN.test(token)) return false
+    await this.flush()
+    return await this.#storage.pin(token, pinned)
+  }
+
+  /** Removes what fits and is not pinned, and says how many. */
+  async purge (criteria?: Criteria, options?: { pinned?: boolean }): Promise<number> {
+    await this.flush()
+    return await this.#storage.purge(criteria, options)
+  }
+
+  async stats (): Promise<StorageStats> {
+    await this.flush()
+    return await this.#storage.stats()
   }
 
   /** Writes what is waiting and lets go of the store. */

@@ -31,14 +31,15 @@ export default async function profilerRoutes (app: FastifyInstance): Promise<voi
     const query = request.query as Query
     const limit = limitOf(query)
     const cursor = textOf(query, 'cursor')
-    const page = await app.profiler.list({ limit, ...(cursor !== undefined && { cursor }) })
+    const { profiles, next } = await app.profiler.search({ limit, ...(cursor !== undefined && { cursor }) })
+    const page = { profiles, next }
     return wantsJson(request, reply) ? page : sendPage(reply, base, options => listPage(page, limit, options))
   })
 
   for (const suffix of ['', '.json']) {
     app.get(`/latest${suffix}`, { config: { name: '_profiler_latest', profile: false, debugOnly: true } }, async function redirectToLatest (request, reply) {
       const error = flagOf(request.query as Query, 'error')
-      const newest = await app.profiler.latest({ error })
+      const newest = await app.profiler.latest(error ? { error } : {})
       if (newest === undefined) throw new NothingStoredError(error ? 'failure' : 'profile')
       return reply.redirect(`${base}/${newest.token}${suffix}`, 302)
     })

@@ -18,7 +18,7 @@ t.test('secrets in the text of an error reach no form of the page and no header'
     }
     t.ok(body.includes('conn postgres'), `${accept}: what is no secret is told`)
   }
-  const { profiles: [newest] } = await app.profiler.list({ limit: 1 })
+  const { profiles: [newest] } = await app.profiler.search({ limit: 1 })
   const profile = JSON.stringify(await app.profiler.find(newest?.token ?? ''))
   for (const secret of SECRETS) t.notOk(decodeURIComponent(profile.replaceAll(/%(?![0-9A-F]{2})/g, '%25')).includes(secret), `profile: ${secret}`)
 })

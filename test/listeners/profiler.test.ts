@@ -47,7 +47,7 @@ t.test('what is kept is bounded', async t => {
   const tokens: string[] = []
   for (let n = 0; n < 12; n++) tokens.push(String((await app.inject(`/${n}`)).headers['x-debug-token']))
   await app.profiler.flush()
-  const { profiles } = await app.profiler.list({ limit: 100 })
+  const { profiles } = await app.profiler.search({ limit: 100 })
   t.same(profiles.map(({ token }) => token), tokens.slice(-5).reverse())
 })
 

@@ -43,7 +43,7 @@ for (const [name, options, request, profiled] of cases) {
     const { headers } = await app.inject(request)
     t.equal(headers['x-debug-token'] !== undefined, profiled)
     t.equal(headers['x-debug-token-link'] !== undefined, profiled)
-    t.equal((await app.profiler.list({ limit: 10 })).profiles.length, profiled ? 1 : 0)
+    t.equal((await app.profiler.search({ limit: 10 })).profiles.length, profiled ? 1 : 0)
   })
 }
 
@@ -52,7 +52,7 @@ t.test('a failure behind the response is kept, though its response had no token'
   t.teardown(() => app.close())
   const { headers } = await app.inject('/late')
   t.equal(headers['x-debug-token'], undefined)
-  const { profiles } = await app.profiler.list({ limit: 10 })
+  const { profiles } = await app.profiler.search({ limit: 10 })
   t.match(profiles, [{ status: 200, error: true }])
 })
 

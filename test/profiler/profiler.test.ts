@@ -107,7 +107,7 @@ t.test('lists and the latest see what was just saved', async t => {
   t.equal((await profiler.latest())?.token, '000002')
   t.equal((await profiler.latest({ error: true }))?.token, '000001')
   profiler.save(profile('000003'))
-  t.same((await profiler.list({ limit: 2 })).profiles.map(item => item.token), ['000003', '000002'])
+  t.same((await profiler.search({ limit: 2 })).profiles.map(item => item.token), ['000003', '000002'])
 })
 
 t.test('a malformed token never reaches the store', async t => {

@@ -1,107 +1,156 @@
 import type { Profile } from '../profile.js'
-import { InvalidCursorError, summarize } from './storage.js'
-import type { ListOptions, ProfilePage, ProfileStorage, ProfileSummary } from './storage.js'
+import { matcher, type Criteria } from './criteria.js'
+import { DEFAULT_BOUNDS, FAILURE_SHARE, InvalidCursorError, PINNED_SHARE, TooManyPinnedError } from './storage.js'
+import type { ProfilePage, ProfileStorage, SearchOptions, StorageBounds, StorageStats } from './storage.js'
+import { indexEntry, type IndexEntry } from './summary.js'
 
-/** How much a process may keep in its memory. */
-export interface MemoryStorageOptions {
-  maxProfiles?: number
-  /** Of the profiles as JSON in UTF-8. */
-  maxBytes?: number
-}
-
-interface Entry {
+interface Entry extends IndexEntry {
   order: number
-  summary: ProfileSummary
   json: Buffer
 }
 
-// Failures outlive successes, but not so far that a service which always fails shows no success any more.
-const FAILURE_SHARE = 0.8
+/** What shares a fate: its profiles by token, oldest first. */
+class Lane extends Map<string, Entry> {
+  bytes = 0
+
+  override set (token: string, entry: Entry): this {
+    this.delete(token)
+    this.bytes += entry.json.length
+    return super.set(token, entry)
+  }
+
+  override delete (token: string): boolean {
+    this.bytes -= this.get(token)?.json.length ?? 0
+    return super.delete(token)
+  }
+
+  override clear (): void {
+    this.bytes = 0
+    super.clear()
+  }
+}
 
 /** Keeps profiles for the life of the process: for tests, and where nothing may be written. */
 export class MemoryStorage implements ProfileStorage {
-  readonly #maxProfiles: number
-  readonly #maxBytes: number
-  readonly #successes = new Map<string, Entry>()
-  readonly #failures = new Map<string, Entry>()
+  readonly #bounds: StorageBounds
+  readonly #successes = new Lane()
+  readonly #failures = new Lane()
+  readonly #pinned = new Lane()
+  readonly #lanes = [this.#successes, this.#failures, this.#pinned]
   #order = 0
-  #bytes = 0
-  #failureBytes = 0
 
-  constructor ({ maxProfiles = 500, maxBytes = 32 * 1024 * 1024 }: MemoryStorageOptions = {}) {
-    this.#maxProfiles = maxProfiles
-    this.#maxBytes = maxBytes
+  constructor (bounds: Partial<StorageBounds> = {}) {
+    this.#bounds = { ...DEFAULT_BOUNDS, ...bounds }
   }
 
   put (profiles: readonly Profile[]): void {
     for (const profile of profiles) {
       this.#remove(profile.token)
-      const entry = { order: ++this.#order, summary: summarize(profile), json: Buffer.from(JSON.stringify(profile)) }
-      const kept = entry.summary.error ? this.#failures : this.#successes
+      const entry = { ...indexEntry(profile), order: ++this.#order, json: Buffer.from(JSON.stringify(profile)) }
       // One that would push everything else out is not worth it.
-      if (entry.json.length > this.#maxBytes) continue
-      kept.set(profile.token, entry)
-      this.#bytes += entry.json.length
-      if (entry.summary.error) this.#failureBytes += entry.json.length
+      if (entry.json.length > this.#bounds.maxBytes) continue
+      this.#laneOf(entry).set(profile.token, entry)
       this.#evict()
     }
   }
 
   get (token: string): Profile | undefined {
-    const entry = this.#failures.get(token) ?? this.#successes.get(token)
+    const entry = this.#entry(token)
     return entry && JSON.parse(entry.json.toString()) as Profile
   }
 
   has (token: string): boolean {
-    return this.#failures.has(token) || this.#successes.has(token)
+    return this.#entry(token) !== undefined
   }
 
-  list ({ limit, cursor }: ListOptions): ProfilePage {
-    if (cursor !== undefined && !/^[1-9]\d{0,14}$/.test(cursor)) throw new InvalidCursorError(cursor)
-    const before = cursor === undefined ? Infinity : Number(cursor)
-    const entries = [...this.#successes.values(), ...this.#failures.values()]
-      .filter(entry => entry.order < before)
+  search ({ criteria = {}, limit, cursor, after }: SearchOptions): ProfilePage {
+    const before = cursor === undefined ? Infinity : position(cursor)
+    const behind = after === undefined ? 0 : position(after)
+    const fits = matcher(criteria)
+    const found = this.#entries()
+      .filter((entry) => entry.order < before && entry.order > behind && fits(entry))
       .sort((a, b) => b.order - a.order)
-    const page = entries.slice(0, limit)
+    const page = found.slice(0, limit)
     return {
-      profiles: page.map(entry => entry.summary),
-      next: entries.length > limit ? String(page.at(-1)?.order) : null
+      profiles: page.map((entry) => ({ ...entry.summary })),
+      next: found.length > limit ? String(page.at(-1)?.order) : null,
+      head: String(this.#order)
     }
   }
 
-  latest ({ error = false }: { error?: boolean } = {}): ProfileSummary | undefined {
-    const candidates = error ? [this.#failures] : [this.#failures, this.#successes]
-    return candidates
-      .map(entries => [...entries.values()].at(-1))
-      .filter(entry => entry !== undefined)
-      .sort((a, b) => b.order - a.order)[0]?.summary
+  pin (token: string, pinned: boolean): boolean {
+    const entry = this.#entry(token)
+    if (entry === undefined || entry.summary.pinned === pinned) return entry !== undefined
+    if (pinned && this.#isOver(PINNED_SHARE, this.#pinned.size + 1, this.#pinned.bytes + entry.json.length)) throw new TooManyPinnedError(token)
+    this.#remove(token)
+    entry.summary.pinned = pinned
+    const lane = this.#laneOf(entry)
+    lane.set(token, entry)
+    // One that is let go of takes the place that it had by its age.
+    if (!pinned) for (const other of [...lane.values()].filter((one) => one.order > entry.order)) lane.set(other.summary.token, other)
+    this.#evict()
+    return true
+  }
+
+  purge (criteria: Criteria = {}, { pinned = false }: { pinned?: boolean } = {}): number {
+    const fits = matcher(criteria)
+    const gone = this.#entries().filter((entry) => (pinned || !entry.summary.pinned) && fits(entry))
+    for (const { summary } of gone) this.#remove(summary.token)
+    return gone.length
+  }
+
+  stats (): StorageStats {
+    return {
+      engine: 'memory',
+      place: 'this process',
+      profiles: this.#sum((lane) => lane.size),
+      bytes: this.#sum((lane) => lane.bytes),
+      failures: this.#entries().filter((entry) => entry.summary.error).length,
+      pinned: this.#pinned.size,
+      ...this.#bounds
+    }
   }
 
   close (): void {
-    this.#successes.clear()
-    this.#failures.clear()
-    this.#bytes = this.#failureBytes = 0
+    for (const lane of this.#lanes) lane.clear()
+  }
+
+  #entry (token: string): Entry | undefined {
+    return this.#failures.get(token) ?? this.#successes.get(token) ?? this.#pinned.get(token)
+  }
+
+  #entries (): Entry[] {
+    return this.#lanes.flatMap((lane) => [...lane.values()])
+  }
+
+  #laneOf ({ summary }: Entry): Lane {
+    return summary.pinned ? this.#pinned : summary.error ? this.#failures : this.#successes
+  }
+
+  #sum (of: (lane: Lane) => number): number {
+    return this.#lanes.reduce((sum, lane) => sum + of(lane), 0)
   }
 
   #evict (): void {
-    while (this.#isOver(1, this.#failures.size + this.#successes.size, this.#bytes)) {
+    while (this.#isOver(1, this.#sum((lane) => lane.size), this.#sum((lane) => lane.bytes))) {
       const failuresHaveTooMuch = this.#successes.size === 0 ||
-        (this.#failures.size > 1 && this.#isOver(FAILURE_SHARE, this.#failures.size, this.#failureBytes))
+        (this.#failures.size > 1 && this.#isOver(FAILURE_SHARE, this.#failures.size, this.#failures.bytes))
       const [oldest] = failuresHaveTooMuch ? this.#failures.keys() : this.#successes.keys()
-      if (oldest !== undefined) this.#remove(oldest)
+      if (oldest === undefined) return
+      this.#remove(oldest)
     }
   }
 
   #isOver (share: number, profiles: number, bytes: number): boolean {
-    return profiles > this.#maxProfiles * share || bytes > this.#maxBytes * share
+    return profiles > this.#bounds.maxProfiles * share || bytes > this.#bounds.maxBytes * share
   }
 
   #remove (token: string): void {
-    const entry = this.#failures.get(token) ?? this.#successes.get(token)
-    if (entry === undefined) return
-    this.#bytes -= entry.json.length
-    if (entry.summary.error) this.#failureBytes -= entry.json.length
-    this.#failures.delete(token)
-    this.#successes.delete(token)
+    for (const lane of this.#lanes) lane.delete(token)
   }
+}
+
+function position (cursor: string): number {
+  if (/^(?:0|[1-9]\d{0,14})$/.test(cursor)) return Number(cursor)
+  throw new InvalidCursorError(cursor)
 }

@@ -1,29 +1,21 @@
 import createError from '@fastify/error'
 import type { Profile } from '../profile.js'
+import type { Criteria } from './criteria.js'
+import type { ProfileSummary } from './summary.js'
 
 /** A value now, or the promise of one: an engine in memory need not make its callers wait. */
 export type Awaitable<T> = T | Promise<T>
 
-/** What a list shows of a profile, without reading the profile. */
-export interface ProfileSummary {
-  token: string
-  /** ISO 8601, when the request arrived. */
-  time: string
-  method: string
-  url: string
-  status: number
-  ip: string
-  /** Milliseconds. */
-  duration: number
-  /** Whether something was raised, or the answer was a server error. */
-  error: boolean
-}
-
-export interface ListOptions {
+/** What is looked for, and how much of it. */
+export interface SearchOptions {
+  /** All of these must hold; none: every profile. */
+  criteria?: Criteria
   /** At most this many; at least 1. */
   limit: number
   /** The `next` of the page before. */
   cursor?: string
+  /** The `head` of an earlier page: only what was put behind it. */
+  after?: string
 }
 
 export interface ProfilePage {
@@ -31,34 +23,60 @@ export interface ProfilePage {
   profiles: ProfileSummary[]
   /** Opaque; null behind the last page. */
   next: string | null
+  /** Opaque: how far the store had come when it was asked, whatever was found. */
+  head: string
+}
+
+/** How much an engine keeps. Failures outlive successes, and what is pinned stays. */
+export interface StorageBounds {
+  maxProfiles: number
+  /** Of the profiles as the engine stores them. */
+  maxBytes: number
+}
+
+/** What suits a laptop. */
+export const DEFAULT_BOUNDS: StorageBounds = { maxProfiles: 10_000, maxBytes: 256 * 1024 * 1024 }
+
+/** The share of each bound that failures may fill, so that a service which always fails still shows a success. */
+export const FAILURE_SHARE = 0.8
+
+/** The share of each bound that may be pinned. */
+export const PINNED_SHARE = 0.5
+
+export interface StorageStats extends StorageBounds {
+  /** `memory`, `embedded` or `redis`. */
+  engine: string
+  /** Where the profiles are, without a password; for people. */
+  place: string
+  profiles: number
+  bytes: number
+  failures: number
+  pinned: number
 }
 
 /** Raised for a cursor that no page of this store has given. */
 export const InvalidCursorError = createError('HINDSIGHT_INVALID_CURSOR', 'Invalid "cursor": "%s" is not one of a previous page.', 400)
 
+/** Raised when so much is pinned that there would be no room for what is new. */
+export const TooManyPinnedError = createError('HINDSIGHT_TOO_MANY_PINNED', 'Profile "%s" cannot be pinned: pinned ones would fill more than half of the store; unpin others, or raise profiler.maxProfiles and profiler.maxBytes.', 409)
+
 /**
  * Where profiles are kept: the few verbs that an engine must know; `contract.ts` in the tests holds all engines to them.
- * Newest means put last. An engine bounds itself, and lets failures outlive successes.
+ * Newest means put last. An engine bounds itself, oldest first; successes go before failures, pinned ones not at all.
+ * One that cannot reach its data rejects, soon; who calls it counts and goes on.
  */
 export interface ProfileStorage {
-  /** Keeps a batch, oldest first; a token that is there already is replaced. The profiles are not changed afterwards. */
+  /** Keeps a batch, oldest first; a token that is there already is replaced, and is not pinned any more. The profiles are not changed afterwards. */
   put (profiles: readonly Profile[]): Awaitable<void>
   get (token: string): Awaitable<Profile | undefined>
-  /** Asked for every request, so it must be cheap. */
+  /** Asked before a token is given away, so it must be cheap. */
   has (token: string): Awaitable<boolean>
-  list (options: ListOptions): Awaitable<ProfilePage>
-  /** The newest, or the newest failure. */
-  latest (options?: { error?: boolean }): Awaitable<ProfileSummary | undefined>
+  /** The summaries that fit, newest first. */
+  search (options: SearchOptions): Awaitable<ProfilePage>
+  /** Keeps a profile from being evicted and purged, or no longer; false where there is none. */
+  pin (token: string, pinned: boolean): Awaitable<boolean>
+  /** Removes what fits and is not pinned (with `pinned`: that too), and says how many. */
+  purge (criteria?: Criteria, options?: { pinned?: boolean }): Awaitable<number>
+  stats (): Awaitable<StorageStats>
   close (): Awaitable<void>
-}
-
-/** Whether a profile is one that people will come back for. */
-export function isFailure (profile: Profile): boolean {
-  return profile.exceptions.length > 0 || profile.status >= 500
-}
-
-/** The part of a profile that lists show. */
-export function summarize (profile: Profile): ProfileSummary {
-  const { token, time, method, url, status, ip, duration } = profile
-  return { token, time, method, url, status, ip, duration, error: isFailure(profile) }
 }

@@ -1,12 +1,13 @@
 import { html } from '../../view/html.js'
 import { visibleLine } from '../../view/visible.js'
-import type { ProfilePage, ProfileSummary } from '../storage/storage.js'
+import type { ProfilePage } from '../storage/storage.js'
+import type { ProfileSummary } from '../storage/summary.js'
 import { milliseconds, note, scrollable, statusBadge } from './components.js'
 import { layout } from './layout.js'
 import type { PageOptions } from './layout.js'
 
 /** The page that lists what is stored, newest first, with a mark on what failed. */
-export function listPage ({ profiles, next }: ProfilePage, limit: number, options: PageOptions): string {
+export function listPage ({ profiles, next }: Omit<ProfilePage, 'head'>, limit: number, options: PageOptions): string {
   return layout(options, 'Profiles', html`<main>
 <h1>Profiles</h1>
 !${profiles.length === 0

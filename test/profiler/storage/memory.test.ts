@@ -3,9 +3,9 @@ import { MemoryStorage } from '../../../plugins/profiler/storage/memory.js'
 import { failure, profile, tokens } from '../fixture.js'
 import { storageContract } from './contract.js'
 
-t.test('contract', t => storageContract(t, () => new MemoryStorage()))
+t.test('contract', t => storageContract(t, bounds => new MemoryStorage(bounds)))
 
-const listed = (storage: MemoryStorage) => storage.list({ limit: 1_000 }).profiles.map(item => item.token)
+const listed = (storage: MemoryStorage) => storage.search({ limit: 1_000 }).profiles.map(item => item.token)
 
 t.test('the oldest goes first when there are too many', async t => {
   const storage = new MemoryStorage({ maxProfiles: 3 })
