@@ -31,7 +31,7 @@ export const profiler = listener('kernel.response', 'profiler', (app, { profiler
 
   function tokenOf (request: FastifyRequest): string {
     const state = stateOf(request)
-    if (state.token === '') state.token = profiler.newToken() as string
+    if (state.token === '') state.token = profiler.newToken()
     return state.token
   }
 

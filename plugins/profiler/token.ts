@@ -4,26 +4,85 @@ import { randomBytes } from 'node:crypto'
 export const TOKEN_PATTERN = /^[0-9a-f]{6}$/
 
 const MAX_DRAWS = 64
+const POOL = 32
+/** Tokens that were given away and whose profile has not come yet must not be given twice. */
+const MAX_RESERVED = 10_000
 
-/**
- * Draws a token that nobody has: `exists` may answer at once or by a promise, and so does the result.
- * A store that calls everything taken is believed 64 times; then the last draw is as good as any.
- */
-export function drawToken (exists: (token: string) => boolean | Promise<boolean>): string | Promise<string> {
-  for (let draws = 1; ; draws++) {
-    const token = randomBytes(3).toString('hex')
-    const taken = exists(token)
-    if (typeof taken !== 'boolean') return drawOn(token, taken, exists, draws)
-    if (!taken || draws >= MAX_DRAWS) return token
-  }
-}
+type Exists = (token: string) => boolean | Promise<boolean>
 
-async function drawOn (
-  token: string, taken: Promise<boolean>, exists: (token: string) => boolean | Promise<boolean>, draws: number
-): Promise<string> {
-  while (await taken && draws++ < MAX_DRAWS) {
-    token = randomBytes(3).toString('hex')
-    taken = Promise.resolve(exists(token))
+/** Gives tokens that no profile has, at once: where the store answers later, from a pool that was asked about before. */
+export class TokenSource {
+  readonly #exists: Exists
+  readonly #reserved = new Set<string>()
+  readonly #pool: string[] = []
+  #filling = false
+  #answersAtOnce = true
+
+  /** `exists` may throw or reject: a store that is away must not keep a request from its token. */
+  constructor (exists: Exists) {
+    this.#exists = exists
   }
-  return token
+
+  /** A token that is given to nobody else, as far as the store could say so. */
+  take (): string {
+    const token = this.#answersAtOnce ? this.#draw() : this.#pool.pop() ?? this.#drawUnseen()
+    if (!this.#answersAtOnce && this.#pool.length < POOL / 2) void this.#fill()
+    this.#reserve(token)
+    return token
+  }
+
+  /** Forgets a token that was given: the store knows its profile now. */
+  release (token: string): void {
+    this.#reserved.delete(token)
+  }
+
+  // A store that calls everything taken is believed 64 times; then the last draw is as good as any.
+  #draw (): string {
+    for (let draws = 1; ; draws++) {
+      const token = this.#drawUnseen()
+      const taken = this.#isTaken(token)
+      if (typeof taken !== 'boolean') {
+        this.#answersAtOnce = false
+        taken.catch(() => {})
+        return token
+      }
+      if (!taken || draws >= MAX_DRAWS) return token
+    }
+  }
+
+  #isTaken (token: string): boolean | Promise<boolean> {
+    try {
+      return this.#exists(token)
+    } catch {
+      return false
+    }
+  }
+
+  #drawUnseen (): string {
+    for (let draws = 1; ; draws++) {
+      const token = randomBytes(3).toString('hex')
+      if (draws >= MAX_DRAWS || (!this.#reserved.has(token) && !this.#pool.includes(token))) return token
+    }
+  }
+
+  async #fill (): Promise<void> {
+    if (this.#filling) return
+    this.#filling = true
+    try {
+      const drawn = Array.from({ length: POOL - this.#pool.length }, () => this.#drawUnseen())
+      const taken = await Promise.all(drawn.map((token) => this.#isTaken(token)))
+      this.#pool.push(...new Set(drawn.filter((token, i) => taken[i] === false && !this.#reserved.has(token))))
+    } catch {
+      // The next request tries again.
+    } finally {
+      this.#filling = false
+    }
+  }
+
+  #reserve (token: string): void {
+    this.#reserved.add(token)
+    if (this.#reserved.size <= MAX_RESERVED) return
+    const [oldest] = this.#reserved
+    if (oldest !== undefined) this.#reserved.delete(oldest)
+  }
 }

@@ -26,7 +26,6 @@ t.test('profiles are written in one batch, after the turn that saved them', asyn
   for (const token of tokens(1, 3)) t.equal(profiler.save(profile(token)), true)
   t.same(storage.batches, [])
   t.equal((await profiler.find('000002'))?.token, '000002', 'found while it waits')
-  await new Promise(resolve => setImmediate(resolve))
   await profiler.flush()
   t.same(storage.batches, [tokens(1, 3)])
   t.same(profiler.counters, { written: 3, dropped: 0, failed: 0 })
@@ -45,28 +44,6 @@ t.test('what comes while a batch is written goes with the next one', async t => 
   open()
   await Promise.all([flushed, profiler.flush()])
   t.same(storage.batches, [['000001'], ['000002']])
-})
-
-t.test('above its bound the queue drops, and counts', async t => {
-  const profiler = new Profiler({ storage: new MemoryStorage(), maxQueue: 2 })
-  t.same(tokens(1, 4).map(token => profiler.save(profile(token))), [true, true, false, false])
-  await profiler.flush()
-  t.same(profiler.counters, { written: 2, dropped: 2, failed: 0 })
-  t.equal(profiler.save(profile('000005')), true, 'there is room again')
-  await profiler.close()
-})
-
-t.test('a store that fails is counted, and warned about once until it works again', async t => {
-  const storage = new Puppet()
-  const warnings: unknown[] = []
-  const profiler = new Profiler({ storage, warn: (message, error) => warnings.push([message, (error as Error).message]) })
-  for (const [token, error] of [['000001', 'full'], ['000002', 'full'], ['000003', undefined], ['000004', 'away']] as const) {
-    storage.error = error && new Error(error)
-    profiler.save(profile(token))
-    await profiler.flush()
-  }
-  t.same(warnings, [['Profiles are lost: the store failed.', 'full'], ['Profiles are lost: the store failed.', 'away']])
-  t.same(profiler.counters, { written: 1, dropped: 0, failed: 3 })
 })
 
 t.test('a profile that cannot be read costs only itself', async t => {
@@ -91,13 +68,37 @@ t.test('a token is never one that is stored, waiting or given already', async t 
   t.equal(token, asked[2])
 })
 
-t.test('a store that is away does not keep a request from its token', async t => {
+t.test('a store that is away does not keep a request from its token, nor its profile from the queue', async t => {
   for (const has of [() => { throw new Error('away') }, async () => { throw new Error('away') }]) {
     const storage = Object.assign(new MemoryStorage(), { has }) as MemoryStorage
-    const warnings: string[] = []
-    t.match(await new Profiler({ storage, warn: message => warnings.push(message) }).newToken(), TOKEN_PATTERN)
-    t.equal(warnings.length, 1)
+    const profiler = new Profiler({ storage })
+    const given = Array.from({ length: 100 }, () => profiler.newToken())
+    t.ok(given.every(token => TOKEN_PATTERN.test(token)))
+    t.equal(new Set(given).size, 100)
   }
+})
+
+t.test('a store that hangs hangs no reader', async t => {
+  const storage = new Puppet()
+  let open = () => {}
+  storage.gate = new Promise(resolve => { open = resolve })
+  const profiler = new Profiler({ storage })
+  profiler.save(profile('000001'))
+  t.same((await profiler.search({ limit: 1 })).profiles, [])
+  t.equal((await profiler.find('000001'))?.token, '000001')
+  open()
+  await profiler.close()
+  t.equal(profiler.counters.written, 1)
+})
+
+t.test('what was saved is pinned and purged by its token', async t => {
+  const profiler = new Profiler({ storage: new MemoryStorage() })
+  profiler.save(profile('000001'))
+  profiler.save(failure('000002'))
+  t.equal(await profiler.pin('000001', true), true)
+  t.equal(await profiler.pin('../etc', true), false)
+  t.equal(await profiler.purge(), 1)
+  t.match(await profiler.stats(), { profiles: 1, pinned: 1, engine: 'memory' })
 })
 
 t.test('lists and the latest see what was just saved', async t => {
@@ -146,5 +147,6 @@ t.test('the default warning is one of the process', async t => {
   const warned = new Promise<Error>(resolve => process.once('warning', resolve))
   const profiler = new Profiler({ storage })
   profiler.save(profile('000001'))
+  await profiler.flush()
   t.match(await warned, { name: 'HindsightWarning', message: 'Profiles are lost: the store failed. full' })
 })

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { drawToken, TOKEN_PATTERN } from '../../plugins/profiler/token.js'
+import { setImmediate as turn } from 'node:timers/promises'
+import { TokenSource, TOKEN_PATTERN } from '../../plugins/profiler/token.js'
 
 t.test('a token is six lower-case hexadecimal digits', async t => {
   for (const [text, expected] of [
@@ -7,30 +8,47 @@ t.test('a token is six lower-case hexadecimal digits', async t => {
   ] as const) t.equal(TOKEN_PATTERN.test(text), expected, JSON.stringify(text))
 })
 
-t.test('tokens are drawn at once where the store answers at once, and are not all the same', async t => {
-  const drawn = Array.from({ length: 50 }, () => drawToken(() => false))
-  t.ok(drawn.every(token => typeof token === 'string' && TOKEN_PATTERN.test(token)))
-  t.ok(new Set(drawn).size > 40)
+t.test('tokens are drawn at once, and none twice', async t => {
+  const source = new TokenSource(() => false)
+  const drawn = Array.from({ length: 2_000 }, () => source.take())
+  t.ok(drawn.every(token => TOKEN_PATTERN.test(token)))
+  t.equal(new Set(drawn).size, 2_000)
 })
 
 t.test('a token that is taken is drawn again', async t => {
-  for (const promised of [false, true]) {
-    const asked: string[] = []
-    const token = await drawToken(candidate => {
-      asked.push(candidate)
-      const taken = asked.length < 4
-      return promised ? Promise.resolve(taken) : taken
-    })
-    t.equal(asked.length, 4)
-    t.equal(token, asked.at(-1))
+  const asked: string[] = []
+  const token = new TokenSource(candidate => asked.push(candidate) < 4).take()
+  t.equal(asked.length, 4)
+  t.equal(token, asked.at(-1))
+})
+
+t.test('a store that answers later is asked ahead, and what it has is not given', async t => {
+  const free = new Set<string>()
+  const source = new TokenSource(async candidate => {
+    await turn()
+    if (Number(`0x${candidate}`) % 2 === 0) return true
+    free.add(candidate)
+    return false
+  })
+  t.match(source.take(), TOKEN_PATTERN, 'the first is given unseen')
+  t.match(source.take(), TOKEN_PATTERN)
+  for (let i = 0; i < 5; i++) await turn()
+  for (let round = 0; round < 5; round++) {
+    const token = source.take()
+    t.ok(free.has(token), 'the store said that it is free')
+    for (let i = 0; i < 5; i++) await turn()
   }
 })
 
+t.test('a burst is served from beyond the pool', async t => {
+  const source = new TokenSource(async () => false)
+  const first = source.take()
+  const drawn = Array.from({ length: 500 }, () => source.take())
+  t.equal(new Set([first, ...drawn]).size, 501)
+})
+
 t.test('a store that calls everything taken does not hold a request up for ever', async t => {
-  for (const taken of [true, Promise.resolve(true)]) {
-    let asked = 0
-    const token = await drawToken(() => { asked++; return taken })
-    t.match(token, TOKEN_PATTERN)
-    t.equal(asked, 64)
-  }
+  let asked = 0
+  t.match(new TokenSource(() => { asked++; return true }).take(), TOKEN_PATTERN)
+  t.equal(asked, 64)
 })

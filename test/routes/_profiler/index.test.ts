@@ -142,8 +142,19 @@ t.test('the list as JSON', async t => {
   app.profiler.save(profile('000002'))
   const first = (await app.inject({ url: '/_profiler/?limit=1', headers: json })).json()
   t.same(first.profiles, [{
-    token: '000002', time: '2026-01-02T03:04:05.678Z', method: 'GET', url: 'http://127.0.0.1:3000/robots.txt', status: 200, ip: '127.0.0.1', duration: 1.25, error: false,
-    route: null, exception: null, warnings: 0, parent: null, pinned: false
+    token: '000002',
+    time: '2026-01-02T03:04:05.678Z',
+    method: 'GET',
+    url: 'http://127.0.0.1:3000/robots.txt',
+    status: 200,
+    ip: '127.0.0.1',
+    duration: 1.25,
+    error: false,
+    route: null,
+    exception: null,
+    warnings: 0,
+    parent: null,
+    pinned: false
   }])
   const second = (await app.inject({ url: `/_profiler/?limit=1&cursor=${first.next}`, headers: json })).json()
   t.match(second, { profiles: [{ token: '000001' }], next: null })

@@ -1,0 +1,173 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Profile } from './profile.js'
+
+export interface WriteCounters {
+  written: number
+  /** Not taken: too many were waiting already. */
+  dropped: number
+  /** Taken, but they could not be made, or the store refused them. */
+  failed: number
+}
+
+/** Told when profiles begin to be lost and when they are kept again, not for each one. */
+export type Warn = (message: string, error?: unknown) => void
+
+export interface WriteQueueOptions {
+  /** Writes a batch, oldest first. */
+  write: (profiles: readonly Profile[]) => Promise<void> | void
+  /** Makes a profile ready to be stored. */
+  prepare: (profile: Profile) => Profile
+  /** How many may wait; those above are dropped and counted. */
+  maxWaiting: number
+  warn: Warn
+  /** Milliseconds from one warning of losses to the next, however often they begin and end; a minute by default. */
+  quiet?: number
+}
+
+type Waiting = Profile | (() => Profile)
+
+/** Milliseconds from the first profile of a batch to its writing: what one request makes others join. */
+const DELAY = 25
+/** The work of one batch must not be felt by requests that come meanwhile. */
+const MAX_BATCH = 50
+
+/** Takes profiles at once and writes them later, in batches, whatever the store does meanwhile. */
+export class WriteQueue {
+  readonly counters: WriteCounters = { written: 0, dropped: 0, failed: 0 }
+  readonly #options: WriteQueueOptions
+  readonly #waiting = new Map<string, Waiting>()
+  #batch: ReadonlyMap<string, Profile> = new Map()
+  #writing: Promise<void> | null = null
+  #timer: NodeJS.Timeout | null = null
+  #taken = 0
+  #settled = 0
+  #lost = 0
+  #told = false
+  #toldAt = -Infinity
+
+  constructor (options: WriteQueueOptions) {
+    this.#options = options
+  }
+
+  /** Takes a profile, or what makes it; false when too many are waiting. */
+  add (token: string, profile: Waiting): boolean {
+    if (this.#waiting.size + this.#batch.size >= this.#options.maxWaiting && !this.#waiting.has(token)) {
+      this.counters.dropped++
+      this.#lose('more are waiting to be written than profiler.maxQueue allows; the store is too slow')
+      return false
+    }
+    if (!this.#waiting.has(token)) this.#taken++
+    this.#waiting.set(token, profile)
+    if (this.#writing === null) this.#schedule()
+    return true
+  }
+
+  has (token: string): boolean {
+    return this.#waiting.has(token) || this.#batch.has(token)
+  }
+
+  /** A profile that is not written yet. */
+  get (token: string): Profile | undefined {
+    return this.#made(token) ?? this.#batch.get(token)
+  }
+
+  /** Resolves when all that was taken before has been written or given up, or when the time (ms) is over. */
+  async flush (timeout = Infinity): Promise<void> {
+    const end = this.#taken
+    const written = this.#flushTo(end)
+    if (timeout === Infinity) return await written
+    const over = new AbortController()
+    await Promise.race([written, sleep(timeout, undefined, { signal: over.signal }).catch(() => {})])
+    over.abort()
+  }
+
+  async #flushTo (end: number): Promise<void> {
+    while (this.#settled < end) await (this.#writing ?? this.#write())
+  }
+
+  #schedule (): void {
+    if (this.#timer !== null && this.#waiting.size !== MAX_BATCH) return
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => {
+      this.#timer = null
+      if (this.#writing === null && this.#waiting.size > 0) void this.#write()
+    }, this.#waiting.size >= MAX_BATCH ? 0 : DELAY)
+    // A process that has nothing else to do ends; who closes the application has all written.
+    this.#timer.unref()
+  }
+
+  #write (): Promise<void> {
+    this.#writing = this.#writeBatch().finally(() => {
+      this.#writing = null
+      if (this.#waiting.size > 0) this.#schedule()
+    })
+    return this.#writing
+  }
+
+  async #writeBatch (): Promise<void> {
+    const batch = new Map<string, Profile>()
+    let taken = 0
+    for (const token of this.#waiting.keys()) {
+      if (taken === MAX_BATCH) break
+      const profile = this.#prepared(token)
+      // One that could not be made is out of the queue already.
+      if (this.#waiting.delete(token)) taken++
+      if (profile !== undefined) batch.set(token, profile)
+    }
+    this.#batch = batch
+    try {
+      if (batch.size > 0) await this.#options.write([...batch.values()])
+      this.counters.written += batch.size
+      if (batch.size > 0) this.#recover()
+    } catch (error) {
+      this.counters.failed += batch.size
+      this.#lose('the store failed', error, batch.size)
+    } finally {
+      this.#batch = new Map()
+      this.#settled += taken
+    }
+  }
+
+  #prepared (token: string): Profile | undefined {
+    const profile = this.#made(token)
+    try {
+      return profile && this.#options.prepare(profile)
+    } catch (error) {
+      this.counters.failed++
+      this.#lose('their data cannot be read', error)
+      return undefined
+    }
+  }
+
+  // A profile that cannot be made costs only itself.
+  #made (token: string): Profile | undefined {
+    const waiting = this.#waiting.get(token)
+    if (typeof waiting !== 'function') return waiting
+    try {
+      const profile = waiting()
+      this.#waiting.set(token, profile)
+      return profile
+    } catch (error) {
+      this.#waiting.delete(token)
+      this.#settled++
+      this.counters.failed++
+      this.#lose('one could not be made', error)
+      return undefined
+    }
+  }
+
+  #lose (why: string, error?: unknown, count = 1): void {
+    this.#lost += count
+    const { quiet = 60_000, warn } = this.#options
+    if (this.#told || performance.now() - this.#toldAt < quiet) return
+    this.#told = true
+    this.#toldAt = performance.now()
+    warn(`Profiles are lost: ${why}.`, error)
+  }
+
+  #recover (): void {
+    if (this.#told) this.#options.warn(`Profiles are kept again; ${this.#lost} ${this.#lost === 1 ? 'was' : 'were'} lost.`)
+    this.#told = false
+    this.#lost = 0
+  }
+}

@@ -1,0 +1,120 @@
+import t from 'tap'
+import type { Profile } from '../../plugins/profiler/profile.js'
+import { WriteQueue, type WriteQueueOptions } from '../../plugins/profiler/write-queue.js'
+import { profile, tokens } from './fixture.js'
+
+interface Opened {
+  queue: WriteQueue
+  /** The tokens of each batch that the store was given. */
+  batches: string[][]
+  warnings: Array<[message: string, error: string | undefined]>
+}
+
+/** A queue whose batches and warnings are kept, and whose store does as told. */
+function open ({ write = () => {}, ...given }: Partial<WriteQueueOptions> = {}): Opened {
+  const batches: string[][] = []
+  const warnings: Opened['warnings'] = []
+  const queue = new WriteQueue({
+    maxWaiting: 1_000,
+    prepare: (profile) => profile,
+    quiet: 0,
+    warn: (message, error) => warnings.push([message, (error as Error | undefined)?.message]),
+    ...given,
+    write (profiles) {
+      batches.push(profiles.map(({ token }) => token))
+      return write(profiles)
+    }
+  })
+  return { queue, batches, warnings }
+}
+
+t.test('what comes together is written together, at most fifty at once', async t => {
+  const { queue, batches } = open()
+  for (const token of tokens(1, 120)) t.equal(queue.add(token, profile(token)), true)
+  t.same(batches, [], 'nothing is written in the turn of the request')
+  await queue.flush()
+  t.same(batches.map(batch => batch.length), [50, 50, 20])
+  t.same(batches.flat(), tokens(1, 120))
+  t.same(queue.counters, { written: 120, dropped: 0, failed: 0 })
+})
+
+t.test('it is written without being asked to', async t => {
+  const { queue, batches } = open()
+  queue.add('000001', profile('000001'))
+  // Timers of the queue keep no process alive.
+  for (let waited = 0; batches.length === 0 && waited < 5_000; waited += 10) await new Promise(resolve => setTimeout(resolve, 10))
+  t.same(batches, [['000001']])
+})
+
+t.test('a token that comes again while it waits is written once, as it was last', async t => {
+  const written: Profile[] = []
+  const { queue } = open({ write: profiles => { written.push(...profiles) } })
+  queue.add('000001', profile('000001'))
+  queue.add('000001', () => profile('000001', { status: 500 }))
+  await queue.flush()
+  t.same(written.map(({ status }) => status), [500])
+  t.equal(queue.counters.written, 1)
+})
+
+t.test('above its bound it drops, counts and says so once', async t => {
+  const { queue, warnings } = open({ maxWaiting: 2 })
+  t.same(tokens(1, 4).map(token => queue.add(token, profile(token))), [true, true, false, false])
+  t.equal(queue.add('000001', profile('000001')), true, 'one that waits already needs no room')
+  await queue.flush()
+  t.same(queue.counters, { written: 2, dropped: 2, failed: 0 })
+  t.same(warnings, [
+    ['Profiles are lost: more are waiting to be written than profiler.maxQueue allows; the store is too slow.', undefined],
+    ['Profiles are kept again; 2 were lost.', undefined]
+  ])
+})
+
+t.test('a store that fails is counted, and told when it begins and when it ends', async t => {
+  let error: string | undefined
+  const { queue, warnings } = open({ write: async () => { if (error !== undefined) throw new Error(error) } })
+  for (const [token, why] of [['000001', 'full'], ['000002', 'full'], ['000003', undefined], ['000004', 'away']] as const) {
+    error = why
+    queue.add(token, profile(token))
+    await queue.flush()
+  }
+  t.same(warnings, [
+    ['Profiles are lost: the store failed.', 'full'],
+    ['Profiles are kept again; 2 were lost.', undefined],
+    ['Profiles are lost: the store failed.', 'away']
+  ])
+  t.same(queue.counters, { written: 1, dropped: 0, failed: 3 })
+})
+
+t.test('losses that come and go are told once a minute', async t => {
+  let count = 0
+  const { queue, warnings } = open({ quiet: 60_000, write: () => { if (count++ % 2 === 0) throw new Error('away') } })
+  for (const token of tokens(1, 10)) {
+    queue.add(token, profile(token))
+    await queue.flush()
+  }
+  t.same(queue.counters, { written: 5, dropped: 0, failed: 5 })
+  t.equal(warnings.length, 2)
+})
+
+t.test('a profile that cannot be made or prepared costs only itself', async t => {
+  const { queue, batches } = open({ prepare: (one) => { if (one.status === 418) throw new Error('no tea'); return one } })
+  queue.add('000001', () => { throw new Error('broken') })
+  queue.add('000002', profile('000002', { status: 418 }))
+  queue.add('000003', profile('000003'))
+  queue.add('000004', () => { throw new Error('broken too') })
+  t.equal(queue.get('000004'), undefined, 'one that is asked for first')
+  await queue.flush()
+  t.same(batches, [['000003']])
+  t.same(queue.counters, { written: 1, dropped: 0, failed: 3 })
+})
+
+t.test('a store that hangs is waited for only as long as is said', async t => {
+  let go = () => {}
+  const { queue } = open({ write: async () => await new Promise<void>(resolve => { go = resolve }) })
+  queue.add('000001', profile('000001'))
+  await queue.flush(20)
+  t.equal(queue.has('000001'), true)
+  t.equal(queue.get('000001')?.token, '000001')
+  go()
+  await queue.flush()
+  t.equal(queue.has('000001'), false)
+})
