@@ -26,7 +26,7 @@ export class TokenSource {
   /** A token that is given to nobody else, as far as the store could say so. */
   take (): string {
     const token = this.#answersAtOnce ? this.#draw() : this.#pool.pop() ?? this.#drawUnseen()
-    if (!this.#answersAtOnce && this.#pool.length < POOL / 2) void this.#fill()
+    if (!this.#answersAtOnce && this.#pool.length < POOL / 2) this.#fill()
     this.#reserve(token)
     return token
   }

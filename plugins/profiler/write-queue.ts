@@ -90,7 +90,7 @@ export class WriteQueue {
     if (this.#timer !== null) clearTimeout(this.#timer)
     this.#timer = setTimeout(() => {
       this.#timer = null
-      if (this.#writing === null && this.#waiting.size > 0) void this.#write()
+      if (this.#writing === null && this.#waiting.size > 0) this.#write()
     }, this.#waiting.size >= MAX_BATCH ? 0 : DELAY)
     // A process that has nothing else to do ends; who closes the application has all written.
     this.#timer.unref()
