@@ -1,4 +1,6 @@
 import envSchema from 'env-schema'
+import type { ProfilerOption } from '../plugins/profiler/settings.js'
+import { DEFAULT_DATA_DIR } from '../plugins/profiler/storage/open.js'
 import { originResolver } from '../plugins/kernel/origin.js'
 import { sessionSecret } from './session-secret.js'
 import type { HindsightOptions } from './options.js'
@@ -23,6 +25,10 @@ interface Variables {
   TRUSTED_HOSTS: string
   DEBUG_CLIENTS: string
   DEBUG_HOSTS: string
+  STORAGE_URL: string
+  PROFILER: '' | 'all' | 'errors' | 'off'
+  PROFILER_SECRET: string
+  PROFILER_ROLE: string
 }
 
 const text = { type: 'string', default: '' } as const
@@ -35,11 +41,15 @@ const schema = {
     NODE_ENV: { type: 'string', default: 'development' },
     LOG_LEVEL: { type: 'string', enum: ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], default: 'info' },
     SESSION_SECRET: text,
-    DATA_DIR: { type: 'string', default: 'node_modules/.cache/hindsight' },
+    DATA_DIR: { type: 'string', default: DEFAULT_DATA_DIR },
     TRUSTED_PROXIES: text,
     TRUSTED_HOSTS: text,
     DEBUG_CLIENTS: text,
-    DEBUG_HOSTS: text
+    DEBUG_HOSTS: text,
+    STORAGE_URL: text,
+    PROFILER: { type: 'string', enum: ['', 'all', 'errors', 'off'], default: '' },
+    PROFILER_SECRET: text,
+    PROFILER_ROLE: text
   }
 } as const
 
@@ -69,8 +79,23 @@ export function readEnvironment (source: NodeJS.ProcessEnv = process.env): Envir
       trustedProxies,
       trustedHosts: list(variables.TRUSTED_HOSTS),
       debugClients: list(variables.DEBUG_CLIENTS),
-      debugHosts: list(variables.DEBUG_HOSTS)
+      debugHosts: list(variables.DEBUG_HOSTS),
+      profiler: profilerOf(variables, production)
     }
+  }
+}
+
+// Named in production, the profiler is wanted there.
+function profilerOf ({ PROFILER, STORAGE_URL, DATA_DIR, PROFILER_SECRET, PROFILER_ROLE }: Variables, production: boolean): ProfilerOption {
+  if (PROFILER === 'off') return false
+  return {
+    production: PROFILER !== '' || PROFILER_SECRET !== '',
+    ...(PROFILER === 'errors' && { onlyExceptions: true }),
+    ...(production && PROFILER === '' && { collect: false }),
+    ...(PROFILER_SECRET !== '' && { onDemand: { secret: PROFILER_SECRET } }),
+    ...(PROFILER_ROLE !== '' && { role: PROFILER_ROLE }),
+    storage: STORAGE_URL === '' ? 'embedded' : STORAGE_URL,
+    dataDir: DATA_DIR
   }
 }
 

@@ -8,30 +8,42 @@ import { installHandlers } from '../plugins/diagnostics/handlers.js'
 import { timeHandlers } from '../plugins/kernel/handler-time.js'
 import { openPass } from '../plugins/kernel/pass.js'
 import { openServices } from '../plugins/kernel/services.js'
-import { MemoryStorage } from '../plugins/profiler/storage/memory.js'
 import { Profiler } from '../plugins/profiler/profiler.js'
+import { profilerSettings } from '../plugins/profiler/settings.js'
+import { openStorage } from '../plugins/profiler/storage/open.js'
+import type { Warn } from '../plugins/profiler/write-queue.js'
 import { openRouteTable } from '../plugins/routing/route-table.js'
 
 /** The lifecycle as one plugin: the 42 listeners in their order, the handlers of what fails, and the profiler. */
 export const hindsight = fp(async function hindsight (app: FastifyInstance, options: HindsightOptions) {
   checkOptions(options, OPTIONS)
-  const { debug = false, maxProfiles } = options
+  const { debug = false } = options
   // Stacks are read by people: in the coordinates of the source that they wrote.
   if (debug) process.setSourceMapsEnabled(true)
   openServices(app, options)
   openRouteTable(app, debug)
   timeHandlers(app, debug)
   openPass(app)
-  if (debug) openProfiler(app, maxProfiles)
+  if (debug) await openProfiler(app, options)
   for (const listeners of Object.values(lifecycle)) {
     for (const { plugin } of listeners) await app.register(plugin, options)
   }
   installHandlers(app)
 }, { fastify: '5.x', name: 'fastify-hindsight' })
 
-function openProfiler (app: FastifyInstance, maxProfiles?: number): void {
-  const storage = new MemoryStorage(maxProfiles === undefined ? {} : { maxProfiles })
-  const profiler = new Profiler({ storage, warn: (message, error) => app.log.warn({ err: error }, message) })
+async function openProfiler (app: FastifyInstance, { profiler: option, session }: HindsightOptions): Promise<void> {
+  const settings = profilerSettings(option)
+  const warn: Warn = (message, error) => app.log.warn({ ...(error !== undefined && { err: error }), channel: 'profiler' }, message)
+  const { maxQueue, maxProfileBytes, ...others } = settings ?? { storage: 'memory' }
+  const storage = await openStorage({ ...others, warn })
+  const secret = session === false ? undefined : session?.secret
+  const profiler = new Profiler({
+    storage,
+    warn,
+    ...(maxQueue !== undefined && { maxQueue }),
+    ...(maxProfileBytes !== undefined && { maxProfileBytes }),
+    ...(secret !== undefined && { secret: Array.isArray(secret) ? String(secret[0]) : secret })
+  })
   app.decorate('profiler', profiler)
   app.addHook('onClose', () => profiler.close())
 }

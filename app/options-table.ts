@@ -38,11 +38,30 @@ const session: OptionEntries = {
 }
 
 const profiler: OptionEntries = {
-  collect: { types: ['boolean'], default: '`true`', what: 'whether requests are profiled unless `collectParameter` says otherwise' },
+  collect: { types: ['boolean'], default: '`true`', what: 'whether requests are profiled unless something else says so' },
+  errors: { types: ['boolean'], default: '`false`', what: 'failures always, whatever `collect`, `matcher` and `sampling` say' },
   collectParameter: { types: ['string'], default: 'none', what: 'a query parameter that decides for its own request: `1` or `0`' },
   onlyExceptions: { types: ['boolean'], default: '`false`', what: 'only requests that failed' },
   matcher: { types: ['string', 'RegExp', 'function'], default: 'all', what: 'only requests of a path, or those that a function picks' },
-  sampling: { types: ['number'], default: '`1`', what: 'the share of requests from 0 to 1, failures always' }
+  sampling: { types: ['number'], default: '`1`', what: 'the share of requests from 0 to 1, failures always' },
+  onDemand: {
+    types: ['object'],
+    default: 'none',
+    what: 'requests that ask for it with a signature, whatever the others say: see [profiles](profiles.md)',
+    fields: {
+      secret: { types: ['string'], default: 'none', env: 'PROFILER_SECRET', what: 'signs what clients send: at least 32 characters' },
+      header: { types: ['string'], default: '`x-hindsight-profile`', what: 'the request header that they send' },
+      parameter: { types: ['string'], default: '`_profile`', what: 'or the query parameter' }
+    }
+  },
+  production: { types: ['boolean'], default: '`false`', what: 'whether requests are profiled outside debug mode too' },
+  role: { types: ['string'], default: 'none', env: 'PROFILER_ROLE', what: 'the role that the profiler\'s pages need outside debug mode, where without it there are none' },
+  storage: { types: ['string', 'object'], default: '`embedded`', env: 'STORAGE_URL', what: '`embedded`, `memory`, `redis://…`, `rediss://…`, or a store of the application\'s own' },
+  dataDir: { types: ['string'], default: '`node_modules/.cache/hindsight`', env: 'DATA_DIR', what: 'the folder that the embedded store lies in' },
+  maxProfiles: { types: ['number'], default: '`10000`', what: 'how many profiles are kept', from: 1 },
+  maxBytes: { types: ['number'], default: '256 MiB', what: 'how many bytes all profiles may take in the store', from: 1024 * 1024 },
+  maxProfileBytes: { types: ['number'], default: '512 KiB', what: 'how many bytes one profile may take, as JSON', from: 4096 },
+  maxQueue: { types: ['number'], default: '`1000`', what: 'how many profiles may wait to be written; those above are dropped and counted', from: 1 }
 }
 
 const pagination: OptionEntries = {
@@ -197,10 +216,9 @@ export const OPTIONS: Readonly<Record<keyof HindsightOptions, OptionEntry>> = {
   enabledLocales: { types: ['array'], default: 'any', what: 'the locales that the application speaks, as language tags' },
   localeAwareServices: { types: ['object'], default: 'none', what: 'what `request.services` has: by name, a function of the locale or an object with `withLocale`' },
   mask: { types: ['array'], default: 'none', what: 'names of headers and fields to mask beside the built-in ones: whole names, or expressions' },
-  maxProfiles: { types: ['number'], default: '`500`', what: 'how many profiles are kept in memory', from: 1 },
   noIndex: { types: ['boolean'], default: 'in debug mode', what: 'whether responses say `X-Robots-Tag: noindex`' },
   pagination: { types: ['object'], default: 'see below', what: 'how the fields of the query are called, and what holds for routes that do not say', fields: pagination },
-  profiler: { types: ['object', 'false'], default: 'all requests', what: 'which requests are profiled, in debug mode', fields: profiler },
+  profiler: { types: ['string', 'object', 'false'], default: '`all`', env: 'PROFILER', what: '`all`; `errors`: failures only, in production too; false for none; or in detail which requests are profiled, where and how much of them is kept', fields: profiler },
   referrerPolicy: { types: ['array', 'false'], default: '`no-referrer`, `strict-origin-when-cross-origin`', what: 'the policies of `Referrer-Policy`, the last one that a browser knows wins' },
   security: { types: ['object'], default: 'none', what: 'firewalls, users, access rules and voters', fields: security },
   session: { types: ['object', 'false'], default: 'on', what: 'sessions', fields: session },

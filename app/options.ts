@@ -24,7 +24,4 @@ export interface HindsightOptions extends KernelOptions,
   AssetOptions, ClickjackingOptions, ContentSecurityPolicyOptions, CorsOptions, DebugHandlersOptions, DebugToolbarOptions,
   DefaultLocaleOptions, LinkHeaderOptions, LocaleOptions, LocaleAwareServicesOptions, PaginationOptions, ParamConverterOptions,
   ProfilerListenerOptions, ReferrerPolicyOptions, RobotsOptions, Pick<SecurityOptions, 'security'>, SessionOptions, TemplateOptions,
-  XssProtectionOptions {
-  /** How many profiles are kept in memory, at most. */
-  maxProfiles?: number
-}
+  XssProtectionOptions {}

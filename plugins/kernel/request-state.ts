@@ -56,6 +56,8 @@ export class RequestState {
   streamFailed = false
   /** The lot that decides whether a sampled request is profiled. */
   sample: number | null = null
+  /** Whether the request has asked for its profile by a signature; null before somebody wanted to know. */
+  demanded: boolean | null = null
   /** What decided the locale of the request. */
   localeSource: 'default' | 'route' | 'accept-language' = 'default'
   /** Whether `Accept-Language` was read, so that caches must know of it. */

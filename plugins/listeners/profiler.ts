@@ -4,11 +4,12 @@ import { listener, Skip } from '../kernel/listener.js'
 import { absoluteUrl, pathnameOf } from '../kernel/origin.js'
 import { stateOf } from '../kernel/request-state.js'
 import { buildProfile } from '../profiler/build-profile.js'
-import { collectPolicy, type CollectOptions } from '../profiler/collect-policy.js'
+import { collectPolicy } from '../profiler/collect-policy.js'
+import { profilerSettings, type ProfilerOption } from '../profiler/settings.js'
 
 export interface ProfilerListenerOptions {
-  /** Which requests are profiled, in debug mode; all by default, false for none. */
-  profiler?: false | CollectOptions
+  /** Which requests are profiled, and where their profiles are kept; all of them in debug mode by default. */
+  profiler?: ProfilerOption
 }
 
 declare module 'fastify' {
@@ -22,11 +23,12 @@ const notProfiled = new Skip('requests of the profiler itself, of routes with `p
 const OWN_PATHS = /^\/_(?:profiler|wdt)(?:\/|$)/
 
 /** Assigns the request's token, tells it, and keeps the profile once the response is over. */
-export const profiler = listener('kernel.response', 'profiler', (app, { profiler: options = {} }: ProfilerListenerOptions) => {
+export const profiler = listener('kernel.response', 'profiler', (app, { profiler: option }: ProfilerListenerOptions) => {
   const { debug, maySeeDebug, originOf } = app.hindsight
   if (!debug) return 'not in debug mode'
-  if (options === false) return 'not configured'
-  const isCollected = collectPolicy(options)
+  const settings = profilerSettings(option)
+  if (settings === null) return 'not configured'
+  const { isCollected } = collectPolicy(settings)
   const { profiler } = app
 
   function tokenOf (request: FastifyRequest): string {
@@ -35,9 +37,9 @@ export const profiler = listener('kernel.response', 'profiler', (app, { profiler
     return state.token
   }
 
-  function isProfiled (request: FastifyRequest): boolean {
+  function isProfiled (request: FastifyRequest, reply?: FastifyReply): boolean {
     return request.routeOptions.config?.profile !== false && !OWN_PATHS.test(pathnameOf(request)) &&
-      isCollected(request)
+      isCollected(request, reply)
   }
 
   app.hindsight.profileOf = (request) => {
@@ -47,7 +49,7 @@ export const profiler = listener('kernel.response', 'profiler', (app, { profiler
   }
 
   function keep (request: FastifyRequest, reply: FastifyReply): void {
-    if (!isProfiled(request)) return
+    if (!isProfiled(request, reply)) return
     const token = tokenOf(request)
     const endedAt = performance.now()
     profiler.defer(token, () => buildProfile(request, reply, endedAt))
@@ -71,7 +73,7 @@ export const profiler = listener('kernel.response', 'profiler', (app, { profiler
   })
 
   return (request, reply, payload) => {
-    if (!isProfiled(request)) return notProfiled
+    if (!isProfiled(request, reply)) return notProfiled
     const token = tokenOf(request)
     if (payload instanceof Readable) payload.once('error', (error) => noteFailedStream(request, reply, error))
     if (maySeeDebug(request)) reply.header('x-debug-token', token)

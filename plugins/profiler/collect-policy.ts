@@ -1,12 +1,15 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { pathMatches } from '../kernel/path-rules.js'
 import { pathnameOf } from '../kernel/origin.js'
 import { stateOf } from '../kernel/request-state.js'
+import { demandPolicy, type OnDemandOptions } from './on-demand.js'
 
 /** Which requests leave a profile. */
 export interface CollectOptions {
-  /** Whether requests are profiled unless `collectParameter` says otherwise; true by default. */
+  /** Whether requests are profiled unless something else says so; true by default. */
   collect?: boolean
+  /** Failures always, whatever `collect`, `matcher` and `sampling` say; false by default. */
+  errors?: boolean
   /** A query parameter that decides for its own request: `1` or `true` profiles it, `0` or `false` does not. */
   collectParameter?: string
   /** Only requests that failed. */
@@ -15,18 +18,36 @@ export interface CollectOptions {
   matcher?: string | RegExp | ((request: FastifyRequest) => boolean)
   /** The share of requests, from 0 to 1, drawn by chance; failures are always kept. 1 by default. */
   sampling?: number
+  /** Requests that ask for it with a signature, whatever the others say. */
+  onDemand?: OnDemandOptions
 }
 
-/** Makes the function that decides whether a request is profiled; throws at options that mean nothing. */
-export function collectPolicy (options: CollectOptions): (request: FastifyRequest) => boolean {
-  const { collect = true, collectParameter, onlyExceptions = false, matcher, sampling = 1 } = options
+/** What decides about requests, as a whole and at once. */
+export interface CollectPolicy {
+  /** Whether a request that has come this far leaves a profile. */
+  isCollected: (request: FastifyRequest, reply?: FastifyReply | null) => boolean
+  /** Whether a request has asked for its profile by a signature; known from its beginning. */
+  isDemanded: (request: FastifyRequest) => boolean
+}
+
+/** Makes the functions that decide whether a request is profiled; throws at options that mean nothing. */
+export function collectPolicy (options: CollectOptions): CollectPolicy {
+  const { collect = true, errors = false, collectParameter, onlyExceptions = false, matcher, sampling = 1, onDemand } = options
   if (!(sampling >= 0 && sampling <= 1)) throw new Error(`profiler.sampling: ${String(sampling)} is not a share from 0 to 1`)
   if (collectParameter !== undefined && !/^[\w.-]+$/.test(collectParameter)) throw new Error(`profiler.collectParameter: "${collectParameter}" is not the name of a query parameter`)
   const matches = typeof matcher === 'function' ? guarded(matcher) : byPath(matcher)
+  const verify = onDemand === undefined ? null : demandPolicy(onDemand)
 
-  return function isCollected (request) {
+  function isDemanded (request: FastifyRequest): boolean {
+    if (verify === null) return false
+    return (stateOf(request).demanded ??= verify(request))
+  }
+
+  function isCollected (request: FastifyRequest, reply: FastifyReply | null = null): boolean {
+    if (isDemanded(request)) return true
     const state = stateOf(request)
-    const failed = state.failed || state.others.length > 0 || state.clientGone
+    const failed = hasFailed(request, reply ?? state.reply)
+    if (failed && errors) return true
     if (onlyExceptions && !failed) return false
     if (!(asked(request) ?? collect) || !matches(request)) return false
     if (failed || sampling === 1) return true
@@ -39,6 +60,14 @@ export function collectPolicy (options: CollectOptions): (request: FastifyReques
     if (value === '1' || value === 'true' || value === '') return true
     return value === '0' || value === 'false' ? false : undefined
   }
+
+  return { isCollected, isDemanded }
+}
+
+/** Whether a request is one that people will come back for: something was raised, or its answer is a server error. */
+export function hasFailed (request: FastifyRequest, reply: FastifyReply | null): boolean {
+  const state = stateOf(request)
+  return state.failed || state.clientGone || state.others.length > 0 || (reply !== null && reply.statusCode >= 500)
 }
 
 function byPath (path: string | RegExp | undefined): (request: FastifyRequest) => boolean {

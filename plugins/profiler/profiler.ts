@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { boundProfile } from './bounds.js'
 import { runCollector } from './collector.js'
 import type { Collector } from './collector.js'
+import { FormTokens } from './form-tokens.js'
 import type { Profile } from './profile.js'
 import type { Criteria } from './storage/criteria.js'
 import type { ProfilePage, ProfileStorage, SearchOptions, StorageStats } from './storage/storage.js'
@@ -28,6 +29,8 @@ export interface ProfilerOptions {
   warn?: Warn
   /** Milliseconds from one such warning to the next. */
   quiet?: number
+  /** What the tokens of the profiler's forms are made with; processes that share it take each other's. */
+  secret?: string
 }
 
 /** Milliseconds that a reader waits for what is being written; a store that hangs must not hang its readers. */
@@ -38,15 +41,17 @@ const CLOSE_PATIENCE = 5_000
 export class Profiler {
   readonly enabled: boolean
   readonly collectors: readonly Collector[]
+  readonly formTokens: FormTokens
   readonly #storage: ProfileStorage
   readonly #maxProfileBytes: number
   readonly #queue: WriteQueue
   readonly #tokens: TokenSource
   #closed = false
 
-  constructor ({ storage, collectors = [], enabled = true, maxQueue = 1_000, maxProfileBytes = 512 * 1024, warn = emitWarning, quiet }: ProfilerOptions) {
+  constructor ({ storage, collectors = [], enabled = true, maxQueue = 1_000, maxProfileBytes = 512 * 1024, warn = emitWarning, quiet, secret }: ProfilerOptions) {
     this.enabled = enabled
     this.collectors = collectors
+    this.formTokens = new FormTokens(secret)
     this.#storage = storage
     this.#maxProfileBytes = maxProfileBytes
     this.#queue = new WriteQueue({

@@ -43,7 +43,7 @@ export const CRITERIA: readonly string[] = Object.keys(FIELDS)
 /** Reads a search; an empty field is one that was not filled in. Throws with the field's name at the first that means nothing. */
 export function readSearch (fields: Fields, maxLimit = MAX_LIMIT): SearchQuery {
   for (const field of Object.keys(fields)) {
-    if (FIELDS[field] === undefined && field !== 'limit' && field !== 'cursor') {
+    if (!Object.hasOwn(FIELDS, field) && field !== 'limit' && field !== 'cursor') {
       throw new BadCriterionError(field, `there is no such criterion; known are ${[...CRITERIA, 'limit', 'cursor'].join(', ')}`)
     }
   }
@@ -116,8 +116,13 @@ const ISO_8601 = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(
 function readTime (text: string, field: string): number {
   const written = text.trim().replace(/^(\S+) (\d{2}:)/, '$1T$2')
   const time = Date.parse(/T.*(?:Z|[+-]\d{2}:?\d{2})$/.test(written) || !written.includes('T') ? written : `${written}Z`)
-  if (!ISO_8601.test(text.trim()) || Number.isNaN(time)) throw new BadCriterionError(field, `"${text}" is not a time in ISO 8601, such as 2026-01-31T12:00:00Z`)
+  if (!ISO_8601.test(text.trim()) || Number.isNaN(time) || !isDay(written.slice(0, 10))) throw new BadCriterionError(field, `"${text}" is not a time in ISO 8601, such as 2026-01-31T12:00:00Z`)
   return field === 'until' && !written.includes('T') ? time + 86_399_999 : time
+}
+
+// The 31st of February is taken for a day in March otherwise.
+function isDay (day: string): boolean {
+  return new Date(`${day}T00:00:00Z`).toISOString().startsWith(day)
 }
 
 function readFlag (text: string, field: string): boolean {

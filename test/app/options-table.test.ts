@@ -24,9 +24,9 @@ const mistakes: Array<[name: string, options: object, message: string]> = [
   ['a name of every object', { constructor: 1 }, 'Unknown option "constructor"; known are '],
   ['a slip in the cookie', { session: { ...session, cookie: { htpOnly: false } } }, 'Unknown option "session.cookie.htpOnly"; did you mean "httpOnly"?'],
   ['a duration in words', { session: { ...session, cookie: { maxAge: '1h' } } }, 'Option "session.cookie.maxAge" must be a number, not a string'],
-  ['fewer than none', { debug: true, maxProfiles: -1 }, 'Option "maxProfiles" must be a whole number from 1, not -1'],
-  ['no profile at all', { debug: true, maxProfiles: 0 }, 'Option "maxProfiles" must be a whole number from 1, not 0'],
-  ['half a profile', { debug: true, maxProfiles: 1.5 }, 'Option "maxProfiles" must be a whole number from 1, not 1.5'],
+  ['fewer than none', { debug: true, profiler: { maxProfiles: -1 } }, 'Option "profiler.maxProfiles" must be a whole number from 1, not -1'],
+  ['no profile at all', { debug: true, profiler: { maxProfiles: 0 } }, 'Option "profiler.maxProfiles" must be a whole number from 1, not 0'],
+  ['half a profile', { debug: true, profiler: { maxProfiles: 1.5 } }, 'Option "profiler.maxProfiles" must be a whole number from 1, not 1.5'],
   ['a directive of another type', { contentSecurityPolicy: { enforce: { defaultSrc: 5 } } }, 'contentSecurityPolicy.enforce.defaultSrc: a string, a list of strings or null is needed'],
   ['a source of another type', { contentSecurityPolicy: { reportOnly: { 'img-src': [5] } } }, 'contentSecurityPolicy.reportOnly.img-src: a string, a list of strings or null is needed']
 ]

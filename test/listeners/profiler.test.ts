@@ -43,7 +43,7 @@ t.test('an unknown or malformed token is not found', async t => {
 })
 
 t.test('what is kept is bounded', async t => {
-  const app = await build(t, { maxProfiles: 5 }, app => app.get('/:n', () => 'x'))
+  const app = await build(t, { profiler: { maxProfiles: 5 } }, app => app.get('/:n', () => 'x'))
   const tokens: string[] = []
   for (let n = 0; n < 12; n++) tokens.push(String((await app.inject(`/${n}`)).headers['x-debug-token']))
   await app.profiler.flush()

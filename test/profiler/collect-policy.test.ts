@@ -2,13 +2,19 @@ import t from 'tap'
 import Fastify, { type FastifyInstance, type InjectOptions } from 'fastify'
 import { hindsight } from '../../app/hindsight.js'
 import type { CollectOptions } from '../../plugins/profiler/collect-policy.js'
+import { signDemand } from '../../plugins/profiler/on-demand.js'
+import { inMemory } from '../support/app.js'
+
+const onDemand = { secret: 'x'.repeat(32) }
+const demand = (seconds = 60): string => signDemand(onDemand.secret, Date.now() / 1000 + seconds)
 
 async function build (profiler: false | CollectOptions): Promise<FastifyInstance> {
   const app = Fastify()
-  await app.register(hindsight, { debug: true, session: { secret: 'x'.repeat(32) }, profiler })
+  await app.register(hindsight, { debug: true, session: { secret: 'x'.repeat(32) }, profiler: inMemory(profiler) })
   app.get('/ok', async () => 'ok')
   app.get('/api/ok', async () => 'ok')
   app.get('/boom', async () => { throw new Error('boom') })
+  app.get('/unwell', async (_request, reply) => reply.code(503).send('unwell'))
   app.get('/late', async (_request, reply) => {
     reply.send('sent')
     throw new Error('late')
@@ -33,7 +39,21 @@ const cases: Array<[name: string, options: false | CollectOptions, request: Inje
   ['on unless declined', { collectParameter: 'profile' }, { url: '/ok?profile=0' }, false],
   ['a parameter that says nothing', { collectParameter: 'profile' }, { url: '/ok?profile=maybe' }, true],
   ['no share', { sampling: 0 }, { url: '/ok' }, false],
-  ['no share of successes, all failures', { sampling: 0 }, { url: '/boom' }, true]
+  ['no share of successes, all failures', { sampling: 0 }, { url: '/boom' }, true],
+  ['off, but failures', { collect: false, errors: true }, { url: '/boom' }, true],
+  ['off, but failures: none', { collect: false, errors: true }, { url: '/ok' }, false],
+  ['failures of other paths too', { matcher: '/api', errors: true }, { url: '/boom' }, true],
+  ['a failure only: an answer that says so', { onlyExceptions: true }, { url: '/unwell' }, true],
+  ['on demand: not asked', { collect: false, onDemand }, { url: '/ok' }, false],
+  ['on demand: asked by a header', { collect: false, onDemand }, { url: '/ok', headers: { 'x-hindsight-profile': demand() } }, true],
+  ['on demand: asked by the query', { onlyExceptions: true, sampling: 0, onDemand }, { url: '/ok', query: { _profile: demand() } }, true],
+  ['on demand: by other names', { collect: false, onDemand: { ...onDemand, header: 'X-Look', parameter: 'look' } }, { url: '/ok', headers: { 'x-look': demand() } }, true],
+  ['on demand: by another name’s header', { collect: false, onDemand: { ...onDemand, header: 'X-Look' } }, { url: '/ok', headers: { 'x-hindsight-profile': demand() } }, false],
+  ['on demand: too late', { collect: false, onDemand }, { url: '/ok', headers: { 'x-hindsight-profile': demand(-1) } }, false],
+  ['on demand: of another secret', { collect: false, onDemand }, { url: '/ok', headers: { 'x-hindsight-profile': signDemand('y'.repeat(32), Date.now() / 1000 + 60) } }, false],
+  ['on demand: a time put off', { collect: false, onDemand }, { url: '/ok', headers: { 'x-hindsight-profile': demand().replace(/^\d+/, '99999999999') } }, false],
+  ['on demand: no signature', { collect: false, onDemand }, { url: '/ok', headers: { 'x-hindsight-profile': '99999999999.' } }, false],
+  ['on demand: a huge value', { collect: false, onDemand }, { url: '/ok', headers: { 'x-hindsight-profile': '9'.repeat(8_000) } }, false]
 ]
 
 for (const [name, options, request, profiled] of cases) {
@@ -70,6 +90,10 @@ const mistakes: Array<[name: string, options: object, message: string]> = [
   ['an unknown option', { onlyException: true }, 'Unknown option "profiler.onlyException"; did you mean "onlyExceptions"?'],
   ['a share beyond 1', { sampling: 2 }, 'profiler.sampling: 2 is not a share from 0 to 1'],
   ['a share that is no number', { sampling: Number.NaN }, 'Option "profiler.sampling" must be a number, not NaN'],
+  ['a secret that is too short', { onDemand: { secret: 'short' } }, 'profiler.onDemand.secret: 5 characters are too few, at least 32 are needed'],
+  ['no secret', { onDemand: {} }, 'profiler.onDemand.secret: it is missing, at least 32 are needed'],
+  ['a header that cannot be one', { onDemand: { ...onDemand, header: 'a b' } }, 'profiler.onDemand.header: "a b" is not the name of a header'],
+  ['a query parameter that cannot be one', { onDemand: { ...onDemand, parameter: 'a&b' } }, 'profiler.onDemand.parameter: "a&b" is not the name of a query parameter'],
   ['a parameter that cannot be one', { collectParameter: 'a b' }, 'profiler.collectParameter: "a b" is not the name of a query parameter']
 ]
 
@@ -78,3 +102,7 @@ for (const [name, options, message] of mistakes) {
     await t.rejects(build(options), { message })
   })
 }
+
+t.test('a word that means nothing stops the start', async (t) => {
+  await t.rejects(build('everything' as never), { message: 'profiler: "everything" is neither all nor errors' })
+})

@@ -5,6 +5,7 @@ import Fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastif
 import application, { options as serverOptions } from '../../app/app.js'
 import type { HindsightOptions } from '../../app/options.js'
 import type { ListenerEvent } from '../../plugins/kernel/events.js'
+import { profilerSettings, type ProfilerOption } from '../../plugins/profiler/settings.js'
 import type { Profile } from '../../plugins/profiler/profile.js'
 
 /** A folder without any route. */
@@ -22,12 +23,18 @@ export interface BuildOptions extends HindsightOptions {
 }
 
 /** The application as its users have it, in debug mode and with a silent log unless told otherwise; ready. */
-export async function build ({ declare, routesDir = NO_ROUTES, server = {}, ...hindsight }: BuildOptions = {}): Promise<FastifyInstance> {
+export async function build ({ declare, routesDir = NO_ROUTES, server = {}, profiler, ...hindsight }: BuildOptions = {}): Promise<FastifyInstance> {
   const app = Fastify({ ...serverOptions, logger: { level: 'silent' }, ...server } as FastifyServerOptions) as unknown as FastifyInstance
-  await app.register(application, { hindsight: { debug: true, session: { secret: SECRET }, ...hindsight }, routesDir })
+  await app.register(application, { hindsight: { debug: true, session: { secret: SECRET }, ...hindsight, profiler: inMemory(profiler) }, routesDir })
   await declare?.(app)
   await app.ready()
   return app
+}
+
+/** The same option with a store of its own for each application, which nobody has to clear away. */
+export function inMemory (option?: ProfilerOption): ProfilerOption {
+  const settings = profilerSettings(option)
+  return settings === null ? false : { storage: 'memory', ...settings }
 }
 
 /** Listens on a free port of the loopback interface, and says which. */

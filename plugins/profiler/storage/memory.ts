@@ -66,6 +66,8 @@ export class MemoryStorage implements ProfileStorage {
   search ({ criteria = {}, limit, cursor, after }: SearchOptions): ProfilePage {
     const before = cursor === undefined ? Infinity : position(cursor)
     const behind = after === undefined ? 0 : position(after)
+    // The place of another store, or of one that began anew.
+    if (behind > this.#order) throw new InvalidCursorError(after)
     const fits = matcher(criteria)
     const found = this.#entries()
       .filter((entry) => entry.order < before && entry.order > behind && fits(entry))

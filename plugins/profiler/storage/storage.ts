@@ -14,7 +14,7 @@ export interface SearchOptions {
   limit: number
   /** The `next` of the page before. */
   cursor?: string
-  /** The `head` of an earlier page: only what was put behind it. */
+  /** The `head` of an earlier page: only what was put behind it. One that the store has not come to is an `InvalidCursorError`. */
   after?: string
 }
 
@@ -23,7 +23,7 @@ export interface ProfilePage {
   profiles: ProfileSummary[]
   /** Opaque; null behind the last page. */
   next: string | null
-  /** Opaque: how far the store had come when it was asked, whatever was found. */
+  /** Opaque: how far the store had come when it was asked, whatever was found; nothing in the page lies behind it. */
   head: string
 }
 

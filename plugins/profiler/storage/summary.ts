@@ -39,25 +39,25 @@ const WARNINGS = new Set(['warn', 'error', 'fatal'])
 
 /** Whether a profile is one that people will come back for. */
 export function isFailure (profile: Profile): boolean {
-  return profile.exceptions.length > 0 || profile.status >= 500
+  return listOf(profile.exceptions).length > 0 || profile.status >= 500
 }
 
 /** The part of a profile that lists show. */
 export function summarize (profile: Profile, pinned = false): ProfileSummary {
   const { token, time, method, url, status, ip, duration } = profile
-  const last = profile.exceptions.at(-1)
+  const last = listOf(profile.exceptions).at(-1)
   return {
     token,
     time,
     method,
-    url: url.slice(0, MAX_URL),
+    url: String(url).slice(0, MAX_URL),
     status,
     ip,
     duration,
     error: isFailure(profile),
     route: profile.route?.name ?? null,
     exception: last === undefined ? null : line(last),
-    warnings: profile.logs.reduce((sum, record) => sum + (WARNINGS.has(record.level) ? 1 : 0), 0),
+    warnings: listOf(profile.logs).reduce((sum, record) => sum + (WARNINGS.has(record.level) ? 1 : 0), 0),
     parent: profile.parent ?? null,
     pinned
   }
@@ -65,7 +65,12 @@ export function summarize (profile: Profile, pinned = false): ProfileSummary {
 
 /** The part of a profile that searches read. */
 export function indexEntry (profile: Profile, pinned = false): IndexEntry {
-  return { summary: summarize(profile, pinned), exceptions: profile.exceptions.map(line).join('\n').slice(0, MAX_EXCEPTIONS) }
+  return { summary: summarize(profile, pinned), exceptions: listOf(profile.exceptions).map(line).join('\n').slice(0, MAX_EXCEPTIONS) }
+}
+
+// A profile of another version may have anything in its fields.
+function listOf<T> (value: readonly T[] | undefined): readonly T[] {
+  return Array.isArray(value) ? (value as T[]).filter((item) => item !== null && typeof item === 'object') : []
 }
 
 function line ({ name, message }: { name: string, message: string }): string {

@@ -45,6 +45,15 @@ export function milliseconds (value: unknown): string {
   return `${value.toLocaleString('en', { maximumFractionDigits: value < 10 ? 2 : value < 100 ? 1 : 0 })} ms`
 }
 
+/** Bytes for people. */
+export function bytes (value: unknown): string {
+  if (typeof value !== 'number' || !Number.isFinite(value)) return '–'
+  if (value < 1_000) return `${value} B`
+  const unit = value < 1_000_000 ? 'kB' : value < 1_000_000_000 ? 'MB' : 'GB'
+  const size = value / { kB: 1_000, MB: 1_000_000, GB: 1_000_000_000 }[unit]
+  return `${size.toLocaleString('en', { maximumFractionDigits: size < 10 ? 1 : 0 })} ${unit}`
+}
+
 function entriesOf (data: unknown): Array<[string, unknown]> {
   if (typeof data !== 'object' || data === null) return []
   // Headers are also written as pairs, which keep their order and their repetitions.

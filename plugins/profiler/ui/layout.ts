@@ -8,6 +8,8 @@ export interface PageOptions {
   /** The path that the profiler's routes begin with, without a slash at the end. */
   base: string
   nonce: { script: string, style: string }
+  /** Goes with every form that changes something, as `form_token`. */
+  formToken: string
 }
 
 const style = tokens + asset(import.meta.url, './style.css')
@@ -27,7 +29,7 @@ export function layout ({ base, nonce }: PageOptions, title: string, content: st
 </head>
 <body>
 <header class="top"><a class="brand" href="${base}/">Hindsight profiler</a>
-<nav aria-label="Profiles"><a href="${base}/">All profiles</a> <a href="${base}/latest">Latest</a> <a href="${base}/latest?error=1">Latest failure</a></nav></header>
+<nav aria-label="Profiles"><a href="${base}/">All profiles</a> <a href="${base}/search?error=1">Failures</a> <a href="${base}/latest">Latest</a> <a href="${base}/latest?error=1">Latest failure</a></nav></header>
 !${content}
 </body>
 </html>

@@ -6,7 +6,7 @@ const session = { secret: 'x'.repeat(32) }
 
 async function build (t: Tap, debug: boolean) {
   const app = Fastify()
-  await app.register(application, { hindsight: { debug, session }, routesDir: t.testdir() })
+  await app.register(application, { hindsight: { debug, session, profiler: { storage: 'memory' } }, routesDir: t.testdir() })
   t.teardown(() => app.close())
   return app
 }

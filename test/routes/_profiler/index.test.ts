@@ -1,18 +1,21 @@
 import t from 'tap'
+import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
+import formbody from '@fastify/formbody'
 import fastify from 'fastify'
 import type { FastifyInstance } from 'fastify'
 import { JSDOM } from 'jsdom'
-import { Profiler } from '../../../plugins/profiler/profiler.js'
+import { Profiler, type ProfilerOptions } from '../../../plugins/profiler/profiler.js'
 import { MemoryStorage } from '../../../plugins/profiler/storage/memory.js'
 import profilerRoutes from '../../../routes/_profiler/index.js'
 import { failure, profile, tokens } from '../../profiler/fixture.js'
 import { HOSTILE } from '../../profiler/hostile.js'
 import { sample } from '../../profiler/sample.js'
 
-async function start (t: Test): Promise<FastifyInstance> {
+async function start (t: Test, options: Partial<ProfilerOptions> = {}): Promise<FastifyInstance> {
   const app = fastify()
-  app.decorate('profiler', new Profiler({ storage: new MemoryStorage() }))
+  await app.register(formbody)
+  app.decorate('profiler', new Profiler({ storage: new MemoryStorage(), warn: () => {}, ...options }))
   app.decorateReply('cspNonce', { getter: () => ({ script: 'SCRIPTNONCE', style: 'STYLENONCE' }) })
   await app.register(profilerRoutes, { prefix: '/_profiler' })
   t.teardown(() => app.close())
@@ -163,19 +166,133 @@ t.test('the list as JSON', async t => {
 t.test('a criterion that is wrong is refused by its name', async t => {
   const app = await start(t)
   for (const [url, message] of [
-    ['?limit=0', 'Invalid "limit": "0" is not a whole number from 1 to 500.'],
     ['?limit=501', 'Invalid "limit": "501" is not a whole number from 1 to 500.'],
-    ['?limit=x', 'Invalid "limit": "x" is not a whole number from 1 to 500.'],
-    ['?limit=', 'Invalid "limit": "" is not a whole number from 1 to 500.'],
-    ['?limit=1e2', 'Invalid "limit": "1e2" is not a whole number from 1 to 500.'],
     ['?limit=1&limit=2', 'Invalid "limit": it may be given only once.'],
     ['?cursor=x', 'Invalid "cursor": "x" is not one of a previous page.'],
-    ['latest?error=yes', 'Invalid "error": "yes" is neither 1 nor 0.']
+    ['search?status=40', 'Invalid "status": "40" is neither a status such as 404 nor a class such as 4xx.'],
+    ['search?statu=404', 'Invalid "statu": there is no such criterion; known are token, ip, method, status, url, route, exception, min_duration, from, until, error, parent, limit, cursor.'],
+    ['latest?error=yes', 'Invalid "error": "yes" is neither 1 nor 0.'],
+    ['stream?ip=me', 'Invalid "ip": "me" is neither an IP address nor a range such as 10.0.0.0/8.']
   ] as const) {
-    const response = await app.inject(`/_profiler/${url}`)
+    const response = await app.inject({ url: `/_profiler/${url}`, headers: json })
     t.equal(response.statusCode, 400, url)
     t.equal(response.json().message, message, url)
+    if (/^(?:latest|stream)/.test(url)) continue
+    const shown = await app.inject({ url: `/_profiler/${url}`, headers: html })
+    t.equal(shown.statusCode, 400, url)
+    t.equal(page(shown.body).querySelector('[role=alert]')?.textContent, message)
   }
+  const form = page((await app.inject({ url: '/_profiler/search?url=<b>&status=40', headers: html })).body)
+  t.equal(form.querySelector('input[name=url]')?.getAttribute('value'), '<b>', 'what was written is there to be mended')
+})
+
+t.test('a search finds, says what has a problem, and keeps its criteria from page to page', async t => {
+  const app = await start(t)
+  const warning = { time: '2026-01-02T03:04:05.678Z', level: 'warn' as const, channel: 'app', message: 'careful', context: {} }
+  for (const token of tokens(1, 9)) app.profiler.save(token < '000005' ? failure(token) : profile(token, { logs: [warning] }))
+  const url = '/_profiler/search?status=4xx&limit=3&url=ROBOTS&method='
+  const first = await app.inject({ url, headers: json })
+  t.match(first.json(), { profiles: [{ token: '000004' }, { token: '000003' }, { token: '000002' }], next: String })
+  t.same((await app.inject('/_profiler/search.json?status=4xx&limit=3&url=ROBOTS')).json(), first.json())
+  const document = page((await app.inject({ url, headers: html })).body)
+  t.same([...document.querySelectorAll('tr.has-problem .exception-line')].length, 3)
+  t.equal(document.querySelector('input[name=status]')?.getAttribute('value'), '4xx')
+  const next = document.querySelector('a[rel=next]')?.getAttribute('href') ?? ''
+  const rest = page((await app.inject({ url: next, headers: html })).body)
+  t.same([...rest.querySelectorAll('tbody th a')].map(link => link.textContent), ['000001'])
+  const all = page((await app.inject({ url: '/_profiler/', headers: html })).body)
+  t.equal(all.querySelectorAll('tr.has-warning').length, 5)
+  t.equal(all.querySelector('tr.has-warning .warning-line')?.textContent, '1 warning logged')
+  t.match(page((await app.inject({ url: '/_profiler/search?url=nowhere', headers: html })).body).querySelector('main')?.textContent, /No stored profile fits\./)
+})
+
+t.test('the newest that fits', async t => {
+  const app = await start(t)
+  app.profiler.save(profile('000001', { status: 404 }))
+  app.profiler.save(profile('000002'))
+  t.equal((await app.inject('/_profiler/latest?status=404')).headers.location, '/_profiler/000001')
+  t.equal((await app.inject('/_profiler/latest.json?method=GET')).headers.location, '/_profiler/000002.json')
+  t.match((await app.inject('/_profiler/latest?status=500')).json(), { statusCode: 404, message: 'No profile that fits has been stored yet.' })
+  t.match((await app.inject('/_profiler/latest?error=1')).json(), { statusCode: 404, message: 'No failure has been stored yet.' })
+})
+
+t.test('losses are told', async t => {
+  const app = await start(t, { maxQueue: 1 })
+  for (const token of tokens(1, 3)) app.profiler.save(profile(token))
+  t.match((await app.inject({ url: '/_profiler/', headers: html })).body, /2 profiles of this process were lost: 2 because too many were waiting, 0 because/)
+})
+
+t.test('a profile is pinned by the form of its page, and by nobody else', async t => {
+  const app = await start(t)
+  for (const token of ['000001', '000002']) app.profiler.save(profile(token))
+  const form = page((await app.inject({ url: '/_profiler/000001', headers: html })).body).querySelector('.pin-form')
+  const field = (name: string) => form?.querySelector(`[name=${name}]`)?.getAttribute('value') ?? ''
+  const body = { form_token: field('form_token'), pinned: field('pinned') }
+  const url = form?.getAttribute('action') ?? ''
+  t.equal(body.pinned, '1')
+  const post = async (payload: object, headers: Record<string, string> = {}, to = url) => await app.inject({
+    method: 'POST', url: to, headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers }, payload: new URLSearchParams(payload as Record<string, string>).toString()
+  })
+  for (const [payload, headers] of [
+    [{ pinned: '1' }, {}],
+    [{ ...body, form_token: 'x' }, {}],
+    [{ ...body, form_token: `${body.form_token}x` }, {}],
+    [body, { 'sec-fetch-site': 'cross-site' }],
+    [body, { 'sec-fetch-site': 'same-site' }]
+  ] as const) t.equal((await post(payload, headers)).statusCode, 403, JSON.stringify([payload, headers]))
+  t.equal((await app.profiler.stats()).pinned, 0)
+  t.equal((await post({ ...body, pinned: 'yes' })).json().message, 'Invalid "pinned": it is neither 1 nor 0.')
+  t.equal((await post(body, {}, '/_profiler/00000f/pin')).statusCode, 404)
+  const done = await post(body, { 'sec-fetch-site': 'same-origin' })
+  t.match([done.statusCode, done.headers.location], [303, '/_profiler/000001'])
+  t.equal((await app.profiler.stats()).pinned, 1)
+  t.match((await app.inject({ url: '/_profiler/000001', headers: html })).body, /Pinned: it stays until you unpin it/)
+  t.equal((await post({ form_token: body.form_token, status: '200' }, {}, '/_profiler/purge')).statusCode, 303)
+  t.same((await app.profiler.search({ limit: 9 })).profiles.map(item => item.token), ['000001'], 'a pinned one is not purged')
+  t.equal((await post({ ...body, pinned: '0' })).statusCode, 303)
+  t.equal((await app.profiler.stats()).pinned, 0)
+})
+
+t.test('a profile shows what caused it and what it caused', async t => {
+  const app = await start(t)
+  app.profiler.save(profile('000001'))
+  app.profiler.save(profile('000002', { parent: '000001' }))
+  const hrefs = async (token: string) => [...page((await app.inject({ url: `/_profiler/${token}`, headers: html })).body).querySelectorAll('.relatives a')].map(link => link.getAttribute('href'))
+  t.same(await hrefs('000001'), ['/_profiler/search?parent=000001', '/_profiler/000002'])
+  t.same(await hrefs('000002'), ['/_profiler/000001'])
+})
+
+t.test('the stream tells profiles as they come, to as many as may follow', async t => {
+  const app = await start(t)
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const origin = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`
+  app.profiler.save(profile('000001'))
+  const read = async (headers: Record<string, string>, enough: (text: string) => boolean, act = () => {}) => {
+    const stop = new AbortController()
+    const response = await fetch(`${origin}/_profiler/stream?status=404`, { headers, signal: stop.signal })
+    let text = ''
+    act()
+    for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      text += chunk
+      if (enough(text)) break
+    }
+    stop.abort()
+    return { response, text }
+  }
+  const { response, text } = await read({}, text => text.includes('000003'), () => {
+    for (const token of ['000002', '000003']) app.profiler.save(failure(token))
+  })
+  t.equal(response.headers.get('content-type'), 'text/event-stream; charset=utf-8')
+  t.equal(response.headers.get('cache-control'), 'no-store')
+  const [retry, ...events] = text.trim().split('\n\n')
+  t.equal(retry, 'retry: 2000')
+  t.same(events.map(event => JSON.parse(/^data: (.*)$/m.exec(event)?.[1] ?? '').token), ['000002', '000003'])
+  t.match(events.at(-1), /^id: \S+$/m)
+  const id = /^id: (.*)$/m.exec(text)?.[1] ?? ''
+  app.profiler.save(failure('000004'))
+  t.notMatch((await read({ 'last-event-id': id }, text => text.includes('000004'))).text, /000003/, 'who comes back goes on')
+  const from = await read({ 'last-event-id': '../../x' }, text => text.includes('000005'), () => app.profiler.save(failure('000005')))
+  t.notMatch(from.text, /000004/, 'who brings nonsense begins anew')
 })
 
 t.test('hostile text stays text on both pages', async t => {
@@ -199,8 +316,11 @@ t.test('the routes are named, and are not profiled themselves', async t => {
   t.teardown(() => app.close())
   t.match(configs, [
     ['/_profiler/', { name: '_profiler_home', profile: false }],
+    ['/_profiler/search', { name: '_profiler_search', profile: false }],
+    ['/_profiler/search.json', { name: '_profiler_search_json', profile: false }],
     ['/_profiler/latest', { name: '_profiler_latest', profile: false }],
     ['/_profiler/latest.json', { name: '_profiler_latest', profile: false }],
+    ['/_profiler/stream', { name: '_profiler_stream', profile: false }],
     ['/_profiler/:token', { name: '_profiler', profile: false }]
   ])
 })

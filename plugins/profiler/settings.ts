@@ -1,0 +1,36 @@
+import type { CollectOptions } from './collect-policy.js'
+import type { StorageSetting } from './storage/open.js'
+
+/** Which requests are profiled, and where and how much of them is kept. */
+export interface ProfilerSettings extends CollectOptions {
+  /** Whether requests are profiled outside debug mode too; false by default. */
+  production?: boolean
+  /** Where profiles are kept: `embedded` (the default), `memory`, `redis://…`, `rediss://…`, or a store of the application's own. */
+  storage?: StorageSetting
+  /** The folder that the embedded store lies in. */
+  dataDir?: string
+  /** How many profiles are kept; 10,000 by default. */
+  maxProfiles?: number
+  /** How many bytes all profiles may take in the store; 256 MiB by default. */
+  maxBytes?: number
+  /** How many bytes one profile may take as JSON; 512 KiB by default. */
+  maxProfileBytes?: number
+  /** How many profiles may wait to be written; 1,000 by default. */
+  maxQueue?: number
+  /** The role that the profiler's pages need outside debug mode, where without it there are none. */
+  role?: string
+}
+
+/** The option `profiler`: false for none, `all`, `errors` (failures only, in production too), or in detail. */
+export type ProfilerOption = false | 'all' | 'errors' | ProfilerSettings
+
+const NAMED: Readonly<Record<string, ProfilerSettings>> = { all: {}, errors: { onlyExceptions: true, production: true } }
+
+/** What the option `profiler` means; null where nothing is profiled. Throws at a word that means nothing. */
+export function profilerSettings (option: ProfilerOption = 'all'): ProfilerSettings | null {
+  if (option === false) return null
+  if (typeof option !== 'string') return option
+  const settings = NAMED[option]
+  if (settings === undefined) throw new Error(`profiler: "${option}" is neither all nor errors`)
+  return settings
+}

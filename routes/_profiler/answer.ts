@@ -1,0 +1,32 @@
+import createError from '@fastify/error'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { representation } from '../../plugins/diagnostics/negotiate.js'
+import { pagePolicy, type PageOptions } from '../../plugins/profiler/ui/layout.js'
+
+export const TokenNotFoundError = createError('HINDSIGHT_TOKEN_NOT_FOUND', 'Token "%s" was not found.', 404)
+
+/** What all routes of the profiler declare: who has not turned the profiler on never sees them. */
+export function routeConfig (name: string): { name: string, profile: false, debugOnly: true } {
+  return { name, profile: false, debugOnly: true }
+}
+
+/** Whether the client prefers JSON to a page. */
+export function wantsJson (request: FastifyRequest, reply: FastifyReply): boolean {
+  reply.header('vary', 'accept')
+  return representation(request.headers.accept).type === 'json'
+}
+
+/** Where the profiler's routes begin, without a slash at the end. */
+export function baseOf (request: FastifyRequest): string {
+  return request.server.prefix.replace(/\/$/, '')
+}
+
+/** Answers with a page under a policy of its own. */
+export function sendPage (request: FastifyRequest, reply: FastifyReply, render: (options: PageOptions) => string): FastifyReply {
+  const { script, style } = reply.cspNonce
+  const nonce = { script, style }
+  return reply
+    .header('content-security-policy', pagePolicy(nonce))
+    .type('text/html; charset=utf-8')
+    .send(render({ base: baseOf(request), nonce, formToken: request.server.profiler.formTokens.create() }))
+}

@@ -1,0 +1,33 @@
+import createError from '@fastify/error'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { readSearch } from '../../plugins/profiler/search-query.js'
+import { baseOf, routeConfig, TokenNotFoundError } from './answer.js'
+
+const ForeignFormError = createError('HINDSIGHT_FOREIGN_FORM', 'The form did not come from a page of the profiler, or that is too old: load the page again.', 403)
+const BadFieldError = createError('HINDSIGHT_BAD_FIELD', 'Invalid "%s": %s.', 400)
+
+/** What changes the store: pinning a profile, and purging. Forms of the profiler's own pages only. */
+export default async function keepRoutes (app: FastifyInstance): Promise<void> {
+  app.post('/:token/pin', { config: routeConfig('_profiler_pin') }, async function pinProfile (request, reply) {
+    const { pinned } = fieldsOf(request)
+    const { token } = request.params as { token: string }
+    if (pinned !== '1' && pinned !== '0') throw new BadFieldError('pinned', 'it is neither 1 nor 0')
+    if (!await app.profiler.pin(token, pinned === '1')) throw new TokenNotFoundError(token)
+    return reply.redirect(`${baseOf(request)}/${token}`, 303)
+  })
+
+  app.post('/purge', { config: routeConfig('_profiler_purge') }, async function purgeProfiles (request, reply) {
+    const { form_token: _, ...fields } = fieldsOf(request)
+    const { criteria } = readSearch(fields)
+    await app.profiler.purge(criteria)
+    return reply.redirect(`${baseOf(request)}/`, 303)
+  })
+}
+
+function fieldsOf (request: FastifyRequest): Record<string, unknown> {
+  const { body } = request
+  const fields = typeof body === 'object' && body !== null ? body as Record<string, unknown> : {}
+  const site = request.headers['sec-fetch-site']
+  if ((site !== undefined && site !== 'same-origin') || !request.server.profiler.formTokens.accepts(fields.form_token)) throw new ForeignFormError()
+  return fields
+}

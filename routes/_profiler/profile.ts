@@ -1,0 +1,31 @@
+import createError from '@fastify/error'
+import type { FastifyInstance } from 'fastify'
+import { firstPanel, panelsOf } from '../../plugins/profiler/panels/index.js'
+import { profilePage } from '../../plugins/profiler/ui/profile-page.js'
+import { TOKEN_PATTERN } from '../../plugins/profiler/token.js'
+import { sendPage, routeConfig, TokenNotFoundError, wantsJson } from './answer.js'
+
+const PanelNotFoundError = createError('HINDSIGHT_PANEL_NOT_FOUND', 'Panel "%s" was not found; this profile has: %s.', 404)
+
+const MAX_CHILDREN = 20
+
+/** One profile, as a page of panels or as JSON. */
+export default async function profileRoutes (app: FastifyInstance): Promise<void> {
+  app.get('/:token', { config: routeConfig('_profiler') }, async function showProfile (request, reply) {
+    const segment = (request.params as { token: string }).token
+    const token = segment.replace(/\.json$/, '')
+    const profile = TOKEN_PATTERN.test(token) ? await app.profiler.find(token) : undefined
+    if (profile === undefined) throw new TokenNotFoundError(token)
+    const { panel: name } = request.query as Record<string, unknown>
+    const known = panelsOf(profile)
+    const panel = name === undefined ? firstPanel(profile) : known.find((one) => one.name === name)
+    if (panel === undefined) throw new PanelNotFoundError(String(name), known.map((one) => one.name).join(', '))
+    if (segment !== token || wantsJson(request, reply)) return profile
+    const [{ profiles: [summary] }, { profiles: children }] = await Promise.all([
+      app.profiler.search({ criteria: { token }, limit: 1 }),
+      app.profiler.search({ criteria: { parent: token }, limit: MAX_CHILDREN })
+    ])
+    const pinned = summary?.pinned === true
+    return sendPage(request, reply, (options) => profilePage(profile, panel, { ...options, pinned, children }))
+  })
+}

@@ -1,0 +1,54 @@
+import createError from '@fastify/error'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { BadCriterionError, readSearch, type SearchQuery } from '../../plugins/profiler/search-query.js'
+import { InvalidCursorError, type ProfilePage } from '../../plugins/profiler/storage/storage.js'
+import { searchPage } from '../../plugins/profiler/ui/search-page.js'
+import { baseOf, routeConfig, sendPage, wantsJson } from './answer.js'
+
+const NothingStoredError = createError('HINDSIGHT_NO_PROFILE', 'No %s has been stored yet.', 404)
+
+type Fields = Record<string, unknown>
+
+/** What is stored: all of it or what fits, page by page, and the newest. */
+export default async function searchRoutes (app: FastifyInstance): Promise<void> {
+  // The address without the slash is redirected like that of any other route.
+  app.get('/', { prefixTrailingSlash: 'slash', config: routeConfig('_profiler_home') }, async (request, reply) => await showProfiles(request, reply))
+  app.get('/search', { config: routeConfig('_profiler_search') }, async (request, reply) => await showProfiles(request, reply))
+  app.get('/search.json', { config: routeConfig('_profiler_search_json') }, async (request) => await found(request, readSearch(request.query as Fields)))
+  for (const suffix of ['', '.json']) {
+    app.get(`/latest${suffix}`, { config: routeConfig('_profiler_latest') }, async function redirectToLatest (request, reply) {
+      const { criteria } = readSearch(request.query as Fields)
+      const newest = await app.profiler.latest(criteria)
+      if (newest === undefined) {
+        const { error, ...others } = criteria
+        throw new NothingStoredError(`${error === true ? 'failure' : 'profile'}${Object.keys(others).length === 0 ? '' : ' that fits'}`)
+      }
+      return reply.redirect(`${baseOf(request)}/${newest.token}${suffix}`, 302)
+    })
+  }
+}
+
+async function showProfiles (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  const fields = request.query as Fields
+  if (wantsJson(request, reply)) return await found(request, readSearch(fields))
+  try {
+    const search = readSearch(fields)
+    const { profiles, next } = await found(request, search)
+    const stats = await request.server.profiler.stats()
+    const { counters } = request.server.profiler
+    return await sendPage(request, reply, (options) => searchPage({ fields: textsOf(fields), profiles, next, stats, counters }, options))
+  } catch (error) {
+    if (!(error instanceof BadCriterionError || error instanceof InvalidCursorError)) throw error
+    reply.code(400)
+    return await sendPage(request, reply, (options) => searchPage({ fields: textsOf(fields), problem: error.message, profiles: [], next: null }, options))
+  }
+}
+
+async function found ({ server }: FastifyRequest, search: SearchQuery): Promise<Pick<ProfilePage, 'profiles' | 'next'>> {
+  const { profiles, next } = await server.profiler.search(search)
+  return { profiles, next }
+}
+
+function textsOf (fields: Fields): Record<string, string> {
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, String(Array.isArray(value) ? value.at(-1) : value)]))
+}

@@ -1,0 +1,57 @@
+import { Readable } from 'node:stream'
+import createError from '@fastify/error'
+import type { FastifyInstance } from 'fastify'
+import { follow } from '../../plugins/profiler/follow.js'
+import { MAX_LIMIT, readSearch } from '../../plugins/profiler/search-query.js'
+import { InvalidCursorError } from '../../plugins/profiler/storage/storage.js'
+import { routeConfig } from './answer.js'
+
+const TooManyFollowersError = createError('HINDSIGHT_TOO_MANY_FOLLOWERS', 'At most %s clients may follow the stream at once.', 503)
+
+const MAX_FOLLOWERS = 50
+
+/** The summaries of profiles as they come, as server-sent events (HTML Standard, section 9.2). */
+export default async function streamRoutes (app: FastifyInstance): Promise<void> {
+  const followers = new Set<AbortController>()
+  app.addHook('preClose', async function endStreams () {
+    for (const follower of followers) follower.abort()
+  })
+
+  app.get('/stream', { config: routeConfig('_profiler_stream') }, async function streamProfiles (request, reply) {
+    const { criteria } = readSearch(request.query as Record<string, unknown>, MAX_LIMIT)
+    if (followers.size >= MAX_FOLLOWERS) throw new TooManyFollowersError(MAX_FOLLOWERS)
+    const follower = new AbortController()
+    followers.add(follower)
+    reply.raw.once('close', () => follower.abort())
+    const after = await positionOf(app, request.headers['last-event-id'])
+    const events = Readable.from(eventsOf(app, { criteria, after, signal: follower.signal }))
+    events.once('close', () => {
+      follower.abort()
+      followers.delete(follower)
+    })
+    // A proxy that collects the answer would hold the events back, and a connection that is kept behind them the end of the service.
+    return reply.type('text/event-stream; charset=utf-8').headers({ 'x-accel-buffering': 'no', connection: 'close' }).send(events)
+  })
+}
+
+// One that comes back goes on where it was cut off, as far as the store still knows that place.
+async function positionOf ({ profiler }: FastifyInstance, lastEventId: unknown): Promise<string> {
+  if (typeof lastEventId === 'string' && lastEventId !== '') {
+    try {
+      await profiler.search({ limit: 1, after: lastEventId })
+      return lastEventId
+    } catch (error) {
+      if (!(error instanceof InvalidCursorError)) throw error
+    }
+  }
+  return (await profiler.search({ limit: 1 })).head
+}
+
+async function * eventsOf ({ profiler }: FastifyInstance, options: Parameters<typeof follow>[1]): AsyncGenerator<string> {
+  yield 'retry: 2000\n\n'
+  for await (const { profiles, head } of follow(profiler, options)) {
+    const texts = profiles.map((summary) => `event: profile\ndata: ${JSON.stringify(summary)}\n\n`)
+    // Without news it is only a sign of life; the place is told when all that lies ahead of it has been.
+    yield profiles.length === 0 ? ': nothing new\n\n' : `${texts.slice(0, -1).join('')}id: ${head}\n${texts.at(-1)}`
+  }
+}
