@@ -1,0 +1,169 @@
+import type { Profile } from '../profile.js'
+import type { Criteria } from './criteria.js'
+import { redisAddress, type RedisAddress } from './redis/address.js'
+import { decodeProfile, encodeProfile, encodeRow, headOf, type Head } from './redis/codec.js'
+import { RedisConnection, type Argument, type Reply } from './redis/connection.js'
+import { checkFormat } from './redis/format.js'
+import { CLEAR, EVICT, FORMAT, PIN, PUT, REMOVE, STATS } from './redis/scripts.js'
+import { position, walk, type Found } from './redis/walk.js'
+import { DEFAULT_BOUNDS, FAILURE_SHARE, PINNED_SHARE, TooManyPinnedError } from './storage.js'
+import type { ProfilePage, ProfileStorage, SearchOptions, StorageBounds, StorageStats } from './storage.js'
+import { indexEntry } from './summary.js'
+
+export interface RedisStorageOptions extends Partial<StorageBounds> {
+  /** `redis://user:password@host:6379/0`, or `rediss://` for TLS. */
+  url: string
+  /** Stands ahead of all keys. */
+  prefix?: string
+  /** Milliseconds for an answer; what takes longer is rejected. */
+  timeout?: number
+  /** Told when Redis goes away and when it is back. */
+  warn?: (message: string) => void
+}
+
+/** So much goes into one script, so that others who use this Redis need not wait. */
+const MAX_SCRIPT_BYTES = 2 * 1024 * 1024
+const MAX_REMOVED = 500
+
+/** Opens the store of profiles that several machines share. A Redis that is away does not keep it from opening. */
+export async function openRedisStorage ({ url, prefix = 'hindsight:', timeout = 500, warn = () => {}, ...bounds }: RedisStorageOptions): Promise<RedisStorage> {
+  const { maxProfiles = DEFAULT_BOUNDS.maxProfiles, maxBytes = DEFAULT_BOUNDS.maxBytes } = bounds
+  const storage = new RedisStorage(redisAddress(url), { maxProfiles, maxBytes }, { prefix, timeout, warn })
+  await storage.opened()
+  return storage
+}
+
+/** Keeps profiles in Redis or Valkey, in few keys whose names have a tag: a cluster keeps them together. */
+export class RedisStorage implements ProfileStorage {
+  readonly #bounds: StorageBounds
+  readonly #place: string
+  readonly #root: string
+  readonly #connection: RedisConnection
+
+  constructor (address: RedisAddress, bounds: StorageBounds, { prefix, timeout, warn }: { prefix: string, timeout: number, warn: (message: string) => void }) {
+    this.#bounds = bounds
+    this.#place = address.place
+    const tagged = prefix.includes('{') ? prefix : `${prefix}{${prefix.replace(/:$/, '') || 'hindsight'}}:`
+    this.#root = `${tagged}${FORMAT}:`
+    this.#connection = new RedisConnection(address, { timeout, warn, ready: async () => await checkFormat(this.#connection, tagged, warn) })
+  }
+
+  /** Waits until Redis was reached, or not. */
+  async opened (): Promise<void> {
+    await this.#connection.opened()
+  }
+
+  async put (profiles: readonly Profile[]): Promise<void> {
+    const bodies = await Promise.all(profiles.map(encodeProfile))
+    const batches: Argument[][] = []
+    let bytes = Infinity
+    for (const [i, profile] of profiles.entries()) {
+      const body = bodies[i] as Buffer
+      const entry = indexEntry(profile)
+      bytes += body.length
+      if (bytes > MAX_SCRIPT_BYTES) {
+        batches.push([])
+        bytes = body.length
+      }
+      batches.at(-1)?.push(profile.token, entry.summary.error ? 'f' : 's', encodeRow(entry), body)
+    }
+    const answers = await Promise.all(batches.map((batch) => this.#run(PUT, ...this.#limits(), ...batch)))
+    if (answers.includes(1)) while (await this.#run(EVICT, ...this.#limits()) === 1);
+  }
+
+  async get (token: string): Promise<Profile | undefined> {
+    return (await this.#read(token))?.profile
+  }
+
+  async has (token: string): Promise<boolean> {
+    return await this.#connection.send('EXISTS', this.#key(token)) === 1
+  }
+
+  async search ({ criteria = {}, limit, cursor, after }: SearchOptions): Promise<ProfilePage> {
+    const before = cursor === undefined ? Infinity : position(cursor)
+    const behind = after === undefined ? 0 : position(after)
+    const found: Found[] = []
+    let head: number | undefined
+    for await (const step of walk(this.#connection, { root: this.#root, criteria, limit: limit + 1, before, behind })) {
+      head ??= step.head
+      found.push(...step.found)
+      if (found.length > limit) break
+    }
+    const page = found.slice(0, limit)
+    return {
+      profiles: page.map(({ summary }) => summary),
+      next: found.length > limit ? String(page.at(-1)?.order) : null,
+      head: String(head)
+    }
+  }
+
+  async pin (token: string, pinned: boolean): Promise<boolean> {
+    for (;;) {
+      const stored = await this.#read(token)
+      if (stored === undefined) return false
+      const row = encodeRow(indexEntry(stored.profile))
+      const done = await this.#run(PIN, ...this.#limits(), token, String(stored.order), pinned ? '1' : '0', row)
+      if (done === -1) throw new TooManyPinnedError(token)
+      // Otherwise it was replaced or evicted meanwhile.
+      if (done === 1) return true
+    }
+  }
+
+  async purge (criteria: Criteria = {}, { pinned = false }: { pinned?: boolean } = {}): Promise<number> {
+    let sum = 0
+    const isAll = Object.keys(criteria).length === 0
+    for await (const { found, head } of walk(this.#connection, { root: this.#root, criteria, limit: isAll ? 1 : MAX_REMOVED })) {
+      if (isAll) return await this.#clear(pinned ? 'sfSF' : 'sf', head)
+      const gone = found.filter(({ summary }) => pinned || !summary.pinned)
+      for (let at = 0; at < gone.length; at += MAX_REMOVED) {
+        sum += Number(await this.#run(REMOVE, ...gone.slice(at, at + MAX_REMOVED).flatMap(({ summary, order }) => [summary.token, String(order)])))
+      }
+    }
+    return sum
+  }
+
+  async stats (): Promise<StorageStats> {
+    const [s, sBytes, f, fBytes, pinnedS, pinnedSBytes, pinnedF, pinnedFBytes] = await this.#run(STATS) as [number, number, number, number, number, number, number, number]
+    return {
+      engine: 'redis',
+      place: this.#place,
+      profiles: s + f + pinnedS + pinnedF,
+      bytes: sBytes + fBytes + pinnedSBytes + pinnedFBytes,
+      failures: f + pinnedF,
+      pinned: pinnedS + pinnedF,
+      ...this.#bounds
+    }
+  }
+
+  close (): void {
+    this.#connection.close()
+  }
+
+  async #clear (lanes: string, upTo: number): Promise<number> {
+    let sum = 0
+    for (;;) {
+      const gone = Number(await this.#run(CLEAR, lanes, String(upTo), String(MAX_REMOVED)))
+      sum += gone
+      if (gone < MAX_REMOVED) return sum
+    }
+  }
+
+  async #read (token: string): Promise<Head & { profile: Profile } | undefined> {
+    const value = await this.#connection.send('GET', this.#key(token))
+    if (!Buffer.isBuffer(value)) return undefined
+    const head = headOf(value)
+    return head === null ? undefined : { ...head, profile: await decodeProfile(value, this.#key(token)) }
+  }
+
+  #key (token: string): string {
+    return `${this.#root}profile:${token}`
+  }
+
+  #limits (): string[] {
+    return [this.#bounds.maxProfiles, this.#bounds.maxBytes, FAILURE_SHARE, PINNED_SHARE].map(String)
+  }
+
+  async #run (script: typeof PUT, ...args: Argument[]): Promise<Reply> {
+    return await this.#connection.run(script, `${this.#root}meta`, this.#root, ...args)
+  }
+}

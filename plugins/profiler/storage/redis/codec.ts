@@ -1,0 +1,71 @@
+import { promisify } from 'node:util'
+import { deflateRaw, inflateRaw } from 'node:zlib'
+import type { Profile } from '../../profile.js'
+import type { IndexEntry, ProfileSummary } from '../summary.js'
+import { UnreadableProfileError } from './errors.js'
+
+/** What shares a fate: successes, failures; as capitals those that are pinned. */
+export type Lane = 's' | 'f' | 'S' | 'F'
+
+export const LANES: readonly Lane[] = ['s', 'f', 'S', 'F']
+
+/** What stands ahead of a profile's bytes: its lane, and its number in 16 digits. */
+export interface Head {
+  lane: Lane
+  order: number
+}
+
+export const HEAD_LENGTH = 17
+const PLAIN = 'j'
+const DEFLATED = 'z'
+/** Below this, compressing costs more time than the bytes are worth: 9 kB would take seven times as long to put. */
+const COMPRESSED_FROM = 32 * 1024
+/** What inflates to more was not written by us. */
+const MAX_INFLATED = 256 * 1024 * 1024
+
+const deflated = promisify(deflateRaw)
+const inflated = promisify(inflateRaw)
+
+/** A profile as it is stored, without its head. */
+export function encodeProfile (profile: Profile): Buffer | Promise<Buffer> {
+  const json = JSON.stringify(profile)
+  return json.length < COMPRESSED_FROM ? Buffer.from(PLAIN + json) : compressed(json)
+}
+
+async function compressed (json: string): Promise<Buffer> {
+  return Buffer.concat([Buffer.from(DEFLATED), await deflated(json, { level: 1 })])
+}
+
+/** The profile of a stored value. */
+export async function decodeProfile (value: Buffer, key: string): Promise<Profile> {
+  try {
+    const body = value.subarray(HEAD_LENGTH + 1)
+    const json = value[HEAD_LENGTH] === DEFLATED.charCodeAt(0) ? await inflated(body, { maxOutputLength: MAX_INFLATED }) : body
+    return JSON.parse(json.toString()) as Profile
+  } catch (cause) {
+    throw Object.assign(new UnreadableProfileError(key), { cause })
+  }
+}
+
+/** The head of a stored value; null where there is none. */
+export function headOf (value: Buffer): Head | null {
+  const [, lane, order] = /^([sfSF])(\d{16})$/.exec(value.toString('latin1', 0, HEAD_LENGTH)) ?? []
+  return lane === undefined ? null : { lane: lane as Lane, order: Number(order) }
+}
+
+/** What is searched of a profile, as text. Whether it is pinned is told by its lane. */
+export function encodeRow ({ summary: s, exceptions }: IndexEntry): string {
+  return JSON.stringify([s.token, s.time, s.method, s.url, s.status, s.ip, s.duration, s.error, s.route, s.exception, s.warnings, s.parent, exceptions])
+}
+
+type Row = [
+  token: string, time: string, method: string, url: string, status: number, ip: string, duration: number, error: boolean,
+  route: string | null, exception: string | null, warnings: number, parent: string | null, exceptions: string
+]
+
+/** The entry of a row. */
+export function decodeRow (row: string, pinned: boolean): IndexEntry {
+  const [token, time, method, url, status, ip, duration, error, route, exception, warnings, parent, exceptions] = JSON.parse(row) as Row
+  const summary: ProfileSummary = { token, time, method, url, status, ip, duration, error, route, exception, warnings, parent, pinned }
+  return { summary, exceptions }
+}
