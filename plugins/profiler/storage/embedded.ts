@@ -56,7 +56,6 @@ export class EmbeddedStorage implements ProfileStorage {
     }
   }
 
-  // eslint-disable-next-line @typescript-eslint/require-await
   async get (token: string): Promise<Profile | undefined> {
     const number = tokenNumber(token)
     if (number === undefined) return undefined
@@ -109,7 +108,6 @@ export class EmbeddedStorage implements ProfileStorage {
     }
   }
 
-  // eslint-disable-next-line @typescript-eslint/require-await
   async stats (): Promise<StorageStats> {
     this.#mustBeOpen()
     const state = readState(this.#file)
@@ -188,7 +186,7 @@ export class EmbeddedStorage implements ProfileStorage {
 }
 
 /** Opens a store, or begins one. */
-// eslint-disable-next-line @typescript-eslint/require-await
+
 export async function openEmbeddedStorage ({ path, warn: _warn, ...bounds }: EmbeddedStorageOptions): Promise<EmbeddedStorage> {
   return new EmbeddedStorage(openFile(path), path, { ...DEFAULT_BOUNDS, ...bounds })
 }

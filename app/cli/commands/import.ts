@@ -1,0 +1,77 @@
+import { createReadStream } from 'node:fs'
+import { createInterface } from 'node:readline'
+import type { ProfileStorage } from '../../../plugins/profiler/storage/storage.js'
+import { boundProfile } from '../../../plugins/profiler/bounds.js'
+import { readHeader, readLine, TransferError, type Transferred } from '../../../plugins/profiler/transfer.js'
+import { CommandError, type Command } from '../command.js'
+
+const BATCH = 50
+const MAX_PROFILE = 4 * 1024 * 1024
+
+interface Outcome {
+  imported: number
+  /** Stored here already, with the same token and time. */
+  known: number
+  /** Another profile has the token here. */
+  conflicts: string[]
+}
+
+/** Reads what `export` wrote into the store. */
+export const importCommand: Command = {
+  name: 'import',
+  args: '<file>',
+  what: 'read a file of export (- for standard input) into the store',
+  arity: [1, 1],
+  async run ({ args: [path = ''], flags, terminal, open }) {
+    const input = path === '-' ? process.stdin : await opened(path)
+    const store = await open()
+    // Made last: it begins to read, and what nobody waits for is lost.
+    const lines = createInterface({ input, crlfDelay: Infinity })
+    const outcome: Outcome = { imported: 0, known: 0, conflicts: [] }
+    let batch: Transferred[] = []
+    let number = 0
+    for await (const line of lines) {
+      number++
+      if (line === '') continue
+      try {
+        if (number === 1) readHeader(line)
+        else batch.push(readLine(line))
+      } catch (error) {
+        if (!(error instanceof TransferError)) throw error
+        await keep(store, batch, outcome)
+        throw new CommandError(`${path}, line ${number}: ${error.message} ${outcome.imported} profiles ahead of it were imported.`)
+      }
+      if (batch.length < BATCH) continue
+      await keep(store, batch, outcome)
+      batch = []
+    }
+    if (number === 0) throw new CommandError(`${path} is empty.`)
+    await keep(store, batch, outcome)
+    if (flags.json === true) return await terminal.json(outcome)
+    await terminal.line(`${outcome.imported} imported, ${outcome.known} known already.`)
+    if (outcome.conflicts.length > 0) await terminal.line(`Left out, as another profile has the token here: ${outcome.conflicts.join(' ')}`)
+  }
+}
+
+async function opened (path: string): Promise<NodeJS.ReadableStream> {
+  const stream = createReadStream(path)
+  await new Promise<void>((resolve, reject) => {
+    stream.once('open', () => resolve())
+    stream.once('error', (error) => reject(new CommandError(`${path} cannot be read: ${error.message}`)))
+  })
+  return stream
+}
+
+async function keep (store: ProfileStorage, batch: readonly Transferred[], outcome: Outcome): Promise<void> {
+  const fresh: Transferred[] = []
+  for (const one of batch) {
+    const { token, time } = one.profile
+    const there = await store.get(token)
+    if (there === undefined) fresh.push(one)
+    else if (there.time === time) outcome.known++
+    else outcome.conflicts.push(token)
+  }
+  await store.put(fresh.map(({ profile }) => boundProfile(profile, MAX_PROFILE)))
+  for (const { profile, pinned } of fresh) if (pinned) await store.pin(profile.token, true)
+  outcome.imported += fresh.length
+}

@@ -1,0 +1,61 @@
+import type { Profile } from '../../../plugins/profiler/profile.js'
+import type { ProfileStorage } from '../../../plugins/profiler/storage/storage.js'
+import { TOKEN_PATTERN } from '../../../plugins/profiler/token.js'
+import { CommandError, type Command } from '../command.js'
+import { readFlags } from '../criteria.js'
+import { eventLines, exceptionLines, headLines, logLines, requestLines } from '../profile-lines.js'
+import type { Terminal } from '../terminal.js'
+
+const SECTIONS: ReadonlyArray<readonly [name: string, lines: (profile: Profile, terminal: Terminal) => string[]]> = [
+  ['exceptions', exceptionLines], ['logs', logLines], ['events', eventLines], ['request', requestLines]
+]
+
+/** Shows one profile, or the newest that fits. */
+export const showCommand: Command = {
+  name: 'show',
+  args: '<token | latest>',
+  what: 'show a profile, or the newest that fits the criteria',
+  criteria: true,
+  flags: { panel: { type: 'string' } },
+  help: { panel: `only one part: ${SECTIONS.map(([name]) => name).join(', ')}, or the data of a collector` },
+  arity: [1, 1],
+  async run ({ args: [wanted = ''], flags, terminal, open }) {
+    const search = readFlags(flags)
+    if (wanted !== 'latest' && !TOKEN_PATTERN.test(wanted)) throw new CommandError(`"${wanted}" is neither a token of six hexadecimal digits nor "latest".`, 2)
+    const store = await open()
+    const profile = await found(store, wanted, search.criteria)
+    const { panel } = flags
+    if (flags.json === true) return await terminal.json(panel === undefined ? profile : partOf(profile, String(panel)), 2)
+    for (const line of panel === undefined ? whole(profile, terminal) : part(profile, String(panel), terminal)) await terminal.line(line)
+  }
+}
+
+async function found (store: ProfileStorage, wanted: string, criteria: object): Promise<Profile> {
+  const token = wanted === 'latest' ? (await store.search({ criteria, limit: 1 })).profiles[0]?.token : wanted
+  if (token === undefined) throw new CommandError(Object.keys(criteria).length === 0 ? 'No profile is stored.' : 'No stored profile fits.')
+  const profile = await store.get(token)
+  if (profile === undefined) throw new CommandError(`Token "${token}" was not found.`)
+  return profile
+}
+
+function whole (profile: Profile, terminal: Terminal): string[] {
+  return [
+    ...headLines(profile, terminal),
+    ...SECTIONS.flatMap(([name, lines]) => {
+      const content = lines(profile, terminal)
+      return content.length === 0 ? [] : ['', terminal.style('bold', name.toUpperCase()), ...content]
+    })
+  ]
+}
+
+function part (profile: Profile, name: string, terminal: Terminal): string[] {
+  const section = SECTIONS.find(([known]) => known === name)
+  if (section !== undefined && name !== 'request') return section[1](profile, terminal)
+  return JSON.stringify(partOf(profile, name), null, 2).split('\n').map((line) => terminal.style('reset', line))
+}
+
+function partOf (profile: Profile, name: string): unknown {
+  if (name === 'exceptions' || name === 'logs' || name === 'events') return profile[name]
+  if (Object.hasOwn(profile.collectors, name)) return profile.collectors[name]
+  throw new CommandError(`Panel "${name}" was not found; this profile has: exceptions, logs, events, ${Object.keys(profile.collectors).join(', ')}.`)
+}

@@ -1,0 +1,37 @@
+import type { Command } from './command.js'
+import { CRITERIA_HELP } from './criteria.js'
+
+const COMMON: Readonly<Record<string, string>> = {
+  json: 'for programs',
+  storage: 'embedded, or redis://… (STORAGE_URL)',
+  'data-dir': 'the folder of the embedded store (DATA_DIR)',
+  help: 'this page'
+}
+
+/** What the command line can do. */
+export function help (commands: readonly Command[]): string {
+  return [
+    'hindsight reads what the profiler of a service has stored, beside the running service or after it.',
+    '',
+    'Usage: hindsight <command> [flags]',
+    '',
+    ...commands.map(({ name, args, what }) => `  ${`${name} ${args}`.padEnd(24)} ${what}`),
+    '',
+    '"hindsight <command> --help" tells its flags.'
+  ].join('\n')
+}
+
+/** What one command can do. */
+export function commandHelp ({ name, args, what, criteria = false, help: own = {} }: Command): string {
+  return [
+    `Usage: hindsight ${[name, args].filter((part) => part !== '').join(' ')} [flags]: ${what}.`,
+    ...Object.keys(own).length > 0 ? ['', ...flagLines(own)] : [],
+    ...criteria ? ['', 'Criteria, all of which must hold:', ...flagLines(CRITERIA_HELP)] : [],
+    '',
+    ...flagLines(COMMON)
+  ].join('\n')
+}
+
+function flagLines (flags: Readonly<Record<string, string>>): string[] {
+  return Object.entries(flags).map(([flag, what]) => `  --${flag.padEnd(14)} ${what}`)
+}

@@ -1,0 +1,25 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { DEFAULT_DATA_DIR, openStorage } from '../../plugins/profiler/storage/open.js'
+import type { ProfileStorage } from '../../plugins/profiler/storage/storage.js'
+import { CommandError, type Flags } from './command.js'
+
+/** Opens the store that flags or environment name, as the service does; one that nobody has begun is not made, unless it is written to. */
+export async function openStore (flags: Flags, mayBegin: boolean): Promise<ProfileStorage> {
+  const storage = given(flags.storage) ?? given(process.env.STORAGE_URL) ?? 'embedded'
+  const dataDir = given(flags['data-dir']) ?? given(process.env.DATA_DIR) ?? DEFAULT_DATA_DIR
+  if (storage === 'memory') throw new CommandError('--storage (STORAGE_URL): the memory of another process cannot be read; use embedded or redis://….', 2)
+  const path = join(dataDir, 'profiles')
+  if (storage === 'embedded' && !mayBegin && !existsSync(path)) {
+    throw new CommandError(`There is no store at ${path}: run the command where the service was started, or name its folder with --data-dir (DATA_DIR).`)
+  }
+  try {
+    return await openStorage({ storage, dataDir, warn: (message) => process.stderr.write(`${message}\n`) })
+  } catch (error) {
+    throw new CommandError(`The store cannot be opened: ${(error as Error).message}`)
+  }
+}
+
+function given (value: string | boolean | undefined): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined
+}

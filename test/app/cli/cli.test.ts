@@ -1,0 +1,222 @@
+import { spawn } from 'node:child_process'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import t, { type Test } from 'tap'
+import { execute } from '../../../app/cli/run.js'
+import { signDemand } from '../../../plugins/profiler/on-demand.js'
+import type { Profile } from '../../../plugins/profiler/profile.js'
+import { openStorage } from '../../../plugins/profiler/storage/open.js'
+import { failure, profile, tokens } from '../../profiler/fixture.js'
+import { sample } from '../../profiler/sample.js'
+
+const HOSTILE = 'http://h/\u001b]0;pwned\u0007\u001b[31m\u202etxt\n\r'
+
+interface Outcome {
+  code: number
+  out: string
+  err: string
+}
+
+/** Runs a command as the shell would; with `columns` its output is a screen that shows colours. */
+async function hindsight (dataDir: string, args: string[], columns?: number): Promise<Outcome> {
+  const out = Object.assign(new PassThrough(), columns === undefined ? {} : { isTTY: true, columns, hasColors: () => true })
+  const err = new PassThrough()
+  const texts = [out, err].map(async (stream) => {
+    let text = ''
+    for await (const chunk of stream.setEncoding('utf8')) text += String(chunk)
+    return text
+  })
+  const code = await execute([...args, '--data-dir', dataDir], out, err)
+  out.end()
+  err.end()
+  return { code, out: await texts[0] ?? '', err: await texts[1] ?? '' }
+}
+
+/** A folder with a store that has these profiles. */
+async function stored (t: Test, profiles: readonly Profile[]): Promise<string> {
+  const dataDir = t.testdir()
+  const store = await openStorage({ dataDir })
+  await store.put(profiles)
+  await store.close()
+  return dataDir
+}
+
+t.test('a list for people, and for programs', async (t) => {
+  const warning = { time: '2026-01-02T03:04:05.678Z', level: 'warn' as const, channel: 'app', message: 'careful', context: {} }
+  const dataDir = await stored(t, [profile('000001'), failure('000002'), profile('000003', { logs: [warning], url: HOSTILE, method: 'PROPFIND', duration: 1234.5 })])
+  const { code, out, err } = await hindsight(dataDir, ['list'])
+  t.same([code, err], [0, ''])
+  t.equal(out, `  token   status  method     duration  time                     url
+▲ 000003  200     PROPFI…    1,235 ms  2026-01-02 03:04:05.678  http://h/␛]0;pwned␇␛[31m⟨U+202E⟩txt␊␍
+          1 warning logged
+● 000002  404     GET         1.25 ms  2026-01-02 03:04:05.678  http://127.0.0.1:3000/robots.txt
+          NotFoundError: No route found for "GET http://127.0.0.1:3000/robots.txt"
+  000001  200     GET         1.25 ms  2026-01-02 03:04:05.678  http://127.0.0.1:3000/robots.txt
+`)
+  const screen = await hindsight(dataDir, ['list', '--status', '404'], 80)
+  t.match(screen.out, '\u001b[33m404')
+  t.notMatch(screen.out, /000001/)
+  t.match(screen.out, /03:04:05 {2}.*http:\/\/127\.0\.0\.1:3000\/robots\.…/, 'as wide as the screen')
+  const json = JSON.parse((await hindsight(dataDir, ['list', '--json', '--limit', '2'])).out)
+  t.match(json, { profiles: [{ token: '000003', warnings: 1 }, { token: '000002', error: true }], next: String })
+  const rest = await hindsight(dataDir, ['list', '--limit', '2', '--cursor', json.next, '--json'])
+  t.match(JSON.parse(rest.out), { profiles: [{ token: '000001' }], next: null })
+  t.match((await hindsight(dataDir, ['search', '--limit', '1'])).out, /There are more: --cursor \S+/)
+  t.notMatch((await hindsight(dataDir, ['list', '--json'])).out, /[\u0007\u001b]/)
+})
+
+t.test('every criterion is a flag', async (t) => {
+  const dataDir = await stored(t, [
+    failure('000001', { status: 500, method: 'PUT', ip: '10.1.1.1', duration: 80, url: 'http://h/Shop', route: { name: 'shop', pattern: '/', params: {}, methods: [] }, parent: '0000aa' }),
+    profile('000002', { time: '2026-02-02T00:00:00.000Z' })
+  ])
+  for (const [flag, value, expected] of [
+    ['--token', '000001', '000001'], ['--ip', '10.0.0.0/8', '000001'], ['--method', 'put', '000001'], ['--status', '5xx', '000001'], ['--url', 'shop', '000001'],
+    ['--route', 'sh*', '000001'], ['--exception', 'notfound', '000001'], ['--min-duration', '80', '000001'], ['--from', '2026-02-01', '000002'],
+    ['--until', '2026-02-01', '000001'], ['--error', '1', '000001'], ['--error', '0', '000002'], ['--parent', '0000aa', '000001']
+  ] as const) {
+    const { out } = await hindsight(dataDir, ['search', flag, value, '--json'])
+    t.same(JSON.parse(out).profiles.map((item: { token: string }) => item.token), [expected], flag)
+  }
+})
+
+t.test('a profile in one screen', async (t) => {
+  const dataDir = await stored(t, [sample('\u001b[31mred')])
+  const { out } = await hindsight(dataDir, ['show', '3fa94c'])
+  for (const part of ['EXCEPTIONS', 'LOGS', 'EVENTS', 'REQUEST', '3fa94c', '␛[31mred']) t.match(out, part)
+  t.notMatch(out, '\u001b')
+  t.equal((await hindsight(dataDir, ['show', 'latest'])).out, out)
+  t.equal((await hindsight(dataDir, ['show', 'latest', '--method', sample().method])).out, out)
+  t.match(JSON.parse((await hindsight(dataDir, ['show', '3fa94c', '--json'])).out), { version: 1, token: '3fa94c' })
+  t.match(JSON.parse((await hindsight(dataDir, ['show', '3fa94c', '--panel', 'events', '--json'])).out), [{ stage: String }])
+  t.notMatch((await hindsight(dataDir, ['show', '3fa94c', '--panel', 'logs'])).out, /EXCEPTIONS/)
+  t.match((await hindsight(dataDir, ['show', '3fa94c', '--panel', 'request'])).out, /"headers"/)
+})
+
+t.test('pinned, unpinned, purged', async (t) => {
+  const dataDir = await stored(t, tokens(1, 4).map((token) => profile(token, { status: token === '000004' ? 500 : 200 })))
+  t.equal((await hindsight(dataDir, ['pin', '000001'])).out, '000001 is pinned: it stays until it is unpinned.\n')
+  t.equal((await hindsight(dataDir, ['purge', '--status', '2xx'])).out, '2 profiles were removed.\n')
+  t.match((await hindsight(dataDir, ['list'])).out, /★ 000001/)
+  t.same(JSON.parse((await hindsight(dataDir, ['unpin', '000001', '--json'])).out), { token: '000001', pinned: false })
+  await hindsight(dataDir, ['pin', '000004'])
+  t.same(JSON.parse((await hindsight(dataDir, ['purge', '--all', '--json'])).out), { purged: 1 })
+  t.equal((await hindsight(dataDir, ['purge', '--all', '--pinned'])).out, '1 profile was removed.\n')
+  t.equal((await hindsight(dataDir, ['list'])).out, 'No profile is stored.\n')
+})
+
+t.test('what is exported here is imported there, in its order, pins included', async (t) => {
+  const profiles = [...tokens(1, 120).map((token) => profile(token)), sample()]
+  const here = await stored(t, profiles)
+  const there = join(here, 'there')
+  mkdirSync(there)
+  await hindsight(here, ['pin', '000007'])
+  const file = join(here, 'all.ndjson')
+  t.equal((await hindsight(here, ['export', file])).out, `121 profiles were written to ${file}.\n`)
+  t.equal((await hindsight(there, ['import', file])).out, '121 imported, 0 known already.\n')
+  t.equal((await hindsight(there, ['import', file])).out, '0 imported, 121 known already.\n')
+  const listed = async (dir: string) => JSON.parse((await hindsight(dir, ['list', '--json', '--limit', '1000'])).out).profiles
+  t.same(await listed(there), await listed(here))
+  t.same(JSON.parse((await hindsight(there, ['show', '3fa94c', '--json'])).out), sample())
+  const piped = (await hindsight(here, ['export', '--limit', '3'])).out.trim().split('\n').map((line) => JSON.parse(line))
+  t.same(piped.map((line) => line.profile?.token), [undefined, '000119', '000120', '3fa94c'])
+  t.same(JSON.parse((await hindsight(here, ['export', join(here, 'few.ndjson'), '--token', '000007', '--json'])).out), { exported: 1 })
+  writeFileSync(join(here, 'other.ndjson'), readFileSync(file, 'utf8').replace(/"time":"2026-01-02/g, '"time":"2025-01-02'))
+  t.match((await hindsight(there, ['import', join(here, 'other.ndjson')])).out, /^0 imported, \d known already\.\nLeft out, as another profile has the token here: 000001 000002/)
+})
+
+t.test('a file that is none is refused, with the line', async (t) => {
+  const dataDir = await stored(t, [profile('000001')])
+  const header = JSON.stringify({ hindsight: 'profiles', version: 1 })
+  const line = (changes: object) => JSON.stringify({ profile: { ...profile('000002'), ...changes } })
+  for (const [text, message] of [
+    ['', 'is empty.'],
+    ['<html>', 'line 1: This is not JSON. 0 profiles ahead of it were imported.'],
+    ['null', 'line 1: This is not an object.'],
+    ['{"a":1}', 'line 1: This is not a file that "hindsight export" has written.'],
+    [JSON.stringify({ hindsight: 'profiles', version: 2 }), 'line 1: This file has version 2 of the format; version 1 is understood.'],
+    [`${header}\n${line({})}\n${line({ token: '../../x' })}`, 'line 3: The profile is not valid: token must match pattern "^[0-9a-f]{6}$". 1 profiles ahead of it were imported.'],
+    [`${header}\n${line({ status: '200' })}`, 'line 2: The profile is not valid: status must be integer.'],
+    [`${header}\n${line({ logs: [null] })}`, 'line 2: The profile is not valid: logs.0 must be object.'],
+    [`${header}\n${line({ version: 7 })}`, 'line 2: The profile is not valid: version must be equal to constant.'],
+    [`${header}\n{"profile":{"token":"000003"`, 'line 2: This is not JSON.']
+  ] as const) {
+    const file = join(dataDir, 'in.ndjson')
+    writeFileSync(file, text)
+    const { code, err } = await hindsight(dataDir, ['import', file])
+    t.equal(code, 1)
+    t.match(err, message)
+  }
+})
+
+t.test('mistakes are told, by the name of what is wrong', async (t) => {
+  const dataDir = await stored(t, [profile('000001')])
+  const missing = join(dataDir, 'nowhere')
+  for (const [args, code, message] of [
+    [['lst'], 2, 'There is no command "lst"; known are list, search, show, tail, pin, unpin, purge, export, import, sign.'],
+    [['list', '--foo'], 2, 'Unknown option \'--foo\'. "hindsight list --help" tells the flags.'],
+    [['list', 'more'], 2, 'hindsight list : 1 arguments were given.'],
+    [['list', '--status', 'bad'], 2, 'Invalid --status: "bad" is neither a status such as 404 nor a class such as 4xx.'],
+    [['list', '--min-duration', 'x'], 2, 'Invalid --min-duration: "x" is not a number of milliseconds.'],
+    [['show'], 2, 'hindsight show <token | latest>: nothing was given.'],
+    [['show', 'ABC'], 2, '"ABC" is neither a token of six hexadecimal digits nor "latest".'],
+    [['show', '00000f'], 1, 'Token "00000f" was not found.'],
+    [['show', 'latest', '--status', '500'], 1, 'No stored profile fits.'],
+    [['show', '000001', '--panel', 'nope'], 1, 'Panel "nope" was not found; this profile has: exceptions, logs, events, .'],
+    [['pin', '00000f'], 1, 'Token "00000f" was not found.'],
+    [['pin', '../x'], 2, '"../x" is not a token of six hexadecimal digits.'],
+    [['purge'], 2, 'purge needs a criterion, or --all for everything.'],
+    [['purge', '--all', '--limit', '3'], 2, 'purge takes neither --limit nor --cursor: it removes all that fits.'],
+    [['list', '--cursor', 'x'], 1, 'Invalid "cursor": "x" is not one of a previous page.'],
+    [['list', '--data-dir', missing], 1, `There is no store at ${missing}/profiles: run the command where the service was started, or name its folder with --data-dir (DATA_DIR).`],
+    [['list', '--storage', 'memory'], 2, '--storage (STORAGE_URL): the memory of another process cannot be read; use embedded or redis://….'],
+    [['list', '--storage', 'ftp://u:secret@h'], 1, 'The store cannot be opened: profiler.storage (STORAGE_URL): "ftp://h" is neither embedded nor memory, nor an address such as redis://localhost:6379'],
+    [['import', missing], 1, `${missing} cannot be read: ENOENT`],
+    [['export', dataDir], 1, `${dataDir} is there already.`],
+    [['sign'], 2, 'PROFILER_SECRET is not set']
+  ] as const) {
+    const flags = (args as readonly string[]).includes('--data-dir') ? [] : ['--data-dir', dataDir]
+    const err = new PassThrough()
+    t.equal(await execute([...args, ...flags], new PassThrough().resume(), err), code, args.join(' '))
+    t.match(String(err.read()), `hindsight: ${message}`)
+  }
+})
+
+t.test('help', async (t) => {
+  const dataDir = t.testdir()
+  t.match((await hindsight(dataDir, ['list', '--help'])).out, /^Usage: hindsight list \[flags\]: list what is stored, newest first\.[^]*--min-duration {2}/)
+  const out = new PassThrough()
+  t.equal(await execute([], out, new PassThrough()), 0)
+  t.match(String(out.read()), /^ {2}show <token \| latest>/m)
+})
+
+t.test('a signed header', async (t) => {
+  const secret = 'a secret of the tests, thirty-two characters and more'
+  t.intercept(process, 'env', { value: { ...process.env, PROFILER_SECRET: secret } })
+  const { value, until, header } = JSON.parse((await hindsight(t.testdir(), ['sign', '--for', '15m', '--json'])).out)
+  t.equal(value, signDemand(secret, Date.parse(until) / 1000))
+  t.ok(Math.abs(Date.parse(until) - Date.now() - 900_000) < 5_000)
+  t.match((await hindsight(t.testdir(), ['sign'])).out, new RegExp(`^${header}: \\d+\\.`))
+  t.match(await hindsight(t.testdir(), ['sign', '--for', 'ever']), { code: 2, err: 'hindsight: --for: "ever" is not a duration such as 15m or 2h.\n' })
+})
+
+t.test('tail follows what another process stores, until it is interrupted', async (t) => {
+  const dataDir = await stored(t, [profile('000001')])
+  const child = spawn(process.execPath, [join(import.meta.dirname, '../../../bin/hindsight.js'), 'tail', '--json', '--error', '1', '--data-dir', dataDir], { stdio: ['ignore', 'pipe', 'inherit'] })
+  t.teardown(() => child.kill('SIGKILL'))
+  const store = await openStorage({ dataDir })
+  t.teardown(() => store.close())
+  let told = ''
+  let count = 1
+  const more = setInterval(() => { void store.put([failure(String(++count).padStart(6, '0')), profile(`0000${10 + count}`)]) }, 200) // eslint-disable-line no-void
+  t.teardown(() => clearInterval(more))
+  for await (const chunk of child.stdout.setEncoding('utf8')) {
+    told += String(chunk)
+    if (told.split('\n').length > 2) break
+  }
+  for (const line of told.trim().split('\n')) t.match(JSON.parse(line), { error: true, token: String })
+  const ended = new Promise((resolve) => child.once('exit', resolve))
+  child.kill('SIGINT')
+  t.equal(await ended, 0)
+})
