@@ -31,6 +31,8 @@ export class RequestState {
   origin: Origin | null = null
   maySeeDebug: boolean | null = null
   token = ''
+  /** The headers of the response as they went out; null where it has not. */
+  sentHeaders: Record<string, unknown> | null = null
   scriptNonce = ''
   styleNonce = ''
   session: unknown = undefined

@@ -50,6 +50,8 @@ export const profiler = listener('kernel.response', 'profiler', (app, { profiler
     if (!isProfiled(request)) return
     const token = tokenOf(request)
     const endedAt = performance.now()
+    // What is said to the reply from here on is not heard.
+    stateOf(request).sentHeaders ??= reply.getHeaders()
     profiler.defer(token, () => buildProfile(request, reply, endedAt))
   }
 

@@ -24,6 +24,14 @@ export function pairs (label: string, data: unknown, empty = 'None.'): string {
     html`<tr><th scope="row">${name}</th><td>!${scalar(value)}</td></tr>`)}</tbody></table>`
 }
 
+/** Objects of one kind as a table: the columns by the name of their field. */
+export function rows (label: string, columns: Readonly<Record<string, string>>, data: ReadonlyArray<Record<string, unknown>>, empty = 'None.'): string {
+  if (data.length === 0) return note(empty)
+  return scrollable(label, html`<table aria-label="${label}"><thead><tr>!${Object.values(columns).map(title =>
+    html`<th scope="col">${title}</th>`)}</tr></thead><tbody>!${data.map(row =>
+    html`<tr>!${Object.keys(columns).map(name => html`<td>!${row[name] === null || row[name] === undefined ? '' : scalar(row[name])}</td>`)}</tr>`)}</tbody></table>`)
+}
+
 /** Any value as text, indented where it is nested. */
 export function json (value: unknown): string {
   return html`<pre class="data">${typeof value === 'string' ? value : safeJson(value, 2)}</pre>`

@@ -59,6 +59,13 @@ t.test('request: a body that is no object is shown as it came', async t => {
   }
 })
 
+t.test('request: files, and what was cut', async t => {
+  const files = [{ name: 'photo', filename: 'beach.png', type: 'image/png', size: 15 }]
+  const root = shown('request', profile('000001', { collectors: { request: { body: {}, bodyCut: 1234, files } } }))
+  t.same(texts(root, '[aria-label="Files"] td'), ['photo', 'beach.png', 'image/png', '15', ''])
+  t.match(root.textContent, /About 1,234 bytes of the body were left out\./)
+})
+
 t.test('exceptions: the chain, its frames, and the line', async t => {
   const root = shown('exceptions', sample())
   t.same([...root.children].map(article => article.querySelector('h3')?.textContent), ['[1/2] LookupError', '[2/2] NotFoundError'])
