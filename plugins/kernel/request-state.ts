@@ -3,6 +3,7 @@ import type { Link } from './link.js'
 import type { EventRecorder } from './event-recorder.js'
 import type { PassName } from './events.js'
 import type { Origin } from './request-origin.js'
+import type { UsageMeter } from './usage.js'
 
 /** What a listener or collector left for the profile: data, or what makes it once somebody wants it. */
 export type Collected = unknown | (() => unknown)
@@ -28,6 +29,11 @@ export class RequestState {
   startedTime = 0
   handlerStart = 0
   handlerEnd = 0
+  /** When the handler's result was about to be serialised. */
+  serializeStart = 0
+  /** When the head of the response was written. */
+  headAt = 0
+  usage: UsageMeter | null = null
   origin: Origin | null = null
   maySeeDebug: boolean | null = null
   token = ''

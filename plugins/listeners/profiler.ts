@@ -50,8 +50,10 @@ export const profiler = listener('kernel.response', 'profiler', (app, { profiler
     if (!isProfiled(request)) return
     const token = tokenOf(request)
     const endedAt = performance.now()
+    const state = stateOf(request)
+    state.usage?.stop(endedAt)
     // What is said to the reply from here on is not heard.
-    stateOf(request).sentHeaders ??= reply.getHeaders()
+    state.sentHeaders ??= reply.getHeaders()
     profiler.defer(token, () => buildProfile(request, reply, endedAt))
   }
 

@@ -53,6 +53,13 @@ export function milliseconds (value: unknown): string {
   return `${value.toLocaleString('en', { maximumFractionDigits: value < 10 ? 2 : value < 100 ? 1 : 0 })} ms`
 }
 
+/** Bytes for people. */
+export function bytes (value: unknown): string {
+  if (typeof value !== 'number' || !Number.isFinite(value)) return '–'
+  const [size, unit] = value < 10_000 ? [value, 'bytes'] : value < 1e6 ? [value / 1e3, 'kB'] : [value / 1e6, 'MB']
+  return `${size.toLocaleString('en', { maximumFractionDigits: 1 })} ${unit}`
+}
+
 function entriesOf (data: unknown): Array<[string, unknown]> {
   if (typeof data !== 'object' || data === null) return []
   // Headers are also written as pairs, which keep their order and their repetitions.

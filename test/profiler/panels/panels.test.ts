@@ -124,9 +124,21 @@ t.test('router: the match, its parameters, and what the router knew', async t =>
 })
 
 t.test('performance: the total, the slowest listener, and what was collected', async t => {
-  t.same(texts(shown('performance', sample()), 'tr'), [
-    'total4.2 ms', 'all listeners0.4 ms', 'slowest listenercors (kernel.request), 0.1 ms', 'handler0', 'heap{ "used": 1 }', 'noteplain'
+  const root = shown('performance', sample())
+  t.same(texts(root, '.pairs tr'), [
+    'total4.2 ms', 'all listeners0.4 ms', 'slowest listenercors (kernel.request), 0.1 ms', 'handler0 ms', 'heap{ "used": 1 }', 'noteplain'
   ])
+  t.same(texts(root, 'table[aria-label="Listeners"] tbody tr'), ['routerkernel.requestraised0.1 ms', 'errorkernel.controller_argumentsran0.1 ms', 'clickjackingkernel.responseran0.1 ms'])
+})
+
+t.test('performance: what the process used, and that it is the process', async t => {
+  const process = { cpuUser: 1.5, cpuSystem: 0.25, heapBefore: 5_000, heapAfter: 12_345_678, loopDelay: 0 }
+  const root = shown('performance', profile('000001', { collectors: { performance: { total: 4, handlerStart: 1, handler: 2, serialization: 0.5, firstByte: 3.25, process } } }))
+  t.same(texts(root, '.pairs tr'), [
+    'total1.25 ms', 'handler began at1 ms', 'handler2 ms', 'serialisation0.5 ms', 'first byte at3.25 ms',
+    'CPU time1.5 ms user, 0.25 ms system', 'heap in use5,000 bytes before, 12.3 MB after', 'event loop delayed by up to0 ms'
+  ])
+  t.match(root.textContent, /Of the whole process while the request ran, other requests included\./)
 })
 
 t.test('any other collector: its data', async t => {
