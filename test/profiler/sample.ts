@@ -32,7 +32,7 @@ export function sample (text = 'plain'): Profile {
     collectors: {
       request: { method: 'GET', url: text, httpVersion: text, headers: { host: text, [text]: [text, text] }, query: { a: text }, cookies: {}, body: { nested: { a: text } }, attributes: { locale: text } },
       response: { status: 404, headers: [['content-type', text]], size: 12 },
-      router: { tried: [text] },
+      router: { tried: [{ name: text, methods: ['GET'], pattern: '/a', why: text, distance: 2 }], known: text },
       security: { user: { identifier: text, attributes: { [text]: text } }, decisions: [{ by: text, attribute: text, subject: text, votes: [{ voter: text, vote: 'denied', reason: text }] }] },
       performance: { handler: 0, heap: { used: 1 }, note: text },
       custom: { a: [text] },

@@ -1,4 +1,5 @@
 import { MASKED, percentDecoded, type MaskParts } from './parts.js'
+import { shapes } from './shapes.js'
 
 /** How many parameters may stand in each other's values. */
 const MAX_NESTED = 4
@@ -27,7 +28,7 @@ export function urlMask (parts: MaskParts): Pick<MaskParts, 'url' | 'parameters'
 
   function url (text: string): string {
     const [, path = '', query = '', fragment = ''] = /^([^?#]*)(\?[^#]*)?(#[^]*)?$/.exec(text) ?? []
-    return parts.redact(userInformation(path) +
+    return parts.redact(shapes(userInformation(path)) +
       query.slice(0, 1) + parameters(query.slice(1)) +
       fragment.slice(0, 1) + parameters(fragment.slice(1)))
   }

@@ -119,8 +119,16 @@ t.test('events: the order is never changed, even where a stage comes twice', asy
 
 t.test('router: the match, its parameters, and what the router knew', async t => {
   const root = shown('router', sample())
-  t.same(texts(root, 'tr'), ['nameplain', 'pattern/plain', 'methodsGET', 'handlerroutes/a.ts:3', 'plainplain', 'triedplain'])
+  t.same(texts(root, 'tr'), ['nameplain', 'pattern/plain', 'methodsGET', 'handlerroutes/a.ts:3', 'plainplain', 'RouteMethodsPatternWhy notDistance', 'plainGET/aplain2', 'knownplain'])
   t.match(shown('router', profile('000001')).textContent, /No route matched\./)
+})
+
+t.test('router: why no route took the request', async t => {
+  const tried = [{ name: 'GET /a', methods: ['GET'], pattern: '/a', why: 'segment 1 is "a", not "b"', distance: 1 }]
+  const root = shown('router', profile('000001', { status: 404, collectors: { router: { matched: null, tried, more: 1_200 } } }))
+  t.same(texts(root, 'h3'), ['Matched route', 'Routes that were tried, the nearest first'])
+  t.same(texts(root, 'tbody tr'), ['GET /aGET/asegment 1 is "a", not "b"1'])
+  t.match(root.textContent, /1,200 more routes are further away\./)
 })
 
 t.test('performance: the total, the slowest listener, and what was collected', async t => {
