@@ -12,6 +12,8 @@ export const DEFAULT_MASK_PATTERNS: readonly MaskPattern[] = [
 
 // These say where a profile is, not how to get in.
 const NEVER_MASKED = new Set(['x-debug-token', 'x-debug-token-link'])
+// Whether credentials may be sent is no secret.
+const NEVER_BEGINS = 'access-control-'
 const MAX_KNOWN = 2_000
 
 /** Makes the judge of names; the same names come again and again, so it remembers. */
@@ -25,7 +27,7 @@ export function namesThatHide (patterns: readonly MaskPattern[]): (name: string)
     const remembered = known.get(name)
     if (remembered !== undefined) return remembered
     const lower = name.toLowerCase()
-    const hides = !NEVER_MASKED.has(lower) && (exact.has(lower) || expressions.some(expression => expression.test(name)))
+    const hides = !NEVER_MASKED.has(lower) && !lower.startsWith(NEVER_BEGINS) && (exact.has(lower) || expressions.some(expression => expression.test(name)))
     if (known.size >= MAX_KNOWN) known.clear()
     // A copy: part of a text would keep the whole of it in memory.
     if (name.length <= 100) known.set(Buffer.from(name).toString(), hides)

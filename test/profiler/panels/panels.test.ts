@@ -20,7 +20,8 @@ const texts = (root: ParentNode, selector: string) =>
 
 t.test('the menu has every panel, and a plain one for each collector that has none', async t => {
   t.same(panelsOf(sample()).map(panel => panel.name),
-    ['request', 'exceptions', 'logs', 'events', 'router', 'security', 'performance', 'custom', 'broken'])
+    ['request', 'exceptions', 'logs', 'events', 'router', 'security', 'performance',
+      'session', 'cors', 'csp', 'cache', 'locale', 'pagination', 'custom', 'broken'])
   t.same(panelsOf(profile('000001')), panels)
 })
 
@@ -28,7 +29,9 @@ t.test('counts and problems', async t => {
   const facts = (profile: Profile) => panelsOf(profile).map(panel => [panel.name, panel.count?.(profile), panel.problem?.(profile)])
   t.same(facts(stored(sample())), [
     ['request', undefined, undefined], ['exceptions', 2, true], ['logs', 2, true], ['events', 4, true],
-    ['router', undefined, false], ['security', 1, false], ['performance', undefined, undefined], ['custom', undefined, false], ['broken', undefined, true]
+    ['router', undefined, false], ['security', 1, false], ['performance', undefined, undefined],
+    ['session', undefined, false], ['cors', undefined, true], ['csp', undefined, false], ['cache', undefined, false], ['locale', undefined, false], ['pagination', undefined, true],
+    ['custom', undefined, false], ['broken', undefined, true]
   ])
   t.same(facts(profile('000001')), [
     ['request', undefined, undefined], ['exceptions', 0, false], ['logs', 0, false], ['events', 0, false],
@@ -49,7 +52,7 @@ t.test('request: both messages', async t => {
   t.same(texts(root, '[aria-label="Request"] tr'), ['methodGET', 'urlplain', 'ip127.0.0.1', 'httpVersionplain'])
   t.same(texts(root, '[aria-label="Request headers"] tr'), ['hostplain', 'plainplainplain'])
   t.same(texts(root, '[aria-label="Response"] tr'), ['status404', 'size12'])
-  t.same(texts(root, '[aria-label="Response headers"] tr'), ['content-typeplain'])
+  t.same(texts(root, '[aria-label="Response headers"] tr'), ['content-typeplain', 'content-security-policydefault-src plain'])
   t.match(root.textContent, /The client sent no cookies\./)
 })
 
@@ -149,12 +152,38 @@ t.test('performance: what the process used, and that it is the process', async t
   t.match(root.textContent, /Of the whole process while the request ran, other requests included\./)
 })
 
+t.test('session, CORS, cache, locale and pagination: in words', async t => {
+  const rowsOf = (name: string) => texts(shown(name, sample()), '.pairs tr')
+  t.same(rowsOf('session'), ['idhidden', 'sessionloaded from the store', 'cookie sentyes', 'changedyes', 'savedyes', 'plain****** (string)'])
+  t.same(rowsOf('cors').slice(0, 4), ['allowedno', 'whyplain', 'originplain', 'preflightyes'])
+  t.same(rowsOf('cache'), ['outcomethe copy of the client is fresh: 304', 'preconditionplain', 'answered behindthe security of the route', 'for its client alone, asplain',
+    'ETagplain', 'Last-Modifiednone', 'Cache-Controlplain', 'Expiresnone', 'Varyplain'])
+  t.same(rowsOf('locale'), ['localeplain', 'decided byplain', 'defaultplain', 'enabled localesplain', 'Accept-Languageplain', 'servicesplain'])
+  t.same(rowsOf('pagination'), ['page4 of 2', 'items of a page2', 'items ahead6', 'items altogether3', 'sorted byplain, asc', 'largest page9', 'sortable byplain', 'fields of the queryplain'])
+  t.equal(shown('session', profile('000001', { collectors: { session: { used: false, cookie: true } } })).textContent, 'The client has a session; nobody looked at it.')
+})
+
+t.test('CSP: each directive of each policy in words', async t => {
+  const headers = { 'content-security-policy': "default-src 'self'; script-src 'self' 'nonce-a' 'unsafe-inline'; object-src 'none'; upgrade-insecure-requests, img-src *", 'content-security-policy-report-only': 'font-src https: a.test' }
+  const root = shown('csp', profile('000001', { collectors: { csp: { nonces: ['script-src'] }, response: { headers } } }))
+  t.same(texts(root, 'h3'), ['Origin', 'Enforced', 'Enforced', 'Reported only'])
+  t.same(texts(root, 'tbody tr td:last-child'), [
+    'the options', 'script-src',
+    'Whatever has no directive of its own: this origin',
+    'Scripts: this origin, what carries the nonce of this response, whatever stands inline, for old browsers alone: the nonce or hash beside it switches it off',
+    'Plugins (object, embed): nowhere', 'Requests for http: are made by https: instead.',
+    'Images: any host', 'Fonts: any host by https:, a.test'
+  ])
+  t.match(shown('csp', profile('000001', { collectors: { csp: { nonces: [] } } })).textContent, /The response carries no policy/)
+})
+
 t.test('any other collector: its data', async t => {
   t.equal(shown('custom', sample()).querySelector('pre')?.textContent, '{\n  "a": [\n    "plain"\n  ]\n}')
 })
 
 t.test('a collector that failed says so in its panel', async t => {
-  for (const [collector, panel] of [['request', 'request'], ['response', 'request'], ['router', 'router'], ['performance', 'performance'], ['mine', 'mine']] as const) {
+  for (const [collector, panel] of [['request', 'request'], ['response', 'request'], ['router', 'router'], ['performance', 'performance'], ['mine', 'mine'],
+    ['session', 'session'], ['cors', 'cors'], ['csp', 'csp'], ['cache', 'cache'], ['locale', 'locale'], ['pagination', 'pagination']] as const) {
     const root = shown(panel, profile('000001', { collectors: { [collector]: { error: 'it broke' } } }))
     t.equal(root.querySelector('.failure')?.textContent, 'The collector failed: it broke', collector)
   }
@@ -163,6 +192,11 @@ t.test('a collector that failed says so in its panel', async t => {
 t.test('what is missing is told, and never an error', async t => {
   for (const collectors of [{}, { request: null, response: 3, router: 'x', performance: [1] }, { request: { headers: null, query: 'x' }, response: { headers: 4 } }]) {
     for (const panel of panels) t.ok(shown(panel.name, profile('000001', { collectors })).textContent?.trim(), panel.name)
+  }
+  for (const name of ['session', 'cors', 'csp', 'cache', 'locale', 'pagination']) {
+    for (const data of [null, 3, 'x', [1], {}, { keys: 1, rule: 2, headers: 'x', wanted: [], enabled: {}, fields: 5, acceptLanguage: 'x' }]) {
+      t.ok(shown(name, profile('000001', { collectors: { [name]: data } })).textContent?.trim(), name)
+    }
   }
 })
 
