@@ -34,6 +34,8 @@ export class RequestState {
   /** When the head of the response was written. */
   headAt = 0
   usage: UsageMeter | null = null
+  /** What the request sent to other servers. */
+  outgoing: unknown = null
   origin: Origin | null = null
   maySeeDebug: boolean | null = null
   token = ''

@@ -5,6 +5,7 @@ import { cspPanel } from './csp/panel.js'
 import { dataPanel } from './data/panel.js'
 import { eventsPanel } from './events/panel.js'
 import { exceptionsPanel } from './exceptions/panel.js'
+import { httpClientPanel } from './http-client/panel.js'
 import { localePanel } from './locale/panel.js'
 import { logsPanel } from './logs/panel.js'
 import { paginationPanel } from './pagination/panel.js'
@@ -27,7 +28,7 @@ export const panels: readonly Panel[] = [
 ]
 
 /** Those that are there for requests alone of which their collector has something to tell; behind the others. */
-const occasional: readonly Panel[] = [sessionPanel, corsPanel, cspPanel, cachePanel, localePanel, paginationPanel]
+const occasional: readonly Panel[] = [httpClientPanel, sessionPanel, corsPanel, cspPanel, cachePanel, localePanel, paginationPanel]
 
 const SHOWN_BY_OTHERS = new Set(['response', ...[...panels, ...occasional].map(panel => panel.name)])
 

@@ -21,7 +21,7 @@ const texts = (root: ParentNode, selector: string) =>
 t.test('the menu has every panel, and a plain one for each collector that has none', async t => {
   t.same(panelsOf(sample()).map(panel => panel.name),
     ['request', 'exceptions', 'logs', 'events', 'router', 'security', 'performance',
-      'session', 'cors', 'csp', 'cache', 'locale', 'pagination', 'custom', 'broken'])
+      'http-client', 'session', 'cors', 'csp', 'cache', 'locale', 'pagination', 'custom', 'broken'])
   t.same(panelsOf(profile('000001')), panels)
 })
 
@@ -30,7 +30,7 @@ t.test('counts and problems', async t => {
   t.same(facts(stored(sample())), [
     ['request', undefined, undefined], ['exceptions', 2, true], ['logs', 2, true], ['events', 4, true],
     ['router', undefined, false], ['security', 1, false], ['performance', undefined, undefined],
-    ['session', undefined, false], ['cors', undefined, true], ['csp', undefined, false], ['cache', undefined, false], ['locale', undefined, false], ['pagination', undefined, true],
+    ['http-client', 201, true], ['session', undefined, false], ['cors', undefined, true], ['csp', undefined, false], ['cache', undefined, false], ['locale', undefined, false], ['pagination', undefined, true],
     ['custom', undefined, false], ['broken', undefined, true]
   ])
   t.same(facts(profile('000001')), [
@@ -163,6 +163,16 @@ t.test('session, CORS, cache, locale and pagination: in words', async t => {
   t.equal(shown('session', profile('000001', { collectors: { session: { used: false, cookie: true } } })).textContent, 'The client has a session; nobody looked at it.')
 })
 
+t.test('HTTP client: each call, and how many were only counted', async t => {
+  const root = shown('http-client', sample())
+  t.same(texts(root, 'table[aria-label="Requests"] > tbody > tr > td:not(.text)'), ['500', '1 ms', '2 ms'])
+  t.match(root.textContent, /200 more were only counted\./)
+  const calls = [{ via: 'undici', method: 'GET', url: 'http://a.test/', status: 204, start: 1, duration: 2, requestHeaders: {}, responseHeaders: {} }, { method: 'PUT', url: 'http://a.test/', status: null, start: 1, duration: null }]
+  const fine = profile('000001', { collectors: { 'http-client': { count: 2, calls } } })
+  t.same(texts(shown('http-client', fine), 'table[aria-label="Requests"] > tbody > tr > td:not(.text)'), ['204', '1 ms', '2 ms', 'pending', '1 ms', '–'])
+  t.equal(panelsOf(fine).find(({ name }) => name === 'http-client')?.problem?.(fine), false)
+})
+
 t.test('CSP: each directive of each policy in words', async t => {
   const headers = { 'content-security-policy': "default-src 'self'; script-src 'self' 'nonce-a' 'unsafe-inline'; object-src 'none'; upgrade-insecure-requests, img-src *", 'content-security-policy-report-only': 'font-src https: a.test' }
   const root = shown('csp', profile('000001', { collectors: { csp: { nonces: ['script-src'] }, response: { headers } } }))
@@ -183,7 +193,7 @@ t.test('any other collector: its data', async t => {
 
 t.test('a collector that failed says so in its panel', async t => {
   for (const [collector, panel] of [['request', 'request'], ['response', 'request'], ['router', 'router'], ['performance', 'performance'], ['mine', 'mine'],
-    ['session', 'session'], ['cors', 'cors'], ['csp', 'csp'], ['cache', 'cache'], ['locale', 'locale'], ['pagination', 'pagination']] as const) {
+    ['http-client', 'http-client'], ['session', 'session'], ['cors', 'cors'], ['csp', 'csp'], ['cache', 'cache'], ['locale', 'locale'], ['pagination', 'pagination']] as const) {
     const root = shown(panel, profile('000001', { collectors: { [collector]: { error: 'it broke' } } }))
     t.equal(root.querySelector('.failure')?.textContent, 'The collector failed: it broke', collector)
   }
@@ -193,8 +203,8 @@ t.test('what is missing is told, and never an error', async t => {
   for (const collectors of [{}, { request: null, response: 3, router: 'x', performance: [1] }, { request: { headers: null, query: 'x' }, response: { headers: 4 } }]) {
     for (const panel of panels) t.ok(shown(panel.name, profile('000001', { collectors })).textContent?.trim(), panel.name)
   }
-  for (const name of ['session', 'cors', 'csp', 'cache', 'locale', 'pagination']) {
-    for (const data of [null, 3, 'x', [1], {}, { keys: 1, rule: 2, headers: 'x', wanted: [], enabled: {}, fields: 5, acceptLanguage: 'x' }]) {
+  for (const name of ['http-client', 'session', 'cors', 'csp', 'cache', 'locale', 'pagination']) {
+    for (const data of [null, 3, 'x', [1], {}, { keys: 1, rule: 2, headers: 'x', wanted: [], enabled: {}, fields: 5, acceptLanguage: 'x', calls: [1, {}], count: 'x' }]) {
       t.ok(shown(name, profile('000001', { collectors: { [name]: data } })).textContent?.trim(), name)
     }
   }
