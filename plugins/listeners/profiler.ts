@@ -4,6 +4,7 @@ import { listener, Skip } from '../kernel/listener.js'
 import { absoluteUrl, pathnameOf } from '../kernel/origin.js'
 import { stateOf } from '../kernel/request-state.js'
 import { buildProfile } from '../profiler/build-profile.js'
+import { openConfiguration } from '../profiler/configuration/configuration.js'
 import { collectPolicy, type CollectOptions } from '../profiler/collect-policy.js'
 
 export interface ProfilerListenerOptions {
@@ -22,12 +23,14 @@ const notProfiled = new Skip('requests of the profiler itself, of routes with `p
 const OWN_PATHS = /^\/_(?:profiler|wdt)(?:\/|$)/
 
 /** Assigns the request's token, tells it, and keeps the profile once the response is over. */
-export const profiler = listener('kernel.response', 'profiler', (app, { profiler: options = {} }: ProfilerListenerOptions) => {
+export const profiler = listener('kernel.response', 'profiler', (app, given: ProfilerListenerOptions) => {
+  const { profiler: options = {} } = given
   const { debug, maySeeDebug, originOf } = app.hindsight
   if (!debug) return 'not in debug mode'
   if (options === false) return 'not configured'
   const isCollected = collectPolicy(options)
   const { profiler } = app
+  const configuration = openConfiguration(app, given)
 
   function tokenOf (request: FastifyRequest): string {
     const state = stateOf(request)
@@ -54,7 +57,7 @@ export const profiler = listener('kernel.response', 'profiler', (app, { profiler
     state.usage?.stop(endedAt)
     // What is said to the reply from here on is not heard.
     state.sentHeaders ??= reply.getHeaders()
-    profiler.defer(token, () => buildProfile(request, reply, endedAt))
+    profiler.defer(token, () => buildProfile(request, reply, endedAt, { config: configuration() }))
   }
 
   app.hindsight.keepLate = keep

@@ -10,8 +10,8 @@ import { recordsOf } from '../diagnostics/records.js'
 import { performanceRecord } from './collectors/performance.js'
 import { PROFILE_VERSION, type Profile, type ProfiledRoute } from './profile.js'
 
-/** Makes the profile of a request whose response is over: plain data, masked, off the response's way. */
-export function buildProfile (request: FastifyRequest, reply: FastifyReply, endedAt: number): Profile {
+/** Makes the profile of a request whose response is over: plain data, masked, off the response's way; `more` is for panels of its own. */
+export function buildProfile (request: FastifyRequest, reply: FastifyReply, endedAt: number, more: Readonly<Record<string, unknown>> = {}): Profile {
   const state = stateOf(request)
   const { mask: maskOfAll, originOf } = request.server.hindsight
   const mask = maskOfAll.hiding(state.sentParams ?? request.params)
@@ -36,6 +36,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, ende
     events,
     collectors: {
       ...collectors,
+      ...more,
       performance: performanceRecord(state, events, endedAt),
       ...(others.length > 0 && {
         otherErrors: others.map((other) => flattenError(other).map((exception) => maskException(exception, mask)))

@@ -42,6 +42,7 @@ export function sample (text = 'plain'): Profile {
       cache: { outcome: 'fresh', precondition: text, deferred: true, private: text, etag: text, lastModified: null, cacheControl: text, expires: null, vary: text },
       locale: { locale: text, source: text, default: text, enabled: [text], acceptLanguage: { enabled: true, header: text }, services: [text] },
       pagination: { page: 4, limit: 2, offset: 6, sort: text, direction: 'asc', total: 3, pages: 2, fields: { page: text }, sortable: [text], maxLimit: 9 },
+      config: { id: 'none', node: text, fastify: text, hindsight: text, mode: text },
       custom: { a: [text] },
       broken: { error: `it broke ${text}` }
     }

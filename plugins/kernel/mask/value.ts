@@ -39,6 +39,7 @@ class Visit {
     if (this.#ancestors.has(value)) return '[circular]'
     if (this.#ancestors.size >= MAX_DEPTH) return '[too deep]'
     if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return `[binary, ${value.byteLength} bytes]`
+    if (value instanceof RegExp) return hidden ? MASKED : this.#parts.text(String(value))
     this.#ancestors.add(value)
     try {
       return this.#members(value, hidden)

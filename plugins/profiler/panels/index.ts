@@ -1,5 +1,6 @@
 import type { Profile } from '../profile.js'
 import { cachePanel } from './cache/panel.js'
+import { configPanel } from './config/panel.js'
 import { corsPanel } from './cors/panel.js'
 import { cspPanel } from './csp/panel.js'
 import { dataPanel } from './data/panel.js'
@@ -28,7 +29,7 @@ export const panels: readonly Panel[] = [
 ]
 
 /** Those that are there for requests alone of which their collector has something to tell; behind the others. */
-const occasional: readonly Panel[] = [httpClientPanel, sessionPanel, corsPanel, cspPanel, cachePanel, localePanel, paginationPanel]
+const occasional: readonly Panel[] = [httpClientPanel, sessionPanel, corsPanel, cspPanel, cachePanel, localePanel, paginationPanel, configPanel]
 
 const SHOWN_BY_OTHERS = new Set(['response', ...[...panels, ...occasional].map(panel => panel.name)])
 

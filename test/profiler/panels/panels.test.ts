@@ -21,7 +21,7 @@ const texts = (root: ParentNode, selector: string) =>
 t.test('the menu has every panel, and a plain one for each collector that has none', async t => {
   t.same(panelsOf(sample()).map(panel => panel.name),
     ['request', 'exceptions', 'logs', 'events', 'router', 'security', 'performance',
-      'http-client', 'session', 'cors', 'csp', 'cache', 'locale', 'pagination', 'custom', 'broken'])
+      'http-client', 'session', 'cors', 'csp', 'cache', 'locale', 'pagination', 'config', 'custom', 'broken'])
   t.same(panelsOf(profile('000001')), panels)
 })
 
@@ -30,7 +30,7 @@ t.test('counts and problems', async t => {
   t.same(facts(stored(sample())), [
     ['request', undefined, undefined], ['exceptions', 2, true], ['logs', 2, true], ['events', 4, true],
     ['router', undefined, false], ['security', 1, false], ['performance', undefined, undefined],
-    ['http-client', 201, true], ['session', undefined, false], ['cors', undefined, true], ['csp', undefined, false], ['cache', undefined, false], ['locale', undefined, false], ['pagination', undefined, true],
+    ['http-client', 201, true], ['session', undefined, false], ['cors', undefined, true], ['csp', undefined, false], ['cache', undefined, false], ['locale', undefined, false], ['pagination', undefined, true], ['config', undefined, false],
     ['custom', undefined, false], ['broken', undefined, true]
   ])
   t.same(facts(profile('000001')), [
@@ -193,7 +193,7 @@ t.test('any other collector: its data', async t => {
 
 t.test('a collector that failed says so in its panel', async t => {
   for (const [collector, panel] of [['request', 'request'], ['response', 'request'], ['router', 'router'], ['performance', 'performance'], ['mine', 'mine'],
-    ['http-client', 'http-client'], ['session', 'session'], ['cors', 'cors'], ['csp', 'csp'], ['cache', 'cache'], ['locale', 'locale'], ['pagination', 'pagination']] as const) {
+    ['http-client', 'http-client'], ['session', 'session'], ['cors', 'cors'], ['csp', 'csp'], ['cache', 'cache'], ['locale', 'locale'], ['pagination', 'pagination'], ['config', 'config']] as const) {
     const root = shown(panel, profile('000001', { collectors: { [collector]: { error: 'it broke' } } }))
     t.equal(root.querySelector('.failure')?.textContent, 'The collector failed: it broke', collector)
   }
@@ -203,7 +203,7 @@ t.test('what is missing is told, and never an error', async t => {
   for (const collectors of [{}, { request: null, response: 3, router: 'x', performance: [1] }, { request: { headers: null, query: 'x' }, response: { headers: 4 } }]) {
     for (const panel of panels) t.ok(shown(panel.name, profile('000001', { collectors })).textContent?.trim(), panel.name)
   }
-  for (const name of ['http-client', 'session', 'cors', 'csp', 'cache', 'locale', 'pagination']) {
+  for (const name of ['http-client', 'session', 'cors', 'csp', 'cache', 'locale', 'pagination', 'config']) {
     for (const data of [null, 3, 'x', [1], {}, { keys: 1, rule: 2, headers: 'x', wanted: [], enabled: {}, fields: 5, acceptLanguage: 'x', calls: [1, {}], count: 'x' }]) {
       t.ok(shown(name, profile('000001', { collectors: { [name]: data } })).textContent?.trim(), name)
     }
