@@ -1,4 +1,4 @@
-import type { Mask } from '../kernel/mask.js'
+import type { Mask } from '../kernel/mask/mask.js'
 import type { FlattenedException } from './exception.js'
 
 /** The exception without the secrets that its texts may hold; excerpts are the application's own source and stay as they are. */

@@ -2,11 +2,15 @@ import type { FastifyInstance, RouteHandlerMethod } from 'fastify'
 import { stateOf } from './request-state.js'
 
 /**
- * Watches the handlers of routes in debug mode: when they began and ended, and what they raised
+ * Watches the handlers of routes in debug mode: when they began and ended, when their result was serialised, and what they raised
  * when their response was already on its way.
  */
 export function timeHandlers (app: FastifyInstance, debug: boolean): void {
   if (!debug) return
+  app.addHook('preSerialization', function noteSerialization (request, _reply, payload, done) {
+    stateOf(request).serializeStart = performance.now()
+    done(null, payload)
+  })
   app.addHook('onRoute', function watch (route) {
     const { handler } = route
     route.handler = Object.defineProperty(watched(handler), 'name', { value: handler.name })
@@ -17,7 +21,13 @@ function watched (handler: RouteHandlerMethod): RouteHandlerMethod {
   return function (request, reply) {
     const state = stateOf(request)
     state.handlerStart = performance.now()
-    const result = handler.call(this, request, reply) as unknown
+    let result: unknown
+    try {
+      result = handler.call(this, request, reply)
+    } catch (raised) {
+      state.handlerEnd = performance.now()
+      throw raised
+    }
     if (!(result instanceof Promise)) {
       state.handlerEnd = performance.now()
       return result

@@ -1,7 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { EventRecorder } from './event-recorder.js'
 import { adoptMessages, kMalformed, rememberReply } from './malformed.js'
-import { stateOf } from './request-state.js'
+import { stateOf, type RequestState } from './request-state.js'
+import { UsageMeter } from './usage.js'
 
 /**
  * Opens a request, ahead of the first listener: in debug mode its events are recorded from here on.
@@ -18,6 +19,8 @@ export function openPass (app: FastifyInstance): void {
       state.reply = reply
       state.startedAt = performance.now()
       state.startedTime = Date.now()
+      state.usage = new UsageMeter(state.startedAt)
+      noteHead(reply, state)
       state.recorder = new EventRecorder(slots, state.startedAt, mask.header)
     }
     const malformed = request.raw[kMalformed]
@@ -26,6 +29,15 @@ export function openPass (app: FastifyInstance): void {
     stateOf(request).pass = 'error'
     done(malformed)
   })
+}
+
+// Whatever sends a response, a stream too, comes through here when its first byte goes out.
+function noteHead ({ raw }: FastifyReply, state: RequestState): void {
+  const { writeHead } = raw
+  raw.writeHead = function (...args: unknown[]) {
+    if (state.headAt === 0) state.headAt = performance.now()
+    return writeHead.apply(raw, args as Parameters<typeof writeHead>)
+  }
 }
 
 /**

@@ -3,6 +3,7 @@ import type { Link } from './link.js'
 import type { EventRecorder } from './event-recorder.js'
 import type { PassName } from './events.js'
 import type { Origin } from './request-origin.js'
+import type { UsageMeter } from './usage.js'
 
 /** What a listener or collector left for the profile: data, or what makes it once somebody wants it. */
 export type Collected = unknown | (() => unknown)
@@ -28,9 +29,18 @@ export class RequestState {
   startedTime = 0
   handlerStart = 0
   handlerEnd = 0
+  /** When the handler's result was about to be serialised. */
+  serializeStart = 0
+  /** When the head of the response was written. */
+  headAt = 0
+  usage: UsageMeter | null = null
+  /** What the request sent to other servers. */
+  outgoing: unknown = null
   origin: Origin | null = null
   maySeeDebug: boolean | null = null
   token = ''
+  /** The headers of the response as they went out; null where it has not. */
+  sentHeaders: Record<string, unknown> | null = null
   scriptNonce = ''
   styleNonce = ''
   session: unknown = undefined

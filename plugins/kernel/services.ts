@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { createMask, DEFAULT_MASK_PATTERNS, type Mask } from './mask.js'
+import { createMask, type Mask } from './mask/mask.js'
+import { DEFAULT_MASK_PATTERNS } from './mask/names.js'
 import { debugAccess, type DebugAccessOptions } from './debug-access.js'
 import { openLifecycle } from './lifecycle.js'
 import { originResolver, type OriginOptions } from './origin.js'

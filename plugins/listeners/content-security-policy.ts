@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify'
 import { noncesOf, withNonce } from '../kernel/content-policy.js'
 import { isRedirect, onRedirect } from '../kernel/responses.js'
 import { listener, Skip } from '../kernel/listener.js'
-import { stateOf } from '../kernel/request-state.js'
+import { stateOf, type RequestState } from '../kernel/request-state.js'
 
 /** Directives as @fastify/helmet takes them: names in camel or kebab case, values as lists of source expressions. */
 export type CspDirectives = Record<string, readonly string[] | string | null>
@@ -45,7 +45,7 @@ export const contentSecurityPolicy = listener('kernel.request', 'content-securit
 
 /** Composes the policy of a response, with the nonces that were drawn for it. */
 export const contentSecurityPolicyResponse = listener('kernel.response', 'content-security-policy',
-  (_app, { contentSecurityPolicy = { enforce: DEFAULT_DIRECTIVES } }: ContentSecurityPolicyOptions) => {
+  (app, { contentSecurityPolicy = { enforce: DEFAULT_DIRECTIVES } }: ContentSecurityPolicyOptions) => {
     const policies = contentSecurityPolicy === false
       ? []
       : [
@@ -53,7 +53,9 @@ export const contentSecurityPolicyResponse = listener('kernel.response', 'conten
           policyHeader('content-security-policy-report-only', contentSecurityPolicy.reportOnly, 'reportOnly')
         ].filter((policy) => policy !== null)
     if (policies.length === 0) return 'not configured'
+    const { debug } = app.hindsight
     return (request, reply) => {
+      if (debug) collectPolicy(stateOf(request), policies.filter(({ name }) => reply.hasHeader(name)).map(({ name }) => name))
       if (isRedirect(reply)) return onRedirect
       if (reply.statusCode === 304) return onNotModified
       const { scriptNonce, styleNonce } = stateOf(request)
@@ -66,6 +68,15 @@ export const contentSecurityPolicyResponse = listener('kernel.response', 'conten
       return set ? undefined : kept
     }
   })
+
+// The policies themselves are among the headers of the response.
+function collectPolicy (state: RequestState, ofRoute: string[]): void {
+  state.collect('csp', () => ({
+    ...(ofRoute.length > 0 && { ofRoute }),
+    ...(state.ownPolicy !== '' && { ofDiagnosticPage: true }),
+    nonces: [...(state.scriptNonce === '' ? [] : ['script-src']), ...(state.styleNonce === '' ? [] : ['style-src'])]
+  }))
+}
 
 interface PolicyHeader {
   name: string

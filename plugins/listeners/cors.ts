@@ -4,6 +4,9 @@ import { host, runHooks, type CaughtHook } from '../kernel/hosting.js'
 import { Answer, listener, Skip } from '../kernel/listener.js'
 import { absoluteUrl, pathnameOf } from '../kernel/origin.js'
 import { firstRuleFor, type PathRule } from '../kernel/path-rules.js'
+import { stateOf } from '../kernel/request-state.js'
+import { corsVerdict, originsText } from '../profiler/collectors/cors.js'
+import { shownHeaders } from '../profiler/collectors/headers.js'
 
 /** What a path under CORS allows (Fetch, section 3.3), as @fastify/cors takes it. */
 export interface CorsRule extends PathRule, Pick<FastifyCorsOptions, 'origin' | 'credentials' | 'maxAge'> {
@@ -19,6 +22,7 @@ export interface CorsOptions {
 
 interface HostedRule {
   rule: CorsRule
+  index: number
   hooks: CaughtHook[]
 }
 
@@ -39,6 +43,7 @@ export const cors = listener('kernel.request', 'cors', async (app, { cors: rules
     const found = ruleFor(hosted, request)
     if (found === null) return noRule
     const refusal = preflightRefusal(found.rule, request)
+    collectVerdict(app, request, reply, found, refusal?.message ?? null)
     const running = applied(found, request, reply)
     const answer = (): Answer => {
       // Of no meaning on a preflight (Fetch, section 3.3.3).
@@ -58,10 +63,12 @@ export const corsResponse = listener('kernel.response', 'cors', async (app, { co
   return (request, reply) => {
     if (isPreflight(request) && reply.hasHeader('access-control-allow-methods')) return preflighted
     const found = ruleFor(hosted, request)
-    if (found === null) return noRule
     const { origin } = request.headers
+    const own = origin !== undefined && origin === absoluteUrl({ ...app.hindsight.originOf(request), prefix: '' }, '')
+    collectVerdict(app, request, reply, found, own ? sameOrigin.reason : null)
+    if (found === null) return noRule
     if (origin === undefined) return noOrigin
-    if (origin === absoluteUrl({ ...app.hindsight.originOf(request), prefix: '' }, '')) return sameOrigin
+    if (own) return sameOrigin
     const vary = reply.getHeader('vary')
     const running = applied(found, request, reply)
     // `Vary` is the business of the cors-vary listener.
@@ -87,7 +94,7 @@ function hostRules (app: FastifyInstance, rules: CorsRule[]): Promise<HostedRule
 
 async function hostAll (app: FastifyInstance, rules: CorsRule[]): Promise<HostedRule[]> {
   const hosted: HostedRule[] = []
-  for (const rule of rules) {
+  for (const [index, rule] of rules.entries()) {
     const { path: _path, origin = false, methods = DEFAULT_METHODS, ...rest } = rule
     const options: FastifyCorsOptions = {
       ...rest,
@@ -98,7 +105,7 @@ async function hostAll (app: FastifyInstance, rules: CorsRule[]): Promise<Hosted
       strictPreflight: false
     }
     const hooks = await host(app, fastifyCors as never, options, { name: '@fastify/cors', withhold: ['corsPreflightEnabled'] })
-    hosted.push({ rule, hooks: hooks.get('onRequest') ?? [] })
+    hosted.push({ rule, index, hooks: hooks.get('onRequest') ?? [] })
   }
   return hosted
 }
@@ -110,6 +117,21 @@ function ruleFor (hosted: HostedRule[], request: FastifyRequest): HostedRule | n
 function applied (found: HostedRule, request: FastifyRequest, reply: FastifyReply): undefined | Promise<void> {
   const running = runHooks(found.hooks, request, reply)
   return running === undefined ? withholdCredentials(reply) : running.then(() => withholdCredentials(reply))
+}
+
+function collectVerdict ({ hindsight: { debug, mask } }: FastifyInstance, request: FastifyRequest, reply: FastifyReply, found: HostedRule | null, reason: string | null): void {
+  if (!debug) return
+  const state = stateOf(request)
+  const { origin = null, 'access-control-request-method': method, 'access-control-request-headers': headers } = request.headers
+  const preflight = isPreflight(request)
+  const { index = 0, rule } = found ?? {}
+  state.collect('cors', () => corsVerdict({
+    rule: rule === undefined ? null : { index, path: String(rule.path ?? 'everywhere'), origin: originsText(rule.origin), methods: rule.methods ?? DEFAULT_METHODS, credentials: rule.credentials === true },
+    origin: origin === null ? null : mask.header('origin', origin),
+    preflight,
+    wanted: preflight ? { method: mask.text(String(method)), headers: mask.text(String(headers ?? '')) } : null,
+    reason: reason === null ? null : mask.text(reason)
+  }, shownHeaders(state.sentHeaders ?? reply.getHeaders(), mask)))
 }
 
 // An origin that is not allowed learns nothing of credentials and exposed headers.

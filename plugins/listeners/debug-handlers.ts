@@ -5,6 +5,7 @@ import { requestContext } from '../kernel/request-context.js'
 import { stateOf } from '../kernel/request-state.js'
 import { LogCapture } from '../logs/log-capture.js'
 import { RequestLog } from '../logs/request-log.js'
+import { watchOutgoing } from '../profiler/outgoing/watch-outgoing.js'
 
 export interface DebugHandlersOptions {
   /** How many frames a stack keeps in debug mode. */
@@ -13,7 +14,7 @@ export interface DebugHandlersOptions {
 
 /**
  * Opens the request's diagnostic context: its log is captured, and what the process says on its own
- * (a warning, an unhandled rejection, an uncaught exception) is attributed to the request that caused it.
+ * (a warning, an unhandled rejection, an uncaught exception) or sends by HTTP is attributed to the request that caused it.
  */
 export const debugHandlers = listener('kernel.request', 'debug-handlers', (app, { stackDepth = 50 }: DebugHandlersOptions) => {
   if (!app.hindsight.debug) return 'not in debug mode'
@@ -24,8 +25,10 @@ export const debugHandlers = listener('kernel.request', 'debug-handlers', (app, 
     return log instanceof RequestLog ? log : null
   })
   const unwatch = watchProcess()
+  const unwatchOutgoing = watchOutgoing()
   app.addHook('onClose', async function closeDiagnostics () {
     unwatch()
+    unwatchOutgoing()
     capture.close()
   })
 

@@ -163,14 +163,15 @@ function recordOf (app: FastifyInstance, request: FastifyRequest, reply: Fastify
     state.collect('cache', () => {
       const { validators, ...decision } = record
       const { etag = null, lastModified = null } = validators ?? {}
-      return {
+      const headers = state.sentHeaders ?? reply.getHeaders()
+      return app.hindsight.mask.value({
         ...decision,
         etag,
         lastModified: lastModified === null ? null : new Date(lastModified).toUTCString(),
-        cacheControl: reply.getHeader('cache-control') ?? null,
-        expires: reply.getHeader('expires') ?? null,
-        vary: reply.getHeader('vary') ?? null
-      }
+        cacheControl: headers['cache-control'] ?? null,
+        expires: headers.expires ?? null,
+        vary: headers.vary ?? null
+      })
     })
   }
   return record

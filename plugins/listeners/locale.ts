@@ -25,7 +25,7 @@ const unchanged = new Skip('the locale is the default')
 export const locale = listener('kernel.request', 'locale', (app, options: Settings) => {
   const { enabledLocales = [], acceptLanguage = false, defaultLocale = 'en', localeAwareServices = {} } = options
   assertLocales(options)
-  const { debug } = app.hindsight
+  const { debug, mask } = app.hindsight
   const enabled = new Set(enabledLocales)
   const matching = acceptLanguage ? languageMatcher(enabledLocales, defaultLocale) : null
 
@@ -54,8 +54,8 @@ export const locale = listener('kernel.request', 'locale', (app, options: Settin
     const { locale } = request
     const { localeSource: source } = stateOf(request)
     const header = request.headers['accept-language'] ?? null
-    stateOf(request).collect('locale', () => ({
-      locale, source, default: defaultLocale, enabled: enabledLocales, acceptLanguage: { enabled: acceptLanguage, header }, services: Object.keys(localeAwareServices)
+    stateOf(request).collect('locale', () => mask.value({
+      locale, source, default: defaultLocale, enabled: enabledLocales, acceptLanguage: { enabled: acceptLanguage, header: header?.slice(0, 500) ?? null }, services: Object.keys(localeAwareServices)
     }))
     return skip
   }

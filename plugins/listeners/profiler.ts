@@ -4,6 +4,7 @@ import { listener, Skip } from '../kernel/listener.js'
 import { absoluteUrl, pathnameOf } from '../kernel/origin.js'
 import { stateOf } from '../kernel/request-state.js'
 import { buildProfile } from '../profiler/build-profile.js'
+import { openConfiguration } from '../profiler/configuration/configuration.js'
 import { collectPolicy } from '../profiler/collect-policy.js'
 import { profilerSettings, type ProfilerOption } from '../profiler/settings.js'
 
@@ -23,13 +24,14 @@ const notProfiled = new Skip('requests of the profiler itself, of routes with `p
 const OWN_PATHS = /^\/_(?:profiler|wdt)(?:\/|$)/
 
 /** Assigns the request's token, tells it, and keeps the profile once the response is over. */
-export const profiler = listener('kernel.response', 'profiler', (app, { profiler: option }: ProfilerListenerOptions) => {
+export const profiler = listener('kernel.response', 'profiler', (app, given: ProfilerListenerOptions) => {
   const { debug, maySeeDebug, originOf } = app.hindsight
   if (!debug) return 'not in debug mode'
-  const settings = profilerSettings(option)
+  const settings = profilerSettings(given.profiler)
   if (settings === null) return 'not configured'
   const { isCollected } = collectPolicy(settings)
   const { profiler } = app
+  const configuration = openConfiguration(app, given)
 
   function tokenOf (request: FastifyRequest): string {
     const state = stateOf(request)
@@ -52,7 +54,11 @@ export const profiler = listener('kernel.response', 'profiler', (app, { profiler
     if (!isProfiled(request, reply)) return
     const token = tokenOf(request)
     const endedAt = performance.now()
-    profiler.defer(token, () => buildProfile(request, reply, endedAt))
+    const state = stateOf(request)
+    state.usage?.stop(endedAt)
+    // What is said to the reply from here on is not heard.
+    state.sentHeaders ??= reply.getHeaders()
+    profiler.defer(token, () => buildProfile(request, reply, endedAt, { config: configuration() }))
   }
 
   app.hindsight.keepLate = keep

@@ -1,52 +1,74 @@
-import { listener } from '../kernel/listener.js'
 import { targetOf } from '../kernel/origin.js'
 import { kRawPacket } from '../kernel/malformed.js'
+import { listener } from '../kernel/listener.js'
 import { stateOf } from '../kernel/request-state.js'
+import { shownHeaders } from '../profiler/collectors/headers.js'
+import { binaryText, snapshot } from '../profiler/collectors/snapshot.js'
+import { uploadsIn, watchUploads } from '../profiler/collectors/uploads.js'
 
-const BODY_LIMIT = 64 * 1024
-
-/** Records what came in: method, URL, headers, query, cookies, body, attributes and the session's metadata. */
+/** Records what came in: method, URL, headers, query, cookies, body, files, attributes, and whether the session was used. */
 export const requestDataCollector = listener('kernel.controller', 'request-data-collector', (app) => {
   if (!app.hindsight.debug) return 'not in debug mode'
+  app.addHook('preValidation', function watchParts (request, _reply, done) {
+    watchUploads(request)
+    done()
+  })
   return (request) => {
     const state = stateOf(request)
-    const mask = app.hindsight.mask.hiding(state.sentParams ?? request.params)
-    // The attributes name the route, which is dropped before this is read.
-    const { query, body, cookies, attributes } = request
-    state.collect('request', () => ({
-      method: request.method,
-      target: mask.url(targetOf(request)),
-      httpVersion: request.raw.httpVersion,
-      headers: mask.headers(request.headers),
-      query: mask.value(query ?? {}),
-      cookies: mask.value(Object.fromEntries(Object.keys(cookies ?? {}).map((name) => [name, '******']))),
-      body: bounded(mask.value(body ?? null)),
-      attributes: mask.value(attributes ?? {}),
-      session: { used: state.sessionTouched },
-      ...(request.raw[kRawPacket] !== undefined && { rawMessage: mask.message(request.raw[kRawPacket]) })
-    }))
+    // The attributes name the route, which is dropped before this is read; whatever else a handler may change is copied.
+    const { params, attributes } = request
+    const headers = { ...request.headers }
+    const query = { ...request.query as object }
+    const cookies = Object.keys(request.cookies ?? {})
+    const uploads = uploadsIn(request)
+    const body = snapshot(request.body ?? null, {
+      type: headers['content-type'],
+      bytes: Number(headers['content-length']) || undefined,
+      ...(uploads !== null && { replace: uploads.replace })
+    })
+    state.collect('request', () => {
+      const mask = app.hindsight.mask.hiding(state.sentParams ?? params)
+      return {
+        method: request.method,
+        target: mask.url(targetOf(request)),
+        httpVersion: request.raw.httpVersion,
+        headers: shownHeaders(headers, mask),
+        query: mask.value(query),
+        cookies: Object.fromEntries(cookies.map((name) => [mask.text(name), '******'])),
+        // Parts that the handler reads by itself are no body for Fastify.
+        body: mask.value(body.value ?? (uploads === null || uploads.fields().length === 0 ? null : uploads.fields())),
+        ...(body.cut > 0 && { bodyCut: body.cut }),
+        ...(uploads !== null && { files: mask.value(uploads.files()) }),
+        attributes: mask.value(attributes ?? {}),
+        session: { used: state.sessionTouched },
+        ...(request.raw[kRawPacket] !== undefined && { rawMessage: mask.message(request.raw[kRawPacket]) })
+      }
+    })
   }
 })
 
-/** Records what goes out: status, headers, content type and size. */
+/** Records what goes out: status, headers, content type and size, and what the body is where it is no text. */
 export const requestDataCollectorResponse = listener('kernel.response', 'request-data-collector', (app) => {
   if (!app.hindsight.debug) return 'not in debug mode'
   return (request, reply, payload) => {
     const state = stateOf(request)
-    const mask = app.hindsight.mask.hiding(state.sentParams ?? request.params)
+    const { params } = request
     const size = typeof payload === 'string' ? Buffer.byteLength(payload) : Buffer.isBuffer(payload) ? payload.length : null
-    state.collect('response', () => ({
-      status: reply.statusCode,
-      // What other hooks did behind this one is part of the answer.
-      headers: mask.headers(reply.getHeaders() as Record<string, unknown>),
-      contentType: reply.getHeader('content-type') ?? null,
-      // The http-cache listener may still find that the client has the content already.
-      size: reply.statusCode === 304 ? null : size
-    }))
+    const stream = size === null ? binaryText(payload) : null
+    const isBuffer = Buffer.isBuffer(payload)
+    state.collect('response', () => {
+      const mask = app.hindsight.mask.hiding(state.sentParams ?? params)
+      const headers = state.sentHeaders ?? reply.getHeaders() as Record<string, unknown>
+      const type = headers['content-type'] ?? null
+      const body = stream ?? (isBuffer && !/^text\/|json|xml|javascript/i.test(String(type)) ? `[binary, ${size} bytes, ${String(type ?? 'no type')}]` : null)
+      return {
+        status: reply.statusCode,
+        headers: shownHeaders(headers, mask),
+        contentType: type,
+        // The http-cache listener may still find that the client has the content already.
+        size: reply.statusCode === 304 ? null : size,
+        ...(body !== null && { body })
+      }
+    })
   }
 })
-
-function bounded (body: unknown): unknown {
-  const text = JSON.stringify(body) ?? ''
-  return text.length <= BODY_LIMIT ? body : `${text.slice(0, BODY_LIMIT)} … (${text.length - BODY_LIMIT} characters more)`
-}

@@ -1,9 +1,12 @@
 import { listener } from '../kernel/listener.js'
+import { methodOf } from '../kernel/malformed.js'
+import { pathnameOf } from '../kernel/origin.js'
 import type { StackFrame } from '../diagnostics/exception.js'
 import { stateOf } from '../kernel/request-state.js'
 import { splitStack, stackFrames } from '../diagnostics/stack-frame.js'
+import { routesBeside, triedRoutes } from '../routing/tried-routes.js'
 
-/** Records the route, its pattern, its parameters and where it was declared. */
+/** Records the route, its parameters and where it was declared; and of the others why they did not take the request. */
 export const routerDataCollector = listener('kernel.controller', 'router-data-collector', (app) => {
   if (!app.hindsight.debug) return 'not in debug mode'
   const { routeTable, hindsight: { mask } } = app
@@ -12,12 +15,19 @@ export const routerDataCollector = listener('kernel.controller', 'router-data-co
     const state = stateOf(request)
     // As they were sent: what converters make of them has a panel of its own.
     const params = state.sentParams ?? route?.params
+    const { host = '', 'accept-version': version = '' } = request.headers
     state.collect('router', () => {
-      if (route === null) return { matched: null, routes: routeTable.own().map(({ name, methods, pattern }) => ({ name, methods, pattern })) }
+      const wanted = { method: methodOf(request), path: pathnameOf(request), host, version: String(version) }
+      if (route === null) {
+        const { tried, more } = triedRoutes(routeTable.own(), wanted)
+        return { matched: null, tried: tried.map((one) => ({ ...one, why: mask.text(one.why) })), ...(more > 0 && { more }) }
+      }
       const declared = routeTable.of(request)
       const frame = declared?.declaredAt == null ? undefined : declarationFrame(declared.declaredAt)
+      const { tried } = routesBeside(routeTable.own(), declared, wanted)
       return {
-        matched: { ...route, params: mask.value(params), methods: declared?.methods ?? [request.method], ...(frame !== undefined && { handler: `${frame.file}:${frame.line}` }) }
+        matched: { ...route, params: mask.value(params), methods: declared?.methods ?? [request.method], ...(frame !== undefined && { handler: `${frame.file}:${frame.line}` }) },
+        ...(tried.length > 0 && { tried: tried.map((one) => ({ ...one, why: mask.text(one.why) })) })
       }
     })
   }

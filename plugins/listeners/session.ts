@@ -5,6 +5,7 @@ import { host, runHooks, type CaughtHook } from '../kernel/hosting.js'
 import { listener, Skip } from '../kernel/listener.js'
 import { stateOf } from '../kernel/request-state.js'
 import { MemorySessionStore } from '../kernel/session-store.js'
+import { sessionRecord, unusedSession } from '../profiler/collectors/session.js'
 
 export interface SessionSettings extends Pick<FastifySessionOptions, 'cookieName' | 'cookiePrefix' | 'rolling' | 'idGenerator'> {
   /** At least 32 characters, or several to rotate: the first signs, all are accepted. */
@@ -70,16 +71,23 @@ export const session = listener('kernel.request', 'session', async (app, { sessi
 export const sessionResponse = listener('kernel.response', 'session', (app) => {
   const hosted = hostedOf.get(app.hindsight) as Hosted
   const { writeCookies } = hosted
+  const { debug, mask } = app.hindsight
   return (request, reply, payload) => {
-    if (!stateOf(request).sessionTouched) {
+    const state = stateOf(request)
+    const cookie = debug && request.cookies?.[hosted.cookieName] !== undefined
+    if (!state.sessionTouched) {
+      if (debug) state.collect('session', unusedSession(cookie))
       const before = reply.getHeader('set-cookie')
       runHooks(writeCookies, request, reply, payload)
       return reply.getHeader('set-cookie') === before ? untouched : undefined
     }
     makePrivate(reply)
+    const record = debug ? sessionRecord(state.session, cookie, cookie && isOwn(request, hosted)) : null
+    if (record !== null) state.collect('session', () => ({ ...record, keys: mask.value(record.keys) }))
     const write = (): undefined | Promise<void> => runHooks(writeCookies, request, reply, payload)
     const saveAndWrite = (there: boolean): undefined | Promise<void> => {
       const saving = there ? runHooks(hosted.save, schemeView(app, request), reply, payload) : undefined
+      if (record !== null) record.saved = there && record.changed
       return saving === undefined ? write() : saving.then(write)
     }
     const there = isStillThere(request, hosted)
@@ -87,12 +95,19 @@ export const sessionResponse = listener('kernel.response', 'session', (app) => {
   }
 })
 
+// Whether the session is the one that the request's cookie names.
+function isOwn (request: FastifyRequest, { cookieName, cookiePrefix }: Hosted): boolean {
+  const { encryptedSessionId } = stateOf(request).session as { encryptedSessionId?: string } | null ?? {}
+  return request.cookies[cookieName] === `${cookiePrefix}${encryptedSessionId}`
+}
+
 // A session that somebody has ended meanwhile must not be brought back by a request that was on its way.
-function isStillThere (request: FastifyRequest, { store, cookieName, cookiePrefix, rolling }: Hosted): boolean | Promise<boolean> {
-  const session = stateOf(request).session as Partial<Record<'sessionId' | 'encryptedSessionId', string>> & { isModified?: () => boolean } | null | undefined
-  const { sessionId, encryptedSessionId } = session ?? {}
+function isStillThere (request: FastifyRequest, hosted: Hosted): boolean | Promise<boolean> {
+  const { store, rolling } = hosted
+  const session = stateOf(request).session as { sessionId?: string, isModified?: () => boolean } | null | undefined
+  const { sessionId } = session ?? {}
   const saves = rolling || session?.isModified?.() === true
-  if (!saves || store === null || sessionId === undefined || request.cookies[cookieName] !== `${cookiePrefix}${encryptedSessionId}`) return true
+  if (!saves || store === null || sessionId === undefined || !isOwn(request, hosted)) return true
   let there: boolean | null = null
   const asking = new Promise<boolean>((resolve, reject) => {
     store.get(sessionId, (error, found) => {

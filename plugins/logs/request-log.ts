@@ -2,6 +2,11 @@ import type { LogLevel, LogRecord } from './log-record.js'
 
 const LINE_LIMIT = 10_000
 const BYTE_LIMIT = 4 * 1024 * 1024
+/** Of one line: where it is longer, its beginning and its end are kept. */
+const MAX_LINE = 32 * 1024
+const HEAD = 8 * 1024
+const TAIL = 2 * 1024
+const MESSAGE = /"msg":"((?:[^"\\]|\\.)*)"\}\s*$/
 
 const LEVELS: ReadonlyArray<[number, LogLevel]> = [[60, 'fatal'], [50, 'error'], [40, 'warn'], [30, 'info'], [20, 'debug']]
 
@@ -9,6 +14,8 @@ interface Line {
   level: number
   time: number
   text: string
+  /** How many bytes were cut out of its middle; 0 where it is whole. */
+  cut: number
 }
 
 /** The log lines of one request, kept as the text that the logger made and read only when somebody asks. */
@@ -19,15 +26,22 @@ export class RequestLog {
   readonly #own: LogRecord[] = []
   #bytes = 0
   #dropped = 0
+  #droppedBytes = 0
 
   /** Keeps a line as pino wrote it. */
   add (level: number, text: string): void {
     if (this.#lines.length >= LINE_LIMIT || this.#bytes > BYTE_LIMIT) {
       this.#dropped++
+      this.#droppedBytes += text.length
       return
     }
-    this.#bytes += text.length
-    this.#lines.push({ level, time: Date.now(), text })
+    const line = { level, time: Date.now(), text, cut: 0 }
+    if (text.length > MAX_LINE) {
+      line.text = shortened(text)
+      line.cut = Buffer.byteLength(text) - Buffer.byteLength(line.text)
+    }
+    this.#bytes += line.text.length
+    this.#lines.push(line)
   }
 
   /** Keeps a record that no logger wrote, such as a warning of the process. */
@@ -43,7 +57,7 @@ export class RequestLog {
         time: new Date().toISOString(),
         level: 'warn',
         channel: 'profiler',
-        message: `${this.#dropped} more log lines of this request were not kept`,
+        message: `${this.#dropped} more log lines of this request were not kept (about ${this.#droppedBytes.toLocaleString('en')} bytes)`,
         context: {}
       })
     }
@@ -55,7 +69,29 @@ export function levelName (level: number): LogLevel {
   return LEVELS.find(([least]) => level >= least)?.[1] ?? 'trace'
 }
 
-function toRecord ({ level, time, text }: Line): LogRecord {
+// What is kept is copied: a part of a text would keep the whole of it in memory.
+function shortened (text: string): string {
+  return Buffer.from(`${text.slice(0, HEAD)}\n${text.slice(-TAIL)}`).toString()
+}
+
+// The logger writes the message last; what stands in front of it is no JSON any more.
+function cutRecord ({ level, time, text, cut }: Line): LogRecord {
+  const end = text.lastIndexOf('\n', text.length - 2)
+  const [head, tail] = [text.slice(0, end), text.slice(end + 1)]
+  const message = MESSAGE.exec(tail)?.[1]
+  const note = `${cut.toLocaleString('en')} bytes of this line were left out`
+  return {
+    time: new Date(time).toISOString(),
+    level: levelName(level),
+    channel: /"channel":"([\w.-]{1,100})"/.exec(head)?.[1] ?? 'app',
+    message: message === undefined ? note : JSON.parse(`"${message}"`) as string,
+    context: { cut: note, begins: head, ...(message === undefined && { ends: tail }) }
+  }
+}
+
+function toRecord (line: Line): LogRecord {
+  if (line.cut > 0) return cutRecord(line)
+  const { level, time, text } = line
   let fields: Record<string, unknown>
   try {
     fields = JSON.parse(text) as Record<string, unknown>

@@ -7,10 +7,11 @@ import { methodOf } from '../kernel/malformed.js'
 import { absoluteUrl, targetOf } from '../kernel/origin.js'
 import { stateOf, type RequestState } from '../kernel/request-state.js'
 import { recordsOf } from '../diagnostics/records.js'
+import { performanceRecord } from './collectors/performance.js'
 import { PROFILE_VERSION, type Profile, type ProfiledRoute } from './profile.js'
 
-/** Makes the profile of a request whose response is over: plain data, masked, off the response's way. */
-export function buildProfile (request: FastifyRequest, reply: FastifyReply, endedAt: number): Profile {
+/** Makes the profile of a request whose response is over: plain data, masked, off the response's way; `more` is for panels of its own. */
+export function buildProfile (request: FastifyRequest, reply: FastifyReply, endedAt: number, more: Readonly<Record<string, unknown>> = {}): Profile {
   const state = stateOf(request)
   const { mask: maskOfAll, originOf } = request.server.hindsight
   const mask = maskOfAll.hiding(state.sentParams ?? request.params)
@@ -35,10 +36,8 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, ende
     events,
     collectors: {
       ...collectors,
-      performance: {
-        total: round(endedAt - state.startedAt),
-        ...(state.handlerEnd !== 0 && { handlerStart: round(state.handlerStart - state.startedAt), handler: round(state.handlerEnd - state.handlerStart) })
-      },
+      ...more,
+      performance: performanceRecord(state, events, endedAt),
       ...(others.length > 0 && {
         otherErrors: others.map((other) => flattenError(other).map((exception) => maskException(exception, mask)))
       })

@@ -20,6 +20,8 @@ export interface DeclaredRoute {
   name: string
   methods: string[]
   pattern: string
+  /** What a request needs beside its path: host, version, or what the application has added. */
+  constraints: Readonly<Record<string, unknown>>
   /** A stack taken where the route was declared, in debug mode. */
   declaredAt: Error | null
 }
@@ -92,7 +94,7 @@ export class RouteTable {
       return
     }
     const name = routeName(route)
-    const declared: DeclaredRoute = { name, methods, pattern: url, declaredAt }
+    const declared: DeclaredRoute = { name, methods, pattern: url, constraints: { ...constraints }, declaredAt }
     const entered: Entered = { route: declared, handler: route.handler, exposesHead: route.exposeHeadRoute ?? this.#exposesHead }
     this.#declared.push(declared)
     // A copy: one configuration may be given to several routes.

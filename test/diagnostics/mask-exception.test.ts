@@ -1,6 +1,6 @@
 import t from 'tap'
 import { maskException } from '../../plugins/diagnostics/mask-exception.js'
-import { createMask } from '../../plugins/kernel/mask.js'
+import { createMask } from '../../plugins/kernel/mask/mask.js'
 
 t.test('an exception loses the secrets in all of its texts, its members too', async t => {
   const text = 'token=abc'

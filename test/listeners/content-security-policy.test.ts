@@ -143,3 +143,15 @@ t.test('a 304 leaves the policy of the stored page alone', async t => {
   t.equal(response.statusCode, 304)
   t.equal(response.headers[HEADER], undefined)
 })
+
+t.test('the profile tells where the policy is from', async t => {
+  const app = await build(t, {}, app => {
+    app.get('/', () => 'x')
+    app.get('/nonce', (_request, reply) => reply.header('x-nonce', reply.cspNonce.script).send('x'))
+    app.get('/own', (_request, reply) => reply.header('content-security-policy', "default-src 'none'").send('x'))
+  })
+  for (const [url, expected] of [
+    ['/', { nonces: [] }], ['/nonce', { nonces: ['script-src'] }], ['/own', { ofRoute: ['content-security-policy'], nonces: [] }]
+  ] as const) t.same((await profileOf(app, await app.inject(url))).collectors.csp, expected, url)
+  t.match((await profileOf(app, await app.inject('/nix'))).collectors.csp, { ofDiagnosticPage: true })
+})

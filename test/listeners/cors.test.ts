@@ -198,3 +198,21 @@ t.test('two applications in one process keep their rules apart', async t => {
     t.equal((await app.inject({ url: '/api', headers: { origin } })).headers['access-control-allow-origin'] === origin, expected)
   }
 })
+
+t.test('the profile tells the verdict', async t => {
+  const app = await build(t, { cors: [{ path: '/api', origin: [ORIGIN], methods: ['GET'], credentials: true }] }, routes)
+  const from = (origin: string) => ({ headers: { origin } })
+  const rule = { index: 0, path: '/api', origin: ORIGIN, methods: ['GET'], credentials: true }
+  for (const [name, request, expected] of [
+    ['allowed', { url: '/api', ...from(ORIGIN) }, { rule, origin: ORIGIN, preflight: false, allowed: true, why: 'the rule allows this origin', headers: { 'access-control-allow-origin': ORIGIN, 'access-control-allow-credentials': 'true' } }],
+    ['refused', { url: '/api', ...from('https://b.test') }, { rule, allowed: false, why: `the rule does not allow this origin: it allows ${ORIGIN}`, headers: {} }],
+    ['no rule', { url: '/other', ...from(ORIGIN) }, { rule: null, allowed: false, why: 'no rule holds for this path, so that browsers keep the answer from other origins' }],
+    ['no origin', { url: '/api' }, { origin: null, allowed: null, why: 'the request has no Origin: it does not come from the page of another origin' }],
+    ['own origin', { url: '/api', ...from('http://localhost') }, { allowed: null, why: 'the request comes from this very origin' }],
+    ['preflight', preflight('/api'), { preflight: true, wanted: { method: 'GET', headers: '' }, allowed: true }],
+    ['preflight refused', preflight('/api', 'PUT'), { preflight: true, wanted: { method: 'PUT', headers: '' }, allowed: false, why: 'CORS: the method PUT is not allowed here; allowed are GET.' }]
+  ] as const) {
+    const { collectors } = await profileOf(app, await app.inject(request))
+    t.match(collectors.cors, expected, name)
+  }
+})

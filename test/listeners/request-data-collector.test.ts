@@ -1,3 +1,6 @@
+import { Readable } from 'node:stream'
+import multipart from '@fastify/multipart'
+import type { FastifyRequest } from 'fastify'
 import t from 'tap'
 import { build, listen, profileOf, newest, raw } from '../app/harness.js'
 
@@ -71,7 +74,7 @@ t.test('bodies of other kinds', async t => {
   for (const [type, payload, expected] of [
     ['text/plain', 'hello', 'hello'],
     ['text/plain', 'password=s3cret', 'password=******'],
-    ['application/octet-stream', Buffer.from([1, 2, 3]), '[binary, 3 bytes]']
+    ['application/octet-stream', Buffer.from([1, 2, 3]), '[binary, 3 bytes, application/octet-stream]']
   ] as const) {
     const { collectors } = await profileOf(app, await app.inject({ method: 'POST', url: '/', headers: { 'content-type': type }, payload }))
     t.equal((collectors.request as Collected).body, expected)
@@ -99,4 +102,101 @@ t.test('a malformed message is kept without its secrets', async t => {
   const answer = await raw(await listen(app), 'GET /x HTTP/1.1\r\nHost: localhost\r\nCookie: theme=S1; sid=x\r\nX-Api-Key: S2\r\nAuthorization: Token S3\r\nX-Auth-Token: S4\r\nBad Header: c\r\n\r\n')
   const { rawMessage } = (await profileOf(app, answer)).collectors.request as { rawMessage: string }
   t.equal(rawMessage, 'GET /x HTTP/1.1\r\nHost: localhost\r\nCookie: theme=******; sid=******\r\nX-Api-Key: ******\r\nAuthorization: Token ******\r\nX-Auth-Token: ******\r\nBad Header: c\r\n\r\n')
+})
+
+t.test('what a handler changes later is told as it came', async t => {
+  const app = await build(t, {}, app => app.post('/', async (request, reply) => {
+    const body = request.body as { list: number[], name?: string }
+    body.list.push(3)
+    delete body.name
+    request.headers['x-mine'] = 'changed';
+    (request.query as Record<string, string>).a = 'changed'
+    setImmediate(() => reply.header('x-late', 'changed'))
+    return 'x'
+  }))
+  const { collectors } = await profileOf(app, await app.inject({ method: 'POST', url: '/?a=1', headers: { 'x-mine': 'sent' }, payload: { list: [1, 2], name: 'anna' } }))
+  t.match(collectors.request, { body: { list: [1, 2], name: 'anna' }, query: { a: '1' }, headers: { 'x-mine': 'sent' } })
+  t.equal((collectors.request as { body: { list: unknown[] } }).body.list.length, 2)
+  t.notMatch(collectors.response, { headers: { 'x-late': 'changed' } })
+})
+
+t.test('what is huge is cut, with a note of how much', async t => {
+  const app = await build(t, { }, app => app.post('/', (request, reply) => {
+    request.log.info({ channel: 'test', blob: 'y'.repeat(1_000_000) }, 'a long line')
+    return reply.header('x-huge', 'h'.repeat(10_000)).send('x')
+  }), { bodyLimit: 8_000_000 })
+  const list = Array.from({ length: 50_000 }, (_, i) => `number ${i}`)
+  for (const [name, payload, expected] of [
+    ['a text', { text: 'z'.repeat(3_000_000) }, /^\{"text":"z+… \([\d,]+ more bytes\)"\}$/],
+    ['a list', { list }, /"… \([\d,]+ more items\)"\]\}$/],
+    ['many fields', Object.fromEntries(list.map(name => [name, 1])), /"…":"[\d,]+ more fields"\}$/]
+  ] as const) {
+    const { collectors, logs } = await profileOf(app, await app.inject({ method: 'POST', url: '/', payload }))
+    const { body, bodyCut } = collectors.request as Collected & { bodyCut?: number }
+    const text = JSON.stringify(body)
+    t.match(text, expected, name)
+    t.ok(text.length < 80_000, name)
+    if (name !== 'a text') t.equal(bodyCut, Buffer.byteLength(JSON.stringify(payload)) - 65_536, name)
+    t.match((collectors.response as { headers: object }).headers, { 'x-huge': /^h{4096}… \(5,904 more bytes\)$/ })
+    const line = logs.find(({ message }) => message === 'a long line')
+    t.equal(line?.channel, 'test')
+    t.match(line?.context.cut, /^989,\d{3} bytes of this line were left out$/)
+  }
+})
+
+t.test('files: their names, types and sizes, whichever way they are read, and never what is in them', async t => {
+  const read = {
+    body: (request: FastifyRequest) => request.body,
+    file: async (request: FastifyRequest) => { await (await request.file())?.toBuffer() },
+    files: async (request: FastifyRequest) => { for await (const part of request.files()) await part.toBuffer() },
+    parts: async (request: FastifyRequest) => { for await (const part of request.parts()) if (part.type === 'file') await part.toBuffer() },
+    saveRequestFiles: async (request: FastifyRequest) => { await request.saveRequestFiles() }
+  }
+  const payload = [
+    '--b', 'Content-Disposition: form-data; name="title"', '', 'Holidays',
+    '--b', 'Content-Disposition: form-data; name="password"', '', 's3cret-field',
+    '--b', 'Content-Disposition: form-data; name="photo"; filename="beach.png"', 'Content-Type: image/png', '', 's3cret-contents', '--b--', ''
+  ].join('\r\n')
+  const files = [{ name: 'photo', filename: 'beach.png', type: 'image/png', size: 15 }]
+  const fields = [{ name: 'title', value: 'Holidays' }, { name: 'password', value: '******' }]
+  for (const [name, attachFieldsToBody, how, body] of [
+    ['in the body', true, 'body', { title: 'Holidays', password: '******', photo: '[file beach.png]' }],
+    ['values in the body', 'keyValues', 'body', { title: 'Holidays', password: '******', photo: '[binary, 15 bytes]' }],
+    ['one file', false, 'file', null],
+    ['all files', false, 'files', null],
+    ['parts', false, 'parts', fields],
+    ['saved', false, 'saveRequestFiles', fields]
+  ] as const) {
+    const app = await build(t, {}, async app => {
+      await app.register(multipart, attachFieldsToBody === false ? {} : { attachFieldsToBody })
+      app.post('/', async request => {
+        await read[how](request)
+        return 'x'
+      })
+    })
+    const answer = await app.inject({ method: 'POST', url: '/', headers: { 'content-type': 'multipart/form-data; boundary=b' }, payload })
+    t.equal(answer.statusCode, 200, name)
+    const profile = await profileOf(app, answer)
+    const request = profile.collectors.request as Collected & { files: unknown }
+    t.same(request.files, files, name)
+    t.same(request.body, body, name)
+    t.notMatch(JSON.stringify(profile), /s3cret/, name)
+  }
+})
+
+t.test('bodies that are streams or octets are named', async t => {
+  const app = await build(t, {}, app => {
+    app.addContentTypeParser('text/csv', (_request, payload, done) => { payload.resume(); done(null, payload) })
+    app.post('/', () => 'x')
+    app.get('/stream', (_request, reply) => reply.type('text/plain').send(Readable.from(['a', 'b'])))
+    app.get('/web', (_request, reply) => reply.send(new Response('x')))
+    app.get('/png', (_request, reply) => reply.type('image/png').send(Buffer.from([1, 2, 3])))
+    app.get('/text', (_request, reply) => reply.type('text/plain').send(Buffer.from('abc')))
+  })
+  const { collectors } = await profileOf(app, await app.inject({ method: 'POST', url: '/', headers: { 'content-type': 'text/csv' }, payload: 'a,b' }))
+  t.match((collectors.request as Collected).body, /^\[stream \w+\]$/)
+  for (const [url, expected] of [['/stream', '[stream Readable]'], ['/web', /^\[stream \w+\]$/], ['/png', '[binary, 3 bytes, image/png]'], ['/text', undefined]] as const) {
+    const { collectors } = await profileOf(app, await app.inject(url))
+    t.match((collectors.response as { body?: string }).body, expected, url)
+  }
 })

@@ -11,20 +11,35 @@ t.test('the route, its pattern, its parameters and where it was declared', async
   t.match((await profileOf(app, await app.inject('/api/thing'))).route, { name: 'GET|POST /api/thing', pattern: '/api/thing', params: {}, methods: ['GET', 'POST'], handler: /router-data-collector\.test\.ts:7$/ })
 })
 
-t.test('where nothing matched, which routes there are', async t => {
+t.test('where nothing matched, every route and why not', async t => {
   const app = await build(t, {}, app => {
     app.get('/a', () => 'x')
     app.post('/b', { config: { name: 'make_b' } }, () => 'x')
   })
-  const { route, collectors } = await profileOf(app, await app.inject('/nix'))
+  const { route, collectors } = await profileOf(app, await app.inject('/ba'))
   t.equal(route, null)
   t.same(collectors.router, {
     matched: null,
-    routes: [
-      { name: 'GET /a', methods: ['GET'], pattern: '/a' },
-      { name: 'make_b', methods: ['POST'], pattern: '/b' }
+    tried: [
+      { name: 'GET /a', methods: ['GET'], pattern: '/a', why: 'segment 1 is "a", not "ba"', distance: 1 },
+      { name: 'make_b', methods: ['POST'], pattern: '/b', why: 'segment 1 is "b", not "ba"', distance: 1 }
     ]
   })
+})
+
+t.test('beside a route that matched, those that fit the path as well', async t => {
+  const app = await build(t, {}, app => {
+    app.get('/users/me', () => 'x')
+    app.put('/users/me', () => 'x')
+    app.get('/users/:id', () => 'x')
+    app.get('/other', () => 'x')
+  })
+  const { collectors } = await profileOf(app, await app.inject('/users/me'))
+  t.same((collectors.router as { tried: Array<{ name: string, why: string }> }).tried.map(({ name, why }) => [name, why]), [
+    ['PUT /users/me', 'the method is PUT, not GET'],
+    ['GET /users/:id', 'the route that matched is more specific, or was declared first']
+  ])
+  t.notOk('tried' in ((await profileOf(app, await app.inject('/other'))).collectors.router as object))
 })
 
 t.test('secret parameters are masked, everywhere in the profile', async t => {

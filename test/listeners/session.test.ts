@@ -338,3 +338,26 @@ t.test('privacy by a directive of its own, not by a word in another', async t =>
     t.equal(headers['cache-control'], path.startsWith('/kept') ? control : 'max-age=0, must-revalidate, private', control)
   }
 })
+
+t.test('the profile tells what became of a session, without its values', async t => {
+  const app = await build(t, {}, app => {
+    app.get('/set', request => { request.session.set('name' as never, 's3cret' as never); request.session.set('cart' as never, ['s3cret'] as never); return 'x' })
+    app.get('/look', request => String(request.session.get('name' as never) !== undefined))
+    app.get('/end', async request => { await request.session.destroy(); return 'x' })
+    app.get('/none', () => 'x')
+  })
+  const first = await app.inject('/set')
+  const headers = { cookie: pairOf(first) }
+  const keys = { name: '****** (string)', cart: '****** (list of 1)' }
+  for (const [name, answer, expected] of [
+    ['new', first, { used: true, cookie: false, origin: 'new', changed: true, saved: true, keys }],
+    ['loaded', await app.inject({ url: '/look', headers }), { used: true, cookie: true, origin: 'loaded', changed: false, saved: false, keys }],
+    ['not used', await app.inject({ url: '/none', headers }), { used: false, cookie: true, origin: null, changed: false, saved: false, keys: {} }],
+    ['forged', await app.inject({ url: '/look', headers: { cookie: 'sessionId=nix' } }), { used: true, cookie: true, origin: 'new', changed: false, saved: false, keys: {} }],
+    ['ended', await app.inject({ url: '/end', headers }), { used: true, cookie: true, origin: 'ended', changed: false, saved: false, keys: {} }]
+  ] as const) {
+    const profile = await profileOf(app, answer)
+    t.same(profile.collectors.session, expected, name)
+    t.notMatch(JSON.stringify([profile.collectors, profile.logs]), /s3cret/, name)
+  }
+})

@@ -31,10 +31,18 @@ export function sample (text = 'plain'): Profile {
     ],
     collectors: {
       request: { method: 'GET', url: text, httpVersion: text, headers: { host: text, [text]: [text, text] }, query: { a: text }, cookies: {}, body: { nested: { a: text } }, attributes: { locale: text } },
-      response: { status: 404, headers: [['content-type', text]], size: 12 },
-      router: { tried: [text] },
+      response: { status: 404, headers: { 'content-type': text, 'content-security-policy': `default-src ${text}` }, size: 12 },
+      router: { tried: [{ name: text, methods: ['GET'], pattern: '/a', why: text, distance: 2 }], known: text },
       security: { user: { identifier: text, attributes: { [text]: text } }, decisions: [{ by: text, attribute: text, subject: text, votes: [{ voter: text, vote: 'denied', reason: text }] }] },
       performance: { handler: 0, heap: { used: 1 }, note: text },
+      'http-client': { count: 201, calls: [{ via: 'http', method: 'GET', url: text, status: 500, start: 1, duration: 2, error: text, requestHeaders: { [text]: text }, responseHeaders: {} }] },
+      session: { used: true, cookie: true, origin: 'loaded', changed: true, saved: true, keys: { [text]: '****** (string)' } },
+      cors: { rule: { index: 0, path: text, origin: text, methods: ['GET'], credentials: false }, origin: text, preflight: true, wanted: { method: text, headers: text }, allowed: false, why: text, headers: { vary: text } },
+      csp: { ofRoute: [text], nonces: [] },
+      cache: { outcome: 'fresh', precondition: text, deferred: true, private: text, etag: text, lastModified: null, cacheControl: text, expires: null, vary: text },
+      locale: { locale: text, source: text, default: text, enabled: [text], acceptLanguage: { enabled: true, header: text }, services: [text] },
+      pagination: { page: 4, limit: 2, offset: 6, sort: text, direction: 'asc', total: 3, pages: 2, fields: { page: text }, sortable: [text], maxLimit: 9 },
+      config: { id: 'none', node: text, fastify: text, hindsight: text, mode: text },
       custom: { a: [text] },
       broken: { error: `it broke ${text}` }
     }

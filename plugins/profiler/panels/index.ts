@@ -1,13 +1,21 @@
 import type { Profile } from '../profile.js'
+import { cachePanel } from './cache/panel.js'
+import { configPanel } from './config/panel.js'
+import { corsPanel } from './cors/panel.js'
+import { cspPanel } from './csp/panel.js'
 import { dataPanel } from './data/panel.js'
 import { eventsPanel } from './events/panel.js'
 import { exceptionsPanel } from './exceptions/panel.js'
+import { httpClientPanel } from './http-client/panel.js'
+import { localePanel } from './locale/panel.js'
 import { logsPanel } from './logs/panel.js'
+import { paginationPanel } from './pagination/panel.js'
 import type { Panel } from './panel.js'
 import { performancePanel } from './performance/panel.js'
 import { requestPanel } from './request/panel.js'
 import { routerPanel } from './router/panel.js'
 import { securityPanel } from './security/panel.js'
+import { sessionPanel } from './session/panel.js'
 
 /** The panels in the order of the menu: adding one touches its own folder and this list. */
 export const panels: readonly Panel[] = [
@@ -20,12 +28,15 @@ export const panels: readonly Panel[] = [
   performancePanel
 ]
 
-const SHOWN_BY_OTHERS = new Set(['response', ...panels.map(panel => panel.name)])
+/** Those that are there for requests alone of which their collector has something to tell; behind the others. */
+const occasional: readonly Panel[] = [httpClientPanel, sessionPanel, corsPanel, cspPanel, cachePanel, localePanel, paginationPanel, configPanel]
 
-/** The panels of one profile: the listed ones, and a plain one for each collector that has none. */
+const SHOWN_BY_OTHERS = new Set(['response', ...[...panels, ...occasional].map(panel => panel.name)])
+
+/** The panels of one profile: the listed ones, those that have something to tell of it, and a plain one for each collector that has none. */
 export function panelsOf (profile: Profile): Panel[] {
   const others = Object.keys(profile.collectors).filter(name => !SHOWN_BY_OTHERS.has(name))
-  return [...panels, ...others.map(dataPanel)]
+  return [...panels, ...occasional.filter(({ name }) => profile.collectors[name] !== undefined), ...others.map(dataPanel)]
 }
 
 /** The panel that a visitor sees first: where the problem is, else the request. */

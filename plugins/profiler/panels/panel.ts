@@ -31,3 +31,8 @@ export function failureOf (profile: Profile, collector: string): string | undefi
 export function isObject (value: unknown): value is Data {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
+
+/** The objects of a list; none where there is no list. */
+export function listOf (value: unknown): Data[] {
+  return Array.isArray(value) ? value.filter(isObject) : []
+}

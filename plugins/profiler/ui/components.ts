@@ -24,6 +24,14 @@ export function pairs (label: string, data: unknown, empty = 'None.'): string {
     html`<tr><th scope="row">${name}</th><td>!${scalar(value)}</td></tr>`)}</tbody></table>`
 }
 
+/** Objects of one kind as a table: the columns by the name of their field. */
+export function rows (label: string, columns: Readonly<Record<string, string>>, data: ReadonlyArray<Record<string, unknown>>, empty = 'None.'): string {
+  if (data.length === 0) return note(empty)
+  return scrollable(label, html`<table aria-label="${label}"><thead><tr>!${Object.values(columns).map(title =>
+    html`<th scope="col">${title}</th>`)}</tr></thead><tbody>!${data.map(row =>
+    html`<tr>!${Object.keys(columns).map(name => html`<td>!${row[name] === null || row[name] === undefined ? '' : scalar(row[name])}</td>`)}</tr>`)}</tbody></table>`)
+}
+
 /** Any value as text, indented where it is nested. */
 export function json (value: unknown): string {
   return html`<pre class="data">${typeof value === 'string' ? value : safeJson(value, 2)}</pre>`
@@ -48,10 +56,8 @@ export function milliseconds (value: unknown): string {
 /** Bytes for people. */
 export function bytes (value: unknown): string {
   if (typeof value !== 'number' || !Number.isFinite(value)) return '–'
-  if (value < 1_000) return `${value} B`
-  const unit = value < 1_000_000 ? 'kB' : value < 1_000_000_000 ? 'MB' : 'GB'
-  const size = value / { kB: 1_000, MB: 1_000_000, GB: 1_000_000_000 }[unit]
-  return `${size.toLocaleString('en', { maximumFractionDigits: size < 10 ? 1 : 0 })} ${unit}`
+  const [size, unit] = value < 10_000 ? [value, 'bytes'] : value < 1e6 ? [value / 1e3, 'kB'] : value < 1e9 ? [value / 1e6, 'MB'] : [value / 1e9, 'GB']
+  return `${size.toLocaleString('en', { maximumFractionDigits: 1 })} ${unit}`
 }
 
 function entriesOf (data: unknown): Array<[string, unknown]> {

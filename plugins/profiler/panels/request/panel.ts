@@ -1,10 +1,11 @@
 import type { Profile } from '../../profile.js'
-import { failed, json, note, pairs, section } from '../../ui/components.js'
-import { dataOf, failureOf, isObject } from '../panel.js'
+import { failed, json, note, pairs, rows, section } from '../../ui/components.js'
+import { dataOf, failureOf, isObject, listOf } from '../panel.js'
 import type { Data, Panel } from '../panel.js'
 
-const OF_REQUEST = ['method', 'url', 'headers', 'query', 'cookies', 'body', 'ip']
-const OF_RESPONSE = ['status', 'headers', 'body']
+const OF_REQUEST = ['method', 'url', 'headers', 'query', 'cookies', 'body', 'bodyCut', 'files', 'ip']
+const OF_RESPONSE = ['status', 'headers']
+const FILE_COLUMNS = { name: 'Field', filename: 'File name', type: 'Type', size: 'Bytes', truncated: 'Truncated' }
 
 /** What came in, and what went out. */
 export const requestPanel: Panel = {
@@ -43,6 +44,8 @@ function requestParts (request: Data): string {
     section('Body', request.body === undefined || request.body === null
       ? note('No body was read.')
       : isObject(request.body) ? pairs('Body', request.body, 'An empty object.') : json(request.body)),
+    ...(typeof request.bodyCut === 'number' ? [note(`About ${request.bodyCut.toLocaleString('en')} bytes of the body were left out.`)] : []),
+    ...(Array.isArray(request.files) ? [section('Files', rows('Files', FILE_COLUMNS, listOf(request.files), 'The form has no files.'))] : []),
     section('Cookies', pairs('Cookies', request.cookies, 'The client sent no cookies.')),
     section('Request headers', pairs('Request headers', request.headers, 'No headers were recorded.')),
     ...othersOf(request).filter(([, value]) => typeof value === 'object').map(([name, value]) =>

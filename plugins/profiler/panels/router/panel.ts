@@ -1,9 +1,11 @@
 import type { Profile } from '../../profile.js'
-import { failed, note, pairs, section } from '../../ui/components.js'
-import { dataOf, failureOf } from '../panel.js'
+import { failed, note, pairs, rows, section } from '../../ui/components.js'
+import { dataOf, failureOf, listOf } from '../panel.js'
 import type { Panel } from '../panel.js'
 
-/** Which route answered, and what the router knew. */
+const COLUMNS = { name: 'Route', methods: 'Methods', pattern: 'Pattern', why: 'Why not', distance: 'Distance' }
+
+/** Which route answered, and why the others did not. */
 export const routerPanel: Panel = {
   name: 'router',
   label: 'Routing',
@@ -21,6 +23,9 @@ function match ({ route }: Profile): string {
 function collected (profile: Profile): string {
   const failure = failureOf(profile, 'router')
   if (failure !== undefined) return failed(failure)
-  const data = dataOf(profile, 'router')
-  return Object.keys(data).length === 0 ? '' : section('Router', pairs('Router', data))
+  const { matched: _matched, tried, more, ...others } = dataOf(profile, 'router')
+  const title = profile.route ? 'Other routes for this path' : 'Routes that were tried, the nearest first'
+  return (tried === undefined ? '' : section(title, rows(title, COLUMNS, listOf(tried), 'The application has no routes.'))) +
+    (typeof more === 'number' ? note(`${more.toLocaleString('en')} more routes are further away.`) : '') +
+    (Object.keys(others).length === 0 ? '' : section('Router', pairs('Router', others)))
 }

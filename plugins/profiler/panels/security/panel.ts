@@ -1,14 +1,14 @@
 import { html } from '../../../view/html.js'
 import type { Profile } from '../../profile.js'
-import { failed, note, pairs, scrollable, section } from '../../ui/components.js'
-import { dataOf, failureOf, isObject } from '../panel.js'
+import { failed, note, pairs, rows, section } from '../../ui/components.js'
+import { dataOf, failureOf, isObject, listOf } from '../panel.js'
 import type { Data, Panel } from '../panel.js'
 
 /** Who sent the request, how that was found out, and who decided what they may. */
 export const securityPanel: Panel = {
   name: 'security',
   label: 'Security',
-  count: profile => profile.collectors.security === undefined ? undefined : list(dataOf(profile, 'security').decisions).length,
+  count: profile => profile.collectors.security === undefined ? undefined : listOf(dataOf(profile, 'security').decisions).length,
   problem: profile => failureOf(profile, 'security') !== undefined || (profile.collectors.security !== undefined && [401, 403, 429].includes(profile.status)),
   render: renderSecurity
 }
@@ -21,10 +21,10 @@ function renderSecurity (profile: Profile): string {
   return [
     section('Firewall', pairs('Firewall', data.firewall, 'No firewall is in front of this path.')),
     section('User', userOf(data)),
-    section('Authenticators', rows('Authenticators', ['name', 'outcome', 'reason'], list(data.authenticators), 'None was tried.')),
+    section('Authenticators', rows('Authenticators', { name: 'name', outcome: 'outcome', reason: 'reason' }, listOf(data.authenticators), 'None was tried.')),
     section('Access rule', pairs('Access rule', data.rule, 'No rule of accessControl holds for this request.')),
     section('Expression', pairs('Expression', data.expression, 'The route declares none.')),
-    section('Decisions', list(data.decisions).map(decision).join('') || note('Nobody asked the voters.'))
+    section('Decisions', listOf(data.decisions).map(decision).join('') || note('Nobody asked the voters.'))
   ].join('')
 }
 
@@ -37,17 +37,5 @@ function decision ({ by, attribute, subject, granted, strategy, votes }: Data): 
   const about = subject === null || subject === undefined ? '' : ` of ${String(subject)}`
   const title = `${String(attribute)}${about}: ${granted === true ? 'granted' : 'denied'}`
   return html`<h4>${title}</h4><p class="facts">asked by ${String(by)}, counted as ${String(strategy)}</p>` +
-    rows(`Votes on ${String(attribute)}`, ['voter', 'vote', 'reason'], list(votes), 'Nobody voted.')
-}
-
-function rows (label: string, columns: string[], data: Data[], empty: string): string {
-  if (data.length === 0) return note(empty)
-  return scrollable(label, html`<table aria-label="${label}">
-<thead><tr>!${columns.map(column => html`<th scope="col">${column}</th>`)}</tr></thead>
-<tbody>!${data.map(row => html`<tr>!${columns.map(column => html`<td>${String(row[column] ?? '')}</td>`)}</tr>`)}</tbody>
-</table>`)
-}
-
-function list (value: unknown): Data[] {
-  return Array.isArray(value) ? value.filter(isObject) : []
+    rows(`Votes on ${String(attribute)}`, { voter: 'voter', vote: 'vote', reason: 'reason' }, listOf(votes), 'Nobody voted.')
 }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createMask } from '../../plugins/kernel/mask.js'
+import { createMask } from '../../../plugins/kernel/mask/mask.js'
 
 const mask = createMask()
 
@@ -123,9 +123,45 @@ t.test('a value is bounded in depth and size', async t => {
   t.equal((mask.value(Array.from({ length: 20_000 }, () => 1)) as unknown[]).length, 5_000)
 })
 
+t.test('what is left out of a value is told', async t => {
+  t.equal((mask.value(Array.from({ length: 20_000 }, () => 1)) as unknown[]).at(-1), '… (15,001 more items)')
+  t.equal((mask.value(Object.fromEntries(Array.from({ length: 6_000 }, (_, i) => [`n${i}`, 1]))) as Record<string, unknown>)['…'], '1,001 more fields')
+  t.equal(mask.value('é'.repeat(10_000)), `${'é'.repeat(9_000)}… (2,000 more bytes)`)
+  t.equal(mask.value(`postgres://user:s3cret${'x'.repeat(9_000)}@host`), 'postgres://user:******… (27 more bytes)', 'cut off ahead of its host')
+})
+
+t.test('secrets that no name gives away', async t => {
+  for (const [text, expected] of [
+    ['key AKIAABCDEFGHIJKLMNOP end', 'key ****** end'],
+    [`use ghp_${'a1'.repeat(18)}, please`, 'use ******, please'],
+    [`sk_live_${'a1'.repeat(10)}`, '******'],
+    ['-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nend', '-----BEGIN RSA PRIVATE KEY-----******\nend'],
+    ['jwt eyJhbGciOi.eyJzdWIi… (3 more bytes)', 'jwt ******… (3 more bytes)'],
+    ['https://abcdef0123456789abcdef@sentry.test/1', 'https://******@sentry.test/1'],
+    ['https://mytoken:x-oauth-basic@host/', 'https://******:******@host/'],
+    ['https://sk:@host/', 'https://******:******@host/'],
+    ['redis://user:pa$$', 'redis://user:******'],
+    ['http://host:8080', 'http://host:8080'],
+    ['http://[::1]:80/x', 'http://[::1]:80/x'],
+    ['https://github.com/some/path@v1', 'https://github.com/some/path@v1'],
+    ['<login><user>ada</user><password type="plain">s3cret</password></login>', '<login><user>ada</user><password type="plain">******</password></login>'],
+    ['$argon2id$v=19$m=1,t=1,p=1$c2FsdA$aGFzaA', '******']
+  ] as const) t.equal(mask.text(text), expected, text)
+})
+
+t.test('lists of names and values in turn, and arguments of commands', async t => {
+  for (const [value, expected] of [
+    [['Cookie', 'sid=1', 'Host', 'a'], ['Cookie', '******', 'Host', 'a']],
+    [[['authorization', 'x'], ['accept', 'y']], [['authorization', '******'], ['accept', 'y']]],
+    [['node', '--password', 'x'], ['node', '--password', '******']],
+    [{ header: 'X-Api-Key', value: 'x' }, { header: 'X-Api-Key', value: '******' }],
+    [Object.assign(new Error('m', { cause: { password: 'x' } }), { config: { headers: { Authorization: 'x' } } }), { name: 'Error', message: 'm', cause: { password: '******' }, config: { headers: { Authorization: '******' } } }]
+  ] as const) t.same(mask.value(value), expected)
+})
+
 t.test('hostile text costs little time', async t => {
   for (const piece of ['://a:b', '://a:1/', 'a=', "a='b\"", 'eyJ-', 'Bearer ', 'x:', '"', '?a', 'a: ',
-    'token=', 'token="', 'token="\\"', "token='\"", 'token: ', 'token:\\"', 'Cookie: ', 'Cookie: a=', 'cookie: a=b;', '"Cookie: a', '?a=', '?a=b', 'password: x ', 'a  ', '\\"', 'Error: '
+    'token=', 'token="', 'token="\\"', "token='\"", 'token: ', 'token:\\"', 'Cookie: ', 'Cookie: a=', 'cookie: a=b;', '"Cookie: a', '?a=', '?a=b', 'password: x ', 'a  ', '\\"', 'Error: ', '<token>', '<a ', '://', '://a:', 'eyJaaaaa.', '-----BEGIN PRIVATE KEY-----', 'sk-', '$argon2i$', '://aaaaaaaaaaaaaaaaaaaa'
   ] as const) {
     const start = performance.now()
     mask.text(piece.repeat(60_000 / piece.length))

@@ -1,0 +1,14 @@
+import type { Mask } from '../../kernel/mask/mask.js'
+
+const MAX_VALUE = 4_096
+
+/** Headers as the profile keeps them: masked, and a value that nobody would read to its end cut, with a note of how much. */
+export function shownHeaders (headers: Readonly<Record<string, unknown>>, mask: Mask): Record<string, string | string[]> {
+  return mask.headers(Object.fromEntries(Object.entries(headers).map(([name, value]) =>
+    [name, Array.isArray(value) ? value.map(bounded) : bounded(value)])))
+}
+
+function bounded (value: unknown): unknown {
+  if (typeof value !== 'string' || value.length <= MAX_VALUE) return value
+  return `${value.slice(0, MAX_VALUE)}… (${Buffer.byteLength(value.slice(MAX_VALUE)).toLocaleString('en')} more bytes)`
+}

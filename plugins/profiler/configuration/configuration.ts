@@ -1,0 +1,79 @@
+import { createHash } from 'node:crypto'
+import type { FastifyInstance } from 'fastify'
+import { shownEnvironment } from './environment.js'
+import { ownVersions } from './versions.js'
+
+/** What each profile says of its application: enough to tell two of them apart. */
+export interface ConfigurationSummary {
+  /** The same for the same versions and options. */
+  id: string
+  node: string
+  fastify: string
+  hindsight: string
+  /** `NODE_ENV`, or empty. */
+  mode: string
+}
+
+/** All there is to know of an application that runs in this process; nothing of it is stored. */
+export interface Configuration {
+  summary: ConfigurationSummary
+  versions: Record<string, string>
+  dependencies: Record<string, string>
+  plugins: string
+  fastify: unknown
+  hindsight: unknown
+  environment: Record<string, string>
+}
+
+// Several applications of one process may be configured alike.
+const live = new Map<string, Set<() => Configuration>>()
+
+/** Takes down the configuration of an application, once; what costs more is only read when somebody looks. */
+export function openConfiguration (app: FastifyInstance, options: object): () => ConfigurationSummary {
+  const { mask } = app.hindsight
+  let summary: ConfigurationSummary | null = null
+  const own = ownVersions()
+  // Under its own name the whole of it would be hidden.
+  const shownOptions = (): unknown => {
+    const { session, ...rest } = options as { session?: unknown }
+    return { ...mask.value(rest) as object, ...(session !== undefined && { session: mask.value(session) }) }
+  }
+
+  function summarise (): ConfigurationSummary {
+    if (summary !== null) return summary
+    const told = { node: process.versions.node, fastify: app.version, hindsight: own.version, mode: process.env.NODE_ENV ?? '' }
+    const id = createHash('sha256').update(JSON.stringify([told, shownOptions(), app.initialConfig])).digest('hex').slice(0, 12)
+    summary = { id, ...told }
+    live.set(id, (live.get(id) ?? new Set()).add(whole))
+    return summary
+  }
+
+  function whole (): Configuration {
+    const { node, v8, uv, openssl, undici } = process.versions
+    return {
+      summary: summarise(),
+      versions: {
+        node, v8, uv, openssl, ...(undici !== undefined && { undici }), fastify: app.version, hindsight: own.version, platform: `${process.platform} ${process.arch}`
+      },
+      dependencies: own.dependencies,
+      plugins: mask.text(app.printPlugins()),
+      fastify: mask.value(app.initialConfig),
+      hindsight: shownOptions(),
+      environment: shownEnvironment(process.env, mask)
+    }
+  }
+
+  app.addHook('onClose', function closeConfiguration (_app, done) {
+    const alike = summary === null ? undefined : live.get(summary.id)
+    alike?.delete(whole)
+    if (summary !== null && alike?.size === 0) live.delete(summary.id)
+    done()
+  })
+  return summarise
+}
+
+/** The whole configuration of an application of this process; null where none that runs has it. */
+export function configurationOf (id: unknown): Configuration | null {
+  const [whole] = typeof id === 'string' ? live.get(id) ?? [] : []
+  return whole?.() ?? null
+}

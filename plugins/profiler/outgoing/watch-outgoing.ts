@@ -1,0 +1,35 @@
+import { requestContext } from '../../kernel/request-context.js'
+import { stateOf } from '../../kernel/request-state.js'
+import { watchHttp } from './http-channels.js'
+import { OutgoingLog, type Call } from './outgoing-log.js'
+import { watchUndici } from './undici-channels.js'
+
+// One subscription for the whole process: what goes out is attributed by the asynchronous context of who sends it.
+let watchers = 0
+let unwatch: Array<() => void> = []
+
+/** Attributes what is sent by HTTP to the request that is being handled; what is returned ends it, and may be called once. */
+export function watchOutgoing (): () => void {
+  if (watchers++ === 0) unwatch = [watchUndici(begin), watchHttp(begin)]
+  return () => {
+    if (--watchers > 0) return
+    for (const stop of unwatch) stop()
+    unwatch = []
+  }
+}
+
+function begin (call: Call): null {
+  const context = requestContext.getStore()
+  if (context === undefined) return null
+  const { request } = context
+  const { mask, debug } = request.server.hindsight
+  if (!debug) return null
+  const state = stateOf(request)
+  if (state.outgoing === null) {
+    const log = new OutgoingLog()
+    state.outgoing = log
+    state.collect('http-client', () => log.record(mask, state.startedAt))
+  }
+  (state.outgoing as OutgoingLog).add(call)
+  return null
+}

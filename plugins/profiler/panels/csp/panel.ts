@@ -1,0 +1,34 @@
+import { html } from '../../../view/html.js'
+import type { Profile } from '../../profile.js'
+import { failed, note, pairs, rows, section } from '../../ui/components.js'
+import { dataOf, failureOf, isObject } from '../panel.js'
+import type { Panel } from '../panel.js'
+import { directivesOf } from './words.js'
+
+const HEADERS = { 'content-security-policy': 'Enforced', 'content-security-policy-report-only': 'Reported only' }
+const COLUMNS = { name: 'Directive', sources: 'As it was sent', words: 'What it allows' }
+
+/** The policies that went out, directive by directive, in words. */
+export const cspPanel: Panel = {
+  name: 'csp',
+  label: 'Content Security Policy',
+  problem: profile => failureOf(profile, 'csp') !== undefined,
+  render: profile => {
+    const failure = failureOf(profile, 'csp')
+    if (failure !== undefined) return failed(failure)
+    const { ofRoute, ofDiagnosticPage, nonces } = dataOf(profile, 'csp')
+    const found = Object.entries(HEADERS).map(([name, title]) => policies(name, title, profile)).join('')
+    return section('Origin', pairs('Origin', {
+      'composed from': ofDiagnosticPage === true ? 'the diagnostic page, which has a policy of its own' : Array.isArray(ofRoute) && ofRoute.length > 0 ? `the route itself (${ofRoute.join(', ')})` : 'the options',
+      'nonces drawn for': nonces
+    })) + (found === '' ? note('The response carries no policy: a redirect, or one that leaves that of the stored page.') : found)
+  }
+}
+
+function policies (name: string, title: string, profile: Profile): string {
+  const { headers } = dataOf(profile, 'response')
+  const value = isObject(headers) ? headers[name] : undefined
+  if (value === undefined) return ''
+  return [value].flat().flatMap((one) => String(one).split(',')).map((policy) =>
+    section(title, rows(title, COLUMNS, directivesOf(policy), 'An empty policy allows everything.') + html`<details><summary>As it was sent</summary><pre class="data">${policy.trim()}</pre></details>`)).join('')
+}

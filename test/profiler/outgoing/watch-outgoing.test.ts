@@ -1,0 +1,126 @@
+import { subscribe, unsubscribe, hasSubscribers } from 'node:diagnostics_channel'
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t from 'tap'
+import { fetch as undiciFetch, request as undiciRequest } from 'undici'
+import type { RecordedCall } from '../../../plugins/profiler/outgoing/outgoing-log.js'
+import { build, profileOf } from '../../app/harness.js'
+
+const server = http.createServer((request, response) => {
+  response.setHeader('set-cookie', 'sid=s3cret-answer')
+  response.statusCode = Number(/\/(\d{3})/.exec(request.url ?? '')?.[1] ?? 200)
+  request.resume().on('end', () => setTimeout(() => response.end('body'), 5))
+})
+await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+t.teardown(() => server.close())
+const { port } = server.address() as AddressInfo
+const base = `http://127.0.0.1:${port}`
+
+const closed = http.createServer()
+await new Promise<void>(resolve => closed.listen(0, '127.0.0.1', resolve))
+const nowhere = `http://127.0.0.1:${(closed.address() as AddressInfo).port}`
+await new Promise(resolve => closed.close(resolve))
+
+const get = (url: string, options: http.RequestOptions = {}): Promise<number> => new Promise((resolve, reject) => {
+  http.get(url, options, response => response.resume().on('end', () => resolve(response.statusCode ?? 0))).on('error', reject)
+})
+
+interface Collected {
+  count: number
+  calls: RecordedCall[]
+}
+
+const ways: Array<[name: string, via: string, send: (url: string, headers: Record<string, string>) => Promise<unknown>]> = [
+  ['fetch of Node.js', 'undici', async (url, headers) => await (await fetch(url, { headers })).text()],
+  ['fetch of undici', 'undici', async (url, headers) => await (await undiciFetch(url, { headers })).text()],
+  ['request of undici', 'undici', async (url, headers) => await (await undiciRequest(url, { headers })).body.text()],
+  ['node:http', 'http', async (url, headers) => await get(url, { headers })]
+]
+
+for (const [name, via, send] of ways) {
+  t.test(`${name}: method, URL, status, time and masked headers`, async t => {
+    const app = await build(t, {}, app => app.get('/', async request => {
+      await send(`${base}${(request.query as { path: string }).path}`, { 'x-api-key': 's3cret-sent', 'x-kept': 'yes' })
+      return 'x'
+    }))
+    for (const [path, status] of [['/a?b=1', 200], ['/404?token=s3cret-query', 404]] as const) {
+      const profile = await profileOf(app, await app.inject(`/?path=${encodeURIComponent(path)}`))
+      const { count, calls } = profile.collectors['http-client'] as Collected
+      t.equal(count, 1)
+      const call = calls[0] as RecordedCall
+      t.match(call, { via, method: 'GET', url: `${base}${path.replace('s3cret-query', '******')}`, status })
+      t.ok(call.start > 0 && (call.duration ?? 0) >= 4, `${call.duration}`)
+      t.match(call.requestHeaders, { 'x-api-key': '******', 'x-kept': 'yes' })
+      t.match([call.responseHeaders['set-cookie']].flat(), ['sid=******'])
+      t.notMatch(JSON.stringify(profile), /s3cret/)
+    }
+  })
+
+  t.test(`${name}: an error is told without its secrets`, async t => {
+    const app = await build(t, {}, app => app.get('/', async () => {
+      await send(`${nowhere}/?token=s3cret`, {}).catch(() => {})
+      return 'x'
+    }))
+    const profile = await profileOf(app, await app.inject('/'))
+    const [call] = (profile.collectors['http-client'] as Collected).calls
+    t.match(call, { status: null, error: /ECONNREFUSED/ })
+    t.notMatch(JSON.stringify(profile), /s3cret/)
+  })
+}
+
+t.test('calls belong to the request that made them, also those at the same time', async t => {
+  const app = await build(t, {}, app => {
+    app.get('/:name', async request => {
+      const { name } = request.params as { name: string }
+      await Promise.all([fetch(`${base}/fetch-${name}`).then(answer => answer.text()), get(`${base}/http-${name}`)])
+      return name
+    })
+  })
+  const names = ['a', 'b', 'c', 'd']
+  const answers = await Promise.all(names.map(name => app.inject(`/${name}`)))
+  await get(`${base}/nobody`)
+  for (const [i, name] of names.entries()) {
+    const { collectors } = await profileOf(app, answers[i] as never)
+    t.same((collectors['http-client'] as Collected).calls.map(({ url }) => url).sort(), [`${base}/fetch-${name}`, `${base}/http-${name}`])
+  }
+})
+
+t.test('two hundred are kept, all are counted; one that is on its way is told as such', async t => {
+  const app = await build(t, {}, app => {
+    app.get('/many', async () => {
+      for (let i = 0; i < 21; i++) await Promise.all(Array.from({ length: 10 }, () => get(`${base}/`)))
+      return 'x'
+    })
+    app.get('/pending', () => { fetch(`${base}/slow`).then(answer => answer.text()).catch(() => {}); return 'x' })
+    app.get('/none', () => 'x')
+  })
+  const many = (await profileOf(app, await app.inject('/many'))).collectors['http-client'] as Collected
+  t.same([many.count, many.calls.length], [210, 200])
+  const [pending] = ((await profileOf(app, await app.inject('/pending'))).collectors['http-client'] as Collected).calls
+  t.match(pending, { status: null, duration: null })
+  t.notOk('http-client' in (await profileOf(app, await app.inject('/none'))).collectors)
+})
+
+t.test('subscribed once for all applications, in debug mode only, and let go with the last', async t => {
+  const channels = ['undici:request:create', 'http.client.request.start']
+  const watched = () => channels.map(channel => hasSubscribers(channel))
+  const production = await build(t, { debug: false })
+  t.same(watched(), [false, false])
+  const [one, two] = [await build(t), await build(t)]
+  let told = 0
+  const count = (): void => { told++ }
+  subscribe('undici:request:create', count)
+  t.same(watched(), [true, true])
+  await one.close()
+  t.same(watched(), [true, true])
+  await two.close()
+  unsubscribe('undici:request:create', count)
+  t.same(watched(), [false, false])
+  await production.close()
+  t.equal(told, 0)
+})
+
+t.test('a request that fails still fails as it did', async t => {
+  const app = await build(t, {}, app => app.get('/', async () => await get(nowhere)))
+  t.equal((await app.inject('/')).statusCode, 500)
+})
