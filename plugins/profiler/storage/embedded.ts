@@ -1,0 +1,199 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import createError from '@fastify/error'
+import type { Profile } from '../profile.js'
+import type { Criteria } from './criteria.js'
+import { ALL_LANES, FATES, isFailureLane, MAX_SEQ, readLocation, sumOf, tokenNumber } from './embedded/layout.js'
+import { Ledger } from './embedded/ledger.js'
+import { openFile } from './embedded/open.js'
+import { pin, profileAt } from './embedded/pins.js'
+import { pack } from './embedded/portion.js'
+import { walk } from './embedded/steps.js'
+import { readState, writeState, type StoreFile } from './embedded/store-file.js'
+import { DEFAULT_BOUNDS, InvalidCursorError, type ProfilePage, type ProfileStorage, type SearchOptions, type StorageBounds, type StorageStats } from './storage.js'
+import type { IndexEntry } from './summary.js'
+
+const BATCH = 512
+const PURGE_PAGE = 500
+const PATIENCE = 10
+
+/** Raised by what is asked of a store that was closed. */
+export const StorageClosedError = createError('HINDSIGHT_STORAGE_CLOSED', 'The store "%s" is closed.', 503)
+
+export interface EmbeddedStorageOptions extends Partial<StorageBounds> {
+  /** The file; its folder is made where there is none. */
+  path: string
+  /** Told what people should know: a store that was set aside. */
+  warn?: (message: string, error?: unknown) => void
+}
+
+interface Found extends IndexEntry {
+  seq: number
+}
+
+/** Keeps profiles in one file of this machine, which several processes may share. */
+export class EmbeddedStorage implements ProfileStorage {
+  readonly #file: StoreFile
+  readonly #path: string
+  readonly #bounds: StorageBounds
+  readonly #running = new Set<Promise<unknown>>()
+  #closing: Promise<void> | undefined
+
+  constructor (file: StoreFile, path: string, bounds: StorageBounds) {
+    this.#file = file
+    this.#path = path
+    this.#bounds = bounds
+  }
+
+  async put (profiles: readonly Profile[]): Promise<void> {
+    for (let at = 0; at < profiles.length; at += BATCH) {
+      const batch = profiles.slice(at, at + BATCH)
+      const portions = pack(batch, this.#bounds.maxBytes)
+      const isDone = await this.#write((ledger) => {
+        ledger.add(portions, batch.length)
+        return ledger.evict()
+      })
+      if (!isDone) await this.#evict()
+    }
+  }
+
+  // eslint-disable-next-line @typescript-eslint/require-await
+  async get (token: string): Promise<Profile | undefined> {
+    const number = tokenNumber(token)
+    if (number === undefined) return undefined
+    this.#mustBeOpen()
+    const bytes = this.#file.tokens.get(number)
+    return bytes && profileAt(this.#file, readLocation(bytes))
+  }
+
+  has (token: string): boolean {
+    const number = tokenNumber(token)
+    return number !== undefined && this.#closing === undefined && this.#file.tokens.doesExist(number)
+  }
+
+  async search ({ criteria = {}, limit, cursor, after }: SearchOptions): Promise<ProfilePage> {
+    const before = cursor === undefined ? MAX_SEQ : position(cursor)
+    const behind = after === undefined ? 0 : position(after)
+    const { found, head } = await this.#find(criteria, limit + 1, behind, before)
+    const page = found.slice(0, limit)
+    return {
+      profiles: page.map(({ summary }) => summary),
+      next: found.length > limit ? String(page.at(-1)?.seq) : null,
+      head: String(head)
+    }
+  }
+
+  async pin (token: string, pinned: boolean): Promise<boolean> {
+    const number = tokenNumber(token)
+    if (number === undefined) return false
+    return await this.#write((ledger) => {
+      const isThere = pin(this.#file, ledger, token, number, pinned)
+      ledger.evict()
+      return isThere
+    })
+  }
+
+  async purge (criteria: Criteria = {}, { pinned = false }: { pinned?: boolean } = {}): Promise<number> {
+    let purged = 0
+    for (let before = MAX_SEQ; ;) {
+      const { found } = await this.#find(criteria, PURGE_PAGE, 0, before)
+      const last = found.at(-1)
+      if (last === undefined) return purged
+      purged += await this.#write((ledger) => found.filter(({ seq, summary }) => {
+        const number = tokenNumber(summary.token) ?? 0
+        const at = ledger.find(number)
+        if (at?.seq !== seq || (summary.pinned && !pinned)) return false
+        ledger.remove(number, at)
+        return true
+      }).length)
+      before = last.seq
+    }
+  }
+
+  // eslint-disable-next-line @typescript-eslint/require-await
+  async stats (): Promise<StorageStats> {
+    this.#mustBeOpen()
+    const state = readState(this.#file)
+    const { profiles, bytes } = sumOf(state, ALL_LANES)
+    return {
+      engine: 'embedded',
+      place: this.#path,
+      profiles,
+      bytes,
+      failures: sumOf(state, ALL_LANES.filter(isFailureLane)).profiles,
+      pinned: sumOf(state, FATES.pinned).profiles,
+      ...this.#bounds
+    }
+  }
+
+  async close (): Promise<void> {
+    this.#closing ??= this.#close()
+    await this.#closing
+  }
+
+  async #close (): Promise<void> {
+    await Promise.allSettled(this.#running)
+    await this.#file.root.close()
+  }
+
+  async #evict (): Promise<void> {
+    while (!await this.#write((ledger) => ledger.evict()));
+  }
+
+  async #find (criteria: Criteria, limit: number, behind: number, before: number): Promise<{ found: Found[], head: number }> {
+    this.#mustBeOpen()
+    return await this.#run(async () => {
+      const transaction = this.#file.root.useReadTransaction()
+      try {
+        const { seq: head } = readState(this.#file, transaction)
+        const found: Found[] = []
+        let since = performance.now()
+        for (const { seq, entry } of walk(this.#file, criteria, { behind, before }, transaction)) {
+          if (entry !== undefined && found.push({ ...entry, seq }) >= limit) break
+          if (performance.now() - since < PATIENCE) continue
+          await turn()
+          if (this.#closing !== undefined) throw new StorageClosedError(this.#path)
+          since = performance.now()
+        }
+        return { found, head }
+      } finally {
+        transaction.done()
+      }
+    })
+  }
+
+  async #write<T> (change: (ledger: Ledger) => T): Promise<T> {
+    this.#mustBeOpen()
+    return await this.#run(() => this.#file.root.childTransaction(() => {
+      const ledger = new Ledger(this.#file, this.#bounds, readState(this.#file))
+      const result = change(ledger)
+      writeState(this.#file, ledger.state)
+      return result
+    }))
+  }
+
+  /** What is under way is waited for before the file is closed. */
+  async #run<T> (work: () => Promise<T>): Promise<T> {
+    const running = work()
+    this.#running.add(running)
+    try {
+      return await running
+    } finally {
+      this.#running.delete(running)
+    }
+  }
+
+  #mustBeOpen (): void {
+    if (this.#closing !== undefined) throw new StorageClosedError(this.#path)
+  }
+}
+
+/** Opens a store, or begins one. */
+// eslint-disable-next-line @typescript-eslint/require-await
+export async function openEmbeddedStorage ({ path, warn: _warn, ...bounds }: EmbeddedStorageOptions): Promise<EmbeddedStorage> {
+  return new EmbeddedStorage(openFile(path), path, { ...DEFAULT_BOUNDS, ...bounds })
+}
+
+function position (cursor: string): number {
+  if (/^(?:0|[1-9]\d{0,14})$/.test(cursor)) return Number(cursor)
+  throw new InvalidCursorError(cursor)
+}
