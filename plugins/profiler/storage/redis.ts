@@ -1,13 +1,17 @@
 import type { Profile } from '../profile.js'
-import type { Criteria } from './criteria.js'
+import { matcher, type Criteria } from './criteria.js'
 import { redisAddress, type RedisAddress } from './redis/address.js'
-import { decodeProfile, encodeProfile, encodeRow, headOf, type Head } from './redis/codec.js'
+import { Blocks } from './redis/blocks.js'
+import { decodeProfile, encodeProfile, headOf, isPinned, type Head } from './redis/codec.js'
 import { RedisConnection, type Argument, type Reply } from './redis/connection.js'
 import { checkFormat } from './redis/format.js'
-import { CLEAR, EVICT, FORMAT, PIN, PUT, REMOVE, STATS } from './redis/scripts.js'
-import { position, walk, type Found } from './redis/walk.js'
+import { FORMAT } from './redis/lua.js'
+import { CLEAR, EVICT, PIN, PUT, REMOVE, ROWS, STATS } from './redis/scripts.js'
+import { replaceStale, tidy } from './redis/tidy.js'
+import { position, walk, type Found, type Step, type WalkOptions } from './redis/walk.js'
 import { DEFAULT_BOUNDS, FAILURE_SHARE, PINNED_SHARE, TooManyPinnedError } from './storage.js'
 import type { ProfilePage, ProfileStorage, SearchOptions, StorageBounds, StorageStats } from './storage.js'
+import { toLine } from './summary-block.js'
 import { indexEntry } from './summary.js'
 
 export interface RedisStorageOptions extends Partial<StorageBounds> {
@@ -39,13 +43,15 @@ export class RedisStorage implements ProfileStorage {
   readonly #place: string
   readonly #root: string
   readonly #connection: RedisConnection
+  readonly #blocks: Blocks
 
   constructor (address: RedisAddress, bounds: StorageBounds, { prefix, timeout, warn }: { prefix: string, timeout: number, warn: (message: string) => void }) {
     this.#bounds = bounds
     this.#place = address.place
     const tagged = prefix.includes('{') ? prefix : `${prefix}{${prefix.replace(/:$/, '') || 'hindsight'}}:`
     this.#root = `${tagged}${FORMAT}:`
-    this.#connection = new RedisConnection(address, { timeout, warn, ready: async () => await checkFormat(this.#connection, tagged, warn) })
+    this.#connection = new RedisConnection(address, { timeout, warn, ready: async () => await this.#ready(tagged, warn) })
+    this.#blocks = new Blocks(this.#connection, this.#root)
   }
 
   /** Waits until Redis was reached, or not. */
@@ -65,10 +71,12 @@ export class RedisStorage implements ProfileStorage {
         batches.push([])
         bytes = body.length
       }
-      batches.at(-1)?.push(profile.token, entry.summary.error ? 'f' : 's', encodeRow(entry), body)
+      batches.at(-1)?.push(profile.token, entry.summary.error ? 'f' : 's', toLine(entry), body)
     }
-    const answers = await Promise.all(batches.map((batch) => this.#run(PUT, ...this.#limits(), ...batch)))
-    if (answers.includes(1)) while (await this.#run(EVICT, ...this.#limits()) === 1);
+    const answers = await Promise.all(batches.map((batch) => this.#run(PUT, ...this.#limits(), ...batch))) as Array<[isOver: number, isUntidy: number]>
+    // What this leaves undone is done after another put.
+    if (answers.some(([, isUntidy]) => isUntidy === 1)) tidy(this.#parts()).catch(() => {})
+    if (answers.some(([isOver]) => isOver === 1)) while (await this.#run(EVICT, ...this.#limits()) === 1);
   }
 
   async get (token: string): Promise<Profile | undefined> {
@@ -84,7 +92,7 @@ export class RedisStorage implements ProfileStorage {
     const behind = after === undefined ? 0 : position(after)
     const found: Found[] = []
     let head: number | undefined
-    for await (const step of walk(this.#connection, { root: this.#root, criteria, limit: limit + 1, before, behind })) {
+    for await (const step of this.#steps({ ...this.#parts(), criteria, limit: limit + 1, before, behind })) {
       head ??= step.head
       found.push(...step.found)
       if (found.length > limit) break
@@ -101,7 +109,7 @@ export class RedisStorage implements ProfileStorage {
     for (;;) {
       const stored = await this.#read(token)
       if (stored === undefined) return false
-      const row = encodeRow(indexEntry(stored.profile))
+      const row = toLine(indexEntry(stored.profile))
       const done = await this.#run(PIN, ...this.#limits(), token, String(stored.order), pinned ? '1' : '0', row)
       if (done === -1) throw new TooManyPinnedError(token)
       // Otherwise it was replaced or evicted meanwhile.
@@ -112,13 +120,14 @@ export class RedisStorage implements ProfileStorage {
   async purge (criteria: Criteria = {}, { pinned = false }: { pinned?: boolean } = {}): Promise<number> {
     let sum = 0
     const isAll = Object.keys(criteria).length === 0
-    for await (const { found, head } of walk(this.#connection, { root: this.#root, criteria, limit: isAll ? 1 : MAX_REMOVED })) {
+    for await (const { found, head } of this.#steps({ ...this.#parts(), criteria, limit: isAll ? 1 : MAX_REMOVED })) {
       if (isAll) return await this.#clear(pinned ? 'sfSF' : 'sf', head)
       const gone = found.filter(({ summary }) => pinned || !summary.pinned)
       for (let at = 0; at < gone.length; at += MAX_REMOVED) {
         sum += Number(await this.#run(REMOVE, ...gone.slice(at, at + MAX_REMOVED).flatMap(({ summary, order }) => [summary.token, String(order)])))
       }
     }
+    await replaceStale(this.#parts())
     return sum
   }
 
@@ -137,6 +146,24 @@ export class RedisStorage implements ProfileStorage {
 
   close (): void {
     this.#connection.close()
+  }
+
+  async #ready (prefix: string, warn: (message: string) => void): Promise<void> {
+    this.#blocks.clear()
+    await checkFormat(this.#connection, prefix, warn)
+  }
+
+  #parts (): { connection: RedisConnection, root: string, blocks: Blocks } {
+    return { connection: this.#connection, root: this.#root, blocks: this.#blocks }
+  }
+
+  async * #steps (options: WalkOptions): AsyncGenerator<Step> {
+    const { criteria, before = Infinity, behind = 0 } = options
+    if (criteria.token === undefined) return yield * walk(options)
+    const [stored, head] = await Promise.all([this.#read(criteria.token), this.#run(ROWS, '', '0', '+inf', '0', '0')])
+    if (stored === undefined || stored.order >= before || stored.order <= behind) return yield { found: [], head: Number(head) }
+    const entry = { ...indexEntry(stored.profile, isPinned(stored.lane)), order: stored.order }
+    yield { found: matcher(criteria)(entry) ? [entry] : [], head: Number(head) }
   }
 
   async #clear (lanes: string, upTo: number): Promise<number> {

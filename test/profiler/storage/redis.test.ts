@@ -1,5 +1,7 @@
 import t, { type Test } from 'tap'
 import { createClient } from '@redis/client'
+import type { Criteria } from '../../../plugins/profiler/storage/criteria.js'
+import { MemoryStorage } from '../../../plugins/profiler/storage/memory.js'
 import { openRedisStorage, type RedisStorage, type RedisStorageOptions } from '../../../plugins/profiler/storage/redis.js'
 import { findRedis, redisServer, type RedisServer } from '../../support/redis.js'
 import { failure, profile, tokens } from '../fixture.js'
@@ -34,6 +36,15 @@ async function works<T> (act: () => Promise<T>): Promise<T> {
       await new Promise(resolve => setTimeout(resolve, 20))
     }
   }
+}
+
+/** The keys that there are when nobody tidies any more. */
+async function leftKeys (client: Awaited<ReturnType<typeof other>>): Promise<string[]> {
+  return await works(async () => {
+    const keys = await client.keys('*')
+    if (keys.some(key => key.endsWith(':tidying'))) throw new Error('not yet')
+    return keys.sort()
+  })
 }
 
 /** All verbs that go to Redis. */
@@ -86,7 +97,7 @@ t.test('nothing is left when it was purged, replaced or evicted', async t => {
   for (let at = 1; at < 3_000; at += 100) await storage.put([...tokens(at, at + 99).map((token, i) => i % 2 ? profile(token) : failure(token)), profile('00000a')])
   await storage.pin('00000a', true)
   t.equal(await storage.purge({}, { pinned: true }), 100)
-  t.same((await client.keys('*')).sort(), ['hindsight:{hindsight}:1:meta', 'hindsight:{hindsight}:format', 'theirs'])
+  t.same(await leftKeys(client), ['hindsight:{hindsight}:1:meta', 'hindsight:{hindsight}:format', 'theirs'])
   t.match(await storage.stats(), { profiles: 0, bytes: 0, failures: 0, pinned: 0 })
 })
 
@@ -284,4 +295,67 @@ t.test('where there is no Redis CI fails', async t => {
   const env = { REDIS_SERVER: '/nowhere' }
   t.equal(findRedis(env), undefined, 'one that is named is not replaced by another')
   await t.rejects(redisServer(t, [], { ...env, CI: 'true' }), { message: 'no Redis: install it (on Debian: apt-get install redis-server), or put the path of its server into REDIS_SERVER' })
+})
+
+t.test('whatever is done, it answers as the store in memory does', async t => {
+  const redis = await redisServer(t)
+  if (!redis) return
+  let seed = 7
+  const upTo = (limit: number): number => {
+    seed = (Math.imul(seed, 1_103_515_245) + 12_345) & 0x7FFFFFFF
+    return Math.floor(seed / 0x80000000 * limit)
+  }
+  const bounds = { maxProfiles: 2_500, maxBytes: 1e9 }
+  const memory = new MemoryStorage(bounds)
+  const machines = [await opened(t, redis, bounds), await opened(t, redis, bounds)]
+  const token = () => tokens(1, 9_000)[upTo(9_000)] ?? ''
+  const some = () => (upTo(6) === 0 ? failure : profile)(token(), {
+    status: [200, 200, 201, 404, 500][upTo(5)] ?? 0,
+    url: `http://h/${['a', 'b', 'ünited'][upTo(3)]}/${upTo(400)}`,
+    ip: `10.0.${upTo(4)}.${upTo(200)}`,
+    duration: upTo(1_000) / 10,
+    time: new Date(1767225600000 + upTo(1e6)).toISOString(),
+    method: upTo(4) === 0 ? 'POST' : 'GET'
+  })
+  const criteria = (): Criteria => ([
+    {}, { error: true }, { error: false }, { status: '404' }, { status: '5xx', method: 'post' }, { url: `/ünited/${upTo(400)}` }, { url: `/${upTo(40)}` }, { ip: '10.0.1.0/26' },
+    { minDuration: 99 }, { from: 1767225600000 + upTo(1e6), status: '201' }, { until: 1767225600000 + upTo(1e4) }, { exception: 'no route found' }, { exception: 'nothing like it' }, { token: token() }, { route: '*' }, { parent: 'none' }
+  ] satisfies Criteria[])[upTo(16)] ?? {}
+  const client = await other(t, redis)
+  let blocks = 0
+  for (let round = 0; round < 220; round++) {
+    blocks = Math.max(blocks, await client.zCard('hindsight:{hindsight}:1:packed:s'))
+    const storage = machines[upTo(2)] as RedisStorage
+    const what = upTo(20)
+    if (what < 12) {
+      const batch = Array.from({ length: upTo(120) }, some)
+      memory.put(batch)
+      await storage.put(batch)
+    } else if (what < 14) {
+      const pins = Array.from({ length: 20 }, () => [token(), upTo(2) === 0] as const)
+      t.same(await Promise.all(pins.map(([one, pinned]) => storage.pin(one, pinned))), pins.map(([one, pinned]) => memory.pin(one, pinned)), `pins, round ${round}`)
+    } else if (what === 14) {
+      const wanted = { ...criteria(), url: `/ünited/${upTo(400)}` }
+      const pinned = { pinned: upTo(3) === 0 }
+      t.equal(await storage.purge(wanted, pinned), memory.purge(wanted, pinned), `purged ${JSON.stringify(wanted)}`)
+    } else {
+      const wanted = criteria()
+      const limit = 1 + upTo(upTo(2) === 0 ? 12 : 300)
+      let [cursor, expectedCursor]: Array<string | undefined> = []
+      for (let pages = 0; pages < 4; pages++) {
+        const page = await storage.search({ criteria: wanted, limit, ...(cursor !== undefined && { cursor }) })
+        const expected = memory.search({ criteria: wanted, limit, ...(expectedCursor !== undefined && { cursor: expectedCursor }) })
+        t.same(page.profiles, expected.profiles, `${JSON.stringify(wanted)}, ${limit}, page ${pages}, round ${round}`)
+        t.equal(page.next === null, expected.next === null)
+        if (page.next === null || expected.next === null) break
+        cursor = page.next
+        expectedCursor = expected.next
+      }
+    }
+    const { profiles, failures, pinned } = await storage.stats()
+    t.match(memory.stats(), { profiles, failures, pinned }, `round ${round}`)
+  }
+  t.ok(blocks > 4, `${blocks} blocks were made`)
+  await machines[0]?.purge({}, { pinned: true })
+  t.same(await leftKeys(client), ['hindsight:{hindsight}:1:meta', 'hindsight:{hindsight}:format'])
 })

@@ -1,13 +1,17 @@
 import { promisify } from 'node:util'
 import { deflateRaw, inflateRaw } from 'node:zlib'
 import type { Profile } from '../../profile.js'
-import type { IndexEntry, ProfileSummary } from '../summary.js'
 import { UnreadableProfileError } from './errors.js'
 
 /** What shares a fate: successes, failures; as capitals those that are pinned. */
 export type Lane = 's' | 'f' | 'S' | 'F'
 
 export const LANES: readonly Lane[] = ['s', 'f', 'S', 'F']
+
+/** Whether it is one of those that stay. */
+export function isPinned (lane: Lane): boolean {
+  return lane === 'S' || lane === 'F'
+}
 
 /** What stands ahead of a profile's bytes: its lane, and its number in 16 digits. */
 export interface Head {
@@ -51,21 +55,4 @@ export async function decodeProfile (value: Buffer, key: string): Promise<Profil
 export function headOf (value: Buffer): Head | null {
   const [, lane, order] = /^([sfSF])(\d{16})$/.exec(value.toString('latin1', 0, HEAD_LENGTH)) ?? []
   return lane === undefined ? null : { lane: lane as Lane, order: Number(order) }
-}
-
-/** What is searched of a profile, as text. Whether it is pinned is told by its lane. */
-export function encodeRow ({ summary: s, exceptions }: IndexEntry): string {
-  return JSON.stringify([s.token, s.time, s.method, s.url, s.status, s.ip, s.duration, s.error, s.route, s.exception, s.warnings, s.parent, exceptions])
-}
-
-type Row = [
-  token: string, time: string, method: string, url: string, status: number, ip: string, duration: number, error: boolean,
-  route: string | null, exception: string | null, warnings: number, parent: string | null, exceptions: string
-]
-
-/** The entry of a row. */
-export function decodeRow (row: string, pinned: boolean): IndexEntry {
-  const [token, time, method, url, status, ip, duration, error, route, exception, warnings, parent, exceptions] = JSON.parse(row) as Row
-  const summary: ProfileSummary = { token, time, method, url, status, ip, duration, error, route, exception, warnings, parent, pinned }
-  return { summary, exceptions }
 }

@@ -1,6 +1,7 @@
 import type { RedisConnection } from './connection.js'
 import { RedisRefusedError } from './errors.js'
-import { ALL, FORMAT } from './scripts.js'
+import { FORMAT } from './lua.js'
+import { ALL } from './scripts.js'
 
 /**
  * Called whenever Redis was reached: loads the scripts, and tells of profiles that another version has left.

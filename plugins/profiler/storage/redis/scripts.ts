@@ -1,118 +1,11 @@
 import { script } from './connection.js'
+import { BOUNDED, COMMON, COUNTED, FORMAT, PACKED } from './lua.js'
 
-/** The version of what is kept; keys of another are left alone. */
-export const FORMAT = 1
+/** So many rows make a block, and as many stay rows: who lists the newest needs no block. */
+export const BLOCK_ROWS = 256
 
-/**
- * What all scripts begin with. `root` stands ahead of all keys; a lane is a sorted set of `token:bytes` by number, its
- * rows a sorted set of what is searched, by number; a profile is a text that begins with its lane and number.
- */
-const COMMON = `
-local root = ARGV[1]
-local meta = root .. 'meta'
-local names = { 's', 'f', 'S', 'F' }
-
-local function typed (key, wanted)
-  local found = redis.call('TYPE', key).ok
-  if found ~= 'none' and found ~= wanted then
-    return redis.error_reply('WRONGTYPE "' .. key .. '" is a ' .. found .. ' of somebody else, and should be a ' .. wanted .. ' of ours')
-  end
-end
-
-local function foreign ()
-  local wrong = typed(meta, 'hash')
-  for _, lane in ipairs(names) do
-    wrong = wrong or typed(root .. 'lane:' .. lane, 'zset') or typed(root .. 'rows:' .. lane, 'zset')
-  end
-  return wrong
-end
-
-local wrong = foreign()
-if wrong then return wrong end
-`
-
-/** The figures of the lanes, kept in variables while a script changes them. */
-const COUNTED = `
-local count, bytes, changed = {}, {}, false
-local known = redis.call('HMGET', meta, 's', 'f', 'S', 'F')
-for i, lane in ipairs(names) do
-  count[lane] = redis.call('ZCARD', root .. 'lane:' .. lane)
-  bytes[lane] = count[lane] > 0 and tonumber(known[i] or 0) or 0
-end
-local function save ()
-  -- A full Redis refuses even this of a script that has changed nothing yet.
-  if not changed then return end
-  redis.call('HSET', meta, 's', bytes.s, 'f', bytes.f, 'S', bytes.S, 'F', bytes.F)
-end
-
-local function digits (number)
-  return string.format('%.0f', number)
-end
-local function keyOf (token)
-  return root .. 'profile:' .. token
-end
-local function headOf (token)
-  return redis.call('GETRANGE', keyOf(token), 0, 16):match('^([sfSF])(%d+)$')
-end
-
-local function leave (lane, order, member, size)
-  changed = true
-  count[lane] = count[lane] - redis.call('ZREM', root .. 'lane:' .. lane, member)
-  bytes[lane] = math.max(0, bytes[lane] - size)
-  redis.call('ZREMRANGEBYSCORE', root .. 'rows:' .. lane, order, order)
-end
-local function enter (lane, order, member, size, row)
-  changed = true
-  count[lane] = count[lane] + redis.call('ZADD', root .. 'lane:' .. lane, order, member)
-  bytes[lane] = bytes[lane] + size
-  redis.call('ZADD', root .. 'rows:' .. lane, order, row)
-end
-
-local function remove (token)
-  local lane, order = headOf(token)
-  if not lane then return false end
-  local size = redis.call('STRLEN', keyOf(token))
-  leave(lane, digits(tonumber(order)), token .. ':' .. digits(size), size)
-  redis.call('UNLINK', keyOf(token))
-  return true
-end
-
--- The oldest of a lane goes; its key may be gone already, or be of a later profile.
-local function drop (lane)
-  local oldest = redis.call('ZRANGE', root .. 'lane:' .. lane, 0, 0, 'WITHSCORES')
-  local member, order = oldest[1], oldest[2]
-  if not member then return false end
-  local token, size = member:match('^(.*):(%d+)$')
-  leave(lane, order, member, tonumber(size))
-  local itsLane, itsOrder = headOf(token)
-  if itsLane == lane and tonumber(itsOrder) == tonumber(order) then redis.call('UNLINK', keyOf(token)) end
-  return true
-end
-`
-
-/** Makes room: at most so many at a time that others are not kept waiting; answers whether there is more to do. */
-const BOUNDED = `
-local maxProfiles, maxBytes, failureShare, pinnedShare = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
-local left = 1000
-local function isOver (share, profiles, size)
-  return profiles > maxProfiles * share or size > maxBytes * share
-end
-local function overall ()
-  return isOver(1, count.s + count.f + count.S + count.F, bytes.s + bytes.f + bytes.S + bytes.F)
-end
-local function evict ()
-  while overall() do
-    if left == 0 then return 1 end
-    left = left - 1
-    local failuresHaveTooMuch = count.s == 0 or (count.f > 1 and isOver(failureShare, count.f, bytes.f))
-    if not drop(failuresHaveTooMuch and 'f' or 's') then return 0 end
-  end
-  return 0
-end
-`
-
-/** root, bounds, then token, lane, row and bytes of each profile. */
-export const PUT = script(`${COMMON}${COUNTED}${BOUNDED}
+/** root, bounds, then token, lane, row and bytes of each profile. Answers whether there is more to evict, and whether the asker is to tidy. */
+export const PUT = script(`${COMMON}${COUNTED}${BOUNDED}${PACKED}
 local added = (#ARGV - 5) / 4
 -- The first command is one that a full Redis refuses: then nothing has been changed.
 local order = redis.call('HINCRBY', meta, 'order', added) - added
@@ -137,7 +30,8 @@ for i = 6, #ARGV, 4 do
   end
 end
 save()
-return more
+local untidy = fresh('s') >= ${2 * BLOCK_ROWS} or fresh('f') >= ${2 * BLOCK_ROWS} or redis.call('EXISTS', root .. 'stale') == 1
+return { more, untidy and redis.call('SET', root .. 'tidying', '1', 'NX', 'PX', 5000) and 1 or 0 }
 `)
 
 /** root, bounds: goes on making room. */
@@ -191,13 +85,74 @@ save()
 return gone
 `)
 
-/** root, lanes, lowest number, highest number, how many: the number reached, then for each lane its rows with their numbers. */
+/**
+ * root, lanes, above which number, below which number or +inf, how many rows, how many blocks: the number reached, then
+ * for each lane its rows with their numbers, and its blocks with the number of their last row; newest first.
+ */
 export const ROWS = script(`${COMMON}
 local answer = { redis.call('HGET', meta, 'order') or '0' }
+local above, below = '(' .. ARGV[3], ARGV[4] == '+inf' and '+inf' or '(' .. ARGV[4]
 for lane in ARGV[2]:gmatch('.') do
-  answer[#answer + 1] = redis.call('ZREVRANGEBYSCORE', root .. 'rows:' .. lane, ARGV[4], ARGV[3], 'WITHSCORES', 'LIMIT', 0, ARGV[5])
+  answer[#answer + 1] = redis.call('ZREVRANGEBYSCORE', root .. 'rows:' .. lane, below, above, 'WITHSCORES', 'LIMIT', 0, ARGV[5])
+  local blocks = {}
+  if lane == lane:lower() then
+    -- One may begin below the number and end above it.
+    if below ~= '+inf' then blocks = redis.call('ZRANGEBYSCORE', root .. 'packed:' .. lane, ARGV[4], '+inf', 'WITHSCORES', 'LIMIT', 0, 1) end
+    for _, part in ipairs(redis.call('ZREVRANGEBYSCORE', root .. 'packed:' .. lane, below, above, 'WITHSCORES', 'LIMIT', 0, ARGV[6])) do blocks[#blocks + 1] = part end
+  end
+  answer[#answer + 1] = blocks
 end
 return answer
+`)
+
+/** root, how many fields, the fields, then blocks: these fields of each. */
+export const FIELDS = script(`
+local fields, answer = {}, {}
+for i = 3, 2 + ARGV[2] do fields[#fields + 1] = ARGV[i] end
+for i = 3 + ARGV[2], #ARGV do answer[#answer + 1] = redis.call('HMGET', ARGV[1] .. 'block:' .. ARGV[i], unpack(fields)) end
+return answer
+`)
+
+/** root, tokens: the head of each. */
+export const HEADS = script(`
+local answer = {}
+for i = 2, #ARGV do answer[#answer + 1] = redis.call('GETRANGE', ARGV[1] .. 'profile:' .. ARGV[i], 0, 16) end
+return answer
+`)
+
+/** root, lane: the oldest rows that are to be packed, with their numbers; none while there are not enough. */
+export const FRESH = script(`${COMMON}${PACKED}
+local last = packed(ARGV[2])
+if fresh(ARGV[2]) < ${2 * BLOCK_ROWS} then return {} end
+return redis.call('ZRANGEBYSCORE', root .. 'rows:' .. ARGV[2], last and '(' .. last or '-inf', '+inf', 'WITHSCORES', 'LIMIT', 0, ${BLOCK_ROWS})
+`)
+
+/** root, lane, first number, last number, how many, then names and bytes of the block's fields: a block in place of rows, if these are still the same. */
+export const PACK = script(`${COMMON}${PACKED}
+local lane, first, last = ARGV[2], ARGV[3], ARGV[4]
+local rows = root .. 'rows:' .. lane
+if redis.call('ZCOUNT', rows, first, last) ~= tonumber(ARGV[5]) or tonumber(packed(lane) or 0) >= tonumber(first) then return 0 end
+local id = last .. '-' .. redis.call('HINCRBY', meta, 'blocks', 1)
+redis.call('HSET', root .. 'block:' .. id, unpack(ARGV, 6))
+redis.call('ZADD', root .. 'packed:' .. lane, last, id)
+redis.call('ZREMRANGEBYSCORE', rows, first, last)
+return 1
+`)
+
+/** root, lane, block, then names and bytes of the new one's fields; without these there is none any more. */
+export const REPLACE = script(`${COMMON}${COUNTED}
+local lane, id = ARGV[2], ARGV[3]
+local last = redis.call('ZSCORE', root .. 'packed:' .. lane, id)
+if not last then return 0 end
+if #ARGV > 3 then
+  local new = last .. '-' .. redis.call('HINCRBY', meta, 'blocks', 1)
+  redis.call('HSET', root .. 'block:' .. new, unpack(ARGV, 4))
+  redis.call('ZADD', root .. 'packed:' .. lane, last, new)
+  -- Something was removed while it was made.
+  if redis.call('SISMEMBER', root .. 'stale', lane .. ':' .. id) == 1 then redis.call('SADD', root .. 'stale', lane .. ':' .. new) end
+end
+forget(lane, id)
+return 1
 `)
 
 /** root: the figures of each lane, number and bytes in turn. */
@@ -213,4 +168,4 @@ return answer
 `)
 
 /** All of them, to be loaded ahead of their first use. */
-export const ALL = [PUT, EVICT, PIN, REMOVE, CLEAR, ROWS, STATS]
+export const ALL = [PUT, EVICT, PIN, REMOVE, CLEAR, ROWS, FIELDS, HEADS, FRESH, PACK, REPLACE, STATS]

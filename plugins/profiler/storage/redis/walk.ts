@@ -1,23 +1,27 @@
 import { matcher, type Criteria } from '../criteria.js'
 import { InvalidCursorError } from '../storage.js'
+import { BlockSearch, fromLine, lineAt, seqAt, spanOf } from '../summary-block.js'
 import type { IndexEntry } from '../summary.js'
-import { decodeRow, LANES, type Lane } from './codec.js'
+import { columnsFor, type Blocks } from './blocks.js'
+import { headOf, isPinned, LANES } from './codec.js'
 import type { RedisConnection, Reply } from './connection.js'
-import { ROWS } from './scripts.js'
+import { HEADS, ROWS } from './scripts.js'
 
 /** An entry with its place among all. */
 export interface Found extends IndexEntry {
   order: number
 }
 
-/** What one round trip has brought: what fits, newest first; and how far the store had come. */
+/** What was found, newest first; and how far the store had come. */
 export interface Step {
   found: Found[]
   head: number
 }
 
 export interface WalkOptions {
+  connection: RedisConnection
   root: string
+  blocks: Blocks
   criteria: Criteria
   /** What is wanted at least, if there is so much. */
   limit: number
@@ -27,7 +31,17 @@ export interface WalkOptions {
   behind?: number
 }
 
+interface Block {
+  id: string
+  last: number
+}
+
 const MAX_ROWS = 1_000
+const MAX_BLOCKS = 512
+const FIRST_BLOCKS = 16
+const MAX_BLOCKS_READ = 64
+/** Rows are the most of a block. */
+const MAX_ROWS_READ = 16
 
 /** The number that a cursor stands for. */
 export function position (cursor: string): number {
@@ -35,35 +49,160 @@ export function position (cursor: string): number {
   throw new InvalidCursorError(cursor)
 }
 
-/** The lanes in which there may be what is asked for. */
-export function lanesOf ({ error }: Criteria): readonly Lane[] {
-  return LANES.filter((lane) => error === undefined || error === (lane.toLowerCase() === 'f'))
-}
-
 /** Goes through the store, newest first, as far as it is asked to; at least one step. */
-export async function * walk (connection: RedisConnection, { root, criteria, limit, before = Infinity, behind = 0 }: WalkOptions): AsyncGenerator<Step> {
+export async function * walk (options: WalkOptions): AsyncGenerator<Step> {
+  const { connection, root, criteria, limit, before = Infinity, behind = 0 } = options
   const fits = matcher(criteria)
   const isFiltered = Object.keys(criteria).some((name) => name !== 'error')
-  const lanes = lanesOf(criteria)
+  const lanes = LANES.filter((lane) => criteria.error === undefined || criteria.error === (lane.toLowerCase() === 'f'))
+  const reader = new BlockReader(options, isFiltered, fits, behind)
+  let below = before
   let count = isFiltered ? Math.max(limit, 100) : limit
+  let blockCount = FIRST_BLOCKS
   for (;;) {
     const wanted = Math.min(count, MAX_ROWS)
-    const upTo = before === Infinity ? '+inf' : `(${before}`
-    const [head, ...answers] = await connection.run(ROWS, `${root}meta`, root, lanes.join(''), `(${behind}`, upTo, String(wanted)) as Reply[]
-    const rows = lanes.flatMap((lane, i) => rowsOf(answers[i], lane))
-    // A lane that has given all it may can have more behind its last one, which comes ahead of older ones of others.
-    const bounds = lanes.map((lane) => rows.filter((row) => row.lane === lane)).filter((own) => own.length >= wanted).map((own) => own.at(-1)?.order ?? 0)
-    const bound = Math.max(0, ...bounds)
-    const found = rows.filter((row) => row.order >= bound).sort((a, b) => b.order - a.order)
-      .map(({ order, lane, text }) => ({ order, ...decodeRow(text, lane === 'S' || lane === 'F') })).filter(fits)
-    yield { found, head: Number(head) }
-    if (bound === 0) return
-    before = bound
+    const [reached, ...answers] = await connection.run(ROWS, `${root}meta`, root, lanes.join(''), String(behind), below === Infinity ? '+inf' : String(below), String(wanted), String(blockCount)) as Reply[]
+    const head = Number(reached)
+    // Below this there may be more than was answered.
+    let bound = 0
+    const rows: Found[] = []
+    const blocks: Block[] = []
+    for (const [i, lane] of lanes.entries()) {
+      const own = pairs(answers[i * 2]).map(({ text, number }) => ({ order: number, text, lane }))
+      if (own.length >= wanted) bound = Math.max(bound, own.at(-1)?.order ?? 0)
+      for (const { order, text } of own) rows.push({ order, ...fromLine(text, isPinned(lane)) })
+      const packed = pairs(answers[i * 2 + 1]).map(({ text, number }) => ({ id: text, last: number }))
+      if (packed.length >= blockCount) bound = Math.max(bound, (packed.at(-1)?.last ?? 0) + 1)
+      blocks.push(...packed)
+    }
+    let pending = rows.filter((row) => row.order >= bound && fits(row))
+    const left = blocks.filter(({ last }) => last >= bound).sort((a, b) => b.last - a.last)
+    let next = below
+    for await (const { found, down } of reader.read(left, below, bound)) {
+      pending.push(...found)
+      yield { found: merged(pending.filter(({ order }) => order >= down)), head }
+      pending = pending.filter(({ order }) => order < down)
+      next = Math.min(next, down)
+    }
+    if (next === 0) return
+    below = next
     count *= 3
+    blockCount = Math.min(blockCount * 4, MAX_BLOCKS)
   }
 }
 
-function rowsOf (answer: Reply | undefined, lane: Lane): Array<{ lane: Lane, order: number, text: string }> {
+/** Reads blocks as far as needed: those that may hold what is looked for, and of these the columns that decide. */
+class BlockReader {
+  readonly #options: WalkOptions
+  readonly #search: BlockSearch
+  readonly #isFiltered: boolean
+  readonly #fits: (entry: IndexEntry) => boolean
+  readonly #behind: number
+  readonly #gone = new Set<string>()
+  #size: number
+
+  constructor (options: WalkOptions, isFiltered: boolean, fits: (entry: IndexEntry) => boolean, behind: number) {
+    this.#options = options
+    this.#search = new BlockSearch(options.criteria)
+    this.#isFiltered = isFiltered
+    this.#fits = fits
+    this.#behind = behind
+    this.#size = isFiltered ? 4 : 1
+  }
+
+  /** What fits, and down to which number nothing is missing; ends at the bound, or above where a block was replaced meanwhile. */
+  async * read (blocks: readonly Block[], below: number, bound: number): AsyncGenerator<{ found: Found[], down: number }> {
+    // What is not packed may be enough.
+    yield { found: [], down: Math.max(bound, (blocks[0]?.last ?? -1) + 1) }
+    const zones = this.#isFiltered ? await this.#options.blocks.zones(blocks.map(({ id }) => id)) : undefined
+    const left = blocks.filter(({ id }) => !this.#gone.has(id) && (zones === undefined || this.#mayHold(zones.get(id), below)))
+    while (left.length > 0) {
+      const part = left.splice(0, this.#size)
+      this.#size = Math.min(2 * this.#size, MAX_BLOCKS_READ)
+      const { found, missing } = await this.#readPart(part, zones, below, bound)
+      if (missing !== undefined) {
+        // Once it may have been replaced; then there is another. A second time it is lost.
+        this.#gone.add(missing.id)
+        const down = Math.max(bound, missing.last + 1)
+        if (down < below) yield { found: found.filter(({ order }) => order >= down), down }
+        return
+      }
+      yield { found, down: Math.max(bound, (left[0]?.last ?? -1) + 1) }
+    }
+    if (blocks.length > 0) yield { found: [], down: bound }
+  }
+
+  /** One without a zone is to be noticed as missing. */
+  #mayHold (zone: Buffer | undefined, below: number): boolean {
+    if (zone === undefined) return true
+    const { first, last } = spanOf(zone)
+    return first < below && last > this.#behind && this.#search.mayHold(zone)
+  }
+
+  async #readPart (part: readonly Block[], zones: Map<string, Buffer> | undefined, below: number, bound: number): Promise<{ found: Found[], missing?: Block }> {
+    const candidates = zones === undefined ? new Map(part.map(({ id }) => [id, undefined])) : await this.#candidates(part, zones)
+    const found: Found[] = []
+    const withRows = part.filter(({ id }) => candidates.has(id))
+    let missing = part.find(({ id }) => zones !== undefined && !zones.has(id))
+    for (let at = 0; at < withRows.length; at += MAX_ROWS_READ) {
+      const some = withRows.slice(at, at + MAX_ROWS_READ)
+      const read = await this.#options.blocks.read(some.map(({ id }) => id), ['seq', 'rows'])
+      for (const block of some) {
+        const [seq, rows] = read.get(block.id) ?? []
+        if (seq === undefined || rows === undefined) {
+          if (missing === undefined || block.last > missing.last) missing = block
+          continue
+        }
+        const indexes = candidates.get(block.id) ?? Array.from({ length: seq.length / 8 }, (_, i) => i)
+        for (const i of indexes) {
+          const order = seqAt(seq, i)
+          if (order >= below || order < bound || order <= this.#behind) continue
+          const entry = fromLine(lineAt(rows, i))
+          if (this.#fits(entry)) found.push({ order, ...entry })
+        }
+      }
+    }
+    return { found: await this.#alive(found), ...(missing !== undefined && { missing }) }
+  }
+
+  /** The blocks that have candidates, and which. */
+  async #candidates (part: readonly Block[], zones: Map<string, Buffer>): Promise<Map<string, number[] | undefined>> {
+    const columns = columnsFor(this.#options.criteria)
+    const read = columns.length === 0 ? undefined : await this.#options.blocks.read(part.map(({ id }) => id), columns)
+    const found = new Map<string, number[] | undefined>()
+    for (const { id } of part) {
+      const zone = zones.get(id)
+      const values = read?.get(id)
+      // Without its columns it is read as a whole, and then noticed as missing.
+      if (zone === undefined || (read !== undefined && values === undefined)) found.set(id, undefined)
+      else {
+        const candidates = this.#search.candidates(spanOf(zone).rows, (column) => values?.[columns.indexOf(column)] as Buffer)
+        if (candidates.length > 0) found.set(id, candidates)
+      }
+    }
+    return found
+  }
+
+  /** A block still has rows of profiles that are gone, and does not know which are pinned. */
+  async #alive (found: Found[]): Promise<Found[]> {
+    if (found.length === 0) return found
+    const { connection, root } = this.#options
+    const heads = (await connection.run(HEADS, `${root}meta`, root, ...found.map(({ summary }) => summary.token)) as Buffer[]).map(headOf)
+    return found.filter(({ order, summary }, i) => {
+      const head = heads[i]
+      if (head?.order !== order) return false
+      summary.pinned = isPinned(head.lane)
+      return true
+    })
+  }
+}
+
+function merged (found: Found[]): Found[] {
+  // One that was pinned, and is not any more, has a row beside the one in its block.
+  return [...new Map(found.map((one) => [one.order, one])).values()].sort((a, b) => b.order - a.order)
+}
+
+function pairs (answer: Reply | undefined): Array<{ text: string, number: number }> {
   if (!Array.isArray(answer)) return []
-  return Array.from({ length: answer.length / 2 }, (_, i) => ({ lane, order: Number(answer[i * 2 + 1]), text: String(answer[i * 2]) }))
+  return Array.from({ length: answer.length / 2 }, (_, i) => ({ text: String(answer[i * 2]), number: Number(answer[i * 2 + 1]) }))
 }
