@@ -9,7 +9,7 @@ import { timeHandlers } from '../plugins/kernel/handler-time.js'
 import { openPass } from '../plugins/kernel/pass.js'
 import { openServices } from '../plugins/kernel/services.js'
 import { Profiler } from '../plugins/profiler/profiler.js'
-import { profilerSettings } from '../plugins/profiler/settings.js'
+import { profilerSettings, type ProfilerSettings } from '../plugins/profiler/settings.js'
 import { openStorage } from '../plugins/profiler/storage/open.js'
 import type { Warn } from '../plugins/profiler/write-queue.js'
 import { openRouteTable } from '../plugins/routing/route-table.js'
@@ -20,19 +20,20 @@ export const hindsight = fp(async function hindsight (app: FastifyInstance, opti
   const { debug = false } = options
   // Stacks are read by people: in the coordinates of the source that they wrote.
   if (debug) process.setSourceMapsEnabled(true)
-  openServices(app, options)
+  const settings = profilerSettings(options.profiler)
+  const profiled = debug || settings?.production === true
+  openServices(app, options, profiled)
   openRouteTable(app, debug)
-  timeHandlers(app, debug)
+  timeHandlers(app, profiled)
   openPass(app)
-  if (debug) await openProfiler(app, options)
+  if (profiled) await openProfiler(app, settings, options)
   for (const listeners of Object.values(lifecycle)) {
     for (const { plugin } of listeners) await app.register(plugin, options)
   }
   installHandlers(app)
 }, { fastify: '5.x', name: 'fastify-hindsight' })
 
-async function openProfiler (app: FastifyInstance, { profiler: option, session }: HindsightOptions): Promise<void> {
-  const settings = profilerSettings(option)
+async function openProfiler (app: FastifyInstance, settings: ProfilerSettings | null, { session }: HindsightOptions): Promise<void> {
   const warn: Warn = (message, error) => app.log.warn({ ...(error !== undefined && { err: error }), channel: 'profiler' }, message)
   const { maxQueue, maxProfileBytes, ...others } = settings ?? { storage: 'memory' }
   const storage = await openStorage({ ...others, warn })

@@ -6,7 +6,7 @@ import { percentEncoded } from '../kernel/header-text.js'
 import { methodOf } from '../kernel/malformed.js'
 import { absoluteUrl, targetOf } from '../kernel/origin.js'
 import { observeApplication } from '../kernel/application.js'
-import { runErrorPass } from '../kernel/pass.js'
+import { observe, runErrorPass } from '../kernel/pass.js'
 import { stateOf, type RequestState } from '../kernel/request-state.js'
 import { recordsOf } from './records.js'
 import { explainMiss } from '../routing/route-error.js'
@@ -40,11 +40,12 @@ export function installHandlers (app: FastifyInstance): void {
   app.setErrorHandler(lastResort)
   chainNextErrorHandler(app)
   app.setErrorHandler(diagnosticHandler)
-  if (app.hindsight.debug) observeApplication(app)
+  if (app.hindsight.observed) observeApplication(app)
 
   async function diagnosticHandler (raised: unknown, request: FastifyRequest, reply: FastifyReply): Promise<string> {
     const state = stateOf(request)
     begin(state, raised, request, reply)
+    observe(request, reply)
     await runErrorPass(app, request, reply)
     const { statusCode } = reply
     const reason = STATUS_CODES[statusCode] ?? 'Error'
@@ -52,7 +53,7 @@ export function installHandlers (app: FastifyInstance): void {
     reply.header('content-type', as.contentType)
     reply.header('vary', vary.append(String(reply.getHeader('vary') ?? ''), 'Accept'))
     logUncaught(state, raised, request, statusCode)
-    if (!app.hindsight.maySeeDebug(request)) return renderProductionError(statusCode, reason, as.type)
+    if (!app.hindsight.maySeeDebug(request)) return renderProductionError(statusCode, reason, as.type, referenceOf(request))
     return diagnosticPage(request, reply, state, as, reason)
   }
 }
@@ -61,6 +62,12 @@ export function installHandlers (app: FastifyInstance): void {
 function chainNextErrorHandler (app: FastifyInstance): void {
   const alreadySet = Object.getOwnPropertySymbols(app).find((symbol) => symbol.description === 'fastify.errorHandlerAlreadySet')
   if (alreadySet !== undefined) Object.assign(app, { [alreadySet]: false })
+}
+
+// What the public is told of a failure that operators can look up; in debug mode strangers are told nothing.
+function referenceOf (request: FastifyRequest): string | undefined {
+  const { debug, profileOf } = request.server.hindsight
+  return debug ? undefined : profileOf?.(request)?.token
 }
 
 function begin (state: RequestState, raised: unknown, request: FastifyRequest, reply: FastifyReply): void {
@@ -172,7 +179,7 @@ function lastResort (second: unknown, request: FastifyRequest, reply: FastifyRep
   const { type, contentType } = representation(request.headers.accept)
   const body = maySeeDebug(request)
     ? renderFallback(first, second, type, mask.text)
-    : renderProductionError(status, STATUS_CODES[status] ?? 'Error', type)
+    : renderProductionError(status, STATUS_CODES[status] ?? 'Error', type, referenceOf(request))
   reply.hijack()
   if (reply.raw.headersSent) {
     reply.raw.destroy()

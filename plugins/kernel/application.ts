@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { walkErrorPass } from './pass.js'
+import { observe, walkErrorPass } from './pass.js'
 import { stateOf } from './request-state.js'
 
 type Callable = (this: unknown, ...args: never[]) => unknown
@@ -8,7 +8,7 @@ type Callable = (this: unknown, ...args: never[]) => unknown
 const BESIDE = new Set(['onResponse', 'onError'])
 
 /**
- * Observes, in debug mode, what the application brings to failures of its own: an error handler that answers instead of the
+ * Observes, where failures are kept, what the application brings to failures of its own: an error handler that answers instead of the
  * diagnostic one still has its error pass and its exceptions in the profile, and so has a hook that raises behind the answer.
  */
 export function observeApplication (app: FastifyInstance): void {
@@ -35,6 +35,7 @@ function observedHandler (app: FastifyInstance, handler: unknown): unknown {
     state.pass = 'error'
     state.failed = true
     state.raised = raised
+    observe(request, reply)
     walkErrorPass(app, request, reply)
     return (handler as Callable).apply(this, args)
   })

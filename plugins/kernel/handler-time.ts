@@ -2,11 +2,11 @@ import type { FastifyInstance, RouteHandlerMethod } from 'fastify'
 import { stateOf } from './request-state.js'
 
 /**
- * Watches the handlers of routes in debug mode: when they began and ended, when their result was serialised, and what they raised
+ * Watches the handlers of routes, where requests are observed: when they began and ended, when their result was serialised, and what they raised
  * when their response was already on its way.
  */
-export function timeHandlers (app: FastifyInstance, debug: boolean): void {
-  if (!debug) return
+export function timeHandlers (app: FastifyInstance, observed: boolean): void {
+  if (!observed) return
   app.addHook('preSerialization', function noteSerialization (request, _reply, payload, done) {
     stateOf(request).serializeStart = performance.now()
     done(null, payload)
@@ -20,6 +20,7 @@ export function timeHandlers (app: FastifyInstance, debug: boolean): void {
 function watched (handler: RouteHandlerMethod): RouteHandlerMethod {
   return function (request, reply) {
     const state = stateOf(request)
+    if (!state.observed) return handler.call(this, request, reply) as unknown
     state.handlerStart = performance.now()
     let result: unknown
     try {

@@ -15,7 +15,7 @@ export interface Slot {
 
 /** The order as it was registered, and whether it is observed. */
 export interface Lifecycle {
-  readonly debug: boolean
+  readonly observed: boolean
   readonly slots: Slot[]
 }
 
@@ -26,6 +26,6 @@ declare module 'fastify' {
 }
 
 /** Opens the book of an application's listeners; each of them enters itself when it is registered. */
-export function openLifecycle (app: FastifyInstance, debug: boolean): void {
-  app.decorate('lifecycle', { debug, slots: [] })
+export function openLifecycle (app: FastifyInstance, observed: boolean): void {
+  app.decorate('lifecycle', { observed, slots: [] })
 }

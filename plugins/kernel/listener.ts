@@ -44,7 +44,7 @@ export interface Listener<S extends Stage, Options = object> {
 /** Makes a listener: a Fastify plugin that adds the hook of its stage, measured in debug mode only. */
 export function listener<S extends Stage, Options = object> (stage: S, name: string, create: Create<S, Options>): Listener<S, Options> {
   async function register (app: FastifyInstance, options: Options & object): Promise<void> {
-    const { debug, slots } = app.lifecycle
+    const { observed, slots } = app.lifecycle
     const slot: Slot = { index: slots.length, stage, listener: name, reason: null, run: null }
     slots.push(slot)
     const created = await create(app, options)
@@ -52,7 +52,7 @@ export function listener<S extends Stage, Options = object> (stage: S, name: str
       slot.reason = created
       return
     }
-    slot.run = debug ? measured(slot, created) : created
+    slot.run = observed ? measured(slot, created) : created
     const hook = HOOK_OF_STAGE[stage]
     if (hook === 'onSend') app.addHook('onSend', named(name, sendHook(slot)))
     else app.addHook(hook as 'onRequest', named(name, requestHook(slot)))
@@ -93,7 +93,7 @@ function named<F extends (...args: never[]) => unknown> (name: string, hook: F):
   return Object.defineProperty(hook, 'name', { value: name })
 }
 
-/** In debug mode: the same listener, with its outcome, its time and its changes recorded. */
+/** Where requests are observed: the same listener, with its outcome, its time and its changes recorded. */
 function measured (slot: Slot, run: ResponseHook | RequestHook): ResponseHook {
   return function (request, reply, payload) {
     const state = stateOf(request)

@@ -5,30 +5,42 @@ import { stateOf, type RequestState } from './request-state.js'
 import { UsageMeter } from './usage.js'
 
 /**
- * Opens a request, ahead of the first listener: in debug mode its events are recorded from here on.
+ * Opens a request, ahead of the first listener: where it is observed its events are recorded from here on.
  * What the HTTP parser refused has no main pass and raises here.
  */
 export function openPass (app: FastifyInstance): void {
-  const { debug, slots } = app.lifecycle
-  const { mask } = app.hindsight
+  const { observed } = app.lifecycle
+  const services = app.hindsight
   adoptMessages(app)
   app.addHook('onRequest', function open (request, reply, done) {
     rememberReply(request.raw, reply.raw)
-    if (debug) {
+    if (observed) {
       const state = stateOf(request)
-      state.reply = reply
       state.startedAt = performance.now()
-      state.startedTime = Date.now()
-      state.usage = new UsageMeter(state.startedAt)
-      noteHead(reply, state)
-      state.recorder = new EventRecorder(slots, state.startedAt, mask.header)
+      if (services.isObserved(request)) {
+        observe(request, reply)
+        state.usage = new UsageMeter(state.startedAt)
+      }
     }
     const malformed = request.raw[kMalformed]
     if (malformed === undefined) return done()
-    app.hindsight.openDiagnostics?.(request, reply)
+    services.openDiagnostics?.(request, reply)
     stateOf(request).pass = 'error'
     done(malformed)
   })
+}
+
+/** Begins to record what happens to a request: at its beginning, or when it has failed and its profile is kept for that. */
+export function observe (request: FastifyRequest, reply: FastifyReply): void {
+  const { lifecycle: { observed, slots }, hindsight: { mask, logOf } } = request.server
+  const state = stateOf(request)
+  if (!observed || state.observed) return
+  state.observed = true
+  state.reply = reply
+  state.startedTime = Math.round(Date.now() - (performance.now() - state.startedAt))
+  state.log ??= logOf?.(request) ?? null
+  state.recorder = new EventRecorder(slots, state.startedAt, mask.header)
+  noteHead(reply, state)
 }
 
 // Whatever sends a response, a stream too, comes through here when its first byte goes out.

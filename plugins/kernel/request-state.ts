@@ -11,6 +11,8 @@ export type Collected = unknown | (() => unknown)
 /** Everything that Hindsight holds for one request: one object of a fixed shape, made once. */
 export class RequestState {
   pass: PassName = 'main'
+  /** Whether what happens to the request is recorded, for a profile or for the page of its failure. */
+  observed = false
   /** Whether an error pass has begun; `raised` says with what (which may be undefined or null). */
   failed = false
   raised: unknown = undefined
@@ -80,9 +82,9 @@ export class RequestState {
   assets: Set<string> | null = null
   collected: Record<string, Collected> | null = null
 
-  /** Keeps data for a panel of the profile; a function is called only when the profile is written. */
+  /** Keeps data for a panel of the profile, of a request that is observed; a function is called only when the profile is written. */
   collect (name: string, data: Collected): void {
-    (this.collected ??= {})[name] = data
+    if (this.observed) (this.collected ??= {})[name] = data
   }
 }
 

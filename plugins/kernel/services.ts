@@ -16,11 +16,17 @@ export interface KernelOptions extends OriginOptions, DebugAccessOptions {
 /** What the listeners of one application share. */
 export interface Services {
   readonly debug: boolean
+  /** Whether requests may be observed, all of them or some. */
+  readonly observed: boolean
+  /** Whether a request is observed from its beginning; others are when they fail. */
+  isObserved: (request: FastifyRequest) => boolean
   readonly mask: Mask
   originOf: (request: FastifyRequest) => Origin
   maySeeDebug: (request: FastifyRequest) => boolean
   /** Opens the diagnostic context of a request that never comes to the first listener. */
   openDiagnostics: ((request: FastifyRequest, reply: FastifyReply) => void) | null
+  /** The log of a request, as far as it was kept. */
+  logOf: ((request: FastifyRequest) => unknown) | null
   /** Where the profile of a request will be found, or null where none is kept. */
   profileOf: ((request: FastifyRequest) => { token: string, url: string } | null) | null
   /** Keeps the profile of a request about which something came to light behind its response. */
@@ -34,17 +40,20 @@ declare module 'fastify' {
 }
 
 /** Gives an application what its listeners share, before the first of them is registered. */
-export function openServices (app: FastifyInstance, options: KernelOptions): void {
+export function openServices (app: FastifyInstance, options: KernelOptions, observed: boolean): void {
   const { debug = false, mask = [] } = options
   const originOf = originResolver(options)
   app.decorate('hindsight', {
     debug,
+    observed,
+    isObserved: () => true,
     mask: createMask([...DEFAULT_MASK_PATTERNS, ...mask]),
     originOf,
     maySeeDebug: debugAccess(app, debug, originOf, options),
     openDiagnostics: null,
+    logOf: null,
     profileOf: null,
     keepLate: null
   })
-  openLifecycle(app, debug)
+  openLifecycle(app, observed)
 }

@@ -29,7 +29,6 @@ export const assetReset = listener('kernel.finish_request', 'asset-reset', (app,
   const { assets: settings, contentSecurityPolicy } = options
   const manifest = settings === undefined ? null : new Manifest(settings)
   const withNonces = settings?.nonce ?? contentSecurityPolicy !== false
-  const { debug } = app.hindsight
 
   function given (): Manifest {
     if (manifest === null) throw new Error('There are no assets: set the option assets.manifest to the path of a Vite manifest')
@@ -59,7 +58,7 @@ export const assetReset = listener('kernel.finish_request', 'asset-reset', (app,
   return (request, reply, payload) => {
     const state = stateOf(request)
     if (state.assets === null) return unused
-    if (debug) {
+    if (state.observed) {
       const { assets } = state
       state.collect('assets', () => ({ manifest: manifest.path, base: manifest.base, rendered: [...assets] }))
     }

@@ -53,9 +53,8 @@ export const contentSecurityPolicyResponse = listener('kernel.response', 'conten
           policyHeader('content-security-policy-report-only', contentSecurityPolicy.reportOnly, 'reportOnly')
         ].filter((policy) => policy !== null)
     if (policies.length === 0) return 'not configured'
-    const { debug } = app.hindsight
     return (request, reply) => {
-      if (debug) collectPolicy(stateOf(request), policies.filter(({ name }) => reply.hasHeader(name)).map(({ name }) => name))
+      if (stateOf(request).observed) collectPolicy(stateOf(request), policies.filter(({ name }) => reply.hasHeader(name)).map(({ name }) => name))
       if (isRedirect(reply)) return onRedirect
       if (reply.statusCode === 304) return onNotModified
       const { scriptNonce, styleNonce } = stateOf(request)

@@ -14,13 +14,13 @@ export const controllerAttributes = listener('kernel.controller', 'controller-at
     const attributes = readAttributes(routeName(route), route.config as Config)
     if (attributes !== null) route.config = { ...route.config, [kAttributes]: attributes } as typeof route.config
   })
-  const { debug, mask } = app.hindsight
+  const { mask } = app.hindsight
   return (request) => {
     const attributes = (request.routeOptions.config as { [kAttributes]?: RouteAttributes } | undefined)?.[kAttributes]
     if (attributes === undefined) return notDeclared
     const state = stateOf(request)
     if (state.failed) return ofDiagnosticHandler
     state.attributes = attributes
-    if (debug) state.collect('attributes', () => mask.value(attributes))
+    if (state.observed) state.collect('attributes', () => mask.value(attributes))
   }
 })

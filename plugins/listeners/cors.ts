@@ -119,9 +119,9 @@ function applied (found: HostedRule, request: FastifyRequest, reply: FastifyRepl
   return running === undefined ? withholdCredentials(reply) : running.then(() => withholdCredentials(reply))
 }
 
-function collectVerdict ({ hindsight: { debug, mask } }: FastifyInstance, request: FastifyRequest, reply: FastifyReply, found: HostedRule | null, reason: string | null): void {
-  if (!debug) return
+function collectVerdict ({ hindsight: { mask } }: FastifyInstance, request: FastifyRequest, reply: FastifyReply, found: HostedRule | null, reason: string | null): void {
   const state = stateOf(request)
+  if (!state.observed) return
   const { origin = null, 'access-control-request-method': method, 'access-control-request-headers': headers } = request.headers
   const preflight = isPreflight(request)
   const { index = 0, rule } = found ?? {}

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { watchProcess } from '../diagnostics/process-watch.js'
-import { listener } from '../kernel/listener.js'
+import { listener, Skip } from '../kernel/listener.js'
 import { requestContext } from '../kernel/request-context.js'
 import { stateOf } from '../kernel/request-state.js'
 import { LogCapture } from '../logs/log-capture.js'
@@ -12,36 +12,42 @@ export interface DebugHandlersOptions {
   stackDepth?: number
 }
 
+const notObserved = new Skip('the request is observed only if it fails')
+
 /**
  * Opens the request's diagnostic context: its log is captured, and what the process says on its own
  * (a warning, an unhandled rejection, an uncaught exception) or sends by HTTP is attributed to the request that caused it.
  */
 export const debugHandlers = listener('kernel.request', 'debug-handlers', (app, { stackDepth = 50 }: DebugHandlersOptions) => {
-  if (!app.hindsight.debug) return 'not in debug mode'
-  Error.stackTraceLimit = Math.max(Error.stackTraceLimit, stackDepth)
+  const { debug, observed } = app.hindsight
+  if (!observed) return 'not in debug mode'
+  if (debug) Error.stackTraceLimit = Math.max(Error.stackTraceLimit, stackDepth)
   const capture = new LogCapture(app, () => {
     const context = requestContext.getStore()
     const log = context === undefined ? null : stateOf(context.request).log
     return log instanceof RequestLog ? log : null
-  })
-  const unwatch = watchProcess()
+  }, debug)
+  const unwatch = debug ? watchProcess() : null
   const unwatchOutgoing = watchOutgoing()
   app.addHook('onClose', async function closeDiagnostics () {
-    unwatch()
+    unwatch?.()
     unwatchOutgoing()
     capture.close()
   })
 
-  function open (request: FastifyRequest, reply: FastifyReply): void {
+  function open (request: FastifyRequest, reply: FastifyReply): Skip | undefined {
+    if (!stateOf(request).observed) return notObserved
     const log = capture.open(request)
     reply.log = request.log
     stateOf(request).log = log
     requestContext.enterWith({ request, reply })
   }
   app.hindsight.openDiagnostics = open
+  app.hindsight.logOf = (request) => capture.logOf(request)
   // The parser hands out the body in an execution context of its own; what comes after it belongs to the request again.
   app.addHook('preValidation', function reenter (request, reply, done) {
-    requestContext.run({ request, reply }, done)
+    if (stateOf(request).observed) requestContext.run({ request, reply }, done)
+    else done()
   })
   return open
 })

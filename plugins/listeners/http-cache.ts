@@ -159,7 +159,7 @@ function recordOf (app: FastifyInstance, request: FastifyRequest, reply: Fastify
   if (state.cache !== null) return state.cache as CacheRecord
   const record: CacheRecord = { outcome: 'unconditional', precondition: null, validators: null, deferred: false, private: null }
   state.cache = record
-  if (app.hindsight.debug) {
+  if (state.observed) {
     state.collect('cache', () => {
       const { validators, ...decision } = record
       const { etag = null, lastModified = null } = validators ?? {}

@@ -33,7 +33,7 @@ const failed = new Skip('the response is about an error')
 /** Sets `Link` from the route's `links` and from what `request.addLink` has added; a header that is there is kept in front. */
 export const linkHeader = listener('kernel.response', 'link-header', (app, { earlyHints = false }: LinkHeaderOptions) => {
   const linksOf = new WeakMap<object, RouteLinks>()
-  const { debug, mask } = app.hindsight
+  const { mask } = app.hindsight
   app.decorateRequest('addLink', function (this: FastifyRequest, rel: string, href: string, attributes?: LinkAttributes) {
     addLink(this, attributes === undefined ? { rel, href } : { rel, href, attributes })
   })
@@ -53,7 +53,7 @@ export const linkHeader = listener('kernel.response', 'link-header', (app, { ear
     if (values.length === 0 && added === null) return notConfigured
     // The links of a page that could not be made lead nowhere from the page that tells why.
     if (state.failed) return failed
-    if (debug) {
+    if (state.observed) {
       const route = request.routeOptions.config?.links ?? []
       state.collect('links', () => mask.value({ route, added: added ?? [], earlyHints: earlyHints ? hints : [] }))
     }

@@ -25,7 +25,7 @@ const unchanged = new Skip('the locale is the default')
 export const locale = listener('kernel.request', 'locale', (app, options: Settings) => {
   const { enabledLocales = [], acceptLanguage = false, defaultLocale = 'en', localeAwareServices = {} } = options
   assertLocales(options)
-  const { debug, mask } = app.hindsight
+  const { observed, mask } = app.hindsight
   const enabled = new Set(enabledLocales)
   const matching = acceptLanguage ? languageMatcher(enabledLocales, defaultLocale) : null
 
@@ -48,9 +48,10 @@ export const locale = listener('kernel.request', 'locale', (app, options: Settin
     state.localeSource = 'accept-language'
   }
 
-  if (!debug) return chosen
+  if (!observed) return chosen
   return (request) => {
     const skip = chosen(request)
+    if (!stateOf(request).observed) return skip
     const { locale } = request
     const { localeSource: source } = stateOf(request)
     const header = request.headers['accept-language'] ?? null

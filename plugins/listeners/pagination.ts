@@ -32,7 +32,6 @@ export const pagination = listener('kernel.request', 'pagination', (app, { pagin
   assertPaginationSettings(settings)
   const ofAll = paginationRule('pagination', true, settings)
   const rules = new WeakMap<object, PaginationRule>()
-  const { debug } = app.hindsight
   app.addHook('onRoute', function readRule ({ config, method, url }) {
     const declared = config?.pagination
     if (declared === undefined || declared === true) return
@@ -51,7 +50,8 @@ export const pagination = listener('kernel.request', 'pagination', (app, { pagin
     if (rule === null || this.pagination === null) throw new Error(`paginate: the route "${this.route?.name ?? this.url}" declares no pagination in its config`)
     const page = new Page(this, this.pagination, rule, total)
     if (links) page.addLinks(this)
-    if (debug) stateOf(this).collect('pagination', { ...this.pagination, total, pages: page.pages, fields: rule.names, sortable: rule.sort, maxLimit: rule.maxLimit })
+    const state = stateOf(this)
+    if (state.observed) state.collect('pagination', { ...this.pagination, total, pages: page.pages, fields: rule.names, sortable: rule.sort, maxLimit: rule.maxLimit })
     return page
   })
 
@@ -60,6 +60,7 @@ export const pagination = listener('kernel.request', 'pagination', (app, { pagin
     if (rule === null) return notConfigured
     const found = readPagination(rule, request)
     request.pagination = found
-    if (debug) stateOf(request).collect('pagination', { ...found, fields: rule.names, sortable: rule.sort, maxLimit: rule.maxLimit })
+    const state = stateOf(request)
+    if (state.observed) state.collect('pagination', { ...found, fields: rule.names, sortable: rule.sort, maxLimit: rule.maxLimit })
   }
 })

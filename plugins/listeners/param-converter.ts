@@ -20,7 +20,7 @@ type Values = Record<string, unknown>
 export const paramConverter = listener('kernel.controller', 'param-converter', (app, { converters = {} }: ParamConverterOptions) => {
   checkConverters(converters)
   const conversions = new WeakMap<NonNullable<RouteAttributes['params']>, readonly ParamConversion[]>()
-  const { debug, mask } = app.hindsight
+  const { mask } = app.hindsight
   app.addHook('onRoute', function compileConversions (route) {
     const params = route.config?.params
     if (params !== undefined) conversions.set(params, paramConversions(routeName(route), route.url, params, converters))
@@ -32,7 +32,7 @@ export const paramConverter = listener('kernel.controller', 'param-converter', (
     const state = stateOf(request)
     if (state.failed) return ofDiagnosticHandler
     const conversion = new Conversion(request, conversions.get(params) as readonly ParamConversion[])
-    if (debug) state.collect('params', () => mask.value(conversion.record()))
+    if (state.observed) state.collect('params', () => mask.value(conversion.record()))
     return conversion.run(0)
   }
 })

@@ -1,7 +1,8 @@
 import { Readable } from 'node:stream'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { listener, Skip } from '../kernel/listener.js'
 import { absoluteUrl, pathnameOf } from '../kernel/origin.js'
+import { observe } from '../kernel/pass.js'
 import { stateOf } from '../kernel/request-state.js'
 import { buildProfile } from '../profiler/build-profile.js'
 import { openConfiguration } from '../profiler/configuration/configuration.js'
@@ -25,11 +26,13 @@ const OWN_PATHS = /^\/_(?:profiler|wdt)(?:\/|$)/
 
 /** Assigns the request's token, tells it, and keeps the profile once the response is over. */
 export const profiler = listener('kernel.response', 'profiler', (app, given: ProfilerListenerOptions) => {
-  const { debug, maySeeDebug, originOf } = app.hindsight
-  if (!debug) return 'not in debug mode'
+  const { debug, observed, maySeeDebug, originOf } = app.hindsight
+  if (!observed) return 'not in debug mode'
   const settings = profilerSettings(given.profiler)
   if (settings === null) return 'not configured'
-  const { isCollected } = collectPolicy(settings)
+  const { isCollected, isWanted } = collectPolicy(settings)
+  // In debug mode the page of a failure tells of all that happened, whoever has a profile.
+  if (!debug) app.hindsight.isObserved = isWanted
   const { profiler } = app
   const configuration = openConfiguration(app, given)
 
@@ -40,8 +43,7 @@ export const profiler = listener('kernel.response', 'profiler', (app, given: Pro
   }
 
   function isProfiled (request: FastifyRequest, reply?: FastifyReply): boolean {
-    return request.routeOptions.config?.profile !== false && !OWN_PATHS.test(pathnameOf(request)) &&
-      isCollected(request, reply)
+    return isCollected(request, reply) && request.routeOptions.config?.profile !== false && !OWN_PATHS.test(pathnameOf(request))
   }
 
   app.hindsight.profileOf = (request) => {
@@ -80,11 +82,20 @@ export const profiler = listener('kernel.response', 'profiler', (app, given: Pro
 
   return (request, reply, payload) => {
     if (!isProfiled(request, reply)) return notProfiled
+    if (!stateOf(request).observed) observeLate(app, request, reply, payload)
     const token = tokenOf(request)
     if (payload instanceof Readable) payload.once('error', (error) => noteFailedStream(request, reply, error))
     if (maySeeDebug(request)) reply.header('x-debug-token', token)
   }
 })
+
+// An answer that is a server error, though nothing was raised: what the collectors have passed by is collected now.
+function observeLate ({ lifecycle }: FastifyInstance, request: FastifyRequest, reply: FastifyReply, payload: unknown): void {
+  observe(request, reply)
+  for (const { listener, run } of lifecycle.slots) {
+    if (listener.endsWith('-data-collector')) run?.(request, reply, payload)
+  }
+}
 
 // When its beginning has been sent there is no other answer any more: the connection is cut, by us and not by the client.
 function noteFailedStream (request: FastifyRequest, reply: FastifyReply, error: unknown): void {

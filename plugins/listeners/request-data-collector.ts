@@ -1,20 +1,23 @@
 import { targetOf } from '../kernel/origin.js'
 import { kRawPacket } from '../kernel/malformed.js'
-import { listener } from '../kernel/listener.js'
+import { listener, Skip } from '../kernel/listener.js'
 import { stateOf } from '../kernel/request-state.js'
 import { shownHeaders } from '../profiler/collectors/headers.js'
 import { binaryText, snapshot } from '../profiler/collectors/snapshot.js'
 import { uploadsIn, watchUploads } from '../profiler/collectors/uploads.js'
 
+const notObserved = new Skip('the request leaves no profile')
+
 /** Records what came in: method, URL, headers, query, cookies, body, files, attributes, and whether the session was used. */
 export const requestDataCollector = listener('kernel.controller', 'request-data-collector', (app) => {
-  if (!app.hindsight.debug) return 'not in debug mode'
+  if (!app.hindsight.observed) return 'not in debug mode'
   app.addHook('preValidation', function watchParts (request, _reply, done) {
-    watchUploads(request)
+    if (stateOf(request).observed) watchUploads(request)
     done()
   })
   return (request) => {
     const state = stateOf(request)
+    if (!state.observed) return notObserved
     // The attributes name the route, which is dropped before this is read; whatever else a handler may change is copied.
     const { params, attributes } = request
     const headers = { ...request.headers }
@@ -49,9 +52,10 @@ export const requestDataCollector = listener('kernel.controller', 'request-data-
 
 /** Records what goes out: status, headers, content type and size, and what the body is where it is no text. */
 export const requestDataCollectorResponse = listener('kernel.response', 'request-data-collector', (app) => {
-  if (!app.hindsight.debug) return 'not in debug mode'
+  if (!app.hindsight.observed) return 'not in debug mode'
   return (request, reply, payload) => {
     const state = stateOf(request)
+    if (!state.observed) return notObserved
     const { params } = request
     const size = typeof payload === 'string' ? Buffer.byteLength(payload) : Buffer.isBuffer(payload) ? payload.length : null
     const stream = size === null ? binaryText(payload) : null

@@ -1,4 +1,4 @@
-import { listener } from '../kernel/listener.js'
+import { listener, Skip } from '../kernel/listener.js'
 import { methodOf } from '../kernel/malformed.js'
 import { pathnameOf } from '../kernel/origin.js'
 import type { StackFrame } from '../diagnostics/exception.js'
@@ -6,13 +6,16 @@ import { stateOf } from '../kernel/request-state.js'
 import { splitStack, stackFrames } from '../diagnostics/stack-frame.js'
 import { routesBeside, triedRoutes } from '../routing/tried-routes.js'
 
+const notObserved = new Skip('the request leaves no profile')
+
 /** Records the route, its parameters and where it was declared; and of the others why they did not take the request. */
 export const routerDataCollector = listener('kernel.controller', 'router-data-collector', (app) => {
-  if (!app.hindsight.debug) return 'not in debug mode'
+  if (!app.hindsight.observed) return 'not in debug mode'
   const { routeTable, hindsight: { mask } } = app
   return (request) => {
     const { route } = request
     const state = stateOf(request)
+    if (!state.observed) return notObserved
     // As they were sent: what converters make of them has a panel of its own.
     const params = state.sentParams ?? route?.params
     const { host = '', 'accept-version': version = '' } = request.headers

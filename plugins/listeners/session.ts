@@ -71,18 +71,18 @@ export const session = listener('kernel.request', 'session', async (app, { sessi
 export const sessionResponse = listener('kernel.response', 'session', (app) => {
   const hosted = hostedOf.get(app.hindsight) as Hosted
   const { writeCookies } = hosted
-  const { debug, mask } = app.hindsight
+  const { mask } = app.hindsight
   return (request, reply, payload) => {
     const state = stateOf(request)
-    const cookie = debug && request.cookies?.[hosted.cookieName] !== undefined
+    const cookie = state.observed && request.cookies?.[hosted.cookieName] !== undefined
     if (!state.sessionTouched) {
-      if (debug) state.collect('session', unusedSession(cookie))
+      if (state.observed) state.collect('session', unusedSession(cookie))
       const before = reply.getHeader('set-cookie')
       runHooks(writeCookies, request, reply, payload)
       return reply.getHeader('set-cookie') === before ? untouched : undefined
     }
     makePrivate(reply)
-    const record = debug ? sessionRecord(state.session, cookie, cookie && isOwn(request, hosted)) : null
+    const record = state.observed ? sessionRecord(state.session, cookie, cookie && isOwn(request, hosted)) : null
     if (record !== null) state.collect('session', () => ({ ...record, keys: mask.value(record.keys) }))
     const write = (): undefined | Promise<void> => runHooks(writeCookies, request, reply, payload)
     const saveAndWrite = (there: boolean): undefined | Promise<void> => {

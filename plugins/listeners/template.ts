@@ -20,7 +20,6 @@ type Render = (template: string, data: object) => Promise<unknown>
 export const template = listener('kernel.controller', 'template', (app, { template: { propertyName = 'view' } = {} }: TemplateOptions) => {
   const decorator = `${propertyName}Async`
   const routes: Array<{ name: string, template: string, scope: FastifyInstance }> = []
-  const { debug } = app.hindsight
 
   app.addHook('onRoute', function renderRoute (this: FastifyInstance, route) {
     const { config: { template } = {}, preSerialization = [] } = route
@@ -47,7 +46,7 @@ export const template = listener('kernel.controller', 'template', (app, { templa
     if (state.template === '' || state.failed || !isPlain(payload)) return payload
     const startedAt = performance.now()
     const markup = await rendered(reply as unknown as Record<string, Render>, decorator, state.template, payload)
-    if (debug) {
+    if (state.observed) {
       const duration = Math.round((performance.now() - startedAt) * 1000) / 1000
       state.collect('template', { name: state.template, duration, variables: Object.keys(payload) })
     }

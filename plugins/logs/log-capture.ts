@@ -29,14 +29,19 @@ type Captured = FastifyBaseLogger & { [kLog]?: RequestLog, levelVal?: number, [s
 export class LogCapture {
   readonly #root: Captured
   readonly #current: () => RequestLog | null
+  readonly #claimsAll: boolean
   readonly #streamSymbol: symbol | undefined
   readonly #destination: Destination | null
   // "incoming request" is written before the first hook; it is claimed by the request whose logger wrote it.
   #orphan: { logger: Captured, level: number, text: string } | null = null
   #ownLogger: pino.Logger | null = null
 
-  /** `current` tells whose work is being done where a line comes from a logger that is not a request's own. */
-  constructor (app: FastifyInstance, current: () => RequestLog | null) {
+  /**
+   * `current` tells whose work is being done where a line comes from a logger that is not a request's own.
+   * Where not all requests are opened (`claimsAll` is false), the lines of a request's own logger are kept with it.
+   */
+  constructor (app: FastifyInstance, current: () => RequestLog | null, claimsAll = true) {
+    this.#claimsAll = claimsAll
     this.#root = app.log as Captured
     this.#current = current
     this.#streamSymbol = streamSymbolOf(this.#root)
@@ -46,7 +51,7 @@ export class LogCapture {
 
   /** Starts the capture of a request's log, from the debug level on. */
   open (request: FastifyRequest): RequestLog {
-    const log = new RequestLog()
+    const log = this.logOf(request) ?? new RequestLog()
     if (this.#destination === null) {
       // The application logs nowhere: its requests get a logger whose lines are kept and go no further.
       this.#ownLogger ??= pino({ level: 'debug', base: null, serializers: SERIALIZERS }, this.#tee() as pino.DestinationStream)
@@ -60,6 +65,11 @@ export class LogCapture {
     if (this.#orphan?.logger === logger) log.add(this.#orphan.level, this.#orphan.text)
     this.#orphan = null
     return log
+  }
+
+  /** What a request has logged so far, where its lines were kept. */
+  logOf (request: FastifyRequest): RequestLog | null {
+    return Object.hasOwn(request.log, kLog) ? (request.log as Captured)[kLog] ?? null : null
   }
 
   /** Gives the logger its own destination back. */
@@ -81,7 +91,8 @@ export class LogCapture {
       write (line) {
         const level = this.lastLevel ?? 0
         const logger = this.lastLogger as Captured
-        const own = logger[kLog]
+        let own = logger[kLog]
+        if (own === undefined && !capture.#claimsAll && logger !== capture.#root) own = logger[kLog] = new RequestLog()
         const log = own ?? capture.#current()
         if (log !== null) log.add(level, line)
         else if (logger !== capture.#root) capture.#orphan = { logger, level, text: line }

@@ -26,8 +26,8 @@ export interface CollectOptions {
 export interface CollectPolicy {
   /** Whether a request that has come this far leaves a profile. */
   isCollected: (request: FastifyRequest, reply?: FastifyReply | null) => boolean
-  /** Whether a request has asked for its profile by a signature; known from its beginning. */
-  isDemanded: (request: FastifyRequest) => boolean
+  /** Whether a request will leave a profile even if it does not fail, as far as its beginning tells. */
+  isWanted: (request: FastifyRequest) => boolean
 }
 
 /** Makes the functions that decide whether a request is profiled; throws at options that mean nothing. */
@@ -61,7 +61,13 @@ export function collectPolicy (options: CollectOptions): CollectPolicy {
     return value === '0' || value === 'false' ? false : undefined
   }
 
-  return { isCollected, isDemanded }
+  function isWanted (request: FastifyRequest): boolean {
+    if (isDemanded(request)) return true
+    if (onlyExceptions || !(asked(request) ?? collect) || !matches(request)) return false
+    return sampling === 1 || (stateOf(request).sample ??= Math.random()) < sampling
+  }
+
+  return { isCollected, isWanted }
 }
 
 /** Whether a request is one that people will come back for: something was raised, or its answer is a server error. */
