@@ -14,7 +14,7 @@ if order == 0 then
   local now = redis.call('TIME')
   order = now[1] * 1000 + math.floor(now[2] / 1000)
   redis.call('HSET', meta, 'order', digits(order + added))
-  redis.call('SET', root:match('^(.*:)%d+:$') .. 'format', '${FORMAT}', 'NX')
+  redis.call('SET', root:sub(1, -${String(FORMAT).length + 2}) .. 'format', '${FORMAT}', 'NX')
 end
 local more = 0
 for i = 6, #ARGV, 4 do
