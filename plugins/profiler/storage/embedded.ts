@@ -4,7 +4,7 @@ import type { Profile } from '../profile.js'
 import type { Criteria } from './criteria.js'
 import { ALL_LANES, FATES, isFailureLane, MAX_SEQ, readLocation, sumOf, tokenNumber } from './embedded/layout.js'
 import { Ledger } from './embedded/ledger.js'
-import { openFile } from './embedded/open.js'
+import { closeFile, openFile } from './embedded/open.js'
 import { pin, profileAt } from './embedded/pins.js'
 import { pack } from './embedded/portion.js'
 import { walk } from './embedded/steps.js'
@@ -132,7 +132,7 @@ export class EmbeddedStorage implements ProfileStorage {
 
   async #close (): Promise<void> {
     await Promise.allSettled(this.#running)
-    await this.#file.root.close()
+    await closeFile(this.#file)
   }
 
   async #evict (): Promise<void> {
@@ -187,10 +187,9 @@ export class EmbeddedStorage implements ProfileStorage {
   }
 }
 
-/** Opens a store, or begins one. */
-// eslint-disable-next-line @typescript-eslint/require-await
-export async function openEmbeddedStorage ({ path, warn: _warn, ...bounds }: EmbeddedStorageOptions): Promise<EmbeddedStorage> {
-  return new EmbeddedStorage(openFile(path), path, { ...DEFAULT_BOUNDS, ...bounds })
+/** Opens a store, or begins one; what cannot be read is set aside. */
+export async function openEmbeddedStorage ({ path, warn = (message) => process.emitWarning(message), ...bounds }: EmbeddedStorageOptions): Promise<EmbeddedStorage> {
+  return new EmbeddedStorage(await openFile(path, warn), path, { ...DEFAULT_BOUNDS, ...bounds })
 }
 
 function position (cursor: string): number {

@@ -65,9 +65,11 @@ export function packBlock (lines: readonly string[], seqs: readonly number[]): S
   }
 }
 
-/** What a zone says of its block's place. */
+/** What a zone says of its block's place; throws where it is damaged. */
 export function spanOf (zone: Buffer): BlockSpan {
-  return { rows: zone.readDoubleLE(0), first: zone.readDoubleLE(8), last: zone.readDoubleLE(16) }
+  const rows = zone.readDoubleLE(0)
+  if (!Number.isInteger(rows) || rows < 0 || rows > 0xFFFF) throw new RangeError('A block has no sensible length')
+  return { rows, first: zone.readDoubleLE(8), last: zone.readDoubleLE(16) }
 }
 
 /** One line of a block. */

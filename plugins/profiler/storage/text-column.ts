@@ -31,9 +31,10 @@ export function findTexts (column: Buffer, needle: Buffer, found: (index: number
     while (index < count && start + column.readUInt32LE(4 + 4 * index) <= at) index++
     if (index >= count) return
     found(index)
-    at = start + column.readUInt32LE(4 + 4 * index)
-    index++
-    if (at >= column.length) return
+    const next = start + column.readUInt32LE(4 + 4 * index++)
+    // Behind the last text; or, where the column is damaged, no way on.
+    if (next <= at || next >= column.length) return
+    at = next
   }
 }
 

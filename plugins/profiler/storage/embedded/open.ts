@@ -1,9 +1,90 @@
-import { open as openEnvironment } from 'lmdb'
-import type { StoreFile } from './store-file.js'
+import { accessSync, constants, existsSync, mkdirSync, readdirSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import createError from '@fastify/error'
+import type { open } from 'lmdb'
+import { damageOf } from './check-file.js'
+import { FORMAT } from './layout.js'
+import { readState, type StoreFile } from './store-file.js'
 
-/** Opens the databases of a store. */
-export function openFile (path: string): StoreFile {
-  const root = openEnvironment<string, string>({ path, noSubdir: true, encoding: 'string', maxDbs: 8, maxReaders: 254 })
+/** Raised where a store cannot be written; who calls says so once and goes on without. */
+export const StorageUnusableError = createError('HINDSIGHT_STORAGE_UNUSABLE', 'The store "%s" cannot be used: %s', 503)
+
+const MAX_ASIDE = 2
+// What the system refuses is no fault of the file.
+const REFUSED = /^E[A-Z]+$/
+
+interface Shared {
+  file: StoreFile
+  users: number
+}
+
+const files = new Map<string, Shared>()
+
+/** A store's databases; one path is opened once, whoever asks for it. */
+export async function openFile (path: string, warn: (message: string) => void): Promise<StoreFile> {
+  const { open } = await import('lmdb')
+  const place = prepare(path)
+  const shared = files.get(place)
+  if (shared !== undefined) {
+    shared.users++
+    return shared.file
+  }
+  if (existsSync(place)) {
+    const reason = statSync(place).isDirectory() ? 'there is a folder in its place' : damageOf(place)
+    if (reason !== undefined) setAside(place, reason, warn)
+  }
+  const file = openSound(open, place, warn)
+  files.set(place, { file, users: 1 })
+  return file
+}
+
+/** Closes a store's databases when nobody uses them any more. */
+export async function closeFile (file: StoreFile): Promise<void> {
+  for (const [place, shared] of files) {
+    if (shared.file !== file || --shared.users > 0) continue
+    files.delete(place)
+    await file.root.close()
+  }
+}
+
+function prepare (path: string): string {
+  try {
+    mkdirSync(dirname(path), { recursive: true })
+    const place = join(realpathSync(dirname(path)), basename(path))
+    accessSync(dirname(place), constants.W_OK)
+    for (const file of [place, `${place}-lock`]) if (existsSync(file)) accessSync(file, constants.R_OK | constants.W_OK)
+    return place
+  } catch (error) {
+    throw new StorageUnusableError(path, messageOf(error))
+  }
+}
+
+function openSound (open: Open, place: string, warn: (message: string) => void): StoreFile {
+  let file: StoreFile | undefined
+  let reason: string
+  try {
+    file = databases(open, place)
+    const { format } = readState(file)
+    if (format === FORMAT) return file
+    reason = `its format is ${format}, and this version knows ${FORMAT}`
+  } catch (error) {
+    if (isRefusal(error)) throw new StorageUnusableError(place, messageOf(error))
+    reason = messageOf(error)
+  }
+  // Nothing was written, so that this ends at once.
+  void file?.root.close()
+  setAside(place, reason, warn)
+  try {
+    return databases(open, place)
+  } catch (error) {
+    throw new StorageUnusableError(place, messageOf(error))
+  }
+}
+
+type Open = typeof open
+
+function databases (open: Open, path: string): StoreFile {
+  const root = open<string, string>({ path, noSubdir: true, encoding: 'string', maxDbs: 8, maxReaders: 254 })
   const numbered = { keyEncoding: 'ordered-binary', encoding: 'binary' } as const
   return {
     root,
@@ -14,4 +95,28 @@ export function openFile (path: string): StoreFile {
     zones: root.openDB('zones', numbered),
     columns: root.openDB('columns', numbered)
   }
+}
+
+/** Makes room for a new store; the last ones are kept for who wants to look into them. */
+function setAside (place: string, reason: string, warn: (message: string) => void): void {
+  const prefix = `${basename(place)}.set-aside-`
+  const aside = join(dirname(place), prefix + new Date().toISOString().replace(/[:.]/g, '-'))
+  try {
+    renameSync(place, aside)
+    // The lock belongs to the file that has gone.
+    rmSync(`${place}-lock`, { force: true })
+    const old = readdirSync(dirname(place)).filter((name) => name.startsWith(prefix)).sort().slice(0, -MAX_ASIDE)
+    for (const name of old) rmSync(join(dirname(place), name), { recursive: true, force: true })
+  } catch (error) {
+    throw new StorageUnusableError(place, messageOf(error))
+  }
+  warn(`The store "${place}" cannot be read (${reason}). It was set aside as "${aside}"; a new one begins.`)
+}
+
+function isRefusal (error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (REFUSED.test(String(error.code)) || (typeof error.code === 'number' && error.code > 0 && error.code < 200))
+}
+
+function messageOf (error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }

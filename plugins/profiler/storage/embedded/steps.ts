@@ -1,7 +1,6 @@
 import type { Transaction } from 'lmdb'
-import type { Criteria } from '../criteria.js'
-import { matcher } from '../criteria.js'
-import { BlockSearch, fromLine, lineAt, seqAt, spanOf } from '../summary-block.js'
+import { matcher, type Criteria } from '../criteria.js'
+import { BlockSearch, fromLine, lineAt, seqAt, spanOf, type Column } from '../summary-block.js'
 import type { IndexEntry } from '../summary.js'
 import { ALL_LANES, isFailureLane, isPinnedLane, laneKey, MAX_SEQ, readLocation, readWaiting, tokenNumber, type Lane } from './layout.js'
 import { columnKey, type StoreFile } from './store-file.js'
@@ -45,8 +44,8 @@ function lanesOf ({ error }: Criteria): readonly Lane[] {
 function * walkLane (file: StoreFile, lane: Lane, criteria: Criteria, { behind, before }: Range, transaction: Transaction): Generator<Step, void> {
   const fits = matcher(criteria)
   const pinned = isPinnedLane(lane)
-  const newest = laneKey(lane, Math.min(before, MAX_SEQ))
-  const alive = (token: string, seq: number): boolean => {
+  const range = { start: laneKey(lane, Math.min(before, MAX_SEQ)), end: laneKey(lane, 0), reverse: true, transaction }
+  const isAlive = (token: string, seq: number): boolean => {
     const bytes = file.tokens.get(tokenNumber(token) ?? 0, { transaction })
     if (bytes === undefined) return false
     const at = readLocation(bytes)
@@ -54,10 +53,10 @@ function * walkLane (file: StoreFile, lane: Lane, criteria: Criteria, { behind, 
   }
   const check = (line: string, seq: number): Step => {
     if (seq >= before || seq <= behind) return { seq }
-    const entry = fromLine(line, pinned)
-    return fits(entry) && alive(entry.summary.token, seq) ? { seq, entry } : { seq }
+    const entry = sound(() => fromLine(line, pinned))
+    return entry !== undefined && fits(entry) && isAlive(entry.summary.token, seq) ? { seq, entry } : { seq }
   }
-  for (const { value } of file.waiting.getRange({ start: newest, end: laneKey(lane, 0), reverse: true, transaction })) {
+  for (const { value } of file.waiting.getRange(range)) {
     const { seqs, lines } = readWaiting(value)
     for (let i = seqs.length - 1; i >= 0; i--) {
       const seq = seqs[i] ?? 0
@@ -66,17 +65,31 @@ function * walkLane (file: StoreFile, lane: Lane, criteria: Criteria, { behind, 
     }
   }
   const search = new BlockSearch(criteria)
-  for (const { key, value: zone } of file.zones.getRange({ start: newest, end: laneKey(lane, 0), reverse: true, transaction })) {
-    const { rows, first, last } = spanOf(zone)
-    if (last <= behind) return
-    if (first >= before) continue
-    yield { seq: last }
-    if (!search.mayHold(zone)) continue
-    const read = (column: Parameters<typeof columnKey>[1]): Buffer => file.columns.get(columnKey(key, column), { transaction }) ?? Buffer.alloc(0)
-    const candidates = search.candidates(rows, read)
-    if (candidates.length === 0) continue
-    const texts = read('rows')
-    const seqs = read('seq')
-    for (const index of candidates.reverse()) yield check(lineAt(texts, index), seqAt(seqs, index))
+  for (const { key, value: zone } of file.zones.getRange(range)) {
+    const span = sound(() => spanOf(zone))
+    if (span === undefined || span.first >= before) continue
+    if (span.last <= behind) return
+    yield { seq: span.last }
+    for (const { line, seq } of sound(() => candidates(file, key, search, zone, span.rows, transaction)) ?? []) yield check(line, seq)
+  }
+}
+
+/** What of a block may fit, newest first. */
+function candidates (file: StoreFile, key: number, search: BlockSearch, zone: Buffer, rows: number, transaction: Transaction): Array<{ line: string, seq: number }> {
+  if (!search.mayHold(zone)) return []
+  const read = (column: Column): Buffer => file.columns.get(columnKey(key, column), { transaction }) ?? Buffer.alloc(0)
+  const found = search.candidates(rows, read)
+  if (found.length === 0) return []
+  const lines = read('rows')
+  const seqs = read('seq')
+  return found.reverse().map((index) => ({ line: lineAt(lines, index), seq: seqAt(seqs, index) }))
+}
+
+/** A damaged summary, or block of them, is passed over: it must not hide the rest. */
+function sound<T> (read: () => T): T | undefined {
+  try {
+    return read()
+  } catch {
+    return undefined
   }
 }

@@ -1,0 +1,121 @@
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { openEmbeddedStorage, type EmbeddedStorage } from '../plugins/profiler/storage/embedded.js'
+import type { Criteria } from '../plugins/profiler/storage/criteria.js'
+import type { Profile } from '../plugins/profiler/profile.js'
+import { lastHour, sampleProfile, timeOf, tokenOf } from './sample-profile.js'
+
+const BATCH = 50
+const REPEATS = 7
+// What writes cost is told of this many at the end, when the store has its size; the profiles are made beforehand.
+const MEASURED = 5_000
+
+const { values } = parseArgs({
+  options: {
+    profiles: { type: 'string', default: '1000,100000' },
+    folder: { type: 'string', default: tmpdir() },
+    json: { type: 'boolean', default: false },
+    start: { type: 'string' }
+  }
+})
+
+type Figures = Record<string, number>
+
+/** What costs time in a fresh process: loading the engine, opening the store, and the first answer. */
+async function startUp (path: string): Promise<void> {
+  const since = performance.now()
+  const { openEmbeddedStorage } = await import('../plugins/profiler/storage/embedded.js')
+  const loaded = performance.now()
+  const storage = await openEmbeddedStorage({ path, maxProfiles: 1e9, maxBytes: 1e12 })
+  const opened = performance.now()
+  await storage.search({ limit: 10 })
+  console.log(JSON.stringify({ load: loaded - since, open: opened - loaded, first: performance.now() - opened, rss: process.memoryUsage.rss() / 2 ** 20 }))
+  await storage.close()
+}
+
+async function fill (storage: EmbeddedStorage, from: number, to: number): Promise<void> {
+  for (let at = from; at < to; at += BATCH) {
+    await storage.put(Array.from({ length: Math.min(BATCH, to - at) }, (_, i) => sampleProfile(at + i)))
+  }
+}
+
+/** Batches one after another; the time of the threads that write counts too. */
+async function write (storage: EmbeddedStorage, profiles: readonly Profile[]): Promise<Figures> {
+  const cpu = process.cpuUsage()
+  const since = performance.now()
+  for (let at = 0; at < profiles.length; at += BATCH) await storage.put(profiles.slice(at, at + BATCH))
+  const elapsed = performance.now() - since
+  const { user, system } = process.cpuUsage(cpu)
+  return { 'write, CPU µs': (user + system) / profiles.length, 'of it system': system / profiles.length, 'writes a second': profiles.length / elapsed * 1_000 }
+}
+
+async function median (work: (repeat: number) => Promise<unknown>): Promise<number> {
+  const times: number[] = []
+  for (let repeat = 0; repeat < REPEATS; repeat++) {
+    const since = performance.now()
+    await work(repeat)
+    times.push(performance.now() - since)
+  }
+  return times.sort((a, b) => a - b)[REPEATS >> 1] ?? 0
+}
+
+async function measure (profiles: number): Promise<Figures> {
+  const folder = mkdtempSync(join(values.folder, 'hindsight-bench-'))
+  const path = join(folder, 'profiles')
+  try {
+    const storage = await openEmbeddedStorage({ path, maxProfiles: 1e9, maxBytes: 1e12 })
+    const measured = Math.min(MEASURED, profiles >> 1)
+    await fill(storage, 0, profiles - measured)
+    const last = Array.from({ length: measured }, (_, i) => sampleProfile(profiles - measured + i))
+    const figures = await write(storage, last)
+    figures['bytes of JSON each'] = Buffer.byteLength(JSON.stringify(last[0]))
+    figures['bytes each on disk'] = statSync(path).size / profiles
+    const search = (criteria: Criteria): Promise<number> => median(async () => await storage.search({ criteria, limit: 10 }))
+    const rare = (await storage.get(tokenOf(profiles >> 4)))?.url.slice(20, 38) ?? ''
+    figures['look-up'] = await median(async (repeat) => await storage.get(tokenOf(Math.floor(profiles / REPEATS * repeat))))
+    figures['latest ten'] = await search({})
+    figures['status=404'] = await search({ status: '404' })
+    figures['4xx within an hour'] = await search({ status: '4xx', from: lastHour(profiles), until: timeOf(profiles) })
+    figures['4xx within an old hour'] = await search({ status: '4xx', from: timeOf(0), until: timeOf(profiles / 20) })
+    figures['URL text, common'] = await search({ url: 'articles' })
+    figures['URL text, rare'] = await search({ url: rare })
+    figures['URL text, absent'] = await search({ url: 'wp-login.php' })
+    figures['URL text, absent, two letters'] = await search({ url: '%%' })
+    figures['exception text'] = await search({ exception: 'cannot read' })
+    figures['exception text, absent'] = await search({ exception: 'ECONNREFUSED' })
+    figures['ip, absent'] = await search({ ip: '10.9.9.9' })
+    figures['ip range, absent'] = await search({ ip: '192.168.0.0/16' })
+    figures['duration, absent'] = await search({ minDuration: 1_000 })
+    figures['MB resident'] = process.memoryUsage.rss() / 2 ** 20
+    await storage.close()
+    Object.assign(figures, freshProcess(path))
+    return figures
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+function freshProcess (path: string): Figures {
+  const { stdout } = spawnSync(process.execPath, [...process.execArgv, import.meta.filename, '--start', path], { encoding: 'utf8' })
+  const { load = NaN, open = NaN, first = NaN, rss = NaN } = JSON.parse(stdout) as Figures
+  return { 'start: load the engine': load, 'start: open the store': open, 'start: first answer': first, 'MB resident at start': rss }
+}
+
+if (values.start !== undefined) {
+  await startUp(values.start)
+} else {
+  const table: Record<string, Figures> = {}
+  for (const size of values.profiles.split(',')) table[Number(size).toLocaleString('en')] = await measure(Number(size))
+  if (values.json) {
+    console.log(JSON.stringify(table))
+  } else {
+    const rows: Record<string, Record<string, number>> = {}
+    for (const [size, figures] of Object.entries(table)) {
+      for (const [name, value] of Object.entries(figures)) (rows[name] ??= {})[size] = Number(value.toPrecision(4))
+    }
+    console.table(rows)
+  }
+}
