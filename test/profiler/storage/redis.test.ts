@@ -226,6 +226,12 @@ t.test('Redis is full', async t => {
   await client.configSet('maxmemory', '0')
   await storage.put([profile('000003')])
   t.same(await listed(storage), ['000003'])
+  await storage.put(tokens(1, 700).map(token => profile(token, { url: `http://h/${token}` })))
+  await works(async () => { if (await client.zCard('hindsight:{hindsight}:1:packed:s') === 0) throw new Error('not yet') })
+  await client.configSet('maxmemory', '1')
+  t.equal(await storage.purge({ url: '/00005' }), 10, 'room can be made in a block')
+  const [block] = await client.zRange('hindsight:{hindsight}:1:packed:s', 0, 0)
+  t.notMatch(await client.hGet(`hindsight:{hindsight}:1:block:${block}`, 'url'), /\/00005/)
 })
 
 t.test('a key of somebody else', async t => {

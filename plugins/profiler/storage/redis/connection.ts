@@ -144,6 +144,8 @@ export class RedisConnection {
   /** A connection on which nothing is answered may have nobody at its other end. */
   #beginPatience (): void {
     clearTimeout(this.#patience)
+    // An attempt to connect may succeed when it is no longer wanted.
+    if (this.#state === 'closed') return
     this.#patience = setTimeout(() => {
       this.#endPatience()
       this.#client.destroy()
