@@ -1,6 +1,7 @@
 import type { Profile } from '../profile.js'
 import { matcher, type Criteria } from './criteria.js'
 import { redisAddress, type RedisAddress } from './redis/address.js'
+import type { Found, WalkOptions } from './redis/block-reader.js'
 import { Blocks } from './redis/blocks.js'
 import { decodeProfile, encodeProfile, headOf, isPinned, type Head } from './redis/codec.js'
 import { RedisConnection, type Argument, type Reply } from './redis/connection.js'
@@ -8,7 +9,7 @@ import { checkFormat } from './redis/format.js'
 import { FORMAT } from './redis/lua.js'
 import { CLEAR, EVICT, PIN, PUT, REMOVE, ROWS, STATS } from './redis/scripts.js'
 import { replaceStale, tidy } from './redis/tidy.js'
-import { position, walk, type Found, type Step, type WalkOptions } from './redis/walk.js'
+import { position, walk, type Step } from './redis/walk.js'
 import { DEFAULT_BOUNDS, FAILURE_SHARE, PINNED_SHARE, TooManyPinnedError } from './storage.js'
 import type { ProfilePage, ProfileStorage, SearchOptions, StorageBounds, StorageStats } from './storage.js'
 import { toLine } from './summary-block.js'
@@ -28,6 +29,8 @@ export interface RedisStorageOptions extends Partial<StorageBounds> {
 /** So much goes into one script, so that others who use this Redis need not wait. */
 const MAX_SCRIPT_BYTES = 2 * 1024 * 1024
 const MAX_REMOVED = 500
+/** How often a profile may be replaced while it is being pinned. */
+const MAX_TRIES = 5
 
 /** Opens the store of profiles that several machines share. A Redis that is away does not keep it from opening. */
 export async function openRedisStorage ({ url, prefix = 'hindsight:', timeout = 500, warn = () => {}, ...bounds }: RedisStorageOptions): Promise<RedisStorage> {
@@ -106,9 +109,9 @@ export class RedisStorage implements ProfileStorage {
   }
 
   async pin (token: string, pinned: boolean): Promise<boolean> {
-    for (;;) {
+    for (let tries = 1; ; tries++) {
       const stored = await this.#read(token)
-      if (stored === undefined) return false
+      if (stored === undefined || tries > MAX_TRIES) return false
       const row = toLine(indexEntry(stored.profile))
       const done = await this.#run(PIN, ...this.#limits(), token, String(stored.order), pinned ? '1' : '0', row)
       if (done === -1) throw new TooManyPinnedError(token)

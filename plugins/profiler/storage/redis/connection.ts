@@ -26,6 +26,8 @@ type Client = ReturnType<typeof connectedClient>
 
 /** A connection without an answer for so long is given up for a new one. */
 const DEAD_AFTER = 5_000
+/** Closing does not end an attempt to connect, which keeps the process from ending so long. */
+const CONNECT_WITHIN = 2_000
 const MAX_RETRY_DELAY = 1_000
 
 /** Prepares a script to be run. */
@@ -142,6 +144,8 @@ export class RedisConnection {
   /** A connection on which nothing is answered may have nobody at its other end. */
   #beginPatience (): void {
     clearTimeout(this.#patience)
+    // An attempt to connect may succeed when it is no longer wanted.
+    if (this.#state === 'closed') return
     this.#patience = setTimeout(() => {
       this.#endPatience()
       this.#client.destroy()
@@ -183,7 +187,7 @@ function connectedClient ({ host, port, tls, username, password, database }: Red
       host,
       port,
       ...(tls && { tls: true as const }),
-      connectTimeout: DEAD_AFTER,
+      connectTimeout: CONNECT_WITHIN,
       reconnectStrategy: (retries) => Math.min(50 * 2 ** Math.min(retries, 5), MAX_RETRY_DELAY)
     }
   })

@@ -4,15 +4,21 @@ import { FORMAT } from './lua.js'
 import { ALL } from './scripts.js'
 
 /**
- * Called whenever Redis was reached: loads the scripts, and tells of profiles that another version has left.
+ * Called whenever Redis was reached: loads the scripts, tells of a setting that does harm, and of profiles that another version has left.
  * Those have keys of their own, so both versions may run side by side.
  */
 export async function checkFormat (connection: RedisConnection, prefix: string, warn: (message: string) => void): Promise<void> {
   try {
-    const loaded = ALL.map((script) => connection.send('SCRIPT', 'LOAD', script.source))
-    const answer = connection.send('GET', `${prefix}format`)
-    await Promise.allSettled(loaded)
-    const found = await answer
+    const [format, policy] = await Promise.allSettled([
+      connection.send('GET', `${prefix}format`),
+      connection.send('INFO', 'memory'),
+      // Who may not load scripts may still run them.
+      ...ALL.map((script) => connection.send('SCRIPT', 'LOAD', script.source))
+    ])
+    const [, evicting] = /^maxmemory_policy:(allkeys-\w+)/m.exec(policy.status === 'fulfilled' ? String(policy.value) : '') ?? []
+    if (evicting !== undefined) warn(`Redis drops any key when it is full (maxmemory-policy ${evicting}), profiles too: a list may then show some that are gone. With "noeviction" or one of "volatile-…" they stay.`)
+    if (format.status === 'rejected') throw format.reason
+    const found = format.value
     if (found !== null && String(found) !== String(FORMAT)) {
       warn(`The profiles in Redis under "${prefix}${String(found)}:" are of format ${String(found)}; this version keeps format ${FORMAT} and leaves them alone: they are not shown, and may be deleted.`)
     }

@@ -14,7 +14,7 @@ if order == 0 then
   local now = redis.call('TIME')
   order = now[1] * 1000 + math.floor(now[2] / 1000)
   redis.call('HSET', meta, 'order', digits(order + added))
-  redis.call('SET', root:match('^(.*:)%d+:$') .. 'format', '${FORMAT}', 'NX')
+  redis.call('SET', root:sub(1, -${String(FORMAT).length + 2}) .. 'format', '${FORMAT}', 'NX')
 end
 local more = 0
 for i = 6, #ARGV, 4 do
@@ -144,14 +144,16 @@ export const REPLACE = script(`${COMMON}${COUNTED}
 local lane, id = ARGV[2], ARGV[3]
 local last = redis.call('ZSCORE', root .. 'packed:' .. lane, id)
 if not last then return 0 end
+-- Something may be removed while it is made.
+local again = redis.call('SISMEMBER', root .. 'stale', lane .. ':' .. id) == 1
+-- The old one goes first: then even a full Redis takes the new one, which is smaller.
+forget(lane, id)
 if #ARGV > 3 then
   local new = last .. '-' .. redis.call('HINCRBY', meta, 'blocks', 1)
   redis.call('HSET', root .. 'block:' .. new, unpack(ARGV, 4))
   redis.call('ZADD', root .. 'packed:' .. lane, last, new)
-  -- Something was removed while it was made.
-  if redis.call('SISMEMBER', root .. 'stale', lane .. ':' .. id) == 1 then redis.call('SADD', root .. 'stale', lane .. ':' .. new) end
+  if again then redis.call('SADD', root .. 'stale', lane .. ':' .. new) end
 end
-forget(lane, id)
 return 1
 `)
 
