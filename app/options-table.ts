@@ -42,7 +42,27 @@ const profiler: OptionEntries = {
   collectParameter: { types: ['string'], default: 'none', what: 'a query parameter that decides for its own request: `1` or `0`' },
   onlyExceptions: { types: ['boolean'], default: '`false`', what: 'only requests that failed' },
   matcher: { types: ['string', 'RegExp', 'function'], default: 'all', what: 'only requests of a path, or those that a function picks' },
-  sampling: { types: ['number'], default: '`1`', what: 'the share of requests from 0 to 1, failures always' }
+  sampling: { types: ['number'], default: '`1`', what: 'the share of requests from 0 to 1, failures always' },
+  collectors: {
+    types: ['array'],
+    default: 'none',
+    what: 'collectors of the application, each with a panel: see [collectors](collectors.md)',
+    items: {
+      name: { types: ['string'], default: 'none', what: 'the key among the collectors of the profile, and the panel\'s in URLs' },
+      collect: { types: ['function'], default: 'none', what: 'gathers the data, behind the response; may be asynchronous' },
+      panel: {
+        types: ['object'],
+        default: 'the data as JSON',
+        what: 'how the data are shown',
+        fields: {
+          label: { types: ['string'], default: 'the name', what: 'what the menu calls it' },
+          count: { types: ['function'], default: 'none', what: 'the number beside the label' },
+          problem: { types: ['function'], default: 'none', what: 'whether it is marked as a problem' },
+          render: { types: ['function'], default: 'JSON', what: 'the markup of the panel' }
+        }
+      }
+    }
+  }
 }
 
 const pagination: OptionEntries = {

@@ -4,12 +4,18 @@ import { listener, Skip } from '../kernel/listener.js'
 import { absoluteUrl, pathnameOf } from '../kernel/origin.js'
 import { stateOf } from '../kernel/request-state.js'
 import { buildProfile } from '../profiler/build-profile.js'
+import { checkCollectors, Collection, type Collector } from '../profiler/collector.js'
 import { openConfiguration } from '../profiler/configuration/configuration.js'
 import { collectPolicy, type CollectOptions } from '../profiler/collect-policy.js'
 
+export interface ProfilerSettings extends CollectOptions {
+  /** Collectors of the application, each with a panel of its own: see `docs/collectors.md`. */
+  collectors?: Collector[]
+}
+
 export interface ProfilerListenerOptions {
   /** Which requests are profiled, in debug mode; all by default, false for none. */
-  profiler?: false | CollectOptions
+  profiler?: false | ProfilerSettings
 }
 
 declare module 'fastify' {
@@ -30,7 +36,15 @@ export const profiler = listener('kernel.response', 'profiler', (app, given: Pro
   if (options === false) return 'not configured'
   const isCollected = collectPolicy(options)
   const { profiler } = app
-  const configuration = openConfiguration(app, given)
+  const { collectors = [] } = options
+  checkCollectors(collectors)
+  const configuration = openConfiguration(app, given, collectors)
+  const collections = new WeakMap<FastifyRequest, Collection>()
+  // Waited for when the application is closed, so that no profile is lost.
+  const pending = new Set<Promise<unknown>>()
+  app.addHook('onClose', async function awaitCollectors () {
+    await Promise.all(pending)
+  })
 
   function tokenOf (request: FastifyRequest): string {
     const state = stateOf(request)
@@ -57,7 +71,23 @@ export const profiler = listener('kernel.response', 'profiler', (app, given: Pro
     state.usage?.stop(endedAt)
     // What is said to the reply from here on is not heard.
     state.sentHeaders ??= reply.getHeaders()
-    profiler.defer(token, () => buildProfile(request, reply, endedAt, { config: configuration() }))
+    const collection = collectedOf(request, reply)
+    const write = (): void => {
+      profiler.defer(token, () => buildProfile(request, reply, endedAt, {
+        config: configuration(), ...(collection !== null && app.hindsight.mask.hiding(state.sentParams ?? request.params).value(collection.data) as object)
+      }))
+    }
+    if (collection === null || collection.settled === null) return write()
+    const writing = collection.settled.then(write).finally(() => pending.delete(writing))
+    pending.add(writing)
+  }
+
+  // Once for a request, however often it comes to light that there is more to be told of it.
+  function collectedOf (request: FastifyRequest, reply: FastifyReply): Collection | null {
+    if (collectors.length === 0) return null
+    const known = collections.get(request) ?? new Collection(collectors, request, reply)
+    collections.set(request, known)
+    return known
   }
 
   app.hindsight.keepLate = keep

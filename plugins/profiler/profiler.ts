@@ -1,7 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import { boundProfile } from './bounds.js'
-import { runCollector } from './collector.js'
-import type { Collector } from './collector.js'
 import type { Profile } from './profile.js'
 import type { Criteria } from './storage/criteria.js'
 import type { Awaitable, ProfilePage, ProfileStorage, SearchOptions, StorageStats } from './storage/storage.js'
@@ -16,7 +13,6 @@ declare module 'fastify' {
 
 export interface ProfilerOptions {
   storage: ProfileStorage
-  collectors?: readonly Collector[]
   /** Off: nothing is saved, what is stored can still be read. */
   enabled?: boolean
   /** How many profiles may wait to be written; those above are dropped and counted. */
@@ -41,7 +37,6 @@ const MAX_RESERVED = 10_000
 /** Keeps what requests left behind, and finds it again, without ever delaying or failing a response. */
 export class Profiler {
   readonly enabled: boolean
-  readonly collectors: readonly Collector[]
   readonly counters: ProfilerCounters = { written: 0, dropped: 0, failed: 0 }
   readonly #storage: ProfileStorage
   readonly #maxQueue: number
@@ -55,9 +50,8 @@ export class Profiler {
   #closed = false
   #warned = false
 
-  constructor ({ storage, collectors = [], enabled = true, maxQueue = 1_000, maxProfileBytes = 512 * 1024, warn = emitWarning }: ProfilerOptions) {
+  constructor ({ storage, enabled = true, maxQueue = 1_000, maxProfileBytes = 512 * 1024, warn = emitWarning }: ProfilerOptions) {
     this.enabled = enabled
-    this.collectors = collectors
     this.#storage = storage
     this.#maxQueue = maxQueue
     this.#maxProfileBytes = maxProfileBytes
@@ -68,11 +62,6 @@ export class Profiler {
   newToken (): Awaitable<string> {
     const token = drawToken(candidate => this.#isTaken(candidate))
     return typeof token === 'string' ? this.#reserve(token) : token.then(drawn => this.#reserve(drawn))
-  }
-
-  /** Runs every collector; one that throws leaves `{ error }` in its place. */
-  collect (request: FastifyRequest, reply: FastifyReply): Record<string, unknown> {
-    return Object.fromEntries(this.collectors.map(collector => [collector.name, runCollector(collector, request, reply)]))
   }
 
   /** Takes a profile to be written soon; false when it was not taken. */
