@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { isInjection } from 'light-my-request'
 import { EventRecorder } from './event-recorder.js'
 import { adoptMessages, kMalformed, rememberReply } from './malformed.js'
+import { requestContext } from './request-context.js'
 import { stateOf, type RequestState } from './request-state.js'
 import { UsageMeter } from './usage.js'
 
@@ -21,6 +23,7 @@ export function openPass (app: FastifyInstance): void {
       state.startedTime = Date.now()
       state.usage = new UsageMeter(state.startedAt)
       noteHead(reply, state)
+      noteParent(app, request, state)
       state.recorder = new EventRecorder(slots, state.startedAt, mask.header)
     }
     const malformed = request.raw[kMalformed]
@@ -38,6 +41,16 @@ function noteHead ({ raw }: FastifyReply, state: RequestState): void {
     if (state.headAt === 0) state.headAt = performance.now()
     return writeHead.apply(raw, args as Parameters<typeof writeHead>)
   }
+}
+
+// A request that is injected while another is handled is made in the asynchronous context of that one.
+function noteParent (app: FastifyInstance, request: FastifyRequest, state: RequestState): void {
+  const context = requestContext.getStore()
+  if (context === undefined || context.request.raw === request.raw || !isInjection(request.raw)) return
+  const { request: parent, reply } = context
+  // The context of a request that is over may go on in whatever it has started.
+  if (reply.raw.writableEnded || parent.server.hindsight.tokenOf !== app.hindsight.tokenOf) return
+  state.parent = app.hindsight.tokenOf?.(parent) ?? ''
 }
 
 /**

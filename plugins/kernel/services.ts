@@ -23,6 +23,8 @@ export interface Services {
   openDiagnostics: ((request: FastifyRequest, reply: FastifyReply) => void) | null
   /** Where the profile of a request will be found, or null where none is kept. */
   profileOf: ((request: FastifyRequest) => { token: string, url: string } | null) | null
+  /** The token of a request's profile, drawn at once: for those that it causes. Null where it will leave none. */
+  tokenOf: ((request: FastifyRequest) => string | null) | null
   /** Keeps the profile of a request about which something came to light behind its response. */
   keepLate: ((request: FastifyRequest, reply: FastifyReply) => void) | null
 }
@@ -44,6 +46,7 @@ export function openServices (app: FastifyInstance, options: KernelOptions): voi
     maySeeDebug: debugAccess(app, debug, originOf, options),
     openDiagnostics: null,
     profileOf: null,
+    tokenOf: null,
     keepLate: null
   })
   openLifecycle(app, debug)

@@ -1,11 +1,13 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { listener, Skip } from '../kernel/listener.js'
-import { absoluteUrl, pathnameOf } from '../kernel/origin.js'
+import { absoluteUrl, pathnameOf, targetOf } from '../kernel/origin.js'
+import { isRedirect } from '../kernel/responses.js'
 import { stateOf } from '../kernel/request-state.js'
 import { buildProfile } from '../profiler/build-profile.js'
 import { checkCollectors, Collection, type Collector } from '../profiler/collector.js'
 import { openConfiguration } from '../profiler/configuration/configuration.js'
+import { Redirects } from '../profiler/related/redirects.js'
 import { collectPolicy, type CollectOptions } from '../profiler/collect-policy.js'
 
 export interface ProfilerSettings extends CollectOptions {
@@ -26,6 +28,7 @@ declare module 'fastify' {
 }
 
 const notProfiled = new Skip('requests of the profiler itself, of routes with `profile: false` and those that the options leave out are not profiled')
+const REQUEST_ID = /^[\x21-\x7e]{1,128}$/
 const OWN_PATHS = /^\/_(?:profiler|wdt)(?:\/|$)/
 
 /** Assigns the request's token, tells it, and keeps the profile once the response is over. */
@@ -52,9 +55,12 @@ export const profiler = listener('kernel.response', 'profiler', (app, given: Pro
     return state.token
   }
 
+  function mayBeProfiled (request: FastifyRequest): boolean {
+    return request.routeOptions.config?.profile !== false && !OWN_PATHS.test(pathnameOf(request))
+  }
+
   function isProfiled (request: FastifyRequest): boolean {
-    return request.routeOptions.config?.profile !== false && !OWN_PATHS.test(pathnameOf(request)) &&
-      isCollected(request)
+    return mayBeProfiled(request) && isCollected(request)
   }
 
   app.hindsight.profileOf = (request) => {
@@ -63,11 +69,28 @@ export const profiler = listener('kernel.response', 'profiler', (app, given: Pro
     return { token, url: absoluteUrl(originOf(request), `/_profiler/${token}`) }
   }
 
+  app.hindsight.tokenOf = (request) => mayBeProfiled(request) ? tokenOf(request) : null
+
+  const redirects = new Redirects()
+  function urlOf (request: FastifyRequest): string {
+    return absoluteUrl(originOf(request), targetOf(request))
+  }
+
+  function rememberRedirect (request: FastifyRequest, reply: FastifyReply, token: string): void {
+    const location = reply.getHeader('location')
+    if (typeof location === 'string') redirects.remember(followerOf(request), location, urlOf(request), token)
+  }
+
+  function followerOf (request: FastifyRequest): { ip: string, userAgent: string } {
+    return { ip: originOf(request).ip, userAgent: request.headers['user-agent'] ?? '' }
+  }
+
   function keep (request: FastifyRequest, reply: FastifyReply): void {
     if (!isProfiled(request)) return
     const token = tokenOf(request)
     const endedAt = performance.now()
     const state = stateOf(request)
+    if (state.parent === '' && redirects.size > 0) state.parent = redirects.take({ ...followerOf(request), url: urlOf(request) }) ?? ''
     state.usage?.stop(endedAt)
     // What is said to the reply from here on is not heard.
     state.sentHeaders ??= reply.getHeaders()
@@ -108,12 +131,19 @@ export const profiler = listener('kernel.response', 'profiler', (app, given: Pro
   })
 
   return (request, reply, payload) => {
+    echoRequestId(request, reply)
     if (!isProfiled(request)) return notProfiled
     const token = tokenOf(request)
+    if (isRedirect(reply)) rememberRedirect(request, reply, token)
     if (payload instanceof Readable) payload.once('error', (error) => noteFailedStream(request, reply, error))
     if (maySeeDebug(request)) reply.header('x-debug-token', token)
   }
 })
+
+// What a client calls its request is told back as it came, unless the route says otherwise.
+function echoRequestId ({ headers: { 'x-request-id': id } }: FastifyRequest, reply: FastifyReply): void {
+  if (typeof id === 'string' && REQUEST_ID.test(id) && !reply.hasHeader('x-request-id')) reply.header('x-request-id', id)
+}
 
 // When its beginning has been sent there is no other answer any more: the connection is cut, by us and not by the client.
 function noteFailedStream (request: FastifyRequest, reply: FastifyReply, error: unknown): void {

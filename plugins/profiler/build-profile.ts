@@ -30,6 +30,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, ende
     url: mask.url(absoluteUrl(origin, targetOf(request))),
     ip: origin.ip,
     status: state.clientGone ? 499 : reply.raw.headersSent ? reply.raw.statusCode : reply.statusCode,
+    ...(state.parent !== '' && { parent: state.parent }),
     route: routeOf(collectors.router),
     exceptions: exceptionsOf(state).map((exception) => maskException(exception, mask)),
     logs: recordsOf(state.log, events, state.startedTime).map((record) => ({

@@ -33,7 +33,7 @@ export const panels: readonly Panel[] = [
 /** Those that are there for requests alone of which their collector has something to tell; behind the others. */
 const occasional: readonly Panel[] = [httpClientPanel, sessionPanel, corsPanel, cspPanel, cachePanel, localePanel, paginationPanel, configPanel]
 
-const SHOWN_BY_OTHERS = new Set(['response', ...[...panels, ...occasional].map(panel => panel.name)])
+const SHOWN_BY_OTHERS = new Set(['response', 'trace', ...[...panels, ...occasional].map(panel => panel.name)])
 
 /** The panels of one profile: the listed ones, those that have something to tell of it, those of the application, and a plain one for each collector that has none. */
 export function panelsOf (profile: Profile): Panel[] {
