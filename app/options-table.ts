@@ -61,7 +61,27 @@ const profiler: OptionEntries = {
   maxProfiles: { types: ['number'], default: '`10000`', what: 'how many profiles are kept', from: 1 },
   maxBytes: { types: ['number'], default: '256 MiB', what: 'how many bytes all profiles may take in the store', from: 1024 * 1024 },
   maxProfileBytes: { types: ['number'], default: '512 KiB', what: 'how many bytes one profile may take, as JSON', from: 4096 },
-  maxQueue: { types: ['number'], default: '`1000`', what: 'how many profiles may wait to be written; those above are dropped and counted', from: 1 }
+  maxQueue: { types: ['number'], default: '`1000`', what: 'how many profiles may wait to be written; those above are dropped and counted', from: 1 },
+  collectors: {
+    types: ['array'],
+    default: 'none',
+    what: 'collectors of the application, each with a panel: see [collectors](collectors.md)',
+    items: {
+      name: { types: ['string'], default: 'none', what: 'the key among the collectors of the profile, and the panel\'s in URLs' },
+      collect: { types: ['function'], default: 'none', what: 'gathers the data, behind the response; may be asynchronous' },
+      panel: {
+        types: ['object'],
+        default: 'the data as JSON',
+        what: 'how the data are shown',
+        fields: {
+          label: { types: ['string'], default: 'the name', what: 'what the menu calls it' },
+          count: { types: ['function'], default: 'none', what: 'the number beside the label' },
+          problem: { types: ['function'], default: 'none', what: 'whether it is marked as a problem' },
+          render: { types: ['function'], default: 'JSON', what: 'the markup of the panel' }
+        }
+      }
+    }
+  }
 }
 
 const pagination: OptionEntries = {

@@ -65,8 +65,8 @@ export class EventRecorder {
     return this.#entries.some((entry) => entry.slot === slot && entry.pass === pass)
   }
 
-  /** What is known so far, with the listeners that had nothing to do at registration filled in where they stood. */
-  events (): ListenerEvent[] {
+  /** What is known so far, masked by what is known of the request, with the listeners that had nothing to do at registration filled in where they stood. */
+  events (mask: HeaderMask = this.#mask): ListenerEvent[] {
     const events: ListenerEvent[] = []
     let previous: Entry | null = null
     for (const entry of this.#entries) {
@@ -75,7 +75,7 @@ export class EventRecorder {
       if (!sameRun && previous !== null) this.#fillBehind(events, previous)
       const from = sameRun ? (previous as Entry).slot.index + 1 : this.#firstOf(entry.slot)
       this.#fill(events, from, entry.slot.index, entry, previous === null ? 0 : previous.start + previous.duration)
-      events.push(toEvent(entry, this.#mask))
+      events.push(toEvent(entry, mask))
       previous = entry
     }
     if (previous !== null) this.#fillBehind(events, previous)

@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { isInjection } from 'light-my-request'
 import { EventRecorder } from './event-recorder.js'
 import { adoptMessages, kMalformed, rememberReply } from './malformed.js'
+import { requestContext } from './request-context.js'
 import { stateOf, type RequestState } from './request-state.js'
 import { UsageMeter } from './usage.js'
 
@@ -19,6 +21,7 @@ export function openPass (app: FastifyInstance): void {
       state.startedAt = performance.now()
       if (services.isObserved(request)) {
         observe(request, reply)
+        noteParent(app, request, state)
         state.usage = new UsageMeter(state.startedAt)
       }
     }
@@ -50,6 +53,16 @@ function noteHead ({ raw }: FastifyReply, state: RequestState): void {
     if (state.headAt === 0) state.headAt = performance.now()
     return writeHead.apply(raw, args as Parameters<typeof writeHead>)
   }
+}
+
+// A request that is injected while another is handled is made in the asynchronous context of that one.
+function noteParent (app: FastifyInstance, request: FastifyRequest, state: RequestState): void {
+  const context = requestContext.getStore()
+  if (context === undefined || context.request.raw === request.raw || !isInjection(request.raw)) return
+  const { request: parent, reply } = context
+  // The context of a request that is over may go on in whatever it has started.
+  if (reply.raw.writableEnded || parent.server.hindsight.tokenOf !== app.hindsight.tokenOf) return
+  state.parent = app.hindsight.tokenOf?.(parent) ?? ''
 }
 
 /**

@@ -3,6 +3,7 @@ import type { Link } from './link.js'
 import type { EventRecorder } from './event-recorder.js'
 import type { PassName } from './events.js'
 import type { Origin } from './request-origin.js'
+import type { TraceContext } from './trace-context.js'
 import type { UsageMeter } from './usage.js'
 
 /** What a listener or collector left for the profile: data, or what makes it once somebody wants it. */
@@ -41,6 +42,10 @@ export class RequestState {
   origin: Origin | null = null
   maySeeDebug: boolean | null = null
   token = ''
+  /** The token of the request that caused this one, where that is known. */
+  parent = ''
+  /** The trace that the request is part of. */
+  trace: TraceContext | null = null
   /** The headers of the response as they went out; null where it has not. */
   sentHeaders: Record<string, unknown> | null = null
   scriptNonce = ''

@@ -29,6 +29,8 @@ export interface Services {
   logOf: ((request: FastifyRequest) => unknown) | null
   /** Where the profile of a request will be found, or null where none is kept. */
   profileOf: ((request: FastifyRequest) => { token: string, url: string } | null) | null
+  /** The token of a request's profile, drawn at once: for those that it causes. Null where it will leave none. */
+  tokenOf: ((request: FastifyRequest) => string | null) | null
   /** Keeps the profile of a request about which something came to light behind its response. */
   keepLate: ((request: FastifyRequest, reply: FastifyReply) => void) | null
 }
@@ -53,6 +55,7 @@ export function openServices (app: FastifyInstance, options: KernelOptions, obse
     openDiagnostics: null,
     logOf: null,
     profileOf: null,
+    tokenOf: null,
     keepLate: null
   })
   openLifecycle(app, observed)

@@ -2,7 +2,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { watchProcess } from '../diagnostics/process-watch.js'
 import { listener, Skip } from '../kernel/listener.js'
 import { requestContext } from '../kernel/request-context.js'
-import { stateOf } from '../kernel/request-state.js'
+import { traceOf } from '../kernel/trace-context.js'
+import { stateOf, type RequestState } from '../kernel/request-state.js'
 import { LogCapture } from '../logs/log-capture.js'
 import { RequestLog } from '../logs/request-log.js'
 import { watchOutgoing } from '../profiler/outgoing/watch-outgoing.js'
@@ -39,7 +40,9 @@ export const debugHandlers = listener('kernel.request', 'debug-handlers', (app, 
     if (!stateOf(request).observed) return notObserved
     const log = capture.open(request)
     reply.log = request.log
-    stateOf(request).log = log
+    const state = stateOf(request)
+    state.log = log
+    openTrace(request, state)
     requestContext.enterWith({ request, reply })
   }
   app.hindsight.openDiagnostics = open
@@ -51,3 +54,11 @@ export const debugHandlers = listener('kernel.request', 'debug-handlers', (app, 
   })
   return open
 })
+
+// The span is drawn when the profile is written, unless a request to somebody else has needed it.
+function openTrace ({ headers: { traceparent, tracestate } }: FastifyRequest, state: RequestState): void {
+  if (traceparent === undefined) return
+  const trace = traceOf(traceparent, tracestate)
+  state.trace = trace
+  if (trace !== null) state.collect('trace', () => ({ traceId: trace.traceId, parentId: trace.parentId, spanId: trace.spanId, sampled: trace.sampled }))
+}

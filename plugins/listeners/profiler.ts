@@ -1,13 +1,16 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { listener, Skip } from '../kernel/listener.js'
-import { absoluteUrl, pathnameOf } from '../kernel/origin.js'
+import { absoluteUrl, pathnameOf, targetOf } from '../kernel/origin.js'
 import { observe } from '../kernel/pass.js'
+import { isRedirect } from '../kernel/responses.js'
 import { stateOf } from '../kernel/request-state.js'
 import { buildProfile } from '../profiler/build-profile.js'
+import { checkCollectors, Collection } from '../profiler/collector.js'
 import { openConfiguration } from '../profiler/configuration/configuration.js'
 import { collectPolicy } from '../profiler/collect-policy.js'
 import { profilerSettings, type ProfilerOption } from '../profiler/settings.js'
+import { Redirects } from '../profiler/related/redirects.js'
 
 export interface ProfilerListenerOptions {
   /** Which requests are profiled, and where their profiles are kept; all of them in debug mode by default. */
@@ -34,7 +37,15 @@ export const profiler = listener('kernel.response', 'profiler', (app, given: Pro
   // In debug mode the page of a failure tells of all that happened, whoever has a profile.
   if (!debug) app.hindsight.isObserved = isWanted
   const { profiler } = app
-  const configuration = openConfiguration(app, given)
+  const { collectors = [] } = settings
+  checkCollectors(collectors)
+  const configuration = openConfiguration(app, given, collectors)
+  const collections = new WeakMap<FastifyRequest, Collection>()
+  // Waited for when the application is closed, so that no profile is lost.
+  const pending = new Set<Promise<unknown>>()
+  app.addHook('onClose', async function awaitCollectors () {
+    await Promise.all(pending)
+  })
 
   function tokenOf (request: FastifyRequest): string {
     const state = stateOf(request)
@@ -42,8 +53,12 @@ export const profiler = listener('kernel.response', 'profiler', (app, given: Pro
     return state.token
   }
 
+  function mayBeProfiled (request: FastifyRequest): boolean {
+    return request.routeOptions.config?.profile !== false && !OWN_PATHS.test(pathnameOf(request))
+  }
+
   function isProfiled (request: FastifyRequest, reply?: FastifyReply): boolean {
-    return isCollected(request, reply) && request.routeOptions.config?.profile !== false && !OWN_PATHS.test(pathnameOf(request))
+    return isCollected(request, reply) && mayBeProfiled(request)
   }
 
   app.hindsight.profileOf = (request) => {
@@ -52,15 +67,48 @@ export const profiler = listener('kernel.response', 'profiler', (app, given: Pro
     return { token, url: absoluteUrl(originOf(request), `/_profiler/${token}`) }
   }
 
+  app.hindsight.tokenOf = (request) => mayBeProfiled(request) ? tokenOf(request) : null
+
+  const redirects = new Redirects()
+  function urlOf (request: FastifyRequest): string {
+    return absoluteUrl(originOf(request), targetOf(request))
+  }
+
+  function rememberRedirect (request: FastifyRequest, reply: FastifyReply, token: string): void {
+    const location = reply.getHeader('location')
+    if (typeof location === 'string') redirects.remember(followerOf(request), location, urlOf(request), token)
+  }
+
+  function followerOf (request: FastifyRequest): { ip: string, userAgent: string } {
+    return { ip: originOf(request).ip, userAgent: request.headers['user-agent'] ?? '' }
+  }
+
   function keep (request: FastifyRequest, reply: FastifyReply): void {
     if (!isProfiled(request, reply)) return
     const token = tokenOf(request)
     const endedAt = performance.now()
     const state = stateOf(request)
+    if (state.parent === '' && redirects.size > 0) state.parent = redirects.take({ ...followerOf(request), url: urlOf(request) }) ?? ''
     state.usage?.stop(endedAt)
     // What is said to the reply from here on is not heard.
     state.sentHeaders ??= reply.getHeaders()
-    profiler.defer(token, () => buildProfile(request, reply, endedAt, { config: configuration() }))
+    const collection = collectedOf(request, reply)
+    const write = (): void => {
+      profiler.defer(token, () => buildProfile(request, reply, endedAt, {
+        config: configuration(), ...(collection !== null && app.hindsight.mask.hiding(state.sentParams ?? request.params).value(collection.data) as object)
+      }))
+    }
+    if (collection === null || collection.settled === null) return write()
+    const writing = collection.settled.then(write).finally(() => pending.delete(writing))
+    pending.add(writing)
+  }
+
+  // Once for a request, however often it comes to light that there is more to be told of it.
+  function collectedOf (request: FastifyRequest, reply: FastifyReply): Collection | null {
+    if (collectors.length === 0) return null
+    const known = collections.get(request) ?? new Collection(collectors, request, reply)
+    collections.set(request, known)
+    return known
   }
 
   app.hindsight.keepLate = keep
@@ -84,6 +132,7 @@ export const profiler = listener('kernel.response', 'profiler', (app, given: Pro
     if (!isProfiled(request, reply)) return notProfiled
     if (!stateOf(request).observed) observeLate(app, request, reply, payload)
     const token = tokenOf(request)
+    if (isRedirect(reply)) rememberRedirect(request, reply, token)
     if (payload instanceof Readable) payload.once('error', (error) => noteFailedStream(request, reply, error))
     if (maySeeDebug(request)) reply.header('x-debug-token', token)
   }

@@ -16,6 +16,7 @@ export const response = listener('kernel.response', 'response', (_app, { enabled
     stateOf(request).defaultCacheControl = true
   }
   tellLanguage(request, reply, enabledLocales.length > 0)
+  echoRequestId(request, reply)
   if (statusCode === 204 || statusCode === 205 || statusCode === 304 || statusCode < 200) {
     const nothing = dropContent(reply, payload)
     return statusCode === 205 ? '' : nothing
@@ -30,6 +31,11 @@ export const response = listener('kernel.response', 'response', (_app, { enabled
   }
 })
 
+// What a client calls its request is told back as it came, unless the route says otherwise.
+function echoRequestId ({ headers: { 'x-request-id': id } }: FastifyRequest, reply: FastifyReply): void {
+  if (typeof id === 'string' && REQUEST_ID.test(id) && !reply.hasHeader('x-request-id')) reply.header('x-request-id', id)
+}
+
 // RFC 9110, section 8.5: whom the content is meant for. An error page, a redirect and the debug surface speak for themselves.
 function tellLanguage (request: FastifyRequest, reply: FastifyReply, hasLocales: boolean): void {
   const { localeSource, languageRead, failed } = stateOf(request)
@@ -39,4 +45,5 @@ function tellLanguage (request: FastifyRequest, reply: FastifyReply, hasLocales:
   if (!reply.hasHeader('content-language')) reply.header('content-language', request.locale)
 }
 
+const REQUEST_ID = /^[\x21-\x7e]{1,128}$/
 const NEEDS_CHARSET = /^text\/|^application\/(?:javascript|xhtml\+xml)\b/i

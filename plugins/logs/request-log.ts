@@ -85,7 +85,8 @@ function cutRecord ({ level, time, text, cut }: Line): LogRecord {
     level: levelName(level),
     channel: /"channel":"([\w.-]{1,100})"/.exec(head)?.[1] ?? 'app',
     message: message === undefined ? note : JSON.parse(`"${message}"`) as string,
-    context: { cut: note, begins: head, ...(message === undefined && { ends: tail }) }
+    // Nobody knows to which name the rest of a value belongs: only the beginning can be masked.
+    context: { cut: note, begins: head }
   }
 }
 

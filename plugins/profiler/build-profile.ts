@@ -3,6 +3,7 @@ import type { FlattenedException } from '../diagnostics/exception.js'
 import { flattenError } from '../diagnostics/flatten-error.js'
 import { maskException } from '../diagnostics/mask-exception.js'
 import { ClientGoneError } from '../kernel/http-errors.js'
+import type { Mask } from '../kernel/mask/mask.js'
 import { methodOf } from '../kernel/malformed.js'
 import { absoluteUrl, targetOf } from '../kernel/origin.js'
 import { stateOf, type RequestState } from '../kernel/request-state.js'
@@ -16,8 +17,9 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, ende
   const { mask: maskOfAll, originOf } = request.server.hindsight
   const mask = maskOfAll.hiding(state.sentParams ?? request.params)
   const origin = originOf(request)
-  const events = state.recorder?.events() ?? []
-  const collectors = collectedBy(state)
+  const events = state.recorder?.events(mask.header) ?? []
+  // Collectors know the secrets of their own data, not those that this request's path brings.
+  const collectors = mask === maskOfAll ? collectedBy(state) : redacted(collectedBy(state), mask) as Record<string, unknown>
   const others = state.others.filter((other) => other !== state.raised)
   return {
     version: PROFILE_VERSION,
@@ -28,6 +30,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, ende
     url: mask.url(absoluteUrl(origin, targetOf(request))),
     ip: origin.ip,
     status: state.clientGone ? 499 : reply.raw.headersSent ? reply.raw.statusCode : reply.statusCode,
+    ...(state.parent !== '' && { parent: state.parent }),
     route: routeOf(collectors.router),
     exceptions: exceptionsOf(state).map((exception) => maskException(exception, mask)),
     logs: recordsOf(state.log, events, state.startedTime).map((record) => ({
@@ -62,6 +65,14 @@ function collectedBy (state: RequestState): Record<string, unknown> {
       return [name, { error: error instanceof Error ? error.message : String(error) }]
     }
   }))
+}
+
+function redacted (value: unknown, mask: Mask, depth = 0): unknown {
+  if (typeof value === 'string') return mask.redact(value)
+  if (depth > 24) return '[too deep]'
+  if (Array.isArray(value)) return value.map((item) => redacted(item, mask, depth + 1))
+  if (typeof value !== 'object' || value === null || 'toJSON' in value) return value
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, redacted(item, mask, depth + 1)]))
 }
 
 function routeOf (router: unknown): ProfiledRoute | null {

@@ -1,7 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import { boundProfile } from './bounds.js'
-import { runCollector } from './collector.js'
-import type { Collector } from './collector.js'
 import { FormTokens } from './form-tokens.js'
 import type { Profile } from './profile.js'
 import type { Criteria } from './storage/criteria.js'
@@ -18,7 +15,6 @@ declare module 'fastify' {
 
 export interface ProfilerOptions {
   storage: ProfileStorage
-  collectors?: readonly Collector[]
   /** Off: nothing is saved, what is stored can still be read. */
   enabled?: boolean
   /** How many profiles may wait to be written; those above are dropped and counted. */
@@ -40,7 +36,6 @@ const CLOSE_PATIENCE = 5_000
 /** Keeps what requests left behind, and finds it again, without ever delaying or failing a response. */
 export class Profiler {
   readonly enabled: boolean
-  readonly collectors: readonly Collector[]
   readonly formTokens: FormTokens
   readonly #storage: ProfileStorage
   readonly #maxProfileBytes: number
@@ -48,9 +43,8 @@ export class Profiler {
   readonly #tokens: TokenSource
   #closed = false
 
-  constructor ({ storage, collectors = [], enabled = true, maxQueue = 1_000, maxProfileBytes = 512 * 1024, warn = emitWarning, quiet, secret }: ProfilerOptions) {
+  constructor ({ storage, enabled = true, maxQueue = 1_000, maxProfileBytes = 512 * 1024, warn = emitWarning, quiet, secret }: ProfilerOptions) {
     this.enabled = enabled
-    this.collectors = collectors
     this.formTokens = new FormTokens(secret)
     this.#storage = storage
     this.#maxProfileBytes = maxProfileBytes
@@ -72,11 +66,6 @@ export class Profiler {
   /** A token that no profile has. */
   newToken (): string {
     return this.#tokens.take()
-  }
-
-  /** Runs every collector; one that throws leaves `{ error }` in its place. */
-  collect (request: FastifyRequest, reply: FastifyReply): Record<string, unknown> {
-    return Object.fromEntries(this.collectors.map(collector => [collector.name, runCollector(collector, request, reply)]))
   }
 
   /** Takes a profile to be written soon; false when it was not taken. */

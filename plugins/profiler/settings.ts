@@ -1,3 +1,4 @@
+import type { Collector } from './collector.js'
 import type { CollectOptions } from './collect-policy.js'
 import type { StorageSetting } from './storage/open.js'
 
@@ -17,6 +18,8 @@ export interface ProfilerSettings extends CollectOptions {
   maxProfileBytes?: number
   /** How many profiles may wait to be written; 1,000 by default. */
   maxQueue?: number
+  /** Collectors of the application, each with a panel of its own: see `docs/collectors.md`. */
+  collectors?: Collector[]
   /** The role that the profiler's pages need outside debug mode, where without it there are none. */
   role?: string
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
+import type { Collector } from '../collector.js'
 import { shownEnvironment } from './environment.js'
 import { ownVersions } from './versions.js'
 
@@ -25,11 +26,16 @@ export interface Configuration {
   environment: Record<string, string>
 }
 
+interface Live {
+  whole: () => Configuration
+  collectors: readonly Collector[]
+}
+
 // Several applications of one process may be configured alike.
-const live = new Map<string, Set<() => Configuration>>()
+const live = new Map<string, Set<Live>>()
 
 /** Takes down the configuration of an application, once; what costs more is only read when somebody looks. */
-export function openConfiguration (app: FastifyInstance, options: object): () => ConfigurationSummary {
+export function openConfiguration (app: FastifyInstance, options: object, collectors: readonly Collector[] = []): () => ConfigurationSummary {
   const { mask } = app.hindsight
   let summary: ConfigurationSummary | null = null
   const own = ownVersions()
@@ -44,7 +50,7 @@ export function openConfiguration (app: FastifyInstance, options: object): () =>
     const told = { node: process.versions.node, fastify: app.version, hindsight: own.version, mode: process.env.NODE_ENV ?? '' }
     const id = createHash('sha256').update(JSON.stringify([told, shownOptions(), app.initialConfig])).digest('hex').slice(0, 12)
     summary = { id, ...told }
-    live.set(id, (live.get(id) ?? new Set()).add(whole))
+    live.set(id, (live.get(id) ?? new Set()).add(entry))
     return summary
   }
 
@@ -63,9 +69,10 @@ export function openConfiguration (app: FastifyInstance, options: object): () =>
     }
   }
 
+  const entry: Live = { whole, collectors }
   app.addHook('onClose', function closeConfiguration (_app, done) {
     const alike = summary === null ? undefined : live.get(summary.id)
-    alike?.delete(whole)
+    alike?.delete(entry)
     if (summary !== null && alike?.size === 0) live.delete(summary.id)
     done()
   })
@@ -74,6 +81,15 @@ export function openConfiguration (app: FastifyInstance, options: object): () =>
 
 /** The whole configuration of an application of this process; null where none that runs has it. */
 export function configurationOf (id: unknown): Configuration | null {
-  const [whole] = typeof id === 'string' ? live.get(id) ?? [] : []
-  return whole?.() ?? null
+  return entryOf(id)?.whole() ?? null
+}
+
+/** The collectors of the application whose configuration this is; none where it does not run in this process. */
+export function collectorsOf (id: unknown): readonly Collector[] {
+  return entryOf(id)?.collectors ?? []
+}
+
+function entryOf (id: unknown): Live | undefined {
+  const [entry] = typeof id === 'string' ? live.get(id) ?? [] : []
+  return entry
 }

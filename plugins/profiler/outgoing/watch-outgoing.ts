@@ -18,7 +18,7 @@ export function watchOutgoing (): () => void {
   }
 }
 
-function begin (call: Call): null {
+function begin (call: Call, hasHeader: (name: string) => boolean): Record<string, string> | null {
   const context = requestContext.getStore()
   if (context === undefined) return null
   const { request } = context
@@ -31,5 +31,6 @@ function begin (call: Call): null {
     state.collect('http-client', () => log.record(mask, state.startedAt))
   }
   (state.outgoing as OutgoingLog).add(call)
-  return null
+  // A library that traces by itself has its own idea of spans.
+  return state.trace === null || hasHeader('traceparent') ? null : state.trace.headers()
 }

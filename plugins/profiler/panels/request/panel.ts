@@ -1,4 +1,6 @@
+import { html } from '../../../view/html.js'
 import type { Profile } from '../../profile.js'
+import { TOKEN_PATTERN } from '../../token.js'
 import { failed, json, note, pairs, rows, section } from '../../ui/components.js'
 import { dataOf, failureOf, isObject, listOf } from '../panel.js'
 import type { Data, Panel } from '../panel.js'
@@ -26,7 +28,7 @@ function renderRequest (profile: Profile): string {
     ...(requestFailure === undefined && Object.fromEntries(othersOf(request).filter(([, value]) => typeof value !== 'object')))
   }
   return [
-    section('Request', pairs('Request', line)),
+    section('Request', pairs('Request', line) + causedBy(profile) + traced(profile)),
     requestFailure === undefined ? requestParts(request) : failed(requestFailure),
     section('Response', responseFailure === undefined
       ? pairs('Response', { status: response.status ?? profile.status, ...rest(response, OF_RESPONSE) })
@@ -35,6 +37,17 @@ function renderRequest (profile: Profile): string {
       ? section('Response headers', pairs('Response headers', response.headers, 'No headers were recorded.'))
       : ''
   ].join('')
+}
+
+// The page is beside that of the other profile.
+function causedBy ({ parent }: Profile): string {
+  if (typeof parent !== 'string' || !TOKEN_PATTERN.test(parent)) return ''
+  return html`<p class="facts">caused by <a href="${parent}">${parent}</a></p>`
+}
+
+function traced (profile: Profile): string {
+  const { traceId, parentId, spanId } = dataOf(profile, 'trace')
+  return traceId === undefined ? '' : html`<p class="facts">trace ${String(traceId)}, span ${String(spanId)} of ${String(parentId)}</p>`
 }
 
 function requestParts (request: Data): string {
