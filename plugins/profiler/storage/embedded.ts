@@ -73,6 +73,8 @@ export class EmbeddedStorage implements ProfileStorage {
     const before = cursor === undefined ? MAX_SEQ : position(cursor)
     const behind = after === undefined ? 0 : position(after)
     const { found, head } = await this.#find(criteria, limit + 1, behind, before)
+    // The place of another store, or of one that began anew.
+    if (after !== undefined && behind > head) throw new InvalidCursorError(after)
     const page = found.slice(0, limit)
     return {
       profiles: page.map(({ summary }) => summary),

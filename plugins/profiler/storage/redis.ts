@@ -100,6 +100,8 @@ export class RedisStorage implements ProfileStorage {
       found.push(...step.found)
       if (found.length > limit) break
     }
+    // The place of another store, or of one that began anew.
+    if (after !== undefined && behind > (head ?? 0)) throw new InvalidCursorError(after)
     const page = found.slice(0, limit)
     return {
       profiles: page.map(({ summary }) => summary),
