@@ -10,8 +10,9 @@ import { lastHour, sampleProfile, timeOf, tokenOf } from './sample-profile.js'
 
 const BATCH = 50
 const REPEATS = 7
-// What writes cost is told of this many at the end, when the store has its size; the profiles are made beforehand.
-const MEASURED = 5_000
+// What writes cost is told of so many rounds at the end, when the store has its size; the profiles of a round are made before it.
+const ROUNDS = 9
+const ROUND = 500
 
 const { values } = parseArgs({
   options: {
@@ -43,13 +44,23 @@ async function fill (storage: EmbeddedStorage, from: number, to: number): Promis
 }
 
 /** Batches one after another; the time of the threads that write counts too. */
-async function write (storage: EmbeddedStorage, profiles: readonly Profile[]): Promise<Figures> {
-  const cpu = process.cpuUsage()
-  const since = performance.now()
-  for (let at = 0; at < profiles.length; at += BATCH) await storage.put(profiles.slice(at, at + BATCH))
-  const elapsed = performance.now() - since
-  const { user, system } = process.cpuUsage(cpu)
-  return { 'write, CPU µs': (user + system) / profiles.length, 'of it system': system / profiles.length, 'writes a second': profiles.length / elapsed * 1_000 }
+async function write (storage: EmbeddedStorage, from: number): Promise<Figures> {
+  const rounds: Array<Record<'cpu' | 'system' | 'elapsed', number>> = []
+  for (let round = 0; round < ROUNDS; round++) {
+    const profiles = Array.from({ length: ROUND }, (_, i) => sampleProfile(from + round * ROUND + i))
+    const cpu = process.cpuUsage()
+    const since = performance.now()
+    for (let at = 0; at < ROUND; at += BATCH) await storage.put(profiles.slice(at, at + BATCH))
+    const elapsed = performance.now() - since
+    const { user, system } = process.cpuUsage(cpu)
+    rounds.push({ cpu: (user + system) / ROUND, system: system / ROUND, elapsed })
+  }
+  const middle = (name: 'cpu' | 'system' | 'elapsed'): number => middleOf(rounds.map((round) => round[name]))
+  return { 'write, CPU µs': middle('cpu'), 'of it system': middle('system'), 'writes a second': ROUND / middle('elapsed') * 1_000 }
+}
+
+function middleOf (values: readonly number[]): number {
+  return [...values].sort((a, b) => a - b)[values.length >> 1] ?? NaN
 }
 
 async function median (work: (repeat: number) => Promise<unknown>): Promise<number> {
@@ -59,7 +70,7 @@ async function median (work: (repeat: number) => Promise<unknown>): Promise<numb
     await work(repeat)
     times.push(performance.now() - since)
   }
-  return times.sort((a, b) => a - b)[REPEATS >> 1] ?? 0
+  return middleOf(times)
 }
 
 async function measure (profiles: number): Promise<Figures> {
@@ -67,12 +78,11 @@ async function measure (profiles: number): Promise<Figures> {
   const path = join(folder, 'profiles')
   try {
     const storage = await openEmbeddedStorage({ path, maxProfiles: 1e9, maxBytes: 1e12 })
-    const measured = Math.min(MEASURED, profiles >> 1)
-    await fill(storage, 0, profiles - measured)
-    const last = Array.from({ length: measured }, (_, i) => sampleProfile(profiles - measured + i))
-    const figures = await write(storage, last)
-    figures['bytes of JSON each'] = Buffer.byteLength(JSON.stringify(last[0]))
-    figures['bytes each on disk'] = statSync(path).size / profiles
+    await fill(storage, 0, profiles)
+    const bytes = statSync(path).size / profiles
+    const figures = await write(storage, profiles)
+    figures['bytes of JSON each'] = Buffer.byteLength(JSON.stringify(sampleProfile(0)))
+    figures['bytes each on disk'] = bytes
     const search = (criteria: Criteria): Promise<number> => median(async () => await storage.search({ criteria, limit: 10 }))
     const rare = (await storage.get(tokenOf(profiles >> 4)))?.url.slice(20, 38) ?? ''
     figures['look-up'] = await median(async (repeat) => await storage.get(tokenOf(Math.floor(profiles / REPEATS * repeat))))
@@ -107,6 +117,8 @@ function freshProcess (path: string): Figures {
 if (values.start !== undefined) {
   await startUp(values.start)
 } else {
+  // The first store is not one to be measured: code is compiled while it fills.
+  await measure(5_000)
   const table: Record<string, Figures> = {}
   for (const size of values.profiles.split(',')) table[Number(size).toLocaleString('en')] = await measure(Number(size))
   if (values.json) {

@@ -1,4 +1,5 @@
-import { ipMatcher, nameMatcher, statusRange, type Criteria } from './criteria.js'
+import { addressFilter, keepAddresses, packAddresses } from './address-column.js'
+import { nameMatcher, statusRange, type Criteria } from './criteria.js'
 import type { IndexEntry, ProfileSummary } from './summary.js'
 import { bitsOf, findTexts, hasBits, packTexts, signatureOf, SIGNATURE_BYTES, textAt } from './text-column.js'
 
@@ -56,7 +57,7 @@ export function packBlock (lines: readonly string[], seqs: readonly number[]): S
       duration: numbers(durations),
       method: packNames(summaries.map(({ method }) => method)),
       route: packNames(summaries.map(({ route }) => route)),
-      ip: packNames(summaries.map(({ ip }) => ip)),
+      ip: packAddresses(summaries.map(({ ip }) => ip)),
       parent: packNames(summaries.map(({ parent }) => parent)),
       url,
       exceptions,
@@ -103,8 +104,8 @@ export class BlockSearch {
     if (parent !== undefined) this.#name('parent', (name) => name === parent)
     if (criteria.route !== undefined) this.#name('route', nameMatcher(criteria.route))
     if (criteria.ip !== undefined) {
-      const fits = ipMatcher(criteria.ip)
-      this.#name('ip', (name) => name !== null && fits(name))
+      const fits = addressFilter(criteria.ip)
+      this.#filters.push(['ip', (addresses, alive) => keepAddresses(addresses, alive, fits)])
     }
     if (criteria.url !== undefined) this.#text('url', criteria.url)
     if (criteria.exception !== undefined) this.#text('exceptions', criteria.exception)
@@ -133,7 +134,7 @@ export class BlockSearch {
     }])
   }
 
-  /** Names come back in block after block, and to compare addresses is dear: each is judged once. */
+  /** Names come back in block after block: each is judged once. */
   #name (column: Column, fits: (name: string | null) => boolean): void {
     const judged = new Map<string | null, boolean>()
     this.#filters.push([column, (names, alive) => {

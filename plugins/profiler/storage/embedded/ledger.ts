@@ -168,7 +168,8 @@ export class Ledger {
     this.#dropChunk(lane, key, slots)
     if (lane > LANES.failure) return
     const last = seqOfKey(key) + slots.delta(slots.length - 1)
-    for (const { key, value } of this.#file.zones.getRange({ start: laneKey(lane, 0), end: laneKey(lane, MAX_SEQ), limit: 2 }).asArray as unknown as Array<{ key: number, value: Buffer }>) {
+    // Read before anything is removed: a cursor does not like to lose its ground.
+    for (const { key, value } of [...this.#file.zones.getRange({ start: laneKey(lane, 0), end: laneKey(lane, MAX_SEQ), limit: 2 })]) {
       if (spanOf(value).last <= last) this.dropBlock(key)
     }
   }
