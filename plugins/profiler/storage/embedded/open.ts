@@ -1,11 +1,13 @@
 import { accessSync, constants, existsSync, mkdirSync, readdirSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { open } from 'lmdb'
 import { damageOf } from './check-file.js'
 import { FORMAT } from './layout.js'
 import { readState, StorageUnusableError, type StoreFile } from './store-file.js'
 
 const MAX_ASIDE = 2
+const MAX_CLOSING = 5_000
 // What the system refuses is no fault of the file.
 const REFUSED = /^E[A-Z]+$/
 
@@ -39,7 +41,9 @@ export async function closeFile (file: StoreFile): Promise<void> {
   for (const [place, shared] of files) {
     if (shared.file !== file || --shared.users > 0) continue
     files.delete(place)
-    await file.root.close()
+    // After a transaction that failed LMDB waits for it to reach the disk, for ever; one that has nothing to write ends that.
+    await file.root.transaction(() => {}).catch(() => {})
+    await Promise.race([file.root.close(), sleep(MAX_CLOSING, undefined, { ref: false })])
   }
 }
 

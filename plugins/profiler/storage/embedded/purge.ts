@@ -9,10 +9,11 @@ const BLOCKS = 8
 export function purgeAll (file: StoreFile, ledger: Ledger, pinned: boolean): number {
   const { state } = ledger
   const before = sumOf(state, ALL_LANES).profiles
-  const kept = pinned ? [] : FATES.pinned.flatMap((lane) => [...file.slots.getRange(rangeOf(lane))].flatMap(({ key, value }) => {
+  const kept = (pinned ? [] : FATES.pinned).flatMap((lane) => [...file.slots.getRange(rangeOf(lane))].flatMap(({ key, value }) => {
     const data = file.chunks.get(key)
     const waiting = file.waiting.get(key)
-    return data === undefined || waiting === undefined ? [] : [{ lane, seq: seqOfKey(key), token: new Slots(value).token(0), data, lines: readWaiting(waiting).lines }]
+    if (data === undefined || waiting === undefined) return []
+    return [{ lane, seq: seqOfKey(key), token: new Slots(value).token(0), data, lines: readWaiting(waiting).lines }]
   }))
   for (const database of [file.tokens, file.chunks, file.slots, file.waiting, file.zones, file.columns]) database.clearSync()
   state.tallies = emptyState().tallies
@@ -31,9 +32,10 @@ function tidyBlock (file: StoreFile, ledger: Ledger, lane: Lane, key: number, zo
   const { rows } = spanOf(zone)
   const texts = file.columns.get(columnKey(key, 'rows'))
   const numbers = file.columns.get(columnKey(key, 'seq'))
+  if (texts === undefined || numbers === undefined) return
   const lines: string[] = []
   const seqs: number[] = []
-  for (let i = 0; texts !== undefined && numbers !== undefined && i < rows; i++) {
+  for (let i = 0; i < rows; i++) {
     const line = lineAt(texts, i)
     const seq = seqAt(numbers, i)
     const at = ledger.find(tokenNumber(fromLine(line).summary.token) ?? 0)
