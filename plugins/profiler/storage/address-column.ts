@@ -22,22 +22,25 @@ export function addressFilter (wanted: string): AddressFilter {
   const address = bytesOf(text)
   const isOld = ipaddr.IPv4.isValid(text)
   const length = bits === undefined ? 8 * ADDRESS : Number(bits) + (isOld ? 96 : 0)
-  const masks = WORDS.map((at) => maskOf(length - 8 * at))
-  const words = WORDS.map((at, i) => (address.readUInt32BE(at) & (masks[i] ?? 0)) >>> 0)
-  return (column, at) => WORDS.every((word, i) => (column.readUInt32BE(at + word) & (masks[i] ?? 0)) >>> 0 === words[i])
+  const [a = 0, b = 0, c = 0, d = 0] = WORDS.map((at) => maskOf(length - 8 * at))
+  const [first = 0, second = 0, third = 0, last = 0] = [a, b, c, d].map((mask, i) => address.readInt32BE(4 * i) & mask)
+  // The last word differs most, so that it is looked at first; this runs for a million addresses.
+  return (column, at) => (column.readInt32BE(at + 12) & d) === last && (column.readInt32BE(at + 8) & c) === third &&
+    (column.readInt32BE(at + 4) & b) === second && (column.readInt32BE(at) & a) === first
 }
 
 /** Strikes out those of the rows whose address does not fit. */
 export function keepAddresses (column: Buffer, alive: Uint8Array, fits: AddressFilter): void {
   const start = 2 * alive.length
-  const fitting = Array.from({ length: (column.length - start) / ADDRESS }, (_, i) => fits(column, start + ADDRESS * i))
-  if (!fitting.includes(true)) alive.fill(0)
-  else if (fitting.includes(false)) for (let i = 0; i < alive.length; i++) if (fitting[column.readUInt16LE(2 * i)] !== true) alive[i] = 0
+  const fitting = new Set<number>()
+  for (let at = start, index = 0; at < column.length; at += ADDRESS, index++) if (fits(column, at)) fitting.add(index)
+  if (fitting.size === 0) alive.fill(0)
+  else for (let i = 0; i < alive.length; i++) if (alive[i] === 1 && !fitting.has(column.readUInt16LE(2 * i))) alive[i] = 0
 }
 
 function maskOf (bits: number): number {
   if (bits <= 0) return 0
-  return bits >= 32 ? 0xFFFFFFFF : (0xFFFFFFFF << (32 - bits)) >>> 0
+  return bits >= 32 ? -1 : -1 << (32 - bits)
 }
 
 function bytesOf (address: string): Buffer {

@@ -1,21 +1,18 @@
-import { setImmediate as turn } from 'node:timers/promises'
 import createError from '@fastify/error'
 import type { Profile } from '../profile.js'
 import type { Criteria } from './criteria.js'
+import { find, type Found } from './embedded/find.js'
 import { ALL_LANES, FATES, isFailureLane, isPinnedLane, laneKey, LANES, MAX_SEQ, readLocation, sumOf, tokenNumber } from './embedded/layout.js'
 import { Ledger } from './embedded/ledger.js'
 import { closeFile, openFile } from './embedded/open.js'
 import { pin, profileAt } from './embedded/pins.js'
 import { pack } from './embedded/portion.js'
 import { purgeAll, tidy } from './embedded/purge.js'
-import { walk } from './embedded/steps.js'
 import { committed, readState, writeState, type StoreFile } from './embedded/store-file.js'
 import { DEFAULT_BOUNDS, InvalidCursorError, type ProfilePage, type ProfileStorage, type SearchOptions, type StorageBounds, type StorageStats } from './storage.js'
-import type { IndexEntry } from './summary.js'
 
 const BATCH = 512
 const PURGE_PAGE = 500
-const PATIENCE = 10
 
 /** Raised by what is asked of a store that was closed. */
 export const StorageClosedError = createError('HINDSIGHT_STORAGE_CLOSED', 'The store "%s" is closed.', 503)
@@ -25,10 +22,6 @@ export interface EmbeddedStorageOptions extends Partial<StorageBounds> {
   path: string
   /** Told what people should know: a store that was set aside. */
   warn?: (message: string, error?: unknown) => void
-}
-
-interface Found extends IndexEntry {
-  seq: number
 }
 
 /** Keeps profiles in one file of this machine, which several processes may share. */
@@ -154,24 +147,7 @@ export class EmbeddedStorage implements ProfileStorage {
 
   async #find (criteria: Criteria, limit: number, behind: number, before: number): Promise<{ found: Found[], head: number }> {
     this.#mustBeOpen()
-    return await this.#run(async () => {
-      const transaction = this.#file.root.useReadTransaction()
-      try {
-        const { seq: head } = readState(this.#file, transaction)
-        const found: Found[] = []
-        let since = performance.now()
-        for (const { seq, entry } of walk(this.#file, criteria, { behind, before }, transaction)) {
-          if (entry !== undefined && found.push({ ...entry, seq }) >= limit) break
-          if (performance.now() - since < PATIENCE) continue
-          await turn()
-          if (this.#closing !== undefined) throw new StorageClosedError(this.#path)
-          since = performance.now()
-        }
-        return { found, head }
-      } finally {
-        transaction.done()
-      }
-    })
+    return await this.#run(() => find(this.#file, criteria, limit, { behind, before }, () => this.#mustBeOpen()))
   }
 
   async #write<T> (change: (ledger: Ledger) => T): Promise<T> {

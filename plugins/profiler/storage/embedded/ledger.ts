@@ -1,5 +1,6 @@
 import { FAILURE_SHARE, type StorageBounds } from '../storage.js'
-import { COLUMNS, packBlock, spanOf } from '../summary-block.js'
+import { COLUMNS, fromLine, packBlock, spanOf } from '../summary-block.js'
+import { Head } from './head.js'
 import { ALL_LANES, FATES, laneKey, LANES, MAX_SEQ, packLocation, packWaiting, readLocation, readWaiting, seqOfKey, Slots, sumOf, type Lane, type Location, type State } from './layout.js'
 import type { Portion } from './portion.js'
 import { columnKey, type StoreFile } from './store-file.js'
@@ -187,34 +188,23 @@ export class Ledger {
     for (const key of keys) this.#file.waiting.removeSync(key)
     this.state.tallies[lane].waiting = 0
     const [first] = keys
-    if (first !== undefined) this.writeBlock(first, lines, seqs)
+    if (first === undefined) return
+    try {
+      this.writeBlock(first, lines, seqs)
+    } catch (error) {
+      // A line that is damaged must not keep all that follows from being written.
+      if (!(error instanceof SyntaxError)) throw error
+      const whole = lines.map(isWhole)
+      this.writeBlock(first, lines.filter((_, i) => whole[i]), seqs.filter((_, i) => whole[i]))
+    }
   }
 }
 
-/** The chunk that is evicted from, and how far. */
-class Head {
-  readonly lane: Lane
-  readonly key: number
-  readonly slots: Slots
-  slot = 0
-
-  constructor (lane: Lane, key: number, slots: Slots) {
-    this.lane = lane
-    this.key = key
-    this.slots = slots
-    this.#skip()
-  }
-
-  get seq (): number {
-    return seqOfKey(this.key) + this.slots.delta(this.slot)
-  }
-
-  advance (): void {
-    this.slot++
-    this.#skip()
-  }
-
-  #skip (): void {
-    while (this.slot < this.slots.length && this.slots.size(this.slot) === 0) this.slot++
+function isWhole (line: string): boolean {
+  try {
+    fromLine(line)
+    return true
+  } catch {
+    return false
   }
 }
