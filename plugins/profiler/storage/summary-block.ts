@@ -32,6 +32,16 @@ export function fromLine (line: string, pinned = false): IndexEntry {
   return { summary, exceptions }
 }
 
+/** Whether a line can be read. */
+export function isLine (line: string): boolean {
+  try {
+    fromLine(line)
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** Packs lines, oldest first, with the numbers that order them. */
 export function packBlock (lines: readonly string[], seqs: readonly number[]): SummaryBlock {
   const entries = lines.map((line) => fromLine(line))

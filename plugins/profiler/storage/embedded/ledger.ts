@@ -1,5 +1,5 @@
 import { FAILURE_SHARE, type StorageBounds } from '../storage.js'
-import { COLUMNS, fromLine, packBlock, spanOf } from '../summary-block.js'
+import { COLUMNS, isLine, packBlock, spanOf } from '../summary-block.js'
 import { Head } from './head.js'
 import { ALL_LANES, FATES, laneKey, LANES, MAX_SEQ, packLocation, packWaiting, readLocation, readWaiting, seqOfKey, Slots, sumOf, type Lane, type Location, type State } from './layout.js'
 import type { Portion } from './portion.js'
@@ -101,8 +101,9 @@ export class Ledger {
 
   #vacate (lane: Lane, chunk: number, slot: number): void {
     const key = laneKey(lane, chunk)
-    const slots = this.#slots(key)
-    if (slots === undefined) return
+    const data = this.#file.slots.get(key)
+    if (data === undefined) return
+    const slots = new Slots(data)
     this.#count(lane, slots.size(slot))
     slots.clear(slot)
     if (slots.isEmpty) this.#dropChunk(lane, key, slots)
@@ -113,11 +114,6 @@ export class Ledger {
     const tally = this.state.tallies[lane]
     tally.profiles--
     tally.bytes -= size
-  }
-
-  #slots (key: number): Slots | undefined {
-    const data = this.#file.slots.get(key)
-    return data && new Slots(data)
   }
 
   #dropChunk (lane: Lane, key: number, slots: Slots): void {
@@ -194,17 +190,8 @@ export class Ledger {
     } catch (error) {
       // A line that is damaged must not keep all that follows from being written.
       if (!(error instanceof SyntaxError)) throw error
-      const whole = lines.map(isWhole)
+      const whole = lines.map(isLine)
       this.writeBlock(first, lines.filter((_, i) => whole[i]), seqs.filter((_, i) => whole[i]))
     }
-  }
-}
-
-function isWhole (line: string): boolean {
-  try {
-    fromLine(line)
-    return true
-  } catch {
-    return false
   }
 }
