@@ -1,17 +1,17 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { openEmbeddedStorage, type EmbeddedStorage } from '../plugins/profiler/storage/embedded.js'
 import type { Criteria } from '../plugins/profiler/storage/criteria.js'
-import type { Profile } from '../plugins/profiler/profile.js'
 import { lastHour, sampleProfile, timeOf, tokenOf } from './sample-profile.js'
 
 const BATCH = 50
 const REPEATS = 7
-// What writes cost is told of this many at the end, when the store has its size; the profiles are made beforehand.
-const MEASURED = 5_000
+// What writes cost is told of so many rounds at the end, when the store has its size; the profiles of a round are made before it.
+const ROUNDS = 9
+const ROUND = 500
 
 const { values } = parseArgs({
   options: {
@@ -32,8 +32,17 @@ async function startUp (path: string): Promise<void> {
   const storage = await openEmbeddedStorage({ path, maxProfiles: 1e9, maxBytes: 1e12 })
   const opened = performance.now()
   await storage.search({ limit: 10 })
-  console.log(JSON.stringify({ load: loaded - since, open: opened - loaded, first: performance.now() - opened, rss: process.memoryUsage.rss() / 2 ** 20 }))
+  console.log(JSON.stringify({ load: loaded - since, open: opened - loaded, first: performance.now() - opened, rss: ownMemory() }))
   await storage.close()
+}
+
+/** Pages of the store that the system has mapped and may take back at any time are no memory of the process. */
+function ownMemory (): number {
+  try {
+    return Number(/^RssAnon:\s*(\d+) kB/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]) / 1_024
+  } catch {
+    return process.memoryUsage.rss() / 2 ** 20
+  }
 }
 
 async function fill (storage: EmbeddedStorage, from: number, to: number): Promise<void> {
@@ -43,13 +52,23 @@ async function fill (storage: EmbeddedStorage, from: number, to: number): Promis
 }
 
 /** Batches one after another; the time of the threads that write counts too. */
-async function write (storage: EmbeddedStorage, profiles: readonly Profile[]): Promise<Figures> {
-  const cpu = process.cpuUsage()
-  const since = performance.now()
-  for (let at = 0; at < profiles.length; at += BATCH) await storage.put(profiles.slice(at, at + BATCH))
-  const elapsed = performance.now() - since
-  const { user, system } = process.cpuUsage(cpu)
-  return { 'write, CPU µs': (user + system) / profiles.length, 'of it system': system / profiles.length, 'writes a second': profiles.length / elapsed * 1_000 }
+async function write (storage: EmbeddedStorage, from: number): Promise<Figures> {
+  const rounds: Array<Record<'cpu' | 'system' | 'elapsed', number>> = []
+  for (let round = 0; round < ROUNDS; round++) {
+    const profiles = Array.from({ length: ROUND }, (_, i) => sampleProfile(from + round * ROUND + i))
+    const cpu = process.cpuUsage()
+    const since = performance.now()
+    for (let at = 0; at < ROUND; at += BATCH) await storage.put(profiles.slice(at, at + BATCH))
+    const elapsed = performance.now() - since
+    const { user, system } = process.cpuUsage(cpu)
+    rounds.push({ cpu: (user + system) / ROUND, system: system / ROUND, elapsed })
+  }
+  const middle = (name: 'cpu' | 'system' | 'elapsed'): number => middleOf(rounds.map((round) => round[name]))
+  return { 'write, CPU µs': middle('cpu'), 'of it system': middle('system'), 'writes a second': ROUND / middle('elapsed') * 1_000 }
+}
+
+function middleOf (values: readonly number[]): number {
+  return [...values].sort((a, b) => a - b)[values.length >> 1] ?? NaN
 }
 
 async function median (work: (repeat: number) => Promise<unknown>): Promise<number> {
@@ -59,7 +78,7 @@ async function median (work: (repeat: number) => Promise<unknown>): Promise<numb
     await work(repeat)
     times.push(performance.now() - since)
   }
-  return times.sort((a, b) => a - b)[REPEATS >> 1] ?? 0
+  return middleOf(times)
 }
 
 async function measure (profiles: number): Promise<Figures> {
@@ -67,12 +86,11 @@ async function measure (profiles: number): Promise<Figures> {
   const path = join(folder, 'profiles')
   try {
     const storage = await openEmbeddedStorage({ path, maxProfiles: 1e9, maxBytes: 1e12 })
-    const measured = Math.min(MEASURED, profiles >> 1)
-    await fill(storage, 0, profiles - measured)
-    const last = Array.from({ length: measured }, (_, i) => sampleProfile(profiles - measured + i))
-    const figures = await write(storage, last)
-    figures['bytes of JSON each'] = Buffer.byteLength(JSON.stringify(last[0]))
-    figures['bytes each on disk'] = statSync(path).size / profiles
+    await fill(storage, 0, profiles)
+    const bytes = statSync(path).size / profiles
+    const figures = await write(storage, profiles)
+    figures['bytes of JSON each'] = Buffer.byteLength(JSON.stringify(sampleProfile(0)))
+    figures['bytes each on disk'] = bytes
     const search = (criteria: Criteria): Promise<number> => median(async () => await storage.search({ criteria, limit: 10 }))
     const rare = (await storage.get(tokenOf(profiles >> 4)))?.url.slice(20, 38) ?? ''
     figures['look-up'] = await median(async (repeat) => await storage.get(tokenOf(Math.floor(profiles / REPEATS * repeat))))
@@ -89,7 +107,7 @@ async function measure (profiles: number): Promise<Figures> {
     figures['ip, absent'] = await search({ ip: '10.9.9.9' })
     figures['ip range, absent'] = await search({ ip: '192.168.0.0/16' })
     figures['duration, absent'] = await search({ minDuration: 1_000 })
-    figures['MB resident'] = process.memoryUsage.rss() / 2 ** 20
+    figures['MB resident, without the mapped file'] = ownMemory()
     await storage.close()
     Object.assign(figures, freshProcess(path))
     return figures
@@ -101,12 +119,14 @@ async function measure (profiles: number): Promise<Figures> {
 function freshProcess (path: string): Figures {
   const { stdout } = spawnSync(process.execPath, [...process.execArgv, import.meta.filename, '--start', path], { encoding: 'utf8' })
   const { load = NaN, open = NaN, first = NaN, rss = NaN } = JSON.parse(stdout) as Figures
-  return { 'start: load the engine': load, 'start: open the store': open, 'start: first answer': first, 'MB resident at start': rss }
+  return { 'start: load the engine': load, 'start: open the store': open, 'start: first answer': first, 'MB resident at start, the same': rss }
 }
 
 if (values.start !== undefined) {
   await startUp(values.start)
 } else {
+  // The first store is not one to be measured: code is compiled while it fills.
+  await measure(5_000)
   const table: Record<string, Figures> = {}
   for (const size of values.profiles.split(',')) table[Number(size).toLocaleString('en')] = await measure(Number(size))
   if (values.json) {

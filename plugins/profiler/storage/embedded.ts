@@ -1,20 +1,18 @@
-import { setImmediate as turn } from 'node:timers/promises'
 import createError from '@fastify/error'
 import type { Profile } from '../profile.js'
 import type { Criteria } from './criteria.js'
-import { ALL_LANES, FATES, isFailureLane, MAX_SEQ, readLocation, sumOf, tokenNumber } from './embedded/layout.js'
+import { find, type Found } from './embedded/find.js'
+import { ALL_LANES, FATES, isFailureLane, isPinnedLane, laneKey, LANES, MAX_SEQ, readLocation, sumOf, tokenNumber } from './embedded/layout.js'
 import { Ledger } from './embedded/ledger.js'
 import { closeFile, openFile } from './embedded/open.js'
 import { pin, profileAt } from './embedded/pins.js'
 import { pack } from './embedded/portion.js'
-import { walk } from './embedded/steps.js'
-import { readState, writeState, type StoreFile } from './embedded/store-file.js'
+import { purgeAll, tidy } from './embedded/purge.js'
+import { committed, readState, writeState, type StoreFile } from './embedded/store-file.js'
 import { DEFAULT_BOUNDS, InvalidCursorError, type ProfilePage, type ProfileStorage, type SearchOptions, type StorageBounds, type StorageStats } from './storage.js'
-import type { IndexEntry } from './summary.js'
 
 const BATCH = 512
 const PURGE_PAGE = 500
-const PATIENCE = 10
 
 /** Raised by what is asked of a store that was closed. */
 export const StorageClosedError = createError('HINDSIGHT_STORAGE_CLOSED', 'The store "%s" is closed.', 503)
@@ -24,10 +22,6 @@ export interface EmbeddedStorageOptions extends Partial<StorageBounds> {
   path: string
   /** Told what people should know: a store that was set aside. */
   warn?: (message: string, error?: unknown) => void
-}
-
-interface Found extends IndexEntry {
-  seq: number
 }
 
 /** Keeps profiles in one file of this machine, which several processes may share. */
@@ -94,20 +88,25 @@ export class EmbeddedStorage implements ProfileStorage {
   }
 
   async purge (criteria: Criteria = {}, { pinned = false }: { pinned?: boolean } = {}): Promise<number> {
+    if (Object.values(criteria).every((value) => value === undefined)) return await this.#write((ledger) => purgeAll(this.#file, ledger, pinned))
     let purged = 0
+    let newest: number | undefined
     for (let before = MAX_SEQ; ;) {
       const { found } = await this.#find(criteria, PURGE_PAGE, 0, before)
       const last = found.at(-1)
-      if (last === undefined) return purged
+      if (last === undefined) break
+      newest ??= found[0]?.seq
+      before = last.seq
       purged += await this.#write((ledger) => found.filter(({ seq, summary }) => {
         const number = tokenNumber(summary.token) ?? 0
         const at = ledger.find(number)
-        if (at?.seq !== seq || (summary.pinned && !pinned)) return false
+        if (at?.seq !== seq || (isPinnedLane(at.lane) && !pinned)) return false
         ledger.remove(number, at)
         return true
       }).length)
-      before = last.seq
     }
+    if (purged > 0) await this.#tidy(newest ?? 0)
+    return purged
   }
 
   async stats (): Promise<StorageStats> {
@@ -135,40 +134,35 @@ export class EmbeddedStorage implements ProfileStorage {
     await closeFile(this.#file)
   }
 
+  async #tidy (until: number): Promise<void> {
+    for (const lane of [LANES.success, LANES.failure]) {
+      for (let after: number | undefined = laneKey(lane, 0); after !== undefined;) {
+        const from: number = after
+        after = await this.#write((ledger) => tidy(this.#file, ledger, lane, from, until))
+      }
+    }
+  }
+
   async #evict (): Promise<void> {
     while (!await this.#write((ledger) => ledger.evict()));
   }
 
   async #find (criteria: Criteria, limit: number, behind: number, before: number): Promise<{ found: Found[], head: number }> {
     this.#mustBeOpen()
-    return await this.#run(async () => {
-      const transaction = this.#file.root.useReadTransaction()
-      try {
-        const { seq: head } = readState(this.#file, transaction)
-        const found: Found[] = []
-        let since = performance.now()
-        for (const { seq, entry } of walk(this.#file, criteria, { behind, before }, transaction)) {
-          if (entry !== undefined && found.push({ ...entry, seq }) >= limit) break
-          if (performance.now() - since < PATIENCE) continue
-          await turn()
-          if (this.#closing !== undefined) throw new StorageClosedError(this.#path)
-          since = performance.now()
-        }
-        return { found, head }
-      } finally {
-        transaction.done()
-      }
-    })
+    return await this.#run(() => find(this.#file, criteria, limit, { behind, before }, () => this.#mustBeOpen()))
   }
 
   async #write<T> (change: (ledger: Ledger) => T): Promise<T> {
     this.#mustBeOpen()
-    return await this.#run(() => this.#file.root.childTransaction(() => {
+    return await this.#run(() => committed(this.#path, this.#file.root.transaction(() => {
       const ledger = new Ledger(this.#file, this.#bounds, readState(this.#file))
-      const result = change(ledger)
-      writeState(this.#file, ledger.state)
-      return result
-    }))
+      try {
+        return change(ledger)
+      } finally {
+        // What LMDB refuses it undoes as a whole; after any other error the counts are of what was done.
+        writeState(this.#file, ledger.state)
+      }
+    })))
   }
 
   /** What is under way is waited for before the file is closed. */

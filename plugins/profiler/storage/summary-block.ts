@@ -1,6 +1,10 @@
-import { ipMatcher, nameMatcher, statusRange, type Criteria } from './criteria.js'
+import { addressFilter, keepAddresses, packAddresses } from './address-column.js'
+import { nameMatcher, statusRange, type Criteria } from './criteria.js'
 import type { IndexEntry, ProfileSummary } from './summary.js'
-import { bitsOf, findTexts, hasBits, packTexts, signatureOf, SIGNATURE_BYTES, textAt } from './text-column.js'
+import { bitsOf, findTexts, packTexts, textAt } from './text-column.js'
+import { hasSignature, latest, earliest, longest, numbers, packZone, statusesOf } from './zone.js'
+
+export { spanOf } from './zone.js'
 
 /** The parts of a block; each is read only by a search that needs it. */
 export const COLUMNS = ['seq', 'status', 'time', 'duration', 'method', 'route', 'ip', 'parent', 'url', 'exceptions', 'rows'] as const
@@ -13,17 +17,7 @@ export interface SummaryBlock {
   columns: Record<Column, Buffer>
 }
 
-/** What a search is told of a block before it is read. */
-export interface BlockSpan {
-  rows: number
-  first: number
-  last: number
-}
-
 type Line = [string, string, string, string, number, string, number, boolean, string | null, string | null, number, string | null, string]
-
-const NUMBERS = 6
-const STATUSES_AT = NUMBERS * 8
 
 /** A summary as one line of text. */
 export function toLine ({ summary, exceptions }: IndexEntry): string {
@@ -38,6 +32,16 @@ export function fromLine (line: string, pinned = false): IndexEntry {
   return { summary, exceptions }
 }
 
+/** Whether a line can be read. */
+export function isLine (line: string): boolean {
+  try {
+    fromLine(line)
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** Packs lines, oldest first, with the numbers that order them. */
 export function packBlock (lines: readonly string[], seqs: readonly number[]): SummaryBlock {
   const entries = lines.map((line) => fromLine(line))
@@ -48,7 +52,7 @@ export function packBlock (lines: readonly string[], seqs: readonly number[]): S
   const url = packTexts(summaries.map(({ url }) => url.toLowerCase()))
   const exceptions = packTexts(entries.some(({ exceptions }) => exceptions !== '') ? entries.map(({ exceptions }) => exceptions.toLowerCase()) : [])
   return {
-    zone: packZone([lines.length, seqs[0] ?? 0, seqs.at(-1) ?? 0, least(times), most(times), most(durations)], statuses, url, exceptions),
+    zone: packZone({ seqs, times, durations, statuses, url, exceptions }),
     columns: {
       seq: numbers(seqs),
       status: numbers(statuses),
@@ -56,20 +60,13 @@ export function packBlock (lines: readonly string[], seqs: readonly number[]): S
       duration: numbers(durations),
       method: packNames(summaries.map(({ method }) => method)),
       route: packNames(summaries.map(({ route }) => route)),
-      ip: packNames(summaries.map(({ ip }) => ip)),
+      ip: packAddresses(summaries.map(({ ip }) => ip)),
       parent: packNames(summaries.map(({ parent }) => parent)),
       url,
       exceptions,
       rows: packTexts(lines)
     }
   }
-}
-
-/** What a zone says of its block's place; throws where it is damaged. */
-export function spanOf (zone: Buffer): BlockSpan {
-  const rows = zone.readDoubleLE(0)
-  if (!Number.isInteger(rows) || rows < 0 || rows > 0xFFFF) throw new RangeError('A block has no sensible length')
-  return { rows, first: zone.readDoubleLE(8), last: zone.readDoubleLE(16) }
 }
 
 /** One line of a block. */
@@ -89,9 +86,9 @@ export class BlockSearch {
 
   constructor (criteria: Criteria) {
     const { from, until, minDuration, method, parent, status } = criteria
-    if (from !== undefined) this.#zoneTests.push((zone) => zone.readDoubleLE(32) >= from)
-    if (until !== undefined) this.#zoneTests.push((zone) => zone.readDoubleLE(24) <= until)
-    if (minDuration !== undefined) this.#zoneTests.push((zone) => zone.readDoubleLE(40) >= minDuration)
+    if (from !== undefined) this.#zoneTests.push((zone) => latest(zone) >= from)
+    if (until !== undefined) this.#zoneTests.push((zone) => earliest(zone) <= until)
+    if (minDuration !== undefined) this.#zoneTests.push((zone) => longest(zone) >= minDuration)
     if (from !== undefined || until !== undefined) this.#number('time', (time) => time >= (from ?? -Infinity) && time <= (until ?? Infinity))
     if (minDuration !== undefined) this.#number('duration', (duration) => duration >= minDuration)
     if (status !== undefined) {
@@ -103,8 +100,8 @@ export class BlockSearch {
     if (parent !== undefined) this.#name('parent', (name) => name === parent)
     if (criteria.route !== undefined) this.#name('route', nameMatcher(criteria.route))
     if (criteria.ip !== undefined) {
-      const fits = ipMatcher(criteria.ip)
-      this.#name('ip', (name) => name !== null && fits(name))
+      const fits = addressFilter(criteria.ip)
+      this.#filters.push(['ip', (addresses, alive) => keepAddresses(addresses, alive, fits)])
     }
     if (criteria.url !== undefined) this.#text('url', criteria.url)
     if (criteria.exception !== undefined) this.#text('exceptions', criteria.exception)
@@ -133,7 +130,7 @@ export class BlockSearch {
     }])
   }
 
-  /** Names come back in block after block, and to compare addresses is dear: each is judged once. */
+  /** Names come back in block after block: each is judged once. */
   #name (column: Column, fits: (name: string | null) => boolean): void {
     const judged = new Map<string | null, boolean>()
     this.#filters.push([column, (names, alive) => {
@@ -165,26 +162,6 @@ export class BlockSearch {
   }
 }
 
-function packZone (values: readonly number[], statuses: readonly number[], url: Buffer, exceptions: Buffer): Buffer {
-  const distinct = [...new Set(statuses)]
-  const own = Buffer.alloc(2 + 2 * distinct.length)
-  let at = own.writeUInt16LE(distinct.length)
-  for (const status of distinct) at = own.writeUInt16LE(status & 0xFFFF, at)
-  const raised = exceptions.length > 4 ? signatureOf(exceptions) : Buffer.alloc(0)
-  return Buffer.concat([numbers(values), own, signatureOf(url), raised])
-}
-
-function statusesOf (zone: Buffer): number[] {
-  return Array.from({ length: zone.readUInt16LE(STATUSES_AT) }, (_, i) => zone.readUInt16LE(STATUSES_AT + 2 + 2 * i))
-}
-
-function hasSignature (zone: Buffer, column: 'url' | 'exceptions', bits: readonly number[]): boolean {
-  const url = STATUSES_AT + 2 + 2 * zone.readUInt16LE(STATUSES_AT)
-  if (column === 'url') return hasBits(zone, url, bits)
-  const exceptions = url + SIGNATURE_BYTES
-  return exceptions < zone.length && hasBits(zone, exceptions, bits)
-}
-
 function packNames (names: ReadonlyArray<string | null>): Buffer {
   const distinct = new Map<string | null, number>()
   const indexes = Buffer.allocUnsafe(2 * names.length)
@@ -194,18 +171,4 @@ function packNames (names: ReadonlyArray<string | null>): Buffer {
     indexes.writeUInt16LE(index, 2 * i)
   })
   return Buffer.concat([indexes, Buffer.from(JSON.stringify([...distinct.keys()]))])
-}
-
-function numbers (values: readonly number[]): Buffer {
-  const column = Buffer.allocUnsafe(8 * values.length)
-  values.forEach((value, i) => column.writeDoubleLE(value, 8 * i))
-  return column
-}
-
-function least (values: readonly number[]): number {
-  return values.reduce((least, value) => value < least ? value : least, Infinity)
-}
-
-function most (values: readonly number[]): number {
-  return values.reduce((most, value) => value > most ? value : most, -Infinity)
 }

@@ -6,6 +6,7 @@ const VERSION = 2
 const HEADER = 24
 const BRANCH = 1
 const LEAF = 2
+const OVERFLOW = 4
 const META = 8
 const OVERFLOWS = 1
 const SUB_DATABASE = 2
@@ -16,7 +17,7 @@ const MAX_DEPTH = 32
 
 const TRIES = 3
 /** A large store is looked at for so long, from the roots down. */
-const PATIENCE = 60
+const PATIENCE = 40
 
 interface Tree {
   page: number
@@ -83,6 +84,12 @@ function walk (file: number, pageSize: number, trees: Tree[]): void {
   const check = (first: number, count: number): void => {
     if (!(first >= 2 && count >= 1 && first + count <= pages)) throw new Damage('it was cut short, or a page is damaged')
   }
+  const overflow = (first: number, count: number): void => {
+    check(first, count)
+    if (performance.now() > until) return
+    const header = read(file, first * pageSize, HEADER)
+    if (header.readBigUInt64LE(0) !== BigInt(first) || (header.readUInt16LE(18) & OVERFLOW) === 0 || header.readUInt32LE(20) !== count) throw new Damage('a page is damaged')
+  }
   for (let level = trees; level.length > 0;) {
     const next: Tree[] = []
     for (const { page, depth } of level) {
@@ -91,7 +98,7 @@ function walk (file: number, pageSize: number, trees: Tree[]): void {
       const buffer = read(file, page * pageSize, pageSize)
       if (buffer.readBigUInt64LE(0) !== BigInt(page) || (buffer.readUInt16LE(18) & (BRANCH | LEAF)) !== (depth > 1 ? BRANCH : LEAF)) throw new Damage('a page is damaged')
       try {
-        next.push(...depth > 1 ? branches(buffer, depth) : leaves(buffer, check))
+        next.push(...depth > 1 ? branches(buffer, depth) : leaves(buffer, overflow))
       } catch (error) {
         throw error instanceof RangeError ? new Damage('a page is damaged') : error
       }

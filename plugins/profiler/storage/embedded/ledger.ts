@@ -1,5 +1,6 @@
 import { FAILURE_SHARE, type StorageBounds } from '../storage.js'
-import { COLUMNS, packBlock, spanOf } from '../summary-block.js'
+import { COLUMNS, isLine, packBlock, spanOf } from '../summary-block.js'
+import { Head } from './head.js'
 import { ALL_LANES, FATES, laneKey, LANES, MAX_SEQ, packLocation, packWaiting, readLocation, readWaiting, seqOfKey, Slots, sumOf, type Lane, type Location, type State } from './layout.js'
 import type { Portion } from './portion.js'
 import { columnKey, type StoreFile } from './store-file.js'
@@ -100,8 +101,9 @@ export class Ledger {
 
   #vacate (lane: Lane, chunk: number, slot: number): void {
     const key = laneKey(lane, chunk)
-    const slots = this.#slots(key)
-    if (slots === undefined) return
+    const data = this.#file.slots.get(key)
+    if (data === undefined) return
+    const slots = new Slots(data)
     this.#count(lane, slots.size(slot))
     slots.clear(slot)
     if (slots.isEmpty) this.#dropChunk(lane, key, slots)
@@ -112,11 +114,6 @@ export class Ledger {
     const tally = this.state.tallies[lane]
     tally.profiles--
     tally.bytes -= size
-  }
-
-  #slots (key: number): Slots | undefined {
-    const data = this.#file.slots.get(key)
-    return data && new Slots(data)
   }
 
   #dropChunk (lane: Lane, key: number, slots: Slots): void {
@@ -168,7 +165,8 @@ export class Ledger {
     this.#dropChunk(lane, key, slots)
     if (lane > LANES.failure) return
     const last = seqOfKey(key) + slots.delta(slots.length - 1)
-    for (const { key, value } of this.#file.zones.getRange({ start: laneKey(lane, 0), end: laneKey(lane, MAX_SEQ), limit: 2 }).asArray as unknown as Array<{ key: number, value: Buffer }>) {
+    // Read before anything is removed: a cursor does not like to lose its ground.
+    for (const { key, value } of [...this.#file.zones.getRange({ start: laneKey(lane, 0), end: laneKey(lane, MAX_SEQ), limit: 2 })]) {
       if (spanOf(value).last <= last) this.dropBlock(key)
     }
   }
@@ -186,34 +184,14 @@ export class Ledger {
     for (const key of keys) this.#file.waiting.removeSync(key)
     this.state.tallies[lane].waiting = 0
     const [first] = keys
-    if (first !== undefined) this.writeBlock(first, lines, seqs)
-  }
-}
-
-/** The chunk that is evicted from, and how far. */
-class Head {
-  readonly lane: Lane
-  readonly key: number
-  readonly slots: Slots
-  slot = 0
-
-  constructor (lane: Lane, key: number, slots: Slots) {
-    this.lane = lane
-    this.key = key
-    this.slots = slots
-    this.#skip()
-  }
-
-  get seq (): number {
-    return seqOfKey(this.key) + this.slots.delta(this.slot)
-  }
-
-  advance (): void {
-    this.slot++
-    this.#skip()
-  }
-
-  #skip (): void {
-    while (this.slot < this.slots.length && this.slots.size(this.slot) === 0) this.slot++
+    if (first === undefined) return
+    try {
+      this.writeBlock(first, lines, seqs)
+    } catch (error) {
+      // A line that is damaged must not keep all that follows from being written.
+      if (!(error instanceof SyntaxError)) throw error
+      const whole = lines.map(isLine)
+      this.writeBlock(first, lines.filter((_, i) => whole[i]), seqs.filter((_, i) => whole[i]))
+    }
   }
 }

@@ -1,15 +1,13 @@
 import { accessSync, constants, existsSync, mkdirSync, readdirSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import createError from '@fastify/error'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { open } from 'lmdb'
 import { damageOf } from './check-file.js'
 import { FORMAT } from './layout.js'
-import { readState, type StoreFile } from './store-file.js'
-
-/** Raised where a store cannot be written; who calls says so once and goes on without. */
-export const StorageUnusableError = createError('HINDSIGHT_STORAGE_UNUSABLE', 'The store "%s" cannot be used: %s', 503)
+import { readState, StorageUnusableError, type StoreFile } from './store-file.js'
 
 const MAX_ASIDE = 2
+const MAX_CLOSING = 5_000
 // What the system refuses is no fault of the file.
 const REFUSED = /^E[A-Z]+$/
 
@@ -43,7 +41,9 @@ export async function closeFile (file: StoreFile): Promise<void> {
   for (const [place, shared] of files) {
     if (shared.file !== file || --shared.users > 0) continue
     files.delete(place)
-    await file.root.close()
+    // After a transaction that failed LMDB waits for it to reach the disk, for ever; one that has nothing to write ends that.
+    await file.root.transaction(() => {}).catch(() => {})
+    await Promise.race([file.root.close(), sleep(MAX_CLOSING, undefined, { ref: false })])
   }
 }
 
@@ -64,15 +64,15 @@ function openSound (open: Open, place: string, warn: (message: string) => void):
   let reason: string
   try {
     file = databases(open, place)
-    const { format } = readState(file)
+    const format = formatOf(file)
     if (format === FORMAT) return file
-    reason = `its format is ${format}, and this version knows ${FORMAT}`
+    reason = format === undefined ? 'it has no format that is known' : `its format is ${format}, and this version knows ${FORMAT}`
   } catch (error) {
     if (isRefusal(error)) throw new StorageUnusableError(place, messageOf(error))
     reason = messageOf(error)
   }
   // Nothing was written, so that this ends at once.
-  void file?.root.close()
+  file?.root.close().catch(() => {})
   setAside(place, reason, warn)
   try {
     return databases(open, place)
@@ -81,10 +81,19 @@ function openSound (open: Open, place: string, warn: (message: string) => void):
   }
 }
 
+function formatOf (file: StoreFile): number | undefined {
+  try {
+    return readState(file).format
+  } catch {
+    return undefined
+  }
+}
+
 type Open = typeof open
 
 function databases (open: Open, path: string): StoreFile {
-  const root = open<string, string>({ path, noSubdir: true, encoding: 'string', maxDbs: 8, maxReaders: 254 })
+  // Batching by turns makes a promise of its own, which nobody hears when it is rejected.
+  const root = open<string, string>({ path, noSubdir: true, eventTurnBatching: false, encoding: 'string', maxDbs: 8, maxReaders: 254 })
   const numbered = { keyEncoding: 'ordered-binary', encoding: 'binary' } as const
   return {
     root,

@@ -1,3 +1,4 @@
+import createError from '@fastify/error'
 import type { Database, RootDatabase, Transaction } from 'lmdb'
 import { COLUMNS, type Column } from '../summary-block.js'
 import { emptyState, type State } from './layout.js'
@@ -20,6 +21,9 @@ export interface StoreFile {
 
 const STATE = 'state'
 
+/** Raised where a store cannot be opened or written; who calls says so once and goes on without. */
+export const StorageUnusableError = createError('HINDSIGHT_STORAGE_UNUSABLE', 'The store "%s" cannot be used: %s', 503)
+
 /** The key of a block's column. */
 export function columnKey (block: number, column: Column): number {
   return block * 16 + COLUMNS.indexOf(column)
@@ -34,4 +38,16 @@ export function readState ({ root }: StoreFile, transaction?: Transaction): Stat
 /** Writes it, within a transaction. */
 export function writeState ({ root }: StoreFile, state: State): void {
   root.putSync(STATE, JSON.stringify(state))
+}
+
+/** The outcome of a transaction; where it could not be committed, as on a full disk, nothing of it was written and the reason is told. */
+export async function committed<T> (path: string, transaction: Promise<T>): Promise<T> {
+  try {
+    return await transaction
+  } catch (error) {
+    if (!(error instanceof Error) || !('commitError' in error)) throw error
+    // LMDB gives the reason in a promise of its own, which must be heard.
+    const reason: unknown = await Promise.resolve(error.commitError).catch((reason: unknown) => reason)
+    throw new StorageUnusableError(path, reason instanceof Error ? reason.message : 'the transaction failed')
+  }
 }

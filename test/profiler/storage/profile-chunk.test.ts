@@ -1,0 +1,81 @@
+import t from 'tap'
+import type { Profile } from '../../../plugins/profiler/profile.js'
+import { ChunkWriter, readProfile } from '../../../plugins/profiler/storage/profile-chunk.js'
+import { failure, profile } from '../fixture.js'
+import { sample } from '../sample.js'
+
+type Event = Profile['events'][number]
+
+const event = (changes: Partial<Event> = {}): Event => ({ stage: 'kernel.request', listener: 'cors', pass: 'main', outcome: 'ran', start: 0.125, duration: 0.001, ...changes })
+
+function chunkOf (profiles: readonly Profile[]): { data: Buffer, sizes: number[] } {
+  const writer = new ChunkWriter()
+  for (const one of profiles) writer.add(one)
+  return writer.finish()
+}
+
+t.test('what is packed is read, equal and in its order', async (t) => {
+  const many = Array.from({ length: 300 }, (_, i) => event({ listener: `listener ${i}` }))
+  const cases: Array<[name: string, events: Event[]]> = [
+    ['no events', []],
+    ['one', [event()]],
+    ['with a reason', [event({ outcome: 'skipped', reason: 'not configured ü' })]],
+    ['with changes', [event({ changes: { headers: [{ name: 'vary', from: null, to: 'origin' }], status: { from: 200, to: 404 } } }), event()]],
+    ['changes of nothing', [event({ changes: {} })]],
+    ['finer than a microsecond', [event({ start: 0.12345 }), event({ duration: 1 / 3 })]],
+    ['a long request', [event({ start: 4_294_967.296, duration: 16_777.216 }), event({ start: 4_294_967.295, duration: 16_777.215 })]],
+    ['before its time', [event({ start: -0.001 })]],
+    ['with more than is known', [{ ...event(), more: 1 } as Event, event()]],
+    ['with less', [{ stage: 'kernel.request', listener: 'x' } as unknown as Event]],
+    ['more listeners than have a number', [...many, ...many]]
+  ]
+  const profiles = cases.map(([, events], i) => profile(String(i).padStart(6, '0'), { events }))
+  const { data } = chunkOf(profiles)
+  cases.forEach(([name], slot) => {
+    const read = readProfile(data, slot)
+    t.strictSame(read, JSON.parse(JSON.stringify(profiles[slot])), name)
+    t.equal(Object.keys(read).join(), Object.keys(profiles[slot] ?? {}).join(), 'in the order of the profile')
+  })
+})
+
+t.test('hostile text stays what it is', async (t) => {
+  const text = '</script>\u0000\n\ud83d😀__proto__'
+  const one = sample(text)
+  t.strictSame(readProfile(chunkOf([one]).data, 0), JSON.parse(JSON.stringify(one)))
+})
+
+t.test('the sizes of a chunk sum up to it', async (t) => {
+  for (const count of [1, 2, 7, 64]) {
+    const { data, sizes } = chunkOf(Array.from({ length: count }, (_, i) => failure(String(i).padStart(6, '0'), { events: [event()] })))
+    t.equal(sizes.length, count)
+    t.equal(sizes.reduce((sum, size) => sum + size, 0), data.length)
+  }
+})
+
+t.test('a chunk is full in time, and leaves out what is too large', async (t) => {
+  const writer = new ChunkWriter()
+  t.equal(writer.add(profile('000001', { url: 'x'.repeat(1_000) }), 999), false)
+  t.equal(writer.length, 0)
+  t.equal(writer.add(profile('000002'), 999), true)
+  t.equal(writer.isFull, false)
+  t.equal(writer.add(profile('000003', { url: 'ü'.repeat(1_000_000) })), true)
+  t.equal(writer.isFull, true)
+  const { data } = writer.finish()
+  t.equal(readProfile(data, 0).token, '000002')
+  t.equal(readProfile(data, 1).url.length, 1_000_000)
+})
+
+t.test('a profile that is damaged, or not there, throws', async (t) => {
+  const { data } = chunkOf([profile('000001', { events: [event()] })])
+  t.throws(() => readProfile(data, 1), { message: 'A chunk has no such profile' })
+  t.throws(() => readProfile(data.subarray(0, 4), 0))
+  for (let at = 0; at < data.length; at++) {
+    const damaged = Buffer.from(data)
+    damaged[at] = (damaged[at] ?? 0) ^ 0xFF
+    try {
+      readProfile(damaged, 0)
+    } catch (error) {
+      t.ok(error instanceof Error)
+    }
+  }
+})

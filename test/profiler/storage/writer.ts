@@ -1,0 +1,18 @@
+import { openEmbeddedStorage } from '../../../plugins/profiler/storage/embedded.js'
+import { failure, profile } from '../fixture.js'
+
+// A process of its own that writes batches into a store, and tells the number of each when it is written.
+const [path = '', prefix = '0', batches = 'Infinity'] = process.argv.slice(2)
+const PER_BATCH = 20
+
+const storage = await openEmbeddedStorage({ path, maxProfiles: 5_000, maxBytes: 2 ** 26, warn: (message) => { process.stderr.write(message) } })
+console.log('open')
+for (let batch = 0; batch < Number(batches); batch++) {
+  await storage.put(Array.from({ length: PER_BATCH }, (_, i) => {
+    const token = prefix + (batch * PER_BATCH + i).toString(16).padStart(5, '0').slice(-5)
+    const changes = { url: `http://h/${prefix}/${batch}`, collectors: { batch, text: 'x'.repeat(i * 200) } }
+    return i === 7 ? failure(token, changes) : profile(token, changes)
+  }))
+  console.log(batch)
+}
+await storage.close()
