@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { DEFAULT_DATA_DIR, openStorage } from '../../plugins/profiler/storage/open.js'
+import { DEFAULT_DATA_DIR, openStorage, STORE_FILE } from '../../plugins/profiler/storage/open.js'
 import type { ProfileStorage } from '../../plugins/profiler/storage/storage.js'
 import { CommandError, type Flags } from './command.js'
 
@@ -9,7 +9,7 @@ export async function openStore (flags: Flags, mayBegin: boolean): Promise<Profi
   const storage = given(flags.storage) ?? given(process.env.STORAGE_URL) ?? 'embedded'
   const dataDir = given(flags['data-dir']) ?? given(process.env.DATA_DIR) ?? DEFAULT_DATA_DIR
   if (storage === 'memory') throw new CommandError('--storage (STORAGE_URL): the memory of another process cannot be read; use embedded or redis://….', 2)
-  const path = join(dataDir, 'profiles')
+  const path = join(dataDir, STORE_FILE)
   if (storage === 'embedded' && !mayBegin && !existsSync(path)) {
     throw new CommandError(`There is no store at ${path}: run the command where the service was started, or name its folder with --data-dir (DATA_DIR).`)
   }

@@ -15,6 +15,8 @@ export interface OpenStorageOptions extends Partial<StorageBounds> {
 }
 
 export const DEFAULT_DATA_DIR = 'node_modules/.cache/hindsight'
+/** The name of the embedded store in its folder. */
+export const STORE_FILE = 'profiles.mdb'
 const VERBS = ['put', 'get', 'has', 'search', 'pin', 'purge', 'stats', 'close'] as const
 
 /** Opens the store that the options name; only that engine is loaded. */
@@ -23,7 +25,7 @@ export async function openStorage ({ storage = 'embedded', dataDir = DEFAULT_DAT
   if (storage === 'memory') return new MemoryStorage(options)
   if (storage === 'embedded') {
     const { openEmbeddedStorage } = await import('./embedded.js')
-    return await openEmbeddedStorage({ ...options, path: join(dataDir, 'profiles') })
+    return await openEmbeddedStorage({ ...options, path: join(dataDir, STORE_FILE) })
   }
   if (/^rediss?:\/\//i.test(storage)) {
     const { openRedisStorage } = await import('./redis.js')

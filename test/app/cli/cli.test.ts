@@ -169,7 +169,7 @@ t.test('mistakes are told, by the name of what is wrong', async (t) => {
     [['purge'], 2, 'purge needs a criterion, or --all for everything.'],
     [['purge', '--all', '--limit', '3'], 2, 'purge takes neither --limit nor --cursor: it removes all that fits.'],
     [['list', '--cursor', 'x'], 1, 'Invalid "cursor": "x" is not one of a previous page.'],
-    [['list', '--data-dir', missing], 1, `There is no store at ${missing}/profiles: run the command where the service was started, or name its folder with --data-dir (DATA_DIR).`],
+    [['list', '--data-dir', missing], 1, `There is no store at ${missing}/profiles.mdb: run the command where the service was started, or name its folder with --data-dir (DATA_DIR).`],
     [['list', '--storage', 'memory'], 2, '--storage (STORAGE_URL): the memory of another process cannot be read; use embedded or redis://….'],
     [['list', '--storage', 'ftp://u:secret@h'], 1, 'The store cannot be opened: profiler.storage (STORAGE_URL): "ftp://h" is neither embedded nor memory, nor an address such as redis://localhost:6379'],
     [['import', missing], 1, `${missing} cannot be read: ENOENT`],

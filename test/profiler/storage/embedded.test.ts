@@ -207,7 +207,6 @@ t.test('what is no sound store is set aside', async (t) => {
     ['cut in its middle', (path) => { writeFileSync(path, bytes); truncateSync(path, bytes.length >> 1) }, 'it was cut short, or a page is damaged'],
     ['cut behind its first page', (path) => { writeFileSync(path, bytes); truncateSync(path, 4_096) }, 'it was cut short'],
     ['damaged pages', (path) => writeFileSync(path, flipped), 'a page is damaged'],
-    ['a folder', (path) => { mkdirSync(path); writeFileSync(join(path, 'a'), '') }, 'there is a folder in its place'],
     ['another format', async (path) => {
       const old = open<string, string>({ path, noSubdir: true, encoding: 'string' })
       await old.put('state', JSON.stringify({ format: 0 }))
@@ -231,6 +230,15 @@ t.test('what is no sound store is set aside', async (t) => {
       t.same(await listed(storage), ['000001'])
     })
   }
+})
+
+t.test('a folder in its place is somebody’s, and left alone', async (t) => {
+  const path = place(t)
+  mkdirSync(path)
+  writeFileSync(join(path, 'a'), 'mine')
+  await t.rejects(openEmbeddedStorage({ path }), { message: `The store "${path}" cannot be used: what is in its place is no file` })
+  t.equal(readFileSync(join(path, 'a'), 'utf8'), 'mine')
+  await t.rejects(openEmbeddedStorage({ path: '' }), { message: 'The store "" cannot be used: the path is empty' })
 })
 
 t.test('no more than two are kept of what was set aside', async (t) => {

@@ -3,6 +3,7 @@ import { profile, tokens } from '../fixture.js'
 
 // A process whose files must not grow beyond a limit: writes until that is felt, and some more.
 const [path = ''] = process.argv.slice(2)
+if (path === '') throw new Error('The path of a store is needed')
 // The signal that comes at the limit would end the process; a full disk sends none.
 process.on('SIGXFSZ', () => {})
 const storage = await openEmbeddedStorage({ path })

@@ -3,6 +3,7 @@ import { failure, profile } from '../fixture.js'
 
 // A process of its own that writes batches into a store, and tells the number of each when it is written.
 const [path = '', prefix = '0', batches = 'Infinity'] = process.argv.slice(2)
+if (path === '') throw new Error('The path of a store is needed')
 const PER_BATCH = 20
 
 const storage = await openEmbeddedStorage({ path, maxProfiles: 5_000, maxBytes: 2 ** 26, warn: (message) => { process.stderr.write(message) } })

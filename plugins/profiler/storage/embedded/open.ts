@@ -28,7 +28,9 @@ export async function openFile (path: string, warn: (message: string) => void): 
     return shared.file
   }
   if (existsSync(place)) {
-    const reason = statSync(place).isDirectory() ? 'there is a folder in its place' : damageOf(place)
+    // Only a file can have been a store; what else stands there belongs to somebody.
+    if (!statSync(place).isFile()) throw new StorageUnusableError(place, 'what is in its place is no file')
+    const reason = damageOf(place)
     if (reason !== undefined) setAside(place, reason, warn)
   }
   const file = openSound(open, place, warn)
@@ -48,6 +50,7 @@ export async function closeFile (file: StoreFile): Promise<void> {
 }
 
 function prepare (path: string): string {
+  if (path === '') throw new StorageUnusableError(path, 'the path is empty')
   try {
     mkdirSync(dirname(path), { recursive: true })
     const place = join(realpathSync(dirname(path)), basename(path))
@@ -115,7 +118,7 @@ function setAside (place: string, reason: string, warn: (message: string) => voi
     // The lock belongs to the file that has gone.
     rmSync(`${place}-lock`, { force: true })
     const old = readdirSync(dirname(place)).filter((name) => name.startsWith(prefix)).sort().slice(0, -MAX_ASIDE)
-    for (const name of old) rmSync(join(dirname(place), name), { recursive: true, force: true })
+    for (const name of old) rmSync(join(dirname(place), name), { force: true })
   } catch (error) {
     throw new StorageUnusableError(place, messageOf(error))
   }
