@@ -64,7 +64,9 @@ t.test('the menu leads to every panel and says which has a problem', async t => 
   t.equal(document.querySelector('[aria-current=page]')?.getAttribute('href'), '/_profiler/3fa94c?panel=exceptions')
   t.same([...document.querySelectorAll('.menu a')].map(link => link.textContent), [
     'Request / Response', 'Exceptions● (has a problem) 2', 'Logs● (has a problem) 2', 'Events● (has a problem) 4',
-    'Routing', 'Security 1', 'Performance', 'Custom', 'Broken● (has a problem)'
+    'Routing', 'Security 1', 'Performance',
+    'HTTP client● (has a problem) 201', 'Session', 'CORS● (has a problem)', 'Content Security Policy', 'HTTP cache', 'Locale', 'Pagination● (has a problem)', 'Configuration',
+    'Custom', 'Broken● (has a problem)'
   ])
   for (const link of document.querySelectorAll('.menu a')) {
     const response = await app.inject({ url: link.getAttribute('href') ?? '', headers: html })
