@@ -24,11 +24,21 @@ t.test('what is not kept is counted', async t => {
   const log = new RequestLog()
   for (let i = 0; i < 10_003; i++) log.add(30, '{"msg":"x"}')
   t.equal(log.records().length, 10_001)
-  t.ok(log.records().some(({ channel, message }) => channel === 'profiler' && message === '3 more log lines of this request were not kept'))
+  t.ok(log.records().some(({ channel, message }) => channel === 'profiler' && message === '3 more log lines of this request were not kept (about 33 bytes)'))
   const large = new RequestLog()
-  for (let i = 0; i < 6; i++) large.add(30, JSON.stringify({ msg: 'x'.repeat(1024 * 1024) }))
-  t.ok(large.records().length < 7)
-  t.ok(large.records().some(({ message }) => /more log lines/.test(message)))
+  for (let i = 0; i < 250; i++) large.add(30, JSON.stringify({ msg: 'x'.repeat(20_000) }))
+  t.ok(large.records().length < 220)
+  t.ok(large.records().some(({ message }) => /^\d+ more log lines of this request were not kept \(about [\d,]{7,} bytes\)$/.test(message)))
+})
+
+t.test('of a line that is huge, its beginning and its message are kept', async t => {
+  const log = new RequestLog()
+  log.add(40, `${JSON.stringify({ level: 40, channel: 'db', blob: 'y'.repeat(100_000), msg: 'a "quoted" message' })}\n`)
+  log.add(40, `${JSON.stringify({ level: 40, msg: 'z'.repeat(100_000) })}\n`)
+  const [first, second] = log.records()
+  t.match(first, { level: 'warn', channel: 'db', message: 'a "quoted" message', context: { cut: /^89,\d{3} bytes of this line were left out$/, begins: /^\{"level":40,"channel":"db","blob":"y+$/ } })
+  t.match(second, { channel: 'app', message: /^89,\d{3} bytes of this line were left out$/ })
+  t.notMatch(JSON.stringify(second?.context), /ends/)
 })
 
 t.test('notifications stand among the lines, by time; the skipped are none', async t => {
