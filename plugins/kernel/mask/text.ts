@@ -30,11 +30,15 @@ const ELEMENT = /(?<=<)([\w.:-]{1,128})((?:\s[^<>]{0,1000})?>)(?!\s*<)[^<]+/g
 export function textMask (parts: MaskParts): MaskParts['text'] {
   function text (text: string, nested = 0): string {
     if (parts.idle) return text
-    return parts.redact(assignments(shapes(userInformation(text))
+    return parts.redact(assignments(elements(shapes(userInformation(text)))
       .replace(BEARER, `$1 ${MASKED}`)
       .replace(BASIC, (all, scheme, base64) => isBasicCredential(base64) ? `${scheme} ${MASKED}` : all)
-      .replace(ELEMENT, (all, name: string, rest: string) => parts.hides(name) ? name + rest + MASKED : all)
       .replace(PARAMETER, all => parts.parameters(all, nested))))
+  }
+
+  function elements (text: string): string {
+    if (!text.includes('<')) return text
+    return text.replace(ELEMENT, (all, name: string, rest: string) => parts.hides(name) ? name + rest + MASKED : all)
   }
 
   // What follows a name that hides nothing is read again, for the names in it: `Error: token=…`.

@@ -61,7 +61,7 @@ export function openConfiguration (app: FastifyInstance, options: object, collec
       versions: {
         node, v8, uv, openssl, ...(undici !== undefined && { undici }), fastify: app.version, hindsight: own.version, platform: `${process.platform} ${process.arch}`
       },
-      dependencies: own.dependencies,
+      dependencies: own.dependencies(),
       plugins: mask.text(app.printPlugins()),
       fastify: mask.value(app.initialConfig),
       hindsight: shownOptions(),

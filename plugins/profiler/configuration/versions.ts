@@ -7,14 +7,14 @@ interface Manifest {
   dependencies?: Record<string, string>
 }
 
-/** The manifest of this package, and the versions of what it depends on itself as they are installed. */
-export function ownVersions (from = import.meta.dirname): { version: string, dependencies: Record<string, string> } {
+/** The version of this package, and those of what it depends on itself as they are installed, read when they are asked for. */
+export function ownVersions (from = import.meta.dirname): { version: string, dependencies: () => Record<string, string> } {
   const root = folderAbove(from, (folder) => manifestIn(folder)?.name !== undefined)
   const manifest = root === null ? null : manifestIn(root)
-  if (root === null || manifest === null) return { version: 'unknown', dependencies: {} }
+  if (root === null || manifest === null) return { version: 'unknown', dependencies: () => ({}) }
   return {
     version: manifest.version ?? 'unknown',
-    dependencies: Object.fromEntries(Object.keys(manifest.dependencies ?? {}).map((name) => [name, installed(root, name)]))
+    dependencies: () => Object.fromEntries(Object.keys(manifest.dependencies ?? {}).map((name) => [name, installed(root, name)]))
   }
 }
 
