@@ -11,6 +11,7 @@ import { openServices } from '../plugins/kernel/services.js'
 import { Profiler } from '../plugins/profiler/profiler.js'
 import { profilerSettings, type ProfilerSettings } from '../plugins/profiler/settings.js'
 import { openStorage } from '../plugins/profiler/storage/open.js'
+import { DEFAULT_BOUNDS } from '../plugins/profiler/storage/storage.js'
 import type { Warn } from '../plugins/profiler/write-queue.js'
 import { openRouteTable } from '../plugins/routing/route-table.js'
 
@@ -36,7 +37,7 @@ export const hindsight = fp(async function hindsight (app: FastifyInstance, opti
 async function openProfiler (app: FastifyInstance, settings: ProfilerSettings | null, { session }: HindsightOptions): Promise<void> {
   const warn: Warn = (message, error) => app.log.warn({ ...(error !== undefined && { err: error }), channel: 'profiler' }, message)
   const { maxQueue, maxProfileBytes, ...others } = settings ?? { storage: 'memory' }
-  const storage = await openStorage({ ...others, warn })
+  const storage = await openStorage({ ...DEFAULT_BOUNDS, ...others, warn })
   const secret = session === false ? undefined : session?.secret
   const profiler = new Profiler({
     storage,

@@ -2,7 +2,7 @@ import createError from '@fastify/error'
 import type { Profile } from '../profile.js'
 import type { Criteria } from './criteria.js'
 import { find, type Found } from './embedded/find.js'
-import { ALL_LANES, FATES, isFailureLane, isPinnedLane, laneKey, LANES, MAX_SEQ, readLocation, sumOf, tokenNumber } from './embedded/layout.js'
+import { ALL_LANES, FATES, isFailureLane, isPinnedLane, laneKey, LANES, MAX_SEQ, readLocation, sumOf, tokenNumber, type State } from './embedded/layout.js'
 import { Ledger } from './embedded/ledger.js'
 import { closeFile, openFile } from './embedded/open.js'
 import { pin, profileAt } from './embedded/pins.js'
@@ -28,20 +28,22 @@ export interface EmbeddedStorageOptions extends Partial<StorageBounds> {
 export class EmbeddedStorage implements ProfileStorage {
   readonly #file: StoreFile
   readonly #path: string
-  readonly #bounds: StorageBounds
+  readonly #given: Partial<StorageBounds>
   readonly #running = new Set<Promise<unknown>>()
   #closing: Promise<void> | undefined
 
-  constructor (file: StoreFile, path: string, bounds: StorageBounds) {
+  constructor (file: StoreFile, path: string, bounds: Partial<StorageBounds>) {
     this.#file = file
     this.#path = path
-    this.#bounds = bounds
+    this.#given = bounds
   }
 
   async put (profiles: readonly Profile[]): Promise<void> {
+    this.#mustBeOpen()
+    const { maxBytes } = this.#boundsOf(readState(this.#file))
     for (let at = 0; at < profiles.length; at += BATCH) {
       const batch = profiles.slice(at, at + BATCH)
-      const portions = pack(batch, this.#bounds.maxBytes)
+      const portions = pack(batch, maxBytes)
       const isDone = await this.#write((ledger) => {
         ledger.add(portions, batch.length)
         return ledger.evict()
@@ -120,7 +122,7 @@ export class EmbeddedStorage implements ProfileStorage {
       bytes,
       failures: sumOf(state, ALL_LANES.filter(isFailureLane)).profiles,
       pinned: sumOf(state, FATES.pinned).profiles,
-      ...this.#bounds
+      ...this.#boundsOf(state)
     }
   }
 
@@ -155,7 +157,10 @@ export class EmbeddedStorage implements ProfileStorage {
   async #write<T> (change: (ledger: Ledger) => T): Promise<T> {
     this.#mustBeOpen()
     return await this.#run(() => committed(this.#path, this.#file.root.transaction(() => {
-      const ledger = new Ledger(this.#file, this.#bounds, readState(this.#file))
+      const state = readState(this.#file)
+      const bounds = this.#boundsOf(state)
+      if (Object.keys(this.#given).length > 0) state.bounds = bounds
+      const ledger = new Ledger(this.#file, bounds, state)
       try {
         return change(ledger)
       } finally {
@@ -176,6 +181,10 @@ export class EmbeddedStorage implements ProfileStorage {
     }
   }
 
+  #boundsOf ({ bounds }: State): StorageBounds {
+    return { ...DEFAULT_BOUNDS, ...bounds, ...this.#given }
+  }
+
   #mustBeOpen (): void {
     if (this.#closing !== undefined) throw new StorageClosedError(this.#path)
   }
@@ -183,7 +192,7 @@ export class EmbeddedStorage implements ProfileStorage {
 
 /** Opens a store, or begins one; what cannot be read is set aside. */
 export async function openEmbeddedStorage ({ path, warn = (message) => process.emitWarning(message), ...bounds }: EmbeddedStorageOptions): Promise<EmbeddedStorage> {
-  return new EmbeddedStorage(await openFile(path, warn), path, { ...DEFAULT_BOUNDS, ...bounds })
+  return new EmbeddedStorage(await openFile(path, warn), path, bounds)
 }
 
 function position (cursor: string): number {

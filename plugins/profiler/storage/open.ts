@@ -20,8 +20,10 @@ export const STORE_FILE = 'profiles.mdb'
 const VERBS = ['put', 'get', 'has', 'search', 'pin', 'purge', 'stats', 'close'] as const
 
 /** Opens the store that the options name; only that engine is loaded. */
-export async function openStorage ({ storage = 'embedded', dataDir = DEFAULT_DATA_DIR, ...options }: OpenStorageOptions): Promise<ProfileStorage> {
+export async function openStorage ({ storage = 'embedded', dataDir = DEFAULT_DATA_DIR, maxProfiles, maxBytes, warn }: OpenStorageOptions): Promise<ProfileStorage> {
   if (typeof storage !== 'string') return checked(storage)
+  // Who says nothing of the bounds takes those that the store was given by others.
+  const options = { ...(maxProfiles !== undefined && { maxProfiles }), ...(maxBytes !== undefined && { maxBytes }), ...(warn !== undefined && { warn }) }
   if (storage === 'memory') return new MemoryStorage(options)
   if (storage === 'embedded') {
     const { openEmbeddedStorage } = await import('./embedded.js')

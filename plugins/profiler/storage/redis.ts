@@ -5,7 +5,7 @@ import type { Found, WalkOptions } from './redis/block-reader.js'
 import { Blocks } from './redis/blocks.js'
 import { decodeProfile, encodeProfile, headOf, isPinned, type Head } from './redis/codec.js'
 import { RedisConnection, type Argument, type Reply } from './redis/connection.js'
-import { checkFormat } from './redis/format.js'
+import { agreeOnBounds, checkFormat } from './redis/format.js'
 import { FORMAT } from './redis/lua.js'
 import { CLEAR, EVICT, PIN, PUT, REMOVE, ROWS, STATS } from './redis/scripts.js'
 import { replaceStale, tidy } from './redis/tidy.js'
@@ -34,22 +34,23 @@ const MAX_TRIES = 5
 
 /** Opens the store of profiles that several machines share. A Redis that is away does not keep it from opening. */
 export async function openRedisStorage ({ url, prefix = 'hindsight:', timeout = 500, warn = () => {}, ...bounds }: RedisStorageOptions): Promise<RedisStorage> {
-  const { maxProfiles = DEFAULT_BOUNDS.maxProfiles, maxBytes = DEFAULT_BOUNDS.maxBytes } = bounds
-  const storage = new RedisStorage(redisAddress(url), { maxProfiles, maxBytes }, { prefix, timeout, warn })
+  const storage = new RedisStorage(redisAddress(url), bounds, { prefix, timeout, warn })
   await storage.opened()
   return storage
 }
 
 /** Keeps profiles in Redis or Valkey, in few keys whose names have a tag: a cluster keeps them together. */
 export class RedisStorage implements ProfileStorage {
-  readonly #bounds: StorageBounds
+  readonly #given: Partial<StorageBounds>
+  #bounds: StorageBounds
   readonly #place: string
   readonly #root: string
   readonly #connection: RedisConnection
   readonly #blocks: Blocks
 
-  constructor (address: RedisAddress, bounds: StorageBounds, { prefix, timeout, warn }: { prefix: string, timeout: number, warn: (message: string) => void }) {
-    this.#bounds = bounds
+  constructor (address: RedisAddress, bounds: Partial<StorageBounds>, { prefix, timeout, warn }: { prefix: string, timeout: number, warn: (message: string) => void }) {
+    this.#given = bounds
+    this.#bounds = { ...DEFAULT_BOUNDS, ...bounds }
     this.#place = address.place
     const tagged = prefix.includes('{') ? prefix : `${prefix}{${prefix.replace(/:$/, '') || 'hindsight'}}:`
     this.#root = `${tagged}${FORMAT}:`
@@ -156,6 +157,7 @@ export class RedisStorage implements ProfileStorage {
   async #ready (prefix: string, warn: (message: string) => void): Promise<void> {
     this.#blocks.clear()
     await checkFormat(this.#connection, prefix, warn)
+    this.#bounds = await agreeOnBounds(this.#connection, `${this.#root}meta`, this.#given)
   }
 
   #parts (): { connection: RedisConnection, root: string, blocks: Blocks } {

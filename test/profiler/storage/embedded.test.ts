@@ -80,6 +80,17 @@ t.test('bounds that were lowered hold from the next write on', async (t) => {
   t.same(await isConsistent(t, second), ['00000a', ...tokens(11_902, 12_000).reverse()])
 })
 
+t.test('who is told no bounds takes those of the others', async (t) => {
+  const path = place(t)
+  const service = await opened(t, { path, maxProfiles: 20_000 })
+  await service.put(tokens(1, 11_000).map((token) => profile(token)))
+  const command = await opened(t, { path })
+  t.match(await command.stats(), { profiles: 11_000, maxProfiles: 20_000, maxBytes: 256 * 1024 * 1024 })
+  await command.pin('000001', true)
+  await command.put([profile('00000a')])
+  t.match(await service.stats(), { profiles: 11_001, pinned: 1 })
+})
+
 t.test('two processes write and read one store at once', async (t) => {
   const path = place(t)
   const storage = await opened(t, { path, maxProfiles: 5_000, maxBytes: 2 ** 26 })

@@ -117,6 +117,17 @@ t.test('bounds that have become narrower are kept after the next put', async t =
   t.same(await listed(narrow), ['00000a', ...tokens(4_992, 5_000).reverse()])
 })
 
+t.test('who is told no bounds takes those of the others', async t => {
+  const redis = await redisServer(t)
+  if (!redis) return
+  const service = await opened(t, redis, { maxProfiles: 7 })
+  await service.put(tokens(1, 20).map(token => profile(token)))
+  const command = await opened(t, redis)
+  t.match(await command.stats(), { profiles: 7, maxProfiles: 7, maxBytes: 256 * 1024 * 1024 })
+  await command.put([profile('00000a')])
+  t.match(await service.stats(), { profiles: 7 })
+})
+
 t.test('a large profile is compressed', async t => {
   const redis = await redisServer(t)
   if (!redis) return

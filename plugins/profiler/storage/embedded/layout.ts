@@ -1,3 +1,5 @@
+import type { StorageBounds } from '../storage.js'
+
 /** Queues of profiles that share a fate. Those of the first two are only ever added to; pinned ones and those let go of stand for themselves. */
 export const LANES = { success: 0, failure: 1, pinnedSuccess: 2, pinnedFailure: 3, releasedSuccess: 4, releasedFailure: 5 } as const
 
@@ -42,6 +44,8 @@ export interface State {
   /** The number of the newest profile. */
   seq: number
   tallies: Record<Lane, Tally>
+  /** Those of whoever was told some: who is told none takes them, such as the command line. */
+  bounds?: StorageBounds
 }
 
 /** The state of a store that holds nothing. */

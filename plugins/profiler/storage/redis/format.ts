@@ -1,4 +1,5 @@
-import type { RedisConnection } from './connection.js'
+import { DEFAULT_BOUNDS, type StorageBounds } from '../storage.js'
+import type { RedisConnection, Reply } from './connection.js'
 import { RedisRefusedError } from './errors.js'
 import { FORMAT } from './lua.js'
 import { ALL } from './scripts.js'
@@ -27,4 +28,24 @@ export async function checkFormat (connection: RedisConnection, prefix: string, 
     // One that is away tells that itself.
     if (error instanceof RedisRefusedError) warn(error.message)
   }
+}
+
+/** The bounds that hold: those that are given, which are kept for others; or those that others have kept. */
+export async function agreeOnBounds (connection: RedisConnection, meta: string, given: Partial<StorageBounds>): Promise<StorageBounds> {
+  try {
+    return await agreed(connection, meta, given)
+  } catch (error) {
+    // What is said of the key by somebody else is said again when it is written to.
+    if (error instanceof RedisRefusedError) return { ...DEFAULT_BOUNDS, ...given }
+    throw error
+  }
+}
+
+async function agreed (connection: RedisConnection, meta: string, given: Partial<StorageBounds>): Promise<StorageBounds> {
+  const [maxProfiles, maxBytes] = (await connection.send('HMGET', meta, 'maxProfiles', 'maxBytes') as Reply[]).map((value) => Number(value))
+  const bounds = { ...DEFAULT_BOUNDS, ...(maxProfiles && { maxProfiles }), ...(maxBytes && { maxBytes }), ...given }
+  if (Object.keys(given).length > 0 && (bounds.maxProfiles !== maxProfiles || bounds.maxBytes !== maxBytes)) {
+    await connection.send('HSET', meta, 'maxProfiles', String(bounds.maxProfiles), 'maxBytes', String(bounds.maxBytes))
+  }
+  return bounds
 }
