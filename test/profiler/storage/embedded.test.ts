@@ -12,7 +12,7 @@ import { openEmbeddedStorage, type EmbeddedStorage, type EmbeddedStorageOptions 
 import { failure, profile, tokens } from '../fixture.js'
 import { storageContract } from './contract.js'
 
-const WRITER = join(import.meta.dirname, 'writer.ts')
+const WRITER = join(import.meta.dirname, 'processes/writer.ts')
 const PER_BATCH = 20
 
 function place (t: Test): string {
@@ -78,6 +78,12 @@ t.test('bounds that were lowered hold from the next write on', async (t) => {
   const second = await opened(t, { path, maxProfiles: 100 })
   await second.put([profile('00000a')])
   t.same(await isConsistent(t, second), ['00000a', ...tokens(11_902, 12_000).reverse()])
+})
+
+t.test('nobody else may read it', async (t) => {
+  const path = place(t)
+  await opened(t, { path })
+  for (const file of [path, `${path}-lock`]) t.equal(statSync(file).mode & 0o777, 0o600, file)
 })
 
 t.test('who is told no bounds takes those of the others', async (t) => {
@@ -290,7 +296,7 @@ t.test('where nothing can be written, opening says so', async (t) => {
 t.test('a file that cannot grow rejects writes, and is read', { skip: process.platform === 'win32' }, async (t) => {
   const path = place(t)
   // A limit of the shell stands for a disk that is full.
-  const child = spawn('sh', ['-c', `ulimit -f 2000; exec "${process.execPath}" --import=tsx "${join(import.meta.dirname, 'full.ts')}" "${path}"`], { stdio: ['ignore', 'pipe', 'ignore'] })
+  const child = spawn('sh', ['-c', `ulimit -f 2000; exec "${process.execPath}" --import=tsx "${join(import.meta.dirname, 'processes/full.ts')}" "${path}"`], { stdio: ['ignore', 'pipe', 'ignore'] })
   let output = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => { output += text })
   t.same(await once(child, 'close'), [0, null])

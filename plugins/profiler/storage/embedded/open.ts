@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, mkdirSync, readdirSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs'
+import { accessSync, chmodSync, constants, existsSync, mkdirSync, readdirSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { open } from 'lmdb'
@@ -52,7 +52,7 @@ export async function closeFile (file: StoreFile): Promise<void> {
 function prepare (path: string): string {
   if (path === '') throw new StorageUnusableError(path, 'the path is empty')
   try {
-    mkdirSync(dirname(path), { recursive: true })
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
     const place = join(realpathSync(dirname(path)), basename(path))
     accessSync(dirname(place), constants.W_OK)
     for (const file of [place, `${place}-lock`]) if (existsSync(file)) accessSync(file, constants.R_OK | constants.W_OK)
@@ -97,6 +97,8 @@ type Open = typeof open
 function databases (open: Open, path: string): StoreFile {
   // Batching by turns makes a promise of its own, which nobody hears when it is rejected.
   const root = open<string, string>({ path, noSubdir: true, eventTurnBatching: false, encoding: 'string', maxDbs: 8, maxReaders: 254 })
+  // What requests were about is nobody else's business.
+  for (const own of [path, `${path}-lock`]) chmodSync(own, 0o600)
   const numbered = { keyEncoding: 'ordered-binary', encoding: 'binary' } as const
   return {
     root,

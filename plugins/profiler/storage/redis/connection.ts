@@ -119,8 +119,8 @@ export class RedisConnection {
     if (this.#state === 'away') this.#options.warn(`Redis at ${this.#address.place} is back.`)
     this.#state = 'ready'
     this.#endPatience()
-    this.#settled()
-    this.#options.ready().catch(() => {})
+    // What is prepared then has its own deadline, and does without what fails.
+    this.#options.ready().catch(() => {}).finally(() => this.#settled())
   }
 
   #away (reason: string): void {

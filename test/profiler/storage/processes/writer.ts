@@ -1,5 +1,5 @@
-import { openEmbeddedStorage } from '../../../plugins/profiler/storage/embedded.js'
-import { failure, profile } from '../fixture.js'
+import { openEmbeddedStorage } from '../../../../plugins/profiler/storage/embedded.js'
+import { failure, profile } from '../../fixture.js'
 
 // A process of its own that writes batches into a store, and tells the number of each when it is written.
 const [path = '', prefix = '0', batches = 'Infinity'] = process.argv.slice(2)

@@ -1,5 +1,5 @@
-import { openEmbeddedStorage } from '../../../plugins/profiler/storage/embedded.js'
-import { profile, tokens } from '../fixture.js'
+import { openEmbeddedStorage } from '../../../../plugins/profiler/storage/embedded.js'
+import { profile, tokens } from '../../fixture.js'
 
 // A process whose files must not grow beyond a limit: writes until that is felt, and some more.
 const [path = ''] = process.argv.slice(2)
