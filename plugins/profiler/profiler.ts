@@ -25,6 +25,8 @@ export interface ProfilerOptions {
   warn?: Warn
   /** Milliseconds from one such warning to the next. */
   quiet?: number
+  /** The role that the profiler's pages need; none in debug mode. */
+  role?: string
   /** What the tokens of the profiler's forms are made with; processes that share it take each other's. */
   secret?: string
 }
@@ -37,15 +39,17 @@ const CLOSE_PATIENCE = 5_000
 export class Profiler {
   readonly enabled: boolean
   readonly formTokens: FormTokens
+  readonly role: string | undefined
   readonly #storage: ProfileStorage
   readonly #maxProfileBytes: number
   readonly #queue: WriteQueue
   readonly #tokens: TokenSource
   #closed = false
 
-  constructor ({ storage, enabled = true, maxQueue = 1_000, maxProfileBytes = 512 * 1024, warn = emitWarning, quiet, secret }: ProfilerOptions) {
+  constructor ({ storage, enabled = true, maxQueue = 1_000, maxProfileBytes = 512 * 1024, warn = emitWarning, quiet, secret, role }: ProfilerOptions) {
     this.enabled = enabled
     this.formTokens = new FormTokens(secret)
+    this.role = role
     this.#storage = storage
     this.#maxProfileBytes = maxProfileBytes
     this.#queue = new WriteQueue({

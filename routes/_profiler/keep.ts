@@ -8,7 +8,7 @@ const BadFieldError = createError('HINDSIGHT_BAD_FIELD', 'Invalid "%s": %s.', 40
 
 /** What changes the store: pinning a profile, and purging. Forms of the profiler's own pages only. */
 export default async function keepRoutes (app: FastifyInstance): Promise<void> {
-  app.post('/:token/pin', { config: routeConfig('_profiler_pin') }, async function pinProfile (request, reply) {
+  app.post('/:token/pin', { config: routeConfig(app, '_profiler_pin') }, async function pinProfile (request, reply) {
     const { pinned } = fieldsOf(request)
     const { token } = request.params as { token: string }
     if (pinned !== '1' && pinned !== '0') throw new BadFieldError('pinned', 'it is neither 1 nor 0')
@@ -16,7 +16,7 @@ export default async function keepRoutes (app: FastifyInstance): Promise<void> {
     return reply.redirect(`${baseOf(request)}/${token}`, 303)
   })
 
-  app.post('/purge', { config: routeConfig('_profiler_purge') }, async function purgeProfiles (request, reply) {
+  app.post('/purge', { config: routeConfig(app, '_profiler_purge') }, async function purgeProfiles (request, reply) {
     const { form_token: _, ...fields } = fieldsOf(request)
     const { criteria } = readSearch(fields)
     await app.profiler.purge(criteria)

@@ -17,7 +17,7 @@ export default async function streamRoutes (app: FastifyInstance): Promise<void>
     for (const follower of followers) follower.abort()
   })
 
-  app.get('/stream', { config: routeConfig('_profiler_stream') }, async function streamProfiles (request, reply) {
+  app.get('/stream', { config: routeConfig(app, '_profiler_stream') }, async function streamProfiles (request, reply) {
     const { criteria } = readSearch(request.query as Record<string, unknown>, MAX_LIMIT)
     if (followers.size >= MAX_FOLLOWERS) throw new TooManyFollowersError(MAX_FOLLOWERS)
     const follower = new AbortController()
