@@ -79,8 +79,8 @@ t.test('failures are kept; the public is told only the token', async (t) => {
 
 t.test('what is told has the form that the client asked for', async (t) => {
   const app = await build(t, 'errors')
-  const problem = await app.inject({ url: '/boom/7', headers: { accept: 'application/json' } })
-  t.equal(problem.headers['content-type'], 'application/problem+json')
+  const problem = await app.inject({ url: '/boom/7', headers: { accept: 'application/problem+json' } })
+  t.match(problem.headers['content-type'], /^application\/problem\+json/)
   t.match((await app.inject({ url: '/boom/7', headers: { accept: 'text/plain' } })).body, /Reference: [0-9a-f]{6}\n/)
   const tokens = (await stored(app)).map(({ token }) => token)
   t.same(problem.json(), { type: 'about:blank', title: 'Internal Server Error', status: 500, token: tokens[1] })
