@@ -26,7 +26,9 @@ export function renderMarkdown (report: ErrorReport): string {
     '## Last log lines',
     report.logs.length === 0 ? 'No line was logged.' : fence(shownLogs(report.logs, MAX_LOGS).map(logLine).join('\n'), 'text'),
     ...report.hints.flatMap((hint) => [
-      `## Hint: ${escapeMarkdown(hint.title)}`, escapeMarkdown(hint.text), ...(hint.code === undefined ? [] : [fence(hint.code, 'ts')])
+      `## Hint: ${escapeMarkdown(hint.title)}`, escapeMarkdown(hint.text),
+      ...(hint.routes ?? []).map(({ methods, pattern, why }) => `- ${code(`${methods.join(', ')} ${pattern}`)}: ${escapeMarkdown(why)}`),
+      ...(hint.code === undefined ? [] : [fence(hint.code, 'ts')])
     ])
   ].join('\n\n') + '\n'
 }

@@ -91,7 +91,8 @@ function counted ({ length }: readonly StackFrame[]): string {
 
 function packageOf ({ file }: StackFrame): string {
   if (file.startsWith('node:')) return 'node'
-  const name = /.*node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)/.exec(file)?.[1]
+  const inPackages = file.lastIndexOf('node_modules')
+  const name = inPackages === -1 ? undefined : /^node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)/.exec(file.slice(inPackages))?.[1]
   return visibleLine(name ?? basename(file))
 }
 
