@@ -121,9 +121,7 @@ function reportOf (request: FastifyRequest, state: RequestState, status: number,
     status,
     reason,
     exceptions: (state.exceptions as FlattenedException[] | null ?? flattenError(state.raised)).map((exception) => maskException(exception, mask)),
-    logs: recordsOf(state.log, events, state.startedTime).map((record) => ({
-      ...record, message: mask.text(record.message), context: mask.value(record.context) as Record<string, unknown>
-    })),
+    logs: recordsOf(state.log, events, state.startedTime, mask),
     request: {
       method: methodOf(request),
       url: mask.url(absoluteUrl(origin, targetOf(request))),

@@ -24,6 +24,8 @@ const rendered = new WeakMap<readonly StackFrame[], Rendered[]>()
 const MAX_VIEWS = 8
 const MAX_AHEAD = 12
 const MIN_REPEATED = 4
+/** Lines on either side in frames that are not the first to look at. */
+const AROUND = 3
 
 /** The frames of an exception: own code in the open, what lies between folded into groups with a count. */
 export function renderFrames ({ frames, framesDropped }: FlattenedException, view: FramesView): string {
@@ -98,7 +100,7 @@ function packageOf ({ file }: StackFrame): string {
 
 function renderFrame (frame: StackFrame, open: boolean, editor: EditorLink | null): string {
   if (frame.excerpt === undefined) return `<div class="frame">${label(frame, editor)}</div>`
-  return `<details class="frame"${open ? ' open' : ''}><summary>${label(frame, null)}</summary>${tools(frame, editor)}${excerpt.render(frame)}</details>`
+  return `<details class="frame"${open ? ' open' : ''}><summary>${label(frame, null)}</summary>${tools(frame, editor)}${excerpt.render(frame, open ? undefined : AROUND)}</details>`
 }
 
 function renderAbove (frame: StackFrame): string {
