@@ -3,24 +3,16 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import vary from 'vary'
 import { statusOf } from '../kernel/http-errors.js'
 import { percentEncoded } from '../kernel/header-text.js'
-import { methodOf } from '../kernel/malformed.js'
-import { absoluteUrl, targetOf } from '../kernel/origin.js'
 import { observeApplication } from '../kernel/application.js'
 import { runErrorPass } from '../kernel/pass.js'
 import { stateOf, type RequestState } from '../kernel/request-state.js'
-import { stepsOf, type Steps } from '../kernel/steps.js'
-import type { ListenerEvent } from '../kernel/events.js'
-import { recordsOf } from './records.js'
 import { explainMiss } from '../routing/route-error.js'
 import type { FlattenedException } from './exception.js'
-import { flattenError } from './flatten-error.js'
-import { hintsFor } from './hints.js'
-import { maskException } from './mask-exception.js'
 import { representation, type Representation } from './negotiate.js'
 import { renderFallback } from './page/fallback.js'
 import { renderProductionError } from './page/production.js'
 import { renderReport } from './render.js'
-import type { ErrorReport } from './report.js'
+import { reportOf } from './report-of.js'
 import { messageOf, nameOf } from './thrown-value.js'
 
 const DEBUG_HEADER_LIMIT = 2000
@@ -106,43 +98,6 @@ function diagnosticPage (request: FastifyRequest, reply: FastifyReply, state: Re
   const body = renderReport(report, as.type, nonce, request.server.hindsight.editor)
   state.ownPolicy = `default-src 'none'; style-src 'nonce-${nonce.style}'; script-src 'nonce-${nonce.script}'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
   return body
-}
-
-/** Everything that the diagnostic page says about a failed request, masked. */
-function reportOf (request: FastifyRequest, state: RequestState, status: number, reason: string): ErrorReport {
-  const { originOf, profileOf } = request.server.hindsight
-  // A profile's token is no secret to whom its page is shown.
-  const own = request.routeOptions.config?.debugOnly === true
-  const mask = own ? request.server.hindsight.mask : request.server.hindsight.mask.hiding(state.sentParams ?? request.params)
-  const origin = originOf(request)
-  const profile = profileOf?.(request) ?? null
-  const events = state.recorder?.events() ?? []
-  return {
-    status,
-    reason,
-    exceptions: (state.exceptions as FlattenedException[] | null ?? flattenError(state.raised)).map((exception) => maskException(exception, mask)),
-    logs: recordsOf(state.log, events, state.startedTime, mask),
-    request: {
-      method: methodOf(request),
-      url: mask.url(absoluteUrl(origin, targetOf(request))),
-      ip: origin.ip,
-      headers: Object.entries(mask.headers(request.headers)).flatMap(([name, value]): Array<[string, string]> =>
-        Array.isArray(value) ? value.map((one): [string, string] => [name, one]) : [[name, value]])
-    },
-    hints: hintsFor(request, status),
-    ...(state.raisedBy !== null && { raisedBy: state.raisedBy }),
-    steps: stepsOf(request.server.lifecycle.slots, events, handlerOf(state, events), state.failed),
-    started: new Date(state.startedTime).toISOString(),
-    ...(profile !== null && { profile })
-  }
-}
-
-// What a listener raised, or what came up when the result was on its way, the handler has not.
-function handlerOf (state: RequestState, events: readonly ListenerEvent[]): Steps['handler'] {
-  if (state.handlerStart === 0) return 'unreached'
-  const answered = state.serializeStart !== 0 || state.raisedBy !== null ||
-    events.some(({ pass, stage, outcome }) => pass === 'main' && stage === 'kernel.response' && outcome !== 'skipped')
-  return answered ? 'ran' : 'raised'
 }
 
 // In the words of the observed service's log: what was not caught, and where it was thrown.
