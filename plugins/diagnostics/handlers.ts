@@ -3,22 +3,16 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import vary from 'vary'
 import { statusOf } from '../kernel/http-errors.js'
 import { percentEncoded } from '../kernel/header-text.js'
-import { methodOf } from '../kernel/malformed.js'
-import { absoluteUrl, targetOf } from '../kernel/origin.js'
 import { observeApplication } from '../kernel/application.js'
 import { observe, runErrorPass } from '../kernel/pass.js'
 import { stateOf, type RequestState } from '../kernel/request-state.js'
-import { recordsOf } from './records.js'
 import { explainMiss } from '../routing/route-error.js'
 import type { FlattenedException } from './exception.js'
-import { flattenError } from './flatten-error.js'
-import { hintsFor } from './hints.js'
-import { maskException } from './mask-exception.js'
 import { representation, type Representation } from './negotiate.js'
 import { renderFallback } from './page/fallback.js'
 import { renderProductionError } from './page/production.js'
 import { renderReport } from './render.js'
-import type { ErrorReport } from './report.js'
+import { reportOf } from './report-of.js'
 import { messageOf, nameOf } from './thrown-value.js'
 
 const DEBUG_HEADER_LIMIT = 2000
@@ -108,37 +102,9 @@ function diagnosticPage (request: FastifyRequest, reply: FastifyReply, state: Re
   reply.header('x-debug-exception', percentEncoded(message.slice(0, DEBUG_HEADER_LIMIT)))
   if (frame !== undefined) reply.header('x-debug-exception-file', `${percentEncoded(frame.file)}:${frame.line}`)
   const nonce = { script: reply.cspNonce.script, style: reply.cspNonce.style }
-  const body = renderReport(report, as.type, nonce)
+  const body = renderReport(report, as.type, nonce, request.server.hindsight.editor)
   state.ownPolicy = `default-src 'none'; style-src 'nonce-${nonce.style}'; script-src 'nonce-${nonce.script}'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
   return body
-}
-
-/** Everything that the diagnostic page says about a failed request, masked. */
-function reportOf (request: FastifyRequest, state: RequestState, status: number, reason: string): ErrorReport {
-  const { originOf, profileOf } = request.server.hindsight
-  // A profile's token is no secret to whom its page is shown.
-  const own = request.routeOptions.config?.debugOnly === true
-  const mask = own ? request.server.hindsight.mask : request.server.hindsight.mask.hiding(state.sentParams ?? request.params)
-  const origin = originOf(request)
-  const profile = profileOf?.(request) ?? null
-  return {
-    status,
-    reason,
-    exceptions: (state.exceptions as FlattenedException[] | null ?? flattenError(state.raised)).map((exception) => maskException(exception, mask)),
-    logs: recordsOf(state.log, state.recorder?.events() ?? [], state.startedTime).map((record) => ({
-      ...record, message: mask.text(record.message), context: mask.value(record.context) as Record<string, unknown>
-    })),
-    request: {
-      method: methodOf(request),
-      url: mask.url(absoluteUrl(origin, targetOf(request))),
-      ip: origin.ip,
-      headers: Object.entries(mask.headers(request.headers)).flatMap(([name, value]): Array<[string, string]> =>
-        Array.isArray(value) ? value.map((one): [string, string] => [name, one]) : [[name, value]])
-    },
-    hints: hintsFor(request, status),
-    ...(state.raisedBy !== null && { raisedBy: state.raisedBy }),
-    ...(profile !== null && { profile })
-  }
 }
 
 // In the words of the observed service's log: what was not caught, and where it was thrown.
