@@ -1,10 +1,12 @@
 // Controls other than line feed and tab; bidirectional marks; spaces of no width; what is no character at all.
 const HIDDEN = /[^\P{Cc}\n\t]|[\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff\ufffe\uffff]/gu
+// Most texts are plain, and have nothing to be looked for.
+const PLAIN = /^[\n\t\x20-\x7e]*$/
 const LONE_SURROGATE = /\p{Surrogate}/gu
 
 /** Makes characters seen that would otherwise vanish or reorder what stands around them; line feeds and tabs stay. */
 export function visible (text: string): string {
-  return text.replace(LONE_SURROGATE, '\ufffd').replace(HIDDEN, symbol)
+  return PLAIN.test(text) ? text : text.replace(LONE_SURROGATE, '\ufffd').replace(HIDDEN, symbol)
 }
 
 /** The same for text that has to stay on one line: a header, a path, a heading. */
