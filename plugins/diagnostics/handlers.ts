@@ -1,11 +1,11 @@
 import { STATUS_CODES, validateHeaderName, validateHeaderValue } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import vary from 'vary'
 import { statusOf } from '../kernel/http-errors.js'
 import { percentEncoded } from '../kernel/header-text.js'
 import { observeApplication } from '../kernel/application.js'
 import { observe, runErrorPass } from '../kernel/pass.js'
 import { stateOf, type RequestState } from '../kernel/request-state.js'
+import { addVary } from '../kernel/responses.js'
 import { explainMiss } from '../routing/route-error.js'
 import type { FlattenedException } from './exception.js'
 import { representation, type Representation } from './negotiate.js'
@@ -17,10 +17,10 @@ import { messageOf, nameOf } from './thrown-value.js'
 
 const DEBUG_HEADER_LIMIT = 2000
 // What the failed handler said about a body that is not sent.
-const ENTITY_HEADERS = [
+const ENTITY_HEADERS: ReadonlySet<string> = new Set([
   'cache-control', 'content-disposition', 'content-encoding', 'content-language', 'content-length', 'content-range',
   'content-security-policy', 'content-security-policy-report-only', 'etag', 'expires', 'last-modified', 'location', 'transfer-encoding'
-]
+])
 
 /** Installs the not-found handler and the error handler: whatever fails is answered with the diagnostic page. */
 export function installHandlers (app: FastifyInstance): void {
@@ -36,16 +36,20 @@ export function installHandlers (app: FastifyInstance): void {
   app.setErrorHandler(diagnosticHandler)
   if (app.hindsight.observed) observeApplication(app)
 
-  async function diagnosticHandler (raised: unknown, request: FastifyRequest, reply: FastifyReply): Promise<string> {
-    const state = stateOf(request)
-    begin(state, raised, request, reply)
+  function diagnosticHandler (raised: unknown, request: FastifyRequest, reply: FastifyReply): string | Promise<string> {
+    begin(stateOf(request), raised, request, reply)
     observe(request, reply)
-    await runErrorPass(app, request, reply)
+    const walking = runErrorPass(app, request, reply)
+    return walking === undefined ? answer(raised, request, reply) : walking.then(() => answer(raised, request, reply))
+  }
+
+  function answer (raised: unknown, request: FastifyRequest, reply: FastifyReply): string {
+    const state = stateOf(request)
     const { statusCode } = reply
     const reason = STATUS_CODES[statusCode] ?? 'Error'
     const as = representation(request.headers.accept)
     reply.header('content-type', as.contentType)
-    reply.header('vary', vary.append(String(reply.getHeader('vary') ?? ''), 'Accept'))
+    addVary(reply, 'Accept')
     logUncaught(state, raised, request, statusCode)
     if (!app.hindsight.maySeeDebug(request)) return renderProductionError(statusCode, reason, as.type, referenceOf(request))
     return diagnosticPage(request, reply, state, as, reason)
@@ -70,7 +74,7 @@ function begin (state: RequestState, raised: unknown, request: FastifyRequest, r
   state.failed = true
   state.raised = raised
   if (state.handlerStart !== 0 && state.handlerEnd === 0) state.handlerEnd = performance.now()
-  for (const name of ENTITY_HEADERS) reply.removeHeader(name)
+  dropEntityHeaders(reply)
   reply.code(statusOf(raised, reply.statusCode))
   // What a failed attempt to write the head has left behind.
   if (reply.raw.statusMessage !== undefined) reply.raw.statusMessage = STATUS_CODES[reply.statusCode] ?? ''
@@ -83,9 +87,15 @@ function begin (state: RequestState, raised: unknown, request: FastifyRequest, r
   dropUnsendable(request, reply)
 }
 
+function dropEntityHeaders (reply: FastifyReply): void {
+  for (const name in reply.getHeaders()) if (ENTITY_HEADERS.has(name)) reply.removeHeader(name)
+}
+
 // A header that Node.js refuses to write would keep the page from being sent, and may be what failed in the first place.
 function dropUnsendable (request: FastifyRequest, reply: FastifyReply): void {
-  for (const [name, value] of Object.entries(reply.getHeaders())) {
+  const headers = reply.getHeaders()
+  for (const name in headers) {
+    const value = headers[name]
     try {
       validateHeaderName(name)
       for (const one of [value].flat()) validateHeaderValue(name, one as string)
@@ -151,7 +161,7 @@ function lastResort (second: unknown, request: FastifyRequest, reply: FastifyRep
     reply.raw.destroy()
     return
   }
-  for (const name of ENTITY_HEADERS) reply.removeHeader(name)
+  dropEntityHeaders(reply)
   dropUnsendable(request, reply)
   reply.raw.writeHead(status, {
     ...reply.getHeaders() as Record<string, string>,
