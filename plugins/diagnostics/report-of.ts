@@ -35,7 +35,7 @@ export function reportOf (request: FastifyRequest, state: RequestState, status: 
     hints: hintsFor(request, status),
     ...(state.raisedBy !== null && { raisedBy: state.raisedBy }),
     steps: stepsOf(request.server.lifecycle.slots, events, handlerOf(state, events), state.failed),
-    started: new Date(state.startedTime).toISOString(),
+    ...(state.startedTime !== 0 && { started: new Date(state.startedTime).toISOString() }),
     ...(profile !== null && { profile })
   }
 }

@@ -37,7 +37,8 @@ export function render ({ logs, started, profile, exceptions }: ErrorReport): st
 function filters (logs: readonly LogRecord[]): string {
   return `<div class="filters">${levels(logs)}${channels(logs)}<fieldset><legend>Time</legend>
 <label><input type="radio" name="time" value="day" checked> of day</label>
-<label><input type="radio" name="time" value="after"> since the request</label></fieldset></div>`
+<label><input type="radio" name="time" value="after"> since the request</label></fieldset>
+<label class="find">Containing <input type="search"></label></div>`
 }
 
 function levels (logs: readonly LogRecord[]): string {
