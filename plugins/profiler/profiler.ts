@@ -77,9 +77,9 @@ export class Profiler {
     return this.defer(profile.token, profile)
   }
 
-  /** The same for a profile that is made when it is written or asked for, away from the response that it describes. */
-  defer (token: string, profile: Profile | (() => Profile)): boolean {
-    return this.enabled && !this.#closed && this.#queue.add(token, profile)
+  /** The same for a profile that is made when it is written or asked for, away from the response that it describes; `bytes` is about what it holds until then. */
+  defer (token: string, profile: Profile | (() => Profile), bytes = 0): boolean {
+    return this.enabled && !this.#closed && this.#queue.add(token, profile, bytes)
   }
 
   /** Resolves when everything that was saved before has been written, or given up; or when the time (ms) is over. */

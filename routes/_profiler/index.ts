@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { pathnameOf } from '../../plugins/kernel/origin.js'
 import keepRoutes from './keep.js'
 import profileRoutes from './profile.js'
 import searchRoutes from './search.js'
@@ -6,8 +7,10 @@ import streamRoutes from './stream.js'
 
 /** The profiler's own pages, loaded in debug mode only: what is stored, the newest of it, what comes, and one profile. */
 export default async function profilerRoutes (app: FastifyInstance): Promise<void> {
-  app.addHook('onRequest', async function forbidCaching (_request, reply) {
+  app.addHook('onRequest', async function forbidCaching (request, reply) {
     reply.header('cache-control', 'no-store')
+    // Who asks for JSON by the path is told of errors in JSON too.
+    if (pathnameOf(request).endsWith('.json')) request.headers.accept = 'application/json'
   })
   for (const routes of [searchRoutes, streamRoutes, profileRoutes, keepRoutes]) await app.register(routes)
 }

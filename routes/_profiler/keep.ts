@@ -1,4 +1,5 @@
 import createError from '@fastify/error'
+import formbody from '@fastify/formbody'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { readSearch } from '../../plugins/profiler/search-query.js'
 import { baseOf, routeConfig, TokenNotFoundError } from './answer.js'
@@ -6,8 +7,15 @@ import { baseOf, routeConfig, TokenNotFoundError } from './answer.js'
 const ForeignFormError = createError('HINDSIGHT_FOREIGN_FORM', 'The form did not come from a page of the profiler, or that is too old: load the page again.', 403)
 const BadFieldError = createError('HINDSIGHT_BAD_FIELD', 'Invalid "%s": %s.', 400)
 
+const FORM = 'application/x-www-form-urlencoded'
+const BODY_LIMIT = 16 * 1024
+
 /** What changes the store: pinning a profile, and purging. Forms of the profiler's own pages only. */
 export default async function keepRoutes (app: FastifyInstance): Promise<void> {
+  // No other route gets this parser; one that the application has may read forms in a way of its own.
+  if (app.hasContentTypeParser(FORM)) app.removeContentTypeParser(FORM)
+  await app.register(formbody, { bodyLimit: BODY_LIMIT })
+
   app.post('/:token/pin', { config: routeConfig(app, '_profiler_pin') }, async function pinProfile (request, reply) {
     const { pinned } = fieldsOf(request)
     const { token } = request.params as { token: string }

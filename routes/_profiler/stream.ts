@@ -48,7 +48,8 @@ async function positionOf ({ profiler }: FastifyInstance, lastEventId: unknown):
 }
 
 async function * eventsOf ({ profiler }: FastifyInstance, options: Parameters<typeof follow>[1]): AsyncGenerator<string> {
-  yield 'retry: 2000\n\n'
+  // Who is cut off before there was news comes back to this place.
+  yield `retry: 2000\nid: ${options.after}\n\n`
   for await (const { profiles, head } of follow(profiler, options)) {
     const texts = profiles.map((summary) => `event: profile\ndata: ${JSON.stringify(summary)}\n\n`)
     // Without news it is only a sign of life; the place is told when all that lies ahead of it has been.

@@ -101,8 +101,11 @@ t.test('a body is kept, masked', async (t) => {
   t.match((await stored(app))[0]?.collectors.request, { body: { name: 'x', password: '******' } })
 })
 
-t.test('no route is a failure too, unless a matcher says otherwise', async (t) => {
-  const all = await build(t, 'errors')
+t.test('what clients get wrong is kept only if that is said, and a matcher does not say otherwise', async (t) => {
+  const server = await build(t, 'errors')
+  t.notMatch((await server.inject({ url: '/nowhere', headers: html })).body, /Reference/)
+  t.same(await stored(server), [])
+  const all = await build(t, { production: true, onlyExceptions: true })
   t.match((await all.inject({ url: '/nowhere', headers: html })).body, /Reference/)
   const some = await build(t, { production: true, onlyExceptions: true, matcher: (request) => request.routeOptions.url !== undefined })
   t.notMatch((await some.inject({ url: '/nowhere', headers: html })).body, /Reference/)
