@@ -4,7 +4,16 @@ import { RequestLog } from '../logs/request-log.js'
 
 /** A request's log as it is shown: its own lines, and the notifications of the lifecycle as debug lines between them. */
 export function recordsOf (log: unknown, events: readonly ListenerEvent[], startedTime: number): LogRecord[] {
-  const lines = log instanceof RequestLog ? log.records() : []
+  return withNotifications(linesOf(log), events, startedTime)
+}
+
+/** A request's own lines. */
+export function linesOf (log: unknown): LogRecord[] {
+  return log instanceof RequestLog ? log.records() : []
+}
+
+/** Lines of a log, with the notifications of the lifecycle between them. */
+export function withNotifications (lines: readonly LogRecord[], events: readonly ListenerEvent[], startedTime: number): LogRecord[] {
   const notified = events
     .filter(({ outcome }) => outcome !== 'skipped')
     .map(({ stage, listener, start }): LogRecord => ({
@@ -18,7 +27,7 @@ export function recordsOf (log: unknown, events: readonly ListenerEvent[], start
 }
 
 // Both are in the order of time; of two of the same millisecond the notification was first, as it caused the line.
-function merge (lines: LogRecord[], notified: LogRecord[]): LogRecord[] {
+function merge (lines: readonly LogRecord[], notified: LogRecord[]): LogRecord[] {
   const merged: LogRecord[] = []
   let i = 0
   for (const line of lines) {
