@@ -8,8 +8,17 @@ import { RequestLog } from '../logs/request-log.js'
  * These say nothing that came with the request: a mask is for the lines.
  */
 export function recordsOf (log: unknown, events: readonly ListenerEvent[], startedTime: number, mask?: Mask): LogRecord[] {
-  const written = log instanceof RequestLog ? log.records() : []
-  const lines = mask === undefined ? written : written.map((record) => masked(record, mask))
+  const lines = linesOf(log)
+  return withNotifications(mask === undefined ? lines : lines.map((record) => masked(record, mask)), events, startedTime)
+}
+
+/** A request's own lines. */
+export function linesOf (log: unknown): LogRecord[] {
+  return log instanceof RequestLog ? log.records() : []
+}
+
+/** Lines of a log, with the notifications of the lifecycle between them. */
+export function withNotifications (lines: readonly LogRecord[], events: readonly ListenerEvent[], startedTime: number): LogRecord[] {
   const notified = events
     .filter(({ outcome }) => outcome !== 'skipped')
     .map(({ stage, listener, start }): LogRecord => ({
@@ -27,7 +36,7 @@ function masked (record: LogRecord, mask: Mask): LogRecord {
 }
 
 // Both are in the order of time; of two of the same millisecond the notification was first, as it caused the line.
-function merge (lines: LogRecord[], notified: LogRecord[]): LogRecord[] {
+function merge (lines: readonly LogRecord[], notified: LogRecord[]): LogRecord[] {
   const merged: LogRecord[] = []
   let i = 0
   for (const line of lines) {

@@ -1,6 +1,6 @@
 import { boundProfile } from './bounds.js'
 import { FormTokens } from './form-tokens.js'
-import type { Profile } from './profile.js'
+import { wholeProfile, type Profile } from './profile.js'
 import type { Criteria } from './storage/criteria.js'
 import type { ProfilePage, ProfileStorage, SearchOptions, StorageStats } from './storage/storage.js'
 import type { ProfileSummary } from './storage/summary.js'
@@ -91,7 +91,7 @@ export class Profiler {
   async find (token: string): Promise<Profile | undefined> {
     if (!TOKEN_PATTERN.test(token)) return undefined
     const waiting = this.#queue.get(token)
-    return waiting === undefined ? await this.#storage.get(token) : boundProfile(waiting, this.#maxProfileBytes)
+    return waiting === undefined ? await this.#storage.get(token) : wholeProfile(boundProfile(waiting, this.#maxProfileBytes))
   }
 
   /** The newest profile that fits. */
