@@ -25,6 +25,8 @@ interface Variables {
   TRUSTED_HOSTS: string
   DEBUG_CLIENTS: string
   DEBUG_HOSTS: string
+  EDITOR_URL: string
+  EDITOR_PATHS: string
   STORAGE_URL: string
   PROFILER: '' | 'all' | 'errors' | 'off'
   PROFILER_SECRET: string
@@ -46,6 +48,8 @@ const schema = {
     TRUSTED_HOSTS: text,
     DEBUG_CLIENTS: text,
     DEBUG_HOSTS: text,
+    EDITOR_URL: text,
+    EDITOR_PATHS: text,
     STORAGE_URL: text,
     PROFILER: { type: 'string', enum: ['', 'all', 'errors', 'off'], default: '' },
     PROFILER_SECRET: text,
@@ -80,6 +84,8 @@ export function readEnvironment (source: NodeJS.ProcessEnv = process.env): Envir
       trustedHosts: list(variables.TRUSTED_HOSTS),
       debugClients: list(variables.DEBUG_CLIENTS),
       debugHosts: list(variables.DEBUG_HOSTS),
+      editor: variables.EDITOR_URL,
+      editorPaths: Object.fromEntries(list(variables.EDITOR_PATHS).map(pair)),
       profiler: profilerOf(variables, production)
     }
   }
@@ -97,6 +103,12 @@ function profilerOf ({ PROFILER, STORAGE_URL, DATA_DIR, PROFILER_SECRET, PROFILE
     storage: STORAGE_URL === '' ? 'embedded' : STORAGE_URL,
     dataDir: DATA_DIR
   }
+}
+
+// What has no sign of equality is refused with the option's name, where the pairs are read.
+function pair (value: string): [from: string, to: string] {
+  const at = value.indexOf('=')
+  return at === -1 ? [value, ''] : [value.slice(0, at).trim(), value.slice(at + 1).trim()]
 }
 
 function list (value: string): string[] {

@@ -233,6 +233,8 @@ export const OPTIONS: Readonly<Record<keyof HindsightOptions, OptionEntry>> = {
   debugHosts: { types: ['array'], default: 'none', env: 'DEBUG_HOSTS', what: 'further host names that it may be asked for by; `*` for any' },
   defaultLocale: { types: ['string'], default: '`en`', what: 'the locale of a request that names none' },
   earlyHints: { types: ['boolean'], default: '`false`', what: 'whether a route\'s preloads go out as `103 Early Hints`' },
+  editor: { types: ['string'], default: 'none', env: 'EDITOR_URL', what: 'the editor that links to source open: `vscode`, `vscode-insiders`, `vscodium`, `cursor`, `windsurf`, `zed`, `webstorm`, `idea`, `phpstorm`, `sublime`, `textmate`, `macvim`, `emacs`, or a URL with `%f`, `%l` and `%c` (`{file}`, `{line}`, `{column}`)' },
+  editorPaths: { types: ['object'], default: 'none', env: 'EDITOR_PATHS', what: 'where folders of the service lie for the editor, as in `{ \'/app\': \'/home/me/project\' }`; in the environment `/app=/home/me/project`, separated by commas', fields: { '*': { types: ['string'], default: 'the same', what: 'the folder in the coordinates of the editor' } } },
   enabledLocales: { types: ['array'], default: 'any', what: 'the locales that the application speaks, as language tags' },
   localeAwareServices: { types: ['object'], default: 'none', what: 'what `request.services` has: by name, a function of the locale or an object with `withLocale`' },
   mask: { types: ['array'], default: 'none', what: 'names of headers and fields to mask beside the built-in ones: whole names, or expressions' },

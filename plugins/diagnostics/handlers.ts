@@ -8,6 +8,8 @@ import { absoluteUrl, targetOf } from '../kernel/origin.js'
 import { observeApplication } from '../kernel/application.js'
 import { observe, runErrorPass } from '../kernel/pass.js'
 import { stateOf, type RequestState } from '../kernel/request-state.js'
+import { stepsOf, type Steps } from '../kernel/steps.js'
+import type { ListenerEvent } from '../kernel/events.js'
 import { recordsOf } from './records.js'
 import { explainMiss } from '../routing/route-error.js'
 import type { FlattenedException } from './exception.js'
@@ -108,7 +110,7 @@ function diagnosticPage (request: FastifyRequest, reply: FastifyReply, state: Re
   reply.header('x-debug-exception', percentEncoded(message.slice(0, DEBUG_HEADER_LIMIT)))
   if (frame !== undefined) reply.header('x-debug-exception-file', `${percentEncoded(frame.file)}:${frame.line}`)
   const nonce = { script: reply.cspNonce.script, style: reply.cspNonce.style }
-  const body = renderReport(report, as.type, nonce)
+  const body = renderReport(report, as.type, nonce, request.server.hindsight.editor)
   state.ownPolicy = `default-src 'none'; style-src 'nonce-${nonce.style}'; script-src 'nonce-${nonce.script}'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
   return body
 }
@@ -121,11 +123,12 @@ function reportOf (request: FastifyRequest, state: RequestState, status: number,
   const mask = own ? request.server.hindsight.mask : request.server.hindsight.mask.hiding(state.sentParams ?? request.params)
   const origin = originOf(request)
   const profile = profileOf?.(request) ?? null
+  const events = state.recorder?.events() ?? []
   return {
     status,
     reason,
     exceptions: (state.exceptions as FlattenedException[] | null ?? flattenError(state.raised)).map((exception) => maskException(exception, mask)),
-    logs: recordsOf(state.log, state.recorder?.events() ?? [], state.startedTime).map((record) => ({
+    logs: recordsOf(state.log, events, state.startedTime).map((record) => ({
       ...record, message: mask.text(record.message), context: mask.value(record.context) as Record<string, unknown>
     })),
     request: {
@@ -137,8 +140,18 @@ function reportOf (request: FastifyRequest, state: RequestState, status: number,
     },
     hints: hintsFor(request, status),
     ...(state.raisedBy !== null && { raisedBy: state.raisedBy }),
+    steps: stepsOf(request.server.lifecycle.slots, events, handlerOf(state, events), state.failed),
+    started: new Date(state.startedTime).toISOString(),
     ...(profile !== null && { profile })
   }
+}
+
+// What a listener raised, or what came up when the result was on its way, the handler has not.
+function handlerOf (state: RequestState, events: readonly ListenerEvent[]): Steps['handler'] {
+  if (state.handlerStart === 0) return 'unreached'
+  const answered = state.serializeStart !== 0 || state.raisedBy !== null ||
+    events.some(({ pass, stage, outcome }) => pass === 'main' && stage === 'kernel.response' && outcome !== 'skipped')
+  return answered ? 'ran' : 'raised'
 }
 
 // In the words of the observed service's log: what was not caught, and where it was thrown.

@@ -1,3 +1,4 @@
+import type { EditorLink } from '../kernel/editor.js'
 import type { Representation } from './negotiate.js'
 import { renderHtml, type Nonce } from './page/render-html.js'
 import { renderJson } from './page/render-json.js'
@@ -5,10 +6,10 @@ import { renderMarkdown } from './page/render-markdown.js'
 import { renderText } from './page/render-text.js'
 import type { ErrorReport } from './report.js'
 
-/** Tells a report in the form that was negotiated; the nonce is that of the page's own policy. */
-export function renderReport (report: ErrorReport, type: Representation['type'], nonce: Nonce): string {
+/** Tells a report in the form that was negotiated; the nonce is that of the page's own policy, the editor that of its links. */
+export function renderReport (report: ErrorReport, type: Representation['type'], nonce: Nonce, editor: EditorLink | null = null): string {
   switch (type) {
-    case 'html': return renderHtml(report, nonce)
+    case 'html': return renderHtml(report, nonce, editor)
     case 'json': return renderJson(report)
     case 'text': return renderText(report)
     case 'markdown': return renderMarkdown(report)

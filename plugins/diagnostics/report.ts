@@ -1,3 +1,4 @@
+import type { Steps } from '../kernel/steps.js'
 import type { LogRecord } from '../logs/log-record.js'
 import type { FlattenedException } from './exception.js'
 
@@ -7,6 +8,8 @@ export interface Hint {
   text: string
   /** Source to paste, shown as a block. */
   code?: string
+  /** Routes that nearly took the request, and why they did not. */
+  routes?: Array<{ methods: string[], pattern: string, why: string }>
 }
 
 /** Everything that the diagnostic page says, in whatever representation: plain data, masked already. */
@@ -27,6 +30,10 @@ export interface ErrorReport {
   hints: Hint[]
   /** Which listener raised (`kernel.request`, `router`), where one did. */
   raisedBy?: { stage: string, listener: string }
+  /** What became of each of the 42 steps, and of the handler. */
+  steps?: Steps
+  /** When the request arrived, ISO 8601. */
+  started?: string
   /** The stored profile. */
   profile?: { token: string, url: string }
 }

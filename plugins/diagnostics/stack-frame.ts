@@ -107,6 +107,7 @@ function isOwn (file: string, root: string): boolean {
   return steps[0] !== '..' && !steps.includes('node_modules')
 }
 
-function isInternal (file: string): boolean {
+/** Whether a file is one of Hindsight's own. */
+export function isInternal (file: string): boolean {
   return INTERNALS.some((folder) => file.startsWith(folder))
 }

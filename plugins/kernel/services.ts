@@ -2,11 +2,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { createMask, type Mask } from './mask/mask.js'
 import { DEFAULT_MASK_PATTERNS } from './mask/names.js'
 import { debugAccess, type DebugAccessOptions } from './debug-access.js'
+import { editorLink, type EditorLink, type EditorOptions } from './editor.js'
 import { openLifecycle } from './lifecycle.js'
 import { originResolver, type OriginOptions } from './origin.js'
 import type { Origin } from './request-origin.js'
 
-export interface KernelOptions extends OriginOptions, DebugAccessOptions {
+export interface KernelOptions extends OriginOptions, DebugAccessOptions, EditorOptions {
   /** Whether failures are explained to those who may see it. */
   debug?: boolean
   /** Names of headers and fields whose values are masked, beside the built-in ones. */
@@ -22,6 +23,8 @@ export interface Services {
   isObserved: (request: FastifyRequest) => boolean
   readonly mask: Mask
   originOf: (request: FastifyRequest) => Origin
+  /** Writes links that open source in the editor; null where none was named. */
+  readonly editor: EditorLink | null
   maySeeDebug: (request: FastifyRequest) => boolean
   /** Opens the diagnostic context of a request that never comes to the first listener. */
   openDiagnostics: ((request: FastifyRequest, reply: FastifyReply) => void) | null
@@ -51,6 +54,7 @@ export function openServices (app: FastifyInstance, options: KernelOptions, obse
     isObserved: () => true,
     mask: createMask([...DEFAULT_MASK_PATTERNS, ...mask]),
     originOf,
+    editor: editorLink(options),
     maySeeDebug: debugAccess(app, debug, originOf, options),
     openDiagnostics: null,
     logOf: null,

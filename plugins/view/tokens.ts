@@ -1,4 +1,4 @@
-import { asset } from './asset.js'
+import { style as readStyle } from './style.js'
 
 /** Colour, space and type of every page, light and dark. */
-export const tokens = asset(import.meta.url, './tokens.css')
+export const tokens = readStyle(import.meta.url, './tokens.css')

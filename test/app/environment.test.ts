@@ -24,7 +24,9 @@ t.test('everything set', async t => {
     TRUSTED_PROXIES: '10.0.0.0/8, loopback',
     TRUSTED_HOSTS: 'example.com,*.example.com',
     DEBUG_CLIENTS: '203.0.113.9',
-    DEBUG_HOSTS: ' a.example ,, '
+    DEBUG_HOSTS: ' a.example ,, ',
+    EDITOR_URL: 'vscode',
+    EDITOR_PATHS: '/app = /home/me, /lib=/home/lib'
   })
   t.match(environment, {
     host: '0.0.0.0',
@@ -37,7 +39,9 @@ t.test('everything set', async t => {
       trustedProxies: ['10.0.0.0/8', 'loopback'],
       trustedHosts: ['example.com', '*.example.com'],
       debugClients: ['203.0.113.9'],
-      debugHosts: ['a.example']
+      debugHosts: ['a.example'],
+      editor: 'vscode',
+      editorPaths: { '/app': '/home/me', '/lib': '/home/lib' }
     }
   })
 })

@@ -1,50 +1,68 @@
-import { asset } from '../../view/asset.js'
+import type { EditorLink } from '../../kernel/editor.js'
+import { style as readStyle } from '../../view/style.js'
 import { html } from '../../view/html.js'
+import { script as readScript } from '../../view/script.js'
+import * as themeSwitch from '../../view/theme-switch/theme-switch.js'
 import { tokens } from '../../view/tokens.js'
 import { cut, visibleLine } from '../../view/visible.js'
+import type { StackFrame } from '../exception.js'
 import type { ErrorReport } from '../report.js'
+import * as copies from './copies/copies.js'
 import * as exceptions from './exceptions/exceptions.js'
+import * as excerpt from './excerpt/excerpt.js'
 import * as hints from './hints/hints.js'
+import * as lifecycle from './lifecycle/lifecycle.js'
 import * as logs from './logs/logs.js'
 import * as request from './request/request.js'
 import * as stackTraces from './stack-traces/stack-traces.js'
+import * as where from './where/where.js'
 import { culprit, everyException, headline, isFailure, place } from './shared.js'
 
 const LONG_HEADLINE = 240
 const MAX_HEADLINE = 1_200
+const MAX_ASKED = 200
 const MAX_TITLE = 1_000
 
 const STYLE = [
-  tokens, asset(import.meta.url, './layout/style.css'), hints.style, exceptions.style, logs.style, stackTraces.style, request.style
+  tokens, themeSwitch.style, readStyle(import.meta.url, './layout/style.css'), hints.style, exceptions.style, excerpt.style, where.style,
+  lifecycle.style, logs.style, stackTraces.style, request.style, copies.style
 ].join('\n')
-const SCRIPT = asset(import.meta.url, './layout/script.js').replace(/^\/\/.*\n/gm, '')
+const SCRIPT = themeSwitch.script + ';\n' + readScript(import.meta.url, './layout/script.js')
 
-/** The nonces of the page's own policy: the only style and the only script on it bear them. */
+/** The nonces of the page's own policy: the only styles and scripts on it bear them. */
 export interface Nonce { script: string, style: string }
 
 /** The diagnostic page: complete without its script, and of nothing but text where it quotes what came from outside. */
-export function renderHtml (report: ErrorReport, nonce: Nonce): string {
+export function renderHtml (report: ErrorReport, nonce: Nonce, editor: EditorLink | null = null): string {
   const title = `${cut(visibleLine(headline(report)), MAX_TITLE)} (${report.status} ${report.reason})`
+  const frame = culprit(report)
+  // A place without its source is not shown apart.
+  const shown = frame?.excerpt === undefined ? null : frame
   return html`<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
 <meta name="robots" content="noindex">
 <link rel="icon" href="data:,">
 <title>${title}</title>
+<script nonce="${nonce.script}">!${themeSwitch.boot}</script>
 <style nonce="${nonce.style}">
 !${STYLE}</style>
 </head>
 <body>
 <a class="skip" href="#exceptions">Skip to the exceptions</a>
-!${band(report)}
+!${band(report, shown)}
 !${navigation(report)}
 <main class="wrap">
+!${where.render(shown, editor)}
 !${hints.render(report.hints)}
-!${exceptions.render(report.exceptions)}
-!${logs.render(report.logs, report.profile?.url)}
+!${lifecycle.render(report.steps)}
+!${exceptions.render(report.exceptions, editor, shown)}
+!${logs.render(report)}
 !${stackTraces.render(report.exceptions)}
+!${copies.render(report)}
 </main>
 !${request.render(report)}
 <footer><div class="wrap">Hindsight shows this page in debug mode only.</div></footer>
@@ -55,17 +73,18 @@ export function renderHtml (report: ErrorReport, nonce: Nonce): string {
 `
 }
 
-function band (report: ErrorReport): string {
+function band (report: ErrorReport, shown: StackFrame | null): string {
   const message = headline(report)
   const kind = report.status >= 500 ? 'server' : report.status >= 400 ? 'client' : 'other'
   const names = report.exceptions.map((exception, i) => html`<li><a href="#exception-${i + 1}">${exception.name}</a></li>`)
   return html`<header class="band ${kind}"><div class="wrap">
-<p class="status"><strong>${report.status}</strong> ${visibleLine(report.reason)}</p>
+<div class="top"><p class="status"><strong>${report.status}</strong> ${visibleLine(report.reason)}</p>!${themeSwitch.render()}</div>
 <h1 class="${message.length > LONG_HEADLINE ? 'long' : 'short'}">${cut(message, MAX_HEADLINE)}</h1>
-!${names.length > 1 ? html`<ul class="chain" aria-label="Chain of exceptions, root cause first">!${names}</ul>` : ''}
+!${names.length > 1 ? html`<nav aria-label="Chain of exceptions, root cause first"><ol class="chain">!${names}</ol></nav>` : ''}
 <ul class="facts">
-<li><code>${visibleLine(report.request.method)}</code> <a href="#request">the request</a></li>
-!${[...raiser(report), ...culpritFact(report), ...profile(report)]}
+<li><a href="#request"><code>${asked(report)}</code></a></li>
+!${[...raiser(report), ...culpritFact(report, shown), ...profile(report)]}
+<li class="copies-of">!${copies.renderLinks()}</li>
 </ul>
 </div></header>`
 }
@@ -74,8 +93,13 @@ function raiser ({ raisedBy }: ErrorReport): string[] {
   return raisedBy ? [html`<li class="raiser">raised by <code>${raisedBy.listener}</code> in <code>${raisedBy.stage}</code></li>`] : []
 }
 
-function culpritFact (report: ErrorReport): string[] {
-  const frame = culprit(report)
+function asked ({ request: { method, url } }: ErrorReport): string {
+  return cut(visibleLine(`${method} ${url.replace(/^[a-z]+:\/\/[^/]*/i, '')}`), MAX_ASKED)
+}
+
+// Said in a word where there is no source to show.
+function culpritFact (report: ErrorReport, shown: StackFrame | null): string[] {
+  const frame = shown === null ? culprit(report) : undefined
   return frame ? [html`<li class="culprit">in <code>${place(frame)}</code></li>`] : []
 }
 

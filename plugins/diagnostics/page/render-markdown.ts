@@ -8,7 +8,7 @@ import { headline, place, shownLogs } from './shared.js'
 
 const MAX_FRAMES = 8
 const MAX_EXCERPTS = 3
-const MAX_LOGS = 20
+const MAX_LOGS = 12
 const MAX_DEPTH = 2
 const LANGUAGE = /^\.[cm]?(js|ts)x?$/
 

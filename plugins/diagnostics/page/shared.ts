@@ -1,6 +1,7 @@
 import { sep } from 'node:path'
 import type { FlattenedException, StackFrame } from '../exception.js'
 import type { ErrorReport } from '../report.js'
+import { isInternal } from '../stack-frame.js'
 import { visibleLine } from '../../view/visible.js'
 import type { LogLevel, LogRecord } from '../../logs/log-record.js'
 
@@ -21,9 +22,14 @@ export function headline (report: ErrorReport): string {
 /** The place in the application's own code to look at first: of the error itself, otherwise of its nearest cause. */
 export function culprit (report: ErrorReport): StackFrame | undefined {
   for (const exception of report.exceptions.toReversed()) {
-    const own = exception.frames.find((frame) => frame.own)
+    const own = exception.frames.find((frame) => frame.own && !isInternal(frame.file))
     if (own) return own
   }
+}
+
+/** A file, line and column as editors take them. */
+export function fullPlace ({ file, line, column }: StackFrame): string {
+  return visibleLine(file) + (line > 0 ? `:${line}` : '') + (line > 0 && column > 0 ? `:${column}` : '')
 }
 
 /** A file as a person would name it: relative to the project, or to its package. */

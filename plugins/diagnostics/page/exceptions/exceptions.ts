@@ -1,38 +1,58 @@
-import { asset } from '../../../view/asset.js'
+import type { EditorLink } from '../../../kernel/editor.js'
+import { style as readStyle } from '../../../view/style.js'
 import { html } from '../../../view/html.js'
-import type { FlattenedException } from '../../exception.js'
-import { renderFrames } from './frames.js'
+import { cut } from '../../../view/visible.js'
+import type { FlattenedException, StackFrame } from '../../exception.js'
+import { renderFrames, sharedFrom } from './frames.js'
+
+// A page of so many frames is long enough: of the exceptions behind them only own code is listed.
+const MAX_FRAMES = 400
+// The whole of it is part of the stack trace.
+const MAX_MESSAGE = 4_000
 
 /** How exceptions and their frames look. */
-export const style = asset(import.meta.url, './style.css')
+export const style = readStyle(import.meta.url, './style.css')
+
+interface View {
+  editor: EditorLink | null
+  /** The frame that is shown above already. */
+  culprit: StackFrame | null
+  /** How many frames may still be listed one by one. */
+  left: number
+}
 
 /** The section of exceptions: the chain from its root cause on, each with its frames. */
-export function render (chain: readonly FlattenedException[]): string {
+export function render (chain: readonly FlattenedException[], editor: EditorLink | null, culprit: StackFrame | null): string {
+  const view = { editor, culprit, left: MAX_FRAMES }
   return html`<section id="exceptions" aria-labelledby="exceptions-title">
 <h2 id="exceptions-title">Exceptions <span class="count">${chain.length}</span></h2>
-!${chain.map((exception, i) => renderException(exception, position(i, chain.length), html`id="exception-${i + 1}"`, 3))}
+!${chain.map((exception, i) => renderException(exception, position(i, chain.length), ` id="exception-${i + 1}"`, 3, view, chain[i - 1]))}
 </section>`
 }
 
-function renderException (exception: FlattenedException, position: string, id: string, level: number): string {
-  const { name, message, code, statusCode, errors = [], note } = exception
+function renderException (exception: FlattenedException, position: string, id: string, level: number, view: View, before?: FlattenedException): string {
+  const { name, message, code, statusCode, errors = [], note, frames } = exception
   const heading = Math.min(level, 6)
-  return html`<article class="exception card" !${id}>
+  const brief = view.left < frames.length
+  view.left -= frames.length
+  const culprit = view.culprit !== null && frames.includes(view.culprit) ? view.culprit : null
+  const end = before === undefined ? frames.length : sharedFrom(frames, before.frames)
+  return html`<article class="exception card"!${id}>
 <header>
-<h${heading}><span class="position">${position}</span> <span class="name">${name}</span></h${heading}>
+<h!${heading}><span class="position">${position}</span> <span class="name">${name}</span></h!${heading}>
 !${statusCode === undefined ? '' : html`<span class="tag">status ${statusCode}</span>`}
 !${code === undefined ? '' : html`<span class="tag">code ${code}</span>`}
-<p class="message">${message}</p>
+<p class="message">${cut(message, MAX_MESSAGE)}</p>
 !${note === undefined ? '' : html`<p class="note">${note}</p>`}
 </header>
-!${renderFrames(exception)}
-!${errors.length === 0 ? '' : renderMembers(errors, level)}
+!${renderFrames(exception, { editor: view.editor, culprit, brief, end })}
+!${errors.length === 0 ? '' : renderMembers(errors, level, view)}
 </article>`
 }
 
-function renderMembers (errors: readonly FlattenedException[][], level: number): string {
+function renderMembers (errors: readonly FlattenedException[][], level: number, view: View): string {
   return html`<details class="members" open><summary>${errors.length} ${errors.length === 1 ? 'error' : 'errors'} inside</summary>
-<ol>!${errors.map((chain) => html`<li>!${chain.map((member, i) => renderException(member, position(i, chain.length), '', level + 1))}</li>`)}</ol></details>`
+<ol>!${errors.map((chain) => html`<li>!${chain.map((member, i) => renderException(member, position(i, chain.length), '', level + 1, view, chain[i - 1]))}</li>`)}</ol></details>`
 }
 
 function position (index: number, length: number): string {

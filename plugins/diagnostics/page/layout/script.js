@@ -9,7 +9,8 @@
     area.className = 'hidden-visually'
     document.body.append(area)
     area.select()
-    const copied = document.execCommand('copy')
+    let copied = false
+    try { copied = document.execCommand('copy') } catch {}
     area.remove()
     return copied
   }
@@ -24,33 +25,61 @@
     }
   }
 
-  for (const source of document.querySelectorAll('[data-copy]')) {
+  const said = document.createElement('p')
+  said.className = 'hidden-visually'
+  said.setAttribute('role', 'status')
+  document.body.append(said)
+
+  function copyButton (label, textOf) {
     const button = document.createElement('button')
-    const label = source.dataset.copy
     button.type = 'button'
     button.className = 'copy'
     button.textContent = label
     button.addEventListener('click', async function () {
-      const copied = await copy(source.textContent)
-      button.focus()
-      button.textContent = copied ? 'Copied' : 'Could not copy'
+      const copied = await copy(textOf())
+      button.focus({ preventScroll: true })
+      said.textContent = button.textContent = copied ? 'Copied' : 'Could not copy'
       setTimeout(function () { button.textContent = label }, 2000)
     })
+    return button
+  }
+
+  function textOf (selector) {
+    return [...document.querySelectorAll(selector)].map(function (element) { return element.textContent.trim() })
+  }
+
+  for (const source of document.querySelectorAll('[data-copy]')) {
+    const button = copyButton(source.dataset.copy, function () { return source.textContent })
     source.before(button)
   }
 
-  const filters = document.querySelector('#logs fieldset')
+  for (const link of document.querySelectorAll('[data-copies]')) {
+    link.replaceWith(copyButton(link.textContent, function () {
+      if (link.dataset.copies !== 'text') return document.getElementById(link.dataset.copies).textContent
+      return textOf('.band .status').concat(textOf('h1'), textOf('#request .asked').join(' '), textOf('.trace pre')).join('\n\n') + '\n'
+    }))
+  }
+
+  const filters = document.querySelector('#logs .filters')
   if (filters) {
     const label = document.createElement('label')
     const input = document.createElement('input')
     const rows = [...document.querySelectorAll('#logs tbody tr')]
+    let texts
     label.className = 'find'
     input.type = 'search'
     label.append('Containing ', input)
     filters.append(label)
     input.addEventListener('input', function () {
       const wanted = input.value.toLowerCase()
-      for (const row of rows) row.hidden = !row.textContent.toLowerCase().includes(wanted)
+      let shown = 0
+      texts = texts || rows.map(function (row) { return row.textContent.toLowerCase() })
+      rows.forEach(function (row, i) {
+        const fits = texts[i].includes(wanted)
+        if (fits) shown++
+        if (row.hidden === fits) row.hidden = !fits
+      })
+      said.textContent = shown + (shown === 1 ? ' line contains it' : ' lines contain it')
     })
   }
 })()

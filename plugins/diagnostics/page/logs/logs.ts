@@ -1,34 +1,51 @@
-import { asset } from '../../../view/asset.js'
-import { html } from '../../../view/html.js'
+import { style as readStyle } from '../../../view/style.js'
+import { html, text } from '../../../view/html.js'
 import { safeJson } from '../../../view/json.js'
 import { cut } from '../../../view/visible.js'
 import type { LogLevel, LogRecord } from '../../../logs/log-record.js'
+import type { FlattenedException } from '../../exception.js'
+import type { ErrorReport } from '../../report.js'
 import { isFailure, LEVELS, shownLogs, timeOfDay } from '../shared.js'
 
 const MAX_LOGS = 1_000
 const MAX_MESSAGE = 4_000
 const MAX_CONTEXT = 4_000
+/** Characters of messages and contexts that a page carries in full; behind them both are cut short. */
+const MAX_TEXT = 400_000
+const SHORT = 300
+// So many channels have a switch of their own; the others share the last one.
+const MAX_CHANNELS = 10
+const MAX_KNOWN = 500
+const ISO = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/
 
-/** How the log looks, and its filter by level, which needs no script. */
-export const style = asset(import.meta.url, './style.css')
+/** How the log looks, and its filters by level and channel and the two clocks, which need no script. */
+export const style = readStyle(import.meta.url, './style.css') + Array.from({ length: MAX_CHANNELS }, (_, i) =>
+  `#logs:has([name=c${i}]:not(:checked)) .c${i}`).join(', ') + ' { display: none }'
 
-/** The section of logs: the lines of this one request, filtered by level. */
-export function render (logs: readonly LogRecord[], profileUrl?: string): string {
+/** The section of logs: the lines of this one request, filtered by level, channel and text. */
+export function render ({ logs, started, profile, exceptions }: ErrorReport): string {
   const failures = logs.filter(isFailure).length
   const shown = shownLogs(logs, MAX_LOGS)
   return html`<section id="logs" aria-labelledby="logs-title">
 <h2 id="logs-title">Logs <span class="count">${logs.length}</span>!${failures > 0
-  ? html` <span class="count bad">${failures} ${failures === 1 ? 'error' : 'errors'}</span>`
+  ? html` <a class="count bad" href="#first-error">${failures} ${failures === 1 ? 'error' : 'errors'}<span class="hidden-visually">: go to the first</span></a>`
   : ''}</h2>
-!${logs.length === 0 ? html`<p class="note">No line was logged.</p>` : filter(shown) + omission(logs.length - shown.length, profileUrl) + table(shown)}
+!${logs.length === 0 ? '<p class="note">No line was logged.</p>' : filters(shown) + omission(logs.length - shown.length, profile?.url) + table(shown, started, exceptions)}
 </section>`
 }
 
-function filter (logs: readonly LogRecord[]): string {
-  const thresholds = LEVELS.filter((level) => level !== 'fatal' && logs.some((record) => record.level === level))
-  if (thresholds.length < 2) return '<fieldset><legend class="hidden-visually">Filter</legend></fieldset>'
-  return html`<fieldset><legend class="hidden-visually">Lines to show</legend>!${thresholds.map((level, i) => html`
-<label><input type="radio" name="level" value="${level}"!${i === 0 ? ' checked' : ''}> ${i === 0 ? 'All' : label(level)} <span class="number">${countFrom(level, logs)}</span></label>`)}
+function filters (logs: readonly LogRecord[]): string {
+  return `<div class="filters">${levels(logs)}${channels(logs)}<fieldset><legend>Time</legend>
+<label><input type="radio" name="time" value="day" checked> of day</label>
+<label><input type="radio" name="time" value="after"> since the request</label></fieldset></div>`
+}
+
+function levels (logs: readonly LogRecord[]): string {
+  const counts = LEVELS.map((level) => logs.filter((record) => record.level === level).length)
+  const thresholds = LEVELS.filter((level, i) => level !== 'fatal' && (counts[i] as number) > 0)
+  if (thresholds.length < 2) return ''
+  return html`<fieldset><legend>Level</legend>!${thresholds.map((level, i) => html`
+<label><input type="radio" name="level" value="${level}"!${i === 0 ? ' checked' : ''}> ${i === 0 ? 'All' : label(level)} <span class="number">${counts.slice(LEVELS.indexOf(level)).reduce((sum, count) => sum + count, 0)}</span></label>`)}
 </fieldset>`
 }
 
@@ -36,28 +53,77 @@ function label (level: LogLevel): string {
   return { trace: 'Traces', debug: 'Debug and up', info: 'Info and up', warn: 'Warnings and up', error: 'Errors', fatal: 'Fatal' }[level]
 }
 
-function countFrom (level: LogLevel, logs: readonly LogRecord[]): number {
-  return logs.filter((record) => LEVELS.indexOf(record.level) >= LEVELS.indexOf(level)).length
+function channels (logs: readonly LogRecord[]): string {
+  const names = channelsOf(logs)
+  if (names.length < 2) return ''
+  const last = MAX_CHANNELS - 1
+  const listed = names.length > MAX_CHANNELS ? [...names.slice(0, last), `${names.length - last} others`] : names
+  return html`<fieldset><legend>Channels</legend>!${listed.map((name, i) => html`
+<label><input type="checkbox" name="c${i}" checked> ${cut(name, 40)}</label>`)}
+</fieldset>`
+}
+
+function channelsOf (logs: readonly LogRecord[]): string[] {
+  return [...new Set(logs.map(({ channel }) => channel))]
 }
 
 function omission (count: number, profileUrl: string | undefined): string {
   if (count === 0) return ''
-  const where = profileUrl === undefined ? '' : ' The profile of this request has more of them.'
-  return html`<p class="note omission">${count.toLocaleString('en')} lines are left out here: warnings and errors come first, then the latest.${where}</p>`
+  const where = profileUrl === undefined || !/^(https?:\/\/|\/)/.test(profileUrl) ? '' : html` <a href="${profileUrl}">The profile of this request</a> has more of them.`
+  return html`<p class="note omission">${count.toLocaleString('en')} lines are left out here: warnings and errors come first, then the latest.!${where}</p>`
 }
 
-function table (logs: readonly LogRecord[]): string {
-  return html`<table class="card">
+function table (logs: readonly LogRecord[], started: string | undefined, exceptions: readonly FlattenedException[]): string {
+  const numbers = new Map(channelsOf(logs).map((name, i) => [name, Math.min(i, MAX_CHANNELS - 1)]))
+  const begin = Date.parse(started ?? logs[0]?.time ?? '')
+  const first = logs.find(isFailure)
+  let left = MAX_TEXT
+  let rows = ''
+  for (const record of logs) {
+    const body = bodyOf(record, left > 0, exceptions)
+    left -= body.length
+    rows += `<tr class="${record.level} c${numbers.get(record.channel) ?? 0}"${record === first ? ' id="first-error"' : ''}><td>${timeCell(record.time, begin)}</td>${body}</tr>\n`
+  }
+  return `<table class="card">
 <thead><tr><th scope="col">Time</th><th scope="col">Level</th><th scope="col">Channel</th><th scope="col">Message</th></tr></thead>
-<tbody>!${logs.map(row)}</tbody>
+<tbody>${rows}</tbody>
 </table>`
 }
 
-function row (record: LogRecord): string {
-  const keys = Object.keys(record.context)
-  const context = keys.length === 0
+function timeCell (time: string, begin: number): string {
+  const after = ISO.test(time) ? Date.parse(time) - begin : NaN
+  const told = Number.isNaN(after) ? '' : `${after < 0 ? '−' : '+'}${Math.abs(after).toLocaleString('en')} ms`
+  return Number.isNaN(after)
+    ? `<span>${text(timeOfDay(time))}</span>`
+    : `<time>${text(timeOfDay(time))}</time><span class="after">${told}</span>`
+}
+
+// The notifications of the lifecycle are the same few lines on every page.
+const known = new Map<string, string>()
+
+function bodyOf (record: LogRecord, whole: boolean, exceptions: readonly FlattenedException[]): string {
+  if (record.channel !== 'event' || record.message.length > 200 || Object.keys(record.context).length > 0) return cells(record, whole, exceptions)
+  const key = `${record.level} ${record.message}`
+  const seen = known.get(key)
+  if (seen !== undefined) return seen
+  const markup = cells(record, whole, exceptions)
+  if (known.size >= MAX_KNOWN) known.clear()
+  known.set(key, markup)
+  return markup
+}
+
+function cells ({ level, channel, message, context }: LogRecord, whole: boolean, exceptions: readonly FlattenedException[]): string {
+  const keys = Object.keys(context)
+  const details = keys.length === 0
     ? ''
-    : html`<details><summary>${cut(keys.join(', '), 80)}</summary><pre>${cut(safeJson(record.context, 2), MAX_CONTEXT)}</pre></details>`
-  return html`<tr class="${record.level}"><td><time datetime="${record.time}">${timeOfDay(record.time)}</time></td><td><span class="level">${record.level}</span></td><td>${record.channel}</td><td><span class="text">${cut(record.message, MAX_MESSAGE)}</span>!${context}</td></tr>
-`
+    : html`<details><summary>${cut(keys.join(', '), 80)}</summary><pre>${cut(safeJson(withoutKnownStack(context, exceptions), 2), whole ? MAX_CONTEXT : SHORT)}</pre></details>`
+  return html`<td><b>${level}</b></td><td>${channel}</td><td><span>${cut(message, whole ? MAX_MESSAGE : SHORT)}</span>!${details}</td>`
+}
+
+// What stands under Stack Traces is not told a second time.
+function withoutKnownStack (context: Record<string, unknown>, exceptions: readonly FlattenedException[]): Record<string, unknown> {
+  const { err } = context as { err?: { stack?: unknown } | null }
+  const stack = err?.stack
+  if (typeof stack !== 'string' || !exceptions.some((exception) => exception.stack !== '' && stack.startsWith(exception.stack))) return context
+  return { ...context, err: { ...err, stack: `${stack.split('\n', 2).join('\n')}\n    … (see Stack Traces)` } }
 }

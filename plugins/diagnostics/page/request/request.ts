@@ -1,4 +1,4 @@
-import { asset } from '../../../view/asset.js'
+import { style as readStyle } from '../../../view/style.js'
 import { html } from '../../../view/html.js'
 import { cut, visibleLine } from '../../../view/visible.js'
 import type { ErrorReport } from '../../report.js'
@@ -7,7 +7,7 @@ const MAX_VALUE = 2_000
 const MAX_HEADERS = 200
 
 /** How the summary of the request looks. */
-export const style = asset(import.meta.url, './style.css')
+export const style = readStyle(import.meta.url, './style.css')
 
 /** What was asked, by whom, with which headers; these are masked before they reach a report. */
 export function render ({ request }: ErrorReport): string {
@@ -16,8 +16,8 @@ export function render ({ request }: ErrorReport): string {
   return html`<aside id="request" class="request wrap" aria-labelledby="request-title">
 <h2 id="request-title">Request</h2>
 <dl class="card">
-<div><dt>Method</dt><dd>${line(method)}</dd></div>
-<div><dt>URL</dt><dd>${line(url)}</dd></div>
+<div><dt>Method</dt><dd class="asked">${line(method)}</dd></div>
+<div><dt>URL</dt><dd class="asked">${line(url)}</dd></div>
 <div><dt>Client</dt><dd>${line(ip)}</dd></div>
 !${headers.slice(0, MAX_HEADERS).map(([name, value]) => html`<div class="header"><dt>${line(name)}</dt><dd>${line(value)}</dd></div>
 `)}

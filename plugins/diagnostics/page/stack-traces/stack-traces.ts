@@ -1,19 +1,29 @@
-import { asset } from '../../../view/asset.js'
+import { style as readStyle } from '../../../view/style.js'
 import { html } from '../../../view/html.js'
+import { cut } from '../../../view/visible.js'
 import type { FlattenedException } from '../../exception.js'
 import { everyException } from '../shared.js'
 
 /** How plain stack traces look. */
-export const style = asset(import.meta.url, './style.css')
+export const style = readStyle(import.meta.url, './style.css')
 
-/** The section of stack traces: one plain text for each exception, ready to copy. */
+// So many characters of stacks a page carries in full; those behind them are cut short.
+const MAX_TEXT = 200_000
+const SHORT = 2_000
+
+/** The section of stack traces: one plain text for each exception, ready to copy; that of the error itself is open. */
 export function render (chain: readonly FlattenedException[]): string {
   const exceptions = everyException(chain)
+  let left = MAX_TEXT
   return html`<section id="stack-traces" aria-labelledby="stack-traces-title">
 <h2 id="stack-traces-title">Stack Traces <span class="count">${exceptions.length}</span></h2>
-!${exceptions.map((exception, i) => html`<div class="trace card">
-<h3><span class="position">[${i + 1}/${exceptions.length}]</span> ${exception.name}</h3>
-<pre data-copy="Copy">${exception.stack || `${exception.name}: ${exception.message}`}</pre>
-</div>`)}
+!${exceptions.map((exception, i) => {
+  const stack = exception.stack || `${exception.name}: ${exception.message}`
+  left -= stack.length
+  return html`<details class="trace card"!${i === exceptions.length - 1 ? ' open' : ''}>
+<summary><h3><span class="position">[${i + 1}/${exceptions.length}]</span> ${exception.name}</h3></summary>
+<pre data-copy="Copy">${left > 0 ? stack : cut(stack, SHORT)}</pre>
+</details>`
+})}
 </section>`
 }
