@@ -1,4 +1,6 @@
 import type { FastifyInstance } from 'fastify'
+import { ISOLATION } from '../../plugins/profiler/ui/layout/component.js'
+import assetRoutes from './assets.js'
 import keepRoutes from './keep.js'
 import profileRoutes from './profile.js'
 import searchRoutes from './search.js'
@@ -6,8 +8,8 @@ import streamRoutes from './stream.js'
 
 /** The profiler's own pages, loaded in debug mode only: what is stored, the newest of it, what comes, and one profile. */
 export default async function profilerRoutes (app: FastifyInstance): Promise<void> {
-  app.addHook('onRequest', async function forbidCaching (_request, reply) {
-    reply.header('cache-control', 'no-store')
+  app.addHook('onRequest', async function keepToItself (_request, reply) {
+    reply.headers(ISOLATION).header('cache-control', 'no-store')
   })
-  for (const routes of [searchRoutes, streamRoutes, profileRoutes, keepRoutes]) await app.register(routes)
+  for (const routes of [assetRoutes, searchRoutes, streamRoutes, profileRoutes, keepRoutes]) await app.register(routes)
 }
