@@ -1,4 +1,5 @@
 import createError from '@fastify/error'
+import formbody from '@fastify/formbody'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { readSearch } from '../../plugins/profiler/search-query.js'
 import { baseOf, routeConfig, TokenNotFoundError } from './answer.js'
@@ -8,6 +9,9 @@ const BadFieldError = createError('HINDSIGHT_BAD_FIELD', 'Invalid "%s": %s.', 40
 
 /** What changes the store: pinning a profile, and purging. Forms of the profiler's own pages only. */
 export default async function keepRoutes (app: FastifyInstance): Promise<void> {
+  // For these routes alone; an application that reads forms itself has its own way.
+  if (!app.hasContentTypeParser('application/x-www-form-urlencoded')) await app.register(formbody)
+
   app.post('/:token/pin', { config: routeConfig('_profiler_pin') }, async function pinProfile (request, reply) {
     const { pinned, back } = fieldsOf(request)
     const { token } = request.params as { token: string }

@@ -12,6 +12,7 @@ import profilerRoutes from '../../../routes/_profiler/index.js'
 import { failure, profile, tokens } from '../../profiler/fixture.js'
 import { HOSTILE } from '../../profiler/hostile.js'
 import { sample } from '../../profiler/sample.js'
+import { build } from '../../support/app.js'
 
 async function start (t: Test, options: Partial<ProfilerOptions> = {}): Promise<FastifyInstance> {
   const app = fastify()
@@ -291,6 +292,21 @@ t.test('a profile is pinned by the form of its page, and by nobody else', async 
   t.same((await app.profiler.search({ limit: 9 })).profiles.map(item => item.token), ['000001'], 'a pinned one is not purged')
   t.equal((await post({ ...body, pinned: '0' })).statusCode, 303)
   t.equal((await app.profiler.stats()).pinned, 0)
+})
+
+t.test('forms are read in an application that reads none, and lead back to the search they stand in', async t => {
+  const app = await build()
+  t.teardown(() => app.close())
+  app.profiler.save(profile('000001'))
+  const form_token = app.profiler.formTokens.create()
+  for (const [back, location] of [
+    ['status=200&limit=20', '/_profiler/search?status=200&limit=20'], ['', '/_profiler/search?'], ['//evil.example', '/_profiler/search?%2F%2Fevil.example='], ['a\r\nb: c', '/_profiler/search?a%0D%0Ab%3A+c=']
+  ] as const) {
+    const response = await app.inject({
+      method: 'POST', url: '/_profiler/000001/pin', headers: { 'content-type': 'application/x-www-form-urlencoded' }, payload: new URLSearchParams({ form_token, pinned: '1', back }).toString()
+    })
+    t.match([response.statusCode, response.headers.location], [303, location], back)
+  }
 })
 
 t.test('a profile shows what caused it and what it caused', async t => {
