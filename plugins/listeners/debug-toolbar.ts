@@ -1,11 +1,15 @@
 import { isUtf8 } from 'node:buffer'
+import { getHeapStatistics } from 'node:v8'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { recordsOf } from '../diagnostics/records.js'
-import { allowStyle, drawNonce } from '../kernel/content-policy.js'
+import { drawNonce } from '../kernel/content-policy.js'
 import { listener, Skip } from '../kernel/listener.js'
 import { isRedirect } from '../kernel/responses.js'
 import { stateOf } from '../kernel/request-state.js'
-import { countLogs, toolbar } from '../profiler/ui/toolbar/component.js'
+import type { ProfiledRoute } from '../profiler/profile.js'
+import { toolbar } from '../profiler/ui/toolbar/component.js'
+import { toolbarOf } from '../profiler/ui/toolbar/data.js'
+import { barRights, extendPolicy, type BarNonces, type BarRights } from '../profiler/ui/toolbar/policy.js'
 
 export interface DebugToolbarOptions {
   /** Whether HTML pages carry the debug toolbar in debug mode; true by default. */
@@ -14,6 +18,8 @@ export interface DebugToolbarOptions {
 
 const noProfile = new Skip('the request has no profile, or its client may not see it')
 const BODY_END = /<\/body\s*>/gi
+/** The collectors that the bar has something of. */
+const SHOWN = ['router', 'security', 'locale', 'cache', 'http-client']
 const POLICIES = ['content-security-policy', 'content-security-policy-report-only']
 
 /** Tells the client where the profile of its request is, by a header and, in HTML pages, by a bar. */
@@ -28,24 +34,44 @@ export const debugToolbar = listener('kernel.response', 'debug-toolbar', (app, {
     const page = textOf(payload)
     const end = page === null ? -1 : lastBodyEnd(page)
     if (page === null || end === -1) return
-    const nonce = drawNonce()
-    const whole = page.slice(0, end) + bar(request, reply, profile, nonce) + page.slice(end)
-    allowBar(reply, nonce)
+    const nonces = { style: drawNonce(), script: drawNonce() }
+    const rights = barRights(policiesOf(reply))
+    const whole = page.slice(0, end) + bar(request, reply, profile, nonces, rights) + page.slice(end)
+    allowBar(reply, nonces, rights)
     if (reply.hasHeader('content-length')) reply.header('content-length', Buffer.byteLength(whole))
     return whole
   }
 })
 
-function bar (request: FastifyRequest, { statusCode }: FastifyReply, profile: { token: string, url: string }, nonce: string): string {
-  const { log, recorder, startedAt, startedTime } = stateOf(request)
-  return toolbar({
-    ...profile,
+function bar (request: FastifyRequest, { statusCode }: FastifyReply, { token, url }: { token: string, url: string }, nonces: BarNonces, rights: BarRights): string {
+  const { log, recorder, startedAt, startedTime, handlerStart, handlerEnd } = stateOf(request)
+  const { router, ...collectors } = collectedBy(request)
+  const { matched } = (router ?? {}) as { matched?: ProfiledRoute | null }
+  return toolbar(toolbarOf({
+    token,
     status: statusCode,
     method: request.method,
-    route: request.route?.name ?? null,
+    route: matched ?? (request.route === null ? null : { ...request.route, methods: [] }),
     duration: performance.now() - startedAt,
-    ...countLogs(recordsOf(log, recorder?.events() ?? [], startedTime))
-  }, nonce)
+    logs: recordsOf(log, recorder?.events() ?? [], startedTime),
+    collectors: {
+      ...collectors,
+      performance: { ...(handlerStart !== 0 && { handler: (handlerEnd === 0 ? performance.now() : handlerEnd) - handlerStart }), process: { heapAfter: getHeapStatistics().used_heap_size } }
+    }
+  }, url), nonces, rights)
+}
+
+// As far as it is known already; what fails here is told by the profile.
+function collectedBy (request: FastifyRequest): Record<string, unknown> {
+  const collected = stateOf(request).collected ?? {}
+  return Object.fromEntries(SHOWN.filter((name) => collected[name] !== undefined).map((name) => {
+    const data = collected[name]
+    try {
+      return [name, typeof data === 'function' ? data() as unknown : data]
+    } catch {
+      return [name, null]
+    }
+  }))
 }
 
 // Fetch Metadata, section 2.1: a page that a script has asked for is not looked at as one.
@@ -74,11 +100,15 @@ function lastBodyEnd (page: string): number {
   return last
 }
 
+function policiesOf (reply: FastifyReply): string[] {
+  return POLICIES.flatMap((name) => [reply.getHeader(name) ?? []].flat().map(String))
+}
+
 // The content-security-policy listener ran before the bar was made; a policy of the route is held to as well.
-function allowBar (reply: FastifyReply, nonce: string): void {
+function allowBar (reply: FastifyReply, nonces: BarNonces, rights: BarRights): void {
   for (const name of POLICIES) {
     const policy = reply.getHeader(name)
     if (policy === undefined) continue
-    reply.header(name, Array.isArray(policy) ? policy.map((one) => allowStyle(one, nonce)) : allowStyle(String(policy), nonce))
+    reply.header(name, Array.isArray(policy) ? policy.map((one) => extendPolicy(one, nonces, rights)) : extendPolicy(String(policy), nonces, rights))
   }
 }

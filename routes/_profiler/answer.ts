@@ -1,7 +1,8 @@
 import createError from '@fastify/error'
 import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { representation } from '../../plugins/diagnostics/negotiate.js'
-import { pagePolicy, type PageOptions } from '../../plugins/profiler/ui/layout.js'
+import { assetAddresses } from '../../plugins/profiler/ui/assets.js'
+import { pagePolicy, type PageOptions } from '../../plugins/profiler/ui/layout/component.js'
 
 export const TokenNotFoundError = createError('HINDSIGHT_TOKEN_NOT_FOUND', 'Token "%s" was not found.', 404)
 
@@ -25,8 +26,9 @@ export function baseOf (request: FastifyRequest): string {
 export function sendPage (request: FastifyRequest, reply: FastifyReply, render: (options: PageOptions) => string): FastifyReply {
   const { script, style } = reply.cspNonce
   const nonce = { script, style }
+  const base = baseOf(request)
   return reply
     .header('content-security-policy', pagePolicy(nonce))
     .type('text/html; charset=utf-8')
-    .send(render({ base: baseOf(request), nonce, formToken: request.server.profiler.formTokens.create() }))
+    .send(render({ base, nonce, assets: assetAddresses(base), formToken: request.server.profiler.formTokens.create() }))
 }

@@ -17,11 +17,13 @@ export default async function keepRoutes (app: FastifyInstance): Promise<void> {
   await app.register(formbody, { bodyLimit: BODY_LIMIT })
 
   app.post('/:token/pin', { config: routeConfig(app, '_profiler_pin') }, async function pinProfile (request, reply) {
-    const { pinned } = fieldsOf(request)
+    const { pinned, back } = fieldsOf(request)
     const { token } = request.params as { token: string }
     if (pinned !== '1' && pinned !== '0') throw new BadFieldError('pinned', 'it is neither 1 nor 0')
     if (!await app.profiler.pin(token, pinned === '1')) throw new TokenNotFoundError(token)
-    return reply.redirect(`${baseOf(request)}/${token}`, 303)
+    // Written anew, so that it can lead nowhere else.
+    const to = typeof back === 'string' ? `search?${new URLSearchParams(back).toString()}` : token
+    return reply.redirect(`${baseOf(request)}/${to}`, 303)
   })
 
   app.post('/purge', { config: routeConfig(app, '_profiler_purge') }, async function purgeProfiles (request, reply) {

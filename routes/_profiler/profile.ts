@@ -1,7 +1,7 @@
 import createError from '@fastify/error'
 import type { FastifyInstance } from 'fastify'
 import { firstPanel, panelsOf } from '../../plugins/profiler/panels/index.js'
-import { profilePage } from '../../plugins/profiler/ui/profile-page.js'
+import { profilePage } from '../../plugins/profiler/ui/profile-page/component.js'
 import { TOKEN_PATTERN } from '../../plugins/profiler/token.js'
 import { sendPage, routeConfig, TokenNotFoundError, wantsJson } from './answer.js'
 
@@ -16,7 +16,8 @@ export default async function profileRoutes (app: FastifyInstance): Promise<void
     const token = segment.replace(/\.json$/, '')
     const profile = TOKEN_PATTERN.test(token) ? await app.profiler.find(token) : undefined
     if (profile === undefined) throw new TokenNotFoundError(token)
-    const { panel: name } = request.query as Record<string, unknown>
+    const query = request.query as Record<string, unknown>
+    const { panel: name } = query
     const known = panelsOf(profile)
     const panel = name === undefined ? firstPanel(profile) : known.find((one) => one.name === name)
     if (panel === undefined) throw new PanelNotFoundError(String(name), known.map((one) => one.name).join(', '))
@@ -26,6 +27,8 @@ export default async function profileRoutes (app: FastifyInstance): Promise<void
       app.profiler.search({ criteria: { parent: token }, limit: MAX_CHILDREN })
     ])
     const pinned = summary?.pinned === true
-    return sendPage(request, reply, (options) => profilePage(profile, panel, { ...options, pinned, children }))
+    // The routes also stand without the lifecycle, in applications that only read a store.
+    const editor = app.hasDecorator('hindsight') ? app.hindsight.editor : null
+    return sendPage(request, reply, (options) => profilePage(profile, panel, { ...options, pinned, children, query, editor }))
   })
 }

@@ -2,7 +2,7 @@ import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { BadCriterionError, readSearch, type SearchQuery } from '../../plugins/profiler/search-query.js'
 import { InvalidCursorError, type ProfilePage } from '../../plugins/profiler/storage/storage.js'
-import { searchPage } from '../../plugins/profiler/ui/search-page.js'
+import { searchPage } from '../../plugins/profiler/ui/search-page/component.js'
 import { baseOf, routeConfig, sendPage, wantsJson } from './answer.js'
 
 const NothingStoredError = createError('HINDSIGHT_NO_PROFILE', 'No %s has been stored yet.', 404)
@@ -36,11 +36,11 @@ async function showProfiles (request: FastifyRequest, reply: FastifyReply): Prom
     const { profiles, next } = await found(request, search)
     const stats = await request.server.profiler.stats()
     const { counters } = request.server.profiler
-    return await sendPage(request, reply, (options) => searchPage({ fields: textsOf(fields), profiles, next, stats, counters }, options))
+    return await sendPage(request, reply, (options) => searchPage({ fields: textsOf(fields), profiles, next, stats, counters, now: Date.now() }, options))
   } catch (error) {
     if (!(error instanceof BadCriterionError || error instanceof InvalidCursorError)) throw error
     reply.code(400)
-    return await sendPage(request, reply, (options) => searchPage({ fields: textsOf(fields), problem: error.message, profiles: [], next: null }, options))
+    return await sendPage(request, reply, (options) => searchPage({ fields: textsOf(fields), problem: error.message, profiles: [], next: null, now: Date.now() }, options))
   }
 }
 

@@ -3,13 +3,18 @@ import type { FastifyInstance } from 'fastify'
 import { representation } from '../../plugins/diagnostics/negotiate.js'
 import { absoluteUrl } from '../../plugins/kernel/origin.js'
 import { TOKEN_PATTERN } from '../../plugins/profiler/token.js'
-import { pagePolicy } from '../../plugins/profiler/ui/layout.js'
-import { toolbar, toolbarOf } from '../../plugins/profiler/ui/toolbar/component.js'
+import { ISOLATION, pagePolicy } from '../../plugins/profiler/ui/layout/component.js'
+import { toolbar } from '../../plugins/profiler/ui/toolbar/component.js'
+import { toolbarOf } from '../../plugins/profiler/ui/toolbar/data.js'
 
 const TokenNotFoundError = createError('HINDSIGHT_TOKEN_NOT_FOUND', 'Token "%s" was not found.', 404)
 
 /** The debug toolbar of a stored profile, loaded in debug mode only: the bar alone, or its data. */
 export default async function toolbarRoutes (app: FastifyInstance): Promise<void> {
+  app.addHook('onRequest', async function keepToItself (_request, reply) {
+    reply.headers(ISOLATION)
+  })
+
   // Whatever the method: as in the observed service a token that is unknown is not found, and nothing is changed.
   app.all('/:token', { config: { name: '_wdt', profile: false, debugOnly: true } }, async function showToolbar (request, reply) {
     const segment = (request.params as { token: string }).token
@@ -20,9 +25,10 @@ export default async function toolbarRoutes (app: FastifyInstance): Promise<void
     reply.header('cache-control', 'no-store').header('vary', 'accept')
     if (segment !== token || representation(request.headers.accept).type === 'json') return data
     const { script, style } = reply.cspNonce
+    const nonces = { script, style }
     return reply
-      .header('content-security-policy', pagePolicy({ script, style }))
+      .header('content-security-policy', pagePolicy(nonces))
       .type('text/html; charset=utf-8')
-      .send(toolbar(data, style))
+      .send(toolbar(data, nonces))
   })
 }

@@ -43,6 +43,13 @@ export function sample (text = 'plain'): Profile {
       locale: { locale: text, source: text, default: text, enabled: [text], acceptLanguage: { enabled: true, header: text }, services: [text] },
       pagination: { page: 4, limit: 2, offset: 6, sort: text, direction: 'asc', total: 3, pages: 2, fields: { page: text }, sortable: [text], maxLimit: 9 },
       config: { id: 'none', node: text, fastify: text, hindsight: text, mode: text },
+      links: { route: [{ rel: 'preload', href: '/a.css', attributes: { as: 'style', [text]: true, nopush: true } }], added: [{ rel: 'next', href: text }], earlyHints: [text] },
+      assets: { manifest: text, base: '/', rendered: [`stylesheet ${text}.css`] },
+      template: { name: text, duration: 1.5, variables: [text] },
+      attributes: { template: text, cache: null },
+      params: { id: { converter: 'int', sent: text }, [text]: { converter: 'int', sent: '12', value: 12 } },
+      trace: { traceId: text, parentId: text, spanId: text, sampled: true },
+      otherErrors: [[{ name: text, message: text, frames: [], stack: text }]],
       custom: { a: [text] },
       broken: { error: `it broke ${text}` }
     }

@@ -1,9 +1,12 @@
 import { html } from '../../view/html.js'
 import { safeJson } from '../../view/json.js'
+import type { PageOptions } from './layout/component.js'
+
+const MAX_OPEN = 8_000
 
 /** A part of a panel under a heading of its own. */
-export function section (title: string, content: string): string {
-  return html`<section class="part"><h3>${title}</h3>!${content}</section>`
+export function section (title: string, content: string, id = ''): string {
+  return html`<section class="part"!${id === '' ? '' : html` id="${id}"`}><h3>${title}</h3>!${content}</section>`
 }
 
 /** A remark in place of content. */
@@ -37,6 +40,12 @@ export function json (value: unknown): string {
   return html`<pre class="data">${typeof value === 'string' ? value : safeJson(value, 2)}</pre>`
 }
 
+/** The same, folded where it is long. */
+export function folded (label: string, value: unknown): string {
+  const markup = json(value)
+  return markup.length <= MAX_OPEN ? markup : html`<details><summary>${label}, ${bytes(markup.length)} of text</summary>!${markup}</details>`
+}
+
 /** Lets what is wider than the window be scrolled, by keyboard too. */
 export function scrollable (label: string, content: string): string {
   return html`<div class="scroll" role="region" aria-label="${label}" tabindex="0">!${content}</div>`
@@ -44,7 +53,38 @@ export function scrollable (label: string, content: string): string {
 
 /** The status of a response, coloured by its class. */
 export function statusBadge (status: number): string {
-  return html`<span class="status status-${Math.trunc(Number(status) / 100)}">${status}</span>`
+  return html`<span class="status status-!${statusClass(status)}">${status}</span>`
+}
+
+/** The class of a status (RFC 9110, section 15): 1 to 5; 0 for what is none. */
+export function statusClass (status: unknown): string {
+  const first = Math.trunc(Number(status) / 100)
+  return first >= 1 && first <= 5 ? String(first) : '0'
+}
+
+/** A moment for people; with `now` (ms) how long ago it is, the moment itself as a title. */
+export function moment (time: string, now?: number): string {
+  const readable = String(time).replace('T', ' ').replace('Z', ' UTC')
+  const then = Date.parse(time)
+  if (now === undefined || Number.isNaN(then)) return html`<time datetime="${time}">${readable}</time>`
+  return html`<time class="ago" datetime="${time}" title="${readable}">${ago(now - then)}</time>`
+}
+
+/** Where a form of pinning stands: beside one profile, or in the list whose fields `back` brings again. */
+export interface PinPlace {
+  token: string
+  pinned: boolean
+  back?: string
+}
+
+/** The form that keeps a profile from being evicted, or no longer. */
+export function pinForm ({ base, formToken }: Pick<PageOptions, 'base' | 'formToken'>, { token, pinned, back }: PinPlace): string {
+  return html`<form method="post" action="${base}/${token}/pin" class="pin-form"><input type="hidden" name="form_token" value="${formToken}">!${
+    back === undefined
+      ? html`<span class="note">${pinned ? 'Pinned: it stays until you unpin it.' : 'A pinned profile is not evicted.'}</span>`
+      : html`<input type="hidden" name="back" value="${back}">`
+  }<button name="pinned" value="${pinned ? '0' : '1'}"!${pinned ? ' class="is-pinned"' : ''}>${pinned ? 'Unpin' : 'Pin'}!${
+    back === undefined ? '' : html` <span class="hidden-visually">${token}</span>`}</button></form>`
 }
 
 /** Milliseconds for people. */
@@ -58,6 +98,13 @@ export function bytes (value: unknown): string {
   if (typeof value !== 'number' || !Number.isFinite(value)) return '–'
   const [size, unit] = value < 10_000 ? [value, 'bytes'] : value < 1e6 ? [value / 1e3, 'kB'] : value < 1e9 ? [value / 1e6, 'MB'] : [value / 1e9, 'GB']
   return `${size.toLocaleString('en', { maximumFractionDigits: 1 })} ${unit}`
+}
+
+function ago (ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1000))
+  if (seconds < 60) return `${seconds} s ago`
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`
+  return seconds < 86_400 ? `${Math.floor(seconds / 3600)} h ago` : `${Math.floor(seconds / 86_400)} d ago`
 }
 
 function entriesOf (data: unknown): Array<[string, unknown]> {

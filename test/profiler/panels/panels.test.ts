@@ -1,6 +1,7 @@
 import t from 'tap'
 import { JSDOM } from 'jsdom'
-import { firstPanel, panels, panelsOf } from '../../../plugins/profiler/panels/index.js'
+import { exceptionsPanel } from '../../../plugins/profiler/panels/exceptions/panel.js'
+import { firstPanel, groupsOf, panels, panelsOf } from '../../../plugins/profiler/panels/index.js'
 import type { Profile } from '../../../plugins/profiler/profile.js'
 import { profile } from '../fixture.js'
 import { HOSTILE } from '../hostile.js'
@@ -20,22 +21,26 @@ const texts = (root: ParentNode, selector: string) =>
 
 t.test('the menu has every panel, and a plain one for each collector that has none', async t => {
   t.same(panelsOf(sample()).map(panel => panel.name),
-    ['request', 'exceptions', 'logs', 'events', 'router', 'security', 'performance',
-      'http-client', 'session', 'cors', 'csp', 'cache', 'locale', 'pagination', 'config', 'custom', 'broken'])
-  t.same(panelsOf(profile('000001')), panels)
+    ['request', 'exceptions', 'otherErrors', 'logs', 'performance', 'events', 'router', 'attributes', 'params', 'template', 'pagination', 'locale', 'security', 'session', 'cors',
+      'csp', 'cache', 'links', 'assets', 'http-client', 'trace', 'config', 'custom', 'broken'])
+  t.same(panelsOf(profile('000001')), panels.filter(panel => panel.always))
+  t.same(panels.filter(panel => panel.always).map(panel => panel.name), ['request', 'exceptions', 'logs', 'performance', 'events', 'router', 'security'])
+  t.same(groupsOf(sample()).map(({ title, panels }) => [title, panels.length]), [['Overview', 6], ['Handling', 6], ['Security', 4], ['Delivery', 3], ['Around it', 3], ['Application', 2]])
+  t.same(groupsOf(profile('000001')).map(({ title }) => title), ['Overview', 'Handling', 'Security'], 'no empty part')
 })
 
 t.test('counts and problems', async t => {
   const facts = (profile: Profile) => panelsOf(profile).map(panel => [panel.name, panel.count?.(profile), panel.problem?.(profile)])
   t.same(facts(stored(sample())), [
-    ['request', undefined, undefined], ['exceptions', 2, true], ['logs', 2, true], ['events', 4, true],
-    ['router', undefined, false], ['security', 1, false], ['performance', undefined, undefined],
-    ['http-client', 201, true], ['session', undefined, false], ['cors', undefined, true], ['csp', undefined, false], ['cache', undefined, false], ['locale', undefined, false], ['pagination', undefined, true], ['config', undefined, false],
+    ['request', undefined, false], ['exceptions', 2, true], ['otherErrors', 1, true], ['logs', 2, true], ['performance', undefined, false], ['events', 3, true],
+    ['router', undefined, false], ['attributes', 1, false], ['params', 2, true], ['template', undefined, false], ['pagination', undefined, true], ['locale', undefined, false],
+    ['security', 1, false], ['session', undefined, false], ['cors', undefined, true], ['csp', undefined, false],
+    ['cache', undefined, false], ['links', 2, false], ['assets', 1, false], ['http-client', 201, true], ['trace', undefined, false], ['config', undefined, false],
     ['custom', undefined, false], ['broken', undefined, true]
   ])
   t.same(facts(profile('000001')), [
-    ['request', undefined, undefined], ['exceptions', 0, false], ['logs', 0, false], ['events', 0, false],
-    ['router', undefined, false], ['security', undefined, false], ['performance', undefined, undefined]
+    ['request', undefined, false], ['exceptions', 0, false], ['logs', 0, false], ['performance', undefined, false], ['events', 0, false],
+    ['router', undefined, false], ['security', undefined, false]
   ])
   t.equal(panels.find(panel => panel.name === 'router')?.problem?.(profile('000001', { status: 404 })), true)
 })
@@ -72,52 +77,20 @@ t.test('request: files, and what was cut', async t => {
 t.test('exceptions: the chain, its frames, and the line', async t => {
   const root = shown('exceptions', sample())
   t.same([...root.children].map(article => article.querySelector('h3')?.textContent), ['[1/2] LookupError', '[2/2] NotFoundError'])
-  t.same(texts(root, '.frames > li > .file, .frames > li > details > summary > .file'), ['/app/node_modules/fastify/route.js:10:2', '/app/plugins/router.ts:3:7'])
-  t.same(texts(root, '.marked'), ['throw error'])
-  t.equal(root.querySelector('.marked')?.getAttribute('value'), '3')
-  t.equal(root.querySelectorAll('.frames details[open]').length, 1)
+  t.same(texts(root, '.frames .file'), ['/app/node_modules/fastify/route.js:10:2', '/app/plugins/router.ts:3:7'])
+  t.same(texts(root, '.frames > .foreign > details > summary'), ['1 frame outside your code'])
+  t.same(texts(root, '.excerpt mark .source'), ['throw error'])
+  t.same(texts(root, '.excerpt mark .number'), ['→ 3'])
+  t.same(texts(root, '.frames details[open] > summary .file'), ['/app/plugins/router.ts:3:7'])
+  t.equal(root.querySelector('.editor'), null)
   t.same(texts(root, '.facts'), ['code NOT_FOUND · status 404'])
   t.equal(root.querySelectorAll('.exception .exception').length, 2, 'the members of an aggregate')
 })
 
-t.test('logs: level, channel, message and context of every line', async t => {
-  const root = shown('logs', sample())
-  t.same(texts(root, 'tbody tr'), ['03:04:05.678 inforequest incoming plainContext{ "plain": "plain" }', '03:04:05.679 errorplain plain'])
-  t.same([...root.querySelectorAll('tbody tr')].map(row => row.className), ['log log-info', 'log log-error'])
-})
-
-t.test('logs: a very long log is shown from its end', async t => {
-  const logs = Array.from({ length: 1_200 }, (_, i) => ({ time: '', level: 'info' as const, channel: 'a', message: `m${i}`, context: {} }))
-  const root = shown('logs', profile('000001', { logs }))
-  t.equal(root.querySelectorAll('tbody tr').length, 1_000)
-  t.match(root.querySelector('.note')?.textContent, /^200 earlier lines/)
-  t.match(root.querySelector('tbody tr:last-child')?.textContent, /m1199/)
-})
-
-t.test('events: passes, stages, outcomes and what changed', async t => {
-  const root = shown('events', sample())
-  t.same(texts(root, 'h3'), ['Main pass', 'Error pass'])
-  t.same(texts(root, '.stage'), ['kernel.request', 'kernel.controller_arguments', 'kernel.response'])
-  t.same(texts(root, '.event td:first-child'), ['1', '2', '3', '4'])
-  t.same(texts(root, '.event > th'), ['cors', 'router', 'error', 'clickjacking'])
-  t.same(texts(root, '.outcome'), ['skipped', 'raised', 'ran', 'ran'])
-  t.same(texts(root, '.event td.text'), [
-    'not configured plain', '', 'status: 200 → 404attributes: plain',
-    'x-frame-options: DENYvary: plain → plain, betag: plain (removed)'
-  ])
-  const bars = [...root.querySelectorAll('rect')].map(bar => Number(bar.getAttribute('x')) + Number(bar.getAttribute('width')))
-  t.equal(bars.length, 3, 'what was skipped took no time')
-  t.ok(bars.every(end => end > 0 && end <= 100), String(bars))
-})
-
-t.test('events: the order is never changed, even where a stage comes twice', async t => {
-  const base = { pass: 'main', outcome: 'ran', start: 0, duration: 0 } as const
-  const root = shown('events', profile('000001', {
-    duration: 0,
-    events: [{ ...base, stage: 'kernel.request', listener: 'a' }, { ...base, stage: 'kernel.response', listener: 'b' }, { ...base, stage: 'kernel.request', listener: 'c' }]
-  }))
-  t.same(texts(root, '.event > th'), ['a', 'b', 'c'])
-  t.notMatch(root.querySelector('rect')?.outerHTML, /NaN|Infinity/)
+t.test('exceptions: links into the editor, where one was named', async t => {
+  const editor = (file: string, line: number) => `vscode://file${file}:${line}`
+  const markup = exceptionsPanel.render(sample(), { query: {}, editor })
+  t.same([...JSDOM.fragment(markup).querySelectorAll('.editor')].map(link => link.getAttribute('href')), ['vscode://file/app/node_modules/fastify/route.js:10', 'vscode://file/app/plugins/router.ts:3'])
 })
 
 t.test('router: the match, its parameters, and what the router knew', async t => {
@@ -132,24 +105,6 @@ t.test('router: why no route took the request', async t => {
   t.same(texts(root, 'h3'), ['Matched route', 'Routes that were tried, the nearest first'])
   t.same(texts(root, 'tbody tr'), ['GET /aGET/asegment 1 is "a", not "b"1'])
   t.match(root.textContent, /1,200 more routes are further away\./)
-})
-
-t.test('performance: the total, the slowest listener, and what was collected', async t => {
-  const root = shown('performance', sample())
-  t.same(texts(root, '.pairs tr'), [
-    'total4.2 ms', 'all listeners0.4 ms', 'slowest listenercors (kernel.request), 0.1 ms', 'handler0 ms', 'heap{ "used": 1 }', 'noteplain'
-  ])
-  t.same(texts(root, 'table[aria-label="Listeners"] tbody tr'), ['routerkernel.requestraised0.1 ms', 'errorkernel.controller_argumentsran0.1 ms', 'clickjackingkernel.responseran0.1 ms'])
-})
-
-t.test('performance: what the process used, and that it is the process', async t => {
-  const process = { cpuUser: 1.5, cpuSystem: 0.25, heapBefore: 5_000, heapAfter: 12_345_678, loopDelay: 0 }
-  const root = shown('performance', profile('000001', { collectors: { performance: { total: 4, handlerStart: 1, handler: 2, serialization: 0.5, firstByte: 3.25, process } } }))
-  t.same(texts(root, '.pairs tr'), [
-    'total1.25 ms', 'handler began at1 ms', 'handler2 ms', 'serialisation0.5 ms', 'first byte at3.25 ms',
-    'CPU time1.5 ms user, 0.25 ms system', 'heap in use5,000 bytes before, 12.3 MB after', 'event loop delayed by up to0 ms'
-  ])
-  t.match(root.textContent, /Of the whole process while the request ran, other requests included\./)
 })
 
 t.test('session, CORS, cache, locale and pagination: in words', async t => {
@@ -187,13 +142,26 @@ t.test('CSP: each directive of each policy in words', async t => {
   t.match(shown('csp', profile('000001', { collectors: { csp: { nonces: [] } } })).textContent, /The response carries no policy/)
 })
 
+t.test('links, assets, template, attributes, parameters and trace: readable', async t => {
+  const links = shown('links', sample())
+  t.same(texts(links, 'h3'), ['Declared by the route', 'Added while the request was handled', 'Sent ahead as early hints (103)'])
+  t.same(texts(links, 'tbody tr'), ['preload/a.cssas=styleplainnopush', 'nextplainnone', 'plain'])
+  t.same(texts(shown('assets', sample()), 'table[aria-label=Rendered] tbody tr'), ['stylesheetplain.css'])
+  t.same(texts(shown('template', sample()), 'tr'), ['templateplain', 'time to render1.5 ms', 'variablesplain'])
+  t.same(texts(shown('attributes', sample()), 'tr'), ['templateplain'])
+  t.same(texts(shown('params', sample()), 'tbody tr'), ['idplainintnothing: it could not be converted, or one ahead of it could not', 'plain12int12'])
+  t.same(texts(shown('trace', sample()), 'tr'), ['traceplain', 'span of this requestplain', 'span of its callerplain', 'sampledyes'])
+  t.same(texts(shown('otherErrors', sample()), 'h3, h4'), ['Error 1 of 1', '[1/1] plain'])
+})
+
 t.test('any other collector: its data', async t => {
   t.equal(shown('custom', sample()).querySelector('pre')?.textContent, '{\n  "a": [\n    "plain"\n  ]\n}')
 })
 
 t.test('a collector that failed says so in its panel', async t => {
   for (const [collector, panel] of [['request', 'request'], ['response', 'request'], ['router', 'router'], ['performance', 'performance'], ['mine', 'mine'],
-    ['http-client', 'http-client'], ['session', 'session'], ['cors', 'cors'], ['csp', 'csp'], ['cache', 'cache'], ['locale', 'locale'], ['pagination', 'pagination'], ['config', 'config']] as const) {
+    ['http-client', 'http-client'], ['session', 'session'], ['cors', 'cors'], ['csp', 'csp'], ['cache', 'cache'], ['locale', 'locale'], ['pagination', 'pagination'], ['config', 'config'],
+    ['links', 'links'], ['assets', 'assets'], ['template', 'template'], ['attributes', 'attributes'], ['params', 'params'], ['trace', 'trace'], ['otherErrors', 'otherErrors']] as const) {
     const root = shown(panel, profile('000001', { collectors: { [collector]: { error: 'it broke' } } }))
     t.equal(root.querySelector('.failure')?.textContent, 'The collector failed: it broke', collector)
   }
@@ -201,9 +169,9 @@ t.test('a collector that failed says so in its panel', async t => {
 
 t.test('what is missing is told, and never an error', async t => {
   for (const collectors of [{}, { request: null, response: 3, router: 'x', performance: [1] }, { request: { headers: null, query: 'x' }, response: { headers: 4 } }]) {
-    for (const panel of panels) t.ok(shown(panel.name, profile('000001', { collectors })).textContent?.trim(), panel.name)
+    for (const panel of panels.filter(panel => panel.always)) t.ok(shown(panel.name, profile('000001', { collectors })).textContent?.trim(), panel.name)
   }
-  for (const name of ['http-client', 'session', 'cors', 'csp', 'cache', 'locale', 'pagination', 'config']) {
+  for (const { name } of panels.filter(panel => panel.always !== true)) {
     for (const data of [null, 3, 'x', [1], {}, { keys: 1, rule: 2, headers: 'x', wanted: [], enabled: {}, fields: 5, acceptLanguage: 'x', calls: [1, {}], count: 'x' }]) {
       t.ok(shown(name, profile('000001', { collectors: { [name]: data } })).textContent?.trim(), name)
     }

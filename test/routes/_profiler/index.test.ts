@@ -7,11 +7,13 @@ import type { FastifyInstance } from 'fastify'
 import { JSDOM } from 'jsdom'
 import { Profiler, type ProfilerOptions } from '../../../plugins/profiler/profiler.js'
 import { MemoryStorage } from '../../../plugins/profiler/storage/memory.js'
+import { ISOLATION } from '../../../plugins/profiler/ui/layout/component.js'
 import profilerRoutes from '../../../routes/_profiler/index.js'
 import { failure, profile, tokens } from '../../profiler/fixture.js'
 import { build } from '../../app/harness.js'
 import { HOSTILE } from '../../profiler/hostile.js'
 import { sample } from '../../profiler/sample.js'
+import { build } from '../../support/app.js'
 
 async function start (t: Test, options: Partial<ProfilerOptions> = {}): Promise<FastifyInstance> {
   const app = fastify()
@@ -51,12 +53,48 @@ t.test('the page has a policy of its own, and keeps to it', async t => {
   const app = await start(t)
   app.profiler.save(sample())
   const { headers, body } = await app.inject({ url: '/_profiler/3fa94c', headers: html })
-  t.equal(headers['content-security-policy'], "default-src 'none'; style-src 'nonce-STYLENONCE'; script-src 'nonce-SCRIPTNONCE'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'")
+  t.equal(headers['content-security-policy'], "default-src 'none'; style-src 'nonce-STYLENONCE'; script-src 'nonce-SCRIPTNONCE'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'")
   const document = page(body)
-  t.ok([...document.querySelectorAll('style')].every(style => style.nonce === 'STYLENONCE' || style.getAttribute('nonce') === 'STYLENONCE'))
-  t.equal(document.querySelectorAll('style').length, 1)
-  t.equal(document.querySelectorAll('[style], script:not([nonce])').length, 0)
-  t.same([...document.querySelectorAll('[src], link[href]')].map(element => element.getAttribute('href') ?? element.getAttribute('src')), ['data:,'])
+  t.equal(document.querySelectorAll('style, [style], script:not([nonce=SCRIPTNONCE]), link[rel=stylesheet]:not([nonce=STYLENONCE])').length, 0)
+  const sources = [...document.querySelectorAll('[src], link[href]')].map(element => element.getAttribute('href') ?? element.getAttribute('src') ?? '')
+  t.match(sources, ['data:,', /^\/_profiler\/assets\/[0-9a-f]{16}\.css$/, /^\/_profiler\/assets\/[0-9a-f]{16}\.js$/])
+})
+
+t.test('what all pages share may be kept for ever, and what they show by nobody', async t => {
+  const app = await start(t)
+  app.profiler.save(sample())
+  const { body } = await app.inject({ url: '/_profiler/3fa94c', headers: html })
+  let weight = 0
+  for (const [url = '', type] of [
+    [/href="(\/_profiler\/assets\/[^"]+)"/.exec(body)?.[1], 'text/css; charset=utf-8'], [/src="(\/_profiler\/assets\/[^"]+)"/.exec(body)?.[1], 'text/javascript; charset=utf-8']
+  ] as const) {
+    const response = await app.inject(url)
+    t.match(response.headers, { 'content-type': type, 'cache-control': 'private, max-age=31536000, immutable', ...ISOLATION }, url)
+    weight += response.rawPayload.length
+  }
+  t.ok(weight < 30_000, `${weight} bytes of CSS and JavaScript`)
+  t.match((await app.inject('/_profiler/assets/0000000000000000.js')).json(), { statusCode: 404, message: 'Asset "0000000000000000.js" was not found: load the page again.' })
+})
+
+t.test('other origins can neither frame nor read what the profiler answers', async t => {
+  const app = await start(t)
+  app.profiler.save(profile('000001'))
+  for (const url of ['/_profiler/', '/_profiler/search.json', '/_profiler/000001', '/_profiler/000001.json', '/_profiler/latest', '/_profiler/ffffff']) {
+    t.match((await app.inject(url)).headers, { 'x-frame-options': 'DENY', 'cross-origin-resource-policy': 'same-origin', 'cross-origin-opener-policy': 'same-origin' }, url)
+  }
+})
+
+t.test('pages are light', async t => {
+  const app = await start(t)
+  app.profiler.save(sample())
+  const shown = page((await app.inject({ url: '/_profiler/3fa94c', headers: html })).body)
+  for (const link of shown.querySelectorAll('.menu a')) {
+    const { rawPayload } = await app.inject({ url: `/_profiler/3fa94c${link.getAttribute('href')}`, headers: html })
+    t.ok(rawPayload.length < 60_000, `${link.textContent}: ${rawPayload.length}`)
+  }
+  for (const token of tokens(1, 60)) app.profiler.save(failure(token))
+  const { rawPayload } = await app.inject({ url: '/_profiler/', headers: html })
+  t.ok(rawPayload.length < 60_000, `the list of 50: ${rawPayload.length}`)
 })
 
 t.test('the menu leads to every panel and says which has a problem', async t => {
@@ -64,14 +102,16 @@ t.test('the menu leads to every panel and says which has a problem', async t => 
   app.profiler.save(sample())
   const document = page((await app.inject({ url: '/_profiler/3fa94c', headers: html })).body)
   t.equal(document.querySelector('h2')?.textContent, 'Exceptions', 'the first panel with a problem')
-  t.equal(document.querySelector('[aria-current=page]')?.getAttribute('href'), '/_profiler/3fa94c?panel=exceptions')
+  t.equal(document.querySelector('[aria-current=page]')?.getAttribute('href'), '?panel=exceptions')
+  t.same([...document.querySelectorAll('.menu p')].map(title => title.textContent), ['Overview', 'Handling', 'Security', 'Delivery', 'Around it', 'Application'])
   t.same([...document.querySelectorAll('.menu a')].map(link => link.textContent), [
-    'Request / Response', 'Exceptions● (has a problem) 2', 'Logs● (has a problem) 2', 'Events● (has a problem) 4',
-    'Routing', 'Security 1', 'Performance', 'HTTP client● (has a problem) 201', 'Session', 'CORS● (has a problem)', 'Content Security Policy', 'HTTP cache', 'Locale',
-    'Pagination● (has a problem)', 'Configuration', 'Custom', 'Broken● (has a problem)'
+    'Request / Response', 'Exceptions● (has a problem) 2', 'Other errors● (has a problem) 1', 'Logs● (has a problem) 2', 'Performance', 'Events● (has a problem) 3',
+    'Routing', 'Attributes 1', 'Parameters● (has a problem) 2', 'Template', 'Pagination● (has a problem)', 'Locale',
+    'Security 1', 'Session', 'CORS● (has a problem)', 'Content Security Policy', 'HTTP cache', 'Links 2', 'Assets 1',
+    'HTTP client● (has a problem) 201', 'Trace', 'Configuration', 'Custom', 'Broken● (has a problem)'
   ])
   for (const link of document.querySelectorAll('.menu a')) {
-    const response = await app.inject({ url: link.getAttribute('href') ?? '', headers: html })
+    const response = await app.inject({ url: `/_profiler/3fa94c${link.getAttribute('href')}`, headers: html })
     t.equal(response.statusCode, 200)
     t.equal(page(response.body).querySelector('[aria-current=page]')?.getAttribute('href'), link.getAttribute('href'))
   }
@@ -95,7 +135,7 @@ t.test('a panel that is not there is named, with those that are', async t => {
   app.profiler.save(profile('000001'))
   const response = await app.inject({ url: '/_profiler/000001?panel=__proto__', headers: html })
   t.equal(response.statusCode, 404)
-  t.equal(response.json().message, 'Panel "__proto__" was not found; this profile has: request, exceptions, logs, events, router, security, performance.')
+  t.equal(response.json().message, 'Panel "__proto__" was not found; this profile has: request, exceptions, logs, performance, events, router, security.')
 })
 
 t.test('data that no panel understands costs only that panel', async t => {
@@ -276,6 +316,21 @@ t.test('a profile is pinned by the form of its page, and by nobody else', async 
   t.equal((await app.profiler.stats()).pinned, 0)
 })
 
+t.test('forms are read in an application that reads none, and lead back to the search they stand in', async t => {
+  const app = await build()
+  t.teardown(() => app.close())
+  app.profiler.save(profile('000001'))
+  const form_token = app.profiler.formTokens.create()
+  for (const [back, location] of [
+    ['status=200&limit=20', '/_profiler/search?status=200&limit=20'], ['', '/_profiler/search?'], ['//evil.example', '/_profiler/search?%2F%2Fevil.example='], ['a\r\nb: c', '/_profiler/search?a%0D%0Ab%3A+c=']
+  ] as const) {
+    const response = await app.inject({
+      method: 'POST', url: '/_profiler/000001/pin', headers: { 'content-type': 'application/x-www-form-urlencoded' }, payload: new URLSearchParams({ form_token, pinned: '1', back }).toString()
+    })
+    t.match([response.statusCode, response.headers.location], [303, location], back)
+  }
+})
+
 t.test('a profile shows what caused it and what it caused', async t => {
   const app = await start(t)
   app.profiler.save(profile('000001'))
@@ -324,7 +379,7 @@ t.test('hostile text stays text on both pages', async t => {
   for (const url of ['/_profiler/', '/_profiler/3fa94c?panel=request']) {
     const { body } = await app.inject({ url, headers: html })
     const document = page(body)
-    t.equal(document.querySelectorAll('script, img, b').length, 0, url)
+    t.equal(document.querySelectorAll('script:not([nonce]), img, b').length, 0, url)
     t.match(document.querySelector('main')?.textContent, /<script>alert\(1\)<\/script>/, url)
     t.notMatch(body, /[\0\u001b\u202e]/, url)
   }
@@ -338,6 +393,7 @@ t.test('the routes are named, and are not profiled themselves', async t => {
   await app.register(profilerRoutes, { prefix: '/_profiler' })
   t.teardown(() => app.close())
   t.match(configs, [
+    ['/_profiler/assets/:name', { name: '_profiler_asset', profile: false }],
     ['/_profiler/', { name: '_profiler_home', profile: false }],
     ['/_profiler/search', { name: '_profiler_search', profile: false }],
     ['/_profiler/search.json', { name: '_profiler_search_json', profile: false }],

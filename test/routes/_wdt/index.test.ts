@@ -2,6 +2,7 @@ import t from 'tap'
 import { JSDOM } from 'jsdom'
 import { failure, profile } from '../../profiler/fixture.js'
 import { HOSTILE } from '../../profiler/hostile.js'
+import { ISOLATION } from '../../../plugins/profiler/ui/layout/component.js'
 import { build, listen, raw } from '../../support/app.js'
 
 const route = { name: 'robots', pattern: '/robots.txt', params: {}, methods: ['GET'] }
@@ -10,18 +11,38 @@ t.test('the bar of a stored profile', async t => {
   const app = await build()
   t.teardown(() => app.close())
   const log = (level: 'info' | 'error' | 'fatal') => ({ time: '2026-01-02T03:04:05.678Z', level, channel: 'app', message: 'm', context: {} })
-  app.profiler.save(profile('00000a', { route, logs: [log('info'), log('error'), log('fatal')] }))
+  app.profiler.save(profile('00000a', { route, logs: [log('info'), log('error'), log('fatal')], collectors: { performance: { handler: 0.5, firstByte: 1, process: { heapAfter: 12_345_678 } } } }))
   app.profiler.save(failure('00000b'))
   app.profiler.save(profile('00000c', { method: HOSTILE, route: { ...route, name: HOSTILE } }))
 
-  const data = { token: '00000a', url: 'http://localhost/_profiler/00000a', status: 200, method: 'GET', route: 'robots', duration: 1.25, logs: 3, errors: 2 }
+  const data = {
+    token: '00000a',
+    url: 'http://localhost/_profiler/00000a',
+    status: 200,
+    method: 'GET',
+    route: 'robots',
+    pattern: '/robots.txt',
+    handler: null,
+    duration: 1.25,
+    handlerDuration: 0.5,
+    firstByte: 1,
+    memory: 12_345_678,
+    logs: 3,
+    errors: 2,
+    warnings: 0,
+    security: null,
+    locale: null,
+    cache: null,
+    calls: { count: 0, failed: 0 }
+  }
   t.same((await app.inject('/_wdt/00000a.json')).json(), data)
   t.same((await app.inject({ url: '/_wdt/00000a', headers: { accept: 'application/json' } })).json(), data)
 
   const response = await app.inject({ url: '/_wdt/00000a', headers: { accept: 'text/html' } })
   t.match(response.headers, { 'content-type': 'text/html; charset=utf-8', 'cache-control': /no-store/, 'x-debug-token': undefined })
   const bar = JSDOM.fragment(response.body).querySelector<HTMLTemplateElement>('hindsight-toolbar > template')?.content
-  t.same([...bar?.querySelectorAll('li') ?? []].map((item) => item.textContent), ['200', 'GETrobots', '1.25 ms', '3 logs', '2 errors', 'Profile 00000a'])
+  t.same([...bar?.querySelectorAll('.head') ?? []].map((item) => item.textContent), ['Status: 200', 'Route: GET robots', 'Time: 1.25 ms', 'Memory: 12.3 MB', 'Log: 2 errors', '0 requests', 'Profile 00000a'])
+  t.match(response.headers, ISOLATION)
   t.equal(bar?.querySelector('a')?.getAttribute('href'), data.url)
   t.match(response.headers['content-security-policy'], `style-src 'nonce-${bar?.querySelector('style')?.getAttribute('nonce')}'`)
 

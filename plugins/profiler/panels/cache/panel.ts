@@ -13,6 +13,7 @@ const OUTCOMES: Readonly<Record<string, string>> = {
 export const cachePanel: Panel = {
   name: 'cache',
   label: 'HTTP cache',
+  group: 'delivery',
   problem: profile => failureOf(profile, 'cache') !== undefined || dataOf(profile, 'cache').outcome === 'failed',
   render: profile => {
     const failure = failureOf(profile, 'cache')

@@ -7,6 +7,7 @@ import type { Panel } from '../panel.js'
 export const configPanel: Panel = {
   name: 'config',
   label: 'Configuration',
+  group: 'around',
   problem: profile => failureOf(profile, 'config') !== undefined,
   render: profile => {
     const failure = failureOf(profile, 'config')

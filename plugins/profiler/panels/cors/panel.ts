@@ -6,6 +6,7 @@ import type { Panel } from '../panel.js'
 export const corsPanel: Panel = {
   name: 'cors',
   label: 'CORS',
+  group: 'security',
   problem: profile => failureOf(profile, 'cors') !== undefined || dataOf(profile, 'cors').allowed === false,
   render: profile => {
     const failure = failureOf(profile, 'cors')

@@ -12,6 +12,7 @@ const COLUMNS = { name: 'Directive', sources: 'As it was sent', words: 'What it 
 export const cspPanel: Panel = {
   name: 'csp',
   label: 'Content Security Policy',
+  group: 'security',
   problem: profile => failureOf(profile, 'csp') !== undefined,
   render: profile => {
     const failure = failureOf(profile, 'csp')

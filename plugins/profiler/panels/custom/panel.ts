@@ -9,6 +9,7 @@ export function customPanel ({ name, panel = {} }: Collector): Panel {
   return {
     name,
     label,
+    group: 'application',
     ...(count !== undefined && { count: profile => failureOf(profile, name) === undefined ? count(profile.collectors[name]) : undefined }),
     problem: profile => failureOf(profile, name) !== undefined || (problem !== undefined && says(() => problem(profile.collectors[name]))),
     render: profile => {

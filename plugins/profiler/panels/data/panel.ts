@@ -7,6 +7,7 @@ export function dataPanel (collector: string): Panel {
   return {
     name: collector,
     label: collector.charAt(0).toUpperCase() + collector.slice(1),
+    group: 'application',
     problem: profile => failureOf(profile, collector) !== undefined,
     render: profile => {
       const failure = failureOf(profile, collector)

@@ -1,29 +1,42 @@
 import type { ListenerEvent } from '../../../kernel/events.js'
 import { html } from '../../../view/html.js'
+import { style as readStyle } from '../../../view/style.js'
 import type { Profile } from '../../profile.js'
 import { milliseconds, note, scrollable, section } from '../../ui/components.js'
 import type { Panel } from '../panel.js'
+import { headerHistory, type HeaderStep } from './header-history.js'
+import { ORDER } from './order.js'
 
 const PASSES = { main: 'Main pass', error: 'Error pass' }
 
-/** Which listeners were reached, in the order in which they ran, and what each did. */
+/** Which listeners were called, skipped and never reached, in the order in which they ran, and what each did to the response. */
 export const eventsPanel: Panel = {
   name: 'events',
   label: 'Events',
-  count: profile => profile.events.length,
-  problem: profile => profile.events.some(event => event.outcome === 'raised'),
-  render: profile => profile.events.length === 0
+  group: 'overview',
+  always: true,
+  count: (profile) => profile.events.filter(({ outcome }) => outcome !== 'skipped').length,
+  problem: (profile) => profile.events.some((event) => event.outcome === 'raised'),
+  style: readStyle(import.meta.url, './style.css'),
+  render: (profile) => profile.events.length === 0
     ? note('No listener was reached.')
-    : passesOf(profile.events).map(events => pass(events, profile)).join('')
+    : filters(profile.events) + passesOf(profile.events).map((events) => pass(events)).join('') + unreached(profile.events) + headers(profile)
 }
 
 interface Numbered extends ListenerEvent {
   number: number
 }
 
+function filters (events: readonly ListenerEvent[]): string {
+  const skipped = events.filter(({ outcome }) => outcome === 'skipped').length
+  return html`<form class="filters"><fieldset><legend>Show</legend>
+<label><input type="checkbox" class="show-called" checked>called <span>${events.length - skipped}</span></label>
+<label><input type="checkbox" class="show-skipped" checked>skipped <span>${skipped}</span></label></fieldset></form>`
+}
+
 /** Neighbours that share a pass belong together: the order of the events is never changed. */
 function passesOf (events: ListenerEvent[]): Numbered[][] {
-  return runsOf(events.map((event, i) => ({ ...event, number: i + 1 })), event => event.pass)
+  return runsOf(events.map((event, i) => ({ ...event, number: i + 1 })), (event) => event.pass)
 }
 
 function runsOf (events: Numbered[], key: (event: Numbered) => string): Numbered[][] {
@@ -36,22 +49,19 @@ function runsOf (events: Numbered[], key: (event: Numbered) => string): Numbered
   return runs
 }
 
-function pass (events: Numbered[], profile: Profile): string {
+function pass (events: Numbered[]): string {
   const title = PASSES[events[0]?.pass ?? 'main'] ?? 'Pass'
-  const end = Math.max(profile.duration || 0, ...profile.events.map(event => event.start + event.duration), 0.001)
   return section(title, scrollable(title, html`<table class="rows events" aria-label="${title}"><thead><tr>
-<th scope="col">#</th><th scope="col">Listener</th><th scope="col">Outcome</th><th scope="col">What it did</th>
-<th scope="col" class="number">Start</th><th scope="col" class="number">Duration</th><td></td>
-</tr></thead>!${runsOf(events, event => event.stage).map(run => html`<tbody>
-<tr class="stage"><th scope="rowgroup" colspan="7">${run[0]?.stage}</th></tr>!${run.map(event => row(event, end))}</tbody>`)}</table>`))
+<th scope="col">#</th><th scope="col">Listener</th><th scope="col">Outcome</th><th scope="col">What it did</th><th scope="col" class="number">Duration</th>
+</tr></thead>!${runsOf(events, (event) => event.stage).map((run) => html`<tbody>
+<tr class="stage"><th scope="rowgroup" colspan="5">${run[0]?.stage}</th></tr>!${run.map(row)}</tbody>`)}</table>`))
 }
 
-function row (event: Numbered, end: number): string {
-  return html`<tr class="event event-${/^[a-z]+$/.test(event.outcome) ? event.outcome : 'other'}">
+function row (event: Numbered): string {
+  return html`<tr id="event-${event.number}" class="event event-${/^[a-z]+$/.test(event.outcome) ? event.outcome : 'other'}">
 <td class="number">${event.number}</td><th scope="row">${event.listener}</th>
 <td><span class="outcome">${event.outcome}</span></td><td class="text">!${deeds(event)}</td>
-<td class="number">${milliseconds(event.start)}</td><td class="number">${milliseconds(event.duration)}</td>
-<td>!${event.outcome === 'skipped' ? '' : bar(event, end)}</td></tr>`
+<td class="number">!${event.outcome === 'skipped' ? '' : milliseconds(event.duration)}</td></tr>`
 }
 
 function deeds ({ reason, changes }: ListenerEvent): string {
@@ -70,9 +80,27 @@ function fromTo (from: string | null, to: string | null): string {
   return to === null ? html`<del>${from}</del> (removed)` : html`<del>${from}</del> → <ins>${to}</ins>`
 }
 
-// A policy without inline styles leaves the attributes of SVG to say how wide a bar is.
-function bar ({ start, duration }: ListenerEvent, end: number): string {
-  const x = Math.min(98, start / end * 100)
-  const width = Math.max(2, Math.min(100 - x, duration / end * 100))
-  return html`<svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true"><rect x="${x.toFixed(1)}" y="0" width="${width.toFixed(1)}" height="8"/></svg>`
+// What ended the main pass is why the rest of it did not come.
+function unreached (events: readonly ListenerEvent[]): string {
+  const reached = new Set(events.map(({ stage, listener }) => `${stage} ${listener}`))
+  const stages = ORDER.map(([stage, listeners]) => ({ stage, missing: listeners.filter((listener) => !reached.has(`${stage} ${listener}`)) })).filter(({ missing }) => missing.length > 0)
+  if (stages.length === 0) return section('Never reached', note('All 42 places of the lifecycle were reached.'))
+  const end = events.find(({ pass, outcome }) => pass === 'main' && (outcome === 'raised' || outcome === 'answered'))
+  const why = end === undefined ? 'The request ended before they came.' : `The main pass ended at ${end.listener} of ${end.stage}, which ${end.outcome === 'raised' ? 'raised an error' : 'answered'}.`
+  return section('Never reached', html`<p class="note">${why}</p><table class="pairs unreached" aria-label="Never reached"><tbody>!${stages.map(({ stage, missing }) =>
+    html`<tr><th scope="row">${stage}</th><td>${missing.join(', ')}</td></tr>`)}</tbody></table>`)
+}
+
+function headers (profile: Profile): string {
+  const history = [...headerHistory(profile)]
+  return section('Headers of the response, and who set them', history.length === 0
+    ? note('None was set.')
+    : scrollable('Headers', html`<table class="rows history" aria-label="Headers"><thead><tr><th scope="col">Header</th><th scope="col">History</th></tr></thead><tbody>!${history.map(([name, steps]) =>
+      html`<tr><th scope="row" class="header">${name}</th><td><ol>!${steps.map(step)}</ol></td></tr>`)}</tbody></table>`))
+}
+
+function step ({ by, event, from, to }: HeaderStep): string {
+  const who = event === undefined ? html`<span class="by">${by}</span>` : html`<a href="#event-${event}">${by}</a>`
+  if (to === null) return html`<li>removed by !${who}</li>`
+  return html`<li>!${from === null ? 'set' : 'changed'} by !${who}: <code>${to}</code></li>`
 }

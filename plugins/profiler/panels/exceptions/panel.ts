@@ -1,34 +1,41 @@
-import type { CodeExcerpt, FlattenedException, StackFrame } from '../../../diagnostics/exception.js'
+import type { FlattenedException, StackFrame } from '../../../diagnostics/exception.js'
+import * as excerpt from '../../../diagnostics/page/excerpt/excerpt.js'
+import type { EditorLink } from '../../../kernel/editor.js'
 import { html } from '../../../view/html.js'
+import { style as readStyle } from '../../../view/style.js'
+import { visibleLine } from '../../../view/visible.js'
 import { note } from '../../ui/components.js'
-import type { Panel } from '../panel.js'
+import { PLAIN_VIEW } from '../panel.js'
+import type { Panel, PanelView } from '../panel.js'
 
 /** What was raised, from the root cause to the error that the response was about. */
 export const exceptionsPanel: Panel = {
   name: 'exceptions',
   label: 'Exceptions',
-  count: profile => profile.exceptions.length,
-  problem: profile => profile.exceptions.length > 0,
-  render: profile => profile.exceptions.length === 0 ? note('Nothing was raised.') : chain(profile.exceptions)
+  group: 'overview',
+  always: true,
+  count: (profile) => profile.exceptions.length,
+  problem: (profile) => profile.exceptions.length > 0,
+  style: excerpt.style + readStyle(import.meta.url, './style.css'),
+  render: (profile, view = PLAIN_VIEW) => profile.exceptions.length === 0 ? note('Nothing was raised.') : exceptionsMarkup(profile.exceptions, view)
 }
 
-function chain (exceptions: FlattenedException[]): string {
-  return exceptions.map((exception, i) => box(exception, `[${i + 1}/${exceptions.length}]`)).join('')
+/** A chain of exceptions, root cause first; `level` is that of its headings. */
+export function exceptionsMarkup (exceptions: readonly FlattenedException[], view: PanelView, level = 3): string {
+  return exceptions.map((exception, i) => box(exception, `[${i + 1}/${exceptions.length}]`, view, level)).join('')
 }
 
-function box (exception: FlattenedException, place: string): string {
+function box (exception: FlattenedException, place: string, view: PanelView, level: number): string {
+  const { name, message, note: remark, stack, errors = [], framesDropped } = exception
   const frames = exception.frames ?? []
-  const own = frames.findIndex(frame => frame.own)
   return html`<article class="exception">
-<h3><span class="place">${place}</span> ${exception.name}</h3>
-<p class="message">${exception.message || '(no message)'}</p>
-!${facts(exception)}
-!${frames.length === 0
-  ? note('The stack is not known.')
-  : html`<ol class="frames">!${frames.map((item, i) => frame(item, i === own))}</ol>`}
-!${(exception.errors ?? []).map((errors, i) =>
-  html`<details open><summary>Error ${i + 1} of ${exception.errors?.length}</summary>!${chain(errors)}</details>`)}
-!${exception.stack ? html`<details><summary>Stack as text</summary><pre class="data">${exception.stack}</pre></details>` : ''}
+<h!${level}><span class="place">${place}</span> ${visibleLine(name)}</h!${level}>
+<p class="message">${message || '(no message)'}</p>
+!${facts(exception)}!${remark === undefined ? '' : note(remark)}
+!${frames.length === 0 ? note('The stack is not known.') : framesMarkup(frames, view.editor)}
+!${framesDropped ? note(`${framesDropped} more frames were left out.`) : ''}
+!${errors.map((chain, i) => html`<details open><summary>Error ${i + 1} of ${errors.length}</summary>!${exceptionsMarkup(chain, view, Math.min(level + 1, 6))}</details>`)}
+!${stack ? html`<details><summary>Stack as text</summary><pre class="data">${stack}</pre></details>` : ''}
 </article>`
 }
 
@@ -37,16 +44,26 @@ function facts ({ code, statusCode }: FlattenedException): string {
   return all.length === 0 ? '' : html`<p class="facts">${all.join(' · ')}</p>`
 }
 
-function frame (frame: StackFrame, open: boolean): string {
-  const place = [frame.file || '(unknown place)', frame.line || null, frame.line && frame.column ? frame.column : null]
-    .filter(part => part !== null).join(':')
-  const head = html`<span class="function">${frame.function || '(anonymous)'}</span> <span class="file">${place}</span>`
-  if (frame.excerpt === undefined) return html`<li class="${frame.own ? 'own' : 'foreign'}">!${head}</li>`
-  return html`<li class="${frame.own ? 'own' : 'foreign'}"><details!${open ? ' open' : ''}><summary>!${head}</summary>!${source(frame.excerpt, frame.line)}</details></li>`
+// Own code stands in the open, what lies between is folded with its number.
+function framesMarkup (frames: readonly StackFrame[], editor: EditorLink | null): string {
+  const open = frames.findIndex((frame) => frame.own && frame.excerpt !== undefined)
+  const groups: Array<{ own: boolean, items: string[] }> = []
+  frames.forEach((frame, i) => {
+    const markup = html`<li class="${frame.own ? 'own' : 'foreign'}">!${frameMarkup(frame, i === open, editor)}</li>`
+    const last = groups.at(-1)
+    if (last !== undefined && last.own === frame.own) last.items.push(markup)
+    else groups.push({ own: frame.own, items: [markup] })
+  })
+  return html`<ol class="frames">!${groups.map(({ own, items }) => own
+    ? items.join('')
+    : html`<li class="foreign"><details><summary>${items.length} ${items.length === 1 ? 'frame' : 'frames'} outside your code</summary><ol>!${items}</ol></details></li>`)}</ol>`
 }
 
-function source ({ start, lines }: CodeExcerpt, marked: number): string {
-  return html`<ol class="source" start="${start}">!${lines.map((line, i) => start + i === marked
-    ? html`<li value="${start + i}" class="marked"><mark><code>${line || ' '}</code></mark></li>`
-    : html`<li value="${start + i}"><code>${line || ' '}</code></li>`)}</ol>`
+function frameMarkup (frame: StackFrame, open: boolean, editor: EditorLink | null): string {
+  const place = [frame.file || '(unknown place)', frame.line || null, frame.line && frame.column ? frame.column : null].filter((part) => part !== null).join(':')
+  const href = editor?.(frame.file, frame.line, frame.column) ?? null
+  const head = html`<span class="function">${visibleLine(frame.function || '(anonymous)')}</span> <span class="file">${visibleLine(place)}</span>`
+  const link = href === null ? '' : html` <a class="editor" href="${href}">open in editor</a>`
+  if (frame.excerpt === undefined) return head + link
+  return html`<details!${open ? ' open' : ''}><summary>!${head}</summary>!${link}!${excerpt.render(frame)}</details>`
 }

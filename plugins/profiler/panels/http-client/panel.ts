@@ -8,6 +8,7 @@ import type { Data, Panel } from '../panel.js'
 export const httpClientPanel: Panel = {
   name: 'http-client',
   label: 'HTTP client',
+  group: 'around',
   count: profile => {
     const { count } = dataOf(profile, 'http-client')
     return typeof count === 'number' ? count : undefined
@@ -30,9 +31,9 @@ function isProblem ({ status, error }: Data): boolean {
   return error !== undefined || (typeof status === 'number' && status >= 400)
 }
 
-function row (call: Data): string {
+function row (call: Data, i: number): string {
   const { method, url, status, start, duration, error, requestHeaders, responseHeaders, via } = call
-  return html`<tr!${isProblem(call) ? ' class="has-problem"' : ''}><td class="text"><span class="method">${String(method)}</span> <span class="url">${visibleLine(String(url))}</span>!${
+  return html`<tr id="call-${i + 1}"!${isProblem(call) ? ' class="has-problem"' : ''}><td class="text"><span class="method">${String(method)}</span> <span class="url">${visibleLine(String(url))}</span>!${
     error === undefined ? '' : html`<div class="failure">${String(error)}</div>`}<details><summary>Headers</summary>!${
     pairs('Request headers', requestHeaders, 'No headers were sent.')}!${pairs('Response headers', responseHeaders, 'No headers came back.')}<p class="facts">by ${String(via)}</p></details></td>
 <td>!${typeof status === 'number' ? statusBadge(status) : html`<span class="none">${error === undefined ? 'pending' : 'none'}</span>`}</td>

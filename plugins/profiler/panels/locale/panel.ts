@@ -8,6 +8,7 @@ const SOURCES: Readonly<Record<string, string>> = { default: 'the default', rout
 export const localePanel: Panel = {
   name: 'locale',
   label: 'Locale',
+  group: 'handling',
   problem: profile => failureOf(profile, 'locale') !== undefined,
   render: profile => {
     const failure = failureOf(profile, 'locale')

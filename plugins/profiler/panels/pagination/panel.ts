@@ -6,6 +6,7 @@ import type { Panel } from '../panel.js'
 export const paginationPanel: Panel = {
   name: 'pagination',
   label: 'Pagination',
+  group: 'handling',
   problem: profile => {
     const { page, pages } = dataOf(profile, 'pagination')
     return failureOf(profile, 'pagination') !== undefined || (typeof page === 'number' && typeof pages === 'number' && page > pages)

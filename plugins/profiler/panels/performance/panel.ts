@@ -1,20 +1,26 @@
+import { script as readScript } from '../../../view/script.js'
+import { style as readStyle } from '../../../view/style.js'
 import type { Profile } from '../../profile.js'
-import { bytes, failed, json, milliseconds, note, pairs, rows, section } from '../../ui/components.js'
-import { dataOf, failureOf, isObject } from '../panel.js'
+import { bytes, failed, json, milliseconds, note, pairs, section } from '../../ui/components.js'
+import { dataOf, failureOf, fieldOf, isObject, PLAIN_VIEW } from '../panel.js'
 import type { Data, Panel } from '../panel.js'
+import { waterfall } from './waterfall.js'
 
 const TIMES: Readonly<Record<string, string>> = {
   handlerStart: 'handler began at', handler: 'handler', serialization: 'serialisation', firstByte: 'first byte at'
 }
-const COLUMNS = { listener: 'Listener', stage: 'Stage', outcome: 'Outcome', duration: 'Duration' }
-const MAX_LISTENERS = 100
 
 /** Where the time went. */
 export const performancePanel: Panel = {
   name: 'performance',
   label: 'Performance',
-  render: profile => section('Time', pairs('Time', times(profile))) + collected(profile) +
-    section('Listeners, the slowest first', rows('Listeners', COLUMNS, listeners(profile), 'No listener was reached.'))
+  group: 'overview',
+  always: true,
+  problem: (profile) => failureOf(profile, 'performance') !== undefined,
+  style: readStyle(import.meta.url, './style.css'),
+  script: readScript(import.meta.url, './script.js'),
+  render: (profile, view = PLAIN_VIEW) => section('Waterfall', waterfall(profile, fieldOf(view, 'threshold'))) +
+    section('Time', pairs('Time', times(profile))) + collected(profile)
 }
 
 function times (profile: Profile): Data {
@@ -30,12 +36,6 @@ function times (profile: Profile): Data {
     }),
     ...Object.fromEntries(Object.entries(TIMES).filter(([name]) => typeof data[name] === 'number').map(([name, title]) => [title, milliseconds(data[name])]))
   }
-}
-
-function listeners (profile: Profile): Data[] {
-  return profile.events.filter(({ outcome }) => outcome !== 'skipped')
-    .toSorted((a, b) => b.duration - a.duration).slice(0, MAX_LISTENERS)
-    .map(({ listener, stage, outcome, duration }) => ({ listener, stage, outcome, duration: milliseconds(duration) }))
 }
 
 function collected (profile: Profile): string {

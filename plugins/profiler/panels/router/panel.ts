@@ -9,6 +9,8 @@ const COLUMNS = { name: 'Route', methods: 'Methods', pattern: 'Pattern', why: 'W
 export const routerPanel: Panel = {
   name: 'router',
   label: 'Routing',
+  group: 'handling',
+  always: true,
   problem: ({ route, status }) => !route && (status === 404 || status === 405),
   render: profile => match(profile) + collected(profile)
 }

@@ -8,6 +8,8 @@ import type { Data, Panel } from '../panel.js'
 export const securityPanel: Panel = {
   name: 'security',
   label: 'Security',
+  group: 'security',
+  always: true,
   count: profile => profile.collectors.security === undefined ? undefined : listOf(dataOf(profile, 'security').decisions).length,
   problem: profile => failureOf(profile, 'security') !== undefined || (profile.collectors.security !== undefined && [401, 403, 429].includes(profile.status)),
   render: renderSecurity

@@ -8,6 +8,7 @@ const ORIGINS: Readonly<Record<string, string>> = { new: 'new', loaded: 'loaded 
 export const sessionPanel: Panel = {
   name: 'session',
   label: 'Session',
+  group: 'security',
   problem: profile => failureOf(profile, 'session') !== undefined,
   render: profile => {
     const failure = failureOf(profile, 'session')

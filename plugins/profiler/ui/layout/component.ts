@@ -1,0 +1,64 @@
+import { html } from '../../../view/html.js'
+import { style as readStyle } from '../../../view/style.js'
+import * as themeSwitch from '../../../view/theme-switch/theme-switch.js'
+import { visibleLine } from '../../../view/visible.js'
+
+/** What every page of the profiler needs to know of where it is served. */
+export interface PageOptions {
+  /** The path that the profiler's routes begin with, without a slash at the end. */
+  base: string
+  nonce: { script: string, style: string }
+  /** Goes with every form that changes something, as `form_token`. */
+  formToken: string
+  /** The addresses of what all pages share. */
+  assets: { style: string, script: string }
+}
+
+/** How the frame and the parts that all pages share look. */
+export const style = readStyle(import.meta.url, './style.css')
+
+/** The frame of a page of the profiler; `content` is markup. */
+export function layout ({ base, nonce, assets }: PageOptions, title: string, content: string): string {
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="robots" content="noindex">
+<title>${visibleLine(title)}</title>
+<script nonce="${nonce.script}">!${themeSwitch.boot}</script>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="${assets.style}" nonce="${nonce.style}">
+<script type="module" src="${assets.script}" nonce="${nonce.script}"></script>
+</head>
+<body>
+<a class="skip" href="#content">Skip to the content</a>
+<header class="top"><a class="brand" href="${base}/">Hindsight profiler</a>
+<nav aria-label="Profiles"><a href="${base}/">All profiles</a> <a href="${base}/search?error=1">Failures</a> <a href="${base}/latest">Latest</a> <a href="${base}/latest?error=1">Latest failure</a></nav>!${themeSwitch.render()}</header>
+!${content}
+</body>
+</html>
+`
+}
+
+/** The policy of a page: nothing but its own nonces and streams, and nobody may frame it. */
+export function pagePolicy (nonce: { script: string, style: string }): string {
+  return [
+    "default-src 'none'",
+    `style-src 'nonce-${nonce.style}'`,
+    `script-src 'nonce-${nonce.script}'`,
+    "connect-src 'self'",
+    "img-src 'self' data:",
+    "base-uri 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'"
+  ].join('; ')
+}
+
+/** What keeps the pages of other origins from framing, opening or reading a debug page (HTML Standard, section 7.1.3; Fetch, section 3.7). */
+export const ISOLATION: Readonly<Record<string, string>> = {
+  'x-frame-options': 'DENY',
+  'cross-origin-resource-policy': 'same-origin',
+  'cross-origin-opener-policy': 'same-origin'
+}

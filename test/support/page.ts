@@ -1,0 +1,36 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/** A page that notes what must not happen. */
+export interface WatchedPage {
+  page: Page
+  /** Dialogs, errors of scripts, refusals by a policy, and requests to anywhere but the origin. */
+  heard: string[]
+}
+
+/** Opens a page whose requests may go to one origin only. */
+export async function watchedPage (browser: Browser, origin: string, options: BrowserContextOptions = {}): Promise<WatchedPage> {
+  const page = await browser.newPage(options)
+  const heard: string[] = []
+  page.on('dialog', (dialog) => {
+    heard.push(`dialog ${dialog.message()}`)
+    dialog.dismiss().catch(() => {})
+  })
+  page.on('pageerror', (error) => heard.push(`error ${error.message}`))
+  page.on('console', (message) => { if (/Content Security Policy|Refused|unsafe/i.test(message.text())) heard.push(message.text()) })
+  page.on('request', (request) => { if (!request.url().startsWith(`${origin}/`) && !request.url().startsWith('data:')) heard.push(`request ${request.url()}`) })
+  return { page, heard }
+}
+
+/** What axe finds on a page, shadow roots included: the rule and the first element. */
+export async function axeViolations (page: Page): Promise<string[]> {
+  return await page.evaluate(`${axeSource}\naxe.run(document).then((result) => result.violations.map((one) => one.id + ' ' + one.nodes[0].html))`)
+}
+
+/** By how many pixels a page is wider than its window. */
+export async function overflow (page: Page): Promise<number> {
+  return await page.evaluate('Math.max(0, document.documentElement.scrollWidth - innerWidth)')
+}
