@@ -10,7 +10,7 @@ import { MemoryStorage } from '../../../plugins/profiler/storage/memory.js'
 import { ISOLATION } from '../../../plugins/profiler/ui/layout/component.js'
 import profilerRoutes from '../../../routes/_profiler/index.js'
 import { failure, profile, tokens } from '../../profiler/fixture.js'
-import { build } from '../../app/harness.js'
+import { build as buildOpened } from '../../app/harness.js'
 import { HOSTILE } from '../../profiler/hostile.js'
 import { sample } from '../../profiler/sample.js'
 import { build } from '../../support/app.js'
@@ -258,7 +258,7 @@ t.test('the newest that fits', async t => {
 })
 
 t.test('who asks for JSON by the path is told of errors in JSON', async t => {
-  const app = await build(t, { session: false })
+  const app = await buildOpened(t, { session: false })
   for (const [url, status] of [['search.json?status=zz', 400], ['ffffff.json', 404], ['latest.json?error=2', 400]] as const) {
     const answer = await app.inject({ url: `/_profiler/${url}`, headers: html })
     t.equal(answer.statusCode, status, url)
@@ -268,7 +268,7 @@ t.test('who asks for JSON by the path is told of errors in JSON', async t => {
 
 t.test('the form of a page works in the whole application, whatever parser it has for forms', async t => {
   for (const declare of [() => {}, (app: FastifyInstance) => app.register(formbody), (app: FastifyInstance) => app.addContentTypeParser('application/x-www-form-urlencoded', (_request, _payload, done) => done(null, null))]) {
-    const app = await build(t, { session: false }, declare)
+    const app = await buildOpened(t, { session: false }, declare)
     await app.inject('/nowhere')
     const token = (await app.profiler.latest())?.token ?? ''
     const form = page((await app.inject({ url: `/_profiler/${token}`, headers: html })).body).querySelector('.pin-form')
@@ -320,12 +320,12 @@ t.test('forms are read in an application that reads none, and lead back to the s
   const app = await build()
   t.teardown(() => app.close())
   app.profiler.save(profile('000001'))
-  const form_token = app.profiler.formTokens.create()
+  const formToken = app.profiler.formTokens.create()
   for (const [back, location] of [
     ['status=200&limit=20', '/_profiler/search?status=200&limit=20'], ['', '/_profiler/search?'], ['//evil.example', '/_profiler/search?%2F%2Fevil.example='], ['a\r\nb: c', '/_profiler/search?a%0D%0Ab%3A+c=']
   ] as const) {
     const response = await app.inject({
-      method: 'POST', url: '/_profiler/000001/pin', headers: { 'content-type': 'application/x-www-form-urlencoded' }, payload: new URLSearchParams({ form_token, pinned: '1', back }).toString()
+      method: 'POST', url: '/_profiler/000001/pin', headers: { 'content-type': 'application/x-www-form-urlencoded' }, payload: new URLSearchParams({ form_token: formToken, pinned: '1', back }).toString()
     })
     t.match([response.statusCode, response.headers.location], [303, location], back)
   }
