@@ -298,12 +298,12 @@ t.test('forms are read in an application that reads none, and lead back to the s
   const app = await build()
   t.teardown(() => app.close())
   app.profiler.save(profile('000001'))
-  const form_token = app.profiler.formTokens.create()
+  const formToken = app.profiler.formTokens.create()
   for (const [back, location] of [
     ['status=200&limit=20', '/_profiler/search?status=200&limit=20'], ['', '/_profiler/search?'], ['//evil.example', '/_profiler/search?%2F%2Fevil.example='], ['a\r\nb: c', '/_profiler/search?a%0D%0Ab%3A+c=']
   ] as const) {
     const response = await app.inject({
-      method: 'POST', url: '/_profiler/000001/pin', headers: { 'content-type': 'application/x-www-form-urlencoded' }, payload: new URLSearchParams({ form_token, pinned: '1', back }).toString()
+      method: 'POST', url: '/_profiler/000001/pin', headers: { 'content-type': 'application/x-www-form-urlencoded' }, payload: new URLSearchParams({ form_token: formToken, pinned: '1', back }).toString()
     })
     t.match([response.statusCode, response.headers.location], [303, location], back)
   }
