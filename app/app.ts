@@ -14,6 +14,8 @@ if (import.meta.url.endsWith('.ts')) process.env.FASTIFY_AUTOLOAD_TYPESCRIPT ??=
 const routes = join(dirname(fileURLToPath(import.meta.url)), '../routes')
 // Loaded apart, in debug mode only; wherever the application's own routes are.
 const DEBUG_ROUTES = ['_profiler', '_wdt', '_error']
+// Outside debug mode those that operators need, where they have a role.
+const OPERATOR_ROUTES = ['_profiler']
 
 /** The server options that belong to the application; fastify-cli takes them with `--options`. */
 export const options = serverOptions()
@@ -29,7 +31,7 @@ export interface AppOptions {
 export default fp(async function application (app: FastifyInstance, given: AppOptions) {
   const settings = given.hindsight ?? readEnvironment().options
   await app.register(hindsight, settings)
-  for (const name of settings.debug === true ? DEBUG_ROUTES : []) {
+  for (const name of settings.debug === true ? DEBUG_ROUTES : app.hasDecorator('profiler') && app.profiler.role !== undefined ? OPERATOR_ROUTES : []) {
     await app.register(autoload, { dir: join(routes, name), options: { prefix: `/${name}` } })
   }
   const isDebugRoute = (path: string): boolean => DEBUG_ROUTES.includes(path.split(/[\\/]/).find((step) => step !== '') ?? '')

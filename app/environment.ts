@@ -96,7 +96,7 @@ function profilerOf ({ PROFILER, STORAGE_URL, DATA_DIR, PROFILER_SECRET, PROFILE
   if (PROFILER === 'off') return false
   return {
     production: PROFILER !== '' || PROFILER_SECRET !== '',
-    ...(PROFILER === 'errors' && { onlyExceptions: true }),
+    ...(PROFILER === 'errors' && { onlyExceptions: true, minStatus: 500 }),
     ...(production && PROFILER === '' && { collect: false }),
     ...(PROFILER_SECRET !== '' && { onDemand: { secret: PROFILER_SECRET } }),
     ...(PROFILER_ROLE !== '' && { role: PROFILER_ROLE }),

@@ -34,14 +34,17 @@ export const hindsight = fp(async function hindsight (app: FastifyInstance, opti
   installHandlers(app)
 }, { fastify: '5.x', name: 'fastify-hindsight' })
 
-async function openProfiler (app: FastifyInstance, settings: ProfilerSettings | null, { session }: HindsightOptions): Promise<void> {
+async function openProfiler (app: FastifyInstance, settings: ProfilerSettings | null, { debug, session, security }: HindsightOptions): Promise<void> {
   const warn: Warn = (message, error) => app.log.warn({ ...(error !== undefined && { err: error }), channel: 'profiler' }, message)
   const { maxQueue, maxProfileBytes, ...others } = settings ?? { storage: 'memory' }
+  const role = debug === true ? undefined : settings?.role
+  if (role !== undefined && security === undefined) throw new Error('profiler.role (PROFILER_ROLE): nobody can have a role without security; set the option security, with a firewall for /_profiler')
   const storage = await openStorage({ ...DEFAULT_BOUNDS, ...others, warn })
   const secret = session === false ? undefined : session?.secret
   const profiler = new Profiler({
     storage,
     warn,
+    ...(role !== undefined && { role }),
     ...(maxQueue !== undefined && { maxQueue }),
     ...(maxProfileBytes !== undefined && { maxProfileBytes }),
     ...(secret !== undefined && { secret: Array.isArray(secret) ? String(secret[0]) : secret })

@@ -42,6 +42,7 @@ const profiler: OptionEntries = {
   errors: { types: ['boolean'], default: '`false`', what: 'failures always, whatever `collect`, `matcher` and `sampling` say' },
   collectParameter: { types: ['string'], default: 'none', what: 'a query parameter that decides for its own request: `1` or `0`' },
   onlyExceptions: { types: ['boolean'], default: '`false`', what: 'only requests that failed' },
+  minStatus: { types: ['number'], default: '`0`', what: 'a failure counts only if its answer has this status or a higher one', from: 0 },
   matcher: { types: ['string', 'RegExp', 'function'], default: 'all', what: 'only requests of a path, or those that a function picks' },
   sampling: { types: ['number'], default: '`1`', what: 'the share of requests from 0 to 1, failures always' },
   onDemand: {
@@ -240,7 +241,7 @@ export const OPTIONS: Readonly<Record<keyof HindsightOptions, OptionEntry>> = {
   mask: { types: ['array'], default: 'none', what: 'names of headers and fields to mask beside the built-in ones: whole names, or expressions' },
   noIndex: { types: ['boolean'], default: 'in debug mode', what: 'whether responses say `X-Robots-Tag: noindex`' },
   pagination: { types: ['object'], default: 'see below', what: 'how the fields of the query are called, and what holds for routes that do not say', fields: pagination },
-  profiler: { types: ['string', 'object', 'false'], default: '`all`', env: 'PROFILER', what: '`all`; `errors`: failures only, in production too; false for none; or in detail which requests are profiled, where and how much of them is kept', fields: profiler },
+  profiler: { types: ['string', 'object', 'false'], default: '`all`', env: 'PROFILER', what: '`all`; `errors`: failures of the server (500 and above) only, in production too; false for none; or in detail which requests are profiled, where and how much of them is kept', fields: profiler },
   referrerPolicy: { types: ['array', 'false'], default: '`no-referrer`, `strict-origin-when-cross-origin`', what: 'the policies of `Referrer-Policy`, the last one that a browser knows wins' },
   security: { types: ['object'], default: 'none', what: 'firewalls, users, access rules and voters', fields: security },
   session: { types: ['object', 'false'], default: 'on', what: 'sessions', fields: session },

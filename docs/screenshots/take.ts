@@ -10,7 +10,7 @@ const here = dirname(fileURLToPath(import.meta.url))
 const FLAGS = ['--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync']
 
 const app = Fastify({ ...options, logger: { level: 'silent' } })
-await app.register(application, { hindsight: { debug: true, profiler: { storage: 'memory' }, session: { secret: 'only-for-the-pictures-of-the-docs' } }, routesDir: join(here, 'none') })
+await app.register(application, { hindsight: { debug: true, editor: 'vscode', profiler: { storage: 'memory' }, session: { secret: 'only-for-the-pictures-of-the-docs' } }, routesDir: join(here, 'none') })
 await app.register((await import('./orders.js')).default)
 await app.listen({ port: 0 })
 const origin = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`
@@ -40,6 +40,7 @@ async function openToolbar (page: Page): Promise<void> {
 await take('diagnostic-page', '/orders/1042', 'light', 1280)
 await take('diagnostic-page-dark', '/orders/1042', 'dark', 1280)
 await take('diagnostic-page-narrow', '/orders/1042', 'light', 360)
+await take('diagnostic-page-not-found', '/order/1042', 'light', 1280)
 await take('profile-events', '/_profiler/latest', 'light', 1280, panel('events'))
 for (const [suffix, colorScheme] of [['', 'light'], ['-dark', 'dark']] as const) {
   await take(`toolbar${suffix}`, '/orders', colorScheme, 1280, openToolbar, 320)

@@ -10,38 +10,62 @@ const MAX_LINE_LENGTH = 500
 // A stack is text, and text can be forged: whatever it names, only source is ever read.
 const SOURCE = new Set(['.js', '.mjs', '.cjs', '.jsx', '.ts', '.mts', '.cts', '.tsx', '.vue', '.svelte', '.astro', '.civet', '.coffee'])
 
-interface Cached { modified: number, bytes: number, lines: string[] }
+interface Cached {
+  modified: number
+  bytes: number
+  lines: string[]
+  /** What was cut out of them already, by line and size: the same excerpt is the same object. */
+  excerpts: Map<string, CodeExcerpt>
+}
 
+const MAX_EXCERPTS = 200
 const cache = new Map<string, Cached>()
 let cachedBytes = 0
 
 /** The lines around a frame's line, where its file is source that can be read. */
-export function codeExcerpt (file: string, line: number, around = 5): CodeExcerpt | undefined {
-  if (line < 1 || !isAbsolute(file) || !SOURCE.has(extname(file).toLowerCase())) return undefined
-  const lines = sourceLines(file)
-  if (!lines || line > lines.length) return undefined
-  const start = Math.max(1, line - around)
-  return { start, lines: lines.slice(start - 1, line + around).map(cutLine) }
-}
+export type ExcerptReader = (file: string, line: number, around?: number) => CodeExcerpt | undefined
 
-function sourceLines (file: string): string[] | undefined {
-  try {
-    const { mtimeMs, size, ...stat } = describe(file)
-    if (!stat.regular || size > MAX_FILE_BYTES) return undefined
-    const known = cache.get(file)
-    if (known?.modified === mtimeMs && known.bytes === size) return known.lines
-    const lines = readFileSync(file, 'utf8').replace(/^\ufeff/, '').split(/\r\n|\n|\r/)
-    if (lines.at(-1) === '') lines.pop()
-    remember(file, { modified: mtimeMs, bytes: size, lines })
-    return lines
-  } catch {
-    return undefined
+/** Makes what reads the excerpts of one error: each file is looked at once, and read again only when it has changed. */
+export function excerptReader (): ExcerptReader {
+  const looked = new Map<string, Cached | undefined>()
+  return function codeExcerpt (file, line, around = 5) {
+    if (line < 1 || !isAbsolute(file) || !SOURCE.has(extname(file).toLowerCase())) return undefined
+    if (!looked.has(file)) looked.set(file, source(file))
+    const known = looked.get(file)
+    return known === undefined || line > known.lines.length ? undefined : excerptOf(known, line, around)
   }
 }
 
-function describe (file: string): { mtimeMs: number, size: number, regular: boolean } {
-  const stat = statSync(file)
-  return { mtimeMs: stat.mtimeMs, size: stat.size, regular: stat.isFile() }
+/** One excerpt. */
+export function codeExcerpt (...place: Parameters<ExcerptReader>): CodeExcerpt | undefined {
+  return excerptReader()(...place)
+}
+
+function excerptOf ({ lines, excerpts }: Cached, line: number, around: number): CodeExcerpt {
+  const key = `${line} ${around}`
+  const known = excerpts.get(key)
+  if (known !== undefined) return known
+  const start = Math.max(1, line - around)
+  const excerpt = { start, lines: lines.slice(start - 1, line + around).map(cutLine) }
+  if (excerpts.size >= MAX_EXCERPTS) excerpts.clear()
+  excerpts.set(key, excerpt)
+  return excerpt
+}
+
+function source (file: string): Cached | undefined {
+  try {
+    const stat = statSync(file)
+    if (!stat.isFile() || stat.size > MAX_FILE_BYTES) return undefined
+    const known = cache.get(file)
+    if (known?.modified === stat.mtimeMs && known.bytes === stat.size) return known
+    const lines = readFileSync(file, 'utf8').replace(/^\ufeff/, '').split(/\r\n|\n|\r/)
+    if (lines.at(-1) === '') lines.pop()
+    const entry = { modified: stat.mtimeMs, bytes: stat.size, lines, excerpts: new Map() }
+    remember(file, entry)
+    return entry
+  } catch {
+    return undefined
+  }
 }
 
 function remember (file: string, entry: Cached): void {

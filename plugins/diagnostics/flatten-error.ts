@@ -1,6 +1,6 @@
 import { cut } from '../view/visible.js'
-import { codeExcerpt } from './code-excerpt.js'
-import type { FlattenedException, StackFrame } from './exception.js'
+import { excerptReader, type ExcerptReader } from './code-excerpt.js'
+import type { CodeExcerpt, FlattenedException, StackFrame } from './exception.js'
 import { splitStack, stackFrames } from './stack-frame.js'
 import { inspected, isError, messageOf, nameOf, read } from './thrown-value.js'
 
@@ -24,6 +24,7 @@ export interface FlattenOptions {
 interface Walk extends FlattenOptions {
   seen: Set<unknown>
   left: number
+  read: ExcerptReader
 }
 
 /**
@@ -31,7 +32,7 @@ interface Walk extends FlattenOptions {
  * Never throws, whatever it is given; everything that it returns is bounded.
  */
 export function flattenError (raised: unknown, options: FlattenOptions = {}): FlattenedException[] {
-  return chain(raised, { ...options, seen: new Set(), left: MAX_EXCEPTIONS }, 0)
+  return chain(raised, { ...options, seen: new Set(), left: MAX_EXCEPTIONS, read: excerptReader() }, 0)
 }
 
 function chain (raised: unknown, walk: Walk, depth: number): FlattenedException[] {
@@ -74,20 +75,30 @@ function addStack (exception: FlattenedException, error: unknown, walk: Walk): v
   const title = exception.message === '' ? exception.name : `${exception.name}: ${exception.message}`
   exception.stack = [cut(head || title, MAX_MESSAGE + 500), cut(frames, MAX_STACK)].filter(Boolean).join('\n')
   const all = stackFrames(frames, walk.root)
-  exception.frames = withExcerpts(all.slice(0, MAX_FRAMES), walk.around)
+  exception.frames = withExcerpts(all, walk)
   if (all.length > MAX_FRAMES) exception.framesDropped = all.length - MAX_FRAMES
 }
 
-function withExcerpts (frames: StackFrame[], around: number | undefined): StackFrame[] {
-  const none = !frames.some((frame) => frame.own)
+// Where a stack comes again and its files are what they were, its frames are the very same: what is made of them can be kept.
+const kept = new WeakMap<readonly StackFrame[], { excerpts: Array<CodeExcerpt | undefined>, frames: StackFrame[] }>()
+
+function withExcerpts (all: readonly StackFrame[], { read, around }: Walk): StackFrame[] {
+  const listed = all.length > MAX_FRAMES ? all.slice(0, MAX_FRAMES) : all
+  const none = !listed.some((frame) => frame.own)
   let left = MAX_EXCERPTS
-  return frames.map((frame, i) => {
-    if (left < 1 || !(frame.own || (none && i === 0))) return frame
-    const excerpt = codeExcerpt(frame.file, frame.line, around)
-    if (!excerpt) return frame
-    left--
-    return { ...frame, excerpt }
+  const excerpts = listed.map((frame, i) => {
+    const excerpt = left > 0 && (frame.own || (none && i === 0)) ? read(frame.file, frame.line, around) : undefined
+    if (excerpt !== undefined) left--
+    return excerpt
   })
+  const known = kept.get(all)
+  if (known !== undefined && known.excerpts.every((excerpt, i) => excerpt === excerpts[i])) return known.frames
+  const frames = listed.map((frame, i) => {
+    const excerpt = excerpts[i]
+    return excerpt === undefined ? frame : { ...frame, excerpt }
+  })
+  kept.set(all, { excerpts, frames })
+  return frames
 }
 
 function addMembers (exception: FlattenedException, error: unknown, walk: Walk, depth: number): void {

@@ -1,34 +1,26 @@
 import { STATUS_CODES, validateHeaderName, validateHeaderValue } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import vary from 'vary'
 import { statusOf } from '../kernel/http-errors.js'
 import { percentEncoded } from '../kernel/header-text.js'
-import { methodOf } from '../kernel/malformed.js'
-import { absoluteUrl, targetOf } from '../kernel/origin.js'
 import { observeApplication } from '../kernel/application.js'
 import { observe, runErrorPass } from '../kernel/pass.js'
 import { stateOf, type RequestState } from '../kernel/request-state.js'
-import { stepsOf, type Steps } from '../kernel/steps.js'
-import type { ListenerEvent } from '../kernel/events.js'
-import { recordsOf } from './records.js'
+import { addVary } from '../kernel/responses.js'
 import { explainMiss } from '../routing/route-error.js'
 import type { FlattenedException } from './exception.js'
-import { flattenError } from './flatten-error.js'
-import { hintsFor } from './hints.js'
-import { maskException } from './mask-exception.js'
 import { representation, type Representation } from './negotiate.js'
 import { renderFallback } from './page/fallback.js'
 import { renderProductionError } from './page/production.js'
 import { renderReport } from './render.js'
-import type { ErrorReport } from './report.js'
+import { reportOf } from './report-of.js'
 import { messageOf, nameOf } from './thrown-value.js'
 
 const DEBUG_HEADER_LIMIT = 2000
 // What the failed handler said about a body that is not sent.
-const ENTITY_HEADERS = [
+const ENTITY_HEADERS: ReadonlySet<string> = new Set([
   'cache-control', 'content-disposition', 'content-encoding', 'content-language', 'content-length', 'content-range',
   'content-security-policy', 'content-security-policy-report-only', 'etag', 'expires', 'last-modified', 'location', 'transfer-encoding'
-]
+])
 
 /** Installs the not-found handler and the error handler: whatever fails is answered with the diagnostic page. */
 export function installHandlers (app: FastifyInstance): void {
@@ -44,16 +36,20 @@ export function installHandlers (app: FastifyInstance): void {
   app.setErrorHandler(diagnosticHandler)
   if (app.hindsight.observed) observeApplication(app)
 
-  async function diagnosticHandler (raised: unknown, request: FastifyRequest, reply: FastifyReply): Promise<string> {
-    const state = stateOf(request)
-    begin(state, raised, request, reply)
+  function diagnosticHandler (raised: unknown, request: FastifyRequest, reply: FastifyReply): string | Promise<string> {
+    begin(stateOf(request), raised, request, reply)
     observe(request, reply)
-    await runErrorPass(app, request, reply)
+    const walking = runErrorPass(app, request, reply)
+    return walking === undefined ? answer(raised, request, reply) : walking.then(() => answer(raised, request, reply))
+  }
+
+  function answer (raised: unknown, request: FastifyRequest, reply: FastifyReply): string {
+    const state = stateOf(request)
     const { statusCode } = reply
     const reason = STATUS_CODES[statusCode] ?? 'Error'
     const as = representation(request.headers.accept)
     reply.header('content-type', as.contentType)
-    reply.header('vary', vary.append(String(reply.getHeader('vary') ?? ''), 'Accept'))
+    addVary(reply, 'Accept')
     logUncaught(state, raised, request, statusCode)
     if (!app.hindsight.maySeeDebug(request)) return renderProductionError(statusCode, reason, as.type, referenceOf(request))
     return diagnosticPage(request, reply, state, as, reason)
@@ -78,7 +74,7 @@ function begin (state: RequestState, raised: unknown, request: FastifyRequest, r
   state.failed = true
   state.raised = raised
   if (state.handlerStart !== 0 && state.handlerEnd === 0) state.handlerEnd = performance.now()
-  for (const name of ENTITY_HEADERS) reply.removeHeader(name)
+  dropEntityHeaders(reply)
   reply.code(statusOf(raised, reply.statusCode))
   // What a failed attempt to write the head has left behind.
   if (reply.raw.statusMessage !== undefined) reply.raw.statusMessage = STATUS_CODES[reply.statusCode] ?? ''
@@ -91,9 +87,15 @@ function begin (state: RequestState, raised: unknown, request: FastifyRequest, r
   dropUnsendable(request, reply)
 }
 
+function dropEntityHeaders (reply: FastifyReply): void {
+  for (const name in reply.getHeaders()) if (ENTITY_HEADERS.has(name)) reply.removeHeader(name)
+}
+
 // A header that Node.js refuses to write would keep the page from being sent, and may be what failed in the first place.
 function dropUnsendable (request: FastifyRequest, reply: FastifyReply): void {
-  for (const [name, value] of Object.entries(reply.getHeaders())) {
+  const headers = reply.getHeaders()
+  for (const name in headers) {
+    const value = headers[name]
     try {
       validateHeaderName(name)
       for (const one of [value].flat()) validateHeaderValue(name, one as string)
@@ -113,45 +115,6 @@ function diagnosticPage (request: FastifyRequest, reply: FastifyReply, state: Re
   const body = renderReport(report, as.type, nonce, request.server.hindsight.editor)
   state.ownPolicy = `default-src 'none'; style-src 'nonce-${nonce.style}'; script-src 'nonce-${nonce.script}'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
   return body
-}
-
-/** Everything that the diagnostic page says about a failed request, masked. */
-function reportOf (request: FastifyRequest, state: RequestState, status: number, reason: string): ErrorReport {
-  const { originOf, profileOf } = request.server.hindsight
-  // A profile's token is no secret to whom its page is shown.
-  const own = request.routeOptions.config?.debugOnly === true
-  const mask = own ? request.server.hindsight.mask : request.server.hindsight.mask.hiding(state.sentParams ?? request.params)
-  const origin = originOf(request)
-  const profile = profileOf?.(request) ?? null
-  const events = state.recorder?.events() ?? []
-  return {
-    status,
-    reason,
-    exceptions: (state.exceptions as FlattenedException[] | null ?? flattenError(state.raised)).map((exception) => maskException(exception, mask)),
-    logs: recordsOf(state.log, events, state.startedTime).map((record) => ({
-      ...record, message: mask.text(record.message), context: mask.value(record.context) as Record<string, unknown>
-    })),
-    request: {
-      method: methodOf(request),
-      url: mask.url(absoluteUrl(origin, targetOf(request))),
-      ip: origin.ip,
-      headers: Object.entries(mask.headers(request.headers)).flatMap(([name, value]): Array<[string, string]> =>
-        Array.isArray(value) ? value.map((one): [string, string] => [name, one]) : [[name, value]])
-    },
-    hints: hintsFor(request, status),
-    ...(state.raisedBy !== null && { raisedBy: state.raisedBy }),
-    steps: stepsOf(request.server.lifecycle.slots, events, handlerOf(state, events), state.failed),
-    started: new Date(state.startedTime).toISOString(),
-    ...(profile !== null && { profile })
-  }
-}
-
-// What a listener raised, or what came up when the result was on its way, the handler has not.
-function handlerOf (state: RequestState, events: readonly ListenerEvent[]): Steps['handler'] {
-  if (state.handlerStart === 0) return 'unreached'
-  const answered = state.serializeStart !== 0 || state.raisedBy !== null ||
-    events.some(({ pass, stage, outcome }) => pass === 'main' && stage === 'kernel.response' && outcome !== 'skipped')
-  return answered ? 'ran' : 'raised'
 }
 
 // In the words of the observed service's log: what was not caught, and where it was thrown.
@@ -198,7 +161,7 @@ function lastResort (second: unknown, request: FastifyRequest, reply: FastifyRep
     reply.raw.destroy()
     return
   }
-  for (const name of ENTITY_HEADERS) reply.removeHeader(name)
+  dropEntityHeaders(reply)
   dropUnsendable(request, reply)
   reply.raw.writeHead(status, {
     ...reply.getHeaders() as Record<string, string>,

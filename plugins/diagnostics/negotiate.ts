@@ -24,9 +24,23 @@ const BY_MEDIA_TYPE = new Map(OFFERS.flatMap(([mediaType, offer]) => [
 ]))
 const MEDIA_TYPES = [...BY_MEDIA_TYPE.keys()]
 
+// What browsers and libraries send is always the same few.
+const MAX_KNOWN = 200
+const MAX_LENGTH = 300
+const known = new Map<string, Representation>()
+
 /** Chooses the form of an error by the `Accept` of its request; where that settles nothing, it is the page. */
 export function representation (accept: string | undefined): Representation {
   if (!accept) return HTML
+  const remembered = known.get(accept)
+  if (remembered !== undefined) return remembered
+  const chosen = negotiated(accept)
+  if (known.size >= MAX_KNOWN) known.clear()
+  if (accept.length <= MAX_LENGTH) known.set(accept, chosen)
+  return chosen
+}
+
+function negotiated (accept: string): Representation {
   try {
     const chosen = new Negotiator({ headers: { accept } }).mediaType(MEDIA_TYPES)
     return (chosen && BY_MEDIA_TYPE.get(chosen)) || HTML

@@ -1,10 +1,24 @@
 import type { ListenerEvent } from '../kernel/events.js'
+import type { Mask } from '../kernel/mask/mask.js'
 import type { LogRecord } from '../logs/log-record.js'
 import { RequestLog } from '../logs/request-log.js'
 
-/** A request's log as it is shown: its own lines, and the notifications of the lifecycle as debug lines between them. */
-export function recordsOf (log: unknown, events: readonly ListenerEvent[], startedTime: number): LogRecord[] {
-  const lines = log instanceof RequestLog ? log.records() : []
+/**
+ * A request's log as it is shown: its own lines, and the notifications of the lifecycle as debug lines between them.
+ * These say nothing that came with the request: a mask is for the lines.
+ */
+export function recordsOf (log: unknown, events: readonly ListenerEvent[], startedTime: number, mask?: Mask): LogRecord[] {
+  const lines = linesOf(log)
+  return withNotifications(mask === undefined ? lines : lines.map((record) => masked(record, mask)), events, startedTime)
+}
+
+/** A request's own lines. */
+export function linesOf (log: unknown): LogRecord[] {
+  return log instanceof RequestLog ? log.records() : []
+}
+
+/** Lines of a log, with the notifications of the lifecycle between them. */
+export function withNotifications (lines: readonly LogRecord[], events: readonly ListenerEvent[], startedTime: number): LogRecord[] {
   const notified = events
     .filter(({ outcome }) => outcome !== 'skipped')
     .map(({ stage, listener, start }): LogRecord => ({
@@ -17,8 +31,12 @@ export function recordsOf (log: unknown, events: readonly ListenerEvent[], start
   return merge(lines, notified)
 }
 
+function masked (record: LogRecord, mask: Mask): LogRecord {
+  return { ...record, message: mask.text(record.message), context: mask.value(record.context) as Record<string, unknown> }
+}
+
 // Both are in the order of time; of two of the same millisecond the notification was first, as it caused the line.
-function merge (lines: LogRecord[], notified: LogRecord[]): LogRecord[] {
+function merge (lines: readonly LogRecord[], notified: LogRecord[]): LogRecord[] {
   const merged: LogRecord[] = []
   let i = 0
   for (const line of lines) {

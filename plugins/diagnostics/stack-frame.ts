@@ -2,6 +2,7 @@ import { findSourceMap } from 'node:module'
 import { isAbsolute, relative, sep } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseV8OrIeString } from 'error-stack-parser-es/lite'
+import { LimitedMap } from '../kernel/limited-map.js'
 import type { StackFrame } from './exception.js'
 
 // The parser's patterns take quadratic time on a long line, and no frame is one.
@@ -35,7 +36,19 @@ function startOfFrames (stack: string): number {
  * Reads the frames of a stack, without its message; a stack in no known form has none.
  * Hindsight's own frames fold like a dependency's; where nothing else is own, the first of them stands for all.
  */
-export function stackFrames (frames: string, root = process.cwd()): StackFrame[] {
+export function stackFrames (frames: string, root = process.cwd()): readonly StackFrame[] {
+  const key = `${root}\n${frames}`
+  const known = remembered.get(key)
+  if (known !== undefined) return known
+  const read = readFrames(frames, root)
+  remembered.set(key, read)
+  return read
+}
+
+// A service fails in the same places again and again, and reading a stack is dear: its source maps are asked for each frame.
+const remembered = new LimitedMap<readonly StackFrame[]>(200, 2_000_000)
+
+function readFrames (frames: string, root: string): StackFrame[] {
   const parsed = parseLines(frames).map((raw) => toFrame(raw, root))
   const shown = parsed.some((frame) => frame.own && !isInternal(frame.file)) ? undefined : parsed.find((frame) => frame.own)
   return parsed.map((frame) => frame.own && frame !== shown && isInternal(frame.file) ? { ...frame, own: false } : frame)

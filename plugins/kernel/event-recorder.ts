@@ -30,19 +30,28 @@ export class EventRecorder {
   readonly #startedAt: number
   readonly #entries: Entry[] = []
   readonly #mask: HeaderMask
-  #headers: Headers = {}
+  readonly #watched: boolean
+  #headers: Headers | null = null
   #status = 200
 
-  constructor (slots: readonly Slot[], startedAt: number, mask: HeaderMask) {
+  /** `watched`: who changes a header of the reply calls `touch` ahead of it. */
+  constructor (slots: readonly Slot[], startedAt: number, mask: HeaderMask, watched = false) {
     this.#slots = slots
     this.#startedAt = startedAt
     this.#mask = mask
+    this.#watched = watched
   }
 
-  /** Takes note of the response as a listener finds it. */
-  before (reply: FastifyReply): void {
-    this.#headers = reply.getHeaders() as Headers
+  /** Takes note of the response as a listener finds it; says when that was. */
+  before (reply: FastifyReply): number {
+    this.#headers = this.#watched && !hasRawHeaders(reply) ? null : reply.getHeaders() as Headers
     this.#status = reply.statusCode
+    return performance.now()
+  }
+
+  /** Takes note of the headers that are about to be changed. */
+  touch (reply: FastifyReply): void {
+    this.#headers ??= reply.getHeaders() as Headers
   }
 
   /** Records a listener's outcome, and what it changed since `before`. */
@@ -55,7 +64,7 @@ export class EventRecorder {
       start: startedAt - this.#startedAt,
       duration: now - startedAt,
       reason,
-      headers: changesBetween(this.#headers, reply.getHeaders() as Headers),
+      headers: this.#changes(reply),
       status: reply.statusCode === this.#status ? null : { from: this.#status, to: reply.statusCode }
     })
   }
@@ -82,6 +91,15 @@ export class EventRecorder {
     return events
   }
 
+  // Most listeners have left the headers alone.
+  #changes (reply: FastifyReply): Change[] | null {
+    if (this.#headers !== null) return changesBetween(this.#headers, reply.getHeaders() as Headers)
+    if (!hasRawHeaders(reply)) return null
+    const to = reply.getHeaders() as Headers
+    const added = new Set(reply.raw.getHeaderNames())
+    return changesBetween(Object.fromEntries(Object.entries(to).filter(([name]) => !added.has(name))), to)
+  }
+
   #firstOf (slot: Slot): number {
     return this.#slots.findIndex((other) => other.stage === slot.stage)
   }
@@ -101,6 +119,11 @@ export class EventRecorder {
       events.push({ ...base(slot, neighbour.pass, 'skipped', at, 0), reason: slot.reason })
     }
   }
+}
+
+// What is set on Node.js's own response is seen by nobody, and hardly ever there.
+function hasRawHeaders ({ raw }: FastifyReply): boolean {
+  return raw.getHeaderNames().length > 0
 }
 
 function base (slot: Slot, pass: PassName, outcome: Outcome, start: number, duration: number): ListenerEvent {

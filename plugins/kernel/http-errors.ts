@@ -11,8 +11,19 @@ export function httpError (name: string, code: string, statusCode: number) {
     constructor (...args: Arguments) {
       super(...args)
       this.name = name
-      Error.captureStackTrace(this, new.target)
+      if (Error.stackTraceLimit > 0) Error.captureStackTrace(this, new.target)
     }
+  }
+}
+
+/** Makes errors whose stacks nobody will read, without what a stack costs. */
+export function withoutStack<T> (make: () => T): T {
+  const { stackTraceLimit } = Error
+  Error.stackTraceLimit = 0
+  try {
+    return make()
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit
   }
 }
 

@@ -17,6 +17,10 @@ export interface Slot {
 export interface Lifecycle {
   readonly observed: boolean
   readonly slots: Slot[]
+  /** Whether the recorder of a request is told ahead of each change of its response's headers. */
+  watched: boolean
+  /** The slots of an error pass ahead of the response that have something to do; null before the first one. */
+  errorSlots: Slot[] | null
 }
 
 declare module 'fastify' {
@@ -27,5 +31,5 @@ declare module 'fastify' {
 
 /** Opens the book of an application's listeners; each of them enters itself when it is registered. */
 export function openLifecycle (app: FastifyInstance, observed: boolean): void {
-  app.decorate('lifecycle', { observed, slots: [] })
+  app.decorate('lifecycle', { observed, slots: [], watched: false, errorSlots: null })
 }

@@ -2,6 +2,8 @@ import fp from 'fastify-plugin'
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest, onSendHookHandler, onRequestHookHandler } from 'fastify'
 import { HOOK_OF_STAGE, type Stage } from './stage.js'
 import { stateOf, type RequestState } from './request-state.js'
+import type { EventRecorder } from './event-recorder.js'
+import type { PassName } from './events.js'
 import type { Slot } from './lifecycle.js'
 
 /** What a listener returns when it answers itself: the payload, behind the status and headers that it has set. */
@@ -20,7 +22,15 @@ export class Skip {
   }
 }
 
-type Verdict = void | undefined | Skip | Answer
+/** What a listener returns in place of throwing, where that is expected to happen: to throw costs more than all the rest of it. */
+export class Raise {
+  readonly error: Error
+  constructor (error: Error) {
+    this.error = error
+  }
+}
+
+type Verdict = void | undefined | Skip | Answer | Raise
 
 /** A listener ahead of the handler. */
 export type RequestHook = (request: FastifyRequest, reply: FastifyReply) => Verdict | Promise<Verdict>
@@ -69,8 +79,9 @@ function requestHook (slot: Slot): onRequestHookHandler {
   }
 }
 
-function proceed (verdict: unknown, reply: FastifyReply, done: () => void): void {
+function proceed (verdict: unknown, reply: FastifyReply, done: (error?: Error) => void): void {
   if (verdict instanceof Answer) reply.send(verdict.payload)
+  else if (verdict instanceof Raise) done(verdict.error)
   else done()
 }
 
@@ -95,33 +106,49 @@ function named<F extends (...args: never[]) => unknown> (name: string, hook: F):
 
 /** Where requests are observed: the same listener, with its outcome, its time and its changes recorded. */
 function measured (slot: Slot, run: ResponseHook | RequestHook): ResponseHook {
+  const isController = slot.stage.startsWith('kernel.controller')
   return function (request, reply, payload) {
     const state = stateOf(request)
     const { recorder, pass } = state
-    if (recorder === null || (pass === 'main' && slot.stage.startsWith('kernel.controller') && recorder.reached(slot, pass))) {
+    if (recorder === null || (isController && pass === 'main' && recorder.reached(slot, pass))) {
       return run(request, reply, payload)
     }
-    recorder.before(reply)
-    const startedAt = performance.now()
+    const startedAt = recorder.before(reply)
+    let result: unknown
     try {
-      const result = run(request, reply, payload)
-      if (!isPromise(result)) return settle(result)
-      return result.then(settle, raise)
+      result = run(request, reply, payload)
     } catch (raised) {
-      return raise(raised)
-    }
-
-    function settle (result: unknown): unknown {
-      const skip = result instanceof Skip ? result.reason : null
-      recorder?.record(slot, pass, skip !== null ? 'skipped' : result instanceof Answer ? 'answered' : 'ran', startedAt, reply, skip)
-      return result
-    }
-
-    function raise (raised: unknown): unknown {
-      recorder?.record(slot, pass, 'raised', startedAt, reply, null)
+      recorder.record(slot, pass, 'raised', startedAt, reply, null)
       return onRaised(state, slot, raised, request, pass)
     }
+    if (isPromise(result)) return settled(result, slot, state, recorder, startedAt, request, reply)
+    if (result instanceof Raise) {
+      recorder.record(slot, pass, 'raised', startedAt, reply, null)
+      return onRaised(state, slot, result.error, request, pass)
+    }
+    recordResult(recorder, slot, pass, result, startedAt, reply)
+    return result
   }
+}
+
+async function settled (
+  running: Promise<unknown>, slot: Slot, state: RequestState, recorder: EventRecorder, startedAt: number, request: FastifyRequest, reply: FastifyReply
+): Promise<unknown> {
+  const { pass } = state
+  try {
+    const result = await running
+    if (result instanceof Raise) throw result.error
+    recordResult(recorder, slot, pass, result, startedAt, reply)
+    return result
+  } catch (raised) {
+    recorder.record(slot, pass, 'raised', startedAt, reply, null)
+    return onRaised(state, slot, raised, request, pass)
+  }
+}
+
+function recordResult (recorder: EventRecorder, slot: Slot, pass: PassName, result: unknown, startedAt: number, reply: FastifyReply): void {
+  if (result instanceof Skip) recorder.record(slot, pass, 'skipped', startedAt, reply, result.reason)
+  else recorder.record(slot, pass, result instanceof Answer ? 'answered' : 'ran', startedAt, reply, null)
 }
 
 // In an error pass the response is already about an error: a second one is told beside it, and the walk goes on.

@@ -84,6 +84,7 @@ function target (message: IncomingMessage, methodOverride: boolean): string {
 
 /** The path and query of a request target in whatever form it came (RFC 9112, section 3.2). */
 export function pathOf (url: string): string {
+  if (url.charCodeAt(0) === 47 /* / */) return url
   if (url === '*') return '/*'
   const path = url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '')
   return path.startsWith('/') ? path : `/${path}`

@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isInjection } from 'light-my-request'
 import { EventRecorder } from './event-recorder.js'
+import { watchHeaders } from './header-watch.js'
+import type { Slot } from './lifecycle.js'
 import { adoptMessages, kMalformed, rememberReply } from './malformed.js'
 import { requestContext } from './request-context.js'
 import { stateOf, type RequestState } from './request-state.js'
@@ -14,6 +16,7 @@ export function openPass (app: FastifyInstance): void {
   const { observed } = app.lifecycle
   const services = app.hindsight
   adoptMessages(app)
+  if (observed) app.lifecycle.watched = watchHeaders(app)
   app.addHook('onRequest', function open (request, reply, done) {
     rememberReply(request.raw, reply.raw)
     if (observed) {
@@ -35,14 +38,14 @@ export function openPass (app: FastifyInstance): void {
 
 /** Begins to record what happens to a request: at its beginning, or when it has failed and its profile is kept for that. */
 export function observe (request: FastifyRequest, reply: FastifyReply): void {
-  const { lifecycle: { observed, slots }, hindsight: { mask, logOf } } = request.server
+  const { lifecycle: { observed, watched, slots }, hindsight: { mask, logOf } } = request.server
   const state = stateOf(request)
   if (!observed || state.observed) return
   state.observed = true
   state.reply = reply
   state.startedTime = Math.round(Date.now() - (performance.now() - state.startedAt))
   state.log ??= logOf?.(request) ?? null
-  state.recorder = new EventRecorder(slots, state.startedAt, mask.header)
+  state.recorder = new EventRecorder(slots, state.startedAt, mask.header, watched)
   noteHead(reply, state)
 }
 
@@ -68,28 +71,39 @@ function noteParent (app: FastifyInstance, request: FastifyRequest, state: Reque
 /**
  * Walks the stages of an error pass that lie before the response: `kernel.controller` and
  * `kernel.controller_arguments`. What a listener raises here is kept beside the first error.
+ * Nothing is returned where nothing had to be waited for.
  */
-export async function runErrorPass (app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  for (const walking of stepsOf(app, request, reply)) await walking
+export function runErrorPass (app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): undefined | Promise<void> {
+  return walkFrom(0, errorSlotsOf(app), request, reply)
 }
 
 /** The same for who cannot wait, which is a handler of the application that must answer at once. */
 export function walkErrorPass (app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): void {
-  for (const walking of stepsOf(app, request, reply)) walking?.catch(() => {})
+  for (const slot of errorSlotsOf(app)) step(slot, request, reply)?.catch(() => {})
 }
 
-function * stepsOf (app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): Generator<Promise<void> | undefined> {
-  for (const { stage, run } of app.lifecycle.slots) {
-    if (run === null || !stage.startsWith('kernel.controller')) continue
-    const note = (raised: unknown): void => {
-      stateOf(request).others.push(raised)
-      request.log.error({ err: raised, channel: 'event' }, 'A listener raised in the error pass')
-    }
-    try {
-      const result = run(request, reply, undefined)
-      yield result instanceof Promise ? result.then(() => {}, note) : undefined
-    } catch (raised) {
-      note(raised)
-    }
+function walkFrom (first: number, slots: readonly Slot[], request: FastifyRequest, reply: FastifyReply): undefined | Promise<void> {
+  for (let i = first; i < slots.length; i++) {
+    const walking = step(slots[i] as Slot, request, reply)
+    if (walking !== undefined) return walking.then(() => walkFrom(i + 1, slots, request, reply))
   }
+}
+
+function step ({ run }: Slot, request: FastifyRequest, reply: FastifyReply): undefined | Promise<void> {
+  try {
+    const result = run?.(request, reply, undefined)
+    if (result instanceof Promise) return result.then(() => {}, (raised: unknown) => noteRaised(request, raised))
+  } catch (raised) {
+    noteRaised(request, raised)
+  }
+}
+
+function noteRaised (request: FastifyRequest, raised: unknown): void {
+  stateOf(request).others.push(raised)
+  request.log.error({ err: raised, channel: 'event' }, 'A listener raised in the error pass')
+}
+
+// All listeners are registered when a request can fail.
+function errorSlotsOf ({ lifecycle }: FastifyInstance): readonly Slot[] {
+  return (lifecycle.errorSlots ??= lifecycle.slots.filter(({ stage, run }) => run !== null && stage.startsWith('kernel.controller')))
 }

@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import vary from 'vary'
 import type { FastifyReply } from 'fastify'
 import { Skip } from './listener.js'
 
@@ -16,6 +17,12 @@ export function isCacheable (reply: FastifyReply): boolean {
   const control = reply.getHeader('cache-control')
   return typeof control === 'string' && /\b(?:public|max-age=[1-9]|s-maxage=[1-9])/i.test(control) &&
     !/\b(?:private|no-store|no-cache)\b/i.test(control)
+}
+
+/** Tells caches of a request header that the response depends on (RFC 9110, section 12.5.5). */
+export function addVary (reply: FastifyReply, field: string): void {
+  const before = reply.getHeader('vary')
+  reply.header('vary', before === undefined ? field : vary.append(String(before), field))
 }
 
 /** Does something once the body has been made: at once, or when a stream has been sent or given up. */

@@ -5,6 +5,7 @@ import { absoluteUrl, pathnameOf, targetOf } from '../kernel/origin.js'
 import { observe } from '../kernel/pass.js'
 import { isRedirect } from '../kernel/responses.js'
 import { stateOf } from '../kernel/request-state.js'
+import { RequestLog } from '../logs/request-log.js'
 import { buildProfile } from '../profiler/build-profile.js'
 import { checkCollectors, Collection } from '../profiler/collector.js'
 import { openConfiguration } from '../profiler/configuration/configuration.js'
@@ -96,7 +97,7 @@ export const profiler = listener('kernel.response', 'profiler', (app, given: Pro
     const write = (): void => {
       profiler.defer(token, () => buildProfile(request, reply, endedAt, {
         config: configuration(), ...(collection !== null && app.hindsight.mask.hiding(state.sentParams ?? request.params).value(collection.data) as object)
-      }))
+      }), bytesHeld(request))
     }
     if (collection === null || collection.settled === null) return write()
     const writing = collection.settled.then(write).finally(() => pending.delete(writing))
@@ -144,6 +145,12 @@ function observeLate ({ lifecycle }: FastifyInstance, request: FastifyRequest, r
   for (const { listener, run } of lifecycle.slots) {
     if (listener.endsWith('-data-collector')) run?.(request, reply, payload)
   }
+}
+
+// What a profile that waits keeps in memory: the body above all, and the log.
+function bytesHeld (request: FastifyRequest): number {
+  const { log } = stateOf(request)
+  return (Number(request.headers['content-length']) || 0) + (log instanceof RequestLog ? log.bytes : 0)
 }
 
 // When its beginning has been sent there is no other answer any more: the connection is cut, by us and not by the client.

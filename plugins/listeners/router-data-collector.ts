@@ -36,6 +36,15 @@ export const routerDataCollector = listener('kernel.controller', 'router-data-co
   }
 })
 
-function declarationFrame ({ stack = '', message }: Error): StackFrame | undefined {
-  return stackFrames(splitStack(stack, message).frames).find(({ own }) => own)
+// A stack is read once: a route is declared once, and matched again and again.
+const frames = new WeakMap<Error, StackFrame | null>()
+
+function declarationFrame (declaredAt: Error): StackFrame | undefined {
+  let frame = frames.get(declaredAt)
+  if (frame === undefined) {
+    const { stack = '', message } = declaredAt
+    frame = stackFrames(splitStack(stack, message).frames).find(({ own }) => own) ?? null
+    frames.set(declaredAt, frame)
+  }
+  return frame ?? undefined
 }

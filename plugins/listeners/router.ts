@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Answer, listener } from '../kernel/listener.js'
+import { Answer, listener, Raise } from '../kernel/listener.js'
 import { kUnknownMethod } from '../kernel/malformed.js'
 import { explainMiss } from '../routing/route-error.js'
 import { redirectPage } from '../view/redirect-page.js'
@@ -50,9 +50,9 @@ function attributesOf (this: FastifyRequest & { [kAttributes]?: Record<string, u
   return (this[kAttributes] ??= { _route: this.route?.name ?? null, ...this.route?.params })
 }
 
-function miss (request: FastifyRequest, reply: FastifyReply): Answer {
+function miss (request: FastifyRequest, reply: FastifyReply): Answer | Raise {
   const why = explainMiss(request)
-  if ('error' in why) throw why.error
+  if ('error' in why) return new Raise(why.error)
   request.log.debug({ channel: 'router', location: why.redirect }, 'Redirecting to the other trailing-slash form of the path')
   reply.code(301).header('location', why.redirect).type('text/html; charset=utf-8')
   return new Answer(redirectPage(why.redirect))

@@ -28,6 +28,11 @@ export class RequestLog {
   #dropped = 0
   #droppedBytes = 0
 
+  /** How much of the memory its lines hold, about. */
+  get bytes (): number {
+    return this.#bytes
+  }
+
   /** Keeps a line as pino wrote it. */
   add (level: number, text: string): void {
     if (this.#lines.length >= LINE_LIMIT || this.#bytes > BYTE_LIMIT) {

@@ -1,13 +1,20 @@
 import type { FlattenedException } from '../diagnostics/exception.js'
 import { cut } from '../view/visible.js'
-import type { Profile } from './profile.js'
+import { wholeProfile, type Profile } from './profile.js'
 
 const MAX_STRING = 10_000
 const MAX_DEPTH = 24
+const MAX_NAME = 500
+/** More than the JSON of one takes. */
+const MAX_NOTIFICATION = 250
 const numbers = new Intl.NumberFormat('en-US')
 
-/** A copy of a profile that is plain JSON and no larger than `maxBytes`: what is bulkiest and least missed goes first. */
+/** A profile that is plain JSON and no larger than `maxBytes`: itself where it is that, or a copy without what is bulkiest and least missed. */
 export function boundProfile (profile: Profile, maxBytes: number): Profile {
+  return new Look(maxBytes).isFine(profile) ? profile : cutProfile(wholeProfile(profile), maxBytes)
+}
+
+function cutProfile (profile: Profile, maxBytes: number): Profile {
   const bounded = plain(profile, MAX_STRING) as Profile
   const reason = `the profile was larger than ${numbers.format(maxBytes)} bytes`
   const steps = [
@@ -28,6 +35,46 @@ export function boundProfile (profile: Profile, maxBytes: number): Profile {
   return bounded
 }
 
+/** Looks through a profile without copying it: most are small, and plain data already. */
+class Look {
+  #left: number
+
+  constructor (maxBytes: number) {
+    this.#left = maxBytes
+  }
+
+  isFine (profile: Profile): boolean {
+    // The notifications that it is told with are as many as its events.
+    this.#left -= profile.events.length * MAX_NOTIFICATION
+    return this.#isPlain(profile, 0)
+  }
+
+  // A character is at most six bytes of JSON, a name or a value has signs around it.
+  #isPlain (value: unknown, depth: number): boolean {
+    switch (typeof value) {
+      case 'string': return value.length <= MAX_STRING && (this.#left -= 6 * value.length + 3) >= 0
+      case 'number': return Number.isFinite(value) && (this.#left -= 25) >= 0
+      case 'boolean': return (this.#left -= 6) >= 0
+      case 'object': return value === null || (depth < MAX_DEPTH && this.#isPlainObject(value, depth))
+      default: return false
+    }
+  }
+
+  #isPlainObject (value: object, depth: number): boolean {
+    if (Array.isArray(value)) {
+      for (let i = 0; i < value.length; i++) if (!this.#isPlain(value[i], depth + 1)) return false
+      return (this.#left -= value.length + 2) >= 0
+    }
+    const prototype: unknown = Object.getPrototypeOf(value)
+    if (prototype !== Object.prototype && prototype !== null) return false
+    for (const name in value) {
+      if (name === 'toJSON' || name.length > MAX_NAME || !this.#isPlain((value as Record<string, unknown>)[name], depth + 1)) return false
+      this.#left -= 6 * name.length + 4
+    }
+    return this.#left >= 0
+  }
+}
+
 function bytesOf (value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value) ?? '')
 }
@@ -45,7 +92,7 @@ function plain (value: unknown, maxString: number, ancestors: readonly object[] 
   if (Array.isArray(value)) return value.map(item => plain(item, maxString, within))
   return Object.fromEntries(Object.entries(value)
     .filter(([, item]) => item !== undefined)
-    .map(([name, item]) => [cut(name, 500), plain(item, maxString, within)]))
+    .map(([name, item]) => [cut(name, MAX_NAME), plain(item, maxString, within)]))
 }
 
 function dropExcerpts (exception: FlattenedException): void {

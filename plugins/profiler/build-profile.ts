@@ -7,7 +7,7 @@ import type { Mask } from '../kernel/mask/mask.js'
 import { methodOf } from '../kernel/malformed.js'
 import { absoluteUrl, targetOf } from '../kernel/origin.js'
 import { stateOf, type RequestState } from '../kernel/request-state.js'
-import { recordsOf } from '../diagnostics/records.js'
+import { linesOf } from '../diagnostics/records.js'
 import { performanceRecord } from './collectors/performance.js'
 import { PROFILE_VERSION, type Profile, type ProfiledRoute } from './profile.js'
 
@@ -33,9 +33,10 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, ende
     ...(state.parent !== '' && { parent: state.parent }),
     route: routeOf(collectors.router),
     exceptions: exceptionsOf(state).map((exception) => maskException(exception, mask)),
-    logs: recordsOf(state.log, events, state.startedTime).map((record) => ({
+    logs: linesOf(state.log).map((record) => ({
       ...record, message: mask.text(record.message), context: mask.value(record.context) as Record<string, unknown>
     })),
+    notificationsLeftOut: true,
     events,
     collectors: {
       ...collectors,

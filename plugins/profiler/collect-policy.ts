@@ -14,6 +14,8 @@ export interface CollectOptions {
   collectParameter?: string
   /** Only requests that failed. */
   onlyExceptions?: boolean
+  /** A failure counts only if its answer has this status or a higher one; 0 by default. */
+  minStatus?: number
   /** Only requests of a path (a prefix or an expression), or those that a function picks. */
   matcher?: string | RegExp | ((request: FastifyRequest) => boolean)
   /** The share of requests, from 0 to 1, drawn by chance; failures are always kept. 1 by default. */
@@ -32,7 +34,7 @@ export interface CollectPolicy {
 
 /** Makes the functions that decide whether a request is profiled; throws at options that mean nothing. */
 export function collectPolicy (options: CollectOptions): CollectPolicy {
-  const { collect = true, errors = false, collectParameter, onlyExceptions = false, matcher, sampling = 1, onDemand } = options
+  const { collect = true, errors = false, collectParameter, onlyExceptions = false, minStatus = 0, matcher, sampling = 1, onDemand } = options
   if (!(sampling >= 0 && sampling <= 1)) throw new Error(`profiler.sampling: ${String(sampling)} is not a share from 0 to 1`)
   if (collectParameter !== undefined && !/^[\w.-]+$/.test(collectParameter)) throw new Error(`profiler.collectParameter: "${collectParameter}" is not the name of a query parameter`)
   const matches = typeof matcher === 'function' ? guarded(matcher) : byPath(matcher)
@@ -46,7 +48,8 @@ export function collectPolicy (options: CollectOptions): CollectPolicy {
   function isCollected (request: FastifyRequest, reply: FastifyReply | null = null): boolean {
     if (isDemanded(request)) return true
     const state = stateOf(request)
-    const failed = hasFailed(request, reply ?? state.reply)
+    const answer = reply ?? state.reply
+    const failed = hasFailed(request, answer) && (answer === null || state.others.length > 0 || answer.statusCode >= minStatus)
     if (failed && errors) return true
     if (onlyExceptions && !failed) return false
     if (!(asked(request) ?? collect) || !matches(request)) return false

@@ -27,6 +27,7 @@ export interface News {
 }
 
 const PAGE = 200
+const MAX_NEWS = 1_000
 
 /**
  * Tells the profiles that fit as they come, whichever process stores them; ends when the signal says so.
@@ -60,8 +61,8 @@ async function restarted (store: Searchable, error: unknown): Promise<News | nul
 async function newsBehind (store: Searchable, criteria: Criteria, after: string): Promise<News> {
   const first = await store.search({ criteria, after, limit: PAGE })
   const found = first.profiles
-  // What comes between two pages lies ahead of the first and is told with the next news.
-  for (let next = first.next; next !== null;) {
+  // Who was away for long is told the newest only. What comes between two pages lies ahead of the first and is told with the next news.
+  for (let next = first.next; next !== null && found.length < MAX_NEWS;) {
     const page = await store.search({ criteria, after, limit: PAGE, cursor: next })
     found.push(...page.profiles)
     next = page.next

@@ -1,4 +1,5 @@
 import type { FlattenedException } from '../diagnostics/exception.js'
+import { withNotifications } from '../diagnostics/records.js'
 import type { LogRecord } from '../logs/log-record.js'
 import type { ListenerEvent } from '../kernel/events.js'
 
@@ -34,6 +35,14 @@ export interface Profile {
   /** From the root cause to the error that the response was about; empty when nothing failed. */
   exceptions: FlattenedException[]
   logs: LogRecord[]
+  /** Only on the way to a store and in it: the notifications of the lifecycle are not in the log, as they follow from the events. */
+  notificationsLeftOut?: true
   events: ListenerEvent[]
   collectors: Record<string, unknown>
+}
+
+/** A profile as it is read: with all that was left out as it follows from the rest. */
+export function wholeProfile ({ notificationsLeftOut, ...profile }: Profile): Profile {
+  if (notificationsLeftOut !== true) return profile
+  return { ...profile, logs: withNotifications(profile.logs, profile.events, Date.parse(profile.time)) }
 }

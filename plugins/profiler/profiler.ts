@@ -1,6 +1,6 @@
 import { boundProfile } from './bounds.js'
 import { FormTokens } from './form-tokens.js'
-import type { Profile } from './profile.js'
+import { wholeProfile, type Profile } from './profile.js'
 import type { Criteria } from './storage/criteria.js'
 import type { ProfilePage, ProfileStorage, SearchOptions, StorageStats } from './storage/storage.js'
 import type { ProfileSummary } from './storage/summary.js'
@@ -25,6 +25,8 @@ export interface ProfilerOptions {
   warn?: Warn
   /** Milliseconds from one such warning to the next. */
   quiet?: number
+  /** The role that the profiler's pages need; none in debug mode. */
+  role?: string
   /** What the tokens of the profiler's forms are made with; processes that share it take each other's. */
   secret?: string
 }
@@ -37,15 +39,17 @@ const CLOSE_PATIENCE = 5_000
 export class Profiler {
   readonly enabled: boolean
   readonly formTokens: FormTokens
+  readonly role: string | undefined
   readonly #storage: ProfileStorage
   readonly #maxProfileBytes: number
   readonly #queue: WriteQueue
   readonly #tokens: TokenSource
   #closed = false
 
-  constructor ({ storage, enabled = true, maxQueue = 1_000, maxProfileBytes = 512 * 1024, warn = emitWarning, quiet, secret }: ProfilerOptions) {
+  constructor ({ storage, enabled = true, maxQueue = 1_000, maxProfileBytes = 512 * 1024, warn = emitWarning, quiet, secret, role }: ProfilerOptions) {
     this.enabled = enabled
     this.formTokens = new FormTokens(secret)
+    this.role = role
     this.#storage = storage
     this.#maxProfileBytes = maxProfileBytes
     this.#queue = new WriteQueue({
@@ -73,9 +77,9 @@ export class Profiler {
     return this.defer(profile.token, profile)
   }
 
-  /** The same for a profile that is made when it is written or asked for, away from the response that it describes. */
-  defer (token: string, profile: Profile | (() => Profile)): boolean {
-    return this.enabled && !this.#closed && this.#queue.add(token, profile)
+  /** The same for a profile that is made when it is written or asked for, away from the response that it describes; `bytes` is about what it holds until then. */
+  defer (token: string, profile: Profile | (() => Profile), bytes = 0): boolean {
+    return this.enabled && !this.#closed && this.#queue.add(token, profile, bytes)
   }
 
   /** Resolves when everything that was saved before has been written, or given up; or when the time (ms) is over. */
@@ -87,7 +91,7 @@ export class Profiler {
   async find (token: string): Promise<Profile | undefined> {
     if (!TOKEN_PATTERN.test(token)) return undefined
     const waiting = this.#queue.get(token)
-    return waiting === undefined ? await this.#storage.get(token) : boundProfile(waiting, this.#maxProfileBytes)
+    return waiting === undefined ? await this.#storage.get(token) : wholeProfile(boundProfile(waiting, this.#maxProfileBytes))
   }
 
   /** The newest profile that fits. */

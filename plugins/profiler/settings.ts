@@ -24,10 +24,10 @@ export interface ProfilerSettings extends CollectOptions {
   role?: string
 }
 
-/** The option `profiler`: false for none, `all`, `errors` (failures only, in production too), or in detail. */
+/** The option `profiler`: false for none, `all`, `errors` (failures of the server only, in production too), or in detail. */
 export type ProfilerOption = false | 'all' | 'errors' | ProfilerSettings
 
-const NAMED: Readonly<Record<string, ProfilerSettings>> = { all: {}, errors: { onlyExceptions: true, production: true } }
+const NAMED: Readonly<Record<string, ProfilerSettings>> = { all: {}, errors: { onlyExceptions: true, minStatus: 500, production: true } }
 
 /** What the option `profiler` means; null where nothing is profiled. Throws at a word that means nothing. */
 export function profilerSettings (option: ProfilerOption = 'all'): ProfilerSettings | null {

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { randomFillSync } from 'node:crypto'
 
 /** What a profile's token looks like: six lower-case hexadecimal digits. */
 export const TOKEN_PATTERN = /^[0-9a-f]{6}$/
@@ -7,6 +7,20 @@ const MAX_DRAWS = 64
 const POOL = 32
 /** Tokens that were given away and whose profile has not come yet must not be given twice. */
 const MAX_RESERVED = 10_000
+
+const DRAWN = 256
+const octets = Buffer.alloc(3 * DRAWN)
+let drawn = DRAWN
+
+/** Three random bytes, in hexadecimal; many are drawn at once, since each call to the generator costs more than all that it gives. */
+function drawToken (): string {
+  if (drawn === DRAWN) {
+    randomFillSync(octets)
+    drawn = 0
+  }
+  const at = 3 * drawn++
+  return octets.toString('hex', at, at + 3)
+}
 
 type Exists = (token: string) => boolean | Promise<boolean>
 
@@ -60,7 +74,7 @@ export class TokenSource {
 
   #drawUnseen (): string {
     for (let draws = 1; ; draws++) {
-      const token = randomBytes(3).toString('hex')
+      const token = drawToken()
       if (draws >= MAX_DRAWS || (!this.#reserved.has(token) && !this.#pool.includes(token))) return token
     }
   }

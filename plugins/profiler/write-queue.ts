@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import type { Profile } from './profile.js'
 
 export interface WriteCounters {
@@ -19,17 +19,28 @@ export interface WriteQueueOptions {
   prepare: (profile: Profile) => Profile
   /** How many may wait; those above are dropped and counted. */
   maxWaiting: number
+  /** How many bytes those that wait may hold, as far as they are known; 64 MiB by default. */
+  maxWaitingBytes?: number
   warn: Warn
   /** Milliseconds from one warning of losses to the next, however often they begin and end; a minute by default. */
   quiet?: number
 }
 
-type Waiting = Profile | (() => Profile)
+type Source = Profile | (() => Profile)
+
+interface Waiting {
+  source: Source
+  /** What it keeps from being collected until it is written, about. */
+  bytes: number
+}
 
 /** Milliseconds from the first profile of a batch to its writing: what one request makes others join. */
 const DELAY = 25
 /** The work of one batch must not be felt by requests that come meanwhile. */
 const MAX_BATCH = 50
+/** Milliseconds of it at a time. */
+const PATIENCE = 8
+const MAX_WAITING_BYTES = 64 * 1024 * 1024
 
 /** Takes profiles at once and writes them later, in batches, whatever the store does meanwhile. */
 export class WriteQueue {
@@ -39,6 +50,7 @@ export class WriteQueue {
   #batch: ReadonlyMap<string, Profile> = new Map()
   #writing: Promise<void> | null = null
   #timer: NodeJS.Timeout | null = null
+  #bytes = 0
   #taken = 0
   #settled = 0
   #lost = 0
@@ -49,15 +61,20 @@ export class WriteQueue {
     this.#options = options
   }
 
-  /** Takes a profile, or what makes it; false when too many are waiting. */
-  add (token: string, profile: Waiting): boolean {
-    if (this.#waiting.size + this.#batch.size >= this.#options.maxWaiting && !this.#waiting.has(token)) {
+  /** Takes a profile, or what makes it and how many bytes that holds; false when too much is waiting. */
+  add (token: string, source: Source, bytes = 0): boolean {
+    const known = this.#waiting.get(token)
+    const { maxWaiting, maxWaitingBytes = MAX_WAITING_BYTES } = this.#options
+    const tooMany = known === undefined && this.#waiting.size + this.#batch.size >= maxWaiting
+    // One alone may be as large as it likes.
+    if (tooMany || (this.#bytes > 0 && this.#bytes + bytes > maxWaitingBytes)) {
       this.counters.dropped++
       this.#lose('more are waiting to be written than profiler.maxQueue allows; the store is too slow')
       return false
     }
-    if (!this.#waiting.has(token)) this.#taken++
-    this.#waiting.set(token, profile)
+    if (known === undefined) this.#taken++
+    this.#bytes += bytes - (known?.bytes ?? 0)
+    this.#waiting.set(token, { source, bytes })
     if (this.#writing === null) this.#schedule()
     return true
   }
@@ -106,15 +123,23 @@ export class WriteQueue {
 
   async #writeBatch (): Promise<void> {
     const batch = new Map<string, Profile>()
+    this.#batch = batch
     let taken = 0
-    for (const token of this.#waiting.keys()) {
+    let bytes = 0
+    let since = performance.now()
+    for (const [token, waiting] of this.#waiting) {
       if (taken === MAX_BATCH) break
       const profile = this.#prepared(token)
       // One that could not be made is out of the queue already.
-      if (this.#waiting.delete(token)) taken++
+      if (this.#waiting.delete(token)) {
+        taken++
+        bytes += waiting.bytes
+      }
       if (profile !== undefined) batch.set(token, profile)
+      if (performance.now() - since < PATIENCE) continue
+      await turn()
+      since = performance.now()
     }
-    this.#batch = batch
     try {
       if (batch.size > 0) await this.#options.write([...batch.values()])
       this.counters.written += batch.size
@@ -124,6 +149,7 @@ export class WriteQueue {
       this.#lose('the store failed', error, batch.size)
     } finally {
       this.#batch = new Map()
+      this.#bytes -= bytes
       this.#settled += taken
     }
   }
@@ -142,13 +168,14 @@ export class WriteQueue {
   // A profile that cannot be made costs only itself.
   #made (token: string): Profile | undefined {
     const waiting = this.#waiting.get(token)
-    if (typeof waiting !== 'function') return waiting
+    if (typeof waiting?.source !== 'function') return waiting?.source
     try {
-      const profile = waiting()
-      this.#waiting.set(token, profile)
+      const profile = waiting.source()
+      waiting.source = profile
       return profile
     } catch (error) {
       this.#waiting.delete(token)
+      this.#bytes -= waiting.bytes
       this.#settled++
       this.counters.failed++
       this.#lose('one could not be made', error)

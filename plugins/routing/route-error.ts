@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import {
-  MethodLookupError, MethodNotAllowedError, NotFoundError, ResourceNotFoundError
+  MethodLookupError, MethodNotAllowedError, NotFoundError, ResourceNotFoundError, withoutStack
 } from '../kernel/http-errors.js'
 import { joinedHeader } from '../kernel/header-text.js'
 import { methodOf } from '../kernel/malformed.js'
@@ -18,30 +18,37 @@ export function explainMiss (request: FastifyRequest): RouteMiss {
   const method = methodOf(request)
   const path = pathnameOf(request)
   const { allowed, redirect } = routeTable.lookup(path, request)
-  const origin = originOf(request)
-  const missed = `No route found for "${method} ${absoluteUrl(origin, path)}"`
-  const lookup = path.endsWith('/') ? path : `${path}/`
   // A handler that calls itself not found is just that.
-  if (allowed.length > 0 && !allowed.includes(method)) {
-    const list = allowed.join(', ')
-    const cause = new MethodLookupError(`No routes found for "${method} ${lookup}": the path has routes for ${list}`)
-    const error = new MethodNotAllowedError(`${missed}: Method Not Allowed (Allow: ${list})`, { cause })
-    error.headers.allow = list
-    return { error }
-  }
+  if (allowed.length > 0 && !allowed.includes(method)) return { error: made(request, () => methodNotAllowed(request, path, allowed)) }
   if (redirect !== null && (method === 'GET' || method === 'HEAD')) {
-    return { redirect: absoluteUrl(origin, redirect) + targetOf(request).slice(path.length) }
+    return { redirect: absoluteUrl(originOf(request), redirect) + targetOf(request).slice(path.length) }
   }
-  return { error: notFound(request) }
+  return { error: notFound(request, path) }
 }
 
 /** The not-found error of a request, whether no route took it or the one that did has nothing at its URL. */
-export function notFound (request: FastifyRequest): NotFoundError {
-  const path = pathnameOf(request)
-  const method = methodOf(request)
-  const missed = `No route found for "${method} ${absoluteUrl(request.server.hindsight.originOf(request), path)}"`
-  const referer = joinedHeader(request.raw.rawHeaders, 'referer')
-  const from = referer.trim() === '' ? '' : ` (from "${referer}")`
-  const cause = new ResourceNotFoundError(`No routes found for "${path.endsWith('/') ? path : `${path}/`}"`)
-  return new NotFoundError(missed + from, { cause })
+export function notFound (request: FastifyRequest, path = pathnameOf(request)): NotFoundError {
+  return made(request, () => {
+    const referer = joinedHeader(request.raw.rawHeaders, 'referer')
+    const from = referer.trim() === '' ? '' : ` (from "${referer}")`
+    const cause = new ResourceNotFoundError(`No routes found for "${path.endsWith('/') ? path : `${path}/`}"`)
+    return new NotFoundError(missed(request, path) + from, { cause })
+  })
+}
+
+function methodNotAllowed (request: FastifyRequest, path: string, allowed: readonly string[]): MethodNotAllowedError {
+  const list = allowed.join(', ')
+  const cause = new MethodLookupError(`No routes found for "${methodOf(request)} ${path.endsWith('/') ? path : `${path}/`}": the path has routes for ${list}`)
+  const error = new MethodNotAllowedError(`${missed(request, path)}: Method Not Allowed (Allow: ${list})`, { cause })
+  error.headers.allow = list
+  return error
+}
+
+function missed (request: FastifyRequest, path: string): string {
+  return `No route found for "${methodOf(request)} ${absoluteUrl(request.server.hindsight.originOf(request), path)}"`
+}
+
+// Where nothing is observed, what a client has got wrong is told by a line, which needs no stack.
+function made<E extends Error> ({ server: { hindsight: { observed } } }: FastifyRequest, make: () => E): E {
+  return observed ? make() : withoutStack(make)
 }

@@ -126,11 +126,12 @@ export class RouteTable {
   /** Looks a path up under every method. */
   lookup (path: string, request: FastifyRequest): LookupResult {
     const constraints = this.#derive(request)
-    const allowed = [...this.#methods]
-      .map((method) => this.#find(method, path, constraints))
-      .filter((store): store is Store => store !== null && store.order >= 0)
-      .sort((a, b) => a.order - b.order)
-      .map(({ method }) => method)
+    const found: Store[] = []
+    for (const method of this.#methods) {
+      const store = this.#find(method, path, constraints)
+      if (store !== null && store.order >= 0) found.push(store)
+    }
+    const allowed = found.sort((a, b) => a.order - b.order).map(({ method }) => method)
     const other = path.endsWith('/') ? path.slice(0, -1) : `${path}/`
     const redirect = allowed.length === 0 && other !== '' && this.#find('GET', other, constraints) !== null ? other : null
     return { allowed, redirect }

@@ -2,8 +2,12 @@
 const HIDDEN = /[^\P{Cc}\n\t]|[\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff\ufffe\uffff]/gu
 const LONE_SURROGATE = /\p{Surrogate}/gu
 
+// One look settles nearly every text.
+const ORDINARY = /^[\n\t -~\u00a1-\u00ac\u00ae-\u02ff]*$/
+
 /** Makes characters seen that would otherwise vanish or reorder what stands around them; line feeds and tabs stay. */
 export function visible (text: string): string {
+  if (ORDINARY.test(text)) return text
   return text.replace(LONE_SURROGATE, '\ufffd').replace(HIDDEN, symbol)
 }
 

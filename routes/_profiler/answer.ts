@@ -1,14 +1,14 @@
 import createError from '@fastify/error'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { representation } from '../../plugins/diagnostics/negotiate.js'
 import { assetAddresses } from '../../plugins/profiler/ui/assets.js'
 import { pagePolicy, type PageOptions } from '../../plugins/profiler/ui/layout/component.js'
 
 export const TokenNotFoundError = createError('HINDSIGHT_TOKEN_NOT_FOUND', 'Token "%s" was not found.', 404)
 
-/** What all routes of the profiler declare: who has not turned the profiler on never sees them. */
-export function routeConfig (name: string): { name: string, profile: false, debugOnly: true } {
-  return { name, profile: false, debugOnly: true }
+/** What all routes of the profiler declare: they are for who may see the debug surface, or outside debug mode for operators. */
+export function routeConfig ({ profiler: { role } }: FastifyInstance, name: string): FastifyContextConfig {
+  return { name, profile: false, ...(role === undefined ? { debugOnly: true } : { isGranted: role }) }
 }
 
 /** Whether the client prefers JSON to a page. */

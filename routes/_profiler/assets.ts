@@ -9,7 +9,7 @@ const byName = new Map<string, SharedAsset>(Object.values(assets).map((asset) =>
 
 /** The style and the script that the pages share: their names change with them, so that they may be kept for ever. */
 export default async function assetRoutes (app: FastifyInstance): Promise<void> {
-  app.get('/assets/:name', { config: routeConfig('_profiler_asset') }, async function sendAsset (request, reply) {
+  app.get('/assets/:name', { config: routeConfig(app, '_profiler_asset') }, async function sendAsset (request, reply) {
     const { name } = request.params as { name: string }
     const asset = byName.get(name)
     if (asset === undefined) throw new AssetNotFoundError(name)

@@ -7,12 +7,16 @@ import { baseOf, routeConfig, TokenNotFoundError } from './answer.js'
 const ForeignFormError = createError('HINDSIGHT_FOREIGN_FORM', 'The form did not come from a page of the profiler, or that is too old: load the page again.', 403)
 const BadFieldError = createError('HINDSIGHT_BAD_FIELD', 'Invalid "%s": %s.', 400)
 
+const FORM = 'application/x-www-form-urlencoded'
+const BODY_LIMIT = 16 * 1024
+
 /** What changes the store: pinning a profile, and purging. Forms of the profiler's own pages only. */
 export default async function keepRoutes (app: FastifyInstance): Promise<void> {
-  // For these routes alone; an application that reads forms itself has its own way.
-  if (!app.hasContentTypeParser('application/x-www-form-urlencoded')) await app.register(formbody)
+  // No other route gets this parser; one that the application has may read forms in a way of its own.
+  if (app.hasContentTypeParser(FORM)) app.removeContentTypeParser(FORM)
+  await app.register(formbody, { bodyLimit: BODY_LIMIT })
 
-  app.post('/:token/pin', { config: routeConfig('_profiler_pin') }, async function pinProfile (request, reply) {
+  app.post('/:token/pin', { config: routeConfig(app, '_profiler_pin') }, async function pinProfile (request, reply) {
     const { pinned, back } = fieldsOf(request)
     const { token } = request.params as { token: string }
     if (pinned !== '1' && pinned !== '0') throw new BadFieldError('pinned', 'it is neither 1 nor 0')
@@ -22,7 +26,7 @@ export default async function keepRoutes (app: FastifyInstance): Promise<void> {
     return reply.redirect(`${baseOf(request)}/${to}`, 303)
   })
 
-  app.post('/purge', { config: routeConfig('_profiler_purge') }, async function purgeProfiles (request, reply) {
+  app.post('/purge', { config: routeConfig(app, '_profiler_purge') }, async function purgeProfiles (request, reply) {
     const { form_token: _, ...fields } = fieldsOf(request)
     const { criteria } = readSearch(fields)
     await app.profiler.purge(criteria)

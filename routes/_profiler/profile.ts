@@ -11,7 +11,7 @@ const MAX_CHILDREN = 20
 
 /** One profile, as a page of panels or as JSON. */
 export default async function profileRoutes (app: FastifyInstance): Promise<void> {
-  app.get('/:token', { config: routeConfig('_profiler') }, async function showProfile (request, reply) {
+  app.get('/:token', { config: routeConfig(app, '_profiler') }, async function showProfile (request, reply) {
     const segment = (request.params as { token: string }).token
     const token = segment.replace(/\.json$/, '')
     const profile = TOKEN_PATTERN.test(token) ? await app.profiler.find(token) : undefined

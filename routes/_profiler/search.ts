@@ -12,11 +12,11 @@ type Fields = Record<string, unknown>
 /** What is stored: all of it or what fits, page by page, and the newest. */
 export default async function searchRoutes (app: FastifyInstance): Promise<void> {
   // The address without the slash is redirected like that of any other route.
-  app.get('/', { prefixTrailingSlash: 'slash', config: routeConfig('_profiler_home') }, async (request, reply) => await showProfiles(request, reply))
-  app.get('/search', { config: routeConfig('_profiler_search') }, async (request, reply) => await showProfiles(request, reply))
-  app.get('/search.json', { config: routeConfig('_profiler_search_json') }, async (request) => await found(request, readSearch(request.query as Fields)))
+  app.get('/', { prefixTrailingSlash: 'slash', config: routeConfig(app, '_profiler_home') }, async (request, reply) => await showProfiles(request, reply))
+  app.get('/search', { config: routeConfig(app, '_profiler_search') }, async (request, reply) => await showProfiles(request, reply))
+  app.get('/search.json', { config: routeConfig(app, '_profiler_search_json') }, async (request) => await found(request, readSearch(request.query as Fields)))
   for (const suffix of ['', '.json']) {
-    app.get(`/latest${suffix}`, { config: routeConfig('_profiler_latest') }, async function redirectToLatest (request, reply) {
+    app.get(`/latest${suffix}`, { config: routeConfig(app, '_profiler_latest') }, async function redirectToLatest (request, reply) {
       const { criteria } = readSearch(request.query as Fields)
       const newest = await app.profiler.latest(criteria)
       if (newest === undefined) {

@@ -17,7 +17,7 @@ export default async function streamRoutes (app: FastifyInstance): Promise<void>
     for (const follower of followers) follower.abort()
   })
 
-  app.get('/stream', { config: routeConfig('_profiler_stream') }, async function streamProfiles (request, reply) {
+  app.get('/stream', { config: routeConfig(app, '_profiler_stream') }, async function streamProfiles (request, reply) {
     const { criteria } = readSearch(request.query as Record<string, unknown>, MAX_LIMIT)
     if (followers.size >= MAX_FOLLOWERS) throw new TooManyFollowersError(MAX_FOLLOWERS)
     const follower = new AbortController()
@@ -48,7 +48,8 @@ async function positionOf ({ profiler }: FastifyInstance, lastEventId: unknown):
 }
 
 async function * eventsOf ({ profiler }: FastifyInstance, options: Parameters<typeof follow>[1]): AsyncGenerator<string> {
-  yield 'retry: 2000\n\n'
+  // Who is cut off before there was news comes back to this place.
+  yield `retry: 2000\nid: ${options.after}\n\n`
   for await (const { profiles, head } of follow(profiler, options)) {
     const texts = profiles.map((summary) => `event: profile\ndata: ${JSON.stringify(summary)}\n\n`)
     // Without news it is only a sign of life; the place is told when all that lies ahead of it has been.

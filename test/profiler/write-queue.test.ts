@@ -118,3 +118,38 @@ t.test('a store that hangs is waited for only as long as is said', async t => {
   await queue.flush()
   t.equal(queue.has('000001'), false)
 })
+
+t.test('what waits is bounded by the bytes that it holds, too', async t => {
+  const { queue } = open({ maxWaitingBytes: 1_000 })
+  t.equal(queue.add('000001', profile('000001'), 5_000), true, 'one alone may be large')
+  t.equal(queue.add('000002', profile('000002'), 1), false)
+  await queue.flush()
+  t.equal(queue.add('000003', () => { throw new Error('broken') }, 900), true)
+  t.equal(queue.add('000004', profile('000004'), 200), false)
+  t.equal(queue.add('000003', profile('000003'), 100), true, 'it is replaced, and so are its bytes')
+  t.equal(queue.add('000005', profile('000005'), 800), true)
+  await queue.flush()
+  t.equal(queue.add('000006', () => { throw new Error('broken') }, 900), true)
+  t.equal(queue.get('000006'), undefined)
+  t.equal(queue.add('000007', profile('000007'), 1_000), true, 'one that could not be made holds nothing any more')
+  await queue.flush()
+  t.same(queue.counters, { written: 4, dropped: 2, failed: 1 })
+})
+
+t.test('a batch that is long in the making lets others work meanwhile, and is found all the same', async t => {
+  const { queue, batches } = open()
+  const slow = (token: string) => () => {
+    for (const until = performance.now() + 9; performance.now() < until;);
+    return profile(token)
+  }
+  for (const token of tokens(1, 6)) queue.add(token, slow(token))
+  const found: Array<string | undefined> = []
+  const flushed = queue.flush()
+  const over = Symbol('over')
+  while (await Promise.race([flushed.then(() => over), new Promise(resolve => setImmediate(resolve))]) !== over) {
+    found.push(queue.get('000001')?.token)
+  }
+  t.ok(found.length >= 4, `${found.length} turns`)
+  t.same(new Set(found.slice(0, -1)), new Set(['000001']))
+  t.equal(batches.length, 1)
+})

@@ -4,8 +4,19 @@ import { escapeMarkdown } from '../../view/markdown.js'
 import { visibleLine } from '../../view/visible.js'
 import type { Representation } from '../negotiate.js'
 
+// Without a reference they are the same every time: one for each status and form.
+const rendered = new Map<string, string>()
+
 /** The error for people who may not see the debug page: what went wrong in general, and nothing of the inside. */
 export function renderProductionError (status: number, reason: string, type: Representation['type'], token?: string): string {
+  if (token !== undefined) return render(status, reason, type, token)
+  const key = `${status} ${reason} ${type}`
+  let page = rendered.get(key)
+  if (page === undefined) rendered.set(key, page = render(status, reason, type))
+  return page
+}
+
+function render (status: number, reason: string, type: Representation['type'], token?: string): string {
   const title = `An Error Occurred: ${visibleLine(reason)}`
   const remark = status >= 500
     ? 'Something is broken. Please try again later, and let us know what you were doing when this happened.'

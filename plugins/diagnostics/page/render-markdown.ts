@@ -26,7 +26,9 @@ export function renderMarkdown (report: ErrorReport): string {
     '## Last log lines',
     report.logs.length === 0 ? 'No line was logged.' : fence(shownLogs(report.logs, MAX_LOGS).map(logLine).join('\n'), 'text'),
     ...report.hints.flatMap((hint) => [
-      `## Hint: ${escapeMarkdown(hint.title)}`, escapeMarkdown(hint.text), ...(hint.code === undefined ? [] : [fence(hint.code, 'ts')])
+      `## Hint: ${escapeMarkdown(hint.title)}`, escapeMarkdown(hint.text),
+      ...(hint.routes ?? []).map(({ methods, pattern, why }) => `- ${code(`${methods.join(', ')} ${pattern}`)}: ${escapeMarkdown(why)}`),
+      ...(hint.code === undefined ? [] : [fence(hint.code, 'ts')])
     ])
   ].join('\n\n') + '\n'
 }
@@ -40,19 +42,32 @@ function remarks (report: ErrorReport): string[] {
 
 function exceptionParts (exception: FlattenedException, position: string, depth: number): string[] {
   const { name, message, frames, errors = [], note } = exception
-  const own = frames.filter((frame) => frame.own)
-  const shown = (own.length > 0 ? own : frames).slice(0, MAX_FRAMES)
   const members = depth < MAX_DEPTH ? errors : []
   return [
     `${'#'.repeat(3 + depth)} ${escapeMarkdown(position)} ${escapeMarkdown(name)}`,
     ...(message === '' ? [] : [fence(cut(message, 4_000), 'text')]),
     ...(note === undefined ? [] : [escapeMarkdown(note)]),
-    ...(shown.length === 0 ? [] : [shown.map((frame) => `- ${code(`${frame.function} (${place(frame)})`)}`).join('\n')]),
-    ...shown.filter((frame) => frame.excerpt).slice(0, MAX_EXCERPTS).map(excerptText),
+    ...frameParts(frames),
     ...members.flatMap((chain, i) => chain.flatMap((member, j) => exceptionParts(
       member, `${position} error ${i + 1}, [${j + 1}/${chain.length}]`, depth + 1
     )))
   ]
+}
+
+// The frames of a stack that was seen before are the same array: what they read is written once.
+const written = new WeakMap<readonly StackFrame[], string[]>()
+
+function frameParts (frames: readonly StackFrame[]): string[] {
+  const known = written.get(frames)
+  if (known !== undefined) return known
+  const own = frames.filter((frame) => frame.own)
+  const shown = (own.length > 0 ? own : frames).slice(0, MAX_FRAMES)
+  const parts = [
+    ...(shown.length === 0 ? [] : [shown.map((frame) => `- ${code(`${frame.function} (${place(frame)})`)}`).join('\n')]),
+    ...shown.filter((frame) => frame.excerpt).slice(0, MAX_EXCERPTS).map(excerptText)
+  ]
+  written.set(frames, parts)
+  return parts
 }
 
 function excerptText (frame: StackFrame): string {

@@ -21,7 +21,8 @@ export function renderText (report: ErrorReport): string {
       [...(omitted > 0 ? [`… ${omitted} more lines`] : []), ...logs.map(logLine)].join('\n') || 'No line was logged.'
     ),
     ...report.hints.map((hint) => block(
-      `Hint: ${visibleLine(hint.title)}`, visible(hint.text), ...(hint.code === undefined ? [] : [indent(visible(hint.code))])
+      `Hint: ${visibleLine(hint.title)}`, visible(hint.text),
+      (hint.routes ?? []).map(({ methods, pattern, why }) => `  ${visibleLine(`${methods.join(', ')} ${pattern}: ${why}`)}`).join('\n'), ...(hint.code === undefined ? [] : [indent(visible(hint.code))])
     ))
   ].join('\n\n') + '\n'
 }

@@ -1,5 +1,5 @@
 import createError from '@fastify/error'
-import type { Profile } from '../profile.js'
+import { wholeProfile, type Profile } from '../profile.js'
 import type { Criteria } from './criteria.js'
 import { find, type Found } from './embedded/find.js'
 import { ALL_LANES, FATES, isFailureLane, isPinnedLane, laneKey, LANES, MAX_SEQ, readLocation, sumOf, tokenNumber, type State } from './embedded/layout.js'
@@ -57,7 +57,8 @@ export class EmbeddedStorage implements ProfileStorage {
     if (number === undefined) return undefined
     this.#mustBeOpen()
     const bytes = this.#file.tokens.get(number)
-    return bytes && profileAt(this.#file, readLocation(bytes))
+    const profile = bytes && profileAt(this.#file, readLocation(bytes))
+    return profile && wholeProfile(profile)
   }
 
   has (token: string): boolean {

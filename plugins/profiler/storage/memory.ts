@@ -1,4 +1,4 @@
-import type { Profile } from '../profile.js'
+import { wholeProfile, type Profile } from '../profile.js'
 import { matcher, type Criteria } from './criteria.js'
 import { DEFAULT_BOUNDS, FAILURE_SHARE, InvalidCursorError, PINNED_SHARE, TooManyPinnedError } from './storage.js'
 import type { ProfilePage, ProfileStorage, SearchOptions, StorageBounds, StorageStats } from './storage.js'
@@ -56,7 +56,7 @@ export class MemoryStorage implements ProfileStorage {
 
   get (token: string): Profile | undefined {
     const entry = this.#entry(token)
-    return entry && JSON.parse(entry.json.toString()) as Profile
+    return entry && wholeProfile(JSON.parse(entry.json.toString()) as Profile)
   }
 
   has (token: string): boolean {

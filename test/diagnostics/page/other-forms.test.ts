@@ -9,6 +9,7 @@ import { record, sampleReport } from '../sample.js'
 
 const NONCE = { script: 'a', style: 'b' }
 const HINT = { title: 'Add a route', text: 'Like this.', code: 'app.get()' }
+const NEAR = { title: 'Near', text: 'By little.', routes: [{ methods: ['GET', 'PUT'], pattern: '/a_*', why: 'a <b>' }] }
 
 function told (type: 'json' | 'text' | 'markdown', changes: Partial<ErrorReport> = {}): string {
   return renderReport(sampleReport(changes), type, NONCE)
@@ -48,6 +49,7 @@ t.test('plain text', async (t) => {
   t.match(text, /\[1\/2\] RouteLookupError: .*\n {4}at notFound/)
   t.match(text, '05:56:30.123 INFO  [request] ␛[31mred␍␊new line { a: 1 }')
   t.match(text, 'Hint: Add a route')
+  t.match(told('text', { hints: [NEAR] }), 'Hint: Near\n==========\n\nBy little.\n\n  GET, PUT /a_*: a <b>\n')
   t.notMatch(text, /[^\P{Cc}\n\t]/u, 'no control sequence for a terminal')
   const tree = told('text', { exceptions: flattenError(new AggregateError([new Error('one'), 'two'], 'all')) })
   t.match(tree, /\n {4}\(1\) \[1\/1\] Error: one\n/)
@@ -64,6 +66,7 @@ t.test('Markdown', async (t) => {
   t.match(text, /### \\\[1\/2\\\] RouteLookupError\n\n```text\nNo routes found/)
   t.match(text, /```ts\n(.*\n)*> {1,3}\d+ \| .*new Error\('No routes found/)
   t.match(text, '## Hint: Add a route\n\nLike this.\n\n```ts\napp.get()\n```')
+  t.match(told('markdown', { hints: [NEAR] }), '## Hint: Near\n\nBy little.\n\n- `GET, PUT /a_*`: a \\<b\\>\n')
   t.match(told('markdown', { exceptions: flattenError(new AggregateError(['inner'], 'all')), logs: [] }), '#### \\[1/1\\] error 1, \\[1/1\\] Thrown string')
 })
 

@@ -10,13 +10,12 @@ import { MemoryStorage } from '../../../plugins/profiler/storage/memory.js'
 import { ISOLATION } from '../../../plugins/profiler/ui/layout/component.js'
 import profilerRoutes from '../../../routes/_profiler/index.js'
 import { failure, profile, tokens } from '../../profiler/fixture.js'
+import { build } from '../../app/harness.js'
 import { HOSTILE } from '../../profiler/hostile.js'
 import { sample } from '../../profiler/sample.js'
-import { build } from '../../support/app.js'
 
 async function start (t: Test, options: Partial<ProfilerOptions> = {}): Promise<FastifyInstance> {
   const app = fastify()
-  await app.register(formbody)
   app.decorate('profiler', new Profiler({ storage: new MemoryStorage(), warn: () => {}, ...options }))
   app.decorateReply('cspNonce', { getter: () => ({ script: 'SCRIPTNONCE', style: 'STYLENONCE' }) })
   await app.register(profilerRoutes, { prefix: '/_profiler' })
@@ -257,6 +256,28 @@ t.test('the newest that fits', async t => {
   t.match((await app.inject('/_profiler/latest?error=1')).json(), { statusCode: 404, message: 'No failure has been stored yet.' })
 })
 
+t.test('who asks for JSON by the path is told of errors in JSON', async t => {
+  const app = await build(t, { session: false })
+  for (const [url, status] of [['search.json?status=zz', 400], ['ffffff.json', 404], ['latest.json?error=2', 400]] as const) {
+    const answer = await app.inject({ url: `/_profiler/${url}`, headers: html })
+    t.equal(answer.statusCode, status, url)
+    t.match(answer.headers['content-type'], /json/, url)
+  }
+})
+
+t.test('the form of a page works in the whole application, whatever parser it has for forms', async t => {
+  for (const declare of [() => {}, (app: FastifyInstance) => app.register(formbody), (app: FastifyInstance) => app.addContentTypeParser('application/x-www-form-urlencoded', (_request, _payload, done) => done(null, null))]) {
+    const app = await build(t, { session: false }, declare)
+    await app.inject('/nowhere')
+    const token = (await app.profiler.latest())?.token ?? ''
+    const form = page((await app.inject({ url: `/_profiler/${token}`, headers: html })).body).querySelector('.pin-form')
+    const payload = new URLSearchParams([...form?.querySelectorAll('[name]') ?? []].map(field => [field.getAttribute('name') ?? '', field.getAttribute('value') ?? ''])).toString()
+    const answer = await app.inject({ method: 'POST', url: form?.getAttribute('action') ?? '', headers: { 'content-type': 'application/x-www-form-urlencoded', host: 'localhost' }, payload })
+    t.equal(answer.statusCode, 303)
+    t.equal((await app.profiler.stats()).pinned, 1)
+  }
+})
+
 t.test('losses are told', async t => {
   const app = await start(t, { maxQueue: 1 })
   for (const token of tokens(1, 3)) app.profiler.save(profile(token))
@@ -294,9 +315,8 @@ t.test('a profile is pinned by the form of its page, and by nobody else', async 
   t.equal((await app.profiler.stats()).pinned, 0)
 })
 
-t.test('forms are read in an application that reads none, and lead back to the search they stand in', async t => {
-  const app = await build()
-  t.teardown(() => app.close())
+t.test('the form of the list leads back to the search that it stands in, and nowhere else', async t => {
+  const app = await start(t)
   app.profiler.save(profile('000001'))
   const formToken = app.profiler.formTokens.create()
   for (const [back, location] of [
@@ -341,10 +361,10 @@ t.test('the stream tells profiles as they come, to as many as may follow', async
   t.equal(response.headers.get('content-type'), 'text/event-stream; charset=utf-8')
   t.equal(response.headers.get('cache-control'), 'no-store')
   const [retry, ...events] = text.trim().split('\n\n')
-  t.equal(retry, 'retry: 2000')
+  t.match(retry, /^retry: 2000\nid: \S+$/, 'who is cut off before there was news knows his place')
   t.same(events.map(event => JSON.parse(/^data: (.*)$/m.exec(event)?.[1] ?? '').token), ['000002', '000003'])
   t.match(events.at(-1), /^id: \S+$/m)
-  const id = /^id: (.*)$/m.exec(text)?.[1] ?? ''
+  const id = [...text.matchAll(/^id: (.*)$/gm)].at(-1)?.[1] ?? ''
   app.profiler.save(failure('000004'))
   t.notMatch((await read({ 'last-event-id': id }, text => text.includes('000004'))).text, /000003/, 'who comes back goes on')
   const from = await read({ 'last-event-id': '../../x' }, text => text.includes('000005'), () => app.profiler.save(failure('000005')))

@@ -3,6 +3,7 @@ import type { EditorLink } from '../../../kernel/editor.js'
 import { html, text } from '../../../view/html.js'
 import { visibleLine } from '../../../view/visible.js'
 import type { FlattenedException, StackFrame } from '../../exception.js'
+import { isInternal } from '../../stack-frame.js'
 import * as excerpt from '../excerpt/excerpt.js'
 import { fullPlace, shortFile } from '../shared.js'
 
@@ -24,6 +25,10 @@ const rendered = new WeakMap<readonly StackFrame[], Rendered[]>()
 const MAX_VIEWS = 8
 const MAX_AHEAD = 12
 const MIN_REPEATED = 4
+const MIN_MACHINERY = 4
+const HOOKS = /[\\/]fastify[\\/]lib[\\/]hooks\.js$/
+/** Lines on either side in frames that are not the first to look at. */
+const AROUND = 3
 
 /** The frames of an exception: own code in the open, what lies between folded into groups with a count. */
 export function renderFrames ({ frames, framesDropped }: FlattenedException, view: FramesView): string {
@@ -82,7 +87,22 @@ function renderFold (group: readonly StackFrame[], editor: EditorLink | null): s
   const sources = [...new Set(group.map(packageOf).filter((name) => name !== ''))]
   const names = sources.slice(0, 4).join(', ') + (sources.length > 4 ? ', …' : '')
   return html`<li class="fold"><details><summary>!${counted(group)} <span class="names">${names}</span></summary>
-<ol>!${group.map((frame) => `<li>${frame.excerpt === undefined ? label(frame, editor, '') : renderFrame(frame, false, editor)}</li>`)}</ol></details></li>`
+<ol>!${runs(group).map((run) => run.length >= MIN_MACHINERY
+    ? `<li>… ${run.length} frames of hooks and listeners, in its stack trace below</li>`
+    : run.map((frame) => `<li>${frame.excerpt === undefined ? label(frame, editor, '') : renderFrame(frame, false, editor)}</li>`).join(''))}</ol></details></li>`
+}
+
+/** Runs of what walks from hook to hook, which tells nothing of a failure; every other frame by itself. */
+function runs (group: readonly StackFrame[]): StackFrame[][] {
+  const parted: StackFrame[][] = []
+  let previous = false
+  for (const frame of group) {
+    const machinery = isInternal(frame.file) || HOOKS.test(frame.file)
+    if (machinery && previous) parted.at(-1)?.push(frame)
+    else parted.push([frame])
+    previous = machinery
+  }
+  return parted
 }
 
 function counted ({ length }: readonly StackFrame[]): string {
@@ -91,13 +111,14 @@ function counted ({ length }: readonly StackFrame[]): string {
 
 function packageOf ({ file }: StackFrame): string {
   if (file.startsWith('node:')) return 'node'
-  const name = /.*node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)/.exec(file)?.[1]
+  const inPackages = file.lastIndexOf('node_modules')
+  const name = inPackages === -1 ? undefined : /^node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)/.exec(file.slice(inPackages))?.[1]
   return visibleLine(name ?? basename(file))
 }
 
 function renderFrame (frame: StackFrame, open: boolean, editor: EditorLink | null): string {
   if (frame.excerpt === undefined) return `<div class="frame">${label(frame, editor)}</div>`
-  return `<details class="frame"${open ? ' open' : ''}><summary>${label(frame, null)}</summary>${tools(frame, editor)}${excerpt.render(frame)}</details>`
+  return `<details class="frame"${open ? ' open' : ''}><summary>${label(frame, null)}</summary>${tools(frame, editor)}${excerpt.render(frame, open ? undefined : AROUND)}</details>`
 }
 
 function renderAbove (frame: StackFrame): string {

@@ -6,9 +6,10 @@ import { highlight } from './highlight.js'
 export const style = readStyle(import.meta.url, './style.css')
 
 /** The lines of source around a frame, its own line and what stands at its column marked; nothing where they are not known. */
-export function render ({ excerpt, file, line, column }: StackFrame): string {
+export function render ({ excerpt, file, line, column }: StackFrame, around = Infinity): string {
   if (excerpt === undefined) return ''
-  const { start, lines } = excerpt
+  const start = Math.max(excerpt.start, line - around)
+  const lines = excerpt.lines.slice(start - excerpt.start, line - excerpt.start + around + 1)
   const shown = highlight(lines, file, column > 0 ? { line: line - start, column } : null)
   let rows = ''
   for (let i = 0; i < shown.length; i++) {

@@ -86,6 +86,9 @@ function markedPlain (line: string, column: number): string {
   const at = column - 1
   if (at < 0 || at >= line.length) return text(line)
   WORD.lastIndex = at
-  const word = WORD.exec(line)?.[0] ?? ''
-  return word.trim() === '' ? text(line) : text(line.slice(0, at)) + token(word, 'at') + text(line.slice(at + word.length))
+  const match = WORD.exec(line)
+  if (match === null || match[0].trim() === '') return text(line)
+  // Within a pair of surrogates it begins ahead of the column.
+  const [{ length }] = match
+  return text(line.slice(0, match.index)) + token(match[0], 'at') + text(line.slice(match.index + length))
 }

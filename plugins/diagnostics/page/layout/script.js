@@ -60,16 +60,12 @@
     }))
   }
 
-  const filters = document.querySelector('#logs .filters')
-  if (filters) {
-    const label = document.createElement('label')
-    const input = document.createElement('input')
+  const find = document.querySelector('#logs .find')
+  if (find) {
+    const input = find.querySelector('input')
     const rows = [...document.querySelectorAll('#logs tbody tr')]
     let texts
-    label.className = 'find'
-    input.type = 'search'
-    label.append('Containing ', input)
-    filters.append(label)
+    find.classList.add('works')
     input.addEventListener('input', function () {
       const wanted = input.value.toLowerCase()
       let shown = 0

@@ -2,6 +2,7 @@ import { style as readStyle } from '../../../view/style.js'
 import { html, text } from '../../../view/html.js'
 import { safeJson } from '../../../view/json.js'
 import { cut } from '../../../view/visible.js'
+import { LimitedMap } from '../../../kernel/limited-map.js'
 import type { LogLevel, LogRecord } from '../../../logs/log-record.js'
 import type { FlattenedException } from '../../exception.js'
 import type { ErrorReport } from '../../report.js'
@@ -15,7 +16,6 @@ const MAX_TEXT = 400_000
 const SHORT = 300
 // So many channels have a switch of their own; the others share the last one.
 const MAX_CHANNELS = 10
-const MAX_KNOWN = 500
 const ISO = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/
 
 /** How the log looks, and its filters by level and channel and the two clocks, which need no script. */
@@ -37,7 +37,8 @@ export function render ({ logs, started, profile, exceptions }: ErrorReport): st
 function filters (logs: readonly LogRecord[]): string {
   return `<div class="filters">${levels(logs)}${channels(logs)}<fieldset><legend>Time</legend>
 <label><input type="radio" name="time" value="day" checked> of day</label>
-<label><input type="radio" name="time" value="after"> since the request</label></fieldset></div>`
+<label><input type="radio" name="time" value="after"> since the request</label></fieldset>
+<label class="find">Containing <input type="search"></label></div>`
 }
 
 function levels (logs: readonly LogRecord[]): string {
@@ -79,10 +80,13 @@ function table (logs: readonly LogRecord[], started: string | undefined, excepti
   const first = logs.find(isFailure)
   let left = MAX_TEXT
   let rows = ''
+  let time = ''
+  let cell = ''
   for (const record of logs) {
+    if (record.time !== time) cell = timeCell(time = record.time, begin)
     const body = bodyOf(record, left > 0, exceptions)
     left -= body.length
-    rows += `<tr class="${record.level} c${numbers.get(record.channel) ?? 0}"${record === first ? ' id="first-error"' : ''}><td>${timeCell(record.time, begin)}</td>${body}</tr>\n`
+    rows += `<tr class="${record.level} c${numbers.get(record.channel) ?? 0}"${record === first ? ' id="first-error"' : ''}><td>${cell}</td>${body}</tr>\n`
   }
   return `<table class="card">
 <thead><tr><th scope="col">Time</th><th scope="col">Level</th><th scope="col">Channel</th><th scope="col">Message</th></tr></thead>
@@ -90,24 +94,28 @@ function table (logs: readonly LogRecord[], started: string | undefined, excepti
 </table>`
 }
 
+// As toLocaleString does, which is too dear for a thousand lines.
+function grouped (number: number): string {
+  return String(number).replace(/\B(?=(?:\d{3})+$)/g, ',')
+}
+
 function timeCell (time: string, begin: number): string {
   const after = ISO.test(time) ? Date.parse(time) - begin : NaN
-  const told = Number.isNaN(after) ? '' : `${after < 0 ? '−' : '+'}${Math.abs(after).toLocaleString('en')} ms`
+  const told = Number.isNaN(after) ? '' : `${after < 0 ? '−' : '+'}${grouped(Math.abs(after))} ms`
   return Number.isNaN(after)
     ? `<span>${text(timeOfDay(time))}</span>`
     : `<time>${text(timeOfDay(time))}</time><span class="after">${told}</span>`
 }
 
-// The notifications of the lifecycle are the same few lines on every page.
-const known = new Map<string, string>()
+// Lines that say nothing of their request, such as the notifications of the lifecycle, are the same on every page.
+const known = new LimitedMap<string>(500, 100_000)
 
 function bodyOf (record: LogRecord, whole: boolean, exceptions: readonly FlattenedException[]): string {
-  if (record.channel !== 'event' || record.message.length > 200 || Object.keys(record.context).length > 0) return cells(record, whole, exceptions)
-  const key = `${record.level} ${record.message}`
+  if (record.message.length > SHORT || Object.keys(record.context).length > 0) return cells(record, whole, exceptions)
+  const key = `${record.level} ${record.channel}\n${record.message}`
   const seen = known.get(key)
   if (seen !== undefined) return seen
   const markup = cells(record, whole, exceptions)
-  if (known.size >= MAX_KNOWN) known.clear()
   known.set(key, markup)
   return markup
 }

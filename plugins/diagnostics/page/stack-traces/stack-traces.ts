@@ -1,5 +1,6 @@
 import { style as readStyle } from '../../../view/style.js'
-import { html } from '../../../view/html.js'
+import { html, text } from '../../../view/html.js'
+import { LimitedMap } from '../../../kernel/limited-map.js'
 import { cut } from '../../../view/visible.js'
 import type { FlattenedException } from '../../exception.js'
 import { everyException } from '../shared.js'
@@ -22,8 +23,18 @@ export function render (chain: readonly FlattenedException[]): string {
   left -= stack.length
   return html`<details class="trace card"!${i === exceptions.length - 1 ? ' open' : ''}>
 <summary><h3><span class="position">[${i + 1}/${exceptions.length}]</span> ${exception.name}</h3></summary>
-<pre data-copy="Copy">${left > 0 ? stack : cut(stack, SHORT)}</pre>
+<pre data-copy="Copy">!${escaped(left > 0 ? stack : cut(stack, SHORT))}</pre>
 </details>`
 })}
 </section>`
+}
+
+const known = new LimitedMap<string>(50, 500_000)
+
+function escaped (stack: string): string {
+  const before = known.get(stack)
+  if (before !== undefined) return before
+  const markup = text(stack)
+  known.set(stack, markup)
+  return markup
 }

@@ -1,6 +1,6 @@
 import { promisify } from 'node:util'
 import { deflateRaw, inflateRaw } from 'node:zlib'
-import type { Profile } from '../../profile.js'
+import { wholeProfile, type Profile } from '../../profile.js'
 import { UnreadableProfileError } from './errors.js'
 
 /** What shares a fate: successes, failures; as capitals those that are pinned. */
@@ -45,7 +45,7 @@ export async function decodeProfile (value: Buffer, key: string): Promise<Profil
   try {
     const body = value.subarray(HEAD_LENGTH + 1)
     const json = value[HEAD_LENGTH] === DEFLATED.charCodeAt(0) ? await inflated(body, { maxOutputLength: MAX_INFLATED }) : body
-    return JSON.parse(json.toString()) as Profile
+    return wholeProfile(JSON.parse(json.toString()) as Profile)
   } catch (cause) {
     throw Object.assign(new UnreadableProfileError(key), { cause })
   }

@@ -1,0 +1,88 @@
+import { Client, Server } from './processes.js'
+import type { Scenario } from './scenarios.js'
+
+/** The middle of many values, and the quarters below and above it. */
+export interface Quartiles {
+  lower: number
+  median: number
+  upper: number
+}
+
+/** What one scenario has come to. */
+export interface Result {
+  name: string
+  what: string
+  against: string
+  goal: number | null
+  /** The base's CPU time a request, divided by ours: the share of its capacity that is left. */
+  ratio: Quartiles
+  /** Microseconds of CPU time a request. */
+  cpu: { subject: Quartiles, base: Quartiles }
+  /** Requests a second, with the load on the same machine. */
+  rate: { subject: Quartiles, base: Quartiles }
+  status: number
+}
+
+export interface PairOptions {
+  pairs: number
+  /** Of a scenario that does not say. */
+  requests: number
+  warmUp: number
+}
+
+interface Round {
+  cpu: number
+  rate: number
+  status: number
+}
+
+const CONNECTIONS = 10
+
+/** Measures a scenario against its base in turns, so that what the machine does besides falls on both. */
+export async function measurePair (scenario: Scenario, { pairs, requests, warmUp }: PairOptions): Promise<Result> {
+  const client = new Client()
+  const subject = await Server.start(scenario.subject.variant, scenario.subject)
+  const base = await Server.start(scenario.base.variant, scenario.base)
+  const count = Math.min(requests, scenario.requests ?? requests)
+  const [ours, theirs]: [Round[], Round[]] = [[], []]
+  try {
+    const round = (server: Server, number: number): Promise<Round> => measureRound(client, server, scenario, number)
+    const warm = Math.ceil(warmUp * count / requests)
+    for (const server of [subject, base]) await round(server, warm)
+    for (let pair = 0; pair < pairs; pair++) {
+      theirs.push(await round(base, count))
+      ours.push(await round(subject, count))
+    }
+  } finally {
+    client.close()
+    await Promise.all([subject.close(), base.close()])
+  }
+  return {
+    name: scenario.name,
+    what: scenario.what,
+    against: scenario.against,
+    goal: scenario.goal,
+    ratio: quartiles(ours.map(({ cpu }, i) => (theirs[i] as Round).cpu / cpu)),
+    cpu: { subject: quartiles(ours.map(({ cpu }) => cpu)), base: quartiles(theirs.map(({ cpu }) => cpu)) },
+    rate: { subject: quartiles(ours.map(({ rate }) => rate)), base: quartiles(theirs.map(({ rate }) => rate)) },
+    status: ours[0]?.status ?? 0
+  }
+}
+
+async function measureRound (client: Client, server: Server, { path = '/', headers = {} }: Scenario, requests: number): Promise<Round> {
+  const before = await server.usage()
+  const { elapsed, same, status } = await client.load({ port: server.port, requests, connections: CONNECTIONS, path, headers })
+  const after = await server.usage()
+  if (same < requests) throw new Error(`${requests - same} answers were not ${status}`)
+  return { cpu: (after.cpu - before.cpu) / requests, rate: requests / elapsed * 1_000, status }
+}
+
+export function quartiles (values: readonly number[]): Quartiles {
+  const sorted = [...values].sort((a, b) => a - b)
+  const at = (share: number): number => {
+    const place = (sorted.length - 1) * share
+    const low = sorted[Math.floor(place)] ?? NaN
+    return low + ((sorted[Math.ceil(place)] ?? NaN) - low) * (place - Math.floor(place))
+  }
+  return { lower: at(0.25), median: at(0.5), upper: at(0.75) }
+}

@@ -1,0 +1,82 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { quartiles } from './pair.js'
+import { Client, Server } from './processes.js'
+
+const CONNECTIONS = 10
+const PROFILED = 10_000
+
+/** The 99th percentile at half of the rate that debug mode takes at most, in milliseconds: of debug mode, and of bare Fastify. */
+export async function latency (quick: boolean): Promise<Record<string, number>> {
+  const client = new Client()
+  const debug = await Server.start('hindsight:debug', { production: false })
+  const bare = await Server.start('fastify:bare')
+  const rounds = { debug: [] as number[], bare: [] as number[], ratio: [] as number[] }
+  try {
+    const ask = (server: Server, requests: number, rate?: number) =>
+      client.load({ port: server.port, requests, connections: CONNECTIONS, path: '/', headers: {}, ...(rate !== undefined && { rate }) })
+    await ask(bare, 10_000)
+    await ask(debug, 10_000)
+    const { elapsed } = await ask(debug, 10_000)
+    const rate = 10_000 / elapsed * 1_000 / 2
+    for (let pair = 0; pair < (quick ? 3 : 9); pair++) {
+      const [slow, fast] = [await ask(debug, rate * 2, rate), await ask(bare, rate * 2, rate)].map(({ latencies }) => latencies[Math.floor(latencies.length * 0.99)] ?? NaN) as [number, number]
+      rounds.debug.push(slow)
+      rounds.bare.push(fast)
+      rounds.ratio.push(slow / fast)
+    }
+    return { 'requests a second': Math.round(rate), 'p99 debug, ms': quartiles(rounds.debug).median, 'p99 bare, ms': quartiles(rounds.bare).median, ratio: quartiles(rounds.ratio).median }
+  } finally {
+    client.close()
+    await Promise.all([debug.close(), bare.close()])
+  }
+}
+
+/** Megabytes that processes hold when they have answered 10,000 requests. */
+export async function memory (): Promise<Record<string, number>> {
+  const client = new Client()
+  const found: Record<string, number> = {}
+  for (const variant of ['fastify:bare', 'hindsight:production', 'hindsight:debug']) {
+    const server = await Server.start(variant, { production: variant !== 'hindsight:debug', flags: ['--expose-gc'] })
+    await client.load({ port: server.port, requests: PROFILED, connections: CONNECTIONS, path: '/', headers: {} })
+    const { resident, heap } = await server.usage()
+    found[`${variant}, MB resident`] = Math.round(resident / 1e5) / 10
+    found[`${variant}, MB of heap`] = Math.round(heap / 1e5) / 10
+    await server.close()
+  }
+  client.close()
+  return found
+}
+
+/** Milliseconds from the start of a process until it listens: the service in both modes, and Fastify with the stock plugins. */
+export async function startUp (quick: boolean): Promise<Record<string, number>> {
+  const folder = mkdtempSync(join(tmpdir(), 'hindsight-bench-'))
+  const environment = { DATA_DIR: folder, PORT: '0', SESSION_SECRET: 'x'.repeat(40), LOG_LEVEL: 'info' }
+  const root = join(import.meta.dirname, '..')
+  const starts: Record<string, { args: string[], env: NodeJS.ProcessEnv }> = {
+    stock: { args: ['--import=tsx', join(root, 'bench/stock-server.ts')], env: environment },
+    production: { args: ['--enable-source-maps', '--import=tsx', join(root, 'app/server.ts')], env: { ...environment, NODE_ENV: 'production' } },
+    debug: { args: ['--enable-source-maps', '--import=tsx', join(root, 'app/server.ts')], env: { ...environment, NODE_ENV: 'development' } }
+  }
+  const times: Record<string, number[]> = { stock: [], production: [], debug: [] }
+  try {
+    for (let round = 0; round < (quick ? 4 : 12); round++) {
+      for (const [name, { args, env }] of Object.entries(starts)) {
+        const since = performance.now()
+        const child = spawn(process.execPath, args, { env: { ...process.env, ...env }, cwd: root, stdio: ['ignore', 'pipe', 'inherit'] })
+        for await (const chunk of child.stdout) if (String(chunk).includes('listening')) break
+        // The first of each fills the caches of tsx.
+        if (round > 0) times[name]?.push(performance.now() - since)
+        child.kill()
+        await once(child, 'exit')
+      }
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+  const medians = Object.fromEntries(Object.entries(times).map(([name, values]) => [`${name}, ms`, Math.round(quartiles(values).median)]))
+  return { ...medians, 'production / stock': (medians['production, ms'] ?? NaN) / (medians['stock, ms'] ?? NaN), 'debug / stock': (medians['debug, ms'] ?? NaN) / (medians['stock, ms'] ?? NaN) }
+}

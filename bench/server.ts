@@ -1,0 +1,49 @@
+import { PerformanceObserver } from 'node:perf_hooks'
+import type { FastifyInstance } from 'fastify'
+
+/** What the measuring process asks of a server: its figures, or its end. */
+export type Question = 'usage' | 'close'
+
+/** What a server has used so far. */
+export interface Usage {
+  /** Microseconds of CPU time, user and system, of all threads. */
+  cpu: number
+  /** Bytes. */
+  resident: number
+  /** Bytes of heap that are in use behind a collection; 0 where none could be forced. */
+  heap: number
+  /** Milliseconds in the garbage collector. */
+  collecting: number
+}
+
+// One process, one server: what others load does not count.
+const [, , name = '', options = '{}'] = process.argv
+let collecting = 0
+new PerformanceObserver((list) => { for (const { duration } of list.getEntries()) collecting += duration }).observe({ entryTypes: ['gc'] })
+
+const { variants } = await import(`./variants/${name.split(':', 1)[0] ?? ''}.ts`) as { variants: Record<string, (options: Record<string, number>) => Promise<FastifyInstance>> }
+const make = variants[name]
+if (make === undefined) throw new Error(`There is no variant "${name}"`)
+const app = await make(JSON.parse(options) as Record<string, number>)
+await app.listen({ host: '127.0.0.1', port: 0 })
+const address = app.server.address()
+process.send?.({ port: typeof address === 'object' ? address?.port : undefined })
+
+process.on('message', (question: Question) => {
+  if (question === 'close') app.close().then(() => process.exit(), () => process.exit(1))
+  else answer().catch((error: unknown) => process.send?.({ error: String(error) }))
+})
+process.on('disconnect', () => process.exit())
+
+// What was put off belongs to the requests that it was put off by.
+async function answer (): Promise<void> {
+  if (app.hasDecorator('profiler')) await app.profiler.flush()
+  const { user, system } = process.cpuUsage()
+  const resident = process.memoryUsage.rss()
+  let heap = 0
+  if (globalThis.gc !== undefined) {
+    globalThis.gc()
+    heap = process.memoryUsage().heapUsed
+  }
+  process.send?.({ cpu: user + system, resident, heap, collecting } satisfies Usage)
+}

@@ -1,0 +1,40 @@
+import Fastify, { type FastifyInstance } from 'fastify'
+import { hindsight } from '../../app/hindsight.js'
+import type { HindsightOptions } from '../../app/options.js'
+import { serverOptions } from '../../app/server-options.js'
+import { addHooks, failDeep, hello, helloWithLines, logging, ORIGIN, SECRET, storeFolder, type Variants } from './shared.js'
+
+const FEATURES = { cors: [{ origin: ORIGIN }], session: { secret: SECRET } } satisfies HindsightOptions
+
+async function withHindsight (options: HindsightOptions, app: FastifyInstance = Fastify(serverOptions()) as unknown as FastifyInstance): Promise<FastifyInstance> {
+  await app.register(hindsight, { ...FEATURES, ...options })
+  return app
+}
+
+function debugging (app?: FastifyInstance): Promise<FastifyInstance> {
+  return withHindsight({ debug: true, profiler: { storage: 'embedded', dataDir: storeFolder() } }, app)
+}
+
+/** Hindsight in the modes that it has. */
+export const variants: Variants = {
+  'hindsight:production': async () => hello(await withHindsight({})),
+  'hindsight:errors': async () => hello(await withHindsight({ profiler: { production: true, onlyExceptions: true, dataDir: storeFolder() } })),
+  'hindsight:debug': async () => hello(await debugging()),
+  'hindsight:lines': async ({ lines }) => helloWithLines(await debugging(logging()), lines),
+  'hindsight:failing': async ({ depth }) => (await debugging(logging())).get('/', () => failDeep(depth)),
+  'hindsight:failing-without-maps': async () => {
+    const app = await debugging(logging())
+    process.setSourceMapsEnabled(false)
+    return app.get('/', () => failDeep())
+  },
+  'hindsight:routes': async ({ routes = 10 }) => {
+    const app = hello(await debugging())
+    for (let i = 0; i < routes; i++) app.get(`/section-${i % 10}/page-${i}/:id`, () => ({}))
+    return app
+  },
+  'hindsight:hooks': async ({ hooks = 30 }) => {
+    const app = await debugging()
+    addHooks(app, hooks)
+    return hello(app)
+  }
+}

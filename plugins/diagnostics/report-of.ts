@@ -1,0 +1,49 @@
+import type { FastifyRequest } from 'fastify'
+import type { ListenerEvent } from '../kernel/events.js'
+import { methodOf } from '../kernel/malformed.js'
+import { absoluteUrl, targetOf } from '../kernel/origin.js'
+import type { RequestState } from '../kernel/request-state.js'
+import { stepsOf, type Steps } from '../kernel/steps.js'
+import type { FlattenedException } from './exception.js'
+import { flattenError } from './flatten-error.js'
+import { hintsFor } from './hints.js'
+import { maskException } from './mask-exception.js'
+import { recordsOf } from './records.js'
+import type { ErrorReport } from './report.js'
+
+/** Everything that the diagnostic page says about a failed request, masked. */
+export function reportOf (request: FastifyRequest, state: RequestState, status: number, reason: string): ErrorReport {
+  const { originOf, profileOf } = request.server.hindsight
+  // A profile's token is no secret to whom its page is shown.
+  const own = request.routeOptions.config?.debugOnly === true
+  const mask = own ? request.server.hindsight.mask : request.server.hindsight.mask.hiding(state.sentParams ?? request.params)
+  const origin = originOf(request)
+  const profile = profileOf?.(request) ?? null
+  const events = state.recorder?.events() ?? []
+  return {
+    status,
+    reason,
+    exceptions: (state.exceptions as FlattenedException[] | null ?? flattenError(state.raised)).map((exception) => maskException(exception, mask)),
+    logs: recordsOf(state.log, events, state.startedTime, mask),
+    request: {
+      method: methodOf(request),
+      url: mask.url(absoluteUrl(origin, targetOf(request))),
+      ip: origin.ip,
+      headers: Object.entries(mask.headers(request.headers)).flatMap(([name, value]): Array<[string, string]> =>
+        Array.isArray(value) ? value.map((one): [string, string] => [name, one]) : [[name, value]])
+    },
+    hints: hintsFor(request, status),
+    ...(state.raisedBy !== null && { raisedBy: state.raisedBy }),
+    steps: stepsOf(request.server.lifecycle.slots, events, handlerOf(state, events), state.failed),
+    ...(state.startedTime !== 0 && { started: new Date(state.startedTime).toISOString() }),
+    ...(profile !== null && { profile })
+  }
+}
+
+// What a listener raised, or what came up when the result was on its way, the handler has not.
+function handlerOf (state: RequestState, events: readonly ListenerEvent[]): Steps['handler'] {
+  if (state.handlerStart === 0) return 'unreached'
+  const answered = state.serializeStart !== 0 || state.raisedBy !== null ||
+    events.some(({ pass, stage, outcome }) => pass === 'main' && stage === 'kernel.response' && outcome !== 'skipped')
+  return answered ? 'ran' : 'raised'
+}

@@ -1,0 +1,25 @@
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { stateOf } from './request-state.js'
+
+type Method = (this: FastifyReply, ...args: unknown[]) => FastifyReply
+
+/**
+ * Tells the recorders of an application's requests ahead of each change of a header, so that they need not compare all of them around
+ * each listener. Says whether that could be done: another Fastify may keep its replies elsewhere.
+ */
+export function watchHeaders (app: FastifyInstance): boolean {
+  const symbol = Object.getOwnPropertySymbols(app).find((symbol) => symbol.description === 'fastify.Reply')
+  const { prototype } = (symbol === undefined ? {} : (app as unknown as Record<symbol, { prototype?: FastifyReply }>)[symbol] ?? {})
+  if (typeof prototype?.header !== 'function' || typeof prototype.removeHeader !== 'function') return false
+  watch(prototype as unknown as Record<string, Method>, 'header')
+  watch(prototype as unknown as Record<string, Method>, 'removeHeader')
+  return true
+}
+
+function watch (prototype: Record<string, Method>, name: string): void {
+  const change = prototype[name] as Method
+  prototype[name] = function (this: FastifyReply, ...args: unknown[]) {
+    stateOf(this.request).recorder?.touch(this)
+    return change.apply(this, args)
+  }
+}

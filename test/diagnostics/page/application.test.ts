@@ -1,0 +1,53 @@
+import { JSDOM } from 'jsdom'
+import t from 'tap'
+import { build } from '../../app/harness.js'
+
+// What a page of the application itself tells; the parts alone are tested beside this.
+function texts (body: string, selector: string): string[] {
+  return [...new JSDOM(body).window.document.querySelectorAll(selector)].map((element) => (element.textContent ?? '').replace(/\s+/g, ' ').trim())
+}
+
+t.test('who raised', async (t) => {
+  const app = await build(t, {}, (app) => {
+    app.get('/handler', async () => { throw new Error('x') })
+    app.get('/hook', { preValidation: async () => { throw new Error('x') } }, async () => 'x')
+    app.get('/late', { onSend: async () => { throw new Error('x') } }, async () => 'x')
+    app.get('/serialized', { preSerialization: async () => { throw new Error('x') } }, async () => ({}))
+    app.post('/body', async () => 'x')
+  })
+  const beside = 'None of the 42 steps raised, nor did the handler: it was a hook of the application, a parser or a validation.'
+  for (const [method, url, said, handler] of [
+    ['GET', '/handler', 'The route’s handler raised, behind step 21 of 42.', 'the route’s handler raised'],
+    ['GET', '/hook', beside, 'the route’s handler not reached'],
+    ['GET', '/serialized', beside, 'the route’s handler ran'],
+    ['POST', '/body', beside, 'the route’s handler not reached'],
+    ['GET', '/nowhere', 'Step 7 of 42 raised: router in kernel.request.', 'the route’s handler not reached']
+  ] as const) {
+    const { body } = await app.inject({ method, url, headers: { accept: 'text/html', ...(method === 'POST' && { 'content-type': 'application/json' }) }, ...(method === 'POST' && { payload: '{' }) })
+    t.same(texts(body, '.lifecycle .told'), [said], url)
+    t.equal(texts(body, '.stages ul li')[0], handler, url)
+    t.equal(texts(body, '.stages h4').at(-1), 'kernel.finish_request to come', url)
+  }
+})
+
+t.test('the page of the application: its policy, its place, its editor, its profile, its weight', async (t) => {
+  const app = await build(t, { editor: 'vscode', editorPaths: { [import.meta.dirname]: '/home/me' } }, (app) => app.get('/', async (request) => {
+    request.log.info({ password: 'hunter' + 2 }, 'before it failed')
+    throw new Error('x', { cause: new TypeError('y') })
+  }))
+  const { body, headers } = await app.inject({ url: '/', headers: { accept: 'text/html', authorization: 'Bearer abcdef' + 123 } })
+  const nonces = /^default-src 'none'; style-src 'nonce-([^']+)'; script-src 'nonce-([^']+)'; /.exec(String(headers['content-security-policy']))
+  t.match(body, `<style nonce="${nonces?.[1]}">`)
+  t.equal(body.split(`<script nonce="${nonces?.[2]}">`).length, 3)
+  t.match(texts(body, '.where h2')[0], /^In your code: .*application\.test\.ts:\d+:\d+ Object\.<anonymous>$/)
+  t.match(body, /<a class="open" href="vscode:\/\/file\/home\/me\/application\.test\.ts:\d+:\d+">Open in editor<\/a>/)
+  t.match(texts(body, '.band a code'), ['GET /', headers['x-debug-token']])
+  t.notMatch(body, new RegExp(['hunter' + 2, 'abcdef' + 123].join('|')))
+  t.match(texts(body, '#request dd'), ['GET'])
+  t.match(texts(body, '.fold li')[3], /^… \d+ frames of hooks and listeners, in its stack trace below$/)
+  t.ok(Buffer.byteLength(body) < 60_000, `${Buffer.byteLength(body)} bytes`)
+})
+
+t.test('an editor that would be no safe link stops the start', async (t) => {
+  await t.rejects(build(t, { editor: 'javascript:alert(%f)' }), { message: /^Option "editor" \(EDITOR_URL\): a URL cannot begin with "javascript:"/ })
+})
