@@ -1,8 +1,11 @@
+import { setTimeout } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 
 interface Order { id: string, total: string }
 
 const orders = new Map<string, Order>([['1042', { id: '1042', total: 'EUR 99,90' }]])
+
+const PAGE = '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Orders</title></head><body><main><h1>Orders</h1><p>One order is open.</p></main></body></html>'
 
 function parseTotal (order: Order): number {
   const amount = Number(order.total.replace(/^[A-Z]{3} /, ''))
@@ -10,8 +13,23 @@ function parseTotal (order: Order): number {
   return amount
 }
 
-/** The routes of the pictures: an order whose total cannot be read. */
+/** The routes of the pictures: a page of orders, and one whose total cannot be read. */
 export default async function routes (app: FastifyInstance): Promise<void> {
+  app.get('/orders', { config: { name: 'order_list' } }, async (request, reply) => {
+    request.log.info({ count: orders.size }, 'Reading the orders')
+    const rates = await fetch(`${request.protocol}://${request.host}/rates?currency=EUR`)
+    await Promise.all([rates.text(), fetch(`${request.protocol}://${request.host}/stock`).then(async (response) => await response.text())])
+    return reply.type('text/html').send(PAGE)
+  })
+  app.get('/rates', { config: { name: 'rates' } }, async () => {
+    await setTimeout(12)
+    return { EUR: 1 }
+  })
+  app.get('/stock', { config: { name: 'stock' } }, async (request) => {
+    await setTimeout(7)
+    request.log.warn('The stock is from yesterday')
+    return {}
+  })
   app.get('/orders/:id', { config: { name: 'order_show' } }, async (request) => {
     const { id } = request.params as { id: string }
     request.log.info({ id }, 'Loading the order')

@@ -2,7 +2,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { AddressInfo } from 'node:net'
 import Fastify from 'fastify'
-import { chromium } from 'playwright-core'
+import { chromium, type Page } from 'playwright-core'
 import application, { options } from '../../app/app.js'
 
 // The pictures of the README and the docs, taken from the program itself: `npm run screenshots`.
@@ -19,18 +19,33 @@ const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
   args: process.getuid?.() === 0 ? ['--no-sandbox', ...FLAGS] : FLAGS
 })
-for (const [name, path, colorScheme, width] of [
-  ['diagnostic-page', '/orders/1042', 'light', 1280],
-  ['diagnostic-page-dark', '/orders/1042', 'dark', 1280],
-  ['diagnostic-page-narrow', '/orders/1042', 'light', 360],
-  ['diagnostic-page-not-found', '/order/1042', 'light', 1280],
-  ['profile-events', '/_profiler/latest', 'light', 1280]
-] as const) {
-  const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme })
+async function take (name: string, path: string, colorScheme: 'light' | 'dark', width: number, prepare: (page: Page) => Promise<unknown> = async () => {}, height = 900): Promise<void> {
+  const page = await browser.newPage({ viewport: { width, height }, colorScheme })
   await page.goto(origin + path)
-  if (name === 'profile-events') await page.goto(`${page.url()}?panel=events`)
+  await prepare(page)
   await page.screenshot({ path: join(here, `${name}.png`) })
   await page.close()
+}
+
+/** Another panel of the profile that the page shows. */
+function panel (name: string): (page: Page) => Promise<unknown> {
+  return async (page) => await page.goto(`${page.url()}?panel=${name}`)
+}
+
+async function openToolbar (page: Page): Promise<void> {
+  await page.evaluate(async () => { for (const url of ['/rates', '/stock', '/orders/1042']) await fetch(url) })
+  await page.locator('hindsight-toolbar .requests button').click()
+}
+
+await take('diagnostic-page', '/orders/1042', 'light', 1280)
+await take('diagnostic-page-dark', '/orders/1042', 'dark', 1280)
+await take('diagnostic-page-narrow', '/orders/1042', 'light', 360)
+await take('diagnostic-page-not-found', '/order/1042', 'light', 1280)
+await take('profile-events', '/_profiler/latest', 'light', 1280, panel('events'))
+for (const [suffix, colorScheme] of [['', 'light'], ['-dark', 'dark']] as const) {
+  await take(`toolbar${suffix}`, '/orders', colorScheme, 1280, openToolbar, 320)
+  await take(`profile-waterfall${suffix}`, '/_profiler/latest?route=order_list', colorScheme, 1280, panel('performance'))
+  await take(`search${suffix}`, '/_profiler/', colorScheme, 1280, async () => {}, 640)
 }
 await browser.close()
 await app.close()

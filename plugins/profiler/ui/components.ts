@@ -14,6 +14,11 @@ export function note (text: string): string {
   return html`<p class="note">${text}</p>`
 }
 
+/** What matters most in a panel, said first. */
+export function lead (text: string, mood: 'good' | 'bad' | 'plain' = 'plain'): string {
+  return html`<p class="lead !${mood}">${text}</p>`
+}
+
 /** Says that there is nothing to show because a collector failed. */
 export function failed (message: string): string {
   return html`<p class="failure"><strong>The collector failed:</strong> ${message}</p>`
@@ -43,7 +48,12 @@ export function json (value: unknown): string {
 /** The same, folded where it is long. */
 export function folded (label: string, value: unknown): string {
   const markup = json(value)
-  return markup.length <= MAX_OPEN ? markup : html`<details><summary>${label}, ${bytes(markup.length)} of text</summary>!${markup}</details>`
+  return markup.length <= MAX_OPEN ? markup : fold(`${label}, ${bytes(markup.length)} of text`, markup)
+}
+
+/** Content that is unfolded by who wants it. */
+export function fold (label: string, content: string, count?: number): string {
+  return html`<details><summary>${label}!${count === undefined ? '' : html` <span class="count">${count}</span>`}</summary>!${content}</details>`
 }
 
 /** Lets what is wider than the window be scrolled, by keyboard too. */

@@ -39,6 +39,11 @@ t.test('the waterfall is a table of all that took time', async t => {
   t.same(texts(root, '.ticks span'), ['0 ms', '2.5 ms', '5 ms', '7.5 ms'])
 })
 
+t.test('a handler that returns its reply is done when it is sent', async t => {
+  const sent = { ...whole, collectors: { performance: { handlerStart: 2, handler: 7.5 } } }
+  t.match(spansOf(sent).find(({ kind }) => kind === 'handler'), { start: 2, duration: 6, detail: 'the handler of the route home, until it sent its reply' })
+})
+
 t.test('a threshold hides what is quicker, never what is pending', async t => {
   const visible = (threshold: unknown) => texts(shown(performancePanel, whole, { threshold }), '.span:not([hidden]) th a')
   t.same(visible('1'), ['handler home', 'GET http://a.test/', 'GET http://b.test/'])

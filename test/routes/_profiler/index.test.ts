@@ -13,7 +13,6 @@ import { failure, profile, tokens } from '../../profiler/fixture.js'
 import { build as buildOpened } from '../../app/harness.js'
 import { HOSTILE } from '../../profiler/hostile.js'
 import { sample } from '../../profiler/sample.js'
-import { build } from '../../support/app.js'
 
 async function start (t: Test, options: Partial<ProfilerOptions> = {}): Promise<FastifyInstance> {
   const app = fastify()
@@ -316,9 +315,8 @@ t.test('a profile is pinned by the form of its page, and by nobody else', async 
   t.equal((await app.profiler.stats()).pinned, 0)
 })
 
-t.test('forms are read in an application that reads none, and lead back to the search they stand in', async t => {
-  const app = await build()
-  t.teardown(() => app.close())
+t.test('the form of the list leads back to the search that it stands in, and nowhere else', async t => {
+  const app = await start(t)
   app.profiler.save(profile('000001'))
   const formToken = app.profiler.formTokens.create()
   for (const [back, location] of [

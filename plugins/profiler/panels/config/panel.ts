@@ -1,5 +1,5 @@
 import { configurationOf } from '../../configuration/configuration.js'
-import { failed, json, note, pairs, section } from '../../ui/components.js'
+import { failed, fold, json, note, pairs, section } from '../../ui/components.js'
 import { dataOf, failureOf } from '../panel.js'
 import type { Panel } from '../panel.js'
 
@@ -19,11 +19,15 @@ export const configPanel: Panel = {
     }
     return [
       section('Versions', pairs('Versions', { ...whole.versions, mode: summary.mode })),
-      section('Dependencies', pairs('Dependencies', whole.dependencies)),
       section('Options of Hindsight', pairs('Options of Hindsight', whole.hindsight, 'All by default.')),
       section('Options of Fastify', pairs('Options of Fastify', whole.fastify)),
-      section('Plugins', json(whole.plugins)),
-      section('Environment', pairs('Environment', whole.environment, 'It is empty.'))
+      section('Dependencies', fold('Dependencies', pairs('Dependencies', whole.dependencies), sizeOf(whole.dependencies))),
+      section('Plugins', fold('Tree of plugins, in the order in which they were loaded', json(whole.plugins))),
+      section('Environment', fold('Environment', pairs('Environment', whole.environment, 'It is empty.'), sizeOf(whole.environment)))
     ].join('')
   }
+}
+
+function sizeOf (data: unknown): number | undefined {
+  return typeof data === 'object' && data !== null ? Object.keys(data).length : undefined
 }

@@ -65,9 +65,12 @@ function ofHandler (profile: Profile): Span[] {
   if (typeof handlerStart !== 'number' || typeof handler !== 'number') return []
   const span = { failed: false, panel: 'router', fragment: '' }
   const name = profile.route?.name ?? 'unnamed'
-  const responded = profile.events.find(({ stage, outcome, start }) => stage === 'kernel.response' && outcome !== 'skipped' && start >= handlerStart + handler)
+  const responses = profile.events.filter(({ stage, outcome, start }) => stage === 'kernel.response' && outcome !== 'skipped' && start >= handlerStart)
+  // One that returns its reply has not settled until the response is over: its own work was done when it was sent.
+  const busy = Math.min(handler, ...responses.map(({ start }) => start - handlerStart))
+  const responded = responses.find(({ start }) => start >= handlerStart + busy)
   return [
-    { ...span, kind: 'handler', name: `handler ${name}`, start: handlerStart, duration: handler, detail: `the handler of the route ${name}` },
+    { ...span, kind: 'handler', name: `handler ${name}`, start: handlerStart, duration: busy, detail: `the handler of the route ${name}${busy < handler ? ', until it sent its reply' : ''}` },
     ...(typeof serialization !== 'number' || responded === undefined
       ? []
       : [{ ...span, kind: 'serialization' as const, name: 'serialisation', start: responded.start - serialization, duration: serialization, detail: 'from the result of the handler to the first listener of the response' }])

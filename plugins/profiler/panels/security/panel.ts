@@ -1,8 +1,10 @@
 import { html } from '../../../view/html.js'
 import type { Profile } from '../../profile.js'
-import { failed, note, pairs, rows, section } from '../../ui/components.js'
+import { failed, lead, note, pairs, rows, section } from '../../ui/components.js'
 import { dataOf, failureOf, isObject, listOf } from '../panel.js'
 import type { Data, Panel } from '../panel.js'
+
+const REFUSED = new Set([401, 403, 429])
 
 /** Who sent the request, how that was found out, and who decided what they may. */
 export const securityPanel: Panel = {
@@ -11,7 +13,7 @@ export const securityPanel: Panel = {
   group: 'security',
   always: true,
   count: profile => profile.collectors.security === undefined ? undefined : listOf(dataOf(profile, 'security').decisions).length,
-  problem: profile => failureOf(profile, 'security') !== undefined || (profile.collectors.security !== undefined && [401, 403, 429].includes(profile.status)),
+  problem: profile => failureOf(profile, 'security') !== undefined || (profile.collectors.security !== undefined && REFUSED.has(profile.status)),
   render: renderSecurity
 }
 
@@ -21,6 +23,7 @@ function renderSecurity (profile: Profile): string {
   if (profile.collectors.security === undefined) return note('No firewall was asked: none is configured, or the request ended before.')
   const data = dataOf(profile, 'security')
   return [
+    verdict(data, profile.status),
     section('Firewall', pairs('Firewall', data.firewall, 'No firewall is in front of this path.')),
     section('User', userOf(data)),
     section('Authenticators', rows('Authenticators', { name: 'name', outcome: 'outcome', reason: 'reason' }, listOf(data.authenticators), 'None was tried.')),
@@ -28,6 +31,11 @@ function renderSecurity (profile: Profile): string {
     section('Expression', pairs('Expression', data.expression, 'The route declares none.')),
     section('Decisions', listOf(data.decisions).map(decision).join('') || note('Nobody asked the voters.'))
   ].join('')
+}
+
+function verdict ({ user }: Data, status: number): string {
+  const who = isObject(user) ? `Logged in as ${String(user.identifier)}` : 'Nobody is logged in'
+  return REFUSED.has(status) ? lead(`${who}, and refused with ${status}.`, 'bad') : lead(`${who}.`, isObject(user) ? 'good' : 'plain')
 }
 
 function userOf ({ user, authenticatedBy, roles, inheritedRoles }: Data): string {

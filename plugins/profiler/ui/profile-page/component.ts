@@ -68,7 +68,7 @@ function menuItem (panel: Panel, current: boolean, profile: Profile): string {
   const problem = told(() => panel.problem?.(profile)) === true
   return html`<li><a href="${addressOf(panel.name)}"!${current ? ' aria-current="page"' : ''}!${problem ? ' class="has-problem"' : ''}><span>${panel.label}!${
     problem ? '<span class="mark" title="has a problem"><span aria-hidden="true">●</span><span class="hidden-visually"> (has a problem)</span></span>' : ''}</span>!${
-    count === undefined ? '' : html` <span class="count!${problem ? ' bad' : ''}">${count}</span>`}</a></li>`
+    count === undefined || count === 0 ? '' : html` <span class="count!${problem ? ' bad' : ''}">${count}</span>`}</a></li>`
 }
 
 /** Data of another version, or of a collector that went wrong, must not take the page down with it. */

@@ -143,7 +143,7 @@ if (browser !== undefined) {
       const early = (() => { try { new XMLHttpRequest().send() } catch (error) { return (error as Error).name } })()
       await new Promise((resolve) => setTimeout(resolve, 50))
       const handled = rejections.length
-      fetch('/json', { signal: AbortSignal.abort() }) // Nobody shall hear of it.
+      fetch('/json', { signal: AbortSignal.abort() })
       await new Promise((resolve) => setTimeout(resolve, 50))
       return { json, untouched, text, failed, wrong, odd, post, early, handled, unhandled: rejections.length }
     })
