@@ -131,7 +131,12 @@ function collectVerdict ({ hindsight: { mask } }: FastifyInstance, request: Fast
     preflight,
     wanted: preflight ? { method: mask.text(String(method)), headers: mask.text(String(headers ?? '')) } : null,
     reason: reason === null ? null : mask.text(reason)
-  }, shownHeaders(state.sentHeaders ?? reply.getHeaders(), mask)))
+  }, shownHeaders(corsHeaders(state.sentHeaders ?? reply.getHeaders()), mask)))
+}
+
+// Of all headers that went out, those that browsers decide by.
+function corsHeaders (headers: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith('access-control-')))
 }
 
 // An origin that is not allowed learns nothing of credentials and exposed headers.

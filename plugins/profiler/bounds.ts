@@ -5,8 +5,8 @@ import { wholeProfile, type Profile } from './profile.js'
 const MAX_STRING = 10_000
 const MAX_DEPTH = 24
 const MAX_NAME = 500
-/** More than the JSON of one takes. */
-const MAX_NOTIFICATION = 250
+/** More than the JSON of one without its changes takes, with that of its notification. */
+const MAX_EVENT = 750
 const numbers = new Intl.NumberFormat('en-US')
 
 /** A profile that is plain JSON and no larger than `maxBytes`: itself where it is that, or a copy without what is bulkiest and least missed. */
@@ -44,9 +44,11 @@ class Look {
   }
 
   isFine (profile: Profile): boolean {
-    // The notifications that it is told with are as many as its events.
-    this.#left -= profile.events.length * MAX_NOTIFICATION
-    return this.#isPlain(profile, 0)
+    const { events, ...rest } = profile
+    // Nobody but the recorder makes events: what varies in them are headers. The notifications that a profile is told with are as many.
+    this.#left -= events.length * MAX_EVENT
+    for (const { changes } of events) if (changes !== undefined && !this.#isPlain(changes, 2)) return false
+    return this.#isPlain(rest, 0)
   }
 
   // A character is at most six bytes of JSON, a name or a value has signs around it.

@@ -68,3 +68,26 @@ t.test('what a listener changed', async t => {
 t.test('nothing happened', async t => {
   t.same(recorder().events(), [])
 })
+
+t.test('where changes are told of, the headers are looked at only then', async t => {
+  const events = new EventRecorder(slots, performance.now(), (_name, value) => value, true)
+  let looks = 0
+  const headers: Record<string, string> = { a: '1' }
+  const raw: Record<string, string> = {}
+  const reply = {
+    getHeaders: () => { looks++; return { ...raw, ...headers } },
+    raw: { getHeaderNames: () => Object.keys(raw) },
+    statusCode: 200
+  } as unknown as FastifyReply
+  const run = (name: string, change?: () => void) => {
+    const at = events.before(reply)
+    change?.()
+    events.record(slot(name), 'main', 'ran', at, reply, null)
+    return events.events().find(({ listener }) => listener === name)?.changes?.headers
+  }
+  t.equal(run('one'), undefined)
+  t.equal(looks, 0)
+  t.same(run('three', () => { events.touch(reply); headers.a = '2'; events.touch(reply); headers.b = '3' }), [{ name: 'a', from: '1', to: '2' }, { name: 'b', from: null, to: '3' }])
+  t.same(run('six', () => { raw['x-raw'] = 'y' }), [{ name: 'x-raw', from: null, to: 'y' }], 'on the response of Node.js itself')
+  t.same(run('seven', () => { raw['x-raw'] = 'z' }), [{ name: 'x-raw', from: 'y', to: 'z' }], 'and changed there')
+})

@@ -1,4 +1,6 @@
 const MAX_KNOWN = 1_000
+const MAX_NAMES = 100
+const MAX_NAME = 100
 /** Longer texts hardly ever come back. */
 const MAX_LENGTH = 300
 
@@ -15,5 +17,20 @@ export function remembered (mask: (text: string) => string): (text: string) => s
     const masked = mask(copy)
     known.set(copy, masked)
     return masked
+  }
+}
+
+/** The same for the values of headers, by their names. */
+export function rememberedHeader (mask: (name: string, value: string) => string): (name: string, value: string) => string {
+  const known = new Map<string, (value: string) => string>()
+  return (name, value) => {
+    let ofName = known.get(name)
+    if (ofName === undefined) {
+      if (name.length > MAX_NAME) return mask(name, value)
+      if (known.size >= MAX_NAMES) known.clear()
+      const copy = Buffer.from(name).toString()
+      known.set(copy, ofName = remembered(text => mask(copy, text)))
+    }
+    return ofName(value)
   }
 }
