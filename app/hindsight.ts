@@ -8,6 +8,7 @@ import { installHandlers } from '../plugins/diagnostics/handlers.js'
 import { timeHandlers } from '../plugins/kernel/handler-time.js'
 import { openPass } from '../plugins/kernel/pass.js'
 import { openServices } from '../plugins/kernel/services.js'
+import { demandNames } from '../plugins/profiler/on-demand.js'
 import { Profiler } from '../plugins/profiler/profiler.js'
 import { profilerSettings, type ProfilerSettings } from '../plugins/profiler/settings.js'
 import { openStorage } from '../plugins/profiler/storage/open.js'
@@ -23,7 +24,7 @@ export const hindsight = fp(async function hindsight (app: FastifyInstance, opti
   if (debug) process.setSourceMapsEnabled(true)
   const settings = profilerSettings(options.profiler)
   const profiled = debug || settings?.production === true
-  openServices(app, options, profiled)
+  openServices(app, { ...options, mask: [...options.mask ?? [], ...demandNames(settings?.onDemand)] }, profiled)
   openRouteTable(app, debug)
   timeHandlers(app, profiled)
   openPass(app)

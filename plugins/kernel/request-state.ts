@@ -26,9 +26,9 @@ export class RequestState {
   reply: FastifyReply | null = null
   recorder: EventRecorder | null = null
   log: unknown = null
-  /** Milliseconds on the clock of `performance.now()`; 0 outside debug mode. */
+  /** Milliseconds on the clock of `performance.now()`; 0 where no request is observed. */
   startedAt = 0
-  /** Milliseconds since the epoch; 0 outside debug mode. */
+  /** Milliseconds since the epoch; 0 where no request is observed. */
   startedTime = 0
   handlerStart = 0
   handlerEnd = 0

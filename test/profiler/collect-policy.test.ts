@@ -5,6 +5,7 @@ import type { CollectOptions } from '../../plugins/profiler/collect-policy.js'
 import { signDemand } from '../../plugins/profiler/on-demand.js'
 import { inMemory } from '../support/app.js'
 
+const DAY = 24 * 3600
 const onDemand = { secret: 'x'.repeat(32) }
 const demand = (seconds = 60): string => signDemand(onDemand.secret, Date.now() / 1000 + seconds)
 
@@ -50,6 +51,8 @@ const cases: Array<[name: string, options: false | CollectOptions, request: Inje
   ['on demand: by other names', { collect: false, onDemand: { ...onDemand, header: 'X-Look', parameter: 'look' } }, { url: '/ok', headers: { 'x-look': demand() } }, true],
   ['on demand: by another name’s header', { collect: false, onDemand: { ...onDemand, header: 'X-Look' } }, { url: '/ok', headers: { 'x-hindsight-profile': demand() } }, false],
   ['on demand: too late', { collect: false, onDemand }, { url: '/ok', headers: { 'x-hindsight-profile': demand(-1) } }, false],
+  ['on demand: the longest time', { collect: false, onDemand }, { url: '/ok', headers: { 'x-hindsight-profile': demand(30 * DAY) } }, true],
+  ['on demand: for too long', { collect: false, onDemand }, { url: '/ok', headers: { 'x-hindsight-profile': demand(31 * DAY) } }, false],
   ['on demand: of another secret', { collect: false, onDemand }, { url: '/ok', headers: { 'x-hindsight-profile': signDemand('y'.repeat(32), Date.now() / 1000 + 60) } }, false],
   ['on demand: a time put off', { collect: false, onDemand }, { url: '/ok', headers: { 'x-hindsight-profile': demand().replace(/^\d+/, '99999999999') } }, false],
   ['on demand: no signature', { collect: false, onDemand }, { url: '/ok', headers: { 'x-hindsight-profile': '99999999999.' } }, false],
@@ -64,6 +67,23 @@ for (const [name, options, request, profiled] of cases) {
     t.equal(headers['x-debug-token'] !== undefined, profiled)
     t.equal(headers['x-debug-token-link'] !== undefined, profiled)
     t.equal((await app.profiler.search({ limit: 10 })).profiles.length, profiled ? 1 : 0)
+  })
+}
+
+for (const [name, names, header, parameter] of [
+  ['the usual', {}, 'x-hindsight-profile', '_profile'],
+  ['other', { header: 'X-Look', parameter: 'look' }, 'x-look', 'look']
+] as const) {
+  t.test(`a signature is a credential, under ${name} names too`, async (t) => {
+    const app = await build({ collect: false, onDemand: { ...onDemand, ...names } })
+    t.teardown(() => app.close())
+    const value = demand()
+    await app.inject({ url: '/ok', query: { [parameter]: value, a: 'b' }, headers: { [header]: value, referer: `http://a/?${parameter}=${value}` } })
+    const { profiles: [summary] } = await app.profiler.search({ limit: 1 })
+    const profile = await app.profiler.find(summary?.token ?? '')
+    t.equal(profile?.url, `http://localhost/ok?${parameter}=******&a=b`)
+    t.match(profile?.collectors.request, { headers: { [header]: '******' }, query: { [parameter]: '******', a: 'b' } })
+    t.notOk(JSON.stringify(profile).includes(value.slice(11, 40)))
   })
 }
 

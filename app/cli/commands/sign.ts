@@ -1,5 +1,5 @@
 import { parse } from '@lukeed/ms'
-import { signDemand } from '../../../plugins/profiler/on-demand.js'
+import { MAX_DAYS, signDemand } from '../../../plugins/profiler/on-demand.js'
 import { CommandError, type Command } from '../command.js'
 
 /** Makes the header with which a client asks for a profile of its own request. */
@@ -8,7 +8,7 @@ export const signCommand: Command = {
   args: '',
   what: 'make the header that asks for a profile on demand (PROFILER_SECRET)',
   flags: { for: { type: 'string' } },
-  help: { for: 'how long it holds, such as 15m or 2h; an hour by default' },
+  help: { for: 'how long it holds, such as 15m or 2h; an hour by default, 30 days at most' },
   arity: [0, 0],
   async run ({ flags, terminal }) {
     const secret = process.env.PROFILER_SECRET ?? ''
@@ -16,6 +16,7 @@ export const signCommand: Command = {
     const written = String(flags.for ?? '1h')
     const duration = parse(written)
     if (duration === undefined || duration <= 0) throw new CommandError(`--for: "${written}" is not a duration such as 15m or 2h.`, 2)
+    if (duration > MAX_DAYS * 24 * 3_600_000) throw new CommandError(`--for: "${written}" is too long: a signature holds for at most ${MAX_DAYS} days.`, 2)
     const until = Math.floor((Date.now() + duration) / 1000)
     const value = signDemand(secret, until)
     if (flags.json === true) return await terminal.json({ header: 'x-hindsight-profile', parameter: '_profile', value, until: new Date(until * 1000).toISOString() })

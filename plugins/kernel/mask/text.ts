@@ -8,7 +8,8 @@ const HEADER_IN_PROSE = /^(?:(?:set-)?cookie|(?:proxy-)?authorization|x-[\w-]+)$
 const BEARER = /\b(Bearer)\s+(?!(?:realm|scope|error|charset)=|(?:tokens?|scheme|auth\w*)(?![\w.~+/=-]))[\w.~+/=-]+/gi
 const BASIC = /\b(Basic)\s+([A-Za-z0-9+/]{4,}={0,2})/gi
 const PARAMETER = /(?<=[?&])([^=&\s#?"<>]{1,256})=([^&\s#"<>]*)/g
-const NAME = /(?<![\w.[\]-])(\\?["']?)([\w.[\]-]{1,128})\1(\s*[=:]\s*)/g
+// The last quote is that of `config['name']`.
+const NAME = /(?<![\w.[\]%-])(\\?["']?)([\w.[\]%-]{1,128})\1(?:\\?["']\])?(\s*[=:]\s*)/g
 // Where a quote is never closed, the value ends with its line: texts are cut off.
 const VALUE = /(\\?["'])|[^\s,;&"'}\])]+/y
 const QUOTED: Readonly<Record<string, RegExp>> = {

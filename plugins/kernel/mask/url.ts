@@ -18,7 +18,7 @@ export function urlMask (parts: MaskParts): Pick<MaskParts, 'url' | 'parameters'
       const equals = pair.indexOf('=')
       if (equals < 0) return pair
       const name = pair.slice(0, equals)
-      if (decoded(name).split(/[[\]]/).some(parts.hides)) return `${name}=${MASKED}`
+      if (parts.hides(decoded(name))) return `${name}=${MASKED}`
       if (nested > MAX_NESTED) return `${name}=${MASKED}`
       const inner = decoded(pair.slice(equals + 1))
       const shown = parts.text(inner, nested + 1)

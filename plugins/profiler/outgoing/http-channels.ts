@@ -11,6 +11,8 @@ export function watchHttp (begin: Begin): () => void {
   // Newer versions of Node.js tell of a request when it is made; all of them when it has been written.
   function open ({ request }: { request: ClientRequest }): void {
     if (calls.has(request)) return
+    const begun = begin()
+    if (begun === null) return
     const call: Call = {
       via: 'http',
       method: request.method,
@@ -25,7 +27,7 @@ export function watchHttp (begin: Begin): () => void {
     calls.set(request, call)
     // The path and the headers of a request may still be changed; they are read when somebody asks.
     Object.defineProperty(call, 'url', { get: () => urlOf(request), enumerable: true })
-    const added = begin(call, (name) => request.headersSent || request.hasHeader(name))
+    const added = begun(call, (name) => request.headersSent || request.hasHeader(name))
     if (!request.headersSent) for (const [name, value] of Object.entries(added ?? {})) request.setHeader(name, value)
     request.once(errorMonitor, (error) => {
       call.error = error

@@ -11,8 +11,11 @@ interface UndiciRequest {
   addHeader?: (name: string, value: string) => unknown
 }
 
-/** Asked once for each request that is about to go out; what it answers is added to the headers. */
-export type Begin = (call: Call, hasHeader: (name: string) => boolean) => Readonly<Record<string, string>> | null
+/** Takes a request in that is about to go out; what it answers is added to the headers. */
+export type Begun = (call: Call, hasHeader: (name: string) => boolean) => Readonly<Record<string, string>> | null
+
+/** Asked for each request that is about to go out; null where nobody wants to know of it. */
+export type Begin = () => Begun | null
 
 /** Listens to undici and to `fetch`; what is returned stops it. */
 export function watchUndici (begin: Begin): () => void {
@@ -23,6 +26,8 @@ export function watchUndici (begin: Begin): () => void {
   }
   const handlers: Record<string, (message: never) => void> = {
     create ({ request }: { request: UndiciRequest }) {
+      const begun = begin()
+      if (begun === null) return
       const call: Call = {
         via: 'undici',
         method: String(request.method),
@@ -34,7 +39,7 @@ export function watchUndici (begin: Begin): () => void {
         requestHeaders: () => headersOf(request.headers),
         responseHeaders: () => ({})
       }
-      const added = begin(call, (name) => Object.hasOwn(headersOf(request.headers), name))
+      const added = begun(call, (name) => Object.hasOwn(headersOf(request.headers), name))
       for (const [name, value] of Object.entries(added ?? {})) request.addHeader?.(name, value)
       calls.set(request, call)
     },

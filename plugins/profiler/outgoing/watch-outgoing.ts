@@ -1,8 +1,9 @@
+import type { FastifyRequest } from 'fastify'
 import { requestContext } from '../../kernel/request-context.js'
 import { stateOf } from '../../kernel/request-state.js'
 import { watchHttp } from './http-channels.js'
 import { OutgoingLog, type Call } from './outgoing-log.js'
-import { watchUndici } from './undici-channels.js'
+import { watchUndici, type Begun } from './undici-channels.js'
 
 // One subscription for the whole process: what goes out is attributed by the asynchronous context of who sends it.
 let watchers = 0
@@ -18,12 +19,14 @@ export function watchOutgoing (): () => void {
   }
 }
 
-function begin (call: Call, hasHeader: (name: string) => boolean): Record<string, string> | null {
-  const context = requestContext.getStore()
-  if (context === undefined) return null
-  const { request } = context
-  const { mask, debug } = request.server.hindsight
-  if (!debug) return null
+// Before anything is made: most of what goes out belongs to nobody who is observed.
+function begin (): Begun | null {
+  const request = requestContext.getStore()?.request
+  return request === undefined || !stateOf(request).observed ? null : (call, hasHeader) => take(request, call, hasHeader)
+}
+
+function take (request: FastifyRequest, call: Call, hasHeader: (name: string) => boolean): Record<string, string> | null {
+  const { mask } = request.server.hindsight
   const state = stateOf(request)
   if (state.outgoing === null) {
     const log = new OutgoingLog()

@@ -191,6 +191,15 @@ t.test('help', async (t) => {
   t.match(String(out.read()), /^ {2}show <token \| latest>/m)
 })
 
+t.test('a signature holds for a month at most', async (t) => {
+  t.intercept(process, 'env', { value: { ...process.env, PROFILER_SECRET: 'a secret of the tests, thirty-two characters and more' } })
+  for (const duration of ['31d', '99y']) {
+    const { code, out, err } = await hindsight(t.testdir(), ['sign', '--for', duration])
+    t.same([code, out, err], [2, '', `hindsight: --for: "${duration}" is too long: a signature holds for at most 30 days.\n`])
+  }
+  t.equal((await hindsight(t.testdir(), ['sign', '--for', '30d'])).code, 0)
+})
+
 t.test('a signed header', async (t) => {
   const secret = 'a secret of the tests, thirty-two characters and more'
   t.intercept(process, 'env', { value: { ...process.env, PROFILER_SECRET: secret } })

@@ -50,6 +50,35 @@ t.test('a URL is left as it was but for its secrets', async t => {
   ] as const) t.equal(mask.url(url), expected, url)
 })
 
+const secretNames = [
+  'user[pass]', 'user[otp]', 'pass[]', 'auth[0]', 'a[b][sig][c]', 'user_otp', 'userOtp', 'user-otp', 'user.otp', 'x-otp', 'USER_OTP', 'userOTP', 'OTPCode', 'otpCode', 'otp2',
+  'userAuth', 'auth_code', 'smtpPass', 'SMTP_PASS_2', 'card_pin', 'cardPin', 'pin', 'bearer', 'urlSig', 'sid', 'my_jwt', 'user[cookie]', 'user[set-cookie]', 'x-hindsight-profile', '_profile'
+]
+const plainNames = [
+  'author', 'authority', 'passenger', 'passing', 'compass', 'bypassed', 'signal', 'design', 'option', 'adoption', 'keyboard', 'pinned', 'Pinned', 'spin', 'shopping', 'ping', 'side', 'inside', 'insideOut', 'sidebar',
+  'key', 'keys', 'monkey', 'optional', 'co-author', 'userAuthor', 'PASSENGER', 'user[author]', 'list[0]', '[]', '[', 'bearers', 'PINNED', 'www-authenticate', 'x-debug-token', 'x-debug-token-link', 'profile', 'access-control-allow-credentials'
+]
+
+t.test('names are judged by their words and by what is in their brackets, wherever they stand', async t => {
+  for (const [names, shown] of [[secretNames, '******'], [plainNames, 'X1']] as const) {
+    for (const name of names) {
+      t.equal(mask.hides(name), shown !== 'X1', name)
+      t.same(mask.value({ [name]: 'X1' }), { [name]: shown }, `a field ${name}`)
+      t.equal(mask.url(`/?a=b&${name}=X1#${name}=X1`), `/?a=b&${name}=${shown}#${name}=${shown}`, `a parameter ${name}`)
+      if (!name.startsWith('x-debug')) t.equal(mask.text(`sent ${name}=X1, then`), `sent ${name}=${shown}, then`, `prose ${name}`)
+      const encoded = encodeURIComponent(name)
+      t.equal(mask.url(`/?${encoded}=X1`), `/?${encoded}=${shown}`, `a parameter ${encoded}`)
+      t.equal(mask.text(`${encoded}=X1&c=d`), `${encoded}=${shown}&c=d`, `a form ${encoded}`)
+    }
+  }
+  for (const [text, expected] of [
+    ['user[otp]=X&user%5Bpass%5D=X&user%255Bpass%255D=X&%E0user%5Bpass%5D=X&pass[]=X&n=1', 'user[otp]=******&user%5Bpass%5D=******&user%255Bpass%255D=******&%E0user%5Bpass%5D=******&pass[]=******&n=1'],
+    ['config["pass"] = "hunter2"', 'config["pass"] = "******"'],
+    ["config['author'] = 'me'", "config['author'] = 'me'"],
+    ['at 100% password=x', 'at 100% password=******']
+  ] as const) t.equal(mask.text(text), expected, text)
+})
+
 t.test('prose loses credentials and keeps its words', async t => {
   for (const [text, expected] of [
     ['connect redis://user:p@ss@host:6379/0 failed', 'connect redis://user:******@host:6379/0 failed'],
@@ -161,11 +190,12 @@ t.test('lists of names and values in turn, and arguments of commands', async t =
 
 t.test('hostile text costs little time', async t => {
   for (const piece of ['://a:b', '://a:1/', 'a=', "a='b\"", 'eyJ-', 'Bearer ', 'x:', '"', '?a', 'a: ',
-    'token=', 'token="', 'token="\\"', "token='\"", 'token: ', 'token:\\"', 'Cookie: ', 'Cookie: a=', 'cookie: a=b;', '"Cookie: a', '?a=', '?a=b', 'password: x ', 'a  ', '\\"', 'Error: ', '<token>', '<a ', '://', '://a:', 'eyJaaaaa.', '-----BEGIN PRIVATE KEY-----', 'sk-', '$argon2i$', '://aaaaaaaaaaaaaaaaaaaa'
+    'token=', 'user[pass', '[', 'a%5B', '%', 'otpA', 'userOtp', 'a["', 'token="', 'token="\\"', "token='\"", 'token: ', 'token:\\"', 'Cookie: ', 'Cookie: a=', 'cookie: a=b;', '"Cookie: a', '?a=', '?a=b', 'password: x ', 'a  ', '\\"', 'Error: ', '<token>', '<a ', '://', '://a:', 'eyJaaaaa.', '-----BEGIN PRIVATE KEY-----', 'sk-', '$argon2i$', '://aaaaaaaaaaaaaaaaaaaa'
   ] as const) {
     const start = performance.now()
     mask.text(piece.repeat(60_000 / piece.length))
     mask.url(piece.repeat(60_000 / piece.length))
+    mask.hides(piece.repeat(60_000 / piece.length))
     t.ok(performance.now() - start < 500, `${piece} took ${performance.now() - start} ms`)
   }
 })

@@ -4,6 +4,9 @@ import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { fetch as undiciFetch, request as undiciRequest } from 'undici'
 import type { RecordedCall } from '../../../plugins/profiler/outgoing/outgoing-log.js'
+import { stateOf } from '../../../plugins/kernel/request-state.js'
+import { signDemand } from '../../../plugins/profiler/on-demand.js'
+import type { ProfilerSettings } from '../../../plugins/profiler/settings.js'
 import { build, profileOf } from '../../app/harness.js'
 
 const server = http.createServer((request, response) => {
@@ -101,7 +104,69 @@ t.test('two hundred are kept, all are counted; one that is on its way is told as
   t.notOk('http-client' in (await profileOf(app, await app.inject('/none'))).collectors)
 })
 
-t.test('subscribed once for all applications, in debug mode only, and let go with the last', async t => {
+const SECRET = 'a secret of the tests, thirty-two characters and more'
+// Older versions of Node.js tell of a request of node:http when its headers have been written.
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+const tellsEarly = major > 22 || (major === 22 && minor >= 12)
+const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+const production: Array<[name: string, profiler: ProfilerSettings, headers: Record<string, string>]> = [
+  ['a sampled one', { sampling: 1 }, {}],
+  ['one that asks for it', { collect: false, onDemand: { secret: SECRET } }, { 'x-hindsight-profile': signDemand(SECRET, Date.now() / 1000 + 60) }]
+]
+for (const [name, profiler, headers] of production) {
+  t.test(`in production too, of who is observed: ${name}`, async t => {
+    const heard: Array<string | undefined> = []
+    const other = http.createServer((request, response) => {
+      heard.push(request.headers.traceparent as string | undefined)
+      response.end('x')
+    })
+    await new Promise<void>(resolve => other.listen(0, '127.0.0.1', resolve))
+    t.teardown(() => other.close())
+    const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}/`
+    const app = await build(t, { debug: false, profiler: { production: true, storage: 'memory', ...profiler } }, app => {
+      app.get('/child', () => 'x')
+      app.get('/', async () => {
+        await (await fetch(`${url}fetch`)).text()
+        await get(`${url}http`)
+        await app.inject({ url: '/child', headers })
+        return 'x'
+      })
+    })
+    await app.inject({ url: '/', headers: { ...headers, traceparent } })
+    const { profiles } = await app.profiler.search({ limit: 9 })
+    const [parent, child, ...others] = await Promise.all(['/', '/child'].map(async path => await app.profiler.find(profiles.find(({ url }) => url.endsWith(`localhost${path}`))?.token ?? '')))
+    t.same([profiles.length, others], [2, []])
+    t.match((parent?.collectors['http-client'] as Collected).calls, [{ url: `${url}fetch`, status: 200 }, { url: `${url}http`, status: 200 }])
+    t.equal(child?.parent, parent?.token)
+    const { traceId, spanId } = parent?.collectors.trace as Record<string, string>
+    const continued = `00-${traceId}-${spanId}-01`
+    t.same(heard, [continued, tellsEarly ? continued : undefined])
+    t.equal(traceId, traceparent.slice(3, 35))
+  })
+}
+
+t.test('who is not observed sends as it would without', async t => {
+  const app = await build(t, { debug: false, profiler: { production: true, storage: 'memory', collect: false, onDemand: { secret: SECRET } } }, app => {
+    app.get('/', async request => await (await fetch(`${base}/${stateOf(request).observed}`)).text())
+    app.get('/sent', async () => await new Promise(resolve => {
+      const sent = http.get(base, answer => answer.resume().on('end', () => resolve(sent.getHeaders())))
+    }))
+  })
+  const kept: unknown[] = []
+  const note = (message: unknown): void => { kept.push((message as { request: { headers: unknown } }).request.headers) }
+  subscribe('undici:request:create', note)
+  t.teardown(() => unsubscribe('undici:request:create', note))
+  await app.inject({ url: '/', headers: { traceparent, ...production[1]![2] } })
+  await app.inject({ url: '/', headers: { traceparent } })
+  t.match(JSON.stringify(kept[0]), /traceparent/)
+  t.notMatch(JSON.stringify(kept[1]), /traceparent/)
+  t.notOk('traceparent' in (await app.inject({ url: '/sent', headers: { traceparent } })).json())
+  const { profiles } = await app.profiler.search({ limit: 9 })
+  t.same(profiles.length, 1)
+  t.equal(((await app.profiler.find(profiles[0]!.token))?.collectors['http-client'] as Collected).count, 1)
+})
+
+t.test('subscribed once for all applications, where any is observed, and let go with the last', async t => {
   const channels = ['undici:request:create', 'http.client.request.start']
   const watched = () => channels.map(channel => hasSubscribers(channel))
   const production = await build(t, { debug: false })
