@@ -23,8 +23,17 @@ async function take (name: string, path: string, colorScheme: 'light' | 'dark', 
   const page = await browser.newPage({ viewport: { width, height }, colorScheme })
   await page.goto(origin + path)
   await prepare(page)
+  await hidePlace(page)
   await page.screenshot({ path: join(here, `${name}.png`) })
   await page.close()
+}
+
+/** Where the project lies on the machine that takes the pictures says nothing to who looks at them. */
+async function hidePlace (page: Page): Promise<void> {
+  await page.evaluate((root) => {
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+    while (walker.nextNode() !== null) walker.currentNode.nodeValue = walker.currentNode.nodeValue?.replaceAll(root, '/app/') ?? ''
+  }, join(here, '../../'))
 }
 
 /** Another panel of the profile that the page shows. */
