@@ -27,7 +27,20 @@ export async function watchedPage (browser: Browser, origin: string, options: Br
 
 /** What axe finds on a page, shadow roots included: the rule and the first element. */
 export async function axeViolations (page: Page): Promise<string[]> {
-  return await page.evaluate(`${axeSource}\naxe.run(document).then((result) => result.violations.map((one) => one.id + ' ' + one.nodes[0].html))`)
+  return await page.evaluate(`${axeSource}\n${run('')}`)
+}
+
+/** The same in the light and then in the dark theme of the system: there only what depends on colours is looked at again. */
+export async function axeViolationsOfThemes (page: Page): Promise<string[]> {
+  await page.emulateMedia({ colorScheme: 'light' })
+  const light = await axeViolations(page)
+  await page.emulateMedia({ colorScheme: 'dark' })
+  const dark: string[] = await page.evaluate(run(", { runOnly: ['color-contrast'] }"))
+  return [...light, ...dark.map((one) => `dark: ${one}`)]
+}
+
+function run (options: string): string {
+  return `axe.run(document${options}).then((result) => result.violations.map((one) => one.id + ' ' + one.nodes[0].html))`
 }
 
 /** By how many pixels a page is wider than its window. */
