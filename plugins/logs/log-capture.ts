@@ -93,7 +93,9 @@ export class LogCapture {
         const logger = this.lastLogger as Captured
         let own = logger[kLog]
         if (own === undefined && !capture.#claimsAll && logger !== capture.#root) own = logger[kLog] = new RequestLog()
-        const log = own ?? capture.#current()
+        // Fastify's first line of a request comes while a connection that is kept still has the context of the one before.
+        const isFirst = logger !== capture.#root && this.lastMsg === 'incoming request'
+        const log = own ?? (isFirst ? null : capture.#current())
         if (log !== null) log.add(level, line)
         else if (logger !== capture.#root) capture.#orphan = { logger, level, text: line }
         if (destination === null || (own !== undefined && level < own.outputLevel)) return

@@ -91,7 +91,8 @@ export class Profiler {
   async find (token: string): Promise<Profile | undefined> {
     if (!TOKEN_PATTERN.test(token)) return undefined
     const waiting = this.#queue.get(token)
-    return waiting === undefined ? await this.#storage.get(token) : wholeProfile(boundProfile(waiting, this.#maxProfileBytes))
+    const profile = waiting === undefined ? await this.#storage.get(token) : boundProfile(waiting, this.#maxProfileBytes)
+    return profile && wholeProfile(profile)
   }
 
   /** The newest profile that fits. */

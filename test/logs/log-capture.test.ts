@@ -1,9 +1,10 @@
+import { Agent, get } from 'node:http'
 import { Writable } from 'node:stream'
 import pino from 'pino'
 import t from 'tap'
 import type { FastifyInstance, FastifyServerOptions } from 'fastify'
 import type { Profile } from '../../plugins/profiler/profile.js'
-import { build, profileOf } from '../app/harness.js'
+import { build, listen, profileOf } from '../app/harness.js'
 
 interface Line { level: number, msg: string, reqId?: string, [field: string]: unknown }
 
@@ -166,4 +167,20 @@ t.test('without debug the logger is left alone', async t => {
   const app = await build(t, { debug: false }, routes, withLogger('warn', stream))
   await app.inject('/')
   t.same(lines.map(({ msg }) => msg), ['a warn line', 'a error line', 'a fatal line'])
+})
+
+t.test('the first line of a request is not taken for one of the request before on the same connection', async (t) => {
+  const app = await build(t, {}, (app) => app.get('/:n', async () => 'ok'), { logger: { level: 'info', stream: { write: () => {} } } })
+  const port = await listen(app)
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  t.teardown(() => agent.destroy())
+  for (const path of ['/1', '/2', '/3']) {
+    await new Promise<void>((resolve, reject) => get({ port, path, agent }, (response) => response.resume().on('end', () => resolve())).on('error', reject))
+  }
+  const { profiles } = await app.profiler.search({ limit: 9 })
+  t.equal(profiles.length, 3)
+  for (const { token, url } of profiles) {
+    const lines = (await app.profiler.find(token))?.logs.filter(({ message }) => message === 'incoming request') ?? []
+    t.same(lines.map(({ context }) => (context.req as { url: string }).url), [new URL(url).pathname])
+  }
 })
