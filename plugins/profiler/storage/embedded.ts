@@ -71,6 +71,7 @@ export class EmbeddedStorage implements ProfileStorage {
     const { found, head } = await this.#find(criteria, limit + 1, behind, before)
     // The place of another store, or of one that began anew.
     if (after !== undefined && behind > head) throw new InvalidCursorError(after)
+    if (cursor !== undefined && before > head) throw new InvalidCursorError(cursor)
     const page = found.slice(0, limit)
     return {
       profiles: page.map(({ summary }) => summary),
