@@ -58,6 +58,7 @@ t.test('a list for people, and for programs', async (t) => {
   t.match(screen.out, '\u001b[33m404')
   t.notMatch(screen.out, /000001/)
   t.match(screen.out, /03:04:05 {2}.*http:\/\/127\.0\.0\.1:3000\/robots\.t…/, 'as wide as the screen')
+  t.equal((await hindsight(dataDir, ['list', '--status', '404'], 0)).out, screen.out, 'a screen of unknown width has 80 columns')
   const json = JSON.parse((await hindsight(dataDir, ['list', '--json', '--limit', '2'])).out)
   t.match(json, { profiles: [{ token: '000003', warnings: 1 }, { token: '000002', error: true }], next: String })
   const rest = await hindsight(dataDir, ['list', '--limit', '2', '--cursor', json.next, '--json'])
