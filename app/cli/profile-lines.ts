@@ -27,7 +27,8 @@ export function exceptionLines ({ exceptions }: Profile, terminal: Terminal): st
   ])
 }
 
-function frameLines ({ frames }: FlattenedException, terminal: Terminal): string[] {
+function frameLines (exception: FlattenedException, terminal: Terminal): string[] {
+  const frames = listOf(exception.frames)
   const own = frames.filter((frame) => frame.own)
   const shown = (own.length > 0 ? own : frames).slice(0, MAX_FRAMES)
   const hidden = frames.length - shown.length
@@ -42,9 +43,10 @@ function frameLines ({ frames }: FlattenedException, terminal: Terminal): string
 }
 
 function excerptLines ({ excerpt, line }: StackFrame, terminal: Terminal): string[] {
-  if (excerpt === undefined) return []
+  const lines = listOf(excerpt?.lines)
+  if (excerpt === undefined || lines.length === 0) return []
   const first = Math.max(0, line - excerpt.start - 2)
-  return excerpt.lines.slice(first, first + 5).map((text, i) => {
+  return lines.slice(first, first + 5).map((text, i) => {
     const number = excerpt.start + first + i
     const content = `${number === line ? '>' : ' '} ${String(number).padStart(5)} | ${text}`
     return `      ${terminal.style(number === line ? 'yellow' : 'dim', fit(content, terminal.columns - 6))}`
@@ -73,10 +75,15 @@ export function eventLines ({ events }: Profile, terminal: Terminal): string[] {
 }
 
 function eventLine ({ stage, listener, pass, outcome, start, duration, changes }: ListenerEvent, terminal: Terminal): string {
-  const headers = (changes?.headers ?? []).map(({ name, to }) => to === null ? `-${name}` : name)
-  const deeds = [...headers, ...changes?.status === undefined ? [] : [`status ${changes.status.to}`]].join(', ')
+  const headers = listOf(changes?.headers).map(({ name, to }) => to === null ? `-${name}` : name)
+  const deeds = [...headers, ...changes?.status?.to === undefined ? [] : [`status ${changes.status.to}`]].join(', ')
   return `    ${terminal.style('dim', milliseconds(start).padStart(10))} ${terminal.style('dim', pass.padEnd(5))} ${terminal.style('reset', stage.replace('kernel.', '').padEnd(20))} ` +
     `${terminal.style('reset', listener.padEnd(24))} ${terminal.style(outcome === 'raised' ? 'red' : outcome === 'answered' ? 'yellow' : 'dim', outcome.padEnd(8))} ${terminal.style('dim', milliseconds(duration).padStart(9))} ${terminal.style('cyan', deeds)}`.trimEnd()
+}
+
+/** A store may hold what was imported before it was checked in full. */
+function listOf<T> (list: readonly T[] | undefined): readonly T[] {
+  return Array.isArray(list) ? list as readonly T[] : []
 }
 
 /** The headers of request and response. */

@@ -20,7 +20,8 @@ export class Terminal {
 
   constructor (out: Output) {
     this.#out = out
-    this.columns = out.isTTY === true ? out.columns ?? 80 : Infinity
+    // A screen that does not know how wide it is says 0.
+    this.columns = out.isTTY === true ? out.columns || 80 : Infinity
     // Knows of NO_COLOR, FORCE_COLOR and TERM.
     this.#colours = out.isTTY === true && (out.hasColors?.() ?? false)
   }

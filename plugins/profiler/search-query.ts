@@ -54,6 +54,15 @@ export function readSearch (fields: Fields, maxLimit = MAX_LIMIT): SearchQuery {
   return search
 }
 
+/** Reads what is looked for where the answer has no pages: there `limit` and `cursor` would be ignored, so that they are refused. */
+export function readFilter (fields: Fields): Criteria {
+  const { criteria } = readSearch({ ...fields, limit: undefined, cursor: undefined })
+  for (const field of ['limit', 'cursor']) {
+    if (textOf(fields, field) !== undefined) throw new BadCriterionError(field, 'there are no pages here')
+  }
+  return criteria
+}
+
 function readCriteria (fields: Fields): Criteria {
   return Object.fromEntries(Object.entries(FIELDS).flatMap(([field, { key, read }]) => {
     const text = textOf(fields, field)

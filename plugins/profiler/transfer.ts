@@ -21,18 +21,41 @@ const exception = {
     name: text,
     message: text,
     stack: text,
+    code: text,
+    statusCode: { type: 'number' },
+    note: text,
+    framesDropped: { type: 'number' },
+    errors: { type: 'array', items: { type: 'array', items: { $ref: '#/$defs/exception' } } },
     frames: {
       type: 'array',
       items: {
         type: 'object',
         required: ['file', 'line', 'column', 'function', 'own'],
-        properties: { file: text, line: { type: 'number' }, column: { type: 'number' }, function: text, own: { type: 'boolean' } }
+        properties: {
+          file: text,
+          line: { type: 'number' },
+          column: { type: 'number' },
+          function: text,
+          own: { type: 'boolean' },
+          excerpt: { type: 'object', required: ['start', 'lines'], properties: { start: { type: 'number' }, lines: { type: 'array', items: text } } }
+        }
       }
     }
   }
 } as const
 
-const isProfile = new Ajv({ allErrors: false }).compile<Profile>({
+const headerText = { type: ['string', 'null'] } as const
+const changes = {
+  type: 'object',
+  properties: {
+    headers: { type: 'array', items: { type: 'object', required: ['name', 'from', 'to'], properties: { name: text, from: headerText, to: headerText } } },
+    status: { type: 'object', required: ['from', 'to'], properties: { from: { type: 'number' }, to: { type: 'number' } } },
+    attributes: { type: 'array', items: text }
+  }
+} as const
+
+const isProfile = new Ajv({ allErrors: false, allowUnionTypes: true }).compile<Profile>({
+  $defs: { exception },
   type: 'object',
   required: ['version', 'token', 'time', 'duration', 'method', 'url', 'ip', 'status', 'route', 'exceptions', 'logs', 'events', 'collectors'],
   properties: {
@@ -51,7 +74,7 @@ const isProfile = new Ajv({ allErrors: false }).compile<Profile>({
         { type: 'object', required: ['name', 'pattern', 'params', 'methods'], properties: { name: text, pattern: text, params: { type: 'object' }, methods: { type: 'array', items: text } } }
       ]
     },
-    exceptions: { type: 'array', items: exception },
+    exceptions: { type: 'array', items: { $ref: '#/$defs/exception' } },
     logs: {
       type: 'array',
       items: {
@@ -65,7 +88,7 @@ const isProfile = new Ajv({ allErrors: false }).compile<Profile>({
       items: {
         type: 'object',
         required: ['stage', 'listener', 'pass', 'outcome', 'start', 'duration'],
-        properties: { stage: text, listener: text, pass: text, outcome: text, start: { type: 'number' }, duration: { type: 'number' } }
+        properties: { stage: text, listener: text, pass: text, outcome: text, start: { type: 'number' }, duration: { type: 'number' }, reason: text, changes }
       }
     },
     collectors: { type: 'object' }
@@ -93,6 +116,9 @@ export function readHeader (line: string): void {
 export function readLine (line: string): Transferred {
   const { profile, pinned } = parsed(line)
   if (!isProfile(profile)) throw new TransferError(`The profile is not valid: ${why(isProfile.errors?.[0])}.`)
+  // The pattern lets a 99th month pass.
+  const time = Date.parse(profile.time)
+  if (Number.isNaN(time) || new Date(time).toISOString() !== profile.time) throw new TransferError(`The profile is not valid: time "${profile.time}" is no moment.`)
   return { profile, pinned: pinned === true }
 }
 

@@ -1,6 +1,6 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { BadCriterionError, readSearch, type SearchQuery } from '../../plugins/profiler/search-query.js'
+import { BadCriterionError, readFilter, readSearch, type SearchQuery } from '../../plugins/profiler/search-query.js'
 import { InvalidCursorError, type ProfilePage } from '../../plugins/profiler/storage/storage.js'
 import { searchPage } from '../../plugins/profiler/ui/search-page/component.js'
 import { baseOf, routeConfig, sendPage, wantsJson } from './answer.js'
@@ -17,7 +17,7 @@ export default async function searchRoutes (app: FastifyInstance): Promise<void>
   app.get('/search.json', { config: routeConfig(app, '_profiler_search_json') }, async (request) => await found(request, readSearch(request.query as Fields)))
   for (const suffix of ['', '.json']) {
     app.get(`/latest${suffix}`, { config: routeConfig(app, '_profiler_latest') }, async function redirectToLatest (request, reply) {
-      const { criteria } = readSearch(request.query as Fields)
+      const criteria = readFilter(request.query as Fields)
       const newest = await app.profiler.latest(criteria)
       if (newest === undefined) {
         const { error, ...others } = criteria

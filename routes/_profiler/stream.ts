@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import createError from '@fastify/error'
 import type { FastifyInstance } from 'fastify'
 import { follow } from '../../plugins/profiler/follow.js'
-import { MAX_LIMIT, readSearch } from '../../plugins/profiler/search-query.js'
+import { readFilter } from '../../plugins/profiler/search-query.js'
 import { InvalidCursorError } from '../../plugins/profiler/storage/storage.js'
 import { routeConfig } from './answer.js'
 
@@ -18,7 +18,7 @@ export default async function streamRoutes (app: FastifyInstance): Promise<void>
   })
 
   app.get('/stream', { config: routeConfig(app, '_profiler_stream') }, async function streamProfiles (request, reply) {
-    const { criteria } = readSearch(request.query as Record<string, unknown>, MAX_LIMIT)
+    const criteria = readFilter(request.query as Record<string, unknown>)
     if (followers.size >= MAX_FOLLOWERS) throw new TooManyFollowersError(MAX_FOLLOWERS)
     const follower = new AbortController()
     followers.add(follower)

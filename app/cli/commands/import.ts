@@ -1,18 +1,20 @@
-import { createReadStream } from 'node:fs'
-import { createInterface } from 'node:readline'
+import { createReadStream, type ReadStream } from 'node:fs'
 import type { ProfileStorage } from '../../../plugins/profiler/storage/storage.js'
 import { boundProfile } from '../../../plugins/profiler/bounds.js'
 import { readHeader, readLine, TransferError, type Transferred } from '../../../plugins/profiler/transfer.js'
+import { boundedLines } from '../bounded-lines.js'
 import { CommandError, type Command } from '../command.js'
 
 const BATCH = 50
 const MAX_PROFILE = 4 * 1024 * 1024
+/** A profile that is stored has far fewer. */
+const MAX_LINE = 16 * 1024 * 1024
 
 interface Outcome {
   imported: number
   /** Stored here already, with the same token and time. */
   known: number
-  /** Another profile has the token here. */
+  /** Another profile has the token, here or ahead in the file. */
   conflicts: string[]
 }
 
@@ -25,15 +27,14 @@ export const importCommand: Command = {
   async run ({ args: [path = ''], flags, terminal, open }) {
     const input = path === '-' ? process.stdin : await opened(path)
     const store = await open()
-    // Made last: it begins to read, and what nobody waits for is lost.
-    const lines = createInterface({ input, crlfDelay: Infinity })
     const outcome: Outcome = { imported: 0, known: 0, conflicts: [] }
     let batch: Transferred[] = []
     let number = 0
-    for await (const line of lines) {
+    for await (const line of boundedLines(input, MAX_LINE)) {
       number++
       if (line === '') continue
       try {
+        if (line === null) throw new TransferError(`This line has more than ${MAX_LINE / 1024 / 1024} MiB.`)
         if (number === 1) readHeader(line)
         else batch.push(readLine(line))
       } catch (error) {
@@ -53,7 +54,7 @@ export const importCommand: Command = {
   }
 }
 
-async function opened (path: string): Promise<NodeJS.ReadableStream> {
+async function opened (path: string): Promise<ReadStream> {
   const stream = createReadStream(path)
   await new Promise<void>((resolve, reject) => {
     stream.once('open', () => resolve())
@@ -63,15 +64,16 @@ async function opened (path: string): Promise<NodeJS.ReadableStream> {
 }
 
 async function keep (store: ProfileStorage, batch: readonly Transferred[], outcome: Outcome): Promise<void> {
-  const fresh: Transferred[] = []
+  const fresh = new Map<string, Transferred>()
   for (const one of batch) {
     const { token, time } = one.profile
-    const there = await store.get(token)
-    if (there === undefined) fresh.push(one)
+    // A file may have a token twice.
+    const there = fresh.get(token)?.profile ?? await store.get(token)
+    if (there === undefined) fresh.set(token, one)
     else if (there.time === time) outcome.known++
     else outcome.conflicts.push(token)
   }
-  await store.put(fresh.map(({ profile }) => boundProfile(profile, MAX_PROFILE)))
-  for (const { profile, pinned } of fresh) if (pinned) await store.pin(profile.token, true)
-  outcome.imported += fresh.length
+  await store.put([...fresh.values()].map(({ profile }) => boundProfile(profile, MAX_PROFILE)))
+  for (const { profile, pinned } of fresh.values()) if (pinned) await store.pin(profile.token, true)
+  outcome.imported += fresh.size
 }

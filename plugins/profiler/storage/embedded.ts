@@ -4,10 +4,11 @@ import type { Criteria } from './criteria.js'
 import { find, type Found } from './embedded/find.js'
 import { ALL_LANES, FATES, isFailureLane, isPinnedLane, laneKey, LANES, MAX_SEQ, readLocation, sumOf, tokenNumber, type State } from './embedded/layout.js'
 import { Ledger } from './embedded/ledger.js'
-import { closeFile, openFile } from './embedded/open.js'
+import { openFile } from './embedded/open.js'
 import { pin, profileAt } from './embedded/pins.js'
 import { pack } from './embedded/portion.js'
 import { purgeAll, tidy } from './embedded/purge.js'
+import type { SharedFile } from './embedded/shared-file.js'
 import { committed, readState, writeState, type StoreFile } from './embedded/store-file.js'
 import { DEFAULT_BOUNDS, InvalidCursorError, type ProfilePage, type ProfileStorage, type SearchOptions, type StorageBounds, type StorageStats } from './storage.js'
 
@@ -26,21 +27,21 @@ export interface EmbeddedStorageOptions extends Partial<StorageBounds> {
 
 /** Keeps profiles in one file of this machine, which several processes may share. */
 export class EmbeddedStorage implements ProfileStorage {
-  readonly #file: StoreFile
+  readonly #shared: SharedFile
   readonly #path: string
   readonly #given: Partial<StorageBounds>
   readonly #running = new Set<Promise<unknown>>()
   #closing: Promise<void> | undefined
 
-  constructor (file: StoreFile, path: string, bounds: Partial<StorageBounds>) {
-    this.#file = file
+  constructor (shared: SharedFile, path: string, bounds: Partial<StorageBounds>) {
+    this.#shared = shared
     this.#path = path
     this.#given = bounds
   }
 
   async put (profiles: readonly Profile[]): Promise<void> {
     this.#mustBeOpen()
-    const { maxBytes } = this.#boundsOf(readState(this.#file))
+    const { maxBytes } = this.#boundsOf(readState(this.#shared.file))
     for (let at = 0; at < profiles.length; at += BATCH) {
       const batch = profiles.slice(at, at + BATCH)
       const portions = pack(batch, maxBytes)
@@ -56,14 +57,16 @@ export class EmbeddedStorage implements ProfileStorage {
     const number = tokenNumber(token)
     if (number === undefined) return undefined
     this.#mustBeOpen()
-    const bytes = this.#file.tokens.get(number)
-    const profile = bytes && profileAt(this.#file, readLocation(bytes))
-    return profile && wholeProfile(profile)
+    return await this.#run(false, (file) => {
+      const bytes = file.tokens.get(number)
+      const profile = bytes && profileAt(file, readLocation(bytes))
+      return profile && wholeProfile(profile)
+    })
   }
 
   has (token: string): boolean {
     const number = tokenNumber(token)
-    return number !== undefined && this.#closing === undefined && this.#file.tokens.doesExist(number)
+    return number !== undefined && this.#closing === undefined && this.#shared.file.tokens.doesExist(number)
   }
 
   async search ({ criteria = {}, limit, cursor, after }: SearchOptions): Promise<ProfilePage> {
@@ -72,6 +75,7 @@ export class EmbeddedStorage implements ProfileStorage {
     const { found, head } = await this.#find(criteria, limit + 1, behind, before)
     // The place of another store, or of one that began anew.
     if (after !== undefined && behind > head) throw new InvalidCursorError(after)
+    if (cursor !== undefined && before > head) throw new InvalidCursorError(cursor)
     const page = found.slice(0, limit)
     return {
       profiles: page.map(({ summary }) => summary),
@@ -83,15 +87,15 @@ export class EmbeddedStorage implements ProfileStorage {
   async pin (token: string, pinned: boolean): Promise<boolean> {
     const number = tokenNumber(token)
     if (number === undefined) return false
-    return await this.#write((ledger) => {
-      const isThere = pin(this.#file, ledger, token, number, pinned)
+    return await this.#write((ledger, file) => {
+      const isThere = pin(file, ledger, token, number, pinned)
       ledger.evict()
       return isThere
     })
   }
 
   async purge (criteria: Criteria = {}, { pinned = false }: { pinned?: boolean } = {}): Promise<number> {
-    if (Object.values(criteria).every((value) => value === undefined)) return await this.#write((ledger) => purgeAll(this.#file, ledger, pinned))
+    if (Object.values(criteria).every((value) => value === undefined)) return await this.#write((ledger, file) => purgeAll(file, ledger, pinned))
     let purged = 0
     let newest: number | undefined
     for (let before = MAX_SEQ; ;) {
@@ -114,7 +118,7 @@ export class EmbeddedStorage implements ProfileStorage {
 
   async stats (): Promise<StorageStats> {
     this.#mustBeOpen()
-    const state = readState(this.#file)
+    const state = await this.#run(false, (file) => readState(file))
     const { profiles, bytes } = sumOf(state, ALL_LANES)
     return {
       engine: 'embedded',
@@ -134,14 +138,14 @@ export class EmbeddedStorage implements ProfileStorage {
 
   async #close (): Promise<void> {
     await Promise.allSettled(this.#running)
-    await closeFile(this.#file)
+    await this.#shared.leave()
   }
 
   async #tidy (until: number): Promise<void> {
     for (const lane of [LANES.success, LANES.failure]) {
       for (let after: number | undefined = laneKey(lane, 0); after !== undefined;) {
         const from: number = after
-        after = await this.#write((ledger) => tidy(this.#file, ledger, lane, from, until))
+        after = await this.#write((ledger, file) => tidy(file, ledger, lane, from, until))
       }
     }
   }
@@ -152,28 +156,28 @@ export class EmbeddedStorage implements ProfileStorage {
 
   async #find (criteria: Criteria, limit: number, behind: number, before: number): Promise<{ found: Found[], head: number }> {
     this.#mustBeOpen()
-    return await this.#run(() => find(this.#file, criteria, limit, { behind, before }, () => this.#mustBeOpen()))
+    return await this.#run(false, (file) => find(file, criteria, limit, { behind, before }, () => this.#mustBeOpen()))
   }
 
-  async #write<T> (change: (ledger: Ledger) => T): Promise<T> {
+  async #write<T> (change: (ledger: Ledger, file: StoreFile) => T): Promise<T> {
     this.#mustBeOpen()
-    return await this.#run(() => committed(this.#path, this.#file.root.transaction(() => {
-      const state = readState(this.#file)
+    return await this.#run(true, (file) => committed(this.#path, file.root.transaction(() => {
+      const state = readState(file)
       const bounds = this.#boundsOf(state)
       if (Object.keys(this.#given).length > 0) state.bounds = bounds
-      const ledger = new Ledger(this.#file, bounds, state)
+      const ledger = new Ledger(file, bounds, state)
       try {
-        return change(ledger)
+        return change(ledger, file)
       } finally {
         // What LMDB refuses it undoes as a whole; after any other error the counts are of what was done.
-        writeState(this.#file, ledger.state)
+        writeState(file, ledger.state)
       }
     })))
   }
 
   /** What is under way is waited for before the file is closed. */
-  async #run<T> (work: () => Promise<T>): Promise<T> {
-    const running = work()
+  async #run<T> (isWriter: boolean, work: (file: StoreFile) => T | Promise<T>): Promise<T> {
+    const running = this.#shared.use(isWriter, work)
     this.#running.add(running)
     try {
       return await running

@@ -68,6 +68,7 @@ export class MemoryStorage implements ProfileStorage {
     const behind = after === undefined ? 0 : position(after)
     // The place of another store, or of one that began anew.
     if (behind > this.#order) throw new InvalidCursorError(after)
+    if (cursor !== undefined && before > this.#order) throw new InvalidCursorError(cursor)
     const fits = matcher(criteria)
     const found = this.#entries()
       .filter((entry) => entry.order < before && entry.order > behind && fits(entry))

@@ -103,6 +103,7 @@ export class RedisStorage implements ProfileStorage {
     }
     // The place of another store, or of one that began anew.
     if (after !== undefined && behind > (head ?? 0)) throw new InvalidCursorError(after)
+    if (cursor !== undefined && before > (head ?? 0)) throw new InvalidCursorError(cursor)
     const page = found.slice(0, limit)
     return {
       profiles: page.map(({ summary }) => summary),

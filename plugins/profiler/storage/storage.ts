@@ -12,7 +12,7 @@ export interface SearchOptions {
   criteria?: Criteria
   /** At most this many; at least 1. */
   limit: number
-  /** The `next` of the page before. */
+  /** The `next` of the page before. One that the store has not come to is an `InvalidCursorError`. */
   cursor?: string
   /** The `head` of an earlier page: only what was put behind it. One that the store has not come to is an `InvalidCursorError`. */
   after?: string

@@ -58,6 +58,7 @@ t.test('a list for people, and for programs', async (t) => {
   t.match(screen.out, '\u001b[33m404')
   t.notMatch(screen.out, /000001/)
   t.match(screen.out, /03:04:05 {2}.*http:\/\/127\.0\.0\.1:3000\/robots\.t…/, 'as wide as the screen')
+  t.equal((await hindsight(dataDir, ['list', '--status', '404'], 0)).out, screen.out, 'a screen of unknown width has 80 columns')
   const json = JSON.parse((await hindsight(dataDir, ['list', '--json', '--limit', '2'])).out)
   t.match(json, { profiles: [{ token: '000003', warnings: 1 }, { token: '000002', error: true }], next: String })
   const rest = await hindsight(dataDir, ['list', '--limit', '2', '--cursor', json.next, '--json'])
@@ -126,9 +127,29 @@ t.test('what is exported here is imported there, in its order, pins included', a
   t.match((await hindsight(there, ['import', join(here, 'other.ndjson')])).out, /^0 imported, \d known already\.\nLeft out, as another profile has the token here: 000001 000002/)
 })
 
+t.test('a token that a file has twice is a conflict, unless it is the same profile', async (t) => {
+  const dataDir = t.testdir()
+  const file = join(dataDir, 'in.ndjson')
+  const lines = [profile('000001'), profile('000001'), profile('000002'), profile('000002', { time: '2026-01-03T00:00:00.000Z' })]
+  writeFileSync(file, [{ hindsight: 'profiles', version: 1 }, ...lines.map((one) => ({ profile: one }))].map((one) => JSON.stringify(one)).join('\r\n'))
+  t.same(JSON.parse((await hindsight(dataDir, ['import', file, '--json'])).out), { imported: 2, known: 1, conflicts: ['000002'] })
+  t.equal(JSON.parse((await hindsight(dataDir, ['show', '000002', '--json'])).out).time, profile('000002').time)
+})
+
+t.test('what an older store may hold is shown as far as it goes', async (t) => {
+  const frame = { file: '/a.js', line: 1, column: 1, function: 'f', own: true, excerpt: {} }
+  const exceptions = [{ name: 'E', message: 'm', stack: '', frames: [frame, { ...frame, excerpt: { start: 1, lines: 'x' } }] }, { name: 'F', message: '', stack: '' }]
+  const events = [{}, { headers: {} }, { status: null }].map((changes) => ({ stage: 'kernel.request', listener: 'l', pass: 'main', outcome: 'ran', start: 0, duration: 0, changes }))
+  const dataDir = await stored(t, [{ ...profile('000001'), exceptions, events } as unknown as Profile])
+  const { code, out, err } = await hindsight(dataDir, ['show', '000001'])
+  t.same([code, err], [0, ''])
+  t.match(out, '/a.js:1:1')
+})
+
 t.test('a file that is none is refused, with the line', async (t) => {
   const dataDir = await stored(t, [profile('000001')])
   const header = JSON.stringify({ hindsight: 'profiles', version: 1 })
+  const frame = { file: '', line: 1, column: 1, function: '', own: true }
   const line = (changes: object) => JSON.stringify({ profile: { ...profile('000002'), ...changes } })
   for (const [text, message] of [
     ['', 'is empty.'],
@@ -140,7 +161,21 @@ t.test('a file that is none is refused, with the line', async (t) => {
     [`${header}\n${line({ status: '200' })}`, 'line 2: The profile is not valid: status must be integer.'],
     [`${header}\n${line({ logs: [null] })}`, 'line 2: The profile is not valid: logs.0 must be object.'],
     [`${header}\n${line({ version: 7 })}`, 'line 2: The profile is not valid: version must be equal to constant.'],
-    [`${header}\n{"profile":{"token":"000003"`, 'line 2: This is not JSON.']
+    [`${header}\n{"profile":{"token":"000003"`, 'line 2: This is not JSON.'],
+    [`${header}\n${line({})}\n"${'x'.repeat(16 * 1024 * 1024)}"\n`, 'line 3: This line has more than 16 MiB. 1 profiles ahead of it were imported.'],
+    [`${header}\n${line({ time: '9999-99-99T00:00:00.000Z' })}`, 'line 2: The profile is not valid: time "9999-99-99T00:00:00.000Z" is no moment.'],
+    [`${header}\n${line({ time: '2026-02-31T00:00:00.000Z' })}`, 'line 2: The profile is not valid: time "2026-02-31T00:00:00.000Z" is no moment.'],
+    ...([
+      [{ code: 1 }, 'code must be string'], [{ statusCode: '404' }, 'statusCode must be number'], [{ note: {} }, 'note must be string'], [{ framesDropped: 'x' }, 'framesDropped must be number'],
+      [{ errors: {} }, 'errors must be array'], [{ errors: [[{}]] }, "errors.0.0 must have required property 'name'"],
+      [{ frames: [{ ...frame, excerpt: {} }] }, "frames.0.excerpt must have required property 'start'"],
+      [{ frames: [{ ...frame, excerpt: { start: 1, lines: 'x' } }] }, 'frames.0.excerpt.lines must be array'],
+      [{ frames: [{ ...frame, excerpt: { start: 1, lines: [1] } }] }, 'frames.0.excerpt.lines.0 must be string']
+    ] as const).map(([changes, why]) => [`${header}\n${line({ exceptions: [{ name: 'E', message: '', stack: '', frames: [], ...changes }] })}`, `line 2: The profile is not valid: exceptions.0.${why}.`] as const),
+    ...([
+      [{ headers: {} }, 'headers must be array'], [{ headers: [{ name: 'a', from: 1, to: null }] }, 'headers.0.from must be string,null'],
+      [{ status: 5 }, 'status must be object'], [{ attributes: [1] }, 'attributes.0 must be string']
+    ] as const).map(([changes, why]) => [`${header}\n${line({ events: [{ stage: 's', listener: 'l', pass: 'main', outcome: 'ran', start: 0, duration: 0, changes }] })}`, `line 2: The profile is not valid: events.0.changes.${why}.`] as const)
   ] as const) {
     const file = join(dataDir, 'in.ndjson')
     writeFileSync(file, text)

@@ -184,6 +184,17 @@ export async function storageContract (t: Test, open: (bounds: StorageBounds) =>
     await t.rejects(async () => await storage.search({ limit: 1, after: '999999999999999' }), /^Invalid "cursor": "999999999999999"/, 'a head that it has not come to')
   })
 
+  await t.test('a cursor that lies behind the newest profile is refused', async t => {
+    const storage = await stored(t)
+    for (const [count, criteria] of [[0, {}], [3, {}], [3, { url: 'nothing has this' }], [3, { token: '000001' }]] as Array<[number, Criteria]>) {
+      await storage.put(tokens(1, count).map(token => profile(token)))
+      const { head } = await storage.search({ limit: 1 })
+      for (const cursor of [String(Number(head) + 1), '999999999999999']) {
+        await t.rejects(async () => await storage.search({ criteria, limit: 1, cursor }), { statusCode: 400, message: `Invalid "cursor": "${cursor}" is not one of a previous page.` }, `${cursor} of ${head}`)
+      }
+    }
+  })
+
   await t.test('the oldest goes first when there are too many', async t => {
     const storage = await stored(t, { maxProfiles: 300 })
     await storage.put(tokens(1, 250).map(token => profile(token)))

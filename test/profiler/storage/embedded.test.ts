@@ -203,6 +203,54 @@ t.test('closing while it is read and written', async (t) => {
   t.equal((await opened(t, { path })).has('00000a'), true)
 })
 
+t.test('a store that is removed while it is open begins anew, for all who use it', async (t) => {
+  for (const [name, remove] of [
+    ['with its folder', (path) => rmSync(dirname(path), { recursive: true })],
+    ['alone, its lock stays', (path) => rmSync(path)],
+    ['with its lock', (path) => { for (const file of [path, `${path}-lock`]) rmSync(file) }]
+  ] as Array<[string, (path: string) => void]>) {
+    await t.test(name, async (t) => {
+      const path = place(t)
+      const warnings: string[] = []
+      const warn = (message: string): void => { warnings.push(message) }
+      const first = await opened(t, { path, warn })
+      const second = await opened(t, { path, warn })
+      await first.put(tokens(1, 30).map((token) => profile(token)))
+      // Closed after it was moved away from.
+      const reading = first.search({ limit: 100, criteria: { url: 'robots' } })
+      remove(path)
+      await Promise.all([first.put([profile('00000a')]), second.put([failure('00000b')])])
+      t.equal((await reading).profiles.length, 30)
+      t.same(warnings, [`The store "${path}" was removed; a new one begins.`])
+      t.same((await isConsistent(t, second)).sort(), ['00000a', '00000b'])
+      const other = writer(path, 'c', 3)
+      t.equal(await other.ended, 0)
+      t.equal((await isConsistent(t, first)).length, 62)
+      t.same(readdirSync(dirname(path)).sort(), ['profiles', 'profiles-lock'])
+    })
+  }
+})
+
+t.test('several processes whose store is removed go on in one new store', async (t) => {
+  const path = place(t)
+  const storage = await opened(t, { path, maxProfiles: 5_000, maxBytes: 2 ** 26, warn: () => {} })
+  const others = [writer(path, 'a'), writer(path, 'b')]
+  await Promise.all(others.map(({ started }) => started))
+  for (let round = 0; round < 5; round++) {
+    rmSync(round % 2 === 0 ? dirname(path) : path, { recursive: true, force: true })
+    const before = others.map(({ told }) => told())
+    while (others.some(({ told }, i) => told() < (before[i] ?? 0) + 3)) {
+      await storage.put([profile('cccccc')])
+      await sleep(5)
+    }
+    const found = await listed(storage)
+    t.same(['a', 'b', 'c'].filter((prefix) => !found.some((token) => token.startsWith(prefix))), [], 'all are there')
+  }
+  for (const { kill } of others) kill()
+  await Promise.all(others.map(({ ended }) => ended))
+  await isConsistent(t, storage)
+})
+
 t.test('a token that is none is refused, with its batch', async (t) => {
   const storage = await opened(t, { path: place(t) })
   await t.rejects(storage.put([profile('000001'), profile('../../x')]), { statusCode: 400, message: 'Invalid token "../../x": a profile is stored by six lower-case hexadecimal digits.' })

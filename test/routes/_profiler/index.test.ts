@@ -212,7 +212,13 @@ t.test('a criterion that is wrong is refused by its name', async t => {
     ['search?status=40', 'Invalid "status": "40" is neither a status such as 404 nor a class such as 4xx.'],
     ['search?statu=404', 'Invalid "statu": there is no such criterion; known are token, ip, method, status, url, route, exception, min_duration, from, until, error, parent, limit, cursor.'],
     ['latest?error=yes', 'Invalid "error": "yes" is neither 1 nor 0.'],
-    ['stream?ip=me', 'Invalid "ip": "me" is neither an IP address nor a range such as 10.0.0.0/8.']
+    ['stream?ip=me', 'Invalid "ip": "me" is neither an IP address nor a range such as 10.0.0.0/8.'],
+    ['stream?limit=1', 'Invalid "limit": there are no pages here.'],
+    ['stream?cursor=1', 'Invalid "cursor": there are no pages here.'],
+    ['latest?limit=1', 'Invalid "limit": there are no pages here.'],
+    ['latest.json?cursor=1&limit=', 'Invalid "cursor": there are no pages here.'],
+    ['stream?limit=1&limit=2', 'Invalid "limit": it may be given only once.'],
+    ['?cursor=999999999999999', 'Invalid "cursor": "999999999999999" is not one of a previous page.']
   ] as const) {
     const response = await app.inject({ url: `/_profiler/${url}`, headers: json })
     t.equal(response.statusCode, 400, url)

@@ -1,52 +1,51 @@
 import { accessSync, chmodSync, constants, existsSync, mkdirSync, readdirSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { open } from 'lmdb'
+import { alone } from './alone.js'
 import { damageOf } from './check-file.js'
 import { FORMAT } from './layout.js'
+import { SharedFile } from './shared-file.js'
 import { readState, StorageUnusableError, type StoreFile } from './store-file.js'
 
 const MAX_ASIDE = 2
-const MAX_CLOSING = 5_000
 // What the system refuses is no fault of the file.
 const REFUSED = /^E[A-Z]+$/
 
-interface Shared {
-  file: StoreFile
-  users: number
-}
-
-const files = new Map<string, Shared>()
+const files = new Map<string, Promise<SharedFile>>()
 
 /** A store's databases; one path is opened once, whoever asks for it. */
-export async function openFile (path: string, warn: (message: string) => void): Promise<StoreFile> {
+export async function openFile (path: string, warn: (message: string) => void): Promise<SharedFile> {
   const { open } = await import('lmdb')
   const place = prepare(path)
-  const shared = files.get(place)
-  if (shared !== undefined) {
-    shared.users++
-    return shared.file
+  for (;;) {
+    let opening = files.get(place)
+    if (opening === undefined) {
+      opening = beginOrOpen(open, place, warn).then((file) => new SharedFile(place, file, {
+        reopen: async () => await beginOrOpen(open, prepare(place), warn),
+        warn,
+        closed: () => { files.delete(place) }
+      }))
+      files.set(place, opening)
+      opening.catch(() => { files.delete(place) })
+    }
+    const shared = await opening
+    if (shared.join()) return shared
   }
-  if (existsSync(place)) {
-    // Only a file can have been a store; what else stands there belongs to somebody.
-    if (!statSync(place).isFile()) throw new StorageUnusableError(place, 'what is in its place is no file')
-    const reason = damageOf(place)
-    if (reason !== undefined) setAside(place, reason, warn)
-  }
-  const file = openSound(open, place, warn)
-  files.set(place, { file, users: 1 })
-  return file
 }
 
-/** Closes a store's databases when nobody uses them any more. */
-export async function closeFile (file: StoreFile): Promise<void> {
-  for (const [place, shared] of files) {
-    if (shared.file !== file || --shared.users > 0) continue
-    files.delete(place)
-    // After a transaction that failed LMDB waits for it to reach the disk, for ever; one that has nothing to write ends that.
-    await file.root.transaction(() => {}).catch(() => {})
-    await Promise.race([file.root.close(), sleep(MAX_CLOSING, undefined, { ref: false })])
+async function beginOrOpen (open: Open, place: string, warn: (message: string) => void): Promise<StoreFile> {
+  if (!existsSync(place)) {
+    return await alone(place, () => {
+      // The lock of a file that was removed alone: who still has that must not share it with the new one.
+      if (!existsSync(place)) rmSync(`${place}-lock`, { force: true })
+      return openSound(open, place, warn)
+    })
   }
+  // Only a file can have been a store; what else stands there belongs to somebody.
+  if (!statSync(place).isFile()) throw new StorageUnusableError(place, 'what is in its place is no file')
+  const reason = damageOf(place)
+  if (reason !== undefined) setAside(place, reason, warn)
+  return openSound(open, place, warn)
 }
 
 function prepare (path: string): string {
