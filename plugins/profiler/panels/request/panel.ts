@@ -5,7 +5,7 @@ import { failed, json, note, pairs, rows, section } from '../../ui/components.js
 import { dataOf, failureOf, isObject, listOf } from '../panel.js'
 import type { Data, Panel } from '../panel.js'
 
-const OF_REQUEST = ['method', 'url', 'headers', 'query', 'cookies', 'body', 'bodyCut', 'files', 'ip']
+const OF_REQUEST = ['method', 'url', 'headers', 'query', 'cookies', 'body', 'bodyCut', 'bodyNote', 'files', 'ip']
 const OF_RESPONSE = ['status', 'headers']
 const FILE_COLUMNS = { name: 'Field', filename: 'File name', type: 'Type', size: 'Bytes', truncated: 'Truncated' }
 
@@ -55,7 +55,7 @@ function requestParts (request: Data): string {
   return [
     section('Query', pairs('Query', request.query, 'The URL has no query.')),
     section('Body', request.body === undefined || request.body === null
-      ? note('No body was read.')
+      ? note(typeof request.bodyNote === 'string' ? `The body was ${request.bodyNote}` : 'No body was read.')
       : isObject(request.body) ? pairs('Body', request.body, 'An empty object.') : json(request.body)),
     ...(typeof request.bodyCut === 'number' ? [note(`About ${request.bodyCut.toLocaleString('en')} bytes of the body were left out.`)] : []),
     ...(Array.isArray(request.files) ? [section('Files', rows('Files', FILE_COLUMNS, listOf(request.files), 'The form has no files.'))] : []),
