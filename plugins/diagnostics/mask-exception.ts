@@ -55,9 +55,9 @@ function maskExcerpt (excerpt: CodeExcerpt, mask: Mask): CodeExcerpt {
 
 // What begins with a quote is a literal; a value of another kind is code and stays.
 function maskLine (line: string, mask: Mask): string {
-  const assigned = line.replace(/(?<![\w$.[\]-])((["']?)([\w$.[\]-]{1,128})\2(?:["']\])?\s*[=:]\s*)(["'`])((?:[^"'`\\]|\\.){1,500})\4/g,
+  const assigned = line.replace(/(?<![\w$.[\]-])((["']?)([\w$.[\]-]{1,128})\2(?:["']\])?\s*[=:]\s*)(["'`])(?:(?!\4)[^\\]|\\.){1,500}\4/g,
     (all, before: string, _quote: string, name: string, quote: string) => mask.hides(name) ? `${before}${quote}******${quote}` : all)
-  return assigned.replace(/(["'`])((?:[^"'`\\]|\\.){1,500})\1/g, (_all, quote: string, text: string) => quote + mask.text(text) + quote)
+  return assigned.replace(/(["'`])((?:(?!\1)[^\\]|\\.){1,500})\1/g, (_all, quote: string, text: string) => quote + mask.text(text) + quote)
 }
 
 function maskStack (stack: string, mask: Mask): string {

@@ -18,6 +18,7 @@ t.test('an excerpt loses the secrets that are written into it, and stays code', 
   for (const [line, expected] of [
     ["const db = connect('postgres://u:pw@db/shop')", "const db = connect('postgres://u:******@db/shop')"],
     ["  login({ password: 'hunter2', user: 'me' })", "  login({ password: '******', user: 'me' })"],
+    ['login({ password: "it\'s me" })', 'login({ password: "******" })'],
     ['config["apiKey"] = "abc def"', 'config["apiKey"] = "******"'],
     ["headers: { authorization: 'Bearer abc.def' }", "headers: { authorization: '******' }"],
     ['fetch(`https://a.test/?token=abc&b=c`)', 'fetch(`https://a.test/?token=******&b=c`)'],
