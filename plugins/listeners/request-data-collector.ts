@@ -29,6 +29,7 @@ export const requestDataCollector = listener('kernel.controller', 'request-data-
       bytes: Number(headers['content-length']) || undefined,
       ...(uploads !== null && { replace: uploads.replace })
     })
+    const unparsed = request.body === undefined || request.body === null ? whyUnparsed(state.raised) : null
     state.collect('request', () => {
       const mask = app.hindsight.mask.hiding(state.sentParams ?? params)
       return {
@@ -40,6 +41,7 @@ export const requestDataCollector = listener('kernel.controller', 'request-data-
         cookies: Object.fromEntries(cookies.map((name) => [mask.text(name), '******'])),
         // Parts that the handler reads by itself are no body for Fastify.
         body: mask.value(body.value ?? (uploads === null || uploads.fields().length === 0 ? null : uploads.fields())),
+        ...(unparsed !== null && { bodyNote: mask.text(unparsed) }),
         ...(body.cut > 0 && { bodyCut: body.cut }),
         ...(uploads !== null && { files: mask.value(uploads.files()) }),
         attributes: mask.value(attributes ?? {}),
@@ -49,6 +51,12 @@ export const requestDataCollector = listener('kernel.controller', 'request-data-
     })
   }
 })
+
+// Fastify's parsers raise errors with codes of their own; they do not tell what came.
+function whyUnparsed (raised: unknown): string | null {
+  const { code, message } = (raised ?? {}) as { code?: unknown, message?: unknown }
+  return typeof code === 'string' && code.startsWith('FST_ERR_CTP_') ? `not parsed: ${String(message)}` : null
+}
 
 /** Records what goes out: status, headers, content type and size, and what the body is where it is no text. */
 export const requestDataCollectorResponse = listener('kernel.response', 'request-data-collector', (app) => {

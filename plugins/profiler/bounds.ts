@@ -1,5 +1,6 @@
 import type { FlattenedException } from '../diagnostics/exception.js'
 import { cut } from '../view/visible.js'
+import { boundLogs } from './bound-logs.js'
 import { wholeProfile, type Profile } from './profile.js'
 
 const MAX_STRING = 10_000
@@ -17,20 +18,26 @@ export function boundProfile (profile: Profile, maxBytes: number): Profile {
 function cutProfile (profile: Profile, maxBytes: number): Profile {
   const bounded = plain(profile, MAX_STRING) as Profile
   const reason = `the profile was larger than ${numbers.format(maxBytes)} bytes`
-  const steps = [
-    () => bounded.exceptions.forEach(dropExcerpts),
-    () => dropLogs(bounded, 100, reason),
-    () => dropLogs(bounded, 0, reason),
-    () => dropLargeCollectors(bounded, maxBytes / 8, reason),
-    () => Object.assign(bounded, plain(bounded, 500)),
-    () => dropLargeCollectors(bounded, 0, reason),
-    () => { for (const exception of bounded.exceptions) exception.frames = exception.frames.slice(0, 10) },
-    () => { bounded.exceptions = bounded.exceptions.slice(-10).map(({ errors, ...exception }) => exception) },
-    () => { bounded.events = bounded.events.slice(0, 100) }
+  const { logs } = bounded
+  const sizes = new Sizes(bounded)
+  const fitLogs = (least: number): void => {
+    bounded.logs = boundLogs(logs, Math.max(least, maxBytes - sizes.total() + sizes.of('logs')), reason)
+  }
+  const steps: Array<[changed: string, step: () => void]> = [
+    ['exceptions', () => bounded.exceptions.forEach(dropExcerpts)],
+    ['logs', () => fitLogs(maxBytes / 8)],
+    ['collectors', () => dropLargeCollectors(bounded, maxBytes / 8, reason)],
+    ['logs', () => fitLogs(0)],
+    ['', () => Object.assign(bounded, plain(bounded, 500))],
+    ['collectors', () => dropLargeCollectors(bounded, 0, reason)],
+    ['exceptions', () => { for (const exception of bounded.exceptions) exception.frames = exception.frames.slice(0, 10) }],
+    ['exceptions', () => { bounded.exceptions = bounded.exceptions.slice(-10).map(({ errors, ...exception }) => exception) }],
+    ['events', () => { bounded.events = bounded.events.slice(0, 100) }]
   ]
-  for (const step of steps) {
-    if (bytesOf(bounded) <= maxBytes) break
+  for (const [changed, step] of steps) {
+    if (sizes.total() <= maxBytes) break
     step()
+    sizes.forget(changed)
   }
   return bounded
 }
@@ -77,6 +84,30 @@ class Look {
   }
 }
 
+/** The bytes of a profile's parts as JSON: each is measured once, and again only when it has been changed. */
+class Sizes {
+  readonly #parts: Record<string, unknown>
+  #known: Record<string, number> = {}
+
+  constructor (profile: Profile) {
+    this.#parts = profile as unknown as Record<string, unknown>
+  }
+
+  total (): number {
+    return Object.keys(this.#parts).reduce((sum, name) => sum + bytesOf(name) + 2 + this.of(name), 2)
+  }
+
+  of (name: string): number {
+    return (this.#known[name] ??= bytesOf(this.#parts[name]))
+  }
+
+  /** One part, or with no name all of them. */
+  forget (name: string): void {
+    if (name === '') this.#known = {}
+    else delete this.#known[name]
+  }
+}
+
 function bytesOf (value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value) ?? '')
 }
@@ -100,21 +131,6 @@ function plain (value: unknown, maxString: number, ancestors: readonly object[] 
 function dropExcerpts (exception: FlattenedException): void {
   for (const frame of exception.frames) delete frame.excerpt
   exception.errors?.flat().forEach(dropExcerpts)
-}
-
-function dropLogs (profile: Profile, keep: number, reason: string): void {
-  const last = profile.logs.at(-1)
-  const dropped = profile.logs.length - keep
-  if (last === undefined || dropped <= 1) return
-  // The end of a log is where the failure is told.
-  profile.logs = keep === 0 ? [] : profile.logs.slice(-keep)
-  profile.logs.unshift({
-    time: last.time,
-    level: 'warn',
-    channel: 'profiler',
-    message: `${numbers.format(dropped)} earlier lines were left out: ${reason}.`,
-    context: {}
-  })
 }
 
 function dropLargeCollectors (profile: Profile, maxBytes: number, reason: string): void {

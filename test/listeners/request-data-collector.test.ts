@@ -52,6 +52,19 @@ t.test('nor are the secrets on the page of a failure', async t => {
   }
 })
 
+for (const [name, type, payload, note] of [
+  ['bad JSON', 'application/json', '{"a":', /^not parsed: .*JSON/],
+  ['a media type without a parser', 'application/x-unheard-of', 'x', /^not parsed: Unsupported Media Type/]
+] as const) {
+  t.test(`a body that was not parsed says why: ${name}`, async t => {
+    const app = await build(t, {}, app => app.post('/', () => 'x'))
+    const response = await app.inject({ method: 'POST', url: '/', headers: { 'content-type': type }, payload })
+    t.match((await profileOf(app, response)).collectors.request, { body: null, bodyNote: note })
+    const { body } = await app.inject({ url: `/_profiler/${String(response.headers['x-debug-token'])}?panel=request`, headers: { accept: 'text/html' } })
+    t.match(body, 'The body was not parsed: ')
+  })
+}
+
 t.test('names that the application adds', async t => {
   const app = await build(t, { mask: ['iban', /^patient/i] }, app => app.post('/', () => 'x'))
   const { collectors } = await profileOf(app, await app.inject({ method: 'POST', url: '/?iban=1', payload: { IBAN: 'x', patientName: 'y', other: 'z' } }))

@@ -39,12 +39,60 @@ t.test('excerpts go first', async t => {
   t.equal(bounded.logs.length, 20)
 })
 
-t.test('then the log, but for its end and a note', async t => {
-  const bounded = boundProfile(failure('000001', { logs: logs(1_000) }), LIMIT)
-  t.ok(size(bounded) <= LIMIT)
-  t.equal(bounded.logs[0]?.message, '900 earlier lines were left out: the profile was larger than 65,536 bytes.')
-  t.match(bounded.logs.at(-1)?.message, /^line 999 /)
-  t.equal(bounded.logs.length, 101)
+const note = (profile: Profile): number => {
+  const count = /^([\d,]+) lines were left out, of the oldest and least severe: the profile was larger than [\d,]+ bytes\.$/.exec(profile.logs[0]?.message ?? '')?.[1]
+  return Number(count?.replaceAll(',', ''))
+}
+
+t.test('then the log, as much as must be, and the number of lines is noted', async t => {
+  for (const [count, limit] of [[1_000, LIMIT], [10_019, 512 * 1024]] as const) {
+    const bounded = boundProfile(failure('000001', { logs: logs(count) }), limit)
+    t.ok(size(bounded) <= limit, `${size(bounded)} of ${limit}`)
+    t.ok(size(bounded) > limit * 0.98, `${size(bounded)} of ${limit}`)
+    const [, ...kept] = bounded.logs
+    t.equal(note(bounded), count - kept.length)
+    t.same(kept.map(({ message }) => message.split(' ')[1]), Array.from({ length: kept.length }, (_, i) => String(count - kept.length + i)), 'the newest, in their order')
+  }
+})
+
+t.test('errors and warnings are kept ahead of others, and do not crowd out the end', async t => {
+  const severe = logs(2_000).map((line, i) => i === 3 ? { ...line, level: 'error' as const } : i === 4 ? { ...line, level: 'warn' as const } : line)
+  const bounded = boundProfile(profile('000001', { logs: severe }), LIMIT)
+  t.match(bounded.logs.slice(1, 4).map(({ level, message }) => `${level} ${message.slice(0, 7)}`), ['error line 3', 'warn line 4', /^info line 1/])
+  t.equal(note(bounded), 2_000 - bounded.logs.length + 1)
+
+  const loud = logs(2_000).map((line, i) => ({ ...line, level: i < 1_000 ? 'error' as const : 'info' as const }))
+  const { logs: kept } = boundProfile(profile('000001', { logs: loud }), LIMIT)
+  const infos = kept.filter(({ level }) => level === 'info').length
+  t.ok(infos > 40 && infos < 80, `${infos}`)
+  t.match(kept.at(-1)?.message, /^line 1999 /)
+})
+
+t.test('a line that is too long is left out alone', async t => {
+  const lines = logs(1_000)
+  const context = { list: Array.from({ length: 20 }, () => 'y'.repeat(9_000)) }
+  const bounded = boundProfile(profile('000001', { logs: lines.map((line, i) => i === 999 ? { ...line, context } : line) }), LIMIT)
+  t.ok(size(bounded) > LIMIT * 0.98 && size(bounded) <= LIMIT, `${size(bounded)}`)
+  t.match(bounded.logs.at(-1)?.message, /^line 998 /)
+})
+
+t.test('of a long log no more is written out than is kept', async t => {
+  let written = 0
+  const { stringify } = JSON
+  const given = profile('000001', { logs: logs(10_000) })
+  t.teardown(() => { JSON.stringify = stringify })
+  JSON.stringify = (value: unknown) => {
+    if (typeof value === 'object' && value !== null && 'channel' in value) written++
+    return stringify(value)
+  }
+  const kept = boundProfile(given, LIMIT).logs.length
+  t.ok(written >= kept - 1 && written < kept + 30, `${written} of ${kept}`)
+})
+
+t.test('where it is a collector that is too large, an eighth is left for the log', async t => {
+  const bounded = boundProfile(profile('000001', { logs: logs(1_000), collectors: { big: Array.from({ length: 20 }, () => 'y'.repeat(9_000)) } }), LIMIT)
+  t.match(bounded.collectors.big, { error: /were left out/ })
+  t.ok(bounded.logs.length > 15 && size(bounded) <= LIMIT, `${bounded.logs.length}`)
 })
 
 t.test('then what a collector has too much of', async t => {

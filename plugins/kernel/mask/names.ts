@@ -15,7 +15,7 @@ export const DEFAULT_MASK_PATTERNS: readonly MaskPattern[] = [
   'authorization', 'proxy-authorization', 'cookie', 'cookies', 'set-cookie', 'x-api-key', 'x-auth-token', 'x-csrf-token',
   '_hash', 'x-hindsight-profile', '_profile',
   ...WORDS,
-  /pass(?:wor[dt]|wd|phrase|code|key)|pwd/i,
+  /pass(?:wor[dt]|wd|phrase|code|key)|(?<!com|by|tres|sur|over|under)pass$|pwd/i,
   /secret|token|credential|authorization|session|[cx]srf|signature|jwt/i,
   /(?:api|access|account|private|encryption|signing|master)[-_. ]?key/i
 ]

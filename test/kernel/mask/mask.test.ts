@@ -52,10 +52,10 @@ t.test('a URL is left as it was but for its secrets', async t => {
 
 const secretNames = [
   'user[pass]', 'user[otp]', 'pass[]', 'auth[0]', 'a[b][sig][c]', 'user_otp', 'userOtp', 'user-otp', 'user.otp', 'x-otp', 'USER_OTP', 'userOTP', 'OTPCode', 'otpCode', 'otp2',
-  'userAuth', 'auth_code', 'smtpPass', 'SMTP_PASS_2', 'card_pin', 'cardPin', 'pin', 'bearer', 'urlSig', 'sid', 'my_jwt', 'user[cookie]', 'user[set-cookie]', 'x-hindsight-profile', '_profile'
+  'userAuth', 'auth_code', 'smtpPass', 'SMTP_PASS_2', 'card_pin', 'cardPin', 'pin', 'bearer', 'urlSig', 'sid', 'my_jwt', 'dbpass', 'PGPASS', 'user[dbpass]', 'user[cookie]', 'user[set-cookie]', 'x-hindsight-profile', '_profile'
 ]
 const plainNames = [
-  'author', 'authority', 'passenger', 'passing', 'compass', 'bypassed', 'signal', 'design', 'option', 'adoption', 'keyboard', 'pinned', 'Pinned', 'spin', 'shopping', 'ping', 'side', 'inside', 'insideOut', 'sidebar',
+  'author', 'authority', 'passenger', 'passing', 'compass', 'bypass', 'bypassed', 'signal', 'design', 'option', 'adoption', 'keyboard', 'pinned', 'Pinned', 'spin', 'shopping', 'ping', 'side', 'inside', 'insideOut', 'sidebar',
   'key', 'keys', 'monkey', 'optional', 'co-author', 'userAuthor', 'PASSENGER', 'user[author]', 'list[0]', '[]', '[', 'bearers', 'PINNED', 'www-authenticate', 'x-debug-token', 'x-debug-token-link', 'profile', 'access-control-allow-credentials'
 ]
 

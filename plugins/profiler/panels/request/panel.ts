@@ -5,7 +5,7 @@ import { failed, folded, note, pairs, rows, section } from '../../ui/components.
 import { dataOf, failureOf, isObject, listOf } from '../panel.js'
 import type { Data, Panel } from '../panel.js'
 
-const OF_REQUEST = ['method', 'url', 'headers', 'query', 'cookies', 'body', 'bodyCut', 'files', 'ip']
+const OF_REQUEST = ['method', 'url', 'headers', 'query', 'cookies', 'body', 'bodyCut', 'bodyNote', 'files', 'ip']
 const OF_RESPONSE = ['status', 'headers']
 const FILE_COLUMNS = { name: 'Field', filename: 'File name', type: 'Type', size: 'Bytes', truncated: 'Truncated' }
 
@@ -60,8 +60,8 @@ function responseParts (profile: Profile): Part[] {
   ]
 }
 
-function body ({ body, bodyCut, headers }: Data): string {
-  if (body === undefined || body === null) return note('No body was read.')
+function body ({ body, bodyCut, bodyNote, headers }: Data): string {
+  if (body === undefined || body === null) return note(typeof bodyNote === 'string' ? `The body was ${bodyNote}` : 'No body was read.')
   const cut = typeof bodyCut === 'number' ? note(`About ${bodyCut.toLocaleString('en')} bytes of the body were left out.`) : ''
   const type = isObject(headers) ? headers['content-type'] : undefined
   const told = typeof type === 'string' ? html`<p class="facts">${type}</p>` : ''
