@@ -10,7 +10,7 @@ import { pack } from './embedded/portion.js'
 import { purgeAll, tidy } from './embedded/purge.js'
 import { Room } from './embedded/room.js'
 import type { SharedFile } from './embedded/shared-file.js'
-import { committed, committedNow, readState, StorageUnusableError, writeState, type StoreFile } from './embedded/store-file.js'
+import { committed, readState, StorageUnusableError, writeState, type StoreFile } from './embedded/store-file.js'
 import { DEFAULT_BOUNDS, InvalidCursorError, type ProfilePage, type ProfileStorage, type SearchOptions, type StorageBounds, type StorageStats } from './storage.js'
 
 const BATCH = 512
@@ -48,11 +48,10 @@ export class EmbeddedStorage implements ProfileStorage {
       const batch = profiles.slice(at, at + BATCH)
       const portions = pack(batch, maxBytes)
       const bytes = portions.reduce((sum, { chunk }) => sum + chunk.data.length, 0)
-      await this.#room.check(this.#path, this.#shared.file, bytes, batch.length)
       const isDone = await this.#write((ledger) => {
         ledger.add(portions, batch.length)
         return ledger.evict()
-      })
+      }, async (file) => await this.#room.check(this.#path, file, bytes, batch.length))
       if (!isDone) await this.#evict()
     }
   }
@@ -162,12 +161,12 @@ export class EmbeddedStorage implements ProfileStorage {
     return await this.#run(false, (file) => find(file, criteria, limit, { behind, before }, () => this.#mustBeOpen()))
   }
 
-  async #write<T> (change: (ledger: Ledger, file: StoreFile) => T): Promise<T> {
+  async #write<T> (change: (ledger: Ledger, file: StoreFile) => T, check?: (file: StoreFile) => Promise<void>): Promise<T> {
     this.#mustBeOpen()
     return await this.#run(true, async (file) => {
-      const write = (): T => this.#change(file, change)
+      await check?.(file)
       try {
-        const result = this.#room.isDoubtful ? committedNow(this.#path, file, write) : await committed(this.#path, file.root.transaction(write))
+        const result = await committed(this.#path, file.root.transaction(() => this.#change(file, change)))
         this.#room.succeeded()
         return result
       } catch (error) {

@@ -51,23 +51,3 @@ export async function committed<T> (path: string, transaction: Promise<T>): Prom
     throw new StorageUnusableError(path, reason instanceof Error ? reason.message : 'the transaction failed')
   }
 }
-
-/** The same for one that keeps everybody waiting: what LMDB cannot commit it throws, and does not print. */
-export function committedNow<T> (path: string, { root }: StoreFile, work: () => T): T {
-  let outcome: { value: T } | { error: unknown } | undefined
-  try {
-    root.transactionSync(() => {
-      try {
-        outcome = { value: work() }
-      } catch (error) {
-        // It is committed all the same, as it is elsewhere.
-        outcome = { error }
-      }
-    })
-  } catch (error) {
-    throw new StorageUnusableError(path, error instanceof Error ? error.message : 'the transaction failed')
-  }
-  if (outcome === undefined) throw new StorageUnusableError(path, 'the transaction failed')
-  if ('error' in outcome) throw outcome.error
-  return outcome.value
-}
