@@ -8,8 +8,9 @@ import { openFile } from './embedded/open.js'
 import { pin, profileAt } from './embedded/pins.js'
 import { pack } from './embedded/portion.js'
 import { purgeAll, tidy } from './embedded/purge.js'
+import { Room } from './embedded/room.js'
 import type { SharedFile } from './embedded/shared-file.js'
-import { committed, readState, writeState, type StoreFile } from './embedded/store-file.js'
+import { committed, readState, StorageUnusableError, writeState, type StoreFile } from './embedded/store-file.js'
 import { DEFAULT_BOUNDS, InvalidCursorError, type ProfilePage, type ProfileStorage, type SearchOptions, type StorageBounds, type StorageStats } from './storage.js'
 
 const BATCH = 512
@@ -30,6 +31,7 @@ export class EmbeddedStorage implements ProfileStorage {
   readonly #shared: SharedFile
   readonly #path: string
   readonly #given: Partial<StorageBounds>
+  readonly #room = new Room()
   readonly #running = new Set<Promise<unknown>>()
   #closing: Promise<void> | undefined
 
@@ -45,10 +47,11 @@ export class EmbeddedStorage implements ProfileStorage {
     for (let at = 0; at < profiles.length; at += BATCH) {
       const batch = profiles.slice(at, at + BATCH)
       const portions = pack(batch, maxBytes)
+      const bytes = portions.reduce((sum, { chunk }) => sum + chunk.data.length, 0)
       const isDone = await this.#write((ledger) => {
         ledger.add(portions, batch.length)
         return ledger.evict()
-      })
+      }, async (file) => await this.#room.check(this.#path, file, bytes, batch.length))
       if (!isDone) await this.#evict()
     }
   }
@@ -159,20 +162,32 @@ export class EmbeddedStorage implements ProfileStorage {
     return await this.#run(false, (file) => find(file, criteria, limit, { behind, before }, () => this.#mustBeOpen()))
   }
 
-  async #write<T> (change: (ledger: Ledger, file: StoreFile) => T): Promise<T> {
+  async #write<T> (change: (ledger: Ledger, file: StoreFile) => T, check?: (file: StoreFile) => Promise<void>): Promise<T> {
     this.#mustBeOpen()
-    return await this.#run(true, (file) => committed(this.#path, file.root.transaction(() => {
-      const state = readState(file)
-      const bounds = this.#boundsOf(state)
-      if (Object.keys(this.#given).length > 0) state.bounds = bounds
-      const ledger = new Ledger(file, bounds, state)
+    return await this.#run(true, async (file) => {
+      await check?.(file)
       try {
-        return change(ledger, file)
-      } finally {
-        // What LMDB refuses it undoes as a whole; after any other error the counts are of what was done.
-        writeState(file, ledger.state)
+        const result = await committed(this.#path, file.root.transaction(() => this.#change(file, change)))
+        this.#room.succeeded()
+        return result
+      } catch (error) {
+        if (error instanceof StorageUnusableError) this.#room.failed(error)
+        throw error
       }
-    })))
+    })
+  }
+
+  #change<T> (file: StoreFile, change: (ledger: Ledger, file: StoreFile) => T): T {
+    const state = readState(file)
+    const bounds = this.#boundsOf(state)
+    if (Object.keys(this.#given).length > 0) state.bounds = bounds
+    const ledger = new Ledger(file, bounds, state)
+    try {
+      return change(ledger, file)
+    } finally {
+      // What LMDB refuses it undoes as a whole; after any other error the counts are of what was done.
+      writeState(file, ledger.state)
+    }
   }
 
   /** What is under way is waited for before the file is closed. */

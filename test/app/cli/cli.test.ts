@@ -162,7 +162,7 @@ t.test('a file that is none is refused, with the line', async (t) => {
     [`${header}\n${line({ logs: [null] })}`, 'line 2: The profile is not valid: logs.0 must be object.'],
     [`${header}\n${line({ version: 7 })}`, 'line 2: The profile is not valid: version must be equal to constant.'],
     [`${header}\n{"profile":{"token":"000003"`, 'line 2: This is not JSON.'],
-    [`${header}\n${line({})}\n"${'x'.repeat(16 * 1024 * 1024)}"\n`, 'line 3: This line has more than 16 MiB. 1 profiles ahead of it were imported.'],
+    [`${header}\n${line({})}\n"${'x'.repeat(16 * 1024 * 1024)}"\n`, 'line 3: This line has more than 16 MiB. 0 profiles ahead of it were imported.'],
     [`${header}\n${line({ time: '9999-99-99T00:00:00.000Z' })}`, 'line 2: The profile is not valid: time "9999-99-99T00:00:00.000Z" is no moment.'],
     [`${header}\n${line({ time: '2026-02-31T00:00:00.000Z' })}`, 'line 2: The profile is not valid: time "2026-02-31T00:00:00.000Z" is no moment.'],
     ...([

@@ -344,14 +344,17 @@ t.test('where nothing can be written, opening says so', async (t) => {
 t.test('a file that cannot grow rejects writes, and is read', { skip: process.platform === 'win32' }, async (t) => {
   const path = place(t)
   // A limit of the shell stands for a disk that is full.
-  const child = spawn('sh', ['-c', `ulimit -f 2000; exec "${process.execPath}" --import=tsx "${join(import.meta.dirname, 'processes/full.ts')}" "${path}"`], { stdio: ['ignore', 'pipe', 'ignore'] })
+  const child = spawn('sh', ['-c', `ulimit -f 2000; exec "${process.execPath}" --import=tsx "${join(import.meta.dirname, 'processes/full.ts')}" "${path}"`], { stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
+  let printed = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => { printed += text })
   child.stdout.setEncoding('utf8').on('data', (text: string) => { output += text })
   t.same(await once(child, 'close'), [0, null])
   const { written, refused, read, message } = JSON.parse(output) as { written: number, refused: number, read: number, message: string }
   t.ok(written > 0 && refused > 0, `${written} batches written, ${refused} refused`)
   t.equal(read, written)
   t.match(message, `The store "${path}" cannot be used: `)
+  t.ok(printed.split('Error:').length <= 2, `LMDB prints no more than once: ${printed}`)
   const storage = await opened(t, { path })
   t.equal((await isConsistent(t, storage)).length, written)
   await storage.put([profile('00000a')])
