@@ -93,7 +93,7 @@ export function pinForm ({ base, formToken }: Pick<PageOptions, 'base' | 'formTo
     back === undefined
       ? html`<span class="note">${pinned ? 'Pinned: it stays until you unpin it.' : 'A pinned profile is not evicted.'}</span>`
       : html`<input type="hidden" name="back" value="${back}">`
-  }<button name="pinned" value="${pinned ? '0' : '1'}"!${pinned ? ' class="is-pinned"' : ''}>${pinned ? 'Unpin' : 'Pin'}!${
+  }<button type="submit" name="pinned" value="${pinned ? '0' : '1'}"!${pinned ? ' class="is-pinned"' : ''}>${pinned ? 'Unpin' : 'Pin'}!${
     back === undefined ? '' : html` <span class="hidden-visually">${token}</span>`}</button></form>`
 }
 

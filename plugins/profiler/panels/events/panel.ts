@@ -29,9 +29,9 @@ interface Numbered extends ListenerEvent {
 
 function filters (events: readonly ListenerEvent[]): string {
   const skipped = events.filter(({ outcome }) => outcome === 'skipped').length
-  return html`<form class="filters"><fieldset><legend>Show</legend>
+  return html`<div class="filters"><fieldset><legend>Show</legend>
 <label><input type="checkbox" class="show-called" checked>called <span>${events.length - skipped}</span></label>
-<label><input type="checkbox" class="show-skipped" checked>skipped <span>${skipped}</span></label></fieldset></form>`
+<label><input type="checkbox" class="show-skipped" checked>skipped <span>${skipped}</span></label></fieldset></div>`
 }
 
 /** Neighbours that share a pass belong together: the order of the events is never changed. */

@@ -16,7 +16,7 @@ export function filterForm (logs: readonly LogRecord[], { level, channels, text,
 <fieldset><legend>Time</legend>!${(['absolute', 'relative'] as const).map((name) =>
     html`<label><input type="radio" name="time" value="${name}"!${name === time ? ' checked' : ''}>${name}</label>`)}</fieldset>
 <label>Containing <input type="search" name="q" value="${text}" maxlength="500" autocomplete="off" spellcheck="false"></label>
-<button>Filter</button></form>`
+<button type="submit">Filter</button></form>`
 }
 
 function channelsOf (logs: readonly LogRecord[], wanted: readonly string[]): string {

@@ -35,7 +35,7 @@ export function waterfall (profile: Profile, wanted: string): string {
 function form (threshold: string): string {
   return html`<form method="get" class="filters threshold"><input type="hidden" name="panel" value="performance">
 <label>Show what took at least <select name="threshold">!${THRESHOLDS.map((value) =>
-    html`<option value="${value}"!${value === threshold ? ' selected' : ''}>${value} ms</option>`)}</select></label> <button>Show</button></form>`
+    html`<option value="${value}"!${value === threshold ? ' selected' : ''}>${value} ms</option>`)}</select></label> <button type="submit">Show</button></form>`
 }
 
 function legend (spans: readonly Span[], { firstByte }: Scale): string {

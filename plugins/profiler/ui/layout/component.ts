@@ -19,7 +19,7 @@ export const style = readStyle(import.meta.url, './style.css')
 
 /** The frame of a page of the profiler; `content` is markup. */
 export function layout ({ base, nonce, assets }: PageOptions, title: string, content: string): string {
-  return html`<!doctype html>
+  return html`<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">

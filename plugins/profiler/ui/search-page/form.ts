@@ -42,12 +42,12 @@ export function queryOf (fields: Fields): string {
 export function searchForm (fields: Fields, { base }: PageOptions, open: boolean): string {
   return html`<details class="search"!${open ? ' open' : ''}><summary>Search</summary>
 <form method="get" action="${base}/search" role="search">
-!${TEXTS.map(({ name, label, hint = '' }) => html`<label><span>${label}</span> <input name="${name}" value="${fields[name] ?? ''}" placeholder="${hint}" autocomplete="off" spellcheck="false"></label>`)}
+!${TEXTS.map(({ name, label, hint = '' }) => html`<label><span>${label}</span> <input type="text" name="${name}" value="${fields[name] ?? ''}" placeholder="${hint}" autocomplete="off" spellcheck="false"></label>`)}
 <label><span>Outcome</span> <select name="error">!${OUTCOMES.map(([value, label]) =>
   html`<option value="${value}"!${(fields.error ?? '') === value ? ' selected' : ''}>${label}</option>`)}</select></label>
 <label><span>At most</span> <select name="limit">!${['20', '50', '100', '500'].map((limit) =>
   html`<option!${(fields.limit ?? String(DEFAULT_LIMIT)) === limit ? ' selected' : ''}>${limit}</option>`)}</select></label>
-<div class="actions"><button>Search</button> <a href="${base}/">Show all</a></div>
+<div class="actions"><button type="submit">Search</button> <a href="${base}/">Show all</a></div>
 </form></details>`
 }
 
@@ -58,5 +58,5 @@ export function purgeForm (fields: Fields, { base, formToken }: PageOptions): st
   return html`<details class="purge"><summary>Purge…</summary><form method="post" action="${base}/purge">
 <input type="hidden" name="form_token" value="${formToken}">!${criteria.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
 <p>This removes ${what}. It cannot be undone.</p>
-<label><input type="checkbox" required> I want them removed</label> <button class="danger">Purge</button></form></details>`
+<label><input type="checkbox" required> I want them removed</label> <button type="submit" class="danger">Purge</button></form></details>`
 }

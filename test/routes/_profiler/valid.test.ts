@@ -1,0 +1,44 @@
+import { HtmlValidate } from 'html-validate'
+import t from 'tap'
+import { panelsOf } from '../../../plugins/profiler/panels/index.js'
+import { failure, profile, tokens } from '../../profiler/fixture.js'
+import { HOSTILE } from '../../profiler/hostile.js'
+import { sample } from '../../profiler/sample.js'
+import { build } from '../../support/app.js'
+
+const checker = new HtmlValidate({
+  root: true,
+  extends: ['html-validate:recommended'],
+  rules: {
+    // Matters of taste rather than of the standard.
+    'long-title': 'off',
+    'no-trailing-whitespace': 'off',
+    'tel-non-breaking': 'off',
+    // Lists and regions with a name of their own are allowed, and said by screen readers.
+    'aria-label-misuse': 'off',
+    'prefer-native-element': 'off',
+    // Boxes that are ticked for the same question share its name.
+    'form-dup-name': 'off'
+  }
+})
+
+t.test('the profiler’s pages, and a page with the toolbar, are valid HTML', async (t) => {
+  const page = '<!DOCTYPE html><html lang="en"><head><title>A page</title></head><body><h1>A page</h1></body></html>'
+  const app = await build({ declare: (app) => app.get('/page', async (_request, reply) => reply.type('text/html').send(page)) })
+  t.teardown(() => app.close())
+  app.profiler.save({ ...sample(HOSTILE), token: '00000f' })
+  app.profiler.save(sample())
+  for (const token of tokens(1, 60)) app.profiler.save(token > '000030' ? failure(token, { parent: '3fa94c' }) : profile(token))
+  await app.profiler.pin('000001', true)
+  const urls = [
+    '/_profiler/', '/_profiler/?limit=20', '/_profiler/search?status=404&url=%3Cb%3E', '/_profiler/search?status=zz', '/_profiler/search?url=nowhere', '/_profiler/000001', '/_profiler/000060',
+    ...['3fa94c', '00000f'].flatMap((token) => panelsOf(sample()).map(({ name }) => `/_profiler/${token}?panel=${name}`)),
+    '/page', '/_wdt/3fa94c'
+  ]
+  t.ok(urls.length > 20)
+  for (const url of urls) {
+    const { body } = await app.inject({ url, headers: { accept: 'text/html', 'sec-fetch-dest': 'document' } })
+    const { results } = await checker.validateString(body)
+    t.same(results.flatMap(({ messages }) => messages.map(({ ruleId, message, line }) => `${ruleId}: ${message}: ${body.split('\n')[line - 1]?.slice(0, 300)}`)), [], url)
+  }
+})
