@@ -44,14 +44,14 @@ export class EventRecorder {
 
   /** Takes note of the response as a listener finds it; says when that was. */
   before (reply: FastifyReply): number {
-    this.#headers = this.#watched && !hasRawHeaders(reply) ? null : reply.getHeaders() as Headers
+    this.#headers = this.#watched && !hasRawHeaders(reply) ? null : headersOf(reply)
     this.#status = reply.statusCode
     return performance.now()
   }
 
   /** Takes note of the headers that are about to be changed. */
   touch (reply: FastifyReply): void {
-    this.#headers ??= reply.getHeaders() as Headers
+    this.#headers ??= headersOf(reply)
   }
 
   /** Records a listener's outcome, and what it changed since `before`. */
@@ -121,6 +121,14 @@ export class EventRecorder {
   }
 }
 
+// Fastify adds further cookies to the list that is there.
+function headersOf (reply: FastifyReply): Headers {
+  const headers = reply.getHeaders() as Headers
+  const cookies = headers['set-cookie']
+  if (Array.isArray(cookies)) headers['set-cookie'] = [...cookies]
+  return headers
+}
+
 // What is set on Node.js's own response is seen by nobody, and hardly ever there.
 function hasRawHeaders ({ raw }: FastifyReply): boolean {
   return raw.getHeaderNames().length > 0
@@ -145,12 +153,16 @@ function toEvent (entry: Entry, mask: HeaderMask): ListenerEvent {
 function changesBetween (from: Headers, to: Headers): Change[] | null {
   let changes: Change[] | null = null
   for (const name in to) {
-    if (from[name] !== to[name]) (changes ??= []).push({ name, from: from[name], to: to[name] })
+    if (!isSame(from[name], to[name])) (changes ??= []).push({ name, from: from[name], to: to[name] })
   }
   for (const name in from) {
     if (to[name] === undefined) (changes ??= []).push({ name, from: from[name], to: undefined })
   }
   return changes
+}
+
+function isSame (from: Headers[string], to: Headers[string]): boolean {
+  return from === to || (Array.isArray(from) && Array.isArray(to) && from.length === to.length && from.every((one, i) => one === to[i]))
 }
 
 function shown ({ name, from, to }: Change, mask: HeaderMask): HeaderChange {

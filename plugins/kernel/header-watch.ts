@@ -3,6 +3,9 @@ import { stateOf } from './request-state.js'
 
 type Method = (this: FastifyReply, ...args: unknown[]) => FastifyReply
 
+/** What changes a header without one of the others. */
+const CHANGES = ['header', 'removeHeader', 'type'] as const
+
 /**
  * Tells the recorders of an application's requests ahead of each change of a header, so that they need not compare all of them around
  * each listener. Says whether that could be done: another Fastify may keep its replies elsewhere.
@@ -10,9 +13,8 @@ type Method = (this: FastifyReply, ...args: unknown[]) => FastifyReply
 export function watchHeaders (app: FastifyInstance): boolean {
   const symbol = Object.getOwnPropertySymbols(app).find((symbol) => symbol.description === 'fastify.Reply')
   const { prototype } = (symbol === undefined ? {} : (app as unknown as Record<symbol, { prototype?: FastifyReply }>)[symbol] ?? {})
-  if (typeof prototype?.header !== 'function' || typeof prototype.removeHeader !== 'function') return false
-  watch(prototype as unknown as Record<string, Method>, 'header')
-  watch(prototype as unknown as Record<string, Method>, 'removeHeader')
+  if (prototype === undefined || CHANGES.some((name) => typeof prototype[name] !== 'function')) return false
+  for (const name of CHANGES) watch(prototype as unknown as Record<string, Method>, name)
   return true
 }
 

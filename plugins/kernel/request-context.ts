@@ -7,4 +7,4 @@ export interface RequestContext {
   reply: FastifyReply
 }
 
-export const requestContext = new AsyncLocalStorage<RequestContext>()
+export const requestContext = new AsyncLocalStorage<RequestContext | undefined>()

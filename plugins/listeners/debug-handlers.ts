@@ -27,7 +27,7 @@ export const debugHandlers = listener('kernel.request', 'debug-handlers', (app, 
     const context = requestContext.getStore()
     const log = context === undefined ? null : stateOf(context.request).log
     return log instanceof RequestLog ? log : null
-  }, debug)
+  })
   const unwatch = debug ? watchProcess() : null
   const unwatchOutgoing = watchOutgoing()
   app.addHook('onClose', async function closeDiagnostics () {
@@ -37,7 +37,12 @@ export const debugHandlers = listener('kernel.request', 'debug-handlers', (app, 
   })
 
   function open (request: FastifyRequest, reply: FastifyReply): Skip | undefined {
-    if (!stateOf(request).observed) return notObserved
+    if (!stateOf(request).observed) {
+      capture.reserve(request)
+      // A connection that is kept may still have the context of an observed request before.
+      if (requestContext.getStore() !== undefined) requestContext.enterWith(undefined)
+      return notObserved
+    }
     const log = capture.open(request)
     reply.log = request.log
     const state = stateOf(request)
@@ -50,7 +55,8 @@ export const debugHandlers = listener('kernel.request', 'debug-handlers', (app, 
   // The parser hands out the body in an execution context of its own; what comes after it belongs to the request again.
   app.addHook('preValidation', function reenter (request, reply, done) {
     if (stateOf(request).observed) requestContext.run({ request, reply }, done)
-    else done()
+    else if (requestContext.getStore() === undefined) done()
+    else requestContext.run(undefined, done)
   })
   return open
 })

@@ -119,6 +119,7 @@ export const profiler = listener('kernel.response', 'profiler', (app, given: Pro
   })
   app.addHook('onRequestAbort', function keepAborted (request, done) {
     const state = stateOf(request)
+    if (!state.observed) return done()
     if (state.streamFailed) {
       if (state.reply !== null) keep(request, state.reply)
       return done()

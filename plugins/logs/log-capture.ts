@@ -22,26 +22,26 @@ interface Destination {
   lastLogger?: Captured
 }
 
+/** The log of a request of which nobody knows yet whether it will be wanted: made when there is a line. */
+class LogInReserve {
+  log: RequestLog | null = null
+}
+
 const kLog = Symbol('hindsight.log')
-type Captured = FastifyBaseLogger & { [kLog]?: RequestLog, levelVal?: number, [stream: symbol]: unknown }
+type Captured = FastifyBaseLogger & { [kLog]?: RequestLog | LogInReserve, levelVal?: number, [stream: symbol]: unknown }
 
 /** Attributes what pino writes to the request that caused it, without parsing or copying it. */
 export class LogCapture {
   readonly #root: Captured
   readonly #current: () => RequestLog | null
-  readonly #claimsAll: boolean
   readonly #streamSymbol: symbol | undefined
   readonly #destination: Destination | null
   // "incoming request" is written before the first hook; it is claimed by the request whose logger wrote it.
   #orphan: { logger: Captured, level: number, text: string } | null = null
   #ownLogger: pino.Logger | null = null
 
-  /**
-   * `current` tells whose work is being done where a line comes from a logger that is not a request's own.
-   * Where not all requests are opened (`claimsAll` is false), the lines of a request's own logger are kept with it.
-   */
-  constructor (app: FastifyInstance, current: () => RequestLog | null, claimsAll = true) {
-    this.#claimsAll = claimsAll
+  /** `current` tells whose work is being done where a line comes from a logger that is not a request's own. */
+  constructor (app: FastifyInstance, current: () => RequestLog | null) {
     this.#root = app.log as Captured
     this.#current = current
     this.#streamSymbol = streamSymbolOf(this.#root)
@@ -67,9 +67,19 @@ export class LogCapture {
     return log
   }
 
+  /** Keeps what a request's logger says of its own accord, at the configured level, in case that it is wanted later. */
+  reserve (request: FastifyRequest): void {
+    const logger = request.log as Captured
+    if (this.#destination === null || logger === this.#root) return
+    const reserve = logger[kLog] = new LogInReserve()
+    if (this.#orphan?.logger === logger) (reserve.log = new RequestLog()).add(this.#orphan.level, this.#orphan.text)
+    this.#orphan = null
+  }
+
   /** What a request has logged so far, where its lines were kept. */
   logOf (request: FastifyRequest): RequestLog | null {
-    return Object.hasOwn(request.log, kLog) ? (request.log as Captured)[kLog] ?? null : null
+    const kept = Object.hasOwn(request.log, kLog) ? (request.log as Captured)[kLog] : undefined
+    return kept instanceof LogInReserve ? kept.log : kept ?? null
   }
 
   /** Gives the logger its own destination back. */
@@ -91,8 +101,8 @@ export class LogCapture {
       write (line) {
         const level = this.lastLevel ?? 0
         const logger = this.lastLogger as Captured
-        let own = logger[kLog]
-        if (own === undefined && !capture.#claimsAll && logger !== capture.#root) own = logger[kLog] = new RequestLog()
+        const kept = logger[kLog]
+        const own = kept instanceof LogInReserve ? kept.log ??= new RequestLog() : kept
         // Fastify's first line of a request comes while a connection that is kept still has the context of the one before.
         const isFirst = logger !== capture.#root && this.lastMsg === 'incoming request'
         const log = own ?? (isFirst ? null : capture.#current())

@@ -1,7 +1,7 @@
 import createError from '@fastify/error'
 import formbody from '@fastify/formbody'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { readSearch } from '../../plugins/profiler/search-query.js'
+import { readFilter } from '../../plugins/profiler/search-query.js'
 import { baseOf, routeConfig, TokenNotFoundError } from './answer.js'
 
 const ForeignFormError = createError('HINDSIGHT_FOREIGN_FORM', 'The form did not come from a page of the profiler, or that is too old: load the page again.', 403)
@@ -28,8 +28,7 @@ export default async function keepRoutes (app: FastifyInstance): Promise<void> {
 
   app.post('/purge', { config: routeConfig(app, '_profiler_purge') }, async function purgeProfiles (request, reply) {
     const { form_token: _, ...fields } = fieldsOf(request)
-    const { criteria } = readSearch(fields)
-    await app.profiler.purge(criteria)
+    await app.profiler.purge(readFilter(fields))
     return reply.redirect(`${baseOf(request)}/`, 303)
   })
 }

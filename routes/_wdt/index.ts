@@ -1,4 +1,3 @@
-import createError from '@fastify/error'
 import type { FastifyInstance } from 'fastify'
 import { representation } from '../../plugins/diagnostics/negotiate.js'
 import { absoluteUrl } from '../../plugins/kernel/origin.js'
@@ -6,8 +5,7 @@ import { TOKEN_PATTERN } from '../../plugins/profiler/token.js'
 import { ISOLATION, pagePolicy } from '../../plugins/profiler/ui/layout/component.js'
 import { toolbar } from '../../plugins/profiler/ui/toolbar/component.js'
 import { toolbarOf } from '../../plugins/profiler/ui/toolbar/data.js'
-
-const TokenNotFoundError = createError('HINDSIGHT_TOKEN_NOT_FOUND', 'Token "%s" was not found.', 404)
+import { TokenNotFoundError } from '../_profiler/answer.js'
 
 /** The debug toolbar of a stored profile, loaded in debug mode only: the bar alone, or its data. */
 export default async function toolbarRoutes (app: FastifyInstance): Promise<void> {

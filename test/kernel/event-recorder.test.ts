@@ -91,3 +91,17 @@ t.test('where changes are told of, the headers are looked at only then', async t
   t.same(run('six', () => { raw['x-raw'] = 'y' }), [{ name: 'x-raw', from: null, to: 'y' }], 'on the response of Node.js itself')
   t.same(run('seven', () => { raw['x-raw'] = 'z' }), [{ name: 'x-raw', from: 'y', to: 'z' }], 'and changed there')
 })
+
+t.test('a cookie more, in the list that is there', async (t) => {
+  const events = recorder()
+  const headers = { 'set-cookie': ['s=1'] }
+  const reply = replyOf(headers)
+  events.before(reply)
+  headers['set-cookie'].push('t=2')
+  events.record(slot('one'), 'main', 'ran', performance.now(), reply, null)
+  events.before(reply)
+  events.record(slot('three'), 'main', 'ran', performance.now(), reply, null)
+  t.same(events.events().map(({ listener, changes }) => [listener, changes?.headers]), [
+    ['one', [{ name: 'set-cookie', from: 's=***', to: 's=***, t=***' }]], ['two', undefined], ['three', undefined]
+  ])
+})

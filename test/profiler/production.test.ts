@@ -1,10 +1,11 @@
+import { Agent, request } from 'node:http'
 import t, { type Test } from 'tap'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { signDemand } from '../../plugins/profiler/on-demand.js'
 import type { Profile } from '../../plugins/profiler/profile.js'
 import type { ProfilerOption } from '../../plugins/profiler/settings.js'
-import { build as buildApplication, type BuildOptions } from '../support/app.js'
-import { passwords, users } from '../security/support.js'
+import { build as buildApplication, listen, type BuildOptions } from '../support/app.js'
+import { users } from '../security/support.js'
 
 const html = { accept: 'text/html' }
 const SECRET = 'a secret of the tests, thirty-two characters and more'
@@ -129,6 +130,58 @@ t.test('all of a request is kept that asks for it with a signature', async (t) =
   t.match(demanded?.collectors, { request: { method: 'GET' }, response: { status: 200 }, performance: { handler: Number } })
 })
 
+t.test('a request that nobody asked for has no part in the one before it on its connection', async (t) => {
+  const app = await build(t, { production: true, collect: false, errors: true, onDemand: { secret: SECRET } }, {
+    declare (app) {
+      app.post('/say/:name', async (request) => {
+        const { name } = request.params as { name: string }
+        app.log.info(`the application for ${name}`)
+        request.log.child({ part: 'child' }).info(`a child for ${name}`)
+        await new Promise((resolve) => setImmediate(resolve))
+        app.log.info(`the application later for ${name}`)
+        if (name === 'failing') throw new Error('as expected')
+        return {}
+      })
+    }
+  })
+  const port = await listen(app)
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  t.teardown(() => agent.destroy())
+  const post = (name: string, headers = {}) => new Promise<number>((resolve, reject) => {
+    request({ port, agent, method: 'POST', path: `/say/${name}`, headers: { 'content-type': 'application/json', ...headers } }, (response) => {
+      response.resume().on('end', () => resolve(response.statusCode ?? 0))
+    }).on('error', reject).end('{}')
+  })
+  t.equal(await post('demanded', { 'x-hindsight-profile': signDemand(SECRET, Date.now() / 1000 + 60) }), 200)
+  t.equal(await post('nobody'), 200)
+  t.equal(await post('failing'), 500)
+  t.equal(await post('again', { 'x-hindsight-profile': signDemand(SECRET, Date.now() / 1000 + 60) }), 200)
+  const said = (await stored(app)).map(({ logs }) => logs.filter(({ channel }) => channel === 'app').map(({ message }) => message))
+  t.same(said, [
+    ['the application for again', 'a child for again', 'the application later for again'],
+    // What the application's own logger says belongs to nobody as long as the request is not wanted.
+    ['a child for failing'],
+    ['the application for demanded', 'a child for demanded', 'the application later for demanded']
+  ])
+})
+
+t.test('a logger that lives as long as the application keeps nothing', async (t) => {
+  let child: FastifyBaseLogger | undefined
+  const app = await build(t, 'errors', {
+    declare (app) {
+      child = app.log.child({ part: 'worker' })
+      app.get('/boom', async () => {
+        child?.info('from a worker')
+        throw new Error('as expected')
+      })
+    }
+  })
+  await app.inject('/boom')
+  await app.inject('/boom')
+  t.same(Object.getOwnPropertySymbols(child ?? {}).filter(({ description }) => description === 'hindsight.log'), [])
+  t.same((await stored(app)).map(({ logs }) => logs.some(({ message }) => message === 'from a worker')), [false, false])
+})
+
 t.test('a share of all requests, from their beginning', async (t) => {
   const app = await build(t, { production: true, sampling: 0.5 })
   const lots = [0.2, 0.7, 0.4, 0.9]
@@ -162,7 +215,6 @@ t.test('there are no pages in production, but for operators', async (t) => {
   for (const url of ['/_profiler/', `/_profiler/${token}`, `/_profiler/${token}.json`, '/_profiler/latest', '/_profiler/stream', `/_wdt/${token}`, '/_error/500']) t.equal((await none.inject(url)).statusCode, 404, url)
 
   const app = await build(t, { production: true, onlyExceptions: true, role: 'ROLE_ADMIN' }, { security })
-  t.ok(passwords.ada)
   await app.inject('/boom/1')
   const [kept] = await stored(app)
   for (const url of ['/_profiler/', `/_profiler/${kept?.token}`, `/_profiler/${kept?.token}.json`, '/_profiler/latest', '/_profiler/search?status=500', '/_profiler/stream?ip=x']) {

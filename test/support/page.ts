@@ -7,12 +7,12 @@ const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/
 /** A page that notes what must not happen. */
 export interface WatchedPage {
   page: Page
-  /** Dialogs, errors of scripts, refusals by a policy, and requests to anywhere but the origin. */
+  /** Dialogs, errors of scripts, refusals by a policy, and requests to anywhere else. */
   heard: string[]
 }
 
-/** Opens a page whose requests may go to one origin only. */
-export async function watchedPage (browser: Browser, origin: string, options: BrowserContextOptions = {}): Promise<WatchedPage> {
+/** Makes a page whose requests may go to one origin, or to one address, only. */
+export async function watchedPage (browser: Browser, base: string, options: BrowserContextOptions = {}): Promise<WatchedPage> {
   const page = await browser.newPage(options)
   const heard: string[] = []
   page.on('dialog', (dialog) => {
@@ -21,7 +21,7 @@ export async function watchedPage (browser: Browser, origin: string, options: Br
   })
   page.on('pageerror', (error) => heard.push(`error ${error.message}`))
   page.on('console', (message) => { if (/Content Security Policy|Refused|unsafe/i.test(message.text())) heard.push(message.text()) })
-  page.on('request', (request) => { if (!request.url().startsWith(`${origin}/`) && !request.url().startsWith('data:')) heard.push(`request ${request.url()}`) })
+  page.on('request', (request) => { if (request.url() !== base && !request.url().startsWith(`${base}/`) && !request.url().startsWith('data:')) heard.push(`request ${request.url()}`) })
   return { page, heard }
 }
 

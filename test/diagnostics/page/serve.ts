@@ -1,13 +1,12 @@
-import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createRequire } from 'node:module'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import type { Test } from 'tap'
 import { editorLink } from '../../../plugins/kernel/editor.js'
 import { flattenError } from '../../../plugins/diagnostics/flatten-error.js'
 import { renderReport } from '../../../plugins/diagnostics/render.js'
 import type { ErrorReport } from '../../../plugins/diagnostics/report.js'
+import { axeViolations, watchedPage, type WatchedPage } from '../../support/page.js'
 import { record, sampleReport } from '../sample.js'
 
 const POLICY = "default-src 'none'; style-src 'nonce-st'; script-src 'nonce-sc'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -61,24 +60,14 @@ export function hostile (): Partial<ErrorReport> {
 }
 
 /** Opens a page and notes what no page may cause: dialogs, errors, refusals by the policy, requests to anywhere else. */
-export async function open (browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<{ page: Page, heard: string[] }> {
-  const page = await browser.newPage(options)
-  const heard: string[] = []
-  page.on('dialog', (dialog) => {
-    heard.push(`dialog ${dialog.message()}`)
-    dialog.dismiss().catch(() => {})
-  })
-  page.on('pageerror', (error) => heard.push(`error ${error.message}`))
-  page.on('console', (message) => { if (/Content Security Policy|Refused/.test(message.text())) heard.push(message.text()) })
-  page.on('request', (request) => { if (request.url() !== url && !request.url().startsWith('data:')) heard.push(`request ${request.url()}`) })
-  await page.goto(url)
-  return { page, heard }
+export async function open (browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<WatchedPage> {
+  const watched = await watchedPage(browser, url, options)
+  await watched.page.goto(url)
+  return watched
 }
 
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-
 /** What axe finds on a page, all of it unfolded. */
-export async function violations (page: Page): Promise<unknown> {
+export async function violations (page: Page): Promise<string[]> {
   await page.evaluate("for (const details of document.querySelectorAll('details')) details.open = true")
-  return page.evaluate(`${axe}\naxe.run(document).then((result) => result.violations.map((one) => one.id + ' ' + one.nodes[0].html))`)
+  return await axeViolations(page)
 }

@@ -1,25 +1,17 @@
-import { HtmlValidate } from 'html-validate'
 import t from 'tap'
 import { panelsOf } from '../../../plugins/profiler/panels/index.js'
 import { failure, profile, tokens } from '../../profiler/fixture.js'
 import { HOSTILE } from '../../profiler/hostile.js'
 import { sample } from '../../profiler/sample.js'
 import { build } from '../../support/app.js'
+import { htmlChecker } from '../../support/html-checker.js'
 
-const checker = new HtmlValidate({
-  root: true,
-  extends: ['html-validate:recommended'],
-  rules: {
-    // Matters of taste rather than of the standard.
-    'long-title': 'off',
-    'no-trailing-whitespace': 'off',
-    'tel-non-breaking': 'off',
-    // Lists and regions with a name of their own are allowed, and said by screen readers.
-    'aria-label-misuse': 'off',
-    'prefer-native-element': 'off',
-    // Boxes that are ticked for the same question share its name.
-    'form-dup-name': 'off'
-  }
+const findings = htmlChecker({
+  // Lists and regions with a name of their own are allowed, and said by screen readers.
+  'aria-label-misuse': 'off',
+  'prefer-native-element': 'off',
+  // Boxes that are ticked for the same question share its name.
+  'form-dup-name': 'off'
 })
 
 t.test('the profiler’s pages, and a page with the toolbar, are valid HTML', async (t) => {
@@ -38,7 +30,6 @@ t.test('the profiler’s pages, and a page with the toolbar, are valid HTML', as
   t.ok(urls.length > 20)
   for (const url of urls) {
     const { body } = await app.inject({ url, headers: { accept: 'text/html', 'sec-fetch-dest': 'document' } })
-    const { results } = await checker.validateString(body)
-    t.same(results.flatMap(({ messages }) => messages.map(({ ruleId, message, line }) => `${ruleId}: ${message}: ${body.split('\n')[line - 1]?.slice(0, 300)}`)), [], url)
+    t.same(await findings(body), [], url)
   }
 })
