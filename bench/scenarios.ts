@@ -32,6 +32,8 @@ export const SCENARIOS: readonly Scenario[] = [
   { name: 'production-origin', what: 'the same, asked by that origin', subject: production, against: 'bare Fastify', base: bare, goal: null, headers: { origin: 'https://app.example' } },
   { name: 'not-found', what: 'production, 404', subject: production, against: 'bare Fastify\'s 404', base: bare, goal: 0.75, path: '/nowhere' },
   { name: 'debug', what: 'debug, every request profiled, masked and stored', subject: debug, against: 'bare Fastify', base: bare, goal: 0.35 },
+  { name: 'debug-in-memory', what: 'the same, stored in memory', subject: { variant: 'hindsight:debug-in-memory', production: false }, against: 'bare Fastify', base: bare, goal: null },
+  { name: 'debug-unprofiled', what: 'debug without profiles', subject: { variant: 'hindsight:debug-unprofiled', production: false }, against: 'bare Fastify', base: bare, goal: null },
   { name: 'debug-lines', what: 'the same, five log lines a request', subject: { variant: 'hindsight:lines', production: false }, against: 'Fastify with pino and the same lines', base: { variant: 'fastify:lines' }, goal: 0.60 },
   { name: 'errors', what: 'production, `profiler: \'errors\'`, successful requests', subject: { variant: 'hindsight:errors' }, against: 'production without profiler', base: production, goal: 0.95 },
   { name: 'page-youch', what: 'diagnostic page, two exceptions, 20 frames with excerpts, logs', subject: failing, against: 'youch 4', base: { variant: 'youch:failing', production: false }, goal: 20, headers: html, requests: 100 },

@@ -20,6 +20,8 @@ export const variants: Variants = {
   'hindsight:production': async () => hello(await withHindsight({})),
   'hindsight:errors': async () => hello(await withHindsight({ profiler: { production: true, onlyExceptions: true, dataDir: storeFolder() } })),
   'hindsight:debug': async () => hello(await debugging()),
+  'hindsight:debug-in-memory': async () => hello(await withHindsight({ debug: true, profiler: { storage: 'memory' } })),
+  'hindsight:debug-unprofiled': async () => hello(await withHindsight({ debug: true, profiler: false })),
   'hindsight:lines': async ({ lines }) => helloWithLines(await debugging(logging()), lines),
   'hindsight:failing': async ({ depth }) => (await debugging(logging())).get('/', () => failDeep(depth)),
   'hindsight:failing-without-maps': async () => {

@@ -4,6 +4,7 @@ import proxyAddr from '@fastify/proxy-addr'
 import { isInjection } from 'light-my-request'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isRepeated } from './header-text.js'
+import { LimitedMap } from './limited-map.js'
 import { kMalformed, kWhole } from './malformed.js'
 import type { Origin } from './request-origin.js'
 import { stateOf } from './request-state.js'
@@ -14,6 +15,9 @@ export interface DebugAccessOptions {
   /** Host names that may ask for it beside the local ones; `*` for any. */
   debugHosts?: string[]
 }
+
+/** What is known of a client by its address alone. */
+type Kind = 'allowed' | 'other' | 'none'
 
 const isLoopback = proxyAddr.compile('loopback')
 const isPrivate = proxyAddr.compile(['loopback', 'linklocal', 'uniquelocal'])
@@ -31,6 +35,7 @@ export function debugAccess (
   if (!debug) return () => false
   const isNamed = compileClients(debugClients)
   const hosts = new Set(debugHosts.map((host) => host.toLowerCase()))
+  const clients = new LimitedMap<Kind>(1_000, 50_000)
   let wide: boolean | null = null
 
   return function maySeeDebug (request) {
@@ -40,10 +45,17 @@ export function debugAccess (
 
   function clientAllowed (request: FastifyRequest): boolean {
     const { ip } = originOf(request)
-    if (isIP(ip) === 0) return false
-    if (isLoopback(ip, 0) || isNamed(ip, 0)) return true
+    const known = clients.get(ip) ?? kindOf(ip)
+    if (known !== 'other') return known === 'allowed'
     wide ??= boundBeyondLoopback(app)
     return wide && isPrivate(ip, 0)
+  }
+
+  // To read an address takes longer than to look it up, and the same clients come again.
+  function kindOf (ip: string): Kind {
+    const kind = isIP(ip) === 0 ? 'none' : isLoopback(ip, 0) || isNamed(ip, 0) ? 'allowed' : 'other'
+    clients.set(ip, kind)
+    return kind
   }
 
   function hostAllowed ({ host, problem }: Origin, request: FastifyRequest): boolean {

@@ -3,8 +3,8 @@ import { stateOf } from './request-state.js'
 
 type Method = (this: FastifyReply, ...args: unknown[]) => FastifyReply
 
-/** What changes a header without one of the others. */
-const CHANGES = ['header', 'removeHeader', 'type'] as const
+/** What changes a header without one of the others, and which header that is. */
+const CHANGES = { header: nameGiven, removeHeader: nameGiven, type: () => 'content-type' } as const
 
 /**
  * Tells the recorders of an application's requests ahead of each change of a header, so that they need not compare all of them around
@@ -13,15 +13,20 @@ const CHANGES = ['header', 'removeHeader', 'type'] as const
 export function watchHeaders (app: FastifyInstance): boolean {
   const symbol = Object.getOwnPropertySymbols(app).find((symbol) => symbol.description === 'fastify.Reply')
   const { prototype } = (symbol === undefined ? {} : (app as unknown as Record<symbol, { prototype?: FastifyReply }>)[symbol] ?? {})
-  if (prototype === undefined || CHANGES.some((name) => typeof prototype[name] !== 'function')) return false
-  for (const name of CHANGES) watch(prototype as unknown as Record<string, Method>, name)
+  const methods = Object.entries(CHANGES)
+  if (prototype === undefined || methods.some(([method]) => typeof prototype[method as keyof typeof CHANGES] !== 'function')) return false
+  for (const [method, nameOf] of methods) watch(prototype as unknown as Record<string, Method>, method, nameOf)
   return true
 }
 
-function watch (prototype: Record<string, Method>, name: string): void {
-  const change = prototype[name] as Method
-  prototype[name] = function (this: FastifyReply, ...args: unknown[]) {
-    stateOf(this.request).recorder?.touch(this)
+function watch (prototype: Record<string, Method>, method: string, nameOf: (name: unknown) => string): void {
+  const change = prototype[method] as Method
+  prototype[method] = function (this: FastifyReply, ...args: unknown[]) {
+    stateOf(this.request).recorder?.touch(this, nameOf(args[0]))
     return change.apply(this, args)
   }
+}
+
+function nameGiven (name: unknown): string {
+  return String(name).toLowerCase()
 }

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { SlotMemory } from './slot-memory.js'
 import type { Stage } from './stage.js'
 
 /** One of the 42 places of the order, as it stands after registration. */
@@ -11,6 +12,13 @@ export interface Slot {
   reason: string | null
   /** Runs the listener outside its hook, as an error pass does; null where there is nothing to do. */
   run: ((request: FastifyRequest, reply: FastifyReply, payload: unknown) => unknown) | null
+  /** What it has done before, where requests are observed. */
+  readonly memory: SlotMemory
+}
+
+/** A place of the order, as it is ahead of its listener's registration. */
+export function newSlot (index: number, stage: Stage, listener: string, reason: string | null = null): Slot {
+  return { index, stage, listener, reason, run: null, memory: new SlotMemory({ index, stage, listener }) }
 }
 
 /** The order as it was registered, and whether it is observed. */

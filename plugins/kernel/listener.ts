@@ -4,7 +4,7 @@ import { HOOK_OF_STAGE, type Stage } from './stage.js'
 import { stateOf, type RequestState } from './request-state.js'
 import type { EventRecorder } from './event-recorder.js'
 import type { PassName } from './events.js'
-import type { Slot } from './lifecycle.js'
+import { newSlot, type Slot } from './lifecycle.js'
 
 /** What a listener returns when it answers itself: the payload, behind the status and headers that it has set. */
 export class Answer {
@@ -55,7 +55,7 @@ export interface Listener<S extends Stage, Options = object> {
 export function listener<S extends Stage, Options = object> (stage: S, name: string, create: Create<S, Options>): Listener<S, Options> {
   async function register (app: FastifyInstance, options: Options & object): Promise<void> {
     const { observed, slots } = app.lifecycle
-    const slot: Slot = { index: slots.length, stage, listener: name, reason: null, run: null }
+    const slot = newSlot(slots.length, stage, name)
     slots.push(slot)
     const created = await create(app, options)
     if (typeof created === 'string') {

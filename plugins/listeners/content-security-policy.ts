@@ -3,6 +3,7 @@ import type { FastifyReply } from 'fastify'
 import { noncesOf, withNonce } from '../kernel/content-policy.js'
 import { isRedirect, onRedirect } from '../kernel/responses.js'
 import { listener, Skip } from '../kernel/listener.js'
+import { share } from '../kernel/shared-part.js'
 import { stateOf, type RequestState } from '../kernel/request-state.js'
 
 /** Directives as @fastify/helmet takes them: names in camel or kebab case, values as lists of source expressions. */
@@ -68,13 +69,19 @@ export const contentSecurityPolicyResponse = listener('kernel.response', 'conten
     }
   })
 
+const withoutNonces = share({ nonces: [] })
+
 // The policies themselves are among the headers of the response.
 function collectPolicy (state: RequestState, ofRoute: string[]): void {
-  state.collect('csp', () => ({
-    ...(ofRoute.length > 0 && { ofRoute }),
-    ...(state.ownPolicy !== '' && { ofDiagnosticPage: true }),
-    nonces: [...(state.scriptNonce === '' ? [] : ['script-src']), ...(state.styleNonce === '' ? [] : ['style-src'])]
-  }))
+  state.collect('csp', () => {
+    const { ownPolicy, scriptNonce, styleNonce } = state
+    if (ofRoute.length === 0 && ownPolicy === '' && scriptNonce === '' && styleNonce === '') return withoutNonces
+    return {
+      ...(ofRoute.length > 0 && { ofRoute }),
+      ...(ownPolicy !== '' && { ofDiagnosticPage: true }),
+      nonces: [...(scriptNonce === '' ? [] : ['script-src']), ...(styleNonce === '' ? [] : ['style-src'])]
+    }
+  })
 }
 
 interface PolicyHeader {

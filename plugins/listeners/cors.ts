@@ -4,8 +4,9 @@ import { host, runHooks, type CaughtHook } from '../kernel/hosting.js'
 import { Answer, listener, Skip } from '../kernel/listener.js'
 import { absoluteUrl, pathnameOf } from '../kernel/origin.js'
 import { firstRuleFor, type PathRule } from '../kernel/path-rules.js'
+import { share } from '../kernel/shared-part.js'
 import { stateOf } from '../kernel/request-state.js'
-import { corsVerdict, originsText } from '../profiler/collectors/cors.js'
+import { corsVerdict, originsText, type CorsVerdict } from '../profiler/collectors/cors.js'
 import { shownHeaders } from '../profiler/collectors/headers.js'
 
 /** What a path under CORS allows (Fetch, section 3.3), as @fastify/cors takes it. */
@@ -125,13 +126,33 @@ function collectVerdict ({ hindsight: { mask } }: FastifyInstance, request: Fast
   const { origin = null, 'access-control-request-method': method, 'access-control-request-headers': headers } = request.headers
   const preflight = isPreflight(request)
   const { index = 0, rule } = found ?? {}
-  state.collect('cors', () => corsVerdict({
+  const verdict = (): CorsVerdict => corsVerdict({
     rule: rule === undefined ? null : { index, path: String(rule.path ?? 'everywhere'), origin: originsText(rule.origin), methods: rule.methods ?? DEFAULT_METHODS, credentials: rule.credentials === true },
     origin: origin === null ? null : mask.header('origin', origin),
     preflight,
     wanted: preflight ? { method: mask.text(String(method)), headers: mask.text(String(headers ?? '')) } : null,
     reason: reason === null ? null : mask.text(reason)
-  }, shownHeaders(corsHeaders(state.sentHeaders ?? reply.getHeaders()), mask)))
+  }, shownHeaders(corsHeaders(state.sentHeaders ?? reply.getHeaders()), mask))
+  // Most requests have nothing to do with it.
+  const isUnasked = origin === null && !preflight && reason === null
+  state.collect('cors', () => isUnasked && !hasCorsHeaders(state.sentHeaders) ? unasked(rule, index, verdict) : verdict())
+}
+
+const unaskedOfRules = new WeakMap<object, CorsVerdict>()
+const unaskedWithoutRule = share(corsVerdict({ rule: null, origin: null, preflight: false, wanted: null, reason: null }, {}))
+
+function unasked (rule: CorsRule | undefined, index: number, verdict: () => CorsVerdict): CorsVerdict {
+  if (rule === undefined) return unaskedWithoutRule
+  const known = unaskedOfRules.get(rule)
+  if (known?.rule?.index === index) return known
+  const made = share(verdict())
+  unaskedOfRules.set(rule, made)
+  return made
+}
+
+function hasCorsHeaders (headers: Readonly<Record<string, unknown>> | null): boolean {
+  for (const name in headers) if (name.startsWith('access-control-')) return true
+  return headers === null
 }
 
 // Of all headers that went out, those that browsers decide by.

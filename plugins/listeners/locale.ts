@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { listener, Skip } from '../kernel/listener.js'
 import { afterBody } from '../kernel/responses.js'
+import { SharedParts } from '../kernel/shared-part.js'
 import { stateOf } from '../kernel/request-state.js'
 import { isTag, languageMatcher } from '../locale/accept-language.js'
 import { notFound } from '../routing/route-error.js'
@@ -49,15 +50,16 @@ export const locale = listener('kernel.request', 'locale', (app, options: Settin
   }
 
   if (!observed) return chosen
+  const known = new SharedParts()
   return (request) => {
     const skip = chosen(request)
     if (!stateOf(request).observed) return skip
     const { locale } = request
     const { localeSource: source } = stateOf(request)
     const header = request.headers['accept-language'] ?? null
-    stateOf(request).collect('locale', () => mask.value({
+    stateOf(request).collect('locale', () => known.of(`${locale} ${source} ${header === null ? '' : `: ${header.slice(0, 500)}`}`, () => mask.value({
       locale, source, default: defaultLocale, enabled: enabledLocales, acceptLanguage: { enabled: acceptLanguage, header: header?.slice(0, 500) ?? null }, services: Object.keys(localeAwareServices)
-    }))
+    }) as object))
     return skip
   }
 })

@@ -3,6 +3,7 @@ import { kRawPacket } from '../kernel/malformed.js'
 import { listener, Skip } from '../kernel/listener.js'
 import { stateOf } from '../kernel/request-state.js'
 import { shownHeaders } from '../profiler/collectors/headers.js'
+import { headersNow } from '../profiler/collectors/request-headers.js'
 import { binaryText, snapshot } from '../profiler/collectors/snapshot.js'
 import { uploadsIn, watchUploads } from '../profiler/collectors/uploads.js'
 
@@ -20,13 +21,14 @@ export const requestDataCollector = listener('kernel.controller', 'request-data-
     if (!state.observed) return notObserved
     // The attributes name the route, which is dropped before this is read; whatever else a handler may change is copied.
     const { params, attributes } = request
-    const headers = { ...request.headers }
+    const headers = headersNow(request)
+    const { 'content-type': type, 'content-length': length } = request.headers
     const query = { ...request.query as object }
     const cookies = Object.keys(request.cookies ?? {})
     const uploads = uploadsIn(request)
     const body = snapshot(request.body ?? null, {
-      type: headers['content-type'],
-      bytes: Number(headers['content-length']) || undefined,
+      type,
+      bytes: Number(length) || undefined,
       ...(uploads !== null && { replace: uploads.replace })
     })
     const unparsed = request.body === undefined || request.body === null ? whyUnparsed(state.raised) : null
@@ -36,7 +38,7 @@ export const requestDataCollector = listener('kernel.controller', 'request-data-
         method: request.method,
         target: mask.url(targetOf(request)),
         httpVersion: request.raw.httpVersion,
-        headers: shownHeaders(headers, mask),
+        headers: headers(mask),
         query: mask.value(query),
         cookies: Object.fromEntries(cookies.map((name) => [mask.text(name), '******'])),
         // Parts that the handler reads by itself are no body for Fastify.

@@ -1,10 +1,12 @@
+import type { FastifyRequest } from 'fastify'
 import { listener, Skip } from '../kernel/listener.js'
 import { methodOf } from '../kernel/malformed.js'
 import { pathnameOf } from '../kernel/origin.js'
 import type { StackFrame } from '../diagnostics/exception.js'
+import { SharedParts } from '../kernel/shared-part.js'
 import { stateOf } from '../kernel/request-state.js'
 import { splitStack, stackFrames } from '../diagnostics/stack-frame.js'
-import { routesBeside, triedRoutes } from '../routing/tried-routes.js'
+import { routesBeside, triedRoutes, type Wanted } from '../routing/tried-routes.js'
 
 const notObserved = new Skip('the request leaves no profile')
 
@@ -12,6 +14,18 @@ const notObserved = new Skip('the request leaves no profile')
 export const routerDataCollector = listener('kernel.controller', 'router-data-collector', (app) => {
   if (!app.hindsight.observed) return 'not in debug mode'
   const { routeTable, hindsight: { mask } } = app
+  const known = new SharedParts()
+
+  function matchedRoute (request: FastifyRequest, route: NonNullable<FastifyRequest['route']>, params: unknown, wanted: Wanted): object {
+    const declared = routeTable.of(request)
+    const frame = declared?.declaredAt == null ? undefined : declarationFrame(declared.declaredAt)
+    const { tried } = routesBeside(routeTable.own(), declared, wanted)
+    return {
+      matched: { ...route, params: mask.value(params), methods: declared?.methods ?? [request.method], ...(frame !== undefined && { handler: `${frame.file}:${frame.line}` }) },
+      ...(tried.length > 0 && { tried: tried.map((one) => ({ ...one, why: mask.text(one.why) })) })
+    }
+  }
+
   return (request) => {
     const { route } = request
     const state = stateOf(request)
@@ -25,13 +39,9 @@ export const routerDataCollector = listener('kernel.controller', 'router-data-co
         const { tried, more } = triedRoutes(routeTable.own(), wanted)
         return { matched: null, tried: tried.map((one) => ({ ...one, why: mask.text(one.why) })), ...(more > 0 && { more }) }
       }
-      const declared = routeTable.of(request)
-      const frame = declared?.declaredAt == null ? undefined : declarationFrame(declared.declaredAt)
-      const { tried } = routesBeside(routeTable.own(), declared, wanted)
-      return {
-        matched: { ...route, params: mask.value(params), methods: declared?.methods ?? [request.method], ...(frame !== undefined && { handler: `${frame.file}:${frame.line}` }) },
-        ...(tried.length > 0 && { tried: tried.map((one) => ({ ...one, why: mask.text(one.why) })) })
-      }
+      if (Object.keys(params ?? {}).length > 0) return matchedRoute(request, route, params, wanted)
+      // Without parameters the same is asked again and again; what else a route may be constrained by belongs to it.
+      return known.of(`${route.name}\n${wanted.method} ${wanted.path}\n${host}\n${wanted.version}`, () => matchedRoute(request, route, params, wanted))
     })
   }
 })

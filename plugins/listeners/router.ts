@@ -1,6 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Answer, listener, Raise } from '../kernel/listener.js'
 import { kUnknownMethod } from '../kernel/malformed.js'
+import { stateOf } from '../kernel/request-state.js'
+import { RequestLog } from '../logs/request-log.js'
 import { explainMiss } from '../routing/route-error.js'
 import { redirectPage } from '../view/redirect-page.js'
 
@@ -35,7 +37,9 @@ export const router = listener('kernel.request', 'router', (app) => {
     if (config?.debugOnly === true && !maySeeDebug(request)) return miss(request, reply)
     const name = routeTable.of(request)?.name ?? config?.name ?? `${request.method} ${pattern}`
     request.route = { name, pattern, params: request.params as Record<string, unknown> }
-    request.log.debug({ channel: 'router', route: name }, `Matched route "${name}".`)
+    const { log } = stateOf(request)
+    if (log instanceof RequestLog) log.debug(request.log, 'router', { route: name }, `Matched route "${name}".`)
+    else request.log.debug({ channel: 'router', route: name }, `Matched route "${name}".`)
   }
 })
 

@@ -60,8 +60,8 @@ export class LogCapture {
     }
     const logger = request.log as Captured
     logger[kLog] = log
-    log.outputLevel = logger.levelVal ?? 0
-    if (log.outputLevel > DEBUG) logger.level = 'debug'
+    log.outputLevel = this.#destination === null ? Infinity : logger.levelVal ?? 0
+    if (this.#destination !== null && log.outputLevel > DEBUG) logger.level = 'debug'
     if (this.#orphan?.logger === logger) log.add(this.#orphan.level, this.#orphan.text)
     this.#orphan = null
     return log

@@ -1,5 +1,7 @@
+import type { FastifyBaseLogger } from 'fastify'
 import type { LogLevel, LogRecord } from './log-record.js'
 
+const DEBUG = 20
 const LINE_LIMIT = 10_000
 const BYTE_LIMIT = 4 * 1024 * 1024
 /** Of one line: where it is longer, its beginning and its end are kept. */
@@ -16,6 +18,8 @@ interface Line {
   text: string
   /** How many bytes were cut out of its middle; 0 where it is whole. */
   cut: number
+  /** What no logger has written. */
+  said: Pick<LogRecord, 'channel' | 'message' | 'context'> | null
 }
 
 /** The log lines of one request, kept as the text that the logger made and read only when somebody asks. */
@@ -40,13 +44,19 @@ export class RequestLog {
       this.#droppedBytes += text.length
       return
     }
-    const line = { level, time: Date.now(), text, cut: 0 }
+    const line: Line = { level, time: Date.now(), text, cut: 0, said: null }
     if (text.length > MAX_LINE) {
       line.text = shortened(text)
       line.cut = Buffer.byteLength(text) - Buffer.byteLength(line.text)
     }
     this.#bytes += line.text.length
     this.#lines.push(line)
+  }
+
+  /** Keeps a debug line of our own: where the logger's destination takes none, none needs to be written for it. */
+  debug (logger: FastifyBaseLogger, channel: string, context: Record<string, unknown>, message: string): void {
+    if (this.outputLevel <= DEBUG) logger.debug({ channel, ...context }, message)
+    else if (this.#lines.length < LINE_LIMIT) this.#lines.push({ level: DEBUG, time: Date.now(), text: '', cut: 0, said: { channel, message, context } })
   }
 
   /** Keeps a record that no logger wrote, such as a warning of the process. */
@@ -56,7 +66,7 @@ export class RequestLog {
 
   /** The records in the order of time. */
   records (): LogRecord[] {
-    const records = [...this.#lines.map(toRecord), ...this.#own]
+    const records = this.#lines.length === 0 ? [...this.#own] : [...this.#lines.map(toRecord), ...this.#own]
     if (this.#dropped > 0) {
       records.push({
         time: new Date().toISOString(),
@@ -66,7 +76,7 @@ export class RequestLog {
         context: {}
       })
     }
-    return records.sort((a, b) => a.time < b.time ? -1 : a.time > b.time ? 1 : 0)
+    return records.length < 2 ? records : records.sort((a, b) => a.time < b.time ? -1 : a.time > b.time ? 1 : 0)
   }
 }
 
@@ -96,6 +106,7 @@ function cutRecord ({ level, time, text, cut }: Line): LogRecord {
 }
 
 function toRecord (line: Line): LogRecord {
+  if (line.said !== null) return { time: new Date(line.time).toISOString(), level: levelName(line.level), ...line.said }
   if (line.cut > 0) return cutRecord(line)
   const { level, time, text } = line
   let fields: Record<string, unknown>

@@ -1,7 +1,7 @@
 import type { FlattenedException } from '../diagnostics/exception.js'
 import { cut } from '../view/visible.js'
 import { boundLogs } from './bound-logs.js'
-import { wholeProfile, type Profile } from './profile.js'
+import { EventColumns, sharedText, wholeProfile, type Profile, type ProfileDraft } from './profile.js'
 
 const MAX_STRING = 10_000
 const MAX_DEPTH = 24
@@ -11,7 +11,7 @@ const MAX_EVENT = 750
 const numbers = new Intl.NumberFormat('en-US')
 
 /** A profile that is plain JSON and no larger than `maxBytes`: itself where it is that, or a copy without what is bulkiest and least missed. */
-export function boundProfile (profile: Profile, maxBytes: number): Profile {
+export function boundProfile<P extends Profile | ProfileDraft> (profile: P, maxBytes: number): P | Profile {
   return new Look(maxBytes).isFine(profile) ? profile : cutProfile(wholeProfile(profile), maxBytes)
 }
 
@@ -50,11 +50,13 @@ class Look {
     this.#left = maxBytes
   }
 
-  isFine (profile: Profile): boolean {
+  isFine (profile: Profile | ProfileDraft): boolean {
     const { events, ...rest } = profile
     // Nobody but the recorder makes events: what varies in them are headers. The notifications that a profile is told with are as many.
     this.#left -= events.length * MAX_EVENT
-    for (const { changes } of events) if (changes !== undefined && !this.#isPlain(changes, 2)) return false
+    for (const changes of events instanceof EventColumns ? events.changes : events.map(({ changes }) => changes)) {
+      if (changes !== undefined && !this.#isPlain(changes, 2)) return false
+    }
     return this.#isPlain(rest, 0)
   }
 
@@ -70,6 +72,9 @@ class Look {
   }
 
   #isPlainObject (value: object, depth: number): boolean {
+    const text = sharedText(value)
+    // JSON already.
+    if (text !== undefined) return (this.#left -= 3 * text.length) >= 0
     if (Array.isArray(value)) {
       for (let i = 0; i < value.length; i++) if (!this.#isPlain(value[i], depth + 1)) return false
       return (this.#left -= value.length + 2) >= 0

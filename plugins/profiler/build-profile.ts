@@ -9,15 +9,15 @@ import { absoluteUrl, targetOf } from '../kernel/origin.js'
 import { stateOf, type RequestState } from '../kernel/request-state.js'
 import { linesOf } from '../diagnostics/records.js'
 import { performanceRecord } from './collectors/performance.js'
-import { PROFILE_VERSION, type Profile, type ProfiledRoute } from './profile.js'
+import { EventColumns, PROFILE_VERSION, type ProfileDraft, type ProfiledRoute } from './profile.js'
 
 /** Makes the profile of a request whose response is over: plain data, masked, off the response's way; `more` is for panels of its own. */
-export function buildProfile (request: FastifyRequest, reply: FastifyReply, endedAt: number, more: Readonly<Record<string, unknown>> = {}): Profile {
+export function buildProfile (request: FastifyRequest, reply: FastifyReply, endedAt: number, more: Readonly<Record<string, unknown>> = {}): ProfileDraft {
   const state = stateOf(request)
   const { mask: maskOfAll, originOf } = request.server.hindsight
   const mask = maskOfAll.hiding(state.sentParams ?? request.params)
   const origin = originOf(request)
-  const events = state.recorder?.events(mask.header) ?? []
+  const events = state.recorder?.columns(mask.header) ?? new EventColumns()
   // Collectors know the secrets of their own data, not those that this request's path brings.
   const collectors = mask === maskOfAll ? collectedBy(state) : redacted(collectedBy(state), mask) as Record<string, unknown>
   const others = state.others.filter((other) => other !== state.raised)
@@ -59,13 +59,16 @@ function exceptionsOf (state: RequestState): FlattenedException[] {
 }
 
 function collectedBy (state: RequestState): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(state.collected ?? {}).map(([name, data]) => {
+  const collected: Record<string, unknown> = {}
+  for (const name in state.collected) {
+    const data = state.collected[name]
     try {
-      return [name, typeof data === 'function' ? data() as unknown : data]
+      collected[name] = typeof data === 'function' ? data() as unknown : data
     } catch (error) {
-      return [name, { error: error instanceof Error ? error.message : String(error) }]
+      collected[name] = { error: error instanceof Error ? error.message : String(error) }
     }
-  }))
+  }
+  return collected
 }
 
 function redacted (value: unknown, mask: Mask, depth = 0): unknown {

@@ -1,7 +1,11 @@
 import type { FlattenedException } from '../diagnostics/exception.js'
 import { withNotifications } from '../diagnostics/records.js'
 import type { LogRecord } from '../logs/log-record.js'
+import { EventColumns } from '../kernel/event-columns.js'
 import type { ListenerEvent } from '../kernel/events.js'
+
+export { EventColumns, type EventSignature } from '../kernel/event-columns.js'
+export { sharedText } from '../kernel/shared-part.js'
 
 export const PROFILE_VERSION = 1
 
@@ -41,8 +45,14 @@ export interface Profile {
   collectors: Record<string, unknown>
 }
 
+/** A profile on its way to a store: its events are columns, and what it has in common with others may be shared parts. */
+export interface ProfileDraft extends Omit<Profile, 'events'> {
+  events: EventColumns
+}
+
 /** A profile as it is read: with all that was left out as it follows from the rest. */
-export function wholeProfile ({ notificationsLeftOut, ...profile }: Profile): Profile {
+export function wholeProfile ({ notificationsLeftOut, ...draft }: Profile | ProfileDraft): Profile {
+  const profile = { ...draft, events: draft.events instanceof EventColumns ? draft.events.list() : draft.events }
   if (notificationsLeftOut !== true) return profile
   return { ...profile, logs: withNotifications(profile.logs, profile.events, Date.parse(profile.time)) }
 }

@@ -1,6 +1,6 @@
 import { boundProfile } from './bounds.js'
 import { FormTokens } from './form-tokens.js'
-import { wholeProfile, type Profile } from './profile.js'
+import { wholeProfile, type Profile, type ProfileDraft } from './profile.js'
 import type { Criteria } from './storage/criteria.js'
 import type { ProfilePage, ProfileStorage, SearchOptions, StorageStats } from './storage/storage.js'
 import type { ProfileSummary } from './storage/summary.js'
@@ -78,7 +78,7 @@ export class Profiler {
   }
 
   /** The same for a profile that is made when it is written or asked for, away from the response that it describes; `bytes` is about what it holds until then. */
-  defer (token: string, profile: Profile | (() => Profile), bytes = 0): boolean {
+  defer (token: string, profile: Profile | (() => Profile | ProfileDraft), bytes = 0): boolean {
     return this.enabled && !this.#closed && this.#queue.add(token, profile, bytes)
   }
 
@@ -132,7 +132,7 @@ export class Profiler {
     await this.#storage.close()
   }
 
-  async #write (profiles: readonly Profile[]): Promise<void> {
+  async #write (profiles: ReadonlyArray<Profile | ProfileDraft>): Promise<void> {
     await this.#storage.put(profiles)
     for (const { token } of profiles) this.#tokens.release(token)
   }

@@ -1,5 +1,5 @@
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
-import type { Profile } from './profile.js'
+import type { Profile, ProfileDraft } from './profile.js'
 
 export interface WriteCounters {
   written: number
@@ -14,9 +14,9 @@ export type Warn = (message: string, error?: unknown) => void
 
 export interface WriteQueueOptions {
   /** Writes a batch, oldest first. */
-  write: (profiles: readonly Profile[]) => Promise<void> | void
+  write: (profiles: readonly Draft[]) => Promise<void> | void
   /** Makes a profile ready to be stored. */
-  prepare: (profile: Profile) => Profile
+  prepare: (profile: Draft) => Draft
   /** How many may wait; those above are dropped and counted. */
   maxWaiting: number
   /** How many bytes those that wait may hold, as far as they are known; 64 MiB by default. */
@@ -26,7 +26,8 @@ export interface WriteQueueOptions {
   quiet?: number
 }
 
-type Source = Profile | (() => Profile)
+type Draft = Profile | ProfileDraft
+type Source = Draft | (() => Draft)
 
 interface Waiting {
   source: Source
@@ -47,7 +48,7 @@ export class WriteQueue {
   readonly counters: WriteCounters = { written: 0, dropped: 0, failed: 0 }
   readonly #options: WriteQueueOptions
   readonly #waiting = new Map<string, Waiting>()
-  #batch: ReadonlyMap<string, Profile> = new Map()
+  #batch: ReadonlyMap<string, Draft> = new Map()
   #writing: Promise<void> | null = null
   #timer: NodeJS.Timeout | null = null
   #bytes = 0
@@ -84,7 +85,7 @@ export class WriteQueue {
   }
 
   /** A profile that is not written yet. */
-  get (token: string): Profile | undefined {
+  get (token: string): Draft | undefined {
     return this.#made(token) ?? this.#batch.get(token)
   }
 
@@ -122,7 +123,7 @@ export class WriteQueue {
   }
 
   async #writeBatch (): Promise<void> {
-    const batch = new Map<string, Profile>()
+    const batch = new Map<string, Draft>()
     this.#batch = batch
     let taken = 0
     let bytes = 0
@@ -154,7 +155,7 @@ export class WriteQueue {
     }
   }
 
-  #prepared (token: string): Profile | undefined {
+  #prepared (token: string): Draft | undefined {
     const profile = this.#made(token)
     try {
       return profile && this.#options.prepare(profile)
@@ -166,7 +167,7 @@ export class WriteQueue {
   }
 
   // A profile that cannot be made costs only itself.
-  #made (token: string): Profile | undefined {
+  #made (token: string): Draft | undefined {
     const waiting = this.#waiting.get(token)
     if (typeof waiting?.source !== 'function') return waiting?.source
     try {

@@ -1,13 +1,13 @@
 import t from 'tap'
 import type { FastifyReply } from 'fastify'
 import { EventRecorder } from '../../plugins/kernel/event-recorder.js'
-import type { Slot } from '../../plugins/kernel/lifecycle.js'
+import { newSlot, type Slot } from '../../plugins/kernel/lifecycle.js'
 
 const NAMES = [
   ['kernel.request', 'one', null], ['kernel.request', 'two', 'not configured'], ['kernel.request', 'three', null], ['kernel.request', 'four', 'not configured'],
   ['kernel.controller', 'five', 'not configured'], ['kernel.controller', 'six', null], ['kernel.response', 'seven', null]
 ] as const
-const slots: Slot[] = NAMES.map(([stage, listener, reason], index) => ({ index, stage, listener, reason, run: null }))
+const slots: Slot[] = NAMES.map(([stage, listener, reason], index) => newSlot(index, stage, listener, reason))
 const slot = (name: string) => slots.find(({ listener }) => listener === name) as Slot
 
 function replyOf (headers: Record<string, string | number | string[]>, statusCode = 200): FastifyReply {
@@ -76,6 +76,7 @@ t.test('where changes are told of, the headers are looked at only then', async t
   const raw: Record<string, string> = {}
   const reply = {
     getHeaders: () => { looks++; return { ...raw, ...headers } },
+    getHeader: (name: string) => { looks++; return headers[name] ?? raw[name] },
     raw: { getHeaderNames: () => Object.keys(raw) },
     statusCode: 200
   } as unknown as FastifyReply
@@ -87,7 +88,7 @@ t.test('where changes are told of, the headers are looked at only then', async t
   }
   t.equal(run('one'), undefined)
   t.equal(looks, 0)
-  t.same(run('three', () => { events.touch(reply); headers.a = '2'; events.touch(reply); headers.b = '3' }), [{ name: 'a', from: '1', to: '2' }, { name: 'b', from: null, to: '3' }])
+  t.same(run('three', () => { events.touch(reply, 'a'); headers.a = '2'; events.touch(reply, 'b'); headers.b = '3'; events.touch(reply, 'a'); headers.a = '4'; events.touch(reply, 'c') }), [{ name: 'a', from: '1', to: '4' }, { name: 'b', from: null, to: '3' }])
   t.same(run('six', () => { raw['x-raw'] = 'y' }), [{ name: 'x-raw', from: null, to: 'y' }], 'on the response of Node.js itself')
   t.same(run('seven', () => { raw['x-raw'] = 'z' }), [{ name: 'x-raw', from: 'y', to: 'z' }], 'and changed there')
 })
@@ -102,6 +103,6 @@ t.test('a cookie more, in the list that is there', async (t) => {
   events.before(reply)
   events.record(slot('three'), 'main', 'ran', performance.now(), reply, null)
   t.same(events.events().map(({ listener, changes }) => [listener, changes?.headers]), [
-    ['one', [{ name: 'set-cookie', from: 's=***', to: 's=***, t=***' }]], ['two', undefined], ['three', undefined]
+    ['one', [{ name: 'set-cookie', from: 's=***', to: 's=***, t=***' }]], ['two', undefined], ['three', undefined], ['four', undefined]
   ])
 })

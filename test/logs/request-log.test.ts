@@ -41,3 +41,19 @@ t.test('notifications stand among the lines, by time; the skipped are none', asy
   t.match(records[0], { level: 'debug', channel: 'event', time: new Date(1000).toISOString() })
   t.same(recordsOf(null, [], 0), [])
 })
+
+t.test('a debug line of our own is written by the logger only where that takes it, and stands in its place', async (t) => {
+  const written: unknown[] = []
+  const logger = { debug: (...line: unknown[]) => { written.push(line) } } as never
+  const log = new RequestLog()
+  log.outputLevel = 30
+  log.add(30, '{"msg":"first"}')
+  log.debug(logger, 'router', { route: 'home' }, 'second')
+  log.add(30, '{"msg":"third"}')
+  t.match(log.records(), [{ message: 'first' }, { level: 'debug', channel: 'router', message: 'second', context: { route: 'home' } }, { message: 'third' }])
+  t.same(written, [])
+  log.outputLevel = 20
+  log.debug(logger, 'router', { route: 'home' }, 'fourth')
+  t.same(written, [[{ channel: 'router', route: 'home' }, 'fourth']])
+  t.equal(log.records().length, 3, 'it comes back from the logger')
+})

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Profile } from '../../plugins/profiler/profile.js'
+import type { Profile, ProfileDraft } from '../../plugins/profiler/profile.js'
 import { WriteQueue, type WriteQueueOptions } from '../../plugins/profiler/write-queue.js'
 import { profile, tokens } from './fixture.js'
 
@@ -47,7 +47,7 @@ t.test('it is written without being asked to', async t => {
 })
 
 t.test('a token that comes again while it waits is written once, as it was last', async t => {
-  const written: Profile[] = []
+  const written: Array<Profile | ProfileDraft> = []
   const { queue } = open({ write: profiles => { written.push(...profiles) } })
   queue.add('000001', profile('000001'))
   queue.add('000001', () => profile('000001', { status: 500 }))

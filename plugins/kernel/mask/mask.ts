@@ -52,11 +52,17 @@ function maskOf (hides: (name: string) => boolean, idle: boolean, secrets: reado
   const { header } = parts
   return {
     header,
-    headers: record => Object.fromEntries(Object.entries(record)
-      .filter(([, value]) => value !== undefined && value !== null)
-      .map(([name, value]) => [
-        name, Array.isArray(value) ? value.map(item => header(name, String(item))) : header(name, String(value))
-      ])),
+    headers (record) {
+      const shown: Record<string, string | string[]> = {}
+      for (const name of Object.keys(record)) {
+        const value = record[name]
+        if (value === undefined || value === null) continue
+        const masked = Array.isArray(value) ? value.map(item => header(name, String(item))) : header(name, String(value))
+        if (name === '__proto__') Object.defineProperty(shown, name, { value: masked, enumerable: true, configurable: true, writable: true })
+        else shown[name] = masked
+      }
+      return shown
+    },
     url: parts.url,
     value: valueMask(parts),
     text: text => parts.text(text),

@@ -7,7 +7,7 @@ const MAX_TEXT = 9_000
 
 /** Makes what turns any value into plain JSON data, bounded in depth and size, its fields masked by their names. */
 export function valueMask (parts: MaskParts): (value: unknown) => unknown {
-  return root => new Visit(parts).visit(root, false)
+  return root => typeof root === 'object' && root !== null && isEmpty(root) ? {} : new Visit(parts).visit(root, false)
 }
 
 /** A text that can be looked through in time; what is left of a longer one does not hold on to the whole. */
@@ -15,6 +15,13 @@ export function boundedText (text: string, mask: (text: string) => string): stri
   if (text.length <= MAX_TEXT) return mask(text)
   const kept = Buffer.from(text.slice(0, MAX_TEXT)).toString()
   return `${mask(kept)}… (${Buffer.byteLength(text.slice(MAX_TEXT)).toLocaleString('en')} more bytes)`
+}
+
+// Of most requests there is no query and there are no cookies.
+function isEmpty (value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  if (prototype !== Object.prototype && prototype !== null) return false
+  return Object.keys(value).length === 0
 }
 
 class Visit {

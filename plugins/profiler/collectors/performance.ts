@@ -1,4 +1,4 @@
-import type { ListenerEvent } from '../../kernel/events.js'
+import type { EventColumns } from '../../kernel/event-columns.js'
 import type { RequestState } from '../../kernel/request-state.js'
 import type { ProcessUsage } from '../../kernel/usage.js'
 
@@ -15,19 +15,26 @@ export interface PerformanceRecord {
 }
 
 /** Puts together what was measured on the way. */
-export function performanceRecord (state: RequestState, events: readonly ListenerEvent[], endedAt: number): PerformanceRecord {
+export function performanceRecord (state: RequestState, events: EventColumns, endedAt: number): PerformanceRecord {
   const { startedAt, handlerStart, handlerEnd, serializeStart, headAt } = state
   const since = (at: number): number => round(at - startedAt)
-  const responded = serializeStart === 0
-    ? undefined
-    : events.find(({ stage, outcome, start }) => stage === 'kernel.response' && outcome !== 'skipped' && start >= since(serializeStart))
+  const responded = serializeStart === 0 ? undefined : firstOfResponse(events, since(serializeStart))
   return {
     total: since(endedAt),
     ...(handlerEnd !== 0 && { handlerStart: since(handlerStart), handler: round(handlerEnd - handlerStart) }),
-    ...(responded !== undefined && { serialization: round(responded.start - since(serializeStart)) }),
+    ...(responded !== undefined && { serialization: round(responded - since(serializeStart)) }),
     ...(headAt !== 0 && { firstByte: since(headAt) }),
     ...(state.usage !== null && { process: state.usage.stop(endedAt) })
   }
+}
+
+/** When the first listener of the response began that had something to do. */
+function firstOfResponse ({ signatures, starts }: EventColumns, since: number): number | undefined {
+  for (let i = 0; i < signatures.length; i++) {
+    const start = (starts[i] ?? 0) / 1_000
+    if (signatures[i]?.stage === 'kernel.response' && signatures[i]?.outcome !== 'skipped' && start >= since) return start
+  }
+  return undefined
 }
 
 function round (ms: number): number {

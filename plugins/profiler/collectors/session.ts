@@ -1,3 +1,5 @@
+import { share } from '../../kernel/shared-part.js'
+
 /** What is asked of a session; its id is never read. */
 interface SessionObject {
   isModified?: () => boolean
@@ -19,8 +21,11 @@ export interface SessionRecord {
 
 /** A session that nobody has looked at. */
 export function unusedSession (cookie: boolean): SessionRecord {
-  return { used: false, cookie, origin: null, changed: false, saved: false, keys: {} }
+  return cookie ? unusedWithCookie : unused
 }
+
+const unused: SessionRecord = share({ used: false, cookie: false, origin: null, changed: false, saved: false, keys: {} })
+const unusedWithCookie: SessionRecord = share({ used: false, cookie: true, origin: null, changed: false, saved: false, keys: {} })
 
 /** A session as the handler leaves it, ahead of its being saved. */
 export function sessionRecord (session: unknown, cookie: boolean, loaded: boolean): SessionRecord {

@@ -1,5 +1,5 @@
 import createError from '@fastify/error'
-import { wholeProfile, type Profile } from '../profile.js'
+import { wholeProfile, type Profile, type ProfileDraft } from '../profile.js'
 import type { Criteria } from './criteria.js'
 import { find, type Found } from './embedded/find.js'
 import { ALL_LANES, FATES, isFailureLane, isPinnedLane, laneKey, LANES, MAX_SEQ, readLocation, sumOf, tokenNumber, type State } from './embedded/layout.js'
@@ -41,7 +41,7 @@ export class EmbeddedStorage implements ProfileStorage {
     this.#given = bounds
   }
 
-  async put (profiles: readonly Profile[]): Promise<void> {
+  async put (profiles: ReadonlyArray<Profile | ProfileDraft>): Promise<void> {
     this.#mustBeOpen()
     const { maxBytes } = this.#boundsOf(readState(this.#shared.file))
     for (let at = 0; at < profiles.length; at += BATCH) {

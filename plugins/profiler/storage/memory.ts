@@ -1,4 +1,4 @@
-import { wholeProfile, type Profile } from '../profile.js'
+import { wholeProfile, type Profile, type ProfileDraft } from '../profile.js'
 import { matcher, type Criteria } from './criteria.js'
 import { DEFAULT_BOUNDS, FAILURE_SHARE, InvalidCursorError, PINNED_SHARE, TooManyPinnedError } from './storage.js'
 import type { ProfilePage, ProfileStorage, SearchOptions, StorageBounds, StorageStats } from './storage.js'
@@ -43,7 +43,7 @@ export class MemoryStorage implements ProfileStorage {
     this.#bounds = { ...DEFAULT_BOUNDS, ...bounds }
   }
 
-  put (profiles: readonly Profile[]): void {
+  put (profiles: ReadonlyArray<Profile | ProfileDraft>): void {
     for (const profile of profiles) {
       this.#remove(profile.token)
       const entry = { ...indexEntry(profile), order: ++this.#order, json: Buffer.from(JSON.stringify(profile)) }

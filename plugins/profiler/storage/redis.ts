@@ -1,4 +1,4 @@
-import type { Profile } from '../profile.js'
+import type { Profile, ProfileDraft } from '../profile.js'
 import { matcher, type Criteria } from './criteria.js'
 import { redisAddress, type RedisAddress } from './redis/address.js'
 import type { Found, WalkOptions } from './redis/block-reader.js'
@@ -63,7 +63,7 @@ export class RedisStorage implements ProfileStorage {
     await this.#connection.opened()
   }
 
-  async put (profiles: readonly Profile[]): Promise<void> {
+  async put (profiles: ReadonlyArray<Profile | ProfileDraft>): Promise<void> {
     const bodies = await Promise.all(profiles.map(encodeProfile))
     const batches: Argument[][] = []
     let bytes = Infinity

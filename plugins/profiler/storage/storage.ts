@@ -1,5 +1,5 @@
 import createError from '@fastify/error'
-import type { Profile } from '../profile.js'
+import type { Profile, ProfileDraft } from '../profile.js'
 import type { Criteria } from './criteria.js'
 import type { ProfileSummary } from './summary.js'
 
@@ -67,7 +67,7 @@ export const TooManyPinnedError = createError('HINDSIGHT_TOO_MANY_PINNED', 'Prof
  */
 export interface ProfileStorage {
   /** Keeps a batch, oldest first; a token that is there already is replaced, and is not pinned any more. The profiles are not changed afterwards. */
-  put (profiles: readonly Profile[]): Awaitable<void>
+  put (profiles: ReadonlyArray<Profile | ProfileDraft>): Awaitable<void>
   get (token: string): Awaitable<Profile | undefined>
   /** Asked before a token is given away, so it must be cheap. */
   has (token: string): Awaitable<boolean>

@@ -1,4 +1,4 @@
-import type { Profile } from '../profile.js'
+import type { Profile, ProfileDraft } from '../profile.js'
 
 /** What a list shows of a profile, without reading the profile. */
 export interface ProfileSummary {
@@ -38,12 +38,12 @@ const MAX_EXCEPTIONS = 3_000
 const WARNINGS = new Set(['warn', 'error', 'fatal'])
 
 /** Whether a profile is one that people will come back for. */
-export function isFailure (profile: Profile): boolean {
+export function isFailure (profile: Profile | ProfileDraft): boolean {
   return listOf(profile.exceptions).length > 0 || profile.status >= 500
 }
 
 /** The part of a profile that lists show. */
-export function summarize (profile: Profile, pinned = false): ProfileSummary {
+export function summarize (profile: Profile | ProfileDraft, pinned = false): ProfileSummary {
   const { token, time, method, url, status, ip, duration } = profile
   const last = listOf(profile.exceptions).at(-1)
   return {
@@ -64,7 +64,7 @@ export function summarize (profile: Profile, pinned = false): ProfileSummary {
 }
 
 /** The part of a profile that searches read. */
-export function indexEntry (profile: Profile, pinned = false): IndexEntry {
+export function indexEntry (profile: Profile | ProfileDraft, pinned = false): IndexEntry {
   return { summary: summarize(profile, pinned), exceptions: listOf(profile.exceptions).map(line).join('\n').slice(0, MAX_EXCEPTIONS) }
 }
 

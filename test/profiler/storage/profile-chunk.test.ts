@@ -1,6 +1,10 @@
 import t from 'tap'
+import { EventRecorder } from '../../../plugins/kernel/event-recorder.js'
+import { newSlot, type Slot } from '../../../plugins/kernel/lifecycle.js'
+import { share } from '../../../plugins/kernel/shared-part.js'
 import type { Profile } from '../../../plugins/profiler/profile.js'
-import { ChunkWriter, readProfile } from '../../../plugins/profiler/storage/profile-chunk.js'
+import { ChunkWriter } from '../../../plugins/profiler/storage/profile-chunk.js'
+import { readProfile } from '../../../plugins/profiler/storage/read-chunk.js'
 import { failure, profile } from '../fixture.js'
 import { sample } from '../sample.js'
 
@@ -36,6 +40,44 @@ t.test('what is packed is read, equal and in its order', async (t) => {
     t.strictSame(read, JSON.parse(JSON.stringify(profiles[slot])), name)
     t.equal(Object.keys(read).join(), Object.keys(profiles[slot] ?? {}).join(), 'in the order of the profile')
   })
+})
+
+t.test('what profiles have in common is written once, and read by each', async (t) => {
+  const headers = share({ 'user-agent': 'x'.repeat(5_000) })
+  const locale = share({ locale: 'en', deep: [{ a: 1 }] })
+  const frame = share({ file: 'a.ts', line: 1, column: 2, function: 'f', own: true, excerpt: { start: 1, lines: ['y'.repeat(5_000)] } })
+  const changes = share({ headers: [{ name: 'vary', from: null, to: 'origin' }] })
+  const [exception] = failure('000001').exceptions
+  const profiles = Array.from({ length: 10 }, (_, i) => profile(String(i).padStart(6, '0'), {
+    collectors: { locale, request: { method: 'GET', headers, query: { i } }, own: i },
+    events: [event({ changes }), event({ changes: { status: { from: 200, to: i } } }), event({ changes })],
+    exceptions: i % 2 === 0 ? [] : [{ ...exception, frames: [frame, frame] } as never]
+  }))
+  const { data, sizes } = chunkOf(profiles)
+  profiles.forEach((one, slot) => {
+    const read = readProfile(data, slot)
+    t.strictSame(read, JSON.parse(JSON.stringify(one)))
+    t.equal(Object.keys(read.collectors).join(), 'locale,request,own', 'in its order')
+    const [other] = [read.collectors.request as { headers: object }]
+    t.notOk(Object.isFrozen(other.headers), 'and may be changed by who reads it')
+  })
+  t.ok(data.length < 20_000, `${data.length} bytes`)
+  t.equal(sizes.reduce((sum, size) => sum + size, 0), data.length)
+})
+
+t.test('columns are packed as the events that they are', async (t) => {
+  const recorder = new EventRecorder([newSlot(0, 'kernel.request', 'one'), newSlot(1, 'kernel.request', 'two', 'not configured'), newSlot(2, 'kernel.response', 'three')], 0, (_name, value) => value)
+  const reply = { statusCode: 200, getHeaders: () => ({}), raw: { getHeaderNames: () => [] } } as never
+  const slots = ['one', 'two', 'three'].map((name, index) => newSlot(index, index === 2 ? 'kernel.response' : 'kernel.request', name))
+  recorder.record(slots[0] as Slot, 'main', 'ran', recorder.before(reply), reply, null)
+  recorder.record(slots[2] as Slot, 'main', 'skipped', recorder.before(reply), reply, 'for a reason')
+  const draft = { ...profile('000001'), events: recorder.columns() }
+  const writer = new ChunkWriter()
+  writer.add(draft)
+  const read = readProfile(writer.finish().data, 0)
+  t.strictSame(read.events, recorder.events())
+  t.same(read.events.map(({ listener, outcome, reason }) => [listener, outcome, reason]), [['one', 'ran', undefined], ['two', 'skipped', 'not configured'], ['three', 'skipped', 'for a reason']])
+  t.strictSame(read, JSON.parse(JSON.stringify(draft)), 'as all other stores keep it')
 })
 
 t.test('hostile text stays what it is', async (t) => {

@@ -1,4 +1,5 @@
-import { ChunkWriter, readProfile } from '../profile-chunk.js'
+import { ChunkWriter } from '../profile-chunk.js'
+import { readProfile } from '../read-chunk.js'
 import { PINNED_SHARE, TooManyPinnedError } from '../storage.js'
 import { toLine } from '../summary-block.js'
 import { indexEntry, isFailure } from '../summary.js'

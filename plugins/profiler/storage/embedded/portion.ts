@@ -1,5 +1,5 @@
 import createError from '@fastify/error'
-import type { Profile } from '../../profile.js'
+import type { Profile, ProfileDraft } from '../../profile.js'
 import { ChunkWriter, type ProfileChunk } from '../profile-chunk.js'
 import { toLine } from '../summary-block.js'
 import { indexEntry, isFailure } from '../summary.js'
@@ -19,7 +19,7 @@ export interface Portion {
 export const InvalidTokenError = createError('HINDSIGHT_INVALID_TOKEN', 'Invalid token "%s": a profile is stored by six lower-case hexadecimal digits.', 400)
 
 /** Packs a batch, before the store is locked: one portion for each chunk. What is too large for the store is in none. */
-export function pack (profiles: readonly Profile[], maxBytes: number): Portion[] {
+export function pack (profiles: ReadonlyArray<Profile | ProfileDraft>, maxBytes: number): Portion[] {
   for (const { token } of profiles) if (tokenNumber(token) === undefined) throw new InvalidTokenError(token)
   const newest = new Map(profiles.map(({ token }, place) => [token, place]))
   const places = [...newest.values()].sort((a, b) => a - b)
@@ -31,7 +31,7 @@ export function pack (profiles: readonly Profile[], maxBytes: number): Portion[]
 }
 
 /** One after another: chunks are written in the same place. */
-function packLane (lane: Lane, profiles: readonly Profile[], places: readonly number[], maxBytes: number): Portion[] {
+function packLane (lane: Lane, profiles: ReadonlyArray<Profile | ProfileDraft>, places: readonly number[], maxBytes: number): Portion[] {
   const portions: Portion[] = []
   for (let next = 0; next < places.length;) {
     const writer = new ChunkWriter()

@@ -1,0 +1,52 @@
+import type { ListenerEvent, Outcome, PassName } from './events.js'
+import type { Stage } from './stage.js'
+
+/** What is the same of an event whenever its listener does the same again; as long as it is known there is one object for it. */
+export interface EventSignature {
+  /** The place of the listener in the whole order. */
+  index: number
+  stage: Stage
+  listener: string
+  pass: PassName
+  outcome: Outcome
+  reason: string | null
+}
+
+/** The events of a request, as columns: most of them differ from request to request in nothing but their times. */
+export class EventColumns {
+  readonly signatures: EventSignature[] = []
+  /** Microseconds since the request arrived. */
+  readonly starts: number[] = []
+  /** Microseconds. */
+  readonly durations: number[] = []
+  readonly changes: Array<ListenerEvent['changes']> = []
+
+  get length (): number {
+    return this.signatures.length
+  }
+
+  add (signature: EventSignature, start: number, duration: number, changes: ListenerEvent['changes']): void {
+    this.signatures.push(signature)
+    this.starts.push(start)
+    this.durations.push(duration)
+    this.changes.push(changes)
+  }
+
+  /** One event, as everybody else reads it. */
+  at (i: number): ListenerEvent {
+    const { stage, listener, pass, outcome, reason } = this.signatures[i] as EventSignature
+    const event: ListenerEvent = { stage, listener, pass, outcome, start: (this.starts[i] ?? 0) / 1_000, duration: (this.durations[i] ?? 0) / 1_000 }
+    const changes = this.changes[i]
+    if (reason !== null) event.reason = reason
+    if (changes !== undefined) event.changes = changes
+    return event
+  }
+
+  list (): ListenerEvent[] {
+    return this.signatures.map((_, i) => this.at(i))
+  }
+
+  toJSON (): ListenerEvent[] {
+    return this.list()
+  }
+}

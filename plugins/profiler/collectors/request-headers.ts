@@ -1,0 +1,39 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { FastifyRequest } from 'fastify'
+import type { Mask } from '../../kernel/mask/mask.js'
+import { share } from '../../kernel/shared-part.js'
+import { shownHeaders } from './headers.js'
+
+type ShownHeaders = Record<string, string | string[]>
+
+interface Seen {
+  headers: IncomingHttpHeaders
+  mask: Mask | null
+  shown: ShownHeaders
+}
+
+// What a client sends on a connection that it keeps hardly ever changes; all of it goes with the connection.
+const seen = new WeakMap<object, Seen>()
+
+/** The headers of a request as they are now; what they look like in a profile is found out once it is written. */
+export function headersNow ({ headers, raw: { socket } }: FastifyRequest): (mask: Mask) => ShownHeaders {
+  const before = seen.get(socket)
+  if (before === undefined || !areSame(before.headers, headers)) {
+    const now: Seen = { headers: { ...headers }, mask: null, shown: {} }
+    seen.set(socket, now)
+    return (mask) => shownHeaders(now.headers, mask)
+  }
+  return (mask) => {
+    if (before.mask !== mask) {
+      before.shown = share(shownHeaders(before.headers, mask))
+      before.mask = mask
+    }
+    return before.shown
+  }
+}
+
+function areSame (one: IncomingHttpHeaders, other: IncomingHttpHeaders): boolean {
+  // A list may be changed where it is.
+  for (const name in one) if (one[name] !== other[name] || typeof one[name] !== 'string') return false
+  return Object.keys(one).length === Object.keys(other).length
+}
