@@ -38,9 +38,9 @@ interface Waiting {
 /** Milliseconds from the first profile of a batch to its writing: what one request makes others join. */
 const DELAY = 25
 /** The work of one batch must not be felt by requests that come meanwhile. */
-const MAX_BATCH = 50
+const MAX_BATCH = 16
 /** Milliseconds of it at a time. */
-const PATIENCE = 8
+const PATIENCE = 1
 const MAX_WAITING_BYTES = 64 * 1024 * 1024
 
 /** Takes profiles at once and writes them later, in batches, whatever the store does meanwhile. */
@@ -48,6 +48,7 @@ export class WriteQueue {
   readonly counters: WriteCounters = { written: 0, dropped: 0, failed: 0 }
   readonly #options: WriteQueueOptions
   readonly #waiting = new Map<string, Waiting>()
+  readonly #unmade: string[] = []
   #batch: ReadonlyMap<string, Draft> = new Map()
   #writing: Promise<void> | null = null
   #timer: NodeJS.Timeout | null = null
@@ -76,6 +77,7 @@ export class WriteQueue {
     if (known === undefined) this.#taken++
     this.#bytes += bytes - (known?.bytes ?? 0)
     this.#waiting.set(token, { source, bytes })
+    if (typeof source === 'function') this.#makeSoon(token)
     if (this.#writing === null) this.#schedule()
     return true
   }
@@ -101,6 +103,19 @@ export class WriteQueue {
 
   async #flushTo (end: number): Promise<void> {
     while (this.#settled < end) await (this.#writing ?? this.#write())
+  }
+
+  // What a profile is made of, the request and all that it holds, is let go of behind its response: to keep it for the batch would cost memory, and time to collect it.
+  #makeSoon (token: string): void {
+    if (this.#unmade.push(token) === 1) setImmediate(() => this.#makeSome())
+  }
+
+  #makeSome (): void {
+    const since = performance.now()
+    let done = 0
+    while (done < this.#unmade.length && performance.now() - since < PATIENCE) this.#made(this.#unmade[done++] ?? '')
+    this.#unmade.splice(0, done)
+    if (this.#unmade.length > 0) setImmediate(() => this.#makeSome())
   }
 
   #schedule (): void {

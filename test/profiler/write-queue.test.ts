@@ -28,12 +28,12 @@ function open ({ write = () => {}, ...given }: Partial<WriteQueueOptions> = {}):
   return { queue, batches, warnings }
 }
 
-t.test('what comes together is written together, at most fifty at once', async t => {
+t.test('what comes together is written together, at most sixteen at once', async t => {
   const { queue, batches } = open()
   for (const token of tokens(1, 120)) t.equal(queue.add(token, profile(token)), true)
   t.same(batches, [], 'nothing is written in the turn of the request')
   await queue.flush()
-  t.same(batches.map(batch => batch.length), [50, 50, 20])
+  t.same(batches.map(batch => batch.length), [16, 16, 16, 16, 16, 16, 16, 8])
   t.same(batches.flat(), tokens(1, 120))
   t.same(queue.counters, { written: 120, dropped: 0, failed: 0 })
 })
@@ -142,7 +142,7 @@ t.test('a batch that is long in the making lets others work meanwhile, and is fo
     for (const until = performance.now() + 9; performance.now() < until;);
     return profile(token)
   }
-  for (const token of tokens(1, 6)) queue.add(token, slow(token))
+  for (const token of tokens(1, 12)) queue.add(token, slow(token))
   const found: Array<string | undefined> = []
   const flushed = queue.flush()
   const over = Symbol('over')
