@@ -21,7 +21,8 @@ declare module 'fastify' {
   }
 }
 
-interface Settings extends LocaleAwareServicesOptions {
+/** What the listener is told, those of other listeners that it needs among it. */
+export interface LocaleAwareServicesListenerOptions extends LocaleAwareServicesOptions {
   defaultLocale?: string
   enabledLocales?: string[]
 }
@@ -29,7 +30,7 @@ interface Settings extends LocaleAwareServicesOptions {
 const unused = new Skip('no service was given out')
 
 /** Makes the services for the locale of this request available as `request.services`. */
-export const localeAwareServices = listener('kernel.request', 'locale-aware-services', async (app, options: Settings) => {
+export const localeAwareServices = listener('kernel.request', 'locale-aware-services', async (app, options: LocaleAwareServicesListenerOptions) => {
   const { localeAwareServices: registered = {}, defaultLocale = 'en', enabledLocales = [] } = options
   const services = new LocaleServices(registered)
   app.decorateRequest('services', {
@@ -54,7 +55,7 @@ export const localeAwareServices = listener('kernel.request', 'locale-aware-serv
 })
 
 /** Takes the services back; behind a stream, once its body has been made. */
-export const localeAwareServicesFinish = listener('kernel.finish_request', 'locale-aware-services', (_app, { localeAwareServices: registered = {} }: Settings) => {
+export const localeAwareServicesFinish = listener('kernel.finish_request', 'locale-aware-services', (_app, { localeAwareServices: registered = {} }: LocaleAwareServicesListenerOptions) => {
   if (Object.keys(registered).length === 0) return 'not configured'
   return (request, reply, payload) => {
     const state = stateOf(request)

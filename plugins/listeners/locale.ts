@@ -13,7 +13,8 @@ export interface LocaleOptions {
   acceptLanguage?: boolean
 }
 
-interface Settings extends LocaleOptions {
+/** What the listener is told, those of other listeners that it needs among it. */
+export interface LocaleListenerOptions extends LocaleOptions {
   defaultLocale?: string
   localeAwareServices?: object
 }
@@ -23,7 +24,7 @@ const noLanguage = new Skip('the request names no language that is enabled')
 const unchanged = new Skip('the locale is the default')
 
 /** Sets `request.locale` by the route's parameter `_locale`, or by `Accept-Language`. */
-export const locale = listener('kernel.request', 'locale', (app, options: Settings) => {
+export const locale = listener('kernel.request', 'locale', (app, options: LocaleListenerOptions) => {
   const { enabledLocales = [], acceptLanguage = false, defaultLocale = 'en', localeAwareServices = {} } = options
   assertLocales(options)
   const { observed, mask } = app.hindsight
@@ -65,7 +66,7 @@ export const locale = listener('kernel.request', 'locale', (app, options: Settin
 })
 
 /** Gives the request its default locale back; behind a stream, once its body has been made. */
-export const localeFinish = listener('kernel.finish_request', 'locale', (_app, { defaultLocale = 'en', enabledLocales = [], acceptLanguage = false }: Settings) => {
+export const localeFinish = listener('kernel.finish_request', 'locale', (_app, { defaultLocale = 'en', enabledLocales = [], acceptLanguage = false }: LocaleListenerOptions) => {
   const idle = enabledLocales.length > 0 || acceptLanguage ? unchanged : notConfigured
   return (request, reply: FastifyReply, payload) => {
     if (request.locale === defaultLocale) return idle
@@ -81,7 +82,7 @@ function notSpoken (request: FastifyRequest, parameter: string, enabled: readonl
   return notFound(request)
 }
 
-function assertLocales ({ enabledLocales = [], acceptLanguage = false, defaultLocale }: Settings): void {
+function assertLocales ({ enabledLocales = [], acceptLanguage = false, defaultLocale }: LocaleListenerOptions): void {
   const wrong = enabledLocales.find((tag) => !isTag(tag))
   if (wrong !== undefined) throw new Error(`enabledLocales: "${wrong}" is not a language tag`)
   if (acceptLanguage && enabledLocales.length === 0) throw new Error('acceptLanguage: enabledLocales must name the locales to choose from')

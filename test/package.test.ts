@@ -1,0 +1,94 @@
+import { execFile } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import t from 'tap'
+
+const run = promisify(execFile)
+const ROOT = join(import.meta.dirname, '..')
+const require = createRequire(import.meta.url)
+
+interface Packed { files: Array<{ path: string }>, filename: string, unpackedSize: number }
+interface Manifest { dependencies: Record<string, string>, scripts?: object, devDependencies?: object }
+
+const folder = mkdtempSync(join(tmpdir(), 'hindsight-package-'))
+const consumer = join(folder, 'consumer')
+let packed: Packed
+
+t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+
+t.before(async () => {
+  const dist = join(folder, 'dist')
+  await run(process.execPath, ['--import=tsx', join(ROOT, 'packaging/build.ts'), dist], { cwd: ROOT })
+  const { stdout } = await run('npm', ['pack', dist, '--json', '--loglevel=error', '--pack-destination', folder])
+  const found = JSON.parse(stdout) as Packed[] | Record<string, Packed>
+  packed = Object.values(found)[0] as Packed
+  // As npm installs it, but that what it depends on is here already.
+  const installed = join(consumer, 'node_modules/fastify-hindsight')
+  mkdirSync(installed, { recursive: true })
+  await run('tar', ['-xzf', join(folder, packed.filename.replace(/^@|\//g, '')), '-C', installed, '--strip-components=1'])
+  const { dependencies } = manifestOf(installed)
+  for (const name of [...Object.keys(dependencies), '@types/node', 'undici-types', 'typescript']) {
+    const place = join(consumer, 'node_modules', name)
+    mkdirSync(join(place, '..'), { recursive: true })
+    if (existsSync(join(ROOT, 'node_modules', name))) symlinkSync(join(ROOT, 'node_modules', name), place)
+  }
+  writeFileSync(join(consumer, 'package.json'), '{ "private": true, "type": "module" }')
+  cpSync(join(import.meta.dirname, 'fixtures/consumer'), consumer, { recursive: true })
+})
+
+function manifestOf (place: string): Manifest {
+  return JSON.parse(readFileSync(join(place, 'package.json'), 'utf8')) as Manifest
+}
+
+t.test('the package holds what is needed to run it, and nothing else', async (t) => {
+  const paths = packed.files.map(({ path }) => path)
+  for (const needed of ['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'app/index.js', 'app/index.d.ts', 'bin/hindsight.js', 'routes/_profiler/index.js', 'plugins/view/tokens.css', 'plugins/profiler/ui/toolbar/script.js']) t.ok(paths.includes(needed), needed)
+  t.same(paths.filter((path) => !/^(?:(?:app|plugins|routes|bin)\/.*\.(?:js|css|d\.ts)|package\.json|[A-Z]+(?:\.md)?)$/.test(path)), [])
+  t.ok(packed.unpackedSize < 2_000_000, `${packed.unpackedSize} bytes`)
+})
+
+t.test('nothing runs when it is installed', async (t) => {
+  const manifest = manifestOf(join(consumer, 'node_modules/fastify-hindsight'))
+  t.equal(manifest.scripts, undefined)
+  t.equal(manifest.devDependencies, undefined)
+  t.notOk('tsx' in manifest.dependencies)
+  const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as { packages: Record<string, { dev?: boolean, optional?: boolean, hasInstallScript?: boolean, resolved?: string, integrity?: string }> }
+  const packages = Object.entries(lock.packages).filter(([place]) => place !== '')
+  // These have prebuilt binaries among their optional dependencies; without their scripts they find them as well.
+  const WITH_PREBUILT = /node_modules\/(?:lmdb|msgpackr-extract)$/
+  t.same(packages.filter(([place, { dev, hasInstallScript }]) => dev !== true && hasInstallScript === true && !WITH_PREBUILT.test(place) && !isOfTsx(place)).map(([place]) => place), [])
+  t.same(packages.filter(([, { integrity }]) => integrity === undefined).map(([place]) => place), [], 'each package of the lockfile has its hash')
+})
+
+t.test('each dependency is told in docs/architecture.md, and why', async (t) => {
+  const { dependencies } = manifestOf(ROOT)
+  const told = readFileSync(join(ROOT, 'docs/architecture.md'), 'utf8').split('## Dependencies, and why each')[1]?.split('\n## ')[0] ?? ''
+  t.same(Object.keys(dependencies).filter((name) => !told.includes(`\`${name}\``)), [])
+  t.same([...told.matchAll(/`((?:@[\w-]+\/)?[\w-]+)`(?=[^|]*\|[^|]*\|$)/gm)].map(([, name = '']) => name).filter((name) => !(name in dependencies)), [])
+})
+
+t.test('a TypeScript project compiles against it, as strictly as can be', async (t) => {
+  const compiler = require.resolve('typescript/bin/tsc')
+  const { stdout } = await run(process.execPath, [compiler, '--pretty', 'false', '-p', consumer]).catch((error: { stdout: string }) => error)
+  t.equal(stdout, '')
+})
+
+for (const file of ['consumer.mjs', 'consumer.cjs']) {
+  t.test(`${file} runs`, async (t) => {
+    const { stdout } = await run(process.execPath, [join(consumer, file)], { cwd: consumer, env: { ...process.env, NODE_ENV: 'development' } })
+    t.same(JSON.parse(stdout), { status: 500, page: true, token: true, stored: 500 })
+  })
+}
+
+t.test('the command of the package runs', async (t) => {
+  const { stdout } = await run(process.execPath, [join(consumer, 'node_modules/fastify-hindsight/bin/hindsight.js'), '--help'])
+  t.match(stdout, /Usage: hindsight <command>/)
+})
+
+// esbuild, which runs the sources here and is not shipped.
+function isOfTsx (place: string): boolean {
+  return /node_modules\/(?:tsx|esbuild|fsevents)$/.test(place)
+}
