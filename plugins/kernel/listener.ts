@@ -74,6 +74,7 @@ function requestHook (slot: Slot): onRequestHookHandler {
   const run = slot.run as RequestHook
   return function (request, reply, done) {
     const verdict = run(request, reply)
+    if (verdict === undefined || verdict instanceof Skip) return done()
     if (!isPromise(verdict)) return proceed(verdict, reply, done)
     verdict.then((later) => proceed(later, reply, done), (raised) => fail(raised, done))
   }

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { listener, Skip, type Answer } from '../kernel/listener.js'
 import { stateOf } from '../kernel/request-state.js'
+import { routeConfigOf } from '../kernel/route-config.js'
 import { refuse } from '../security/entry-point.js'
 import { compileRequirements, type CompiledRequirement } from '../security/is-granted.js'
 import { securityOf, type Security, type SecurityOptions } from '../security/security.js'
@@ -25,7 +26,7 @@ export const isGranted = listener('kernel.controller_arguments', 'is-granted', (
   })
   if (security === null) return 'not configured'
   return (request, reply) => {
-    const { isGranted: declared } = request.routeOptions.config
+    const declared = routeConfigOf(request)?.isGranted
     if (declared === undefined) return notConfigured
     if (stateOf(request).pass === 'error') return errorPass
     // A route that was declared ahead of this listener is checked all the same.

@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { listener, Skip } from '../kernel/listener.js'
 import { afterBody } from '../kernel/responses.js'
 import { stateOf } from '../kernel/request-state.js'
+import { routeConfigOf } from '../kernel/route-config.js'
 import { isTag, languageMatcher } from '../locale/accept-language.js'
 import { notFound } from '../routing/route-error.js'
 
@@ -39,7 +40,7 @@ export const locale = listener('kernel.request', 'locale', (app, options: Settin
       return
     }
     // What the service itself shows of its debug surface is not translated.
-    if (matching === null || request.routeOptions.config?.debugOnly === true) return notConfigured
+    if (matching === null || routeConfigOf(request)?.debugOnly === true) return notConfigured
     state.languageRead = true
     const header = request.headers['accept-language'] ?? ''
     const found = header === '' ? null : matching(header)

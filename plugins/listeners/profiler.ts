@@ -5,6 +5,7 @@ import { absoluteUrl, pathnameOf, targetOf } from '../kernel/origin.js'
 import { observe } from '../kernel/pass.js'
 import { isRedirect } from '../kernel/responses.js'
 import { stateOf } from '../kernel/request-state.js'
+import { routeConfigOf } from '../kernel/route-config.js'
 import { RequestLog } from '../logs/request-log.js'
 import { buildProfile } from '../profiler/build-profile.js'
 import { checkCollectors, Collection } from '../profiler/collector.js'
@@ -55,7 +56,7 @@ export const profiler = listener('kernel.response', 'profiler', (app, given: Pro
   }
 
   function mayBeProfiled (request: FastifyRequest): boolean {
-    return request.routeOptions.config?.profile !== false && !OWN_PATHS.test(pathnameOf(request))
+    return routeConfigOf(request)?.profile !== false && !OWN_PATHS.test(pathnameOf(request))
   }
 
   function isProfiled (request: FastifyRequest, reply?: FastifyReply): boolean {

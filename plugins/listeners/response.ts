@@ -3,6 +3,7 @@ import vary from 'vary'
 import { dropContent, isRedirect } from '../kernel/responses.js'
 import { listener } from '../kernel/listener.js'
 import { stateOf } from '../kernel/request-state.js'
+import { routeConfigOf } from '../kernel/route-config.js'
 
 /**
  * Makes the message conform (RFC 9110, sections 6.4 and 8): a charset on text, no content for 204, 205 and 304,
@@ -41,7 +42,7 @@ function tellLanguage (request: FastifyRequest, reply: FastifyReply, hasLocales:
   const { localeSource, languageRead, failed } = stateOf(request)
   if (languageRead) reply.header('vary', vary.append(String(reply.getHeader('vary') ?? ''), 'Accept-Language'))
   if (!hasLocales && localeSource === 'default') return
-  if (failed || request.route === null || request.routeOptions.config?.debugOnly === true || isRedirect(reply) || reply.statusCode === 304) return
+  if (failed || request.route === null || routeConfigOf(request)?.debugOnly === true || isRedirect(reply) || reply.statusCode === 304) return
   if (!reply.hasHeader('content-language')) reply.header('content-language', request.locale)
 }
 

@@ -1,5 +1,6 @@
 import { listener, Skip } from '../kernel/listener.js'
 import { stateOf } from '../kernel/request-state.js'
+import { routeConfigOf } from '../kernel/route-config.js'
 import { userOf } from '../security/context.js'
 import { refuse } from '../security/entry-point.js'
 import { compileExpression, type Expression } from '../security/expression.js'
@@ -26,7 +27,7 @@ export const securityExpression = listener('kernel.controller_arguments', 'secur
   })
   if (security === null) return 'not configured'
   return (request, reply) => {
-    const { security: text } = request.routeOptions.config
+    const text = routeConfigOf(request)?.security
     if (text === undefined) return notConfigured
     if (stateOf(request).pass === 'error') return errorPass
     const context = security.contextFor(request)
