@@ -5,7 +5,7 @@ import { build } from '../app/harness.js'
 function routes (app: FastifyInstance): void {
   app.get('/none', () => 'x')
   app.get('/read', request => request.cookies)
-  app.get('/same', request => request.cookies === request.cookies)
+  app.get('/same', request => { const { cookies } = request; return request.cookies === cookies })
   app.get('/set', (_request, reply) => reply.setCookie('theme', 'dark').send('x'))
   app.get('/own', (request, reply) => {
     request.cookies = { mine: '1' }
