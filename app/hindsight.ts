@@ -8,6 +8,7 @@ import { installHandlers } from '../plugins/diagnostics/handlers.js'
 import { timeHandlers } from '../plugins/kernel/handler-time.js'
 import { openPass } from '../plugins/kernel/pass.js'
 import { openServices } from '../plugins/kernel/services.js'
+import { wantsFromBeginning } from '../plugins/profiler/collect-policy.js'
 import { demandNames } from '../plugins/profiler/on-demand.js'
 import { Profiler } from '../plugins/profiler/profiler.js'
 import { profilerSettings, type ProfilerSettings } from '../plugins/profiler/settings.js'
@@ -24,9 +25,10 @@ export const hindsight = fp(async function hindsight (app: FastifyInstance, opti
   if (debug) process.setSourceMapsEnabled(true)
   const settings = profilerSettings(options.profiler)
   const profiled = debug || settings?.production === true
-  openServices(app, { ...options, mask: [...options.mask ?? [], ...demandNames(settings?.onDemand)] }, profiled)
+  const fromBeginning = debug || (profiled && settings !== null && wantsFromBeginning(settings))
+  openServices(app, { ...options, mask: [...options.mask ?? [], ...demandNames(settings?.onDemand)] }, profiled, fromBeginning)
   openRouteTable(app, debug)
-  timeHandlers(app, profiled)
+  timeHandlers(app, fromBeginning)
   openPass(app)
   if (profiled) await openProfiler(app, settings, options)
   for (const listeners of Object.values(lifecycle)) {

@@ -11,11 +11,16 @@ const CHANGES = ['header', 'removeHeader', 'type'] as const
  * each listener. Says whether that could be done: another Fastify may keep its replies elsewhere.
  */
 export function watchHeaders (app: FastifyInstance): boolean {
-  const symbol = Object.getOwnPropertySymbols(app).find((symbol) => symbol.description === 'fastify.Reply')
-  const { prototype } = (symbol === undefined ? {} : (app as unknown as Record<symbol, { prototype?: FastifyReply }>)[symbol] ?? {})
+  const prototype = replyPrototype(app)
   if (prototype === undefined || CHANGES.some((name) => typeof prototype[name] !== 'function')) return false
   for (const name of CHANGES) watch(prototype as unknown as Record<string, Method>, name)
   return true
+}
+
+/** What the replies of an application have in common; undefined where another Fastify keeps it elsewhere. */
+export function replyPrototype (app: FastifyInstance): FastifyReply | undefined {
+  const symbol = Object.getOwnPropertySymbols(app).find((symbol) => symbol.description === 'fastify.Reply')
+  return symbol === undefined ? undefined : (app as unknown as Record<symbol, { prototype?: FastifyReply } | undefined>)[symbol]?.prototype
 }
 
 function watch (prototype: Record<string, Method>, name: string): void {

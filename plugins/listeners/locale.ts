@@ -26,7 +26,7 @@ const unchanged = new Skip('the locale is the default')
 export const locale = listener('kernel.request', 'locale', (app, options: Settings) => {
   const { enabledLocales = [], acceptLanguage = false, defaultLocale = 'en', localeAwareServices = {} } = options
   assertLocales(options)
-  const { observed, mask } = app.hindsight
+  const { fromBeginning, mask } = app.hindsight
   const enabled = new Set(enabledLocales)
   const matching = acceptLanguage ? languageMatcher(enabledLocales, defaultLocale) : null
 
@@ -49,7 +49,7 @@ export const locale = listener('kernel.request', 'locale', (app, options: Settin
     state.localeSource = 'accept-language'
   }
 
-  if (!observed) return chosen
+  if (!fromBeginning) return chosen
   return (request) => {
     const skip = chosen(request)
     if (!stateOf(request).observed) return skip

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { listener, Skip } from '../kernel/listener.js'
 import { absoluteUrl, pathnameOf, targetOf } from '../kernel/origin.js'
 import { observe } from '../kernel/pass.js'
+import { followToEnd, onHijack } from '../kernel/response-end.js'
 import { isRedirect } from '../kernel/responses.js'
 import { stateOf } from '../kernel/request-state.js'
 import { routeConfigOf } from '../kernel/route-config.js'
@@ -31,7 +32,7 @@ const OWN_PATHS = /^\/_(?:profiler|wdt)(?:\/|$)/
 
 /** Assigns the request's token, tells it, and keeps the profile once the response is over. */
 export const profiler = listener('kernel.response', 'profiler', (app, given: ProfilerListenerOptions) => {
-  const { debug, observed, maySeeDebug, originOf } = app.hindsight
+  const { debug, observed, fromBeginning, maySeeDebug, originOf } = app.hindsight
   if (!observed) return 'not in debug mode'
   const settings = profilerSettings(given.profiler)
   if (settings === null) return 'not configured'
@@ -114,22 +115,30 @@ export const profiler = listener('kernel.response', 'profiler', (app, given: Pro
   }
 
   app.hindsight.keepLate = keep
-  app.addHook('onResponse', function keepProfile (request, reply, done) {
-    keep(request, reply)
-    done()
-  })
-  app.addHook('onRequestAbort', function keepAborted (request, done) {
+  if (fromBeginning) {
+    app.addHook('onResponse', function keepProfile (request, reply, done) {
+      keep(request, reply)
+      done()
+    })
+    app.addHook('onRequestAbort', function keepAborted (request, done) {
+      keepGone(request)
+      done()
+    })
+  } else {
+    const toEnd = (request: FastifyRequest, reply: FastifyReply): void => followToEnd(request, reply, { sent: keep, gone: keepGone })
+    app.hindsight.follow = toEnd
+    onHijack(app, toEnd)
+  }
+
+  function keepGone (request: FastifyRequest): void {
     const state = stateOf(request)
-    if (!state.observed) return done()
-    if (state.streamFailed) {
-      if (state.reply !== null) keep(request, state.reply)
-      return done()
+    if (!state.observed) return
+    if (!state.streamFailed) {
+      state.clientGone = true
+      request.log.info({ channel: 'request' }, 'The client closed the connection before the response was sent')
     }
-    state.clientGone = true
-    request.log.info({ channel: 'request' }, 'The client closed the connection before the response was sent')
     if (state.reply !== null) keep(request, state.reply)
-    done()
-  })
+  }
 
   return (request, reply, payload) => {
     if (!isProfiled(request, reply)) return notProfiled

@@ -1,6 +1,7 @@
+import type { FastifyRequest } from 'fastify'
 import { targetOf } from '../kernel/origin.js'
 import { kRawPacket } from '../kernel/malformed.js'
-import { listener, Skip } from '../kernel/listener.js'
+import { listener, OnFailure, Skip } from '../kernel/listener.js'
 import { stateOf } from '../kernel/request-state.js'
 import { shownHeaders } from '../profiler/collectors/headers.js'
 import { binaryText, snapshot } from '../profiler/collectors/snapshot.js'
@@ -11,11 +12,13 @@ const notObserved = new Skip('the request leaves no profile')
 /** Records what came in: method, URL, headers, query, cookies, body, files, attributes, and whether the session was used. */
 export const requestDataCollector = listener('kernel.controller', 'request-data-collector', (app) => {
   if (!app.hindsight.observed) return 'not in debug mode'
-  app.addHook('preValidation', function watchParts (request, _reply, done) {
-    if (stateOf(request).observed) watchUploads(request)
-    done()
-  })
-  return (request) => {
+  if (app.hindsight.fromBeginning) {
+    app.addHook('preValidation', function watchParts (request, _reply, done) {
+      if (stateOf(request).observed) watchUploads(request)
+      done()
+    })
+  }
+  return new OnFailure((request: FastifyRequest) => {
     const state = stateOf(request)
     if (!state.observed) return notObserved
     // The attributes name the route, which is dropped before this is read; whatever else a handler may change is copied.
@@ -49,7 +52,7 @@ export const requestDataCollector = listener('kernel.controller', 'request-data-
         ...(request.raw[kRawPacket] !== undefined && { rawMessage: mask.message(request.raw[kRawPacket]) })
       }
     })
-  }
+  })
 })
 
 // Fastify's parsers raise errors with codes of their own; they do not tell what came.

@@ -1,4 +1,5 @@
-import { listener, Skip } from '../kernel/listener.js'
+import type { FastifyRequest } from 'fastify'
+import { listener, OnFailure, Skip } from '../kernel/listener.js'
 import { methodOf } from '../kernel/malformed.js'
 import { pathnameOf } from '../kernel/origin.js'
 import type { StackFrame } from '../diagnostics/exception.js'
@@ -12,7 +13,7 @@ const notObserved = new Skip('the request leaves no profile')
 export const routerDataCollector = listener('kernel.controller', 'router-data-collector', (app) => {
   if (!app.hindsight.observed) return 'not in debug mode'
   const { routeTable, hindsight: { mask } } = app
-  return (request) => {
+  return new OnFailure((request: FastifyRequest) => {
     const { route } = request
     const state = stateOf(request)
     if (!state.observed) return notObserved
@@ -33,7 +34,7 @@ export const routerDataCollector = listener('kernel.controller', 'router-data-co
         ...(tried.length > 0 && { tried: tried.map((one) => ({ ...one, why: mask.text(one.why) })) })
       }
     })
-  }
+  })
 })
 
 // A stack is read once: a route is declared once, and matched again and again.
