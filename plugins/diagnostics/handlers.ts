@@ -74,21 +74,33 @@ function begin (state: RequestState, raised: unknown, request: FastifyRequest, r
   state.failed = true
   state.raised = raised
   if (state.handlerStart !== 0 && state.handlerEnd === 0) state.handlerEnd = performance.now()
-  dropEntityHeaders(reply)
+  const headers = reply.getHeaders()
+  const had = dropEntityHeaders(reply, headers)
   reply.code(statusOf(raised, reply.statusCode))
   // What a failed attempt to write the head has left behind.
   if (reply.raw.statusMessage !== undefined) reply.raw.statusMessage = STATUS_CODES[reply.statusCode] ?? ''
+  if (setHeadersOf(raised, request, reply) || had) dropUnsendable(request, reply)
+}
+
+function setHeadersOf (raised: unknown, request: FastifyRequest, reply: FastifyReply): boolean {
   try {
-    const { headers } = (typeof raised === 'object' && raised !== null ? raised : {}) as { headers?: unknown }
-    if (typeof headers === 'object' && headers !== null) reply.headers(headers as Record<string, string>)
+    const headers = typeof raised === 'object' && raised !== null ? (raised as { headers?: unknown }).headers : undefined
+    if (typeof headers !== 'object' || headers === null) return false
+    reply.headers(headers as Record<string, string>)
   } catch (error) {
     request.log.warn({ err: error, channel: 'request' }, 'The headers of the error could not be set')
   }
-  dropUnsendable(request, reply)
+  return true
 }
 
-function dropEntityHeaders (reply: FastifyReply): void {
-  for (const name in reply.getHeaders()) if (ENTITY_HEADERS.has(name)) reply.removeHeader(name)
+// Says whether there were headers at all.
+function dropEntityHeaders (reply: FastifyReply, headers: object): boolean {
+  let any = false
+  for (const name in headers) {
+    any = true
+    if (ENTITY_HEADERS.has(name)) reply.removeHeader(name)
+  }
+  return any
 }
 
 // A header that Node.js refuses to write would keep the page from being sent, and may be what failed in the first place.
@@ -161,7 +173,7 @@ function lastResort (second: unknown, request: FastifyRequest, reply: FastifyRep
     reply.raw.destroy()
     return
   }
-  dropEntityHeaders(reply)
+  dropEntityHeaders(reply, reply.getHeaders())
   dropUnsendable(request, reply)
   reply.raw.writeHead(status, {
     ...reply.getHeaders() as Record<string, string>,
