@@ -1,12 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { watchProcess } from '../diagnostics/process-watch.js'
 import { listener, Skip } from '../kernel/listener.js'
 import { requestContext } from '../kernel/request-context.js'
 import { traceOf } from '../kernel/trace-context.js'
 import { stateOf, type RequestState } from '../kernel/request-state.js'
-import { LogCapture } from '../logs/log-capture.js'
 import { RequestLog } from '../logs/request-log.js'
-import { watchOutgoing } from '../profiler/outgoing/watch-outgoing.js'
 
 export interface DebugHandlersOptions {
   /** How many frames a stack keeps in debug mode. */
@@ -19,9 +16,12 @@ const notObserved = new Skip('the request is observed only if it fails')
  * Opens the request's diagnostic context: its log is captured, and what the process says on its own
  * (a warning, an unhandled rejection, an uncaught exception) or sends by HTTP is attributed to the request that caused it.
  */
-export const debugHandlers = listener('kernel.request', 'debug-handlers', (app, { stackDepth = 50 }: DebugHandlersOptions) => {
+export const debugHandlers = listener('kernel.request', 'debug-handlers', async (app, { stackDepth = 50 }: DebugHandlersOptions) => {
   const { debug, observed, fromBeginning } = app.hindsight
   if (!observed) return 'not in debug mode'
+  const { watchProcess } = await import('../diagnostics/process-watch.js')
+  const { LogCapture } = await import('../logs/log-capture.js')
+  const { watchOutgoing } = await import('../profiler/outgoing/watch-outgoing.js')
   if (debug) Error.stackTraceLimit = Math.max(Error.stackTraceLimit, stackDepth)
   const capture = new LogCapture(app, () => {
     const context = requestContext.getStore()

@@ -4,14 +4,14 @@ import { methodOf } from '../kernel/malformed.js'
 import { pathnameOf } from '../kernel/origin.js'
 import type { StackFrame } from '../diagnostics/exception.js'
 import { stateOf } from '../kernel/request-state.js'
-import { splitStack, stackFrames } from '../diagnostics/stack-frame.js'
-import { routesBeside, triedRoutes } from '../routing/tried-routes.js'
 
 const notObserved = new Skip('the request leaves no profile')
 
 /** Records the route, its parameters and where it was declared; and of the others why they did not take the request. */
-export const routerDataCollector = listener('kernel.controller', 'router-data-collector', (app) => {
+export const routerDataCollector = listener('kernel.controller', 'router-data-collector', async (app) => {
   if (!app.hindsight.observed) return 'not in debug mode'
+  const { splitStack, stackFrames } = await import('../diagnostics/stack-frame.js')
+  const { routesBeside, triedRoutes } = await import('../routing/tried-routes.js')
   const { routeTable, hindsight: { mask } } = app
   return new OnFailure((request: FastifyRequest) => {
     const { route } = request
@@ -35,17 +35,17 @@ export const routerDataCollector = listener('kernel.controller', 'router-data-co
       }
     })
   })
+
+  function declarationFrame (declaredAt: Error): StackFrame | undefined {
+    let frame = frames.get(declaredAt)
+    if (frame === undefined) {
+      const { stack = '', message } = declaredAt
+      frame = stackFrames(splitStack(stack, message).frames).find(({ own }) => own) ?? null
+      frames.set(declaredAt, frame)
+    }
+    return frame ?? undefined
+  }
 })
 
 // A stack is read once: a route is declared once, and matched again and again.
 const frames = new WeakMap<Error, StackFrame | null>()
-
-function declarationFrame (declaredAt: Error): StackFrame | undefined {
-  let frame = frames.get(declaredAt)
-  if (frame === undefined) {
-    const { stack = '', message } = declaredAt
-    frame = stackFrames(splitStack(stack, message).frames).find(({ own }) => own) ?? null
-    frames.set(declaredAt, frame)
-  }
-  return frame ?? undefined
-}
