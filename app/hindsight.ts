@@ -8,11 +8,9 @@ import { installHandlers } from '../plugins/diagnostics/handlers.js'
 import { timeHandlers } from '../plugins/kernel/handler-time.js'
 import { openPass } from '../plugins/kernel/pass.js'
 import { openServices } from '../plugins/kernel/services.js'
+import { wantsFromBeginning } from '../plugins/profiler/collect-policy.js'
 import { demandNames } from '../plugins/profiler/on-demand.js'
-import { Profiler } from '../plugins/profiler/profiler.js'
 import { profilerSettings, type ProfilerSettings } from '../plugins/profiler/settings.js'
-import { openStorage } from '../plugins/profiler/storage/open.js'
-import { DEFAULT_BOUNDS } from '../plugins/profiler/storage/storage.js'
 import type { Warn } from '../plugins/profiler/write-queue.js'
 import { openRouteTable } from '../plugins/routing/route-table.js'
 
@@ -24,18 +22,22 @@ export const hindsight = fp(async function hindsight (app: FastifyInstance, opti
   if (debug) process.setSourceMapsEnabled(true)
   const settings = profilerSettings(options.profiler)
   const profiled = debug || settings?.production === true
-  openServices(app, { ...options, mask: [...options.mask ?? [], ...demandNames(settings?.onDemand)] }, profiled)
+  const fromBeginning = debug || (profiled && settings !== null && wantsFromBeginning(settings))
+  openServices(app, { ...options, mask: [...options.mask ?? [], ...demandNames(settings?.onDemand)] }, profiled, fromBeginning)
   openRouteTable(app, debug)
-  timeHandlers(app, profiled)
+  timeHandlers(app, fromBeginning)
   openPass(app)
   if (profiled) await openProfiler(app, settings, options)
   for (const listeners of Object.values(lifecycle)) {
     for (const { plugin } of listeners) await app.register(plugin, options)
   }
-  installHandlers(app)
+  await installHandlers(app)
 }, { fastify: '5.x', name: 'fastify-hindsight' })
 
 async function openProfiler (app: FastifyInstance, settings: ProfilerSettings | null, { debug, session, security }: HindsightOptions): Promise<void> {
+  const { Profiler } = await import('../plugins/profiler/profiler.js')
+  const { openStorage } = await import('../plugins/profiler/storage/open.js')
+  const { DEFAULT_BOUNDS } = await import('../plugins/profiler/storage/storage.js')
   const warn: Warn = (message, error) => app.log.warn({ ...(error !== undefined && { err: error }), channel: 'profiler' }, message)
   const { maxQueue, maxProfileBytes, ...others } = settings ?? { storage: 'memory' }
   const role = debug === true ? undefined : settings?.role

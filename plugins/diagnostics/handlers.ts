@@ -9,10 +9,7 @@ import { addVary } from '../kernel/responses.js'
 import { explainMiss } from '../routing/route-error.js'
 import type { FlattenedException } from './exception.js'
 import { representation, type Representation } from './negotiate.js'
-import { renderFallback } from './page/fallback.js'
 import { renderProductionError } from './page/production.js'
-import { renderReport } from './render.js'
-import { reportOf } from './report-of.js'
 import { messageOf, nameOf } from './thrown-value.js'
 
 const DEBUG_HEADER_LIMIT = 2000
@@ -23,7 +20,8 @@ const ENTITY_HEADERS: ReadonlySet<string> = new Set([
 ])
 
 /** Installs the not-found handler and the error handler: whatever fails is answered with the diagnostic page. */
-export function installHandlers (app: FastifyInstance): void {
+export async function installHandlers (app: FastifyInstance): Promise<void> {
+  const pages = app.hindsight.debug ? await loadPages() : null
   app.setNotFoundHandler(function notFoundHandler (request, reply) {
     // Only `reply.callNotFound()` comes here; the router listener has raised for all else.
     const miss = explainMiss(request)
@@ -51,10 +49,45 @@ export function installHandlers (app: FastifyInstance): void {
     reply.header('content-type', as.contentType)
     addVary(reply, 'Accept')
     logUncaught(state, raised, request, statusCode)
-    if (!app.hindsight.maySeeDebug(request)) return renderProductionError(statusCode, reason, as.type, referenceOf(request))
-    return diagnosticPage(request, reply, state, as, reason)
+    if (pages === null || !app.hindsight.maySeeDebug(request)) return renderProductionError(statusCode, reason, as.type, referenceOf(request))
+    return diagnosticPage(pages, request, reply, state, as, reason)
+  }
+
+  // No stage of an error pass may start a second one: what can still be said is said at once, in one small page.
+  function lastResort (second: unknown, request: FastifyRequest, reply: FastifyReply): void {
+    const state = stateOf(request)
+    const first = state.failed ? state.raised : second
+    state.others.push(second)
+    logError(request, second, 'request', 'An error was raised while another one was being answered')
+    const { mask, maySeeDebug } = request.server.hindsight
+    const status = statusOf(first, reply.statusCode)
+    const { type, contentType } = representation(request.headers.accept)
+    const body = pages !== null && maySeeDebug(request)
+      ? pages.renderFallback(first, second, type, mask.text)
+      : renderProductionError(status, STATUS_CODES[status] ?? 'Error', type, referenceOf(request))
+    reply.hijack()
+    if (reply.raw.headersSent) {
+      reply.raw.destroy()
+      return
+    }
+    dropEntityHeaders(reply, reply.getHeaders())
+    dropUnsendable(request, reply)
+    reply.raw.writeHead(status, {
+      ...reply.getHeaders() as Record<string, string>,
+      'cache-control': 'no-cache, private',
+      'content-type': contentType,
+      'content-length': Buffer.byteLength(body),
+      'content-security-policy': "default-src 'none'; frame-ancestors 'none'"
+    })
+    reply.raw.end(body)
   }
 }
+
+// Only those who may see them need what makes them.
+async function loadPages () {
+  return { ...await import('./report-of.js'), ...await import('./render.js'), ...await import('./page/fallback.js') }
+}
+type Pages = Awaited<ReturnType<typeof loadPages>>
 
 // Fastify warns of a second handler in one scope, for it hides the first; here the first is what the second falls back on.
 function chainNextErrorHandler (app: FastifyInstance): void {
@@ -74,21 +107,33 @@ function begin (state: RequestState, raised: unknown, request: FastifyRequest, r
   state.failed = true
   state.raised = raised
   if (state.handlerStart !== 0 && state.handlerEnd === 0) state.handlerEnd = performance.now()
-  dropEntityHeaders(reply)
+  const headers = reply.getHeaders()
+  const had = dropEntityHeaders(reply, headers)
   reply.code(statusOf(raised, reply.statusCode))
   // What a failed attempt to write the head has left behind.
   if (reply.raw.statusMessage !== undefined) reply.raw.statusMessage = STATUS_CODES[reply.statusCode] ?? ''
+  if (setHeadersOf(raised, request, reply) || had) dropUnsendable(request, reply)
+}
+
+function setHeadersOf (raised: unknown, request: FastifyRequest, reply: FastifyReply): boolean {
   try {
-    const { headers } = (typeof raised === 'object' && raised !== null ? raised : {}) as { headers?: unknown }
-    if (typeof headers === 'object' && headers !== null) reply.headers(headers as Record<string, string>)
+    const headers = typeof raised === 'object' && raised !== null ? (raised as { headers?: unknown }).headers : undefined
+    if (typeof headers !== 'object' || headers === null) return false
+    reply.headers(headers as Record<string, string>)
   } catch (error) {
     request.log.warn({ err: error, channel: 'request' }, 'The headers of the error could not be set')
   }
-  dropUnsendable(request, reply)
+  return true
 }
 
-function dropEntityHeaders (reply: FastifyReply): void {
-  for (const name in reply.getHeaders()) if (ENTITY_HEADERS.has(name)) reply.removeHeader(name)
+// Says whether there were headers at all.
+function dropEntityHeaders (reply: FastifyReply, headers: object): boolean {
+  let any = false
+  for (const name in headers) {
+    any = true
+    if (ENTITY_HEADERS.has(name)) reply.removeHeader(name)
+  }
+  return any
 }
 
 // A header that Node.js refuses to write would keep the page from being sent, and may be what failed in the first place.
@@ -106,7 +151,7 @@ function dropUnsendable (request: FastifyRequest, reply: FastifyReply): void {
   }
 }
 
-function diagnosticPage (request: FastifyRequest, reply: FastifyReply, state: RequestState, as: Representation, reason: string): string {
+function diagnosticPage ({ reportOf, renderReport }: Pages, request: FastifyRequest, reply: FastifyReply, state: RequestState, as: Representation, reason: string): string {
   const report = reportOf(request, state, reply.statusCode, reason)
   const { message, frames: [frame] } = report.exceptions.at(-1) as FlattenedException
   reply.header('x-debug-exception', percentEncoded(message.slice(0, DEBUG_HEADER_LIMIT)))
@@ -142,33 +187,4 @@ function logError (request: FastifyRequest, err: unknown, channel: string | unde
   } catch {
     request.log.error({ ...(channel !== undefined && { channel }) }, line)
   }
-}
-
-// No stage of an error pass may start a second one: what can still be said is said at once, in one small page.
-function lastResort (second: unknown, request: FastifyRequest, reply: FastifyReply): void {
-  const state = stateOf(request)
-  const first = state.failed ? state.raised : second
-  state.others.push(second)
-  logError(request, second, 'request', 'An error was raised while another one was being answered')
-  const { mask, maySeeDebug } = request.server.hindsight
-  const status = statusOf(first, reply.statusCode)
-  const { type, contentType } = representation(request.headers.accept)
-  const body = maySeeDebug(request)
-    ? renderFallback(first, second, type, mask.text)
-    : renderProductionError(status, STATUS_CODES[status] ?? 'Error', type, referenceOf(request))
-  reply.hijack()
-  if (reply.raw.headersSent) {
-    reply.raw.destroy()
-    return
-  }
-  dropEntityHeaders(reply)
-  dropUnsendable(request, reply)
-  reply.raw.writeHead(status, {
-    ...reply.getHeaders() as Record<string, string>,
-    'cache-control': 'no-cache, private',
-    'content-type': contentType,
-    'content-length': Buffer.byteLength(body),
-    'content-security-policy': "default-src 'none'; frame-ancestors 'none'"
-  })
-  reply.raw.end(body)
 }

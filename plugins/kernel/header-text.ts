@@ -10,7 +10,8 @@ export function headerText (value: string): string {
 export function joinedHeader (rawHeaders: readonly string[], name: string): string {
   let joined = ''
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
-    if ((rawHeaders[i] as string).toLowerCase() !== name) continue
+    const other = rawHeaders[i] as string
+    if (other.length !== name.length || other.toLowerCase() !== name) continue
     const value = rawHeaders[i + 1] as string
     joined = joined === '' ? value : `${joined}, ${value}`
   }
@@ -21,7 +22,8 @@ export function joinedHeader (rawHeaders: readonly string[], name: string): stri
 export function isRepeated (rawHeaders: readonly string[], name: string): boolean {
   let seen = false
   for (let i = 0; i < rawHeaders.length; i += 2) {
-    if ((rawHeaders[i] as string).toLowerCase() !== name) continue
+    const other = rawHeaders[i] as string
+    if (other.length !== name.length || other.toLowerCase() !== name) continue
     if (seen) return true
     seen = true
   }

@@ -11,12 +11,17 @@ const CHANGES = { header: nameGiven, removeHeader: nameGiven, type: () => 'conte
  * each listener. Says whether that could be done: another Fastify may keep its replies elsewhere.
  */
 export function watchHeaders (app: FastifyInstance): boolean {
-  const symbol = Object.getOwnPropertySymbols(app).find((symbol) => symbol.description === 'fastify.Reply')
-  const { prototype } = (symbol === undefined ? {} : (app as unknown as Record<symbol, { prototype?: FastifyReply }>)[symbol] ?? {})
+  const prototype = replyPrototype(app)
   const methods = Object.entries(CHANGES)
   if (prototype === undefined || methods.some(([method]) => typeof prototype[method as keyof typeof CHANGES] !== 'function')) return false
   for (const [method, nameOf] of methods) watch(prototype as unknown as Record<string, Method>, method, nameOf)
   return true
+}
+
+/** What the replies of an application have in common; undefined where another Fastify keeps it elsewhere. */
+export function replyPrototype (app: FastifyInstance): FastifyReply | undefined {
+  const symbol = Object.getOwnPropertySymbols(app).find((symbol) => symbol.description === 'fastify.Reply')
+  return symbol === undefined ? undefined : (app as unknown as Record<symbol, { prototype?: FastifyReply } | undefined>)[symbol]?.prototype
 }
 
 function watch (prototype: Record<string, Method>, method: string, nameOf: (name: unknown) => string): void {

@@ -13,6 +13,13 @@ interface HostOptions {
   name: string
   /** Request decorators that the host provides itself. */
   withhold?: string[]
+  /** Sees each method of replies that the plugin brings, and gives what stands in its place. */
+  replyMethod?: (name: string, method: CaughtHook) => CaughtHook
+}
+
+interface Decorators {
+  request: (property: string, value: never) => void
+  reply: (property: string | symbol, value: unknown) => void
 }
 
 /**
@@ -20,12 +27,17 @@ interface HostOptions {
  * so that a listener runs them at its own slot.
  */
 export async function host<Options extends object> (
-  app: FastifyInstance, plugin: HostedPlugin<Options>, options: Options, { name, withhold = [] }: HostOptions
+  app: FastifyInstance, plugin: HostedPlugin<Options>, options: Options, { name, withhold = [], replyMethod = (_name, method) => method }: HostOptions
 ): Promise<CaughtHooks> {
   let hooks: CaughtHooks = new Map()
   await app.register(fp(async function hosted (instance: FastifyInstance) {
-    hooks = await caughtHooks(instance, plugin, options, (property, value) => {
-      if (!withhold.includes(property)) instance.decorateRequest(property, value)
+    hooks = await caughtHooks(instance, plugin, options, {
+      request (property, value) {
+        if (!withhold.includes(property)) instance.decorateRequest(property, value)
+      },
+      reply (property, value) {
+        instance.decorateReply(property as string, (typeof value === 'function' ? replyMethod(String(property), value as CaughtHook) : value) as never)
+      }
     })
   }, { name, fastify: '5.x' }))
   return hooks
@@ -36,15 +48,16 @@ export async function caughtHooks<Options extends object> (
   app: FastifyInstance,
   plugin: HostedPlugin<Options>,
   options: Options,
-  decorateRequest: ((property: string, value: never) => void) | null = null
+  decorators: Decorators | null = null
 ): Promise<CaughtHooks> {
   const hooks: CaughtHooks = new Map()
   const view: FastifyInstance = new Proxy(app, {
     get (target, key) {
       if (key === 'addHook') return catchHook
       if (key === 'route' || key === 'options') return () => view
-      if (key === 'decorateRequest') return (property: string, value: never) => { decorateRequest?.(property, value); return view }
-      if (decorateRequest === null && typeof key === 'string' && key.startsWith('decorate')) return () => view
+      if (key === 'decorateRequest') return (property: string, value: never) => { decorators?.request(property, value); return view }
+      if (key === 'decorateReply') return (property: string | symbol, value: unknown) => { decorators?.reply(property, value); return view }
+      if (decorators === null && typeof key === 'string' && key.startsWith('decorate')) return () => view
       const value: unknown = Reflect.get(target, key)
       return typeof value === 'function' ? value.bind(target) : value
     }

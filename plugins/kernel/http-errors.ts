@@ -8,8 +8,11 @@ type Arguments = [message: string, options?: { cause: unknown }]
  */
 export function httpError (name: string, code: string, statusCode: number) {
   return class extends createError<Arguments>(code, '%s', statusCode, Error, false) {
-    constructor (...args: Arguments) {
-      super(...args)
+    constructor (message: string, options?: { cause: unknown }) {
+      // Without a message there is nothing to format, which would cost more than all the rest.
+      super(...[] as unknown as Arguments)
+      this.message = message
+      if (options !== undefined && 'cause' in options) this.cause = options.cause
       this.name = name
       if (Error.stackTraceLimit > 0) Error.captureStackTrace(this, new.target)
     }

@@ -24,6 +24,8 @@ export function newSlot (index: number, stage: Stage, listener: string, reason: 
 /** The order as it was registered, and whether it is observed. */
 export interface Lifecycle {
   readonly observed: boolean
+  /** Whether some requests are observed from their beginning; otherwise only those that fail are, from then on. */
+  readonly fromBeginning: boolean
   readonly slots: Slot[]
   /** Whether the recorder of a request is told ahead of each change of its response's headers. */
   watched: boolean
@@ -38,6 +40,6 @@ declare module 'fastify' {
 }
 
 /** Opens the book of an application's listeners; each of them enters itself when it is registered. */
-export function openLifecycle (app: FastifyInstance, observed: boolean): void {
-  app.decorate('lifecycle', { observed, slots: [], watched: false, errorSlots: null })
+export function openLifecycle (app: FastifyInstance, observed: boolean, fromBeginning: boolean): void {
+  app.decorate('lifecycle', { observed, fromBeginning, slots: [], watched: false, errorSlots: null })
 }

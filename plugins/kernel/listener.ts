@@ -30,6 +30,14 @@ export class Raise {
   }
 }
 
+/** What `create` returns where there is something to do only for requests that have failed: outside of error passes there is no hook then. */
+export class OnFailure<Hook> {
+  readonly hook: Hook
+  constructor (hook: Hook) {
+    this.hook = hook
+  }
+}
+
 type Verdict = void | undefined | Skip | Answer | Raise
 
 /** A listener ahead of the handler. */
@@ -42,7 +50,9 @@ type HookOf<S extends Stage> = S extends 'kernel.response' | 'kernel.finish_requ
 
 /** Runs once, at registration: prepares what it can, and returns the hook or the reason why there is nothing to do. */
 export type Create<S extends Stage, Options> =
-  (app: FastifyInstance, options: Options) => HookOf<S> | string | Promise<HookOf<S> | string>
+  (app: FastifyInstance, options: Options) => Created<S> | Promise<Created<S>>
+
+type Created<S extends Stage> = HookOf<S> | OnFailure<HookOf<S>> | string
 
 /** A Fastify plugin with one job in one stage. */
 export interface Listener<S extends Stage, Options = object> {
@@ -54,7 +64,7 @@ export interface Listener<S extends Stage, Options = object> {
 /** Makes a listener: a Fastify plugin that adds the hook of its stage, measured in debug mode only. */
 export function listener<S extends Stage, Options = object> (stage: S, name: string, create: Create<S, Options>): Listener<S, Options> {
   async function register (app: FastifyInstance, options: Options & object): Promise<void> {
-    const { observed, slots } = app.lifecycle
+    const { observed, fromBeginning, slots } = app.lifecycle
     const slot = newSlot(slots.length, stage, name)
     slots.push(slot)
     const created = await create(app, options)
@@ -62,18 +72,21 @@ export function listener<S extends Stage, Options = object> (stage: S, name: str
       slot.reason = created
       return
     }
-    slot.run = observed ? measured(slot, created) : created
+    const own = created instanceof OnFailure ? created.hook : created
+    slot.run = observed ? measured(slot, own) : own
+    if (created instanceof OnFailure && !fromBeginning) return
+    const run = observed && !fromBeginning ? measuredOnceFailed(own, slot.run as ResponseHook) : slot.run
     const hook = HOOK_OF_STAGE[stage]
-    if (hook === 'onSend') app.addHook('onSend', named(name, sendHook(slot)))
-    else app.addHook(hook as 'onRequest', named(name, requestHook(slot)))
+    if (hook === 'onSend') app.addHook('onSend', named(name, sendHook(run as ResponseHook)))
+    else app.addHook(hook as 'onRequest', named(name, requestHook(run as RequestHook)))
   }
   return { stage, listener: name, plugin: fp(register, { fastify: '5.x', name: `hindsight/${stage}/${name}`, encapsulate: false }) }
 }
 
-function requestHook (slot: Slot): onRequestHookHandler {
-  const run = slot.run as RequestHook
+function requestHook (run: RequestHook): onRequestHookHandler {
   return function (request, reply, done) {
     const verdict = run(request, reply)
+    if (verdict === undefined || verdict instanceof Skip) return done()
     if (!isPromise(verdict)) return proceed(verdict, reply, done)
     verdict.then((later) => proceed(later, reply, done), (raised) => fail(raised, done))
   }
@@ -85,8 +98,7 @@ function proceed (verdict: unknown, reply: FastifyReply, done: (error?: Error) =
   else done()
 }
 
-function sendHook (slot: Slot): onSendHookHandler {
-  const run = slot.run as ResponseHook
+function sendHook (run: ResponseHook): onSendHookHandler {
   return function (request, reply, payload, done) {
     const result = run(request, reply, payload)
     if (result === undefined || result instanceof Skip) return done(null, payload)
@@ -102,6 +114,11 @@ function fail (raised: unknown, done: (error: Error) => void): void {
 
 function named<F extends (...args: never[]) => unknown> (name: string, hook: F): F {
   return Object.defineProperty(hook, 'name', { value: name })
+}
+
+// Where nobody is observed from the beginning, hardly anybody is.
+function measuredOnceFailed (run: ResponseHook | RequestHook, measured: ResponseHook): ResponseHook {
+  return (request, reply, payload) => stateOf(request).recorder === null ? run(request, reply, payload) : measured(request, reply, payload)
 }
 
 /** Where requests are observed: the same listener, with its outcome, its time and its changes recorded. */

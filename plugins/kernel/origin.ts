@@ -6,6 +6,7 @@ import parseForwarded from 'forwarded-parse'
 import type { FastifyRequest } from 'fastify'
 import { badRequest } from './http-errors.js'
 import { headerText, isRepeated, joinedHeader } from './header-text.js'
+import { LimitedMap } from './limited-map.js'
 import { kTarget, pathOf } from './malformed.js'
 import type { Origin } from './request-origin.js'
 import { stateOf } from './request-state.js'
@@ -28,15 +29,34 @@ interface Told {
   tellsClient: boolean
 }
 
+// Texts, and characters of them, that one scheme remembers.
+const MAX_HOSTS = 200
+const MAX_HOSTS_LENGTH = 20_000
 const NOTHING: Told = { values: {}, problem: null, tellsClient: true }
 
 /** Makes the function that finds a request's origin once and remembers it; it never throws. */
 export function originResolver ({ trustedProxies = [], trustedHosts = [] }: OriginOptions = {}): (request: FastifyRequest) => Origin {
   const trusts = compileTrust(trustedProxies)
   const hosts = trustedHosts.map(hostPattern)
+  const told = trustedProxies.length > 0
+  // What was found of a host that nothing is wrong with, by scheme and as it was sent: clients send the same few.
+  const plain = { http: new LimitedMap<Origin>(MAX_HOSTS, MAX_HOSTS_LENGTH), https: new LimitedMap<Origin>(MAX_HOSTS, MAX_HOSTS_LENGTH) }
   return (request) => {
     const state = stateOf(request)
-    return (state.origin ??= resolve(request.raw, trusts, hosts))
+    return (state.origin ??= told ? resolve(request.raw, trusts, hosts) : found(request.raw))
+  }
+
+  function found (raw: IncomingMessage): Origin {
+    const { socket, headers: { host }, rawHeaders } = raw
+    const known = plain[(socket as TLSSocket).encrypted ? 'https' : 'http']
+    const like = host === undefined ? undefined : known.get(host)
+    if (like !== undefined && !isRepeated(rawHeaders, 'host')) {
+      const { scheme, host, authority, prefix, problem } = like
+      return { scheme, host, authority, prefix, ip: socket.remoteAddress ?? '', problem }
+    }
+    const origin = resolve(raw, trusts, hosts)
+    if (host !== undefined && host !== '' && origin.problem === null) known.set(host, origin)
+    return origin
   }
 }
 

@@ -13,16 +13,16 @@ import { UsageMeter } from './usage.js'
  * What the HTTP parser refused has no main pass and raises here.
  */
 export function openPass (app: FastifyInstance): void {
-  const { observed } = app.lifecycle
+  const { observed, fromBeginning } = app.lifecycle
   const services = app.hindsight
   adoptMessages(app)
-  if (observed) app.lifecycle.watched = watchHeaders(app)
+  if (fromBeginning) app.lifecycle.watched = watchHeaders(app)
   app.addHook('onRequest', function open (request, reply, done) {
     rememberReply(request.raw, reply.raw)
     if (observed) {
       const state = stateOf(request)
       state.startedAt = performance.now()
-      if (services.isObserved(request)) {
+      if (fromBeginning && services.isObserved(request)) {
         observe(request, reply)
         noteParent(app, request, state)
         state.usage = new UsageMeter(state.startedAt)
@@ -38,7 +38,7 @@ export function openPass (app: FastifyInstance): void {
 
 /** Begins to record what happens to a request: at its beginning, or when it has failed and its profile is kept for that. */
 export function observe (request: FastifyRequest, reply: FastifyReply): void {
-  const { lifecycle: { observed, watched, slots }, hindsight: { mask, logOf } } = request.server
+  const { lifecycle: { observed, watched, slots }, hindsight: { mask, logOf, follow } } = request.server
   const state = stateOf(request)
   if (!observed || state.observed) return
   state.observed = true
@@ -47,6 +47,7 @@ export function observe (request: FastifyRequest, reply: FastifyReply): void {
   state.log ??= logOf?.(request) ?? null
   state.recorder = new EventRecorder(slots, state.startedAt, mask.header, watched)
   noteHead(reply, state)
+  follow?.(request, reply)
 }
 
 // Whatever sends a response, a stream too, comes through here when its first byte goes out.

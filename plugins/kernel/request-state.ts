@@ -51,6 +51,13 @@ export class RequestState {
   scriptNonce = ''
   styleNonce = ''
   session: unknown = undefined
+  /** The reply that cookies are set on; null ahead of the slot that sessions and cookies begin at. */
+  cookieReply: FastifyReply | null = null
+  /** What the `Cookie` header was parsed to; null before somebody asks. */
+  cookies: Record<string, string | undefined> | null = null
+  cookiesParsed = false
+  /** Whether the response has the cookies that were set so far. */
+  cookiesWritten = false
   sessionTouched = false
   /** Who sent the request, as far as the firewall has found out. */
   security: unknown = null

@@ -19,6 +19,8 @@ export interface Services {
   readonly debug: boolean
   /** Whether requests may be observed, all of them or some. */
   readonly observed: boolean
+  /** Whether some of them may be so from their beginning. */
+  readonly fromBeginning: boolean
   /** Whether a request is observed from its beginning; others are when they fail. */
   isObserved: (request: FastifyRequest) => boolean
   readonly mask: Mask
@@ -28,6 +30,8 @@ export interface Services {
   maySeeDebug: (request: FastifyRequest) => boolean
   /** Opens the diagnostic context of a request that never comes to the first listener. */
   openDiagnostics: ((request: FastifyRequest, reply: FastifyReply) => void) | null
+  /** Follows a request that is observed since it failed to its end; null where all are followed anyway. */
+  follow: ((request: FastifyRequest, reply: FastifyReply) => void) | null
   /** The log of a request, as far as it was kept. */
   logOf: ((request: FastifyRequest) => unknown) | null
   /** Where the profile of a request will be found, or null where none is kept. */
@@ -45,22 +49,24 @@ declare module 'fastify' {
 }
 
 /** Gives an application what its listeners share, before the first of them is registered. */
-export function openServices (app: FastifyInstance, options: KernelOptions, observed: boolean): void {
+export function openServices (app: FastifyInstance, options: KernelOptions, observed: boolean, fromBeginning = observed): void {
   const { debug = false, mask = [] } = options
   const originOf = originResolver(options)
   app.decorate('hindsight', {
     debug,
     observed,
+    fromBeginning,
     isObserved: () => true,
     mask: createMask([...DEFAULT_MASK_PATTERNS, ...mask]),
     originOf,
     editor: editorLink(options),
     maySeeDebug: debugAccess(app, debug, originOf, options),
     openDiagnostics: null,
+    follow: null,
     logOf: null,
     profileOf: null,
     tokenOf: null,
     keepLate: null
   })
-  openLifecycle(app, observed)
+  openLifecycle(app, observed, fromBeginning)
 }

@@ -1,8 +1,7 @@
 import { helmetHeader } from '../kernel/helmet-header.js'
 import { isRedirect, onRedirect } from '../kernel/responses.js'
 import { listener, Skip } from '../kernel/listener.js'
-import { pathnameOf } from '../kernel/origin.js'
-import { firstRuleFor, type PathRule } from '../kernel/path-rules.js'
+import { ruleFinder, type PathRule } from '../kernel/path-rules.js'
 
 /** Who may frame the pages of a path (RFC 7034); false: everybody. */
 export interface FrameRule extends PathRule {
@@ -23,10 +22,11 @@ export const clickjacking = listener('kernel.response', 'clickjacking', async (a
   for (const { frameOptions } of rules) {
     if (frameOptions !== false) await helmetHeader(app, 'xFrameOptions', { action: frameOptions.toLowerCase() }, 'x-frame-options')
   }
+  const ruleOf = ruleFinder(rules)
   return (request, reply) => {
     if (isRedirect(reply)) return onRedirect
     if (reply.hasHeader('x-frame-options')) return kept
-    const value = rules.length === 0 ? 'DENY' : firstRuleFor(rules, ({ path }) => path, pathnameOf(request))?.frameOptions ?? 'DENY'
+    const value = ruleOf(request)?.frameOptions ?? 'DENY'
     if (value === false) return allowed
     reply.header('x-frame-options', value)
   }

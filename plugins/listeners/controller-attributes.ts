@@ -1,5 +1,6 @@
 import { listener } from '../kernel/listener.js'
 import { stateOf } from '../kernel/request-state.js'
+import { routeConfigOf } from '../kernel/route-config.js'
 import { notDeclared, ofDiagnosticHandler, type RouteAttributes } from '../routing/attributes.js'
 import { readAttributes } from '../routing/attribute-schema.js'
 import { routeName } from '../routing/route-table.js'
@@ -16,7 +17,7 @@ export const controllerAttributes = listener('kernel.controller', 'controller-at
   })
   const { mask } = app.hindsight
   return (request) => {
-    const attributes = (request.routeOptions.config as { [kAttributes]?: RouteAttributes } | undefined)?.[kAttributes]
+    const attributes = (routeConfigOf(request) as { [kAttributes]?: RouteAttributes } | undefined)?.[kAttributes]
     if (attributes === undefined) return notDeclared
     const state = stateOf(request)
     if (state.failed) return ofDiagnosticHandler

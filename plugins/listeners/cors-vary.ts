@@ -1,8 +1,7 @@
 import vary from 'vary'
-import { pathMatches, type PathRule } from '../kernel/path-rules.js'
+import { ruleFinder, type PathRule } from '../kernel/path-rules.js'
 import { isCacheable } from '../kernel/responses.js'
 import { listener, Skip } from '../kernel/listener.js'
-import { pathnameOf } from '../kernel/origin.js'
 
 const noRule = new Skip('no CORS rule for this path')
 const notCacheable = new Skip('the response is not cacheable')
@@ -10,9 +9,9 @@ const notCacheable = new Skip('the response is not cacheable')
 /** Tells caches that a response of a path under CORS differs by origin (Fetch, section 3.3.5). */
 export const corsVary = listener('kernel.response', 'cors-vary', (_app, { cors = [] }: { cors?: PathRule[] }) => {
   if (cors.length === 0) return 'not configured'
+  const ruleOf = ruleFinder(cors)
   return (request, reply) => {
-    const pathname = pathnameOf(request)
-    if (!cors.some(({ path }) => pathMatches(path, pathname))) return noRule
+    if (ruleOf(request) === null) return noRule
     if (!isCacheable(reply)) return notCacheable
     reply.header('vary', vary.append(String(reply.getHeader('vary') ?? ''), 'Origin'))
   }

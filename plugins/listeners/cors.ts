@@ -2,8 +2,8 @@ import fastifyCors, { type FastifyCorsOptions } from '@fastify/cors'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { host, runHooks, type CaughtHook } from '../kernel/hosting.js'
 import { Answer, listener, Skip } from '../kernel/listener.js'
-import { absoluteUrl, pathnameOf } from '../kernel/origin.js'
-import { firstRuleFor, type PathRule } from '../kernel/path-rules.js'
+import { ruleFinder, type PathRule } from '../kernel/path-rules.js'
+import type { Origin } from '../kernel/request-origin.js'
 import { share } from '../kernel/shared-part.js'
 import { stateOf } from '../kernel/request-state.js'
 import { corsVerdict, originsText, type CorsVerdict } from '../profiler/collectors/cors.js'
@@ -21,14 +21,15 @@ export interface CorsOptions {
   cors?: CorsRule[]
 }
 
-interface HostedRule {
+interface HostedRule extends PathRule {
   rule: CorsRule
   index: number
   hooks: CaughtHook[]
 }
 
 const DEFAULT_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
-const PREFLIGHT_HEADERS = ['access-control-allow-methods', 'access-control-allow-headers', 'access-control-max-age']
+// `Vary` is the business of the cors-vary listener; and the package takes every OPTIONS request for a preflight.
+const NOT_OF_ACTUAL: ReadonlySet<string> = new Set(['vary', 'access-control-allow-methods', 'access-control-allow-headers', 'access-control-max-age'])
 const noRule = new Skip('no CORS rule for this path')
 const noOrigin = new Skip('the request has no Origin')
 const sameOrigin = new Skip('same origin')
@@ -38,14 +39,14 @@ const preflighted = new Skip('answered as a preflight')
 /** Answers preflights by the rule of the path, also where no route is. */
 export const cors = listener('kernel.request', 'cors', async (app, { cors: rules = [] }: CorsOptions) => {
   if (rules.length === 0) return 'not configured'
-  const hosted = await hostRules(app, rules)
+  const ruleOf = ruleFinder(await hostRules(app, rules))
   return (request, reply) => {
     if (!isPreflight(request)) return noPreflight
-    const found = ruleFor(hosted, request)
+    const found = ruleOf(request)
     if (found === null) return noRule
     const refusal = preflightRefusal(found.rule, request)
     collectVerdict(app, request, reply, found, refusal?.message ?? null)
-    const running = applied(found, request, reply)
+    const running = applied(found, request, reply, reply)
     const answer = (): Answer => {
       // Of no meaning on a preflight (Fetch, section 3.3.3).
       reply.removeHeader('access-control-expose-headers')
@@ -60,25 +61,17 @@ export const cors = listener('kernel.request', 'cors', async (app, { cors: rules
 /** Sets the `Access-Control-*` headers of an actual request, on error responses too. */
 export const corsResponse = listener('kernel.response', 'cors', async (app, { cors: rules = [] }: CorsOptions) => {
   if (rules.length === 0) return 'not configured'
-  const hosted = await hostRules(app, rules)
+  const ruleOf = ruleFinder(await hostRules(app, rules))
   return (request, reply) => {
     if (isPreflight(request) && reply.hasHeader('access-control-allow-methods')) return preflighted
-    const found = ruleFor(hosted, request)
+    const found = ruleOf(request)
     const { origin } = request.headers
-    const own = origin !== undefined && origin === absoluteUrl({ ...app.hindsight.originOf(request), prefix: '' }, '')
+    const own = origin !== undefined && isOwn(origin, app.hindsight.originOf(request))
     collectVerdict(app, request, reply, found, own ? sameOrigin.reason : null)
     if (found === null) return noRule
     if (origin === undefined) return noOrigin
     if (own) return sameOrigin
-    const vary = reply.getHeader('vary')
-    const running = applied(found, request, reply)
-    // `Vary` is the business of the cors-vary listener.
-    const restore = (): undefined => {
-      if (vary === undefined) reply.removeHeader('vary'); else reply.header('vary', vary)
-      // The package takes every OPTIONS request for a preflight.
-      if (request.raw.method === 'OPTIONS') for (const name of PREFLIGHT_HEADERS) reply.removeHeader(name)
-    }
-    return running === undefined ? restore() : running.then(restore)
+    return applied(found, request, reply, new ActualReply(reply))
   }
 })
 
@@ -96,7 +89,7 @@ function hostRules (app: FastifyInstance, rules: CorsRule[]): Promise<HostedRule
 async function hostAll (app: FastifyInstance, rules: CorsRule[]): Promise<HostedRule[]> {
   const hosted: HostedRule[] = []
   for (const [index, rule] of rules.entries()) {
-    const { path: _path, origin = false, methods = DEFAULT_METHODS, ...rest } = rule
+    const { path, origin = false, methods = DEFAULT_METHODS, ...rest } = rule
     const options: FastifyCorsOptions = {
       ...rest,
       methods,
@@ -106,17 +99,31 @@ async function hostAll (app: FastifyInstance, rules: CorsRule[]): Promise<Hosted
       strictPreflight: false
     }
     const hooks = await host(app, fastifyCors as never, options, { name: '@fastify/cors', withhold: ['corsPreflightEnabled'] })
-    hosted.push({ rule, index, hooks: hooks.get('onRequest') ?? [] })
+    hosted.push({ rule, index, ...(path !== undefined && { path }), hooks: hooks.get('onRequest') ?? [] })
   }
   return hosted
 }
 
-function ruleFor (hosted: HostedRule[], request: FastifyRequest): HostedRule | null {
-  return firstRuleFor(hosted, ({ rule }) => rule.path, pathnameOf(request))
+// What the package sees of the reply to an actual request: what it says there of other matters is not heard.
+class ActualReply {
+  readonly #reply: FastifyReply
+
+  constructor (reply: FastifyReply) {
+    this.#reply = reply
+  }
+
+  getHeader (name: string): unknown {
+    return this.#reply.getHeader(name)
+  }
+
+  header (name: string, value: string): this {
+    if (!NOT_OF_ACTUAL.has(name.toLowerCase())) this.#reply.header(name, value)
+    return this
+  }
 }
 
-function applied (found: HostedRule, request: FastifyRequest, reply: FastifyReply): undefined | Promise<void> {
-  const running = runHooks(found.hooks, request, reply)
+function applied (found: HostedRule, request: FastifyRequest, reply: FastifyReply, shown: FastifyReply | ActualReply): undefined | Promise<void> {
+  const running = runHooks(found.hooks, request, shown)
   return running === undefined ? withholdCredentials(reply) : running.then(() => withholdCredentials(reply))
 }
 
@@ -165,6 +172,10 @@ function withholdCredentials (reply: FastifyReply): undefined {
   if (reply.hasHeader('access-control-allow-origin')) return
   reply.removeHeader('access-control-allow-credentials')
   reply.removeHeader('access-control-expose-headers')
+}
+
+function isOwn (origin: string, { scheme, authority }: Origin): boolean {
+  return origin === (authority === '' ? '' : `${scheme}://${authority}`)
 }
 
 // Fetch, section 3.3.2: an OPTIONS request with an Origin and the method that is asked for.

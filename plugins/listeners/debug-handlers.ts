@@ -1,12 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { watchProcess } from '../diagnostics/process-watch.js'
 import { listener, Skip } from '../kernel/listener.js'
 import { requestContext } from '../kernel/request-context.js'
 import { traceOf } from '../kernel/trace-context.js'
 import { stateOf, type RequestState } from '../kernel/request-state.js'
-import { LogCapture } from '../logs/log-capture.js'
 import { RequestLog } from '../logs/request-log.js'
-import { watchOutgoing } from '../profiler/outgoing/watch-outgoing.js'
 
 export interface DebugHandlersOptions {
   /** How many frames a stack keeps in debug mode. */
@@ -19,9 +16,12 @@ const notObserved = new Skip('the request is observed only if it fails')
  * Opens the request's diagnostic context: its log is captured, and what the process says on its own
  * (a warning, an unhandled rejection, an uncaught exception) or sends by HTTP is attributed to the request that caused it.
  */
-export const debugHandlers = listener('kernel.request', 'debug-handlers', (app, { stackDepth = 50 }: DebugHandlersOptions) => {
-  const { debug, observed } = app.hindsight
+export const debugHandlers = listener('kernel.request', 'debug-handlers', async (app, { stackDepth = 50 }: DebugHandlersOptions) => {
+  const { debug, observed, fromBeginning } = app.hindsight
   if (!observed) return 'not in debug mode'
+  const { watchProcess } = await import('../diagnostics/process-watch.js')
+  const { LogCapture } = await import('../logs/log-capture.js')
+  const { watchOutgoing } = await import('../profiler/outgoing/watch-outgoing.js')
   if (debug) Error.stackTraceLimit = Math.max(Error.stackTraceLimit, stackDepth)
   const capture = new LogCapture(app, () => {
     const context = requestContext.getStore()
@@ -29,10 +29,11 @@ export const debugHandlers = listener('kernel.request', 'debug-handlers', (app, 
     return log instanceof RequestLog ? log : null
   })
   const unwatch = debug ? watchProcess() : null
-  const unwatchOutgoing = watchOutgoing()
+  // Where no request is observed from its beginning, none has a context of its own.
+  const unwatchOutgoing = fromBeginning ? watchOutgoing() : null
   app.addHook('onClose', async function closeDiagnostics () {
     unwatch?.()
-    unwatchOutgoing()
+    unwatchOutgoing?.()
     capture.close()
   })
 
@@ -52,6 +53,7 @@ export const debugHandlers = listener('kernel.request', 'debug-handlers', (app, 
   }
   app.hindsight.openDiagnostics = open
   app.hindsight.logOf = (request) => capture.logOf(request)
+  if (!fromBeginning) return capture.hasDestination ? open : 'the application has no log'
   // The parser hands out the body in an execution context of its own; what comes after it belongs to the request again.
   app.addHook('preValidation', function reenter (request, reply, done) {
     if (stateOf(request).observed) requestContext.run({ request, reply }, done)

@@ -1,17 +1,18 @@
-import { flattenError } from '../diagnostics/flatten-error.js'
-import { listener, Skip } from '../kernel/listener.js'
+import type { FastifyRequest } from 'fastify'
+import { listener, OnFailure, Skip } from '../kernel/listener.js'
 import { stateOf } from '../kernel/request-state.js'
 
 const notObserved = new Skip('the request leaves no profile')
 const nothingRaised = new Skip('nothing was raised')
 
 /** In an error pass: turns the raised value, whatever it is, into the flattened exceptions that the diagnostic handler renders. */
-export const error = listener('kernel.controller_arguments', 'error', (app) => {
+export const error = listener('kernel.controller_arguments', 'error', async (app) => {
   if (!app.hindsight.observed) return 'not in debug mode'
-  return (request) => {
+  const { flattenError } = await import('../diagnostics/flatten-error.js')
+  return new OnFailure((request: FastifyRequest) => {
     const state = stateOf(request)
     if (!state.failed) return nothingRaised
     if (!state.observed) return notObserved
     state.exceptions = flattenError(state.raised)
-  }
+  })
 })

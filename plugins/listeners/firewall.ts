@@ -2,12 +2,10 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { listener, Skip, type Answer } from '../kernel/listener.js'
 import { stateOf } from '../kernel/request-state.js'
 import type { CompiledRule } from '../security/access-control.js'
-import { contextOf, userOf } from '../security/context.js'
 import type { Firewall } from '../security/firewall.js'
-import { enforce, recognise } from '../security/guard.js'
-import { loginForm, type LoginForm } from '../security/login-form.js'
-import { loginRoutes } from '../security/login-routes.js'
-import { securityOf, type Security, type SecurityOptions } from '../security/security.js'
+import type { LoginForm } from '../security/login-form.js'
+import { openSecurity } from '../security/open.js'
+import type { Security, SecurityOptions } from '../security/security.js'
 import type { User } from '../security/user.js'
 
 declare module 'fastify' {
@@ -27,9 +25,11 @@ const nobody = new Skip('the request brings no credentials, and needs none')
 
 /** Finds out who sent a request and whether they may come to its path. */
 export const firewall = listener('kernel.request', 'firewall', async (app, options: SecurityOptions) => {
-  const security = securityOf(app, options)
+  const security = await openSecurity(app, options)
   if (security === null) return 'not configured'
-  decorate(app, security)
+  const { enforce, recognise } = await import('../security/guard.js')
+  const { loginRoutes } = await import('../security/login-routes.js')
+  await decorate(app, security)
   await loginRoutes(app, security)
   return (request, reply) => {
     const context = security.contextFor(request)
@@ -51,8 +51,8 @@ export const firewall = listener('kernel.request', 'firewall', async (app, optio
 })
 
 /** Drops what was known about who sent the request. */
-export const firewallFinish = listener('kernel.finish_request', 'firewall', (app, options: SecurityOptions) => {
-  if (securityOf(app, options) === null) return 'not configured'
+export const firewallFinish = listener('kernel.finish_request', 'firewall', (_app, { security }: SecurityOptions) => {
+  if (security === undefined) return 'not configured'
   return (request) => {
     stateOf(request).security = null
   }
@@ -63,7 +63,9 @@ function answersItself ({ login, logout }: Firewall, path: string): boolean {
   return path === login?.loginPath || path === login?.checkPath || path === logout?.path
 }
 
-function decorate (app: FastifyInstance, security: Security): void {
+async function decorate (app: FastifyInstance, security: Security): Promise<void> {
+  const { contextOf, userOf } = await import('../security/context.js')
+  const { loginForm } = await import('../security/login-form.js')
   for (const name of ['user', 'isGranted', 'loginForm']) {
     if (app.hasRequestDecorator(name)) {
       throw new Error(`security: another plugin has decorated request.${name} already; give it another name there (@fastify/jwt has decoratorName for that)`)

@@ -1,16 +1,17 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { listener, Skip, type Answer } from '../kernel/listener.js'
 import { stateOf } from '../kernel/request-state.js'
-import { refuse } from '../security/entry-point.js'
+import { routeConfigOf } from '../kernel/route-config.js'
 import { compileRequirements, type CompiledRequirement } from '../security/is-granted.js'
-import { securityOf, type Security, type SecurityOptions } from '../security/security.js'
+import { openSecurity } from '../security/open.js'
+import type { Security, SecurityOptions } from '../security/security.js'
 
 const notConfigured = new Skip('not configured')
 const errorPass = new Skip('not in an error pass')
 
 /** Lets a request come to its handler only if the voters grant what the route asks for. */
-export const isGranted = listener('kernel.controller_arguments', 'is-granted', (app, options: SecurityOptions) => {
-  const security = securityOf(app, options)
+export const isGranted = listener('kernel.controller_arguments', 'is-granted', async (app, options: SecurityOptions) => {
+  const security = await openSecurity(app, options)
   const requirements = new Map<unknown, CompiledRequirement[]>()
   app.addHook('onRoute', function compileIsGranted ({ method, url, config }) {
     const declared: unknown = config?.isGranted
@@ -24,20 +25,21 @@ export const isGranted = listener('kernel.controller_arguments', 'is-granted', (
     }
   })
   if (security === null) return 'not configured'
+  const { refuse } = await import('../security/entry-point.js')
   return (request, reply) => {
-    const { isGranted: declared } = request.routeOptions.config
+    const declared = routeConfigOf(request)?.isGranted
     if (declared === undefined) return notConfigured
     if (stateOf(request).pass === 'error') return errorPass
     // A route that was declared ahead of this listener is checked all the same.
     return check(security, requirements.get(declared) ?? compileRequirements(declared, request.routeOptions.url ?? ''), request, reply)
   }
-})
 
-async function check (security: Security, required: CompiledRequirement[], request: FastifyRequest, reply: FastifyReply): Promise<Answer | undefined> {
-  const context = security.contextFor(request)
-  for (const { attribute, subjectOf } of required) {
-    if (!await security.isGranted(request, context, attribute, subjectOf(request), 'is-granted')) {
-      return refuse(request, reply, context, security.cookieName)
+  async function check (security: Security, required: CompiledRequirement[], request: FastifyRequest, reply: FastifyReply): Promise<Answer | undefined> {
+    const context = security.contextFor(request)
+    for (const { attribute, subjectOf } of required) {
+      if (!await security.isGranted(request, context, attribute, subjectOf(request), 'is-granted')) {
+        return refuse(request, reply, context, security.cookieName)
+      }
     }
   }
-}
+})

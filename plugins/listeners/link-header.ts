@@ -4,6 +4,7 @@ import { addLink } from '../kernel/add-link.js'
 import { serializeLink, type Link, type LinkAttributes } from '../kernel/link.js'
 import { listener, Skip } from '../kernel/listener.js'
 import { stateOf } from '../kernel/request-state.js'
+import { routeConfigOf } from '../kernel/route-config.js'
 import { routeName } from '../routing/route-table.js'
 
 export interface LinkHeaderOptions {
@@ -44,7 +45,10 @@ export const linkHeader = listener('kernel.response', 'link-header', (app, { ear
     linksOf.set(links, own)
     if (earlyHints && own.hints.length > 0) hintEarly(route, own.hints)
   })
-  const declared = ({ routeOptions: { config } }: FastifyRequest): RouteLinks => (config?.links !== undefined && linksOf.get(config.links)) || NONE
+  function declared (request: FastifyRequest): RouteLinks {
+    const links = routeConfigOf(request)?.links
+    return links === undefined ? NONE : linksOf.get(links) ?? NONE
+  }
 
   return (request, reply) => {
     const state = stateOf(request)
@@ -54,7 +58,7 @@ export const linkHeader = listener('kernel.response', 'link-header', (app, { ear
     // The links of a page that could not be made lead nowhere from the page that tells why.
     if (state.failed) return failed
     if (state.observed) {
-      const route = request.routeOptions.config?.links ?? []
+      const route = routeConfigOf(request)?.links ?? []
       state.collect('links', () => mask.value({ route, added: added ?? [], earlyHints: earlyHints ? hints : [] }))
     }
     const before = [reply.getHeader('link') ?? []].flat().map(String)

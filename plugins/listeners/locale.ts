@@ -3,6 +3,7 @@ import { listener, Skip } from '../kernel/listener.js'
 import { afterBody } from '../kernel/responses.js'
 import { SharedParts } from '../kernel/shared-part.js'
 import { stateOf } from '../kernel/request-state.js'
+import { routeConfigOf } from '../kernel/route-config.js'
 import { isTag, languageMatcher } from '../locale/accept-language.js'
 import { notFound } from '../routing/route-error.js'
 
@@ -27,7 +28,7 @@ const unchanged = new Skip('the locale is the default')
 export const locale = listener('kernel.request', 'locale', (app, options: LocaleListenerOptions) => {
   const { enabledLocales = [], acceptLanguage = false, defaultLocale = 'en', localeAwareServices = {} } = options
   assertLocales(options)
-  const { observed, mask } = app.hindsight
+  const { fromBeginning, mask } = app.hindsight
   const enabled = new Set(enabledLocales)
   const matching = acceptLanguage ? languageMatcher(enabledLocales, defaultLocale) : null
 
@@ -41,7 +42,7 @@ export const locale = listener('kernel.request', 'locale', (app, options: Locale
       return
     }
     // What the service itself shows of its debug surface is not translated.
-    if (matching === null || request.routeOptions.config?.debugOnly === true) return notConfigured
+    if (matching === null || routeConfigOf(request)?.debugOnly === true) return notConfigured
     state.languageRead = true
     const header = request.headers['accept-language'] ?? ''
     const found = header === '' ? null : matching(header)
@@ -50,7 +51,7 @@ export const locale = listener('kernel.request', 'locale', (app, options: Locale
     state.localeSource = 'accept-language'
   }
 
-  if (!observed) return chosen
+  if (!fromBeginning) return chosen
   const known = new SharedParts()
   return (request) => {
     const skip = chosen(request)

@@ -1,10 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { listener, Skip } from '../kernel/listener.js'
-import { contextOf } from '../security/context.js'
-import { csrfToken } from '../security/csrf.js'
-import { locationOf } from '../security/entry-point.js'
-import { CSRF_FIELD, purposeOf } from '../security/login-routes.js'
-import { securityOf, type SecurityOptions } from '../security/security.js'
+import { openSecurity } from '../security/open.js'
+import type { SecurityOptions } from '../security/security.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -19,9 +16,11 @@ const noFirewall = new Skip('no firewall for this path')
 const noLogout = new Skip('the firewall has no logout')
 
 /** Makes the logout of the firewall that a request is behind known to whoever writes a link to it. */
-export const logoutUrl = listener('kernel.request', 'logout-url', (app, options: SecurityOptions) => {
-  const security = securityOf(app, options)
+export const logoutUrl = listener('kernel.request', 'logout-url', async (app, options: SecurityOptions) => {
+  const security = await openSecurity(app, options)
   if (security === null) return 'not configured'
+  const { locationOf } = await import('../security/entry-point.js')
+  const { logoutOf } = await import('../security/logout.js')
   app.decorateRequest('logoutPath', function logoutPath (this: FastifyRequest) {
     return logoutOf(this)
   })
@@ -35,10 +34,3 @@ export const logoutUrl = listener('kernel.request', 'logout-url', (app, options:
     if (firewall.logout === null) return noLogout
   }
 })
-
-function logoutOf (request: FastifyRequest): string | null {
-  const firewall = contextOf(request)?.firewall ?? null
-  if (firewall === null || firewall.logout === null) return null
-  const { path, csrf } = firewall.logout
-  return csrf ? `${path}?${CSRF_FIELD}=${encodeURIComponent(csrfToken(request, purposeOf('logout', firewall.name)))}` : path
-}

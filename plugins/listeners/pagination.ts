@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { listener, Skip } from '../kernel/listener.js'
 import { stateOf } from '../kernel/request-state.js'
+import { routeConfigOf } from '../kernel/route-config.js'
 import { Page } from '../pagination/page.js'
 import { assertPaginationSettings, paginationRule, readPagination, type Pagination, type PaginationRule, type PaginationSettings, type RoutePagination } from '../pagination/rule.js'
 
@@ -38,8 +39,8 @@ export const pagination = listener('kernel.request', 'pagination', (app, { pagin
     rules.set(declared, paginationRule(`Route "${config?.name ?? `${[method].flat().join('|')} ${url}`}"`, declared, settings))
   })
 
-  function ruleOf ({ routeOptions: { config } }: FastifyRequest): PaginationRule | null {
-    const declared = config?.pagination
+  function ruleOf (request: FastifyRequest): PaginationRule | null {
+    const declared = routeConfigOf(request)?.pagination
     if (declared === undefined) return null
     return declared === true ? ofAll : rules.get(declared) ?? null
   }

@@ -3,15 +3,14 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { listener, Skip } from '../kernel/listener.js'
 import { absoluteUrl, pathnameOf, targetOf } from '../kernel/origin.js'
 import { observe } from '../kernel/pass.js'
+import { followToEnd, onHijack } from '../kernel/response-end.js'
 import { isRedirect } from '../kernel/responses.js'
 import { stateOf } from '../kernel/request-state.js'
+import { routeConfigOf } from '../kernel/route-config.js'
 import { RequestLog } from '../logs/request-log.js'
-import { buildProfile } from '../profiler/build-profile.js'
-import { checkCollectors, Collection } from '../profiler/collector.js'
-import { openConfiguration } from '../profiler/configuration/configuration.js'
+import type { Collection as Collected } from '../profiler/collector.js'
 import { collectPolicy } from '../profiler/collect-policy.js'
 import { profilerSettings, type ProfilerOption } from '../profiler/settings.js'
-import { Redirects } from '../profiler/related/redirects.js'
 
 export interface ProfilerListenerOptions {
   /** Which requests are profiled, and where their profiles are kept; all of them in debug mode by default. */
@@ -29,11 +28,15 @@ const notProfiled = new Skip('requests of the profiler itself, of routes with `p
 const OWN_PATHS = /^\/_(?:profiler|wdt)(?:\/|$)/
 
 /** Assigns the request's token, tells it, and keeps the profile once the response is over. */
-export const profiler = listener('kernel.response', 'profiler', (app, given: ProfilerListenerOptions) => {
-  const { debug, observed, maySeeDebug, originOf } = app.hindsight
+export const profiler = listener('kernel.response', 'profiler', async (app, given: ProfilerListenerOptions) => {
+  const { debug, observed, fromBeginning, maySeeDebug, originOf } = app.hindsight
   if (!observed) return 'not in debug mode'
   const settings = profilerSettings(given.profiler)
   if (settings === null) return 'not configured'
+  const { buildProfile } = await import('../profiler/build-profile.js')
+  const { checkCollectors, Collection } = await import('../profiler/collector.js')
+  const { openConfiguration } = await import('../profiler/configuration/configuration.js')
+  const { Redirects } = await import('../profiler/related/redirects.js')
   const { isCollected, isWanted } = collectPolicy(settings)
   // In debug mode the page of a failure tells of all that happened, whoever has a profile.
   if (!debug) app.hindsight.isObserved = isWanted
@@ -41,7 +44,7 @@ export const profiler = listener('kernel.response', 'profiler', (app, given: Pro
   const { collectors = [] } = settings
   checkCollectors(collectors)
   const configuration = openConfiguration(app, given, collectors)
-  const collections = new WeakMap<FastifyRequest, Collection>()
+  const collections = new WeakMap<FastifyRequest, Collected>()
   // Waited for when the application is closed, so that no profile is lost.
   const pending = new Set<Promise<unknown>>()
   app.addHook('onClose', async function awaitCollectors () {
@@ -55,7 +58,7 @@ export const profiler = listener('kernel.response', 'profiler', (app, given: Pro
   }
 
   function mayBeProfiled (request: FastifyRequest): boolean {
-    return request.routeOptions.config?.profile !== false && !OWN_PATHS.test(pathnameOf(request))
+    return routeConfigOf(request)?.profile !== false && !OWN_PATHS.test(pathnameOf(request))
   }
 
   function isProfiled (request: FastifyRequest, reply?: FastifyReply): boolean {
@@ -105,7 +108,7 @@ export const profiler = listener('kernel.response', 'profiler', (app, given: Pro
   }
 
   // Once for a request, however often it comes to light that there is more to be told of it.
-  function collectedOf (request: FastifyRequest, reply: FastifyReply): Collection | null {
+  function collectedOf (request: FastifyRequest, reply: FastifyReply): Collected | null {
     if (collectors.length === 0) return null
     const known = collections.get(request) ?? new Collection(collectors, request, reply)
     collections.set(request, known)
@@ -113,22 +116,30 @@ export const profiler = listener('kernel.response', 'profiler', (app, given: Pro
   }
 
   app.hindsight.keepLate = keep
-  app.addHook('onResponse', function keepProfile (request, reply, done) {
-    keep(request, reply)
-    done()
-  })
-  app.addHook('onRequestAbort', function keepAborted (request, done) {
+  if (fromBeginning) {
+    app.addHook('onResponse', function keepProfile (request, reply, done) {
+      keep(request, reply)
+      done()
+    })
+    app.addHook('onRequestAbort', function keepAborted (request, done) {
+      keepGone(request)
+      done()
+    })
+  } else {
+    const toEnd = (request: FastifyRequest, reply: FastifyReply): void => followToEnd(request, reply, { sent: keep, gone: keepGone })
+    app.hindsight.follow = toEnd
+    onHijack(app, toEnd)
+  }
+
+  function keepGone (request: FastifyRequest): void {
     const state = stateOf(request)
-    if (!state.observed) return done()
-    if (state.streamFailed) {
-      if (state.reply !== null) keep(request, state.reply)
-      return done()
+    if (!state.observed) return
+    if (!state.streamFailed) {
+      state.clientGone = true
+      request.log.info({ channel: 'request' }, 'The client closed the connection before the response was sent')
     }
-    state.clientGone = true
-    request.log.info({ channel: 'request' }, 'The client closed the connection before the response was sent')
     if (state.reply !== null) keep(request, state.reply)
-    done()
-  })
+  }
 
   return (request, reply, payload) => {
     if (!isProfiled(request, reply)) return notProfiled

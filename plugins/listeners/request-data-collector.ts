@@ -1,22 +1,24 @@
+import type { FastifyRequest } from 'fastify'
 import { targetOf } from '../kernel/origin.js'
 import { kRawPacket } from '../kernel/malformed.js'
-import { listener, Skip } from '../kernel/listener.js'
+import { listener, OnFailure, Skip } from '../kernel/listener.js'
 import { stateOf } from '../kernel/request-state.js'
-import { shownHeaders } from '../profiler/collectors/headers.js'
-import { headersNow } from '../profiler/collectors/request-headers.js'
-import { binaryText, snapshot } from '../profiler/collectors/snapshot.js'
-import { uploadsIn, watchUploads } from '../profiler/collectors/uploads.js'
 
 const notObserved = new Skip('the request leaves no profile')
 
 /** Records what came in: method, URL, headers, query, cookies, body, files, attributes, and whether the session was used. */
-export const requestDataCollector = listener('kernel.controller', 'request-data-collector', (app) => {
+export const requestDataCollector = listener('kernel.controller', 'request-data-collector', async (app) => {
   if (!app.hindsight.observed) return 'not in debug mode'
-  app.addHook('preValidation', function watchParts (request, _reply, done) {
-    if (stateOf(request).observed) watchUploads(request)
-    done()
-  })
-  return (request) => {
+  const { headersNow } = await import('../profiler/collectors/request-headers.js')
+  const { snapshot } = await import('../profiler/collectors/snapshot.js')
+  const { uploadsIn, watchUploads } = await import('../profiler/collectors/uploads.js')
+  if (app.hindsight.fromBeginning) {
+    app.addHook('preValidation', function watchParts (request, _reply, done) {
+      if (stateOf(request).observed) watchUploads(request)
+      done()
+    })
+  }
+  return new OnFailure((request: FastifyRequest) => {
     const state = stateOf(request)
     if (!state.observed) return notObserved
     // The attributes name the route, which is dropped before this is read; whatever else a handler may change is copied.
@@ -51,7 +53,7 @@ export const requestDataCollector = listener('kernel.controller', 'request-data-
         ...(request.raw[kRawPacket] !== undefined && { rawMessage: mask.message(request.raw[kRawPacket]) })
       }
     })
-  }
+  })
 })
 
 // Fastify's parsers raise errors with codes of their own; they do not tell what came.
@@ -61,8 +63,10 @@ function whyUnparsed (raised: unknown): string | null {
 }
 
 /** Records what goes out: status, headers, content type and size, and what the body is where it is no text. */
-export const requestDataCollectorResponse = listener('kernel.response', 'request-data-collector', (app) => {
+export const requestDataCollectorResponse = listener('kernel.response', 'request-data-collector', async (app) => {
   if (!app.hindsight.observed) return 'not in debug mode'
+  const { shownHeaders } = await import('../profiler/collectors/headers.js')
+  const { binaryText } = await import('../profiler/collectors/snapshot.js')
   return (request, reply, payload) => {
     const state = stateOf(request)
     if (!state.observed) return notObserved

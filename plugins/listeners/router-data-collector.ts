@@ -1,18 +1,19 @@
 import type { FastifyRequest } from 'fastify'
-import { listener, Skip } from '../kernel/listener.js'
+import { listener, OnFailure, Skip } from '../kernel/listener.js'
 import { methodOf } from '../kernel/malformed.js'
 import { pathnameOf } from '../kernel/origin.js'
 import type { StackFrame } from '../diagnostics/exception.js'
 import { SharedParts } from '../kernel/shared-part.js'
 import { stateOf } from '../kernel/request-state.js'
-import { splitStack, stackFrames } from '../diagnostics/stack-frame.js'
-import { routesBeside, triedRoutes, type Wanted } from '../routing/tried-routes.js'
+import type { Wanted } from '../routing/tried-routes.js'
 
 const notObserved = new Skip('the request leaves no profile')
 
 /** Records the route, its parameters and where it was declared; and of the others why they did not take the request. */
-export const routerDataCollector = listener('kernel.controller', 'router-data-collector', (app) => {
+export const routerDataCollector = listener('kernel.controller', 'router-data-collector', async (app) => {
   if (!app.hindsight.observed) return 'not in debug mode'
+  const { splitStack, stackFrames } = await import('../diagnostics/stack-frame.js')
+  const { routesBeside, triedRoutes } = await import('../routing/tried-routes.js')
   const { routeTable, hindsight: { mask } } = app
   const known = new SharedParts()
 
@@ -26,7 +27,7 @@ export const routerDataCollector = listener('kernel.controller', 'router-data-co
     }
   }
 
-  return (request) => {
+  return new OnFailure((request: FastifyRequest) => {
     const { route } = request
     const state = stateOf(request)
     if (!state.observed) return notObserved
@@ -43,18 +44,18 @@ export const routerDataCollector = listener('kernel.controller', 'router-data-co
       // Without parameters the same is asked again and again; what else a route may be constrained by belongs to it.
       return known.of(`${route.name}\n${wanted.method} ${wanted.path}\n${host}\n${wanted.version}`, () => matchedRoute(request, route, params, wanted))
     })
+  })
+
+  function declarationFrame (declaredAt: Error): StackFrame | undefined {
+    let frame = frames.get(declaredAt)
+    if (frame === undefined) {
+      const { stack = '', message } = declaredAt
+      frame = stackFrames(splitStack(stack, message).frames).find(({ own }) => own) ?? null
+      frames.set(declaredAt, frame)
+    }
+    return frame ?? undefined
   }
 })
 
 // A stack is read once: a route is declared once, and matched again and again.
 const frames = new WeakMap<Error, StackFrame | null>()
-
-function declarationFrame (declaredAt: Error): StackFrame | undefined {
-  let frame = frames.get(declaredAt)
-  if (frame === undefined) {
-    const { stack = '', message } = declaredAt
-    frame = stackFrames(splitStack(stack, message).frames).find(({ own }) => own) ?? null
-    frames.set(declaredAt, frame)
-  }
-  return frame ?? undefined
-}

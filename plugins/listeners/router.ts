@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Answer, listener, Raise } from '../kernel/listener.js'
 import { kUnknownMethod } from '../kernel/malformed.js'
 import { stateOf } from '../kernel/request-state.js'
+import { routeConfigOf } from '../kernel/route-config.js'
 import { RequestLog } from '../logs/request-log.js'
 import { explainMiss } from '../routing/route-error.js'
 import { redirectPage } from '../view/redirect-page.js'
@@ -33,8 +34,9 @@ export const router = listener('kernel.request', 'router', (app) => {
   app.decorateRequest('attributes', { getter: attributesOf } as never)
   return (request, reply) => {
     if (request.is404 || request.raw[kUnknownMethod] !== undefined) return miss(request, reply)
-    const { url: pattern = '', config } = request.routeOptions
+    const config = routeConfigOf(request)
     if (config?.debugOnly === true && !maySeeDebug(request)) return miss(request, reply)
+    const pattern = config?.url ?? ''
     const name = routeTable.of(request)?.name ?? config?.name ?? `${request.method} ${pattern}`
     request.route = { name, pattern, params: request.params as Record<string, unknown> }
     const { log } = stateOf(request)

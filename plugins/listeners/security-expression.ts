@@ -1,32 +1,35 @@
 import { listener, Skip } from '../kernel/listener.js'
 import { stateOf } from '../kernel/request-state.js'
-import { userOf } from '../security/context.js'
-import { refuse } from '../security/entry-point.js'
-import { compileExpression, type Expression } from '../security/expression.js'
-import { securityOf, type SecurityOptions } from '../security/security.js'
+import { routeConfigOf } from '../kernel/route-config.js'
+import type { Expression } from '../security/expression.js'
+import { openSecurity } from '../security/open.js'
+import type { SecurityOptions } from '../security/security.js'
 
 const notConfigured = new Skip('not configured')
 const errorPass = new Skip('not in an error pass')
 
 /** Lets a request come to its handler only if the route's expression is true for it. */
-export const securityExpression = listener('kernel.controller_arguments', 'security-expression', (app, options: SecurityOptions) => {
-  const security = securityOf(app, options)
+export const securityExpression = listener('kernel.controller_arguments', 'security-expression', async (app, options: SecurityOptions) => {
+  const security = await openSecurity(app, options)
+  const { compileExpression } = security === null ? { compileExpression: null } : await import('../security/expression.js')
   const expressions = new Map<string, Expression>()
   app.addHook('onRoute', function compileSecurity ({ method, url, config }) {
     const text: unknown = config?.security
     if (text === undefined) return
     const where = `Route ${String(method)} ${url}: config.security`
     if (typeof text !== 'string') throw new Error(`${where} is no expression`)
-    if (security === null) throw new Error(`${where} needs the option security, which is not configured`)
+    if (compileExpression === null) throw new Error(`${where} needs the option security, which is not configured`)
     try {
       if (!expressions.has(text)) expressions.set(text, compileExpression(text))
     } catch (error) {
       throw new Error(`${where}: ${(error as Error).message}`, { cause: error })
     }
   })
-  if (security === null) return 'not configured'
+  if (security === null || compileExpression === null) return 'not configured'
+  const { userOf } = await import('../security/context.js')
+  const { refuse } = await import('../security/entry-point.js')
   return (request, reply) => {
-    const { security: text } = request.routeOptions.config
+    const text = routeConfigOf(request)?.security
     if (text === undefined) return notConfigured
     if (stateOf(request).pass === 'error') return errorPass
     const context = security.contextFor(request)

@@ -1,6 +1,6 @@
-import fastifyCookie from '@fastify/cookie'
 import fastifySession, { type FastifySessionOptions } from '@fastify/session'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { hostCookies, type WriteCookies } from '../kernel/cookies.js'
 import { host, runHooks, type CaughtHook } from '../kernel/hosting.js'
 import { listener, Skip } from '../kernel/listener.js'
 import { stateOf } from '../kernel/request-state.js'
@@ -24,8 +24,7 @@ export interface SessionOptions {
 interface Hosted {
   start: CaughtHook[]
   save: CaughtHook[]
-  parseCookies: CaughtHook[]
-  writeCookies: CaughtHook[]
+  writeCookies: WriteCookies
   /** Null without sessions. */
   store: NonNullable<SessionSettings['store']> | null
   cookieName: string
@@ -33,22 +32,19 @@ interface Hosted {
   rolling: boolean
 }
 
-const kReply = Symbol('hindsight.sessionReply')
 const hostedOf = new WeakMap<object, Hosted>()
 const noCookies = new Skip('the request brought no cookies')
 const untouched = new Skip('the session was not used, no cookie is set')
 
 /**
- * Makes cookies and `request.session` available. The session's store is not read before the session is touched,
- * and a session that stays empty leaves no trace.
+ * Makes cookies and `request.session` available. Neither is the header parsed before somebody asks for a cookie,
+ * nor the session's store read before the session is touched; a session that stays empty leaves no trace.
  */
 export const session = listener('kernel.request', 'session', async (app, { session: settings = {} }: SessionOptions) => {
-  const cookieHooks = await host(app, fastifyCookie as never, {}, { name: '@fastify/cookie' })
   const hosted: Hosted = {
     start: [],
     save: [],
-    parseCookies: cookieHooks.get('onRequest') ?? [],
-    writeCookies: cookieHooks.get('onSend') ?? [],
+    writeCookies: await hostCookies(app),
     store: null,
     cookieName: 'sessionId',
     cookiePrefix: '',
@@ -59,8 +55,7 @@ export const session = listener('kernel.request', 'session', async (app, { sessi
   const eager = settings !== false && settings.store !== undefined
 
   return (request, reply) => {
-    (request as unknown as { [kReply]: FastifyReply })[kReply] = reply
-    runHooks(hosted.parseCookies, request, reply)
+    stateOf(request).cookieReply = reply
     if (request.headers.cookie === undefined) return noCookies
     // Nobody can wait for a store at the moment of the first touch.
     if (eager && request.cookies[hosted.cookieName] !== undefined) return runHooks(hosted.start, schemeView(app, request), reply)
@@ -78,13 +73,13 @@ export const sessionResponse = listener('kernel.response', 'session', (app) => {
     if (!state.sessionTouched) {
       if (state.observed) state.collect('session', unusedSession(cookie))
       const before = reply.getHeader('set-cookie')
-      runHooks(writeCookies, request, reply, payload)
+      writeCookies(request, reply, payload)
       return reply.getHeader('set-cookie') === before ? untouched : undefined
     }
     makePrivate(reply)
     const record = state.observed ? sessionRecord(state.session, cookie, cookie && isOwn(request, hosted)) : null
     if (record !== null) state.collect('session', () => ({ ...record, keys: mask.value(record.keys) }))
-    const write = (): undefined | Promise<void> => runHooks(writeCookies, request, reply, payload)
+    const write = (): undefined | Promise<void> => writeCookies(request, reply, payload)
     const saveAndWrite = (there: boolean): undefined | Promise<void> => {
       const saving = there ? runHooks(hosted.save, schemeView(app, request), reply, payload) : undefined
       if (record !== null) record.saved = there && record.changed
@@ -153,9 +148,9 @@ function schemeView (app: FastifyInstance, request: FastifyRequest): FastifyRequ
 function touch (request: FastifyRequest, hosted: Hosted): unknown {
   const state = stateOf(request)
   if (state.session === undefined) {
-    const reply = (request as unknown as { [kReply]?: FastifyReply })[kReply]
+    const reply = state.cookieReply
     // Ahead of the session's slot there is no session yet.
-    if (reply === undefined) return undefined
+    if (reply === null) return undefined
     const starting = runHooks(hosted.start, schemeView(request.server, request), reply)
     if (starting !== undefined) throw new Error('The session store answers later than it is asked: give it as session.store, so that it is read at its slot')
   }

@@ -49,6 +49,11 @@ export class LogCapture {
     if (this.#streamSymbol !== undefined) Object.defineProperty(this.#root, this.#streamSymbol, { value: this.#tee(), writable: true, configurable: true, enumerable: true })
   }
 
+  /** Whether the application logs anywhere. */
+  get hasDestination (): boolean {
+    return this.#destination !== null
+  }
+
   /** Starts the capture of a request's log, from the debug level on. */
   open (request: FastifyRequest): RequestLog {
     const log = this.logOf(request) ?? new RequestLog()

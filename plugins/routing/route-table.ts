@@ -1,5 +1,6 @@
 import FindMyWay, { type HTTPMethod } from 'find-my-way'
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
+import { routeConfigOf } from '../kernel/route-config.js'
 
 const kDeclared = Symbol('hindsight.declaredRoute')
 
@@ -109,8 +110,8 @@ export class RouteTable {
   }
 
   /** The route that a request matched. */
-  of ({ routeOptions }: FastifyRequest): DeclaredRoute | null {
-    return routeOptions.config?.[kDeclared] ?? null
+  of (request: FastifyRequest): DeclaredRoute | null {
+    return routeConfigOf(request)?.[kDeclared] ?? null
   }
 
   /** A route by method and pattern; of several that differ in their constraints, the last. */

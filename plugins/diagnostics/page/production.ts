@@ -5,14 +5,15 @@ import { visibleLine } from '../../view/visible.js'
 import type { Representation } from '../negotiate.js'
 
 // Without a reference they are the same every time: one for each status and form.
-const rendered = new Map<string, string>()
+const rendered: Record<Representation['type'], Map<number, { reason: string, page: string }>> = { html: new Map(), json: new Map(), text: new Map(), markdown: new Map() }
 
 /** The error for people who may not see the debug page: what went wrong in general, and nothing of the inside. */
 export function renderProductionError (status: number, reason: string, type: Representation['type'], token?: string): string {
   if (token !== undefined) return render(status, reason, type, token)
-  const key = `${status} ${reason} ${type}`
-  let page = rendered.get(key)
-  if (page === undefined) rendered.set(key, page = render(status, reason, type))
+  const known = rendered[type].get(status)
+  if (known?.reason === reason) return known.page
+  const page = render(status, reason, type)
+  rendered[type].set(status, { reason, page })
   return page
 }
 

@@ -1,0 +1,51 @@
+import fastifyCookie from '@fastify/cookie'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { host, runHooks, type CaughtHook } from './hosting.js'
+import { stateOf, type RequestState } from './request-state.js'
+
+/** Sets the cookies of a response, as far as there are any. */
+export type WriteCookies = (request: FastifyRequest, reply: FastifyReply, payload: unknown) => undefined | Promise<void>
+
+/**
+ * Hosts @fastify/cookie. It would parse the header of each request and make room for cookies to set: most requests have no use for either,
+ * so that is done when somebody asks for a cookie that came, or sets one. Gives what sets the cookies of a response.
+ */
+export async function hostCookies (app: FastifyInstance): Promise<WriteCookies> {
+  const hooks = await host(app, fastifyCookie as never, {}, { name: '@fastify/cookie', withhold: ['cookies'], replyMethod: writtenLate })
+  const parse = hooks.get('onRequest') ?? []
+  const write = hooks.get('onSend') ?? []
+  app.decorateRequest('cookies', {
+    getter (this: FastifyRequest) { return parsed(stateOf(this), this).cookies },
+    setter (this: FastifyRequest, value: RequestState['cookies']) {
+      const state = parsed(stateOf(this), this)
+      state.cookies = value
+      state.cookiesParsed = true
+    }
+  } as never)
+  return writeCookies
+
+  // Ahead of the slot that they begin at there are none.
+  function parsed (state: RequestState, request: FastifyRequest): RequestState {
+    if (!state.cookiesParsed && state.cookieReply !== null) {
+      state.cookiesParsed = true
+      runHooks(parse, request, state.cookieReply)
+    }
+    return state
+  }
+
+  function writeCookies (request: FastifyRequest, reply: FastifyReply, payload: unknown): undefined | Promise<void> {
+    const state = stateOf(request)
+    state.cookiesWritten = true
+    // Whoever sets a cookie has looked at those that came.
+    return state.cookiesParsed ? runHooks(write, request, reply, payload) : undefined
+  }
+
+  // What is set behind its own hook the package writes at once, where that has run.
+  function writtenLate (_name: string, method: CaughtHook): CaughtHook {
+    return function (this: FastifyReply, ...args) {
+      const result = method.apply(this, args)
+      if (stateOf(this.request).cookiesWritten) writeCookies(this.request, this, null)
+      return result
+    }
+  }
+}
