@@ -2,6 +2,7 @@ import { cut } from '../view/visible.js'
 import { excerptReader, type ExcerptReader } from './code-excerpt.js'
 import type { CodeExcerpt, FlattenedException, StackFrame } from './exception.js'
 import { splitStack, stackFrames } from './stack-frame.js'
+import { stackOf } from './stack-text.js'
 import { inspected, isError, messageOf, nameOf, read } from './thrown-value.js'
 
 const MAX_CAUSES = 20
@@ -68,7 +69,7 @@ function flatten (error: unknown, walk: Walk, depth: number): FlattenedException
 }
 
 function addStack (exception: FlattenedException, error: unknown, walk: Walk): void {
-  const stack = isError(error) ? read(error, 'stack') : undefined
+  const stack = isError(error) ? stackOf(error) : undefined
   const { head, frames } = typeof stack === 'string'
     ? splitStack(stack, messageOf(error))
     : { head: '', frames: '' }

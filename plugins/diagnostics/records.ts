@@ -8,13 +8,12 @@ import { RequestLog } from '../logs/request-log.js'
  * These say nothing that came with the request: a mask is for the lines.
  */
 export function recordsOf (log: unknown, events: readonly ListenerEvent[], startedTime: number, mask?: Mask): LogRecord[] {
-  const lines = linesOf(log)
-  return withNotifications(mask === undefined ? lines : lines.map((record) => masked(record, mask)), events, startedTime)
+  return withNotifications(linesOf(log, mask), events, startedTime)
 }
 
-/** A request's own lines. */
-export function linesOf (log: unknown): LogRecord[] {
-  return log instanceof RequestLog ? log.records() : []
+/** A request's own lines, masked where there is a mask. */
+export function linesOf (log: unknown, mask?: Mask): LogRecord[] {
+  return log instanceof RequestLog ? log.records(mask) : []
 }
 
 /** Lines of a log, with the notifications of the lifecycle between them. */
@@ -29,10 +28,6 @@ export function withNotifications (lines: readonly LogRecord[], events: readonly
       context: {}
     }))
   return merge(lines, notified)
-}
-
-function masked (record: LogRecord, mask: Mask): LogRecord {
-  return { ...record, message: mask.text(record.message), context: mask.value(record.context) as Record<string, unknown> }
 }
 
 // Both are in the order of time; of two of the same millisecond the notification was first, as it caused the line.

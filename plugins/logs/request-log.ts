@@ -10,12 +10,21 @@ const MESSAGE = /"msg":"((?:[^"\\]|\\.)*)"\}\s*$/
 
 const LEVELS: ReadonlyArray<[number, LogLevel]> = [[60, 'fatal'], [50, 'error'], [40, 'warn'], [30, 'info'], [20, 'debug']]
 
+/** What hides the secrets of a line. */
+interface Mask {
+  text: (text: string) => string
+  value: (value: unknown) => unknown
+}
+
 interface Line {
   level: number
   time: number
   text: string
   /** How many bytes were cut out of its middle; 0 where it is whole. */
   cut: number
+  /** What was shown of it, and by which mask: the page of a failure and its profile show the same. */
+  shown: LogRecord | null
+  mask: Mask | null
 }
 
 /** The log lines of one request, kept as the text that the logger made and read only when somebody asks. */
@@ -40,7 +49,7 @@ export class RequestLog {
       this.#droppedBytes += text.length
       return
     }
-    const line = { level, time: Date.now(), text, cut: 0 }
+    const line: Line = { level, time: Date.now(), text, cut: 0, shown: null, mask: null }
     if (text.length > MAX_LINE) {
       line.text = shortened(text)
       line.cut = Buffer.byteLength(text) - Buffer.byteLength(line.text)
@@ -54,9 +63,11 @@ export class RequestLog {
     if (this.#own.length < LINE_LIMIT) this.#own.push(record)
   }
 
-  /** The records in the order of time. */
-  records (): LogRecord[] {
-    const records = [...this.#lines.map(toRecord), ...this.#own]
+  /** The records in the order of time, without the secrets that the mask hides. */
+  records (mask?: Mask): LogRecord[] {
+    const records = mask === undefined
+      ? [...this.#lines.map(toRecord), ...this.#own]
+      : [...this.#lines.map((line) => shownBy(mask, line)), ...this.#own.map((record) => masked(record, mask))]
     if (this.#dropped > 0) {
       records.push({
         time: new Date().toISOString(),
@@ -68,6 +79,16 @@ export class RequestLog {
     }
     return records.sort((a, b) => a.time < b.time ? -1 : a.time > b.time ? 1 : 0)
   }
+}
+
+function shownBy (mask: Mask, line: Line): LogRecord {
+  if (line.shown !== null && line.mask === mask) return line.shown
+  line.mask = mask
+  return (line.shown = masked(toRecord(line), mask))
+}
+
+function masked (record: LogRecord, mask: Mask): LogRecord {
+  return { ...record, message: mask.text(record.message), context: mask.value(record.context) as Record<string, unknown> }
 }
 
 export function levelName (level: number): LogLevel {

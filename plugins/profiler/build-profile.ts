@@ -33,9 +33,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, ende
     ...(state.parent !== '' && { parent: state.parent }),
     route: routeOf(collectors.router),
     exceptions: exceptionsOf(state).map((exception) => maskException(exception, mask)),
-    logs: linesOf(state.log).map((record) => ({
-      ...record, message: mask.text(record.message), context: mask.value(record.context) as Record<string, unknown>
-    })),
+    logs: linesOf(state.log, mask),
     notificationsLeftOut: true,
     events,
     collectors: {
