@@ -1,5 +1,6 @@
 import type { ListenerEvent, Outcome, PassName } from './events.js'
 import type { Slot } from './lifecycle.js'
+import { LimitedMap } from './limited-map.js'
 import type { Stage } from './stage.js'
 
 /** What became of a place of the order in one pass: `pending` is one that comes when the response that is being made is sent. */
@@ -24,8 +25,26 @@ export interface Steps {
   error: Step[]
 }
 
-/** Lays out what happened along the order, with what was never reached, and, in an error pass, with what is still to come. */
+// Most failures walk the same way: what is made of their steps can be kept with them.
+const known = new WeakMap<readonly Slot[], LimitedMap<Steps>>()
+
+/**
+ * Lays out what happened along the order, with what was never reached, and, in an error pass, with what is still to come.
+ * Those of requests that walked the same way are the same object.
+ */
 export function stepsOf (slots: readonly Slot[], events: readonly ListenerEvent[], handler: Steps['handler'], failed: boolean): Steps {
+  let way = `${handler} ${failed}`
+  for (const { pass, stage, listener, outcome, reason } of events) way += `\n${pass} ${stage} ${listener} ${outcome} ${reason}`
+  let ways = known.get(slots)
+  if (ways === undefined) known.set(slots, ways = new LimitedMap(50, 500_000))
+  const before = ways.get(way)
+  if (before !== undefined) return before
+  const steps = laidOut(slots, events, handler, failed)
+  ways.set(way, steps)
+  return steps
+}
+
+function laidOut (slots: readonly Slot[], events: readonly ListenerEvent[], handler: Steps['handler'], failed: boolean): Steps {
   const known = new Map<string, ListenerEvent>()
   // Of a listener that came twice in one pass, the first time counts: the second one answers an answer.
   for (const event of events.toReversed()) known.set(key(event.pass, event.stage, event.listener), event)

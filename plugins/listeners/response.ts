@@ -26,7 +26,7 @@ export const response = listener('kernel.response', 'response', (_app, { enabled
   if (typeof type === 'string' && NEEDS_CHARSET.test(type) && !/;\s*charset=/i.test(type)) {
     reply.header('content-type', `${type}; charset=utf-8`)
   }
-  if (typeof payload === 'string' && !reply.hasHeader('content-length') && !reply.hasHeader('transfer-encoding')) {
+  if ((typeof payload === 'string' || (Buffer.isBuffer(payload) && stateOf(request).ownPolicy !== '')) && !reply.hasHeader('content-length') && !reply.hasHeader('transfer-encoding')) {
     reply.header('content-length', Buffer.byteLength(payload))
   }
 })

@@ -14,6 +14,11 @@ const LANGUAGE = /^\.[cm]?(js|ts)x?$/
 
 /** The report as a screen of Markdown: to paste into an issue or a chat, or for a program that reads it. */
 export function renderMarkdown (report: ErrorReport): string {
+  return markdownParts(report).join('\n\n') + '\n'
+}
+
+/** The paragraphs of it. */
+export function markdownParts (report: ErrorReport): string[] {
   const total = report.exceptions.length
   return [
     `# ${escapeMarkdown(cut(headline(report), 500))}`,
@@ -30,7 +35,7 @@ export function renderMarkdown (report: ErrorReport): string {
       ...(hint.routes ?? []).map(({ methods, pattern, why }) => `- ${code(`${methods.join(', ')} ${pattern}`)}: ${escapeMarkdown(why)}`),
       ...(hint.code === undefined ? [] : [fence(hint.code, 'ts')])
     ])
-  ].join('\n\n') + '\n'
+  ]
 }
 
 function remarks (report: ErrorReport): string[] {
