@@ -3,33 +3,54 @@ import { read } from './thrown-value.js'
 
 type Prepare = (error: Error, trace: NodeJS.CallSite[]) => unknown
 
+/** The calls of a stack: those of another one that are the same are the same object. */
+export interface Calls {
+  /** As they stand in the stack. */
+  readonly text: string
+}
+
+/** What an error says of where it was raised. */
+export interface ReadStack {
+  /** Anything, where the error is not what it should be; undefined where it has none. */
+  stack: unknown
+  /** Null where nothing is known of how the stack was written. */
+  calls: Calls | null
+}
+
 // The name of what writes stacks where nobody has replaced it: of another one nothing is known, and nothing is kept.
 const OWN_NAME = 'ErrorPrepareStackTrace'
 
-// With source maps each frame is looked up in the map of its file, whenever a stack is written: most were written before.
-const written = new LimitedMap<string>(200, 2_000_000)
+// With source maps each call is looked up in the map of its file, whenever a stack is written: most were written before.
+const written = new LimitedMap<Calls>(200, 2_000_000)
 
 /**
- * Reads the stack of a raised value, which is undefined where it has none. V8 writes a stack when it is first read;
- * what Node.js makes of the same calls is remembered, and so is what anybody reads later.
+ * Reads the stack of a raised value. V8 writes a stack when it is first read; what Node.js makes of the same calls is
+ * remembered, and so is what anybody reads later.
  */
-export function stackOf (error: unknown): unknown {
+export function stackOf (error: unknown): ReadStack {
   const prepare = Error.prepareStackTrace as Prepare | undefined
-  if (typeof prepare !== 'function' || prepare.name !== OWN_NAME) return read(error, 'stack')
-  Error.prepareStackTrace = (error, trace) => remembered(prepare, error, trace)
+  if (typeof prepare !== 'function' || prepare.name !== OWN_NAME) return { stack: read(error, 'stack'), calls: null }
+  let calls: Calls | null = null
+  Error.prepareStackTrace = (raised, trace) => {
+    const known = remembered(prepare, raised, trace)
+    if (raised === error) calls = known.calls
+    return known.stack
+  }
   try {
-    return read(error, 'stack')
+    return { stack: read(error, 'stack'), calls }
   } finally {
     Error.prepareStackTrace = prepare
   }
 }
 
-function remembered (prepare: Prepare, error: Error, trace: NodeJS.CallSite[]): unknown {
+function remembered (prepare: Prepare, error: Error, trace: NodeJS.CallSite[]): ReadStack {
   const key = trace.join('\n')
   const head = prepare(error, [])
   const known = written.get(key)
-  if (known !== undefined) return `${String(head)}${known}`
+  if (known !== undefined) return { stack: `${String(head)}${known.text}`, calls: known }
   const stack = prepare(error, trace)
-  if (typeof stack === 'string' && typeof head === 'string' && stack.startsWith(head)) written.set(key, stack.slice(head.length))
-  return stack
+  if (typeof stack !== 'string' || typeof head !== 'string' || !stack.startsWith(head)) return { stack, calls: null }
+  const calls = { text: stack.slice(head.length) }
+  written.set(key, calls)
+  return { stack, calls }
 }

@@ -10,10 +10,12 @@ const MESSAGE = /"msg":"((?:[^"\\]|\\.)*)"\}\s*$/
 
 const LEVELS: ReadonlyArray<[number, LogLevel]> = [[60, 'fatal'], [50, 'error'], [40, 'warn'], [30, 'info'], [20, 'debug']]
 
-/** What hides the secrets of a line. */
-interface Mask {
-  text: (text: string) => string
-  value: (value: unknown) => unknown
+/** What shows records to others, without what is secret in them. */
+export interface LogView {
+  /** A line: its record, and what the logger wrote of it, which is null where that is not all there. */
+  line: (text: string | null, record: () => LogRecord) => Pick<LogRecord, 'channel' | 'message' | 'context'>
+  /** A record that no logger wrote. */
+  own: (record: LogRecord) => LogRecord
 }
 
 interface Line {
@@ -22,9 +24,9 @@ interface Line {
   text: string
   /** How many bytes were cut out of its middle; 0 where it is whole. */
   cut: number
-  /** What was shown of it, and by which mask: the page of a failure and its profile show the same. */
+  /** What was shown of it, and by which view: the page of a failure and its profile show the same. */
   shown: LogRecord | null
-  mask: Mask | null
+  view: LogView | null
 }
 
 /** The log lines of one request, kept as the text that the logger made and read only when somebody asks. */
@@ -49,7 +51,7 @@ export class RequestLog {
       this.#droppedBytes += text.length
       return
     }
-    const line: Line = { level, time: Date.now(), text, cut: 0, shown: null, mask: null }
+    const line: Line = { level, time: Date.now(), text, cut: 0, shown: null, view: null }
     if (text.length > MAX_LINE) {
       line.text = shortened(text)
       line.cut = Buffer.byteLength(text) - Buffer.byteLength(line.text)
@@ -63,11 +65,11 @@ export class RequestLog {
     if (this.#own.length < LINE_LIMIT) this.#own.push(record)
   }
 
-  /** The records in the order of time, without the secrets that the mask hides. */
-  records (mask?: Mask): LogRecord[] {
-    const records = mask === undefined
+  /** The records in the order of time, as a view shows them. */
+  records (view?: LogView): LogRecord[] {
+    const records = view === undefined
       ? [...this.#lines.map(toRecord), ...this.#own]
-      : [...this.#lines.map((line) => shownBy(mask, line)), ...this.#own.map((record) => masked(record, mask))]
+      : [...this.#lines.map((line) => shownBy(view, line)), ...this.#own.map((record) => view.own(record))]
     if (this.#dropped > 0) {
       records.push({
         time: new Date().toISOString(),
@@ -81,14 +83,11 @@ export class RequestLog {
   }
 }
 
-function shownBy (mask: Mask, line: Line): LogRecord {
-  if (line.shown !== null && line.mask === mask) return line.shown
-  line.mask = mask
-  return (line.shown = masked(toRecord(line), mask))
-}
-
-function masked (record: LogRecord, mask: Mask): LogRecord {
-  return { ...record, message: mask.text(record.message), context: mask.value(record.context) as Record<string, unknown> }
+function shownBy (view: LogView, line: Line): LogRecord {
+  if (line.shown !== null && line.view === view) return line.shown
+  const { channel, message, context } = view.line(line.cut > 0 ? null : line.text, () => toRecord(line))
+  line.view = view
+  return (line.shown = { time: new Date(line.time).toISOString(), level: levelName(line.level), channel, message, context })
 }
 
 export function levelName (level: number): LogLevel {

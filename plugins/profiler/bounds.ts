@@ -42,6 +42,9 @@ function cutProfile (profile: Profile, maxBytes: number): Profile {
   return bounded
 }
 
+// A failure that comes again has the very same exceptions: of each that is fine, the bytes that it takes at most.
+const fine = new WeakMap<FlattenedException, number>()
+
 /** Looks through a profile without copying it: most are small, and plain data already. */
 class Look {
   #left: number
@@ -51,11 +54,20 @@ class Look {
   }
 
   isFine (profile: Profile): boolean {
-    const { events, ...rest } = profile
+    const { events, exceptions, ...rest } = profile
     // Nobody but the recorder makes events: what varies in them are headers. The notifications that a profile is told with are as many.
     this.#left -= events.length * MAX_EVENT
     for (const { changes } of events) if (changes !== undefined && !this.#isPlain(changes, 2)) return false
-    return this.#isPlain(rest, 0)
+    return exceptions.every((exception) => this.#isFineException(exception)) && this.#isPlain(rest, 0)
+  }
+
+  #isFineException (exception: FlattenedException): boolean {
+    const known = fine.get(exception)
+    if (known !== undefined) return (this.#left -= known) >= 0
+    const before = this.#left
+    if (!this.#isPlain(exception, 2)) return false
+    fine.set(exception, before - this.#left)
+    return true
   }
 
   // A character is at most six bytes of JSON, a name or a value has signs around it.

@@ -14,11 +14,14 @@ const LANGUAGE = /^\.[cm]?(js|ts)x?$/
 
 /** The report as a screen of Markdown: to paste into an issue or a chat, or for a program that reads it. */
 export function renderMarkdown (report: ErrorReport): string {
-  return markdownParts(report).join('\n\n') + '\n'
+  return markdownParts(report).flat().join('\n\n') + '\n'
 }
 
+/** A paragraph, or those of frames that come again, which are the same array then. */
+export type MarkdownPart = string | readonly string[]
+
 /** The paragraphs of it. */
-export function markdownParts (report: ErrorReport): string[] {
+export function markdownParts (report: ErrorReport): MarkdownPart[] {
   const total = report.exceptions.length
   return [
     `# ${escapeMarkdown(cut(headline(report), 500))}`,
@@ -45,14 +48,14 @@ function remarks (report: ErrorReport): string[] {
   ]
 }
 
-function exceptionParts (exception: FlattenedException, position: string, depth: number): string[] {
+function exceptionParts (exception: FlattenedException, position: string, depth: number): MarkdownPart[] {
   const { name, message, frames, errors = [], note } = exception
   const members = depth < MAX_DEPTH ? errors : []
   return [
     `${'#'.repeat(3 + depth)} ${escapeMarkdown(position)} ${escapeMarkdown(name)}`,
     ...(message === '' ? [] : [fence(cut(message, 4_000), 'text')]),
     ...(note === undefined ? [] : [escapeMarkdown(note)]),
-    ...frameParts(frames),
+    frameParts(frames),
     ...members.flatMap((chain, i) => chain.flatMap((member, j) => exceptionParts(
       member, `${position} error ${i + 1}, [${j + 1}/${chain.length}]`, depth + 1
     )))
@@ -62,7 +65,7 @@ function exceptionParts (exception: FlattenedException, position: string, depth:
 // The frames of a stack that was seen before are the same array: what they read is written once.
 const written = new WeakMap<readonly StackFrame[], string[]>()
 
-function frameParts (frames: readonly StackFrame[]): string[] {
+function frameParts (frames: readonly StackFrame[]): readonly string[] {
   const known = written.get(frames)
   if (known !== undefined) return known
   const own = frames.filter((frame) => frame.own)

@@ -1,4 +1,5 @@
 import type { Profile } from '../profile.js'
+import { aroundExceptions, exceptionJson } from './exception-json.js'
 
 type Event = Profile['events'][number]
 type Signature = Pick<Event, 'stage' | 'listener' | 'pass' | 'outcome' | 'reason'>
@@ -42,7 +43,7 @@ export class ChunkWriter {
   add (profile: Profile, maxBytes = Infinity): boolean {
     const start = this.#position
     const extras = this.#pack(profile.events)
-    this.#write(JSON.stringify({ ...profile, events: extras }))
+    this.#writeProfile({ ...profile, events: extras })
     const fits = this.#position - start <= maxBytes
     if (fits) this.#ends.push(this.#position)
     else this.#position = start
@@ -64,9 +65,21 @@ export class ChunkWriter {
     return { data, sizes: sizes.map((size, i) => size + share + (i === 0 ? shared - share * sizes.length : 0)) }
   }
 
-  #write (text: string): void {
+  #writeProfile (profile: Omit<Profile, 'events'> & { events: Extras }): void {
+    const { exceptions } = profile
+    if (exceptions.length === 0) return this.#write(JSON.stringify(profile))
+    const [before, after] = aroundExceptions(profile)
+    this.#write(before)
+    for (let i = 0; i < exceptions.length; i++) {
+      if (i > 0) this.#write(',')
+      this.#write(exceptionJson(exceptions[i] as Profile['exceptions'][number]))
+    }
+    this.#write(after)
+  }
+
+  #write (text: string | Buffer): void {
     this.#reserve(text.length * 3)
-    this.#position += scratch.write(text, this.#position)
+    this.#position += typeof text === 'string' ? scratch.write(text, this.#position) : text.copy(scratch, this.#position)
   }
 
   #reserve (bytes: number): void {

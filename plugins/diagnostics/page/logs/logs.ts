@@ -111,27 +111,51 @@ function timeCell (time: string, begin: number): string {
 const known = new LimitedMap<string>(500, 100_000)
 
 function bodyOf (record: LogRecord, whole: boolean, exceptions: readonly FlattenedException[]): string {
-  if (record.message.length > SHORT || Object.keys(record.context).length > 0) return cells(record, whole, exceptions)
+  if (record.message.length > SHORT || Object.keys(record.context).length > 0) return contextBody(record, whole, exceptions)
   const key = `${record.level} ${record.channel}\n${record.message}`
   const seen = known.get(key)
   if (seen !== undefined) return seen
-  const markup = cells(record, whole, exceptions)
+  const markup = cells(record, whole, false)
   known.set(key, markup)
   return markup
 }
 
-function cells ({ level, channel, message, context }: LogRecord, whole: boolean, exceptions: readonly FlattenedException[]): string {
+interface Body extends Pick<LogRecord, 'level' | 'channel' | 'message'> {
+  whole: boolean
+  told: boolean
+  markup: string
+}
+
+// Lines that say the same have the same context.
+const bodies = new WeakMap<object, Body>()
+
+function contextBody (record: LogRecord, whole: boolean, exceptions: readonly FlattenedException[]): string {
+  const { level, channel, message, context } = record
+  const told = isStackTold(context, exceptions)
+  const seen = bodies.get(context)
+  if (seen?.whole === whole && seen.told === told && seen.level === level && seen.channel === channel && seen.message === message) return seen.markup
+  const markup = cells(record, whole, told)
+  bodies.set(context, { level, channel, message, whole, told, markup })
+  return markup
+}
+
+function cells ({ level, channel, message, context }: LogRecord, whole: boolean, told: boolean): string {
   const keys = Object.keys(context)
   const details = keys.length === 0
     ? ''
-    : html`<details><summary>${cut(keys.join(', '), 80)}</summary><pre>${cut(safeJson(withoutKnownStack(context, exceptions), 2), whole ? MAX_CONTEXT : SHORT)}</pre></details>`
+    : html`<details><summary>${cut(keys.join(', '), 80)}</summary><pre>${cut(safeJson(told ? withoutStack(context) : context, 2), whole ? MAX_CONTEXT : SHORT)}</pre></details>`
   return html`<td><b>${level}</b></td><td>${channel}</td><td><span>${cut(message, whole ? MAX_MESSAGE : SHORT)}</span>!${details}</td>`
 }
 
-// What stands under Stack Traces is not told a second time.
-function withoutKnownStack (context: Record<string, unknown>, exceptions: readonly FlattenedException[]): Record<string, unknown> {
-  const { err } = context as { err?: { stack?: unknown } | null }
+interface WithStack { err?: { stack?: unknown } | null }
+
+function isStackTold ({ err }: WithStack, exceptions: readonly FlattenedException[]): boolean {
   const stack = err?.stack
-  if (typeof stack !== 'string' || !exceptions.some((exception) => exception.stack !== '' && stack.startsWith(exception.stack))) return context
-  return { ...context, err: { ...err, stack: `${stack.split('\n', 2).join('\n')}\n    … (see Stack Traces)` } }
+  return typeof stack === 'string' && exceptions.some((exception) => exception.stack !== '' && stack.startsWith(exception.stack))
+}
+
+// What stands under Stack Traces is not told a second time.
+function withoutStack (context: WithStack): WithStack {
+  const { err } = context
+  return { ...context, err: { ...err, stack: `${String(err?.stack).split('\n', 2).join('\n')}\n    … (see Stack Traces)` } }
 }

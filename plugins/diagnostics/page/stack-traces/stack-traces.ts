@@ -1,9 +1,8 @@
 import { style as readStyle } from '../../../view/style.js'
-import { html } from '../../../view/html.js'
-import type { Part } from '../../../view/parts.js'
+import { html, text } from '../../../view/html.js'
+import { KeptMarkup, type Part } from '../../../view/parts.js'
 import { cut } from '../../../view/visible.js'
 import type { FlattenedException } from '../../exception.js'
-import { keptText } from '../kept-text.js'
 import { everyException } from '../shared.js'
 
 /** How plain stack traces look. */
@@ -24,6 +23,17 @@ export function render (chain: readonly FlattenedException[]): Part[] {
     left -= stack.length
     return [html`<details class="trace card"!${i === exceptions.length - 1 ? ' open' : ''}>
 <summary><h3><span class="position">[${i + 1}/${exceptions.length}]</span> ${exception.name}</h3></summary>
-<pre data-copy="Copy">`, keptText(left > 0 ? stack : cut(stack, SHORT)), '</pre>\n</details>']
+<pre data-copy="Copy">`, left > 0 ? escapedOnce(exception, stack) : text(cut(stack, SHORT)), '</pre>\n</details>']
   }), '\n</section>']
+}
+
+// A failure that comes again has the same exceptions.
+const escaped = new WeakMap<FlattenedException, KeptMarkup>()
+
+function escapedOnce (exception: FlattenedException, stack: string): KeptMarkup {
+  const known = escaped.get(exception)
+  if (known !== undefined) return known
+  const markup = new KeptMarkup(text(stack))
+  escaped.set(exception, markup)
+  return markup
 }
