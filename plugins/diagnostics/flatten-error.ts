@@ -1,9 +1,9 @@
 import { cut } from '../view/visible.js'
 import { excerptReader, type ExcerptReader } from './code-excerpt.js'
 import type { CodeExcerpt, FlattenedException, StackFrame } from './exception.js'
-import { sameException } from './kept-exceptions.js'
+import { keepException, keptException } from './kept-exceptions.js'
 import { splitStack, stackFrames } from './stack-frame.js'
-import { stackOf, type Calls } from './stack-text.js'
+import { stackOf } from './stack-text.js'
 import { inspected, isError, messageOf, nameOf, read } from './thrown-value.js'
 
 const MAX_CAUSES = 20
@@ -65,39 +65,26 @@ function flatten (error: unknown, walk: Walk, depth: number): FlattenedException
   if (typeof code === 'string' || typeof code === 'number') exception.code = String(code).slice(0, 200)
   const statusCode = statusOf(error)
   if (statusCode !== undefined) exception.statusCode = statusCode
-  const { stack, calls } = isError(error) ? stackOf(error) : { stack: undefined, calls: null }
-  addStack(exception, error, walk, stack, calls)
-  addMembers(exception, error, walk, depth)
-  const isPlain = exception.errors === undefined && exception.note === undefined
-  return isPlain && calls !== null && typeof stack === 'string' ? sameException(calls, stack, exception) : exception
+  const { stack, written } = isError(error) ? stackOf(error) : { stack: undefined, written: null }
+  const members = membersOf(error)
+  const keeps = written !== null && members.length === 0
+  const before = keeps ? keptException(written, walk.root, exception) : null
+  if (before !== null && isUpToDate(before.frames, walk)) return before
+  addStack(exception, stack, error, walk)
+  addMembers(exception, members, walk, depth)
+  if (keeps) keepException(written, walk.root, exception)
+  return exception
 }
 
-function addStack (exception: FlattenedException, error: unknown, walk: Walk, stack: unknown, calls: Calls | null): void {
+function addStack (exception: FlattenedException, stack: unknown, error: unknown, walk: Walk): void {
   const { head, frames } = typeof stack === 'string'
-    ? split(stack, messageOf(error), calls)
+    ? splitStack(stack, messageOf(error))
     : { head: '', frames: '' }
   const title = exception.message === '' ? exception.name : `${exception.name}: ${exception.message}`
   exception.stack = [cut(head || title, MAX_MESSAGE + 500), cut(frames, MAX_STACK)].filter(Boolean).join('\n')
-  const all = calls === null ? stackFrames(frames, walk.root) : framesOf(calls, frames, walk.root)
+  const all = stackFrames(frames, walk.root)
   exception.frames = withExcerpts(all, walk)
   if (all.length > MAX_FRAMES) exception.framesDropped = all.length - MAX_FRAMES
-}
-
-// Where the message stands right ahead of the calls, there is nothing to look for.
-function split (stack: string, message: string, calls: Calls | null): ReturnType<typeof splitStack> {
-  const end = stack.length - (calls?.text.length ?? 0)
-  if (calls === null || !calls.text.startsWith('\n') || !stack.slice(0, end).endsWith(message)) return splitStack(stack, message)
-  return { head: stack.slice(0, end).trimEnd(), frames: calls.text.slice(1).trimEnd() }
-}
-
-const ofCalls = new WeakMap<Calls, { root: string | undefined, frames: string, all: readonly StackFrame[] }>()
-
-function framesOf (calls: Calls, frames: string, root: string | undefined): readonly StackFrame[] {
-  const known = ofCalls.get(calls)
-  if (known !== undefined && known.root === root && known.frames === frames) return known.all
-  const all = stackFrames(frames, root)
-  ofCalls.set(calls, { root, frames, all })
-  return all
 }
 
 // Where a stack comes again and its files are what they were, its frames are the very same: what is made of them can be kept.
@@ -119,11 +106,18 @@ function withExcerpts (all: readonly StackFrame[], { read, around }: Walk): Stac
     return excerpt === undefined ? frame : { ...frame, excerpt }
   })
   kept.set(all, { excerpts, frames })
+  madeOf.set(frames, all)
   return frames
 }
 
-function addMembers (exception: FlattenedException, error: unknown, walk: Walk, depth: number): void {
-  const members = membersOf(error)
+const madeOf = new WeakMap<readonly StackFrame[], readonly StackFrame[]>()
+
+function isUpToDate (frames: StackFrame[], walk: Walk): boolean {
+  const all = madeOf.get(frames)
+  return all !== undefined && withExcerpts(all, walk) === frames
+}
+
+function addMembers (exception: FlattenedException, members: readonly unknown[], walk: Walk, depth: number): void {
   if (members.length === 0) return
   const listed: FlattenedException[][] = []
   for (const member of members.slice(0, MAX_MEMBERS)) {

@@ -1,12 +1,13 @@
 import type { FlattenedException } from './exception.js'
-import type { Calls } from './stack-text.js'
+import type { Calls, Written } from './stack-text.js'
 
-interface Kept {
-  calls: Calls
-  /** The stack as it was read. */
-  stack: string
+interface Kept extends Written {
+  root: string | undefined
   exception: FlattenedException
 }
+
+/** What an error says beside its stack. */
+export type Said = Pick<FlattenedException, 'name' | 'message' | 'code' | 'statusCode'>
 
 // A page, a mask and a store keep what they have made of each of them.
 const MAX_KEPT = 64
@@ -17,30 +18,32 @@ const ofCalls = new WeakMap<Calls, Kept[]>()
 const all: Kept[] = []
 
 /**
- * The exception that was read before from the same calls and says the same, in the place of one that was just read: what is
- * made of an exception can then be kept. Only of those without members, whose chain adds nothing to them.
+ * The exception that was made before of the same calls and says the same; null where there is none. What is made of it can be
+ * kept with it, as long as its source is what it was.
  */
-export function sameException (calls: Calls, stack: string, exception: FlattenedException): FlattenedException {
-  const known = ofCalls.get(calls)
-  const same = known?.find((kept) => kept.stack === stack && says(kept.exception, exception))
-  if (same !== undefined) return same.exception
-  if (exception.message.length > MAX_MESSAGE) return exception
-  const kept = { calls, stack, exception }
-  if (known === undefined) ofCalls.set(calls, [kept])
-  else if (known.length < MAX_OF_CALLS) known.push(kept)
-  else forget(known[0] as Kept, known).push(kept)
+export function keptException ({ head, calls }: Written, root: string | undefined, said: Said): FlattenedException | null {
+  return ofCalls.get(calls)?.find((kept) => kept.head === head && kept.root === root && saysSame(kept.exception, said))?.exception ?? null
+}
+
+/** Keeps one that has no members; in the place of what it was before its source has changed. */
+export function keepException (written: Written, root: string | undefined, exception: FlattenedException): void {
+  if (exception.message.length > MAX_MESSAGE || written.head.length > 2 * MAX_MESSAGE) return
+  const known = ofCalls.get(written.calls) ?? []
+  ofCalls.set(written.calls, known)
+  const before = known.find((kept) => kept.head === written.head && kept.root === root && saysSame(kept.exception, exception)) ?? (known.length < MAX_OF_CALLS ? undefined : known[0])
+  if (before !== undefined) forget(before, known)
+  const kept = { ...written, root, exception }
+  known.push(kept)
   all.push(kept)
   const [oldest] = all
   if (all.length > MAX_KEPT && oldest !== undefined) forget(oldest, ofCalls.get(oldest.calls) ?? [])
-  return exception
 }
 
-function forget (kept: Kept, known: Kept[]): Kept[] {
+function forget (kept: Kept, known: Kept[]): void {
   known.splice(known.indexOf(kept), 1)
   all.splice(all.indexOf(kept), 1)
-  return known
 }
 
-function says (a: FlattenedException, b: FlattenedException): boolean {
-  return a.frames === b.frames && a.name === b.name && a.message === b.message && a.code === b.code && a.statusCode === b.statusCode
+function saysSame (a: Said, b: Said): boolean {
+  return a.name === b.name && a.message === b.message && a.code === b.code && a.statusCode === b.statusCode
 }

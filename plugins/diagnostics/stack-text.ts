@@ -9,19 +9,25 @@ export interface Calls {
   readonly text: string
 }
 
+/** A stack that was just written: what stands ahead of its calls, and these. */
+export interface Written {
+  head: string
+  calls: Calls
+}
+
 /** What an error says of where it was raised. */
 export interface ReadStack {
   /** Anything, where the error is not what it should be; undefined where it has none. */
   stack: unknown
   /** Null where nothing is known of how the stack was written. */
-  calls: Calls | null
+  written: Written | null
 }
 
 // The name of what writes stacks where nobody has replaced it: of another one nothing is known, and nothing is kept.
 const OWN_NAME = 'ErrorPrepareStackTrace'
 
 // With source maps each call is looked up in the map of its file, whenever a stack is written: most were written before.
-const written = new LimitedMap<Calls>(200, 2_000_000)
+const knownCalls = new LimitedMap<Calls>(200, 2_000_000)
 
 /**
  * Reads the stack of a raised value. V8 writes a stack when it is first read; what Node.js makes of the same calls is
@@ -29,15 +35,15 @@ const written = new LimitedMap<Calls>(200, 2_000_000)
  */
 export function stackOf (error: unknown): ReadStack {
   const prepare = Error.prepareStackTrace as Prepare | undefined
-  if (typeof prepare !== 'function' || prepare.name !== OWN_NAME) return { stack: read(error, 'stack'), calls: null }
-  let calls: Calls | null = null
+  if (typeof prepare !== 'function' || prepare.name !== OWN_NAME) return { stack: read(error, 'stack'), written: null }
+  let written: Written | null = null
   Error.prepareStackTrace = (raised, trace) => {
     const known = remembered(prepare, raised, trace)
-    if (raised === error) calls = known.calls
+    if (raised === error) written = known.written
     return known.stack
   }
   try {
-    return { stack: read(error, 'stack'), calls }
+    return { stack: read(error, 'stack'), written }
   } finally {
     Error.prepareStackTrace = prepare
   }
@@ -46,11 +52,11 @@ export function stackOf (error: unknown): ReadStack {
 function remembered (prepare: Prepare, error: Error, trace: NodeJS.CallSite[]): ReadStack {
   const key = trace.join('\n')
   const head = prepare(error, [])
-  const known = written.get(key)
-  if (known !== undefined) return { stack: `${String(head)}${known.text}`, calls: known }
+  const known = knownCalls.get(key)
+  if (known !== undefined && typeof head === 'string') return { stack: `${head}${known.text}`, written: { head, calls: known } }
   const stack = prepare(error, trace)
-  if (typeof stack !== 'string' || typeof head !== 'string' || !stack.startsWith(head)) return { stack, calls: null }
+  if (typeof stack !== 'string' || typeof head !== 'string' || !stack.startsWith(head)) return { stack, written: null }
   const calls = { text: stack.slice(head.length) }
-  written.set(key, calls)
-  return { stack, calls }
+  knownCalls.set(key, calls)
+  return { stack, written: { head, calls } }
 }

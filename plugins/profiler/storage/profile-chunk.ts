@@ -1,5 +1,5 @@
 import type { Profile } from '../profile.js'
-import { aroundExceptions, exceptionJson } from './exception-json.js'
+import { profileJson } from './profile-json.js'
 
 type Event = Profile['events'][number]
 type Signature = Pick<Event, 'stage' | 'listener' | 'pass' | 'outcome' | 'reason'>
@@ -43,7 +43,9 @@ export class ChunkWriter {
   add (profile: Profile, maxBytes = Infinity): boolean {
     const start = this.#position
     const extras = this.#pack(profile.events)
-    this.#writeProfile({ ...profile, events: extras })
+    const packed = { ...profile, events: extras }
+    if (profile.exceptions.length === 0) this.#write(JSON.stringify(packed))
+    else for (const part of profileJson(packed)) this.#write(part)
     const fits = this.#position - start <= maxBytes
     if (fits) this.#ends.push(this.#position)
     else this.#position = start
@@ -63,18 +65,6 @@ export class ChunkWriter {
     const shared = data.length - lines
     const share = Math.floor(shared / sizes.length)
     return { data, sizes: sizes.map((size, i) => size + share + (i === 0 ? shared - share * sizes.length : 0)) }
-  }
-
-  #writeProfile (profile: Omit<Profile, 'events'> & { events: Extras }): void {
-    const { exceptions } = profile
-    if (exceptions.length === 0) return this.#write(JSON.stringify(profile))
-    const [before, after] = aroundExceptions(profile)
-    this.#write(before)
-    for (let i = 0; i < exceptions.length; i++) {
-      if (i > 0) this.#write(',')
-      this.#write(exceptionJson(exceptions[i] as Profile['exceptions'][number]))
-    }
-    this.#write(after)
   }
 
   #write (text: string | Buffer): void {
