@@ -19,10 +19,10 @@ export function linesOf (log: unknown, mask?: Mask): LogRecord[] {
 
 // What the logger puts ahead of a line: its time and its request differ, what follows is often the same.
 const AHEAD = /^\{"level":\d+,"time":\d+,(?:"pid":\d+,"hostname":"[^"\\]*",)?(?:"reqId":"[^"\\]*",)?/
-const MAX_KNOWN = 200
-const MAX_KNOWN_LENGTH = 400_000
-/** Text that is longer still has no hash of its own in V8. */
-const MAX_LENGTH = 16_000
+const MAX_KNOWN = 100
+const MAX_KNOWN_LENGTH = 60_000
+const MAX_LENGTH = 20_000
+const MAX_END = 200
 
 const views = new WeakMap<Mask, LogView>()
 
@@ -30,19 +30,21 @@ const views = new WeakMap<Mask, LogView>()
 function viewOf (mask: Mask): LogView {
   const before = views.get(mask)
   if (before !== undefined) return before
-  const known = new LimitedMap<ReturnType<LogView['line']>>(MAX_KNOWN, MAX_KNOWN_LENGTH)
+  const known = new LimitedMap<{ rest: string, shown: ReturnType<LogView['line']> }>(MAX_KNOWN, MAX_KNOWN_LENGTH)
   const view: LogView = {
     own: (record) => masked(record, mask),
     line (text, record) {
       const ahead = text === null || text.length > MAX_LENGTH ? 0 : AHEAD.exec(text)?.[0].length ?? 0
       if (text === null || ahead === 0) return masked(record(), mask)
       const rest = text.slice(ahead)
-      const seen = known.get(rest)
-      if (seen !== undefined) return seen
+      // To compare a long text is cheaper than to hash it.
+      const key = rest.length > 2 * MAX_END ? `${rest.length} ${rest.slice(0, MAX_END)}${rest.slice(-MAX_END)}` : rest
+      const seen = known.get(key)
+      if (seen?.rest === rest) return seen.shown
       const { channel, message, context } = masked(record(), mask)
       const shown = { channel, message, context }
       // A line that only looks like JSON is told as it is, its time too.
-      if (!message.startsWith('{')) known.set(rest, shown)
+      if (!message.startsWith('{')) known.set(key, { rest, shown })
       return shown
     }
   }

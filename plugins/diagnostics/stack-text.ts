@@ -36,17 +36,25 @@ const knownCalls = new LimitedMap<Calls>(200, 2_000_000)
 export function stackOf (error: unknown): ReadStack {
   const prepare = Error.prepareStackTrace as Prepare | undefined
   if (typeof prepare !== 'function' || prepare.name !== OWN_NAME) return { stack: read(error, 'stack'), written: null }
-  let written: Written | null = null
-  Error.prepareStackTrace = (raised, trace) => {
-    const known = remembered(prepare, raised, trace)
-    if (raised === error) written = known.written
-    return known.stack
-  }
+  const outer = reading
+  reading = { prepare, error, written: null }
+  Error.prepareStackTrace = prepareRemembered
   try {
-    return { stack: read(error, 'stack'), written }
+    return { stack: read(error, 'stack'), written: reading.written }
   } finally {
     Error.prepareStackTrace = prepare
+    reading = outer
   }
+}
+
+let reading: { prepare: Prepare, error: unknown, written: Written | null } | null = null
+
+function prepareRemembered (raised: Error, trace: NodeJS.CallSite[]): unknown {
+  // Without a reading it stands where only somebody else can have put it.
+  if (reading === null) return `${String(raised)}${trace.map((call) => `\n    at ${String(call)}`).join('')}`
+  const known = remembered(reading.prepare, raised, trace)
+  if (raised === reading.error) reading.written = known.written
+  return known.stack
 }
 
 function remembered (prepare: Prepare, error: Error, trace: NodeJS.CallSite[]): ReadStack {

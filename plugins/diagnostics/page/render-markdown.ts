@@ -3,6 +3,7 @@ import { escapeMarkdown } from '../../view/markdown.js'
 import { cut, visible, visibleLine } from '../../view/visible.js'
 import type { FlattenedException, StackFrame } from '../exception.js'
 import type { ErrorReport } from '../report.js'
+import { OfChain } from './of-chain.js'
 import { logLine } from './render-text.js'
 import { headline, place, shownLogs } from './shared.js'
 
@@ -22,13 +23,12 @@ export type MarkdownPart = string | readonly string[]
 
 /** The paragraphs of it. */
 export function markdownParts (report: ErrorReport): MarkdownPart[] {
-  const total = report.exceptions.length
   return [
     `# ${escapeMarkdown(cut(headline(report), 500))}`,
     `**${report.status} ${escapeMarkdown(report.reason)}** · ${code(`${report.request.method} ${report.request.url}`)}`,
     ...remarks(report),
     '## Exceptions',
-    ...report.exceptions.flatMap((exception, i) => exceptionParts(exception, `[${i + 1}/${total}]`, 0)),
+    ...knownChains.get(report.exceptions, null, () => [chainParts(report.exceptions).flat()]) ?? chainParts(report.exceptions),
     '## Request',
     fence(requestText(report), 'http'),
     '## Last log lines',
@@ -39,6 +39,12 @@ export function markdownParts (report: ErrorReport): MarkdownPart[] {
       ...(hint.code === undefined ? [] : [fence(hint.code, 'ts')])
     ])
   ]
+}
+
+const knownChains = new OfChain<MarkdownPart[]>()
+
+function chainParts (chain: readonly FlattenedException[]): MarkdownPart[] {
+  return chain.flatMap((exception, i) => exceptionParts(exception, `[${i + 1}/${chain.length}]`, 0))
 }
 
 function remarks (report: ErrorReport): string[] {

@@ -51,8 +51,25 @@ export function rememberedHeader (mask: (name: string, value: string) => string)
       if (name.length > MAX_NAME) return mask(name, value)
       if (known.size >= MAX_NAMES) known.clear()
       const copy = Buffer.from(name).toString()
-      known.set(copy, ofName = remembered(text => mask(copy, text)))
+      const plain = remembered(text => mask(copy, text))
+      known.set(copy, ofName = copy.startsWith('content-security-policy') ? withoutNonces(plain) : plain)
     }
     return ofName(value)
+  }
+}
+
+const NONCE = /'nonce-[\w+/=-]{1,100}'/g
+const NO_NONCE = "'nonce-'"
+
+// A policy differs from the one before by its nonces only, which are on its page for everybody to read.
+function withoutNonces (mask: (text: string) => string): (text: string) => string {
+  return text => {
+    if (!text.includes("'nonce-") || text.includes(NO_NONCE)) return mask(text)
+    const nonces: string[] = []
+    const shown = mask(text.replace(NONCE, nonce => {
+      nonces.push(nonce)
+      return NO_NONCE
+    }))
+    return shown.replaceAll(NO_NONCE, () => nonces.shift() ?? NO_NONCE)
   }
 }

@@ -1,9 +1,10 @@
 import type { EditorLink } from '../../../kernel/editor.js'
 import { style as readStyle } from '../../../view/style.js'
-import type { Part } from '../../../view/parts.js'
+import { KeptMarkup, type Part } from '../../../view/parts.js'
 import { html } from '../../../view/html.js'
 import { cut } from '../../../view/visible.js'
 import type { FlattenedException, StackFrame } from '../../exception.js'
+import { OfChain } from '../of-chain.js'
 import { renderFrames, sharedFrom } from './frames.js'
 
 // A page of so many frames is long enough: of the exceptions behind them only own code is listed.
@@ -24,6 +25,13 @@ interface View {
 
 /** The section of exceptions: the chain from its root cause on, each with its frames. */
 export function render (chain: readonly FlattenedException[], editor: EditorLink | null, culprit: StackFrame | null): Part[] {
+  const parts = (): Part[] => renderChain(chain, editor, culprit)
+  return known.get(chain, editor, () => [new KeptMarkup(parts().join(''))]) ?? parts()
+}
+
+const known = new OfChain<Part[]>()
+
+function renderChain (chain: readonly FlattenedException[], editor: EditorLink | null, culprit: StackFrame | null): Part[] {
   const view = { editor, culprit, left: MAX_FRAMES }
   return [html`<section id="exceptions" aria-labelledby="exceptions-title">
 <h2 id="exceptions-title">Exceptions <span class="count">${chain.length}</span></h2>

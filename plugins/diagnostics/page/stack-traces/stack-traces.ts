@@ -3,6 +3,7 @@ import { html, text } from '../../../view/html.js'
 import { KeptMarkup, type Part } from '../../../view/parts.js'
 import { cut } from '../../../view/visible.js'
 import type { FlattenedException } from '../../exception.js'
+import { OfChain } from '../of-chain.js'
 import { everyException } from '../shared.js'
 
 /** How plain stack traces look. */
@@ -14,6 +15,12 @@ const SHORT = 2_000
 
 /** The section of stack traces: one plain text for each exception, ready to copy; that of the error itself is open. */
 export function render (chain: readonly FlattenedException[]): Part[] {
+  return known.get(chain, null, () => [new KeptMarkup(renderChain(chain).join(''))]) ?? renderChain(chain)
+}
+
+const known = new OfChain<Part[]>()
+
+function renderChain (chain: readonly FlattenedException[]): Part[] {
   const exceptions = everyException(chain)
   let left = MAX_TEXT
   return [html`<section id="stack-traces" aria-labelledby="stack-traces-title">
@@ -23,17 +30,6 @@ export function render (chain: readonly FlattenedException[]): Part[] {
     left -= stack.length
     return [html`<details class="trace card"!${i === exceptions.length - 1 ? ' open' : ''}>
 <summary><h3><span class="position">[${i + 1}/${exceptions.length}]</span> ${exception.name}</h3></summary>
-<pre data-copy="Copy">`, left > 0 ? escapedOnce(exception, stack) : text(cut(stack, SHORT)), '</pre>\n</details>']
+<pre data-copy="Copy">`, text(left > 0 ? stack : cut(stack, SHORT)), '</pre>\n</details>']
   }), '\n</section>']
-}
-
-// A failure that comes again has the same exceptions.
-const escaped = new WeakMap<FlattenedException, KeptMarkup>()
-
-function escapedOnce (exception: FlattenedException, stack: string): KeptMarkup {
-  const known = escaped.get(exception)
-  if (known !== undefined) return known
-  const markup = new KeptMarkup(text(stack))
-  escaped.set(exception, markup)
-  return markup
 }
