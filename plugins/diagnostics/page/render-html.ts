@@ -67,9 +67,7 @@ function partsOf (report: ErrorReport, nonce: Nonce, editor: EditorLink | null):
 <main class="wrap">
 `, where.render(shown, editor), html`
 !${hints.render(report.hints)}
-`, lifecycle.render(report.steps), '\n', ...exceptions.render(report.exceptions, editor, shown), html`
-!${logs.render(report)}
-`, ...stackTraces.render(report.exceptions), '\n', ...copies.render(report), html`
+`, lifecycle.render(report.steps), '\n', ...exceptions.render(report.exceptions, editor, shown), '\n', ...logs.render(report), '\n', ...stackTraces.render(report.exceptions), '\n', ...copies.render(report), html`
 </main>
 !${request.render(report)}
 <footer><div class="wrap">Hindsight shows this page in debug mode only.</div></footer>

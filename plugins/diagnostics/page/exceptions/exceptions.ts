@@ -25,8 +25,7 @@ interface View {
 
 /** The section of exceptions: the chain from its root cause on, each with its frames. */
 export function render (chain: readonly FlattenedException[], editor: EditorLink | null, culprit: StackFrame | null): Part[] {
-  const parts = (): Part[] => renderChain(chain, editor, culprit)
-  return known.get(chain, editor, () => [new KeptMarkup(parts().join(''))]) ?? parts()
+  return known.get(chain, editor, () => [new KeptMarkup(renderChain(chain, editor, culprit).join(''))]) ?? renderChain(chain, editor, culprit)
 }
 
 const known = new OfChain<Part[]>()
