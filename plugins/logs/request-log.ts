@@ -12,7 +12,7 @@ const LEVELS: ReadonlyArray<[number, LogLevel]> = [[60, 'fatal'], [50, 'error'],
 
 /** What shows records to others, without what is secret in them. */
 export interface LogView {
-  /** A line: its record, and what the logger wrote of it, which is null where that is not all there. */
+  /** A line: its record, and what the logger wrote of it, which is null where that is not all there or hardly comes again. */
   line: (text: string | null, record: () => LogRecord) => Pick<LogRecord, 'channel' | 'message' | 'context'>
   /** A record that no logger wrote. */
   own: (record: LogRecord) => LogRecord
@@ -69,7 +69,7 @@ export class RequestLog {
   records (view?: LogView): LogRecord[] {
     const records = view === undefined
       ? [...this.#lines.map(toRecord), ...this.#own]
-      : [...this.#lines.map((line) => shownBy(view, line)), ...this.#own.map((record) => view.own(record))]
+      : [...this.#lines.map((line, i) => shownBy(view, line, i < MAX_SIMILAR || line.level >= ERROR)), ...this.#own.map((record) => view.own(record))]
     if (this.#dropped > 0) {
       records.push({
         time: new Date().toISOString(),
@@ -83,11 +83,20 @@ export class RequestLog {
   }
 }
 
-function shownBy (view: LogView, line: Line): LogRecord {
+// A long log is one of lines that differ.
+const MAX_SIMILAR = 50
+const ERROR = 50
+
+function shownBy (view: LogView, line: Line, comesAgain: boolean): LogRecord {
   if (line.shown !== null && line.view === view) return line.shown
-  const { channel, message, context } = view.line(line.cut > 0 ? null : line.text, () => toRecord(line))
-  line.view = view
-  return (line.shown = { time: new Date(line.time).toISOString(), level: levelName(line.level), channel, message, context })
+  const { channel, message, context } = view.line(comesAgain && line.cut === 0 ? line.text : null, () => toRecord(line))
+  const shown = { time: new Date(line.time).toISOString(), level: levelName(line.level), channel, message, context }
+  // To hold thousands of them costs more than to read them twice.
+  if (comesAgain) {
+    line.shown = shown
+    line.view = view
+  }
+  return shown
 }
 
 export function levelName (level: number): LogLevel {
