@@ -28,7 +28,8 @@ export type ExcerptReader = (file: string, line: number, around?: number) => Cod
 /** Makes what reads the excerpts of one error: each file is looked at once, and read again only when it has changed. */
 export function excerptReader (): ExcerptReader {
   const looked = new Map<string, Cached | undefined>()
-  return function codeExcerpt (file, line, around = 5) {
+  // Without a name: a named one costs a call whenever it is made.
+  return (file, line, around = 5) => {
     if (line < 1 || !isAbsolute(file) || !SOURCE.has(extname(file).toLowerCase())) return undefined
     if (!looked.has(file)) looked.set(file, source(file))
     const known = looked.get(file)

@@ -1,7 +1,9 @@
 import { cut } from '../view/visible.js'
 import { excerptReader, type ExcerptReader } from './code-excerpt.js'
 import type { CodeExcerpt, FlattenedException, StackFrame } from './exception.js'
+import { keepException, keptException } from './kept-exceptions.js'
 import { splitStack, stackFrames } from './stack-frame.js'
+import { stackOf } from './stack-text.js'
 import { inspected, isError, messageOf, nameOf, read } from './thrown-value.js'
 
 const MAX_CAUSES = 20
@@ -44,7 +46,8 @@ function chain (raised: unknown, walk: Walk, depth: number): FlattenedException[
     if (cause === undefined || cause === null) return listed
     const end = endOfChain(cause, walk, listed.length)
     if (end === undefined) continue
-    exception.note = exception.note === undefined ? end : `${exception.note} ${end}`
+    // The exception itself may be one that is listed elsewhere, too.
+    listed[0] = { ...exception, note: exception.note === undefined ? end : `${exception.note} ${end}` }
     return listed
   }
 }
@@ -62,13 +65,18 @@ function flatten (error: unknown, walk: Walk, depth: number): FlattenedException
   if (typeof code === 'string' || typeof code === 'number') exception.code = String(code).slice(0, 200)
   const statusCode = statusOf(error)
   if (statusCode !== undefined) exception.statusCode = statusCode
-  addStack(exception, error, walk)
-  addMembers(exception, error, walk, depth)
+  const { stack, written } = isError(error) ? stackOf(error) : { stack: undefined, written: null }
+  const members = membersOf(error)
+  const keeps = written !== null && members.length === 0
+  const before = keeps ? keptException(written, walk.root, exception) : null
+  if (before !== null && isUpToDate(before.frames, walk)) return before
+  addStack(exception, stack, error, walk)
+  addMembers(exception, members, walk, depth)
+  if (keeps) keepException(written, walk.root, exception)
   return exception
 }
 
-function addStack (exception: FlattenedException, error: unknown, walk: Walk): void {
-  const stack = isError(error) ? read(error, 'stack') : undefined
+function addStack (exception: FlattenedException, stack: unknown, error: unknown, walk: Walk): void {
   const { head, frames } = typeof stack === 'string'
     ? splitStack(stack, messageOf(error))
     : { head: '', frames: '' }
@@ -98,11 +106,18 @@ function withExcerpts (all: readonly StackFrame[], { read, around }: Walk): Stac
     return excerpt === undefined ? frame : { ...frame, excerpt }
   })
   kept.set(all, { excerpts, frames })
+  madeOf.set(frames, all)
   return frames
 }
 
-function addMembers (exception: FlattenedException, error: unknown, walk: Walk, depth: number): void {
-  const members = membersOf(error)
+const madeOf = new WeakMap<readonly StackFrame[], readonly StackFrame[]>()
+
+function isUpToDate (frames: StackFrame[], walk: Walk): boolean {
+  const all = madeOf.get(frames)
+  return all !== undefined && withExcerpts(all, walk) === frames
+}
+
+function addMembers (exception: FlattenedException, members: readonly unknown[], walk: Walk, depth: number): void {
   if (members.length === 0) return
   const listed: FlattenedException[][] = []
   for (const member of members.slice(0, MAX_MEMBERS)) {

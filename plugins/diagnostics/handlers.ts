@@ -34,14 +34,14 @@ export async function installHandlers (app: FastifyInstance): Promise<void> {
   app.setErrorHandler(diagnosticHandler)
   if (app.hindsight.observed) observeApplication(app)
 
-  function diagnosticHandler (raised: unknown, request: FastifyRequest, reply: FastifyReply): string | Promise<string> {
+  function diagnosticHandler (raised: unknown, request: FastifyRequest, reply: FastifyReply): string | Buffer | Promise<string | Buffer> {
     begin(stateOf(request), raised, request, reply)
     observe(request, reply)
     const walking = runErrorPass(app, request, reply)
     return walking === undefined ? answer(raised, request, reply) : walking.then(() => answer(raised, request, reply))
   }
 
-  function answer (raised: unknown, request: FastifyRequest, reply: FastifyReply): string {
+  function answer (raised: unknown, request: FastifyRequest, reply: FastifyReply): string | Buffer {
     const state = stateOf(request)
     const { statusCode } = reply
     const reason = STATUS_CODES[statusCode] ?? 'Error'
@@ -151,13 +151,13 @@ function dropUnsendable (request: FastifyRequest, reply: FastifyReply): void {
   }
 }
 
-function diagnosticPage ({ reportOf, renderReport }: Pages, request: FastifyRequest, reply: FastifyReply, state: RequestState, as: Representation, reason: string): string {
+function diagnosticPage ({ reportOf, encodeReport }: Pages, request: FastifyRequest, reply: FastifyReply, state: RequestState, as: Representation, reason: string): string | Buffer {
   const report = reportOf(request, state, reply.statusCode, reason)
   const { message, frames: [frame] } = report.exceptions.at(-1) as FlattenedException
   reply.header('x-debug-exception', percentEncoded(message.slice(0, DEBUG_HEADER_LIMIT)))
   if (frame !== undefined) reply.header('x-debug-exception-file', `${percentEncoded(frame.file)}:${frame.line}`)
   const nonce = { script: reply.cspNonce.script, style: reply.cspNonce.style }
-  const body = renderReport(report, as.type, nonce, request.server.hindsight.editor)
+  const body = encodeReport(report, as.type, nonce, request.server.hindsight.editor)
   state.ownPolicy = `default-src 'none'; style-src 'nonce-${nonce.style}'; script-src 'nonce-${nonce.script}'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
   return body
 }

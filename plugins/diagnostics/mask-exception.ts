@@ -5,6 +5,7 @@ import type { CodeExcerpt, FlattenedException, StackFrame } from './exception.js
 interface Known {
   frames: WeakMap<readonly StackFrame[], StackFrame[]>
   stacks: LimitedMap<string>
+  exceptions: WeakMap<FlattenedException, FlattenedException>
 }
 
 // By the mask: what one of them shows, another may hide.
@@ -12,6 +13,15 @@ const known = new WeakMap<Mask, Known>()
 
 /** The exception without the secrets that its texts may hold: in its excerpts only literals and credentials of connections. */
 export function maskException (exception: FlattenedException, mask: Mask): FlattenedException {
+  const { exceptions } = knownOf(mask)
+  const before = exceptions.get(exception)
+  if (before !== undefined) return before
+  const masked = maskedOf(exception, mask)
+  exceptions.set(exception, masked)
+  return masked
+}
+
+function maskedOf (exception: FlattenedException, mask: Mask): FlattenedException {
   const { name, message, stack, code, note, frames, errors } = exception
   return {
     ...exception,
@@ -26,7 +36,7 @@ export function maskException (exception: FlattenedException, mask: Mask): Flatt
 }
 
 function knownOf (mask: Mask): Known {
-  const one = known.get(mask) ?? { frames: new WeakMap(), stacks: new LimitedMap(50, 500_000) }
+  const one = known.get(mask) ?? { frames: new WeakMap(), stacks: new LimitedMap(50, 500_000), exceptions: new WeakMap() }
   known.set(mask, one)
   return one
 }

@@ -1,38 +1,73 @@
 import type { ListenerEvent } from '../kernel/events.js'
+import { LimitedMap } from '../kernel/limited-map.js'
 import type { Mask } from '../kernel/mask/mask.js'
 import type { LogRecord } from '../logs/log-record.js'
-import { RequestLog } from '../logs/request-log.js'
+import { RequestLog, type LogView } from '../logs/request-log.js'
 
 /**
  * A request's log as it is shown: its own lines, and the notifications of the lifecycle as debug lines between them.
  * These say nothing that came with the request: a mask is for the lines.
  */
 export function recordsOf (log: unknown, events: readonly ListenerEvent[], startedTime: number, mask?: Mask): LogRecord[] {
-  const lines = linesOf(log)
-  return withNotifications(mask === undefined ? lines : lines.map((record) => masked(record, mask)), events, startedTime)
+  return withNotifications(linesOf(log, mask), events, startedTime)
 }
 
-/** A request's own lines. */
-export function linesOf (log: unknown): LogRecord[] {
-  return log instanceof RequestLog ? log.records() : []
+/** A request's own lines, masked where there is a mask. */
+export function linesOf (log: unknown, mask?: Mask): LogRecord[] {
+  return log instanceof RequestLog ? log.records(mask && viewOf(mask)) : []
 }
 
-/** Lines of a log, with the notifications of the lifecycle between them. */
-export function withNotifications (lines: readonly LogRecord[], events: readonly ListenerEvent[], startedTime: number): LogRecord[] {
-  const notified = events
-    .filter(({ outcome }) => outcome !== 'skipped')
-    .map(({ stage, listener, start }): LogRecord => ({
-      time: new Date(startedTime + Math.floor(start)).toISOString(),
-      level: 'debug',
-      channel: 'event',
-      message: `Notified event "${stage}" to listener "${listener}".`,
-      context: {}
-    }))
-  return merge(lines, notified)
+// What the logger puts ahead of a line: its time and its request differ, what follows is often the same.
+const AHEAD = /^\{"level":\d+,"time":\d+,(?:"pid":\d+,"hostname":"[^"\\]*",)?(?:"reqId":"[^"\\]*",)?/
+const MAX_KNOWN = 100
+const MAX_KNOWN_LENGTH = 60_000
+const MAX_LENGTH = 20_000
+const MAX_END = 200
+
+const views = new WeakMap<Mask, LogView>()
+
+/** What a mask shows of log lines; of lines that say the same the context is the same object. */
+function viewOf (mask: Mask): LogView {
+  const before = views.get(mask)
+  if (before !== undefined) return before
+  const known = new LimitedMap<{ rest: string, shown: ReturnType<LogView['line']> }>(MAX_KNOWN, MAX_KNOWN_LENGTH)
+  const view: LogView = {
+    own: (record) => masked(record, mask),
+    line (text, record) {
+      const ahead = text === null || text.length > MAX_LENGTH ? 0 : AHEAD.exec(text)?.[0].length ?? 0
+      if (text === null || ahead === 0) return masked(record(), mask)
+      const rest = text.slice(ahead)
+      // To compare a long text is cheaper than to hash it.
+      const key = rest.length > 2 * MAX_END ? `${rest.length} ${rest.slice(0, MAX_END)}${rest.slice(-MAX_END)}` : rest
+      const seen = known.get(key)
+      if (seen?.rest === rest) return seen.shown
+      const { channel, message, context } = masked(record(), mask)
+      const shown = { channel, message, context }
+      // A line that only looks like JSON is told as it is, its time too.
+      if (!message.startsWith('{')) known.set(key, { rest, shown })
+      return shown
+    }
+  }
+  views.set(mask, view)
+  return view
 }
 
 function masked (record: LogRecord, mask: Mask): LogRecord {
   return { ...record, message: mask.text(record.message), context: mask.value(record.context) as Record<string, unknown> }
+}
+
+/** Lines of a log, with the notifications of the lifecycle between them. */
+export function withNotifications (lines: readonly LogRecord[], events: readonly ListenerEvent[], startedTime: number): LogRecord[] {
+  const notified: LogRecord[] = []
+  let at = NaN
+  let time = ''
+  for (const { outcome, stage, listener, start } of events) {
+    if (outcome === 'skipped') continue
+    // Most of them are of the same millisecond.
+    if (startedTime + Math.floor(start) !== at) time = new Date(at = startedTime + Math.floor(start)).toISOString()
+    notified.push({ time, level: 'debug', channel: 'event', message: `Notified event "${stage}" to listener "${listener}".`, context: {} })
+  }
+  return merge(lines, notified)
 }
 
 // Both are in the order of time; of two of the same millisecond the notification was first, as it caused the line.

@@ -1,6 +1,6 @@
 import type { EditorLink } from '../kernel/editor.js'
 import type { Representation } from './negotiate.js'
-import { renderHtml, type Nonce } from './page/render-html.js'
+import { encodeHtml, renderHtml, type Nonce } from './page/render-html.js'
 import { renderJson } from './page/render-json.js'
 import { renderMarkdown } from './page/render-markdown.js'
 import { renderText } from './page/render-text.js'
@@ -14,4 +14,9 @@ export function renderReport (report: ErrorReport, type: Representation['type'],
     case 'text': return renderText(report)
     case 'markdown': return renderMarkdown(report)
   }
+}
+
+/** The same as it is sent: the page as octets, of which most are those of pages before. */
+export function encodeReport (report: ErrorReport, type: Representation['type'], nonce: Nonce, editor: EditorLink | null = null): string | Buffer {
+  return type === 'html' ? encodeHtml(report, nonce, editor) : renderReport(report, type, nonce, editor)
 }

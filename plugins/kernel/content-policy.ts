@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { randomFillSync } from 'node:crypto'
 import type { RequestState } from './request-state.js'
 
 /** The nonces of a response, drawn when they are first read (CSP3, section 2.3.1). */
@@ -7,9 +7,23 @@ export interface Nonces {
   readonly style: string
 }
 
+// Many are drawn at once, since each call to the generator costs more than all that it gives.
+const LENGTH = 16
+const DRAWN = 128
+const octets = Buffer.alloc(LENGTH * DRAWN)
+let drawn = DRAWN
+
 /** A nonce of 128 random bits (CSP3, section 7.1). */
 export function drawNonce (): string {
-  return randomBytes(16).toString('base64')
+  if (drawn === DRAWN) {
+    randomFillSync(octets)
+    drawn = 0
+  }
+  const at = LENGTH * drawn++
+  const nonce = octets.toString('base64', at, at + LENGTH)
+  // What was given away is nowhere else.
+  octets.fill(0, at, at + LENGTH)
+  return nonce
 }
 
 /** The nonces that a response shares with its policy; no random byte is drawn until one is read. */

@@ -11,6 +11,15 @@ export function share<T extends object> (part: T): T {
   return part
 }
 
+const seen = new WeakSet<object>()
+
+/** Shares what comes a second time: most of what comes once never comes again. */
+export function shareAgain<T extends object> (part: T): T {
+  if (seen.has(part)) return share(part)
+  seen.add(part)
+  return part
+}
+
 /** The JSON of a part that was shared; undefined for anything else. */
 export function sharedText (part: object): string | undefined {
   return texts.get(part)

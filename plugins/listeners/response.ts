@@ -32,7 +32,7 @@ export const response = listener('kernel.response', 'response', (_app, { enabled
     if (type !== JSON_TYPE && typeof type === 'string' && NEEDS_CHARSET.test(type) && !/;\s*charset=/i.test(type)) {
       reply.header('content-type', `${type}; charset=utf-8`)
     }
-    if (typeof payload === 'string' && !transferred && !reply.hasHeader('content-length')) {
+    if ((typeof payload === 'string' || (state.ownPolicy !== '' && Buffer.isBuffer(payload))) && !transferred && !reply.hasHeader('content-length')) {
       reply.header('content-length', String(Buffer.byteLength(payload)))
     }
   }

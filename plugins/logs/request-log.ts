@@ -12,6 +12,14 @@ const MESSAGE = /"msg":"((?:[^"\\]|\\.)*)"\}\s*$/
 
 const LEVELS: ReadonlyArray<[number, LogLevel]> = [[60, 'fatal'], [50, 'error'], [40, 'warn'], [30, 'info'], [20, 'debug']]
 
+/** What shows records to others, without what is secret in them. */
+export interface LogView {
+  /** A line: its record, and what the logger wrote of it, which is null where that is not all there or hardly comes again. */
+  line: (text: string | null, record: () => LogRecord) => Pick<LogRecord, 'channel' | 'message' | 'context'>
+  /** A record that no logger wrote. */
+  own: (record: LogRecord) => LogRecord
+}
+
 interface Line {
   level: number
   time: number
@@ -20,6 +28,9 @@ interface Line {
   cut: number
   /** What no logger has written. */
   said: Pick<LogRecord, 'channel' | 'message' | 'context'> | null
+  /** What was shown of it, and by which view: the page of a failure and its profile show the same. */
+  shown: LogRecord | null
+  view: LogView | null
 }
 
 /** The log lines of one request, kept as the text that the logger made and read only when somebody asks. */
@@ -44,7 +55,7 @@ export class RequestLog {
       this.#droppedBytes += text.length
       return
     }
-    const line: Line = { level, time: Date.now(), text, cut: 0, said: null }
+    const line: Line = { level, time: Date.now(), text, cut: 0, said: null, shown: null, view: null }
     if (text.length > MAX_LINE) {
       line.text = shortened(text)
       line.cut = Buffer.byteLength(text) - Buffer.byteLength(line.text)
@@ -56,7 +67,7 @@ export class RequestLog {
   /** Keeps a debug line of our own: where the logger's destination takes none, none needs to be written for it. */
   debug (logger: FastifyBaseLogger, channel: string, context: Record<string, unknown>, message: string): void {
     if (this.outputLevel <= DEBUG) logger.debug({ channel, ...context }, message)
-    else if (this.#lines.length < LINE_LIMIT) this.#lines.push({ level: DEBUG, time: Date.now(), text: '', cut: 0, said: { channel, message, context } })
+    else if (this.#lines.length < LINE_LIMIT) this.#lines.push({ level: DEBUG, time: Date.now(), text: '', cut: 0, said: { channel, message, context }, shown: null, view: null })
   }
 
   /** Keeps a record that no logger wrote, such as a warning of the process. */
@@ -64,9 +75,11 @@ export class RequestLog {
     if (this.#own.length < LINE_LIMIT) this.#own.push(record)
   }
 
-  /** The records in the order of time. */
-  records (): LogRecord[] {
-    const records = this.#lines.length === 0 ? [...this.#own] : [...this.#lines.map(toRecord), ...this.#own]
+  /** The records in the order of time, as a view shows them. */
+  records (view?: LogView): LogRecord[] {
+    const records = view === undefined
+      ? [...this.#lines.map(toRecord), ...this.#own]
+      : [...this.#lines.map((line, i) => shownBy(view, line, i < MAX_SIMILAR || line.level >= ERROR)), ...this.#own.map((record) => view.own(record))]
     if (this.#dropped > 0) {
       records.push({
         time: new Date().toISOString(),
@@ -78,6 +91,22 @@ export class RequestLog {
     }
     return records.length < 2 ? records : records.sort((a, b) => a.time < b.time ? -1 : a.time > b.time ? 1 : 0)
   }
+}
+
+// A long log is one of lines that differ.
+const MAX_SIMILAR = 50
+const ERROR = 50
+
+function shownBy (view: LogView, line: Line, comesAgain: boolean): LogRecord {
+  if (line.shown !== null && line.view === view) return line.shown
+  const { channel, message, context } = view.line(comesAgain && line.cut === 0 && line.said === null ? line.text : null, () => toRecord(line))
+  const shown = { time: new Date(line.time).toISOString(), level: levelName(line.level), channel, message, context }
+  // To hold thousands of them costs more than to read them twice.
+  if (comesAgain) {
+    line.shown = shown
+    line.view = view
+  }
+  return shown
 }
 
 export function levelName (level: number): LogLevel {

@@ -2,6 +2,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FlattenedException } from '../diagnostics/exception.js'
 import { flattenError } from '../diagnostics/flatten-error.js'
 import { maskException } from '../diagnostics/mask-exception.js'
+import { shareAgain } from '../kernel/shared-part.js'
+import type { LogRecord } from '../logs/log-record.js'
 import { ClientGoneError } from '../kernel/http-errors.js'
 import type { Mask } from '../kernel/mask/mask.js'
 import { methodOf } from '../kernel/malformed.js'
@@ -32,10 +34,8 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, ende
     status: state.clientGone ? 499 : reply.raw.headersSent ? reply.raw.statusCode : reply.statusCode,
     ...(state.parent !== '' && { parent: state.parent }),
     route: routeOf(collectors.router),
-    exceptions: exceptionsOf(state).map((exception) => maskException(exception, mask)),
-    logs: linesOf(state.log).map((record) => ({
-      ...record, message: mask.text(record.message), context: mask.value(record.context) as Record<string, unknown>
-    })),
+    exceptions: exceptionsOf(state).map((exception) => shareAgain(maskException(exception, mask))),
+    logs: sharingErrors(linesOf(state.log, mask)),
     notificationsLeftOut: true,
     events,
     collectors: {
@@ -47,6 +47,12 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, ende
       })
     }
   }
+}
+
+// The stack of an error is long, and the same when the failure comes again.
+function sharingErrors (records: LogRecord[]): LogRecord[] {
+  for (const { context } of records) if (context.err !== undefined) shareAgain(context)
+  return records
 }
 
 function exceptionsOf (state: RequestState): FlattenedException[] {

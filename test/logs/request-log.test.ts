@@ -1,5 +1,6 @@
 import t from 'tap'
 import { recordsOf } from '../../plugins/diagnostics/records.js'
+import { createMask } from '../../plugins/kernel/mask/mask.js'
 import { levelName, RequestLog } from '../../plugins/logs/request-log.js'
 import type { ListenerEvent } from '../../plugins/kernel/events.js'
 
@@ -56,4 +57,29 @@ t.test('a debug line of our own is written by the logger only where that takes i
   log.debug(logger, 'router', { route: 'home' }, 'fourth')
   t.same(written, [[{ channel: 'router', route: 'home' }, 'fourth']])
   t.equal(log.records().length, 3, 'it comes back from the logger')
+})
+
+t.test('lines that say the same have the same context, masked, and each its own time and level', async t => {
+  const mask = createMask()
+  const records = (...lines: Array<[level: number, text: string]>): ReturnType<typeof recordsOf> => {
+    const log = new RequestLog()
+    for (const [level, text] of lines) log.add(level, text)
+    return recordsOf(log, [], 0, mask)
+  }
+  const line = (time: number, rest: string): string => `{"level":30,"time":${time},"pid":1,"hostname":"h","reqId":"req-${time}",${rest}}\n`
+  const long = 'x'.repeat(1_000)
+  for (const rest of ['"password":"hunter2","channel":"a","msg":"m"', `"err":{"stack":"token=abc ${long}"},"msg":"m"`]) {
+    const [[first], [second]] = [records([30, line(1, rest)]), records([50, line(2, rest)])]
+    t.equal(first?.context, second?.context)
+    t.notMatch(JSON.stringify([first, second]), /hunter2|abc/)
+    t.same([first?.level, second?.level], ['info', 'error'])
+  }
+  const [shorter] = records([30, line(1, `"a":"${long}1${long}"`)])
+  const [other] = records([30, line(1, `"a":"${long}2${long}"`)])
+  t.not(shorter?.context.a, other?.context.a, 'where only the middle differs, too')
+  const broken = (time: number): string | undefined => records([30, `{"level":30,"time":${time},"a":\n`])[0]?.message
+  t.not(broken(1), broken(2), 'one that is no JSON is told as it is')
+  const log = new RequestLog()
+  log.add(30, line(1, '"token":"abc"'))
+  t.same([createMask([]), mask].map((one) => recordsOf(log, [], 0, one)[0]?.context), [{ token: 'abc' }, { token: '******' }], 'by each mask its own')
 })

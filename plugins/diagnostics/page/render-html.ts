@@ -1,6 +1,7 @@
 import type { EditorLink } from '../../kernel/editor.js'
 import { style as readStyle } from '../../view/style.js'
 import { html } from '../../view/html.js'
+import { KeptMarkup, octetsOf, type Part } from '../../view/parts.js'
 import { script as readScript } from '../../view/script.js'
 import * as themeSwitch from '../../view/theme-switch/theme-switch.js'
 import { tokens } from '../../view/tokens.js'
@@ -23,22 +24,31 @@ const MAX_HEADLINE = 1_200
 const MAX_ASKED = 200
 const MAX_TITLE = 1_000
 
-const STYLE = [
+const STYLE = new KeptMarkup('\n' + [
   tokens, themeSwitch.style, readStyle(import.meta.url, './layout/style.css'), hints.style, exceptions.style, excerpt.style, where.style,
   lifecycle.style, logs.style, stackTraces.style, request.style, copies.style
-].join('\n')
-const SCRIPT = themeSwitch.script + ';\n' + readScript(import.meta.url, './layout/script.js')
+].join('\n') + '</style>')
+const SCRIPT = new KeptMarkup('\n' + themeSwitch.script + ';\n' + readScript(import.meta.url, './layout/script.js') + '</script>\n</body>\n</html>\n')
 
 /** The nonces of the page's own policy: the only styles and scripts on it bear them. */
 export interface Nonce { script: string, style: string }
 
 /** The diagnostic page: complete without its script, and of nothing but text where it quotes what came from outside. */
 export function renderHtml (report: ErrorReport, nonce: Nonce, editor: EditorLink | null = null): string {
+  return partsOf(report, nonce, editor).join('')
+}
+
+/** The same as it is sent. */
+export function encodeHtml (report: ErrorReport, nonce: Nonce, editor: EditorLink | null = null): Buffer {
+  return octetsOf(partsOf(report, nonce, editor))
+}
+
+function partsOf (report: ErrorReport, nonce: Nonce, editor: EditorLink | null): Part[] {
   const title = `${cut(visibleLine(headline(report)), MAX_TITLE)} (${report.status} ${report.reason})`
   const frame = culprit(report)
   // A place without its source is not shown apart.
   const shown = frame?.excerpt === undefined ? null : frame
-  return html`<!DOCTYPE html>
+  return [html`<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -48,29 +58,20 @@ export function renderHtml (report: ErrorReport, nonce: Nonce, editor: EditorLin
 <link rel="icon" href="data:,">
 <title>${title}</title>
 <script nonce="${nonce.script}">!${themeSwitch.boot}</script>
-<style nonce="${nonce.style}">
-!${STYLE}</style>
+<style nonce="${nonce.style}">`, STYLE, html`
 </head>
 <body>
 <a class="skip" href="#exceptions">Skip to the exceptions</a>
 !${band(report, shown)}
 !${navigation(report)}
 <main class="wrap">
-!${where.render(shown, editor)}
+`, where.render(shown, editor), html`
 !${hints.render(report.hints)}
-!${lifecycle.render(report.steps)}
-!${exceptions.render(report.exceptions, editor, shown)}
-!${logs.render(report)}
-!${stackTraces.render(report.exceptions)}
-!${copies.render(report)}
+`, lifecycle.render(report.steps), '\n', ...exceptions.render(report.exceptions, editor, shown), '\n', ...logs.render(report), '\n', ...stackTraces.render(report.exceptions), '\n', ...copies.render(report), html`
 </main>
 !${request.render(report)}
 <footer><div class="wrap">Hindsight shows this page in debug mode only.</div></footer>
-<script nonce="${nonce.script}">
-!${SCRIPT}</script>
-</body>
-</html>
-`
+<script nonce="${nonce.script}">`, SCRIPT]
 }
 
 function band (report: ErrorReport, shown: StackFrame | null): string {

@@ -3,6 +3,7 @@ import { escapeMarkdown } from '../../view/markdown.js'
 import { cut, visible, visibleLine } from '../../view/visible.js'
 import type { FlattenedException, StackFrame } from '../exception.js'
 import type { ErrorReport } from '../report.js'
+import { OfChain } from './of-chain.js'
 import { logLine } from './render-text.js'
 import { headline, place, shownLogs } from './shared.js'
 
@@ -14,13 +15,20 @@ const LANGUAGE = /^\.[cm]?(js|ts)x?$/
 
 /** The report as a screen of Markdown: to paste into an issue or a chat, or for a program that reads it. */
 export function renderMarkdown (report: ErrorReport): string {
-  const total = report.exceptions.length
+  return markdownParts(report).flat().join('\n\n') + '\n'
+}
+
+/** A paragraph, or those of frames that come again, which are the same array then. */
+export type MarkdownPart = string | readonly string[]
+
+/** The paragraphs of it. */
+export function markdownParts (report: ErrorReport): MarkdownPart[] {
   return [
     `# ${escapeMarkdown(cut(headline(report), 500))}`,
     `**${report.status} ${escapeMarkdown(report.reason)}** · ${code(`${report.request.method} ${report.request.url}`)}`,
     ...remarks(report),
     '## Exceptions',
-    ...report.exceptions.flatMap((exception, i) => exceptionParts(exception, `[${i + 1}/${total}]`, 0)),
+    ...knownChains.get(report.exceptions, null, () => [chainParts(report.exceptions).flat()]) ?? chainParts(report.exceptions),
     '## Request',
     fence(requestText(report), 'http'),
     '## Last log lines',
@@ -30,7 +38,13 @@ export function renderMarkdown (report: ErrorReport): string {
       ...(hint.routes ?? []).map(({ methods, pattern, why }) => `- ${code(`${methods.join(', ')} ${pattern}`)}: ${escapeMarkdown(why)}`),
       ...(hint.code === undefined ? [] : [fence(hint.code, 'ts')])
     ])
-  ].join('\n\n') + '\n'
+  ]
+}
+
+const knownChains = new OfChain<MarkdownPart[]>()
+
+function chainParts (chain: readonly FlattenedException[]): MarkdownPart[] {
+  return chain.flatMap((exception, i) => exceptionParts(exception, `[${i + 1}/${chain.length}]`, 0))
 }
 
 function remarks (report: ErrorReport): string[] {
@@ -40,14 +54,14 @@ function remarks (report: ErrorReport): string[] {
   ]
 }
 
-function exceptionParts (exception: FlattenedException, position: string, depth: number): string[] {
+function exceptionParts (exception: FlattenedException, position: string, depth: number): MarkdownPart[] {
   const { name, message, frames, errors = [], note } = exception
   const members = depth < MAX_DEPTH ? errors : []
   return [
     `${'#'.repeat(3 + depth)} ${escapeMarkdown(position)} ${escapeMarkdown(name)}`,
     ...(message === '' ? [] : [fence(cut(message, 4_000), 'text')]),
     ...(note === undefined ? [] : [escapeMarkdown(note)]),
-    ...frameParts(frames),
+    frameParts(frames),
     ...members.flatMap((chain, i) => chain.flatMap((member, j) => exceptionParts(
       member, `${position} error ${i + 1}, [${j + 1}/${chain.length}]`, depth + 1
     )))
@@ -57,7 +71,7 @@ function exceptionParts (exception: FlattenedException, position: string, depth:
 // The frames of a stack that was seen before are the same array: what they read is written once.
 const written = new WeakMap<readonly StackFrame[], string[]>()
 
-function frameParts (frames: readonly StackFrame[]): string[] {
+function frameParts (frames: readonly StackFrame[]): readonly string[] {
   const known = written.get(frames)
   if (known !== undefined) return known
   const own = frames.filter((frame) => frame.own)

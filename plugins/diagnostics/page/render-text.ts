@@ -29,11 +29,21 @@ export function renderText (report: ErrorReport): string {
 
 /** A record on one line. */
 export function logLine (record: LogRecord): string {
-  const context = Object.keys(record.context).length === 0
-    ? ''
-    : ` ${inspect(record.context, { depth: 3, breakLength: Infinity, maxArrayLength: 20, maxStringLength: 300 })}`
+  const context = contextText(record.context)
   const level = record.level.toUpperCase().padEnd(5)
   return cut(visibleLine(`${timeOfDay(record.time)} ${level} [${record.channel}] ${record.message}${context}`), MAX_LINE)
+}
+
+// Lines that say the same have the same context.
+const inspected = new WeakMap<object, string>()
+
+function contextText (context: LogRecord['context']): string {
+  if (Object.keys(context).length === 0) return ''
+  const known = inspected.get(context)
+  if (known !== undefined) return known
+  const text = ` ${inspect(context, { depth: 3, breakLength: Infinity, maxArrayLength: 20, maxStringLength: 300 })}`
+  inspected.set(context, text)
+  return text
 }
 
 function requestLines (report: ErrorReport): string {

@@ -3,7 +3,7 @@ import { inAnyEncoding } from './hidden.js'
 import { messageMask } from './message.js'
 import { DEFAULT_MASK_PATTERNS, namesThatHide, type MaskPattern } from './names.js'
 import { MASKED, type MaskParts } from './parts.js'
-import { remembered, rememberedHeader } from './remembered.js'
+import { remembered, rememberedHeader, rememberedProse } from './remembered.js'
 import { textMask } from './text.js'
 import { urlMask } from './url.js'
 import { valueMask } from './value.js'
@@ -41,7 +41,7 @@ function maskOf (hides: (name: string) => boolean, idle: boolean, secrets: reado
   const parts = { idle, hides, redact } as MaskParts
   Object.assign(parts, urlMask(parts))
   const text = textMask(parts)
-  const rememberedText = remembered(text)
+  const rememberedText = rememberedProse(text)
   // What one request hides is forgotten with it.
   parts.text = secrets.length > 0 ? text : (prose, nested) => nested === undefined || nested === 0 ? rememberedText(prose) : text(prose, nested)
   parts.header = headerMask(parts)

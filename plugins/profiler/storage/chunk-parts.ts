@@ -2,8 +2,8 @@ import { sharedText } from '../profile.js'
 
 /** How deep into a profile shared parts are looked for: the frame of an exception is the deepest. */
 const MAX_DEPTH = 4
-/** These are the profile's own. */
-const UNSHARED = new Set(['logs', 'events'])
+/** In a longer log it is not worth looking. */
+const MAX_LOGS = 100
 
 // Nothing on the way to a shared part has these in its name.
 const NAME_END = '\0'
@@ -35,7 +35,7 @@ export class ChunkParts {
     let copy: Branch | null = null
     for (const name in branch) {
       const value = (branch as Branch)[name]
-      if (typeof value !== 'object' || value === null || (depth === 0 && UNSHARED.has(name))) continue
+      if (typeof value !== 'object' || value === null || (depth === 0 && (name === 'events' || (name === 'logs' && (value as unknown[]).length > MAX_LOGS)))) continue
       const place = path === '' ? name : path + NAME_END + name
       const text = sharedText(value)
       const stripped = text !== undefined ? this.#number(value, text, place) : depth < MAX_DEPTH ? this.#stripped(value, place, depth + 1) : value

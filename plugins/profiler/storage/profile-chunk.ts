@@ -68,9 +68,9 @@ export class ChunkWriter {
     return { data, sizes: sizes.map((size, i) => size + share + (i === 0 ? shared - share * sizes.length : 0)) }
   }
 
-  #write (text: string): void {
+  #write (text: string | Buffer): void {
     this.#reserve(text.length * 3)
-    this.#position += scratch.write(text, this.#position)
+    this.#position += typeof text === 'string' ? scratch.write(text, this.#position) : text.copy(scratch, this.#position)
   }
 
   #reserve (bytes: number): void {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { remembered, rememberedHeader } from '../../../plugins/kernel/mask/remembered.js'
+import { remembered, rememberedHeader, rememberedProse } from '../../../plugins/kernel/mask/remembered.js'
 
 t.test('a text is masked once', async t => {
   const seen: string[] = []
@@ -36,4 +36,27 @@ t.test('a header is remembered by its name and its value', async t => {
   for (let i = 0; i < 100; i++) mask(`x-${i}`, '1')
   mask('a', '1')
   t.equal(times, 106, 'nor are more than a hundred names')
+})
+
+t.test('prose that is long is remembered, too, but not all of it', async t => {
+  let times = 0
+  const mask = rememberedProse((text) => { times++; return `${text}!` })
+  for (const [length, expected] of [[300, 1], [301, 1], [16_000, 1], [16_001, 3]] as const) {
+    times = 0
+    for (let i = 0; i < 3; i++) t.equal(mask('x'.repeat(length)), `${'x'.repeat(length)}!`)
+    t.equal(times, expected, `${length} characters`)
+  }
+  times = 0
+  for (let i = 0; i < 60; i++) mask(`${i} ${'y'.repeat(400)}`)
+  mask(`0 ${'y'.repeat(400)}`)
+  t.equal(times, 61, 'the first of many was forgotten')
+})
+
+t.test('a policy is remembered without its nonces, and shown with them', async t => {
+  let times = 0
+  const mask = rememberedHeader((_name, value) => { times++; return value.replace('secret', '***') })
+  const policy = (script: string, style: string): string => `script-src 'nonce-${script}' secret; style-src 'nonce-${style}'`
+  for (const [script, style] of [['a+/=', 'b'], ['c', 'd'], ['e', 'e']] as const) t.equal(mask('content-security-policy', policy(script, style)), policy(script, style).replace('secret', '***'))
+  t.equal(times, 1)
+  t.equal(mask('content-security-policy-report-only', policy('', 'x')), policy('', 'x').replace('secret', '***'), 'one that is empty')
 })

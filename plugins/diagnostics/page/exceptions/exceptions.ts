@@ -1,8 +1,10 @@
 import type { EditorLink } from '../../../kernel/editor.js'
 import { style as readStyle } from '../../../view/style.js'
+import { KeptMarkup, type Part } from '../../../view/parts.js'
 import { html } from '../../../view/html.js'
 import { cut } from '../../../view/visible.js'
 import type { FlattenedException, StackFrame } from '../../exception.js'
+import { OfChain } from '../of-chain.js'
 import { renderFrames, sharedFrom } from './frames.js'
 
 // A page of so many frames is long enough: of the exceptions behind them only own code is listed.
@@ -22,22 +24,27 @@ interface View {
 }
 
 /** The section of exceptions: the chain from its root cause on, each with its frames. */
-export function render (chain: readonly FlattenedException[], editor: EditorLink | null, culprit: StackFrame | null): string {
-  const view = { editor, culprit, left: MAX_FRAMES }
-  return html`<section id="exceptions" aria-labelledby="exceptions-title">
-<h2 id="exceptions-title">Exceptions <span class="count">${chain.length}</span></h2>
-!${chain.map((exception, i) => renderException(exception, position(i, chain.length), ` id="exception-${i + 1}"`, 3, view, chain[i - 1]))}
-</section>`
+export function render (chain: readonly FlattenedException[], editor: EditorLink | null, culprit: StackFrame | null): Part[] {
+  return known.get(chain, editor, () => [new KeptMarkup(renderChain(chain, editor, culprit).join(''))]) ?? renderChain(chain, editor, culprit)
 }
 
-function renderException (exception: FlattenedException, position: string, id: string, level: number, view: View, before?: FlattenedException): string {
+const known = new OfChain<Part[]>()
+
+function renderChain (chain: readonly FlattenedException[], editor: EditorLink | null, culprit: StackFrame | null): Part[] {
+  const view = { editor, culprit, left: MAX_FRAMES }
+  return [html`<section id="exceptions" aria-labelledby="exceptions-title">
+<h2 id="exceptions-title">Exceptions <span class="count">${chain.length}</span></h2>
+`, ...chain.flatMap((exception, i) => renderException(exception, position(i, chain.length), ` id="exception-${i + 1}"`, 3, view, chain[i - 1])), '\n</section>']
+}
+
+function renderException (exception: FlattenedException, position: string, id: string, level: number, view: View, before?: FlattenedException): Part[] {
   const { name, message, code, statusCode, errors = [], note, frames } = exception
   const heading = Math.min(level, 6)
   const brief = view.left < frames.length
   view.left -= frames.length
   const culprit = view.culprit !== null && frames.includes(view.culprit) ? view.culprit : null
   const end = before === undefined ? frames.length : sharedFrom(frames, before.frames)
-  return html`<article class="exception card"!${id}>
+  return [html`<article class="exception card"!${id}>
 <header>
 <h!${heading}><span class="position">${position}</span> <span class="name">${name}</span></h!${heading}>
 !${statusCode === undefined ? '' : html`<span class="tag">status ${statusCode}</span>`}
@@ -45,14 +52,16 @@ function renderException (exception: FlattenedException, position: string, id: s
 <p class="message">${cut(message, MAX_MESSAGE)}</p>
 !${note === undefined ? '' : html`<p class="note">${note}</p>`}
 </header>
-!${renderFrames(exception, { editor: view.editor, culprit, brief, end })}
-!${errors.length === 0 ? '' : renderMembers(errors, level, view)}
-</article>`
+`, ...renderFrames(exception, { editor: view.editor, culprit, brief, end }), '\n', ...renderMembers(errors, level, view), '\n</article>']
 }
 
-function renderMembers (errors: readonly FlattenedException[][], level: number, view: View): string {
-  return html`<details class="members" open><summary>${errors.length} ${errors.length === 1 ? 'error' : 'errors'} inside</summary>
-<ol>!${errors.map((chain) => html`<li>!${chain.map((member, i) => renderException(member, position(i, chain.length), '', level + 1, view, chain[i - 1]))}</li>`)}</ol></details>`
+function renderMembers (errors: readonly FlattenedException[][], level: number, view: View): Part[] {
+  if (errors.length === 0) return []
+  return [
+    html`<details class="members" open><summary>${errors.length} ${errors.length === 1 ? 'error' : 'errors'} inside</summary>\n<ol>`,
+    ...errors.flatMap((chain): Part[] => ['<li>', ...chain.flatMap((member, i) => renderException(member, position(i, chain.length), '', level + 1, view, chain[i - 1])), '</li>']),
+    '</ol></details>'
+  ]
 }
 
 function position (index: number, length: number): string {

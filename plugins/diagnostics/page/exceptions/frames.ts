@@ -1,5 +1,6 @@
 import { basename } from 'node:path'
 import type { EditorLink } from '../../../kernel/editor.js'
+import { KeptMarkup, type Part } from '../../../view/parts.js'
 import { html, text } from '../../../view/html.js'
 import { visibleLine } from '../../../view/visible.js'
 import type { FlattenedException, StackFrame } from '../../exception.js'
@@ -18,7 +19,7 @@ export interface FramesView {
   end: number
 }
 
-interface Rendered extends FramesView { markup: string }
+interface Rendered extends FramesView { markup: KeptMarkup }
 
 // The frames of a stack that was seen before are the same array: their markup is written once.
 const rendered = new WeakMap<readonly StackFrame[], Rendered[]>()
@@ -31,10 +32,10 @@ const HOOKS = /[\\/]fastify[\\/]lib[\\/]hooks\.js$/
 const AROUND = 3
 
 /** The frames of an exception: own code in the open, what lies between folded into groups with a count. */
-export function renderFrames ({ frames, framesDropped }: FlattenedException, view: FramesView): string {
-  if (frames.length === 0) return '<p class="note none">Nothing is known of where it was raised.</p>'
+export function renderFrames ({ frames, framesDropped }: FlattenedException, view: FramesView): Part[] {
+  if (frames.length === 0) return ['<p class="note none">Nothing is known of where it was raised.</p>']
   const dropped = framesDropped ? html`<p class="note none">${framesDropped} more frames are left out.</p>` : ''
-  return listOf(frames, view) + dropped
+  return [listOf(frames, view), dropped]
 }
 
 /** From which frame on an exception's frames are those that another one has, too: an error and its cause share their callers. */
@@ -53,7 +54,7 @@ function isSame (a: StackFrame, b: StackFrame): boolean {
   return a.line === b.line && a.column === b.column && a.file === b.file && a.function === b.function
 }
 
-function listOf (frames: readonly StackFrame[], view: FramesView): string {
+function listOf (frames: readonly StackFrame[], view: FramesView): KeptMarkup {
   const known = rendered.get(frames) ?? []
   const same = known.find(({ editor, culprit, brief, end }) => editor === view.editor && culprit === view.culprit && brief === view.brief && end === view.end)
   if (same !== undefined) return same.markup
@@ -63,7 +64,7 @@ function listOf (frames: readonly StackFrame[], view: FramesView): string {
     : view.brief ? renderCount(group) : renderFold(group, view.editor))
   const left = frames.length - view.end
   if (left > 0) items.push(`<li class="fold"><p><span class="count">${left}</span> more, as in the exception before</p></li>`)
-  const markup = `<ol class="frames">${items.join('')}</ol>`
+  const markup = new KeptMarkup(`<ol class="frames">${items.join('')}</ol>`)
   rendered.set(frames, [{ ...view, markup }, ...known].slice(0, MAX_VIEWS))
   return markup
 }

@@ -1,5 +1,6 @@
 import type { Step, StepOutcome, Steps } from '../../../kernel/steps.js'
 import { style as readStyle } from '../../../view/style.js'
+import { KeptMarkup, type Part } from '../../../view/parts.js'
 import { html, text } from '../../../view/html.js'
 
 /** How the strip and the list behind it look. */
@@ -13,10 +14,15 @@ const SILENT: ReadonlySet<StepOutcome> = new Set(['unreached', 'pending'])
 // Short, as there are many of them.
 const MARK: Readonly<Record<StepOutcome, string>> = { ran: 'r', skipped: 's', answered: 'a', raised: 'x', unreached: 'u', pending: 'p' }
 
+// Requests that walk the same way have the same steps.
+const rendered = new WeakMap<Steps, KeptMarkup>()
+
 /** The 42 steps on one strip, each by its outcome; it unfolds into the list of them by name. */
-export function render (steps: Steps | undefined): string {
+export function render (steps: Steps | undefined): Part {
   if (steps === undefined || steps.main.length === 0) return ''
-  return html`<details class="lifecycle card">
+  const known = rendered.get(steps)
+  if (known !== undefined) return known
+  const markup = new KeptMarkup(html`<details class="lifecycle card">
 <summary><h2>Lifecycle</h2> <span class="told">${told(steps)}</span>
 <span class="strip" aria-hidden="true"><span>!${strip(steps.main, steps.handler)}</span>!${steps.error.length === 0 ? '' : `<span>then ${strip(steps.error, 'page')}</span>`}</span></summary>
 <div class="passes">
@@ -28,7 +34,9 @@ export function render (steps: Steps | undefined): string {
 <div class="stages">!${stages(steps.error, '<li class="r">this page</li>')}</div>`}
 <p class="note legend">!${(Object.keys(SAID) as StepOutcome[]).map((outcome) => `<span><i class="${MARK[outcome]}"></i> ${SAID[outcome]}</span> `)}</p>
 </div>
-</details>`
+</details>`)
+  rendered.set(steps, markup)
+  return markup
 }
 
 // The handler, or this page, stands between what prepares the response and what finishes it.

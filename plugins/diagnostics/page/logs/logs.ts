@@ -1,5 +1,6 @@
 import { style as readStyle } from '../../../view/style.js'
 import { html, text } from '../../../view/html.js'
+import { KeptMarkup, type Part } from '../../../view/parts.js'
 import { safeJson } from '../../../view/json.js'
 import { cut } from '../../../view/visible.js'
 import { LimitedMap } from '../../../kernel/limited-map.js'
@@ -23,15 +24,16 @@ export const style = readStyle(import.meta.url, './style.css') + Array.from({ le
   `#logs:has([name=c${i}]:not(:checked)) .c${i}`).join(', ') + ' { display: none }'
 
 /** The section of logs: the lines of this one request, filtered by level, channel and text. */
-export function render ({ logs, started, profile, exceptions }: ErrorReport): string {
+export function render ({ logs, started, profile, exceptions }: ErrorReport): Part[] {
   const failures = logs.filter(isFailure).length
   const shown = shownLogs(logs, MAX_LOGS)
-  return html`<section id="logs" aria-labelledby="logs-title">
+  return [html`<section id="logs" aria-labelledby="logs-title">
 <h2 id="logs-title">Logs <span class="count">${logs.length}</span>!${failures > 0
   ? html` <a class="count bad" href="#first-error">${failures} ${failures === 1 ? 'error' : 'errors'}<span class="hidden-visually">: go to the first</span></a>`
   : ''}</h2>
-!${logs.length === 0 ? '<p class="note">No line was logged.</p>' : filters(shown) + omission(logs.length - shown.length, profile?.url) + table(shown, started, exceptions)}
-</section>`
+`, ...logs.length === 0
+    ? ['<p class="note">No line was logged.</p>']
+    : [filters(shown), omission(logs.length - shown.length, profile?.url), ...table(shown, started, exceptions)], '\n</section>']
 }
 
 function filters (logs: readonly LogRecord[]): string {
@@ -74,24 +76,24 @@ function omission (count: number, profileUrl: string | undefined): string {
   return html`<p class="note omission">${count.toLocaleString('en')} lines are left out here: warnings and errors come first, then the latest.!${where}</p>`
 }
 
-function table (logs: readonly LogRecord[], started: string | undefined, exceptions: readonly FlattenedException[]): string {
+function table (logs: readonly LogRecord[], started: string | undefined, exceptions: readonly FlattenedException[]): Part[] {
   const numbers = new Map(channelsOf(logs).map((name, i) => [name, Math.min(i, MAX_CHANNELS - 1)]))
   const begin = Date.parse(started ?? logs[0]?.time ?? '')
   const first = logs.find(isFailure)
   let left = MAX_TEXT
-  let rows = ''
+  const rows: Part[] = [`<table class="card">
+<thead><tr><th scope="col">Time</th><th scope="col">Level</th><th scope="col">Channel</th><th scope="col">Message</th></tr></thead>
+<tbody>`]
   let time = ''
   let cell = ''
   for (const record of logs) {
     if (record.time !== time) cell = timeCell(time = record.time, begin)
     const body = bodyOf(record, left > 0, exceptions)
-    left -= body.length
-    rows += `<tr class="${record.level} c${numbers.get(record.channel) ?? 0}"${record === first ? ' id="first-error"' : ''}><td>${cell}</td>${body}</tr>\n`
+    left -= typeof body === 'string' ? body.length : body.octets.length
+    rows.push(`<tr class="${record.level} c${numbers.get(record.channel) ?? 0}"${record === first ? ' id="first-error"' : ''}><td>${cell}</td>`, body, '</tr>\n')
   }
-  return `<table class="card">
-<thead><tr><th scope="col">Time</th><th scope="col">Level</th><th scope="col">Channel</th><th scope="col">Message</th></tr></thead>
-<tbody>${rows}</tbody>
-</table>`
+  rows.push('</tbody>\n</table>')
+  return rows
 }
 
 // As toLocaleString does, which is too dear for a thousand lines.
@@ -110,28 +112,54 @@ function timeCell (time: string, begin: number): string {
 // Lines that say nothing of their request, such as the notifications of the lifecycle, are the same on every page.
 const known = new LimitedMap<string>(500, 100_000)
 
-function bodyOf (record: LogRecord, whole: boolean, exceptions: readonly FlattenedException[]): string {
-  if (record.message.length > SHORT || Object.keys(record.context).length > 0) return cells(record, whole, exceptions)
+function bodyOf (record: LogRecord, whole: boolean, exceptions: readonly FlattenedException[]): Part {
+  if (record.message.length > SHORT || Object.keys(record.context).length > 0) return contextBody(record, whole, exceptions)
   const key = `${record.level} ${record.channel}\n${record.message}`
   const seen = known.get(key)
   if (seen !== undefined) return seen
-  const markup = cells(record, whole, exceptions)
+  const markup = cells(record, whole, false)
   known.set(key, markup)
   return markup
 }
 
-function cells ({ level, channel, message, context }: LogRecord, whole: boolean, exceptions: readonly FlattenedException[]): string {
+interface Body extends Pick<LogRecord, 'level' | 'channel' | 'message'> {
+  whole: boolean
+  told: boolean
+  markup: Part
+}
+
+// Lines that say the same have the same context.
+const bodies = new WeakMap<object, Body>()
+
+function contextBody (record: LogRecord, whole: boolean, exceptions: readonly FlattenedException[]): Part {
+  const { level, channel, message, context } = record
+  const told = isStackTold(context, exceptions)
+  const seen = bodies.get(context)
+  if (seen?.whole === whole && seen.told === told && seen.level === level && seen.channel === channel && seen.message === message) return seen.markup
+  const cellsOf = cells(record, whole, told)
+  // Only what stands for a stack comes again.
+  const markup = told ? new KeptMarkup(cellsOf) : cellsOf
+  bodies.set(context, { level, channel, message, whole, told, markup })
+  return markup
+}
+
+function cells ({ level, channel, message, context }: LogRecord, whole: boolean, told: boolean): string {
   const keys = Object.keys(context)
   const details = keys.length === 0
     ? ''
-    : html`<details><summary>${cut(keys.join(', '), 80)}</summary><pre>${cut(safeJson(withoutKnownStack(context, exceptions), 2), whole ? MAX_CONTEXT : SHORT)}</pre></details>`
+    : html`<details><summary>${cut(keys.join(', '), 80)}</summary><pre>${cut(safeJson(told ? withoutStack(context) : context, 2), whole ? MAX_CONTEXT : SHORT)}</pre></details>`
   return html`<td><b>${level}</b></td><td>${channel}</td><td><span>${cut(message, whole ? MAX_MESSAGE : SHORT)}</span>!${details}</td>`
 }
 
-// What stands under Stack Traces is not told a second time.
-function withoutKnownStack (context: Record<string, unknown>, exceptions: readonly FlattenedException[]): Record<string, unknown> {
-  const { err } = context as { err?: { stack?: unknown } | null }
+interface WithStack { err?: { stack?: unknown } | null }
+
+function isStackTold ({ err }: WithStack, exceptions: readonly FlattenedException[]): boolean {
   const stack = err?.stack
-  if (typeof stack !== 'string' || !exceptions.some((exception) => exception.stack !== '' && stack.startsWith(exception.stack))) return context
-  return { ...context, err: { ...err, stack: `${stack.split('\n', 2).join('\n')}\n    … (see Stack Traces)` } }
+  return typeof stack === 'string' && exceptions.some((exception) => exception.stack !== '' && stack.startsWith(exception.stack))
+}
+
+// What stands under Stack Traces is not told a second time.
+function withoutStack (context: WithStack): WithStack {
+  const { err } = context
+  return { ...context, err: { ...err, stack: `${String(err?.stack).split('\n', 2).join('\n')}\n    … (see Stack Traces)` } }
 }
