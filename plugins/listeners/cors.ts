@@ -132,29 +132,35 @@ function collectVerdict ({ hindsight: { mask } }: FastifyInstance, request: Fast
   if (!state.observed) return
   const { origin = null, 'access-control-request-method': method, 'access-control-request-headers': headers } = request.headers
   const preflight = isPreflight(request)
-  const { index = 0, rule } = found ?? {}
-  const verdict = (): CorsVerdict => corsVerdict({
-    rule: rule === undefined ? null : { index, path: String(rule.path ?? 'everywhere'), origin: originsText(rule.origin), methods: rule.methods ?? DEFAULT_METHODS, credentials: rule.credentials === true },
-    origin: origin === null ? null : mask.header('origin', origin),
-    preflight,
-    wanted: preflight ? { method: mask.text(String(method)), headers: mask.text(String(headers ?? '')) } : null,
-    reason: reason === null ? null : mask.text(reason)
-  }, shownHeaders(corsHeaders(state.sentHeaders ?? reply.getHeaders()), mask))
   // Most requests have nothing to do with it.
   const isUnasked = origin === null && !preflight && reason === null
-  state.collect('cors', () => isUnasked && !hasCorsHeaders(state.sentHeaders) ? unasked(rule, index, verdict) : verdict())
+  state.collect('cors', () => isUnasked && !hasCorsHeaders(state.sentHeaders)
+    ? unasked(found)
+    : corsVerdict({
+      rule: ruleShown(found),
+      origin: origin === null ? null : mask.header('origin', origin),
+      preflight,
+      wanted: preflight ? { method: mask.text(String(method)), headers: mask.text(String(headers ?? '')) } : null,
+      reason: reason === null ? null : mask.text(reason)
+    }, shownHeaders(corsHeaders(state.sentHeaders ?? reply.getHeaders()), mask)))
 }
 
-const unaskedOfRules = new WeakMap<object, CorsVerdict>()
-const unaskedWithoutRule = share(corsVerdict({ rule: null, origin: null, preflight: false, wanted: null, reason: null }, {}))
+function ruleShown (found: HostedRule | null): CorsVerdict['rule'] {
+  if (found === null) return null
+  const { index, rule: { path, origin, methods, credentials } } = found
+  return { index, path: String(path ?? 'everywhere'), origin: originsText(origin), methods: methods ?? DEFAULT_METHODS, credentials: credentials === true }
+}
 
-function unasked (rule: CorsRule | undefined, index: number, verdict: () => CorsVerdict): CorsVerdict {
-  if (rule === undefined) return unaskedWithoutRule
-  const known = unaskedOfRules.get(rule)
-  if (known?.rule?.index === index) return known
-  const made = share(verdict())
-  unaskedOfRules.set(rule, made)
-  return made
+const withoutRule = {}
+const unaskedOfRules = new WeakMap<object, CorsVerdict>()
+
+function unasked (found: HostedRule | null): CorsVerdict {
+  let verdict = unaskedOfRules.get(found ?? withoutRule)
+  if (verdict === undefined) {
+    verdict = share(corsVerdict({ rule: ruleShown(found), origin: null, preflight: false, wanted: null, reason: null }, {}))
+    unaskedOfRules.set(found ?? withoutRule, verdict)
+  }
+  return verdict
 }
 
 function hasCorsHeaders (headers: Readonly<Record<string, unknown>> | null): boolean {

@@ -89,7 +89,7 @@ export const profiler = listener('kernel.response', 'profiler', async (app, give
 
   function keep (request: FastifyRequest, reply: FastifyReply): void {
     if (!isProfiled(request, reply)) return
-    const token = tokenOf(request)
+    tokenOf(request)
     const endedAt = performance.now()
     const state = stateOf(request)
     if (state.parent === '' && redirects.size > 0) state.parent = redirects.take({ ...followerOf(request), url: urlOf(request) }) ?? ''
@@ -97,14 +97,16 @@ export const profiler = listener('kernel.response', 'profiler', async (app, give
     // What is said to the reply from here on is not heard.
     state.sentHeaders ??= reply.getHeaders()
     const collection = collectedOf(request, reply)
-    const write = (): void => {
-      profiler.defer(token, () => buildProfile(request, reply, endedAt, {
-        config: configuration(), ...(collection !== null && app.hindsight.mask.hiding(state.sentParams ?? request.params).value(collection.data) as object)
-      }), bytesHeld(request))
-    }
-    if (collection === null || collection.settled === null) return write()
-    const writing = collection.settled.then(write).finally(() => pending.delete(writing))
+    if (collection === null || collection.settled === null) return write(request, reply, endedAt, collection)
+    const writing = collection.settled.then(() => write(request, reply, endedAt, collection)).finally(() => pending.delete(writing))
     pending.add(writing)
+  }
+
+  function write (request: FastifyRequest, reply: FastifyReply, endedAt: number, collection: Collected | null): void {
+    const state = stateOf(request)
+    profiler.defer(state.token, () => buildProfile(request, reply, endedAt, {
+      config: configuration(), ...(collection !== null && app.hindsight.mask.hiding(state.sentParams ?? request.params).value(collection.data) as object)
+    }), bytesHeld(request))
   }
 
   // Once for a request, however often it comes to light that there is more to be told of it.

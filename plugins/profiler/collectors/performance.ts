@@ -17,13 +17,12 @@ export interface PerformanceRecord {
 /** Puts together what was measured on the way. */
 export function performanceRecord (state: RequestState, events: EventColumns, endedAt: number): PerformanceRecord {
   const { startedAt, handlerStart, handlerEnd, serializeStart, headAt } = state
-  const since = (at: number): number => round(at - startedAt)
-  const responded = serializeStart === 0 ? undefined : firstOfResponse(events, since(serializeStart))
+  const responded = serializeStart === 0 ? undefined : firstOfResponse(events, round(serializeStart - startedAt))
   return {
-    total: since(endedAt),
-    ...(handlerEnd !== 0 && { handlerStart: since(handlerStart), handler: round(handlerEnd - handlerStart) }),
-    ...(responded !== undefined && { serialization: round(responded - since(serializeStart)) }),
-    ...(headAt !== 0 && { firstByte: since(headAt) }),
+    total: round(endedAt - startedAt),
+    ...(handlerEnd !== 0 && { handlerStart: round(handlerStart - startedAt), handler: round(handlerEnd - handlerStart) }),
+    ...(responded !== undefined && { serialization: round(responded - round(serializeStart - startedAt)) }),
+    ...(headAt !== 0 && { firstByte: round(headAt - startedAt) }),
     ...(state.usage !== null && { process: state.usage.stop(endedAt) })
   }
 }

@@ -7,6 +7,9 @@ const MAX_DELAY = 30_000
 /** What a batch changes beside its own bytes: pages of every tree, and a block of summaries now and then. */
 const MARGIN = 1024 * 1024
 const BYTES_A_PROFILE = 8_192
+/** Where there is room for all that can come in between, the system is asked no more often than this (ms). */
+const EVERY = 250
+const AMPLE = 1024 * 1024 * 1024
 
 /** Keeps a store from asking LMDB for what the disk has no room for: LMDB prints a stack trace whenever it cannot commit. */
 export class Room {
@@ -14,10 +17,13 @@ export class Room {
   #delay = 0
   #until = 0
   #free = 0
+  #askedAt = -Infinity
 
   /** Rejects where a batch would not find room, and for a while after a write that failed for another reason. */
   async check (path: string, file: StoreFile, bytes: number, profiles: number): Promise<void> {
     const needed = bytes + profiles * BYTES_A_PROFILE + MARGIN
+    if (this.#error === undefined && performance.now() - this.#askedAt < EVERY && this.#free > AMPLE) return
+    this.#askedAt = performance.now()
     const free = await freeBytes(path)
     // What was evicted leaves pages in the file that are written anew.
     if (free < needed && reusableBytes(file) < needed) throw new StorageUnusableError(path, 'the disk is full')
