@@ -37,7 +37,12 @@ process.on('disconnect', () => process.exit())
 
 // What was put off belongs to the requests that it was put off by.
 async function answer (): Promise<void> {
-  if (app.hasDecorator('profiler')) await app.profiler.flush()
+  if (app.hasDecorator('profiler')) {
+    await app.profiler.flush()
+    const { dropped, failed } = app.profiler.counters
+    // What was not done costs nothing.
+    if (dropped + failed > 0) throw new Error(`${dropped + failed} profiles were not written`)
+  }
   const { user, system } = process.cpuUsage()
   const resident = process.memoryUsage.rss()
   let heap = 0

@@ -38,7 +38,9 @@ interface Waiting {
 /** Milliseconds from the first profile of a batch to its writing: what one request makes others join. */
 const DELAY = 25
 /** The work of one batch must not be felt by requests that come meanwhile. */
-const MAX_BATCH = 16
+const BATCH = 64
+/** A store that is slower than the requests gets more at a time. */
+const MAX_BATCH = 256
 /** Milliseconds of it at a time. */
 const PATIENCE = 1
 const MAX_WAITING_BYTES = 64 * 1024 * 1024
@@ -119,12 +121,12 @@ export class WriteQueue {
   }
 
   #schedule (): void {
-    if (this.#timer !== null && this.#waiting.size !== MAX_BATCH) return
+    if (this.#timer !== null && this.#waiting.size !== BATCH) return
     if (this.#timer !== null) clearTimeout(this.#timer)
     this.#timer = setTimeout(() => {
       this.#timer = null
       if (this.#writing === null && this.#waiting.size > 0) this.#write()
-    }, this.#waiting.size >= MAX_BATCH ? 0 : DELAY)
+    }, this.#waiting.size >= BATCH ? 0 : DELAY)
     // A process that has nothing else to do ends; who closes the application has all written.
     this.#timer.unref()
   }

@@ -28,14 +28,14 @@ function open ({ write = () => {}, ...given }: Partial<WriteQueueOptions> = {}):
   return { queue, batches, warnings }
 }
 
-t.test('what comes together is written together, at most sixteen at once', async t => {
+t.test('what comes together is written together, at most 256 at once', async t => {
   const { queue, batches } = open()
-  for (const token of tokens(1, 120)) t.equal(queue.add(token, profile(token)), true)
+  for (const token of tokens(1, 600)) t.equal(queue.add(token, profile(token)), true)
   t.same(batches, [], 'nothing is written in the turn of the request')
   await queue.flush()
-  t.same(batches.map(batch => batch.length), [16, 16, 16, 16, 16, 16, 16, 8])
-  t.same(batches.flat(), tokens(1, 120))
-  t.same(queue.counters, { written: 120, dropped: 0, failed: 0 })
+  t.same(batches.map(batch => batch.length), [256, 256, 88])
+  t.same(batches.flat(), tokens(1, 600))
+  t.same(queue.counters, { written: 600, dropped: 0, failed: 0 })
 })
 
 t.test('it is written without being asked to', async t => {

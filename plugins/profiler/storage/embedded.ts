@@ -6,7 +6,7 @@ import { ALL_LANES, FATES, isFailureLane, isPinnedLane, laneKey, LANES, MAX_SEQ,
 import { Ledger } from './embedded/ledger.js'
 import { openFile } from './embedded/open.js'
 import { pin, profileAt } from './embedded/pins.js'
-import { pack } from './embedded/portion.js'
+import { AT_ONCE, pack, packInTurns } from './embedded/portion.js'
 import { purgeAll, tidy } from './embedded/purge.js'
 import { Room } from './embedded/room.js'
 import type { SharedFile } from './embedded/shared-file.js'
@@ -46,7 +46,7 @@ export class EmbeddedStorage implements ProfileStorage {
     const { maxBytes } = this.#boundsOf(readState(this.#shared.file))
     for (let at = 0; at < profiles.length; at += BATCH) {
       const batch = profiles.slice(at, at + BATCH)
-      const portions = pack(batch, maxBytes)
+      const portions = batch.length <= AT_ONCE ? pack(batch, maxBytes) : await packInTurns(batch, maxBytes)
       const bytes = portions.reduce((sum, { chunk }) => sum + chunk.data.length, 0)
       const isDone = await this.#write((ledger) => {
         ledger.add(portions, batch.length)

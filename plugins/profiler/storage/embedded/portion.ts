@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import createError from '@fastify/error'
 import type { Profile, ProfileDraft } from '../../profile.js'
 import { ChunkWriter, type ProfileChunk } from '../profile-chunk.js'
@@ -17,6 +18,19 @@ export interface Portion {
 
 /** Raised for a profile that cannot be stored since nobody could ask for it. */
 export const InvalidTokenError = createError('HINDSIGHT_INVALID_TOKEN', 'Invalid token "%s": a profile is stored by six lower-case hexadecimal digits.', 400)
+
+/** So many are packed without letting others work. */
+export const AT_ONCE = 64
+
+/** Packs a batch some at a time. */
+export async function packInTurns (profiles: ReadonlyArray<Profile | ProfileDraft>, maxBytes: number): Promise<Portion[]> {
+  const portions: Portion[] = []
+  for (let at = 0; at < profiles.length; at += AT_ONCE) {
+    if (at > 0) await turn()
+    for (const portion of pack(profiles.slice(at, at + AT_ONCE), maxBytes)) portions.push({ ...portion, places: portion.places.map((place) => at + place) })
+  }
+  return portions
+}
 
 /** Packs a batch, before the store is locked: one portion for each chunk. What is too large for the store is in none. */
 export function pack (profiles: ReadonlyArray<Profile | ProfileDraft>, maxBytes: number): Portion[] {
