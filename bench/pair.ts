@@ -47,7 +47,8 @@ export async function measurePair (scenario: Scenario, { pairs, requests, warmUp
   const [ours, theirs]: [Round[], Round[]] = [[], []]
   try {
     const round = (server: Server, number: number): Promise<Round> => measureRound(client, server, scenario, number)
-    const warm = Math.ceil(warmUp * count / requests)
+    // No more than can wait to be written, where a profile is large.
+    const warm = Math.min(Math.ceil(warmUp * count / requests), count < requests ? 3 * count : Infinity)
     for (const server of [subject, base]) await round(server, warm)
     for (let pair = 0; pair < pairs; pair++) {
       theirs.push(await round(base, count))

@@ -62,6 +62,8 @@ export async function soak ({ duration, interval, rate, maxProfiles, progress = 
   const samples: Sample[] = []
   const counts = { requests: 0, unexpected: 0, lost: 0, looked: 0 }
   const tokens: string[] = []
+  // One session for all: those that nobody comes back to are kept until there are too many.
+  const jar = { cookie: '' }
   const ask = async <T>(token: string): Promise<T> => {
     service.send(token)
     const [answer] = await once(service, 'message', { signal: ended.signal }) as [T]
@@ -77,7 +79,7 @@ export async function soak ({ duration, interval, rate, maxProfiles, progress = 
         const calls = Math.max(1, Math.round(rate / 20))
         await Promise.all([sleep(50), ...Array.from({ length: calls }, async () => {
           const call = CALLS[counts.requests++ % CALLS.length] as Call
-          const token = await send(port, agent, call)
+          const token = await send(port, agent, call, jar)
           if (token === null) counts.unexpected++
           else if (token !== '') tokens.push(token)
         })])
@@ -102,11 +104,12 @@ export async function soak ({ duration, interval, rate, maxProfiles, progress = 
 }
 
 // The token of the answer, or nothing where it has none; null where the answer is another one than was to be expected.
-function send (port: number, agent: Agent, { path, status, method = 'GET', body, headers = {}, abort = false }: Call): Promise<string | null> {
+function send (port: number, agent: Agent, { path, status, method = 'GET', body, headers = {}, abort = false }: Call, jar: { cookie: string }): Promise<string | null> {
   const random = String(Math.random()).slice(2)
   return new Promise((resolve) => {
-    const sent = request({ port, agent, method, path: path.replaceAll('RANDOM', random), headers: { ...headers, ...(body !== undefined && { 'content-type': 'application/json' }) }, timeout: 20_000 }, (response) => {
+    const sent = request({ port, agent, method, path: path.replaceAll('RANDOM', random), headers: { ...headers, ...(path === '/session' && jar.cookie !== '' && { cookie: jar.cookie }), ...(body !== undefined && { 'content-type': 'application/json' }) }, timeout: 20_000 }, (response) => {
       response.resume()
+      if (jar.cookie === '') jar.cookie = response.headers['set-cookie']?.[0]?.split(';', 1)[0] ?? ''
       response.on('end', () => resolve(response.statusCode === status ? String(response.headers['x-debug-token'] ?? '') : null))
       response.on('error', () => resolve(null))
     })
