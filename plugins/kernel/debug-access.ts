@@ -12,7 +12,7 @@ import { stateOf } from './request-state.js'
 export interface DebugAccessOptions {
   /** Addresses or CIDR ranges that may see the debug surface beside the loopback interface. */
   debugClients?: string[]
-  /** Host names that may ask for it beside the local ones; `*` for any. */
+  /** Host names that may ask for it beside the local ones, or whose pages may; `*` for any. */
   debugHosts?: string[]
 }
 
@@ -23,8 +23,9 @@ const isLoopback = proxyAddr.compile('loopback')
 const isPrivate = proxyAddr.compile(['loopback', 'linklocal', 'uniquelocal'])
 
 /**
- * Makes the function that decides who may see source, logs and headers: the client by its address,
- * and the `Host` because a page of a stranger can bring any name to a local address (DNS rebinding).
+ * Makes the function that decides who may see source, logs and headers: the client by its address, the `Host` because a
+ * page of a stranger can bring any name to a local address (DNS rebinding), and the `Origin` because it can read what the
+ * CORS rules of the application let everybody read. Nobody is known behind a Unix socket.
  */
 export function debugAccess (
   app: FastifyInstance,
@@ -40,11 +41,10 @@ export function debugAccess (
 
   return function maySeeDebug (request) {
     const state = stateOf(request)
-    return (state.maySeeDebug ??= isInjection(request.raw) || (clientAllowed(request) && hostAllowed(originOf(request), request)))
+    return (state.maySeeDebug ??= isInjection(request.raw) || (clientAllowed(originOf(request).ip) && hostAllowed(originOf(request), request) && pageAllowed(request)))
   }
 
-  function clientAllowed (request: FastifyRequest): boolean {
-    const { ip } = originOf(request)
+  function clientAllowed (ip: string): boolean {
     const known = clients.get(ip) ?? kindOf(ip)
     if (known !== 'other') return known === 'allowed'
     wide ??= boundBeyondLoopback(app)
@@ -68,6 +68,19 @@ export function debugAccess (
     // A proxy tells what it was asked for, which a page can choose as well: neither name hides the other.
     const sent = raw.headers.host?.trim().toLowerCase().replace(/:\d+$/, '') ?? ''
     return nameAllowed(host) && (sent === '' || nameAllowed(sent))
+  }
+
+  // Browsers do not let a page choose either header (Fetch, section 2.2.2; Fetch Metadata, section 2.4).
+  function pageAllowed (request: FastifyRequest): boolean {
+    const { origin, 'sec-fetch-site': site } = request.headers
+    if (origin === undefined || site === 'same-origin' || hosts.has('*')) return true
+    if (!URL.canParse(origin)) return false
+    const { protocol, hostname } = new URL(origin)
+    if (protocol !== 'http:' && protocol !== 'https:') return false
+    const name = hostname.replace(/^\[|\]$/g, '')
+    if (hostname === originOf(request).host.replace(/:$/, '')) return true
+    // A stranger may well have an address.
+    return isIP(name) === 0 ? nameAllowed(hostname) : clientAllowed(name)
   }
 
   function nameAllowed (host: string): boolean {

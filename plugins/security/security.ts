@@ -56,13 +56,16 @@ export function securityOf (app: FastifyInstance, { security: settings, session 
   return security
 }
 
+/** In debug mode the firewall of the profiler's own routes. */
+const PROFILER = 'profiler'
+
 function compile (app: FastifyInstance, settings: SecuritySettings, cookieName: string): Security {
   if (!Array.isArray(settings.firewalls)) throw new Error('security.firewalls: a list of firewalls is needed')
   const { debug } = app.hindsight
   const paths = routerPaths(app)
   const providers = compileProviders(settings.providers)
   const firewalls = [
-    ...(debug ? [{ name: 'profiler', pattern: /^\/_(?:profiler|wdt)(?:\/|$)/, security: false as const }] : []),
+    ...(debug ? [{ name: PROFILER, pattern: /^\/_(?:profiler|wdt)(?:\/|$)/, security: false as const }] : []),
     ...settings.firewalls
   ].map((one) => compileFirewall(one, paths, providers, settings.hasher ?? argon2))
   firewalls.forEach((firewall, i) => {
@@ -81,7 +84,9 @@ function compile (app: FastifyInstance, settings: SecuritySettings, cookieName: 
       const state = stateOf(request)
       if (state.security !== null) return state.security as SecurityContext
       const path = paths.of(request)
-      const context = new SecurityContext(firewalls.find(({ matches }) => matches(path)) ?? null, path, debug)
+      // A route of the application that takes any path is guarded there too.
+      const own = request.routeOptions.config?.debugOnly === true
+      const context = new SecurityContext(firewalls.find(({ name, matches }) => matches(path) && (own || name !== PROFILER || !debug)) ?? null, path, debug)
       state.security = context
       const { record } = context
       if (record !== null) state.collect('security', () => app.hindsight.mask.value(record))
