@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { stateOf } from '../kernel/request-state.js'
+import { storeOf } from '../kernel/session-store.js'
 import { compileRules, type AccessRule, type CompiledRule } from './access-control.js'
 import { SecurityContext, userOf } from './context.js'
 import { AccessDecision, type Strategy, type Voter } from './decision.js'
@@ -40,6 +41,8 @@ export interface Security {
   /** What is known about a request; made by the first listener that asks. */
   contextFor (request: FastifyRequest): SecurityContext
   ruleFor (path: string, request: FastifyRequest): CompiledRule | null
+  /** Ends all sessions in which a user is logged in, at one firewall or at all. */
+  endSessions (identifier: string, firewall?: string): Promise<void>
   /** Asks the voters, and records their votes. */
   isGranted (request: FastifyRequest, context: SecurityContext, attribute: string, subject: unknown, by: string): Promise<boolean>
 }
@@ -67,7 +70,7 @@ function compile (app: FastifyInstance, settings: SecuritySettings, cookieName: 
   const firewalls = [
     ...(debug ? [{ name: PROFILER, pattern: /^\/_(?:profiler|wdt)(?:\/|$)/, security: false as const }] : []),
     ...settings.firewalls
-  ].map((one) => compileFirewall(one, paths, providers, settings.hasher ?? argon2))
+  ].map((one) => compileFirewall(one, paths, providers, settings.hasher ?? argon2, storeOf(app.hindsight)))
   firewalls.forEach((firewall, i) => {
     if (firewalls.findIndex(({ name }) => name === firewall.name) !== i) throw new Error(`security.firewalls: the name "${firewall.name}" is there twice`)
     checkSessions(app, firewall)
@@ -93,6 +96,11 @@ function compile (app: FastifyInstance, settings: SecuritySettings, cookieName: 
       return context
     },
     ruleFor: (path, request) => rules.find(({ holds }) => holds(path, request)) ?? null,
+    async endSessions (identifier, firewall) {
+      const ofOne = firewalls.filter(({ name, marks }) => marks !== null && (firewall === undefined || name === firewall))
+      if (ofOne.length === 0) throw new Error(firewall === undefined ? 'app.endSessions(): no firewall has a login' : `app.endSessions(): there is no firewall "${firewall}" with a login`)
+      await Promise.all(ofOne.map(({ marks }) => marks?.renew(identifier)))
+    },
     async isGranted (request, context, attribute, subject, by) {
       const { roles } = context
       // What everybody may makes no response a private one.
