@@ -51,7 +51,7 @@ export function installHandlers (app: FastifyInstance): void {
     reply.header('content-type', as.contentType)
     addVary(reply, 'Accept')
     logUncaught(state, raised, request, statusCode)
-    if (!app.hindsight.maySeeDebug(request)) return renderProductionError(statusCode, reason, as.type, referenceOf(request))
+    if (!app.hindsight.mayReadDebug(request)) return renderProductionError(statusCode, reason, as.type, referenceOf(request))
     return diagnosticPage(request, reply, state, as, reason)
   }
 }
@@ -150,10 +150,10 @@ function lastResort (second: unknown, request: FastifyRequest, reply: FastifyRep
   const first = state.failed ? state.raised : second
   state.others.push(second)
   logError(request, second, 'request', 'An error was raised while another one was being answered')
-  const { mask, maySeeDebug } = request.server.hindsight
+  const { mask, mayReadDebug } = request.server.hindsight
   const status = statusOf(first, reply.statusCode)
   const { type, contentType } = representation(request.headers.accept)
-  const body = maySeeDebug(request)
+  const body = mayReadDebug(request)
     ? renderFallback(first, second, type, mask.text)
     : renderProductionError(status, STATUS_CODES[status] ?? 'Error', type, referenceOf(request))
   reply.hijack()

@@ -16,6 +16,14 @@ export interface DebugAccessOptions {
   debugHosts?: string[]
 }
 
+/** Who is shown what in debug mode. */
+export interface DebugAccess {
+  /** Whether a request is a developer's, who is told where its profile is. */
+  maySeeDebug: (request: FastifyRequest) => boolean
+  /** Whether what was found out may be in the answer: a page elsewhere can read what the CORS rules of the application let everybody read. */
+  mayReadDebug: (request: FastifyRequest) => boolean
+}
+
 /** What is known of a client by its address alone. */
 type Kind = 'allowed' | 'other' | 'none'
 
@@ -23,25 +31,26 @@ const isLoopback = proxyAddr.compile('loopback')
 const isPrivate = proxyAddr.compile(['loopback', 'linklocal', 'uniquelocal'])
 
 /**
- * Makes the function that decides who may see source, logs and headers: the client by its address, the `Host` because a
- * page of a stranger can bring any name to a local address (DNS rebinding), and the `Origin` because it can read what the
- * CORS rules of the application let everybody read. Nobody is known behind a Unix socket.
+ * Makes the functions that decide who may see source, logs and headers: the client by its address, and the `Host` because a
+ * page of a stranger can bring any name to a local address (DNS rebinding). Nobody is known behind a Unix socket.
  */
 export function debugAccess (
   app: FastifyInstance,
   debug: boolean,
   originOf: (request: FastifyRequest) => Origin,
   { debugClients = [], debugHosts = [] }: DebugAccessOptions
-): (request: FastifyRequest) => boolean {
-  if (!debug) return () => false
+): DebugAccess {
+  if (!debug) return { maySeeDebug: () => false, mayReadDebug: () => false }
   const isNamed = compileClients(debugClients)
   const hosts = new Set(debugHosts.map((host) => host.toLowerCase()))
   const clients = new LimitedMap<Kind>(1_000, 50_000)
   let wide: boolean | null = null
 
-  return function maySeeDebug (request) {
+  return { maySeeDebug, mayReadDebug: (request) => maySeeDebug(request) && (isInjection(request.raw) || pageAllowed(request)) }
+
+  function maySeeDebug (request: FastifyRequest): boolean {
     const state = stateOf(request)
-    return (state.maySeeDebug ??= isInjection(request.raw) || (clientAllowed(originOf(request).ip) && hostAllowed(originOf(request), request) && pageAllowed(request)))
+    return (state.maySeeDebug ??= isInjection(request.raw) || (clientAllowed(originOf(request).ip) && hostAllowed(originOf(request), request)))
   }
 
   function clientAllowed (ip: string): boolean {

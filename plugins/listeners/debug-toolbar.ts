@@ -24,13 +24,13 @@ const POLICIES = ['content-security-policy', 'content-security-policy-report-onl
 
 /** Tells the client where the profile of its request is, by a header and, in HTML pages, by a bar. */
 export const debugToolbar = listener('kernel.response', 'debug-toolbar', (app, { toolbar: shown = true }: DebugToolbarOptions) => {
-  const { debug, maySeeDebug } = app.hindsight
+  const { debug, maySeeDebug, mayReadDebug } = app.hindsight
   if (!debug) return 'not in debug mode'
   return (request, reply, payload) => {
     const profile = app.hindsight.profileOf?.(request) ?? null
     if (profile === null || !maySeeDebug(request)) return noProfile
     reply.header('x-debug-token-link', profile.url)
-    if (!shown || !isNavigation(request) || !isWholePage(request, reply)) return
+    if (!shown || !mayReadDebug(request) || !isNavigation(request) || !isWholePage(request, reply)) return
     const page = textOf(payload)
     const end = page === null ? -1 : lastBodyEnd(page)
     if (page === null || end === -1) return
