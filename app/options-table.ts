@@ -149,7 +149,8 @@ const authenticators: OptionEntries = {
 const logout: OptionEntries = {
   path: { types: ['string'], default: '`/logout`', what: 'the route that is made for it' },
   target: { types: ['string'], default: '`/`', what: 'the path where the browser goes then' },
-  csrf
+  csrf,
+  everywhere: { types: ['boolean'], default: '`false`', what: 'whether it ends all sessions of the user' }
 }
 
 const throttling: OptionEntries = {
@@ -183,7 +184,7 @@ const firewall: OptionEntries = {
   security: { types: ['false'], default: 'none', what: 'false: nobody is recognised, and nothing is checked' },
   provider: { types: ['string'], default: 'the only one', what: 'the provider of its users' },
   authenticators: { types: ['object'], default: 'none', what: '`basic`, `bearer`, `login` and `custom`: see [security](security.md)', fields: authenticators },
-  logout: { types: ['boolean', 'object'], default: 'none', what: 'the route that ends a session: `path`, `target`, `csrf`', fields: logout },
+  logout: { types: ['boolean', 'object'], default: 'none', what: 'the route that ends a session: `path`, `target`, `csrf`, `everywhere`', fields: logout },
   throttling: { types: ['object', 'false'], default: '5 failures a minute', what: 'how many logins may fail: `maxAttempts`, `interval` (ms), `limiter`', fields: throttling },
   stateless: { types: ['boolean'], default: '`false`', what: 'whether the session is never looked at' }
 }
@@ -231,7 +232,7 @@ export const OPTIONS: Readonly<Record<keyof HindsightOptions, OptionEntry>> = {
   cors: { types: ['array'], default: 'none', what: 'CORS rules by path, the first that matches decides', items: cors },
   debug: { types: ['boolean'], default: '`false`', env: 'NODE_ENV', what: 'whether failures are explained to those who may see it' },
   debugClients: { types: ['array'], default: 'none', env: 'DEBUG_CLIENTS', what: 'further addresses or CIDR ranges that may see the debug surface' },
-  debugHosts: { types: ['array'], default: 'none', env: 'DEBUG_HOSTS', what: 'further host names that it may be asked for by; `*` for any' },
+  debugHosts: { types: ['array'], default: 'none', env: 'DEBUG_HOSTS', what: 'further host names that it may be asked for by, or by pages of; `*` for any' },
   defaultLocale: { types: ['string'], default: '`en`', what: 'the locale of a request that names none' },
   earlyHints: { types: ['boolean'], default: '`false`', what: 'whether a route\'s preloads go out as `103 Early Hints`' },
   editor: { types: ['string'], default: 'none', env: 'EDITOR_URL', what: 'the editor that links to source open: `vscode`, `vscode-insiders`, `vscodium`, `cursor`, `windsurf`, `zed`, `webstorm`, `idea`, `phpstorm`, `sublime`, `textmate`, `macvim`, `emacs`, or a URL with `%f`, `%l` and `%c` (`{file}`, `{line}`, `{column}`)' },

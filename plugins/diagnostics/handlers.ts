@@ -49,7 +49,7 @@ export async function installHandlers (app: FastifyInstance): Promise<void> {
     reply.header('content-type', as.contentType)
     addVary(reply, 'Accept')
     logUncaught(state, raised, request, statusCode)
-    if (pages === null || !app.hindsight.maySeeDebug(request)) return renderProductionError(statusCode, reason, as.type, referenceOf(request))
+    if (pages === null || !app.hindsight.mayReadDebug(request)) return renderProductionError(statusCode, reason, as.type, referenceOf(request))
     return diagnosticPage(pages, request, reply, state, as, reason)
   }
 
@@ -59,10 +59,10 @@ export async function installHandlers (app: FastifyInstance): Promise<void> {
     const first = state.failed ? state.raised : second
     state.others.push(second)
     logError(request, second, 'request', 'An error was raised while another one was being answered')
-    const { mask, maySeeDebug } = request.server.hindsight
+    const { mask, mayReadDebug } = request.server.hindsight
     const status = statusOf(first, reply.statusCode)
     const { type, contentType } = representation(request.headers.accept)
-    const body = pages !== null && maySeeDebug(request)
+    const body = pages !== null && mayReadDebug(request)
       ? pages.renderFallback(first, second, type, mask.text)
       : renderProductionError(status, STATUS_CODES[status] ?? 'Error', type, referenceOf(request))
     reply.hijack()

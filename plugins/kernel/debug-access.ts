@@ -12,8 +12,16 @@ import { stateOf } from './request-state.js'
 export interface DebugAccessOptions {
   /** Addresses or CIDR ranges that may see the debug surface beside the loopback interface. */
   debugClients?: string[]
-  /** Host names that may ask for it beside the local ones; `*` for any. */
+  /** Host names that may ask for it beside the local ones, or whose pages may; `*` for any. */
   debugHosts?: string[]
+}
+
+/** Who is shown what in debug mode. */
+export interface DebugAccess {
+  /** Whether a request is a developer's, who is told where its profile is. */
+  maySeeDebug: (request: FastifyRequest) => boolean
+  /** Whether what was found out may be in the answer: a page elsewhere can read what the CORS rules of the application let everybody read. */
+  mayReadDebug: (request: FastifyRequest) => boolean
 }
 
 /** What is known of a client by its address alone. */
@@ -23,28 +31,29 @@ const isLoopback = proxyAddr.compile('loopback')
 const isPrivate = proxyAddr.compile(['loopback', 'linklocal', 'uniquelocal'])
 
 /**
- * Makes the function that decides who may see source, logs and headers: the client by its address,
- * and the `Host` because a page of a stranger can bring any name to a local address (DNS rebinding).
+ * Makes the functions that decide who may see source, logs and headers: the client by its address, and the `Host` because a
+ * page of a stranger can bring any name to a local address (DNS rebinding). Nobody is known behind a Unix socket.
  */
 export function debugAccess (
   app: FastifyInstance,
   debug: boolean,
   originOf: (request: FastifyRequest) => Origin,
   { debugClients = [], debugHosts = [] }: DebugAccessOptions
-): (request: FastifyRequest) => boolean {
-  if (!debug) return () => false
+): DebugAccess {
+  if (!debug) return { maySeeDebug: () => false, mayReadDebug: () => false }
   const isNamed = compileClients(debugClients)
   const hosts = new Set(debugHosts.map((host) => host.toLowerCase()))
   const clients = new LimitedMap<Kind>(1_000, 50_000)
   let wide: boolean | null = null
 
-  return function maySeeDebug (request) {
+  return { maySeeDebug, mayReadDebug: (request) => maySeeDebug(request) && (isInjection(request.raw) || pageAllowed(request)) }
+
+  function maySeeDebug (request: FastifyRequest): boolean {
     const state = stateOf(request)
-    return (state.maySeeDebug ??= isInjection(request.raw) || (clientAllowed(request) && hostAllowed(originOf(request), request)))
+    return (state.maySeeDebug ??= isInjection(request.raw) || (clientAllowed(originOf(request).ip) && hostAllowed(originOf(request), request)))
   }
 
-  function clientAllowed (request: FastifyRequest): boolean {
-    const { ip } = originOf(request)
+  function clientAllowed (ip: string): boolean {
     const known = clients.get(ip) ?? kindOf(ip)
     if (known !== 'other') return known === 'allowed'
     wide ??= boundBeyondLoopback(app)
@@ -68,6 +77,19 @@ export function debugAccess (
     // A proxy tells what it was asked for, which a page can choose as well: neither name hides the other.
     const sent = raw.headers.host?.trim().toLowerCase().replace(/:\d+$/, '') ?? ''
     return nameAllowed(host) && (sent === '' || nameAllowed(sent))
+  }
+
+  // Browsers do not let a page choose either header (Fetch, section 2.2.2; Fetch Metadata, section 2.4).
+  function pageAllowed (request: FastifyRequest): boolean {
+    const { origin, 'sec-fetch-site': site } = request.headers
+    if (origin === undefined || site === 'same-origin' || hosts.has('*')) return true
+    if (!URL.canParse(origin)) return false
+    const { protocol, hostname } = new URL(origin)
+    if (protocol !== 'http:' && protocol !== 'https:') return false
+    const name = hostname.replace(/^\[|\]$/g, '')
+    if (hostname === originOf(request).host.replace(/:$/, '')) return true
+    // A stranger may well have an address.
+    return isIP(name) === 0 ? nameAllowed(hostname) : clientAllowed(name)
   }
 
   function nameAllowed (host: string): boolean {

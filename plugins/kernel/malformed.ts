@@ -2,6 +2,7 @@ import { IncomingMessage, METHODS, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyServerOptions } from 'fastify'
 import { badRequest, ExpectationFailedError, HeaderOverflowError, MalformedMessageError, RequestTimeoutError, SuspiciousOperationError } from './http-errors.js'
+import { framingProblem } from './framing.js'
 import { headerText } from './header-text.js'
 
 /** On a raw message: the parser's error, for a request that never was one. */
@@ -69,9 +70,15 @@ export function rememberReply (message: IncomingMessage, response: ServerRespons
 }
 
 function target (message: IncomingMessage, methodOverride: boolean): string {
-  if (methodOverride && message.method === 'POST') overrideMethod(message)
   const url = message.url ?? '/'
   if (url === NOWHERE) return url
+  const framing = framingProblem(message)
+  if (framing !== null) {
+    message[kTarget] = url
+    message[kRefused] = framing
+    return NOWHERE
+  }
+  if (methodOverride && message.method === 'POST') overrideMethod(message)
   const problem = undecodable(url)
   if (message[kUnknownMethod] === undefined && problem === null) {
     // RFC 9112, section 3.2.2: a server accepts the absolute form; section 3.2.4: `*` is about the server as a whole.
@@ -193,16 +200,24 @@ function dispatchSynthetic (app: FastifyInstance, raised: Error, error: ParserEr
 
 /**
  * Lets those messages walk the lifecycle that Node.js would answer or drop by itself:
- * CONNECT, which no origin server has to know, and expectations other than `100-continue` (RFC 9110, sections 9.3.6 and 10.1.1).
+ * CONNECT, which no origin server has to know, and expectations other than `100-continue` (RFC 9110, sections 9.3.6 and 10.1.1),
+ * which Node.js takes for met where the word is anywhere in them.
  */
 export function adoptMessages (app: FastifyInstance): void {
   app.server.on('connect', (message, socket) => {
     app.routing(message, lastResponse(message, socket as Socket))
   })
-  app.server.on('checkExpectation', (message, response) => {
+  app.server.on('checkExpectation', refuse)
+  app.server.on('checkContinue', (message, response) => {
+    if (message.headers.expect?.toLowerCase() !== '100-continue') return refuse(message, response)
+    response.writeContinue()
+    app.server.emit('request', message, response)
+  })
+
+  function refuse (message: IncomingMessage, response: ServerResponse): void {
     message[kRefused] = new ExpectationFailedError(`The expectation "${headerText(message.headers.expect ?? '')}" cannot be met: only 100-continue can.`)
     app.routing(message, response)
-  })
+  }
 }
 
 function lastResponse (message: IncomingMessage, socket: Socket): ServerResponse {

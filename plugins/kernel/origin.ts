@@ -83,7 +83,7 @@ function resolve (raw: IncomingMessage, trusts: Trust, hosts: RegExp[]): Origin 
   const scheme = forwarded.proto !== undefined
     ? /^(?:https|on|ssl|1)$/i.test(forwarded.proto[0] ?? '') ? 'https' : 'http'
     : (raw.socket as TLSSocket).encrypted ? 'https' : 'http'
-  const sent = headerText(forwarded.host?.[0] ?? raw.headers.host ?? '').trim()
+  const sent = headerText(forwarded.host?.[0] ?? targetAuthority(raw) ?? raw.headers.host ?? '').trim()
   const text = (sent === '' ? localAuthority(raw) : sent).toLowerCase()
   const host = text.replace(/:\d+$/, '')
   const misnamed = hostProblem(raw, host, sent, hosts)
@@ -98,6 +98,12 @@ function resolve (raw: IncomingMessage, trusts: Trust, hosts: RegExp[]): Origin 
     ip,
     problem: told.problem ?? misled ?? misnamed ?? misported
   }
+}
+
+// RFC 9112, section 3.2.2: a target in absolute form is about its own authority, whatever the host header says.
+function targetAuthority (raw: IncomingMessage & { originalUrl?: string }): string | undefined {
+  const target = raw.originalUrl ?? raw.url ?? '/'
+  return target.charCodeAt(0) === 47 /* / */ ? undefined : /^[a-z][a-z0-9+.-]*:\/\/([^/?#]+)/i.exec(target)?.[1]
 }
 
 function hostProblem (raw: IncomingMessage, host: string, sent: string, hosts: RegExp[]): Error | null {

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { createMask, type Mask } from './mask/mask.js'
 import { DEFAULT_MASK_PATTERNS } from './mask/names.js'
-import { debugAccess, type DebugAccessOptions } from './debug-access.js'
+import { debugAccess, type DebugAccess, type DebugAccessOptions } from './debug-access.js'
 import { editorLink, type EditorLink, type EditorOptions } from './editor.js'
 import { openLifecycle } from './lifecycle.js'
 import { originResolver, type OriginOptions } from './origin.js'
@@ -15,7 +15,7 @@ export interface KernelOptions extends OriginOptions, DebugAccessOptions, Editor
 }
 
 /** What the listeners of one application share. */
-export interface Services {
+export interface Services extends DebugAccess {
   readonly debug: boolean
   /** Whether requests may be observed, all of them or some. */
   readonly observed: boolean
@@ -27,7 +27,6 @@ export interface Services {
   originOf: (request: FastifyRequest) => Origin
   /** Writes links that open source in the editor; null where none was named. */
   readonly editor: EditorLink | null
-  maySeeDebug: (request: FastifyRequest) => boolean
   /** Opens the diagnostic context of a request that never comes to the first listener. */
   openDiagnostics: ((request: FastifyRequest, reply: FastifyReply) => void) | null
   /** Follows a request that is observed since it failed to its end; null where all are followed anyway. */
@@ -60,7 +59,7 @@ export function openServices (app: FastifyInstance, options: KernelOptions, obse
     mask: createMask([...DEFAULT_MASK_PATTERNS, ...mask]),
     originOf,
     editor: editorLink(options),
-    maySeeDebug: debugAccess(app, debug, originOf, options),
+    ...debugAccess(app, debug, originOf, options),
     openDiagnostics: null,
     follow: null,
     logOf: null,

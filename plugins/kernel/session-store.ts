@@ -1,6 +1,20 @@
 import type { FastifySessionOptions } from '@fastify/session'
 
-type Store = NonNullable<FastifySessionOptions['store']>
+/** Keeps sessions, as @fastify/session takes it. */
+export type SessionStore = NonNullable<FastifySessionOptions['store']>
+type Store = SessionStore
+
+const storesOf = new WeakMap<object, SessionStore>()
+
+/** Makes the store of an application known to those who keep something beside its sessions. */
+export function shareStore (services: object, store: SessionStore): void {
+  storesOf.set(services, store)
+}
+
+/** The store of an application's sessions; undefined where it has none. */
+export function storeOf (services: object): SessionStore | undefined {
+  return storesOf.get(services)
+}
 
 export interface SessionStoreOptions {
   /** How many sessions are kept; beyond that the one that was not used for longest goes. */

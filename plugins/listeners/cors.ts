@@ -1,5 +1,6 @@
 import fastifyCors, { type FastifyCorsOptions } from '@fastify/cors'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { isDebugSurface } from '../kernel/debug-surface.js'
 import { host, runHooks, type CaughtHook } from '../kernel/hosting.js'
 import { Answer, listener, Skip } from '../kernel/listener.js'
 import { ruleFinder, type PathRule } from '../kernel/path-rules.js'
@@ -33,6 +34,7 @@ const NOT_OF_ACTUAL: ReadonlySet<string> = new Set(['vary', 'access-control-allo
 const noRule = new Skip('no CORS rule for this path')
 const noOrigin = new Skip('the request has no Origin')
 const sameOrigin = new Skip('same origin')
+const ownOnly = new Skip('the profiler is for its own origin only')
 const noPreflight = new Skip('not a preflight')
 const preflighted = new Skip('answered as a preflight')
 
@@ -40,8 +42,10 @@ const preflighted = new Skip('answered as a preflight')
 export const cors = listener('kernel.request', 'cors', async (app, { cors: rules = [] }: CorsOptions) => {
   if (rules.length === 0) return 'not configured'
   const ruleOf = ruleFinder(await hostRules(app, rules))
+  const served = servesProfiler(app)
   return (request, reply) => {
     if (!isPreflight(request)) return noPreflight
+    if (isDebugSurface(request, served)) return ownOnly
     const found = ruleOf(request)
     if (found === null) return noRule
     const refusal = preflightRefusal(found.rule, request)
@@ -62,7 +66,9 @@ export const cors = listener('kernel.request', 'cors', async (app, { cors: rules
 export const corsResponse = listener('kernel.response', 'cors', async (app, { cors: rules = [] }: CorsOptions) => {
   if (rules.length === 0) return 'not configured'
   const ruleOf = ruleFinder(await hostRules(app, rules))
+  const served = servesProfiler(app)
   return (request, reply) => {
+    if (isDebugSurface(request, served)) return ownOnly
     if (isPreflight(request) && reply.hasHeader('access-control-allow-methods')) return preflighted
     const found = ruleOf(request)
     const { origin } = request.headers
@@ -74,6 +80,11 @@ export const corsResponse = listener('kernel.response', 'cors', async (app, { co
     return applied(found, request, reply, new ActualReply(reply))
   }
 })
+
+// In debug mode, and outside it to operators.
+function servesProfiler (app: FastifyInstance): boolean {
+  return app.hindsight.debug || (app.hasDecorator('profiler') && app.profiler.role !== undefined)
+}
 
 // Two listeners share the rules of an application.
 const hostedRules = new WeakMap<object, Promise<HostedRule[]>>()

@@ -9,6 +9,10 @@ import type { Security, SecurityOptions } from '../security/security.js'
 import type { User } from '../security/user.js'
 
 declare module 'fastify' {
+  interface FastifyInstance {
+    /** Ends all sessions in which a user is logged in, at the firewall of that name or at all; the user has to log in again. */
+    endSessions (identifier: string, firewall?: string): Promise<void>
+  }
   interface FastifyRequest {
     /** Who sent the request; null for nobody. To look at it makes the response private where it came from the session. */
     readonly user: User | null
@@ -30,6 +34,7 @@ export const firewall = listener('kernel.request', 'firewall', async (app, optio
   const { enforce, recognise } = await import('../security/guard.js')
   const { loginRoutes } = await import('../security/login-routes.js')
   await decorate(app, security)
+  app.decorate('endSessions', (identifier: string, firewall?: string) => security.endSessions(identifier, firewall))
   await loginRoutes(app, security)
   return (request, reply) => {
     const context = security.contextFor(request)

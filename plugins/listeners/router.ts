@@ -29,13 +29,13 @@ declare module 'fastify' {
 
 /** Publishes the route that matched; raises the not-found or method-not-allowed error where none did. */
 export const router = listener('kernel.request', 'router', (app) => {
-  const { hindsight: { maySeeDebug }, routeTable } = app
+  const { hindsight: { mayReadDebug }, routeTable } = app
   app.decorateRequest('route', null)
   app.decorateRequest('attributes', { getter: attributesOf } as never)
   return (request, reply) => {
     if (request.is404 || request.raw[kUnknownMethod] !== undefined) return miss(request, reply)
     const config = routeConfigOf(request)
-    if (config?.debugOnly === true && !maySeeDebug(request)) return miss(request, reply)
+    if (config?.debugOnly === true && !mayReadDebug(request)) return miss(request, reply)
     const pattern = config?.url ?? ''
     const name = routeTable.of(request)?.name ?? config?.name ?? `${request.method} ${pattern}`
     request.route = { name, pattern, params: request.params as Record<string, unknown> }

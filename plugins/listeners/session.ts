@@ -4,7 +4,8 @@ import { hostCookies, type WriteCookies } from '../kernel/cookies.js'
 import { host, runHooks, type CaughtHook } from '../kernel/hosting.js'
 import { listener, Skip } from '../kernel/listener.js'
 import { stateOf } from '../kernel/request-state.js'
-import { MemorySessionStore } from '../kernel/session-store.js'
+import { rememberSession, takeOver } from '../kernel/session-merge.js'
+import { MemorySessionStore, shareStore } from '../kernel/session-store.js'
 import { sessionRecord, unusedSession } from '../profiler/collectors/session.js'
 
 export interface SessionSettings extends Pick<FastifySessionOptions, 'cookieName' | 'cookiePrefix' | 'rolling' | 'idGenerator'> {
@@ -30,6 +31,8 @@ interface Hosted {
   cookieName: string
   cookiePrefix: string
   rolling: boolean
+  /** What the cookie is to have; `secure: 'auto'` by what the request came over. */
+  cookie: NonNullable<SessionSettings['cookie']>
 }
 
 const hostedOf = new WeakMap<object, Hosted>()
@@ -48,7 +51,8 @@ export const session = listener('kernel.request', 'session', async (app, { sessi
     store: null,
     cookieName: 'sessionId',
     cookiePrefix: '',
-    rolling: false
+    rolling: false,
+    cookie: {}
   }
   hostedOf.set(app.hindsight, hosted)
   if (settings !== false) await openSessions(app, settings, hosted)
@@ -58,7 +62,7 @@ export const session = listener('kernel.request', 'session', async (app, { sessi
     stateOf(request).cookieReply = reply
     if (request.headers.cookie === undefined) return noCookies
     // Nobody can wait for a store at the moment of the first touch.
-    if (eager && request.cookies[hosted.cookieName] !== undefined) return runHooks(hosted.start, schemeView(app, request), reply)
+    if (eager && request.cookies[hosted.cookieName] !== undefined) return start(app, hosted, request, reply)
   }
 })
 
@@ -81,6 +85,7 @@ export const sessionResponse = listener('kernel.response', 'session', (app) => {
     if (record !== null) state.collect('session', () => ({ ...record, keys: mask.value(record.keys) }))
     const write = (): undefined | Promise<void> => writeCookies(request, reply, payload)
     const saveAndWrite = (there: boolean): undefined | Promise<void> => {
+      if (there) secureCookie(request, hosted)
       const saving = there ? runHooks(hosted.save, schemeView(app, request), reply, payload) : undefined
       if (record !== null) record.saved = there && record.changed
       return saving === undefined ? write() : saving.then(write)
@@ -90,16 +95,26 @@ export const sessionResponse = listener('kernel.response', 'session', (app) => {
   }
 })
 
-// Whether the session is the one that the request's cookie names.
+// Whether the session is the one that the request's cookie names, by whatever secret that was signed.
 function isOwn (request: FastifyRequest, { cookieName, cookiePrefix }: Hosted): boolean {
-  const { encryptedSessionId } = stateOf(request).session as { encryptedSessionId?: string } | null ?? {}
-  return request.cookies[cookieName] === `${cookiePrefix}${encryptedSessionId}`
+  const { sessionId } = stateOf(request).session as { sessionId?: string } | null ?? {}
+  const value = request.cookies[cookieName]
+  return sessionId !== undefined && value?.slice(0, value.lastIndexOf('.')) === `${cookiePrefix}${sessionId}`
 }
 
-// A session that somebody has ended meanwhile must not be brought back by a request that was on its way.
+// A session keeps the attributes of the cookie that it began with; one that began in the clear may go on over https.
+function secureCookie (request: FastifyRequest, { cookie: { secure, sameSite } }: Hosted): void {
+  const { cookie } = stateOf(request).session as { cookie?: NonNullable<SessionSettings['cookie']> } | null ?? {}
+  if (cookie === undefined || secure !== 'auto') return
+  if (request.server.hindsight.originOf(request).scheme === 'https') cookie.secure = true
+  // Browsers take `None` with `Secure` only.
+  cookie.sameSite = cookie.secure !== true && sameSite === 'none' ? 'lax' : sameSite ?? 'lax'
+}
+
+// A session that somebody has ended meanwhile must not be brought back by a request that was on its way, nor what was changed in it be undone.
 function isStillThere (request: FastifyRequest, hosted: Hosted): boolean | Promise<boolean> {
   const { store, rolling } = hosted
-  const session = stateOf(request).session as { sessionId?: string, isModified?: () => boolean } | null | undefined
+  const session = stateOf(request).session as { sessionId?: string, isModified?: () => boolean, isSaved?: () => boolean } | null | undefined
   const { sessionId } = session ?? {}
   const saves = rolling || session?.isModified?.() === true
   if (!saves || store === null || sessionId === undefined || !isOwn(request, hosted)) return true
@@ -108,6 +123,7 @@ function isStillThere (request: FastifyRequest, hosted: Hosted): boolean | Promi
     store.get(sessionId, (error, found) => {
       if (error && (error as NodeJS.ErrnoException).code !== 'ENOENT') return reject(error)
       there = found !== null && found !== undefined
+      if (there && session?.isSaved?.() === false) takeOver(session, found as object)
       resolve(there)
     })
   })
@@ -126,6 +142,8 @@ async function openSessions (app: FastifyInstance, settings: SessionSettings, ho
   hosted.cookieName = rest.cookieName ?? 'sessionId'
   hosted.cookiePrefix = rest.cookiePrefix ?? ''
   hosted.rolling = rest.rolling ?? false
+  hosted.cookie = { path: '/', httpOnly: true, sameSite: 'lax', secure: 'auto', ...cookie }
+  shareStore(app.hindsight, hosted.store)
   const hooks = await host(app, fastifySession as never, {
     // A session that was only read is not written again.
     rolling: false,
@@ -133,10 +151,21 @@ async function openSessions (app: FastifyInstance, settings: SessionSettings, ho
     store: hosted.store,
     secret,
     saveUninitialized: false,
-    cookie: { path: '/', httpOnly: true, sameSite: 'lax', secure: 'auto', ...cookie }
+    cookie: { ...hosted.cookie }
   }, { name: '@fastify/session', withhold: ['session'] })
   hosted.start = hooks.get('onRequest') ?? []
   hosted.save = hooks.get('onSend') ?? []
+}
+
+// Reads the session that the cookie names, or begins one.
+function start (app: FastifyInstance, hosted: Hosted, request: FastifyRequest, reply: FastifyReply): undefined | Promise<void> {
+  const starting = runHooks(hosted.start, schemeView(app, request), reply)
+  if (starting !== undefined) return starting.then(() => remember(request, hosted))
+  remember(request, hosted)
+}
+
+function remember (request: FastifyRequest, hosted: Hosted): void {
+  if (isOwn(request, hosted)) rememberSession(stateOf(request).session as object)
 }
 
 // The package knows only the scheme that Fastify's own `trustProxy` tells; whom to trust is configured here.
@@ -151,7 +180,7 @@ function touch (request: FastifyRequest, hosted: Hosted): unknown {
     const reply = state.cookieReply
     // Ahead of the session's slot there is no session yet.
     if (reply === null) return undefined
-    const starting = runHooks(hosted.start, schemeView(request.server, request), reply)
+    const starting = start(request.server, hosted, request, reply)
     if (starting !== undefined) throw new Error('The session store answers later than it is asked: give it as session.store, so that it is read at its slot')
   }
   state.sessionTouched = true

@@ -1,8 +1,10 @@
 import type { FastifyInstance } from 'fastify'
+import type { SessionStore } from '../kernel/session-store.js'
 import type { Authenticator } from './authenticators/authenticator.js'
 import { basicAuthenticator, type BasicSettings } from './authenticators/basic.js'
 import { bearerAuthenticator, type BearerSettings } from './authenticators/bearer.js'
 import { Credentials } from './credentials.js'
+import { LoginMarks } from './login-mark.js'
 import { checkHashes, Passwords, type PasswordHasher } from './passwords.js'
 import type { PathPattern, Paths } from './paths.js'
 import { LoginThrottle, type ThrottlingSettings } from './throttle.js'
@@ -31,6 +33,8 @@ export interface LogoutSettings {
   target?: string
   /** Whether the request must bring a CSRF token, which `request.logoutPath()` has in it. Default: true. */
   csrf?: boolean
+  /** Whether it ends all sessions of the user rather than this one. Default: false. */
+  everywhere?: boolean
 }
 
 /** The authenticators of a firewall; they are tried in this order, the application's own first; false: as if it were not there. */
@@ -70,10 +74,12 @@ export interface Firewall {
   credentials: Credentials | null
   login: Required<LoginSettings> | null
   logout: Required<LogoutSettings> | null
+  /** Null where nobody logs in. */
+  marks: LoginMarks | null
 }
 
 /** Checks one firewall of the configuration and prepares it; throws with its name. */
-export function compileFirewall (settings: FirewallSettings, paths: Paths, providers: Map<string, CompiledProvider>, hasher: PasswordHasher): Firewall {
+export function compileFirewall (settings: FirewallSettings, paths: Paths, providers: Map<string, CompiledProvider>, hasher: PasswordHasher, store?: SessionStore): Firewall {
   const { name, pattern, stateless = false, authenticators = {}, throttling } = settings
   if (typeof name !== 'string' || !/^[\w.-]+$/.test(name)) throw new Error('security.firewalls: every firewall needs a name of letters, digits, ".", "_" or "-"')
   const where = `security.firewalls.${name}`
@@ -101,6 +107,7 @@ export function compileFirewall (settings: FirewallSettings, paths: Paths, provi
     credentials,
     login,
     logout,
+    marks: login === null || store === undefined ? null : new LoginMarks(store, name),
     authenticators: [
       ...custom.map((authenticator, i) => checkCustom(authenticator, `${where}.authenticators.custom[${i}]`)),
       ...(basic === false ? [] : [basicAuthenticator(basic, credentials as Credentials)]),
@@ -127,9 +134,9 @@ function loginSettings (given: boolean | LoginSettings = false, where: string): 
 
 function logoutSettings (given: boolean | LogoutSettings = false, where: string): Required<LogoutSettings> | null {
   if (given === false) return null
-  const { path = '/logout', target = '/', csrf = true } = given === true ? {} : given
+  const { path = '/logout', target = '/', csrf = true, everywhere = false } = given === true ? {} : given
   checkLocal(where, { path, target })
-  return { path, target, csrf }
+  return { path, target, csrf, everywhere }
 }
 
 function checkBasic (settings: boolean | BasicSettings, where: string): void {

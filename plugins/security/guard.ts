@@ -66,13 +66,14 @@ async function recall (security: Security, context: SecurityContext, firewall: F
     return
   }
   const user = await firewall.provider?.load(kept.user.identifier) ?? null
-  if (user !== null && stampOf(user) === kept.user.stamp) {
+  const isOver = (await firewall.marks?.current(kept.user.identifier) ?? '') !== (kept.user.mark ?? '')
+  if (user !== null && stampOf(user) === kept.user.stamp && !isOver) {
     context.login(user, kSession, security.rolesOf)
     record?.authenticators.push({ ...kSession, outcome: 'succeeded' })
     return
   }
   keepLogin(request, firewall.name, { user: undefined })
-  record?.authenticators.push({ ...kSession, outcome: 'failed', reason: user === null ? 'the user is gone' : 'the password has changed' })
+  record?.authenticators.push({ ...kSession, outcome: 'failed', reason: user === null ? 'the user is gone' : isOver ? 'all sessions of the user were ended' : 'the password has changed' })
 }
 
 /** Lets a request pass by the access rule that holds for it, or refuses it. */

@@ -54,9 +54,10 @@ async function check (security: Security, firewall: Firewall, login: Required<Lo
       throw new AuthenticationError(INVALID_CREDENTIALS).because(`the body lacks the fields ${login.usernameField} and ${login.passwordField}`)
     }
     const user = await credentials.verify(request, username, password)
+    const mark = await firewall.marks?.current(user.identifier) ?? ''
     const target = request.session._security?.[name]?.target
     await renewSession(request)
-    keepLogin(request, name, { user: { identifier: user.identifier, stamp: stampOf(user) }, target: undefined, failure: undefined })
+    keepLogin(request, name, { user: { identifier: user.identifier, stamp: stampOf(user), ...(mark !== '' && { mark }) }, target: undefined, failure: undefined })
     contextOf(request)?.login(user, { name: 'login' }, security.rolesOf)
     attempts?.push({ name: 'login', outcome: 'succeeded' })
     request.log.info({ channel: 'security', user: user.identifier }, 'User logged in.')
@@ -73,10 +74,12 @@ async function check (security: Security, firewall: Firewall, login: Required<Lo
   }
 }
 
-async function end (security: Security, { name }: Firewall, logout: Required<LogoutSettings>, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+async function end (security: Security, { name, marks }: Firewall, logout: Required<LogoutSettings>, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
   if (logout.csrf) checkCsrfToken(request, purposeOf('logout', name), tokenOf(request, fieldsOf(request.body)) ?? fieldsOf(request.query)[CSRF_FIELD])
   if (request.cookies[security.cookieName] !== undefined) {
-    const { path = '/', domain } = request.session.cookie
+    const { cookie: { path = '/', domain }, _security: kept } = request.session
+    const identifier = kept?.[name]?.user?.identifier
+    if (logout.everywhere && identifier !== undefined) await marks?.renew(identifier)
     await request.session.destroy()
     reply.clearCookie(security.cookieName, { path, ...(domain !== undefined && { domain }) })
   }

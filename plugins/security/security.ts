@@ -1,5 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { stateOf } from '../kernel/request-state.js'
+import { routeConfigOf } from '../kernel/route-config.js'
+import { storeOf } from '../kernel/session-store.js'
 import { compileRules, type AccessRule, type CompiledRule } from './access-control.js'
 import { SecurityContext, userOf } from './context.js'
 import { AccessDecision, type Strategy, type Voter } from './decision.js'
@@ -40,6 +42,8 @@ export interface Security {
   /** What is known about a request; made by the first listener that asks. */
   contextFor (request: FastifyRequest): SecurityContext
   ruleFor (path: string, request: FastifyRequest): CompiledRule | null
+  /** Ends all sessions in which a user is logged in, at one firewall or at all. */
+  endSessions (identifier: string, firewall?: string): Promise<void>
   /** Asks the voters, and records their votes. */
   isGranted (request: FastifyRequest, context: SecurityContext, attribute: string, subject: unknown, by: string): Promise<boolean>
 }
@@ -56,15 +60,18 @@ export function securityOf (app: FastifyInstance, { security: settings, session 
   return security
 }
 
+/** In debug mode the firewall of the profiler's own routes. */
+const PROFILER = 'profiler'
+
 function compile (app: FastifyInstance, settings: SecuritySettings, cookieName: string): Security {
   if (!Array.isArray(settings.firewalls)) throw new Error('security.firewalls: a list of firewalls is needed')
   const { debug } = app.hindsight
   const paths = routerPaths(app)
   const providers = compileProviders(settings.providers)
   const firewalls = [
-    ...(debug ? [{ name: 'profiler', pattern: /^\/_(?:profiler|wdt)(?:\/|$)/, security: false as const }] : []),
+    ...(debug ? [{ name: PROFILER, pattern: /^\/_(?:profiler|wdt)(?:\/|$)/, security: false as const }] : []),
     ...settings.firewalls
-  ].map((one) => compileFirewall(one, paths, providers, settings.hasher ?? argon2))
+  ].map((one) => compileFirewall(one, paths, providers, settings.hasher ?? argon2, storeOf(app.hindsight)))
   firewalls.forEach((firewall, i) => {
     if (firewalls.findIndex(({ name }) => name === firewall.name) !== i) throw new Error(`security.firewalls: the name "${firewall.name}" is there twice`)
     checkSessions(app, firewall)
@@ -81,13 +88,20 @@ function compile (app: FastifyInstance, settings: SecuritySettings, cookieName: 
       const state = stateOf(request)
       if (state.security !== null) return state.security as SecurityContext
       const path = paths.of(request)
-      const context = new SecurityContext(firewalls.find(({ matches }) => matches(path)) ?? null, path, debug)
+      // A route of the application that takes any path is guarded there too.
+      const own = routeConfigOf(request)?.debugOnly === true
+      const context = new SecurityContext(firewalls.find(({ name, matches }) => matches(path) && (own || name !== PROFILER || !debug)) ?? null, path, debug)
       state.security = context
       const { record } = context
       if (record !== null) state.collect('security', () => app.hindsight.mask.value(record))
       return context
     },
     ruleFor: (path, request) => rules.find(({ holds }) => holds(path, request)) ?? null,
+    async endSessions (identifier, firewall) {
+      const ofOne = firewalls.filter(({ name, marks }) => marks !== null && (firewall === undefined || name === firewall))
+      if (ofOne.length === 0) throw new Error(firewall === undefined ? 'app.endSessions(): no firewall has a login' : `app.endSessions(): there is no firewall "${firewall}" with a login`)
+      await Promise.all(ofOne.map(({ marks }) => marks?.renew(identifier)))
+    },
     async isGranted (request, context, attribute, subject, by) {
       const { roles } = context
       // What everybody may makes no response a private one.

@@ -5,8 +5,8 @@ import type { StoredUser } from './user.js'
 
 /** What a session knows about one firewall. */
 export interface SessionLogin {
-  /** Who is logged in; the stamp changes with the password. */
-  user?: { identifier: string, stamp: string }
+  /** Who is logged in; the stamp changes with the password, the mark when all sessions of the user are ended. */
+  user?: { identifier: string, stamp: string, mark?: string }
   /** Where a browser wanted to go before it was sent to the login: path and query. */
   target?: string
   /** What the login page has to say about the last attempt. */

@@ -2,13 +2,34 @@ import createError from '@fastify/error'
 import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { representation } from '../../plugins/diagnostics/negotiate.js'
 import { assetAddresses } from '../../plugins/profiler/ui/assets.js'
-import { pagePolicy, type PageOptions } from '../../plugins/profiler/ui/layout/component.js'
+import { ISOLATION, pagePolicy, type PageOptions } from '../../plugins/profiler/ui/layout/component.js'
 
+const ForeignRequestError = createError('HINDSIGHT_FOREIGN_REQUEST', 'The profiler answers its own pages and links, and no other page.', 403)
 export const TokenNotFoundError = createError('HINDSIGHT_TOKEN_NOT_FOUND', 'Token "%s" was not found.', 404)
 
 /** What all routes of the profiler declare: they are for who may see the debug surface, or outside debug mode for operators. */
 export function routeConfig ({ profiler: { role } }: FastifyInstance, name: string): FastifyContextConfig {
-  return { name, profile: false, ...(role === undefined ? { debugOnly: true } : { isGranted: role }) }
+  return { name, profile: false, ownOriginOnly: true, ...(role === undefined ? { debugOnly: true } : { isGranted: role }) }
+}
+
+/** Keeps the routes of a scope to their own origin, whatever else the browser of a developer may be looking at. */
+export function keepToItself (app: FastifyInstance): void {
+  app.addHook('onRequest', async function refusePagesOfOthers (request, reply) {
+    // Pages have a policy of their own.
+    reply.headers(ISOLATION).header('content-security-policy', "default-src 'none'; frame-ancestors 'none'")
+    if (isForeign(request)) throw new ForeignRequestError()
+  })
+  // Our own rules do not hold here; an application may have registered a plugin of its own.
+  app.addHook('onSend', async function allowNobodyElse (_request, reply) {
+    for (const name in reply.getHeaders()) if (name.startsWith('access-control-')) reply.removeHeader(name)
+  })
+}
+
+// Fetch Metadata, section 2: a link may lead here from anywhere, as nothing that a page does with it can be read or changes anything.
+function isForeign ({ method, headers }: FastifyRequest): boolean {
+  const { 'sec-fetch-site': site, 'sec-fetch-mode': mode, 'sec-fetch-dest': destination } = headers
+  if (site === undefined || site === 'same-origin' || site === 'none') return false
+  return !(mode === 'navigate' && destination === 'document' && (method === 'GET' || method === 'HEAD'))
 }
 
 /** Whether the client prefers JSON to a page. */

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { pathnameOf } from '../../plugins/kernel/origin.js'
-import { ISOLATION } from '../../plugins/profiler/ui/layout/component.js'
+import { keepToItself } from './answer.js'
 import assetRoutes from './assets.js'
 import keepRoutes from './keep.js'
 import profileRoutes from './profile.js'
@@ -9,8 +9,9 @@ import streamRoutes from './stream.js'
 
 /** The profiler's own pages, loaded in debug mode only: what is stored, the newest of it, what comes, and one profile. */
 export default async function profilerRoutes (app: FastifyInstance): Promise<void> {
-  app.addHook('onRequest', async function keepToItself (request, reply) {
-    reply.headers(ISOLATION).header('cache-control', 'no-store')
+  keepToItself(app)
+  app.addHook('onRequest', async function keepNothing (request, reply) {
+    reply.header('cache-control', 'no-store')
     // Who asks for JSON by the path is told of errors in JSON too.
     if (pathnameOf(request).endsWith('.json')) request.headers.accept = 'application/json'
   })

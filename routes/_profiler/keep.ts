@@ -36,7 +36,6 @@ export default async function keepRoutes (app: FastifyInstance): Promise<void> {
 function fieldsOf (request: FastifyRequest): Record<string, unknown> {
   const { body } = request
   const fields = typeof body === 'object' && body !== null ? body as Record<string, unknown> : {}
-  const site = request.headers['sec-fetch-site']
-  if ((site !== undefined && site !== 'same-origin') || !request.server.profiler.formTokens.accepts(fields.form_token)) throw new ForeignFormError()
+  if (!request.server.profiler.formTokens.accepts(fields.form_token)) throw new ForeignFormError()
   return fields
 }

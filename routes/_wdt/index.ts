@@ -2,19 +2,17 @@ import type { FastifyInstance } from 'fastify'
 import { representation } from '../../plugins/diagnostics/negotiate.js'
 import { absoluteUrl } from '../../plugins/kernel/origin.js'
 import { TOKEN_PATTERN } from '../../plugins/profiler/token.js'
-import { ISOLATION, pagePolicy } from '../../plugins/profiler/ui/layout/component.js'
+import { pagePolicy } from '../../plugins/profiler/ui/layout/component.js'
 import { toolbar } from '../../plugins/profiler/ui/toolbar/component.js'
 import { toolbarOf } from '../../plugins/profiler/ui/toolbar/data.js'
-import { TokenNotFoundError } from '../_profiler/answer.js'
+import { keepToItself, TokenNotFoundError } from '../_profiler/answer.js'
 
 /** The debug toolbar of a stored profile, loaded in debug mode only: the bar alone, or its data. */
 export default async function toolbarRoutes (app: FastifyInstance): Promise<void> {
-  app.addHook('onRequest', async function keepToItself (_request, reply) {
-    reply.headers(ISOLATION)
-  })
+  keepToItself(app)
 
   // Whatever the method: as in the observed service a token that is unknown is not found, and nothing is changed.
-  app.all('/:token', { config: { name: '_wdt', profile: false, debugOnly: true } }, async function showToolbar (request, reply) {
+  app.all('/:token', { config: { name: '_wdt', profile: false, ownOriginOnly: true, debugOnly: true } }, async function showToolbar (request, reply) {
     const segment = (request.params as { token: string }).token
     const token = segment.replace(/\.json$/, '')
     const profile = TOKEN_PATTERN.test(token) ? await app.profiler.find(token) : undefined

@@ -66,28 +66,60 @@ const wild = fc.record({
 }).map(({ method, target, version, end, headers, body }) => `${method} ${target} ${version}${end}${headers.map((line) => line + end).join('')}${end}${body}`)
 
 const SMUGGLED = 'GET /smuggled HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'
-const ambiguous = fc.constantFrom(
-  `Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${SMUGGLED}`,
-  `Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n5c\r\n${SMUGGLED}`,
-  `Content-Length: 0\r\nContent-Length: ${SMUGGLED.length}\r\n\r\n${SMUGGLED}`,
-  `Content-Length: 0, ${SMUGGLED.length}\r\n\r\n${SMUGGLED}`,
-  `Content-Length: +0\r\n\r\n${SMUGGLED}`,
-  `Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n${SMUGGLED}`,
-  `Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n${SMUGGLED}`,
-  `Transfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n\r\n0\r\n\r\n${SMUGGLED}`,
-  `Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n${SMUGGLED}`,
-  `X: y\r\n Transfer-Encoding: chunked\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${SMUGGLED}`,
-  `Transfer-Encoding: chunked\r\n\r\n0x0\r\n\r\n${SMUGGLED}`,
-  `Transfer-Encoding: chunked\r\n\r\n 0\r\n\r\n${SMUGGLED}`,
-  `Transfer-Encoding: chunked\r\n\r\n0;\n\r\n${SMUGGLED}`,
-  `Transfer-Encoding: chunked\n\n0\r\n\r\n${SMUGGLED}`
-).map((rest) => `POST /echo HTTP/1.1\r\nHost: 127.0.0.1\r\n${rest}`)
+const END = `0\r\n\r\n${SMUGGLED}`
+const spaces = fc.constantFrom('', ' ', '\t', '  ', ' \t')
+const control = fc.integer({ min: 0, max: 31 }).filter((code) => code !== 9 && code !== 10 && code !== 13).map((code) => String.fromCharCode(code))
+const visible = fc.stringMatching(/^[!-~]{1,8}$/)
 
-/** Connections of all kinds: sound ones (pipelined too), cut ones, wild ones, and those that try to smuggle a request. */
+/** Codings that are not `chunked` alone, however they are written. */
+const coding = fc.oneof(
+  fc.tuple(visible, spaces, fc.constantFrom('chunked', 'Chunked')).map(([other, space, last]) => `${other},${space}${last}`),
+  fc.tuple(fc.constantFrom('chunked', 'CHUNKED'), spaces, visible).map(([first, space, other]) => `${first},${space}${other}`),
+  fc.tuple(fc.constantFrom('chunked', 'identity', 'gzip'), control).map(([name, octet]) => name + octet),
+  fc.tuple(control, fc.constant('chunked')).map(([octet, name]) => octet + name),
+  visible.filter((text) => text.toLowerCase() !== 'chunked'),
+  fc.constantFrom('', ',', 'chunked,', ',chunked', '"chunked"', 'chunked;q=1', 'chunked chunked', 'chunked\r\nTransfer-Encoding: chunked', 'x\r\nTransfer-Encoding: chunked', 'chunked\r\nTransfer-Encoding: x', '\r\n chunked', 'chunked\r\n ,x')
+).map((value) => `Transfer-Encoding: ${value}\r\n\r\n${END}`)
+
+/** Lengths that are none, or more than one. */
+const length = fc.oneof(
+  fc.tuple(fc.nat({ max: 60 }), fc.nat({ max: 60 })).map(([one, other]) => `Content-Length: ${one}\r\nContent-Length: ${other}\r\n\r\n${SMUGGLED}`),
+  fc.tuple(fc.nat({ max: 60 }), spaces, fc.nat({ max: 60 })).map(([one, space, other]) => `Content-Length: ${one},${space}${other}\r\n\r\n${SMUGGLED}`),
+  fc.oneof(visible, control, fc.constantFrom('', '+0', '-0', '0x0', '0.0', '0e0', '0 0', '1_0', '99999999999999999999')).filter((value) => !/^\d{1,18}$/.test(value)).map((value) => `Content-Length: ${value}\r\n\r\n${SMUGGLED}`),
+  fc.tuple(fc.nat({ max: 90 }), fc.boolean()).map(([size, first]) => {
+    const [one, other] = [`Content-Length: ${size}\r\n`, 'Transfer-Encoding: chunked\r\n']
+    return `${first ? one + other : other + one}\r\n${END}`
+  }),
+  fc.tuple(fc.constantFrom('Content-Length', 'Transfer-Encoding'), fc.oneof(control, fc.constantFrom(' ', '\t', '\r', '\n', '\0')), fc.constantFrom('0', 'chunked')).map(([name, octet, value]) => `${name}${octet}: ${value}\r\n\r\n${END}`)
+)
+
+/** Line ends that are none, in the head and in folds. */
+const lineEnd = fc.tuple(fc.constantFrom('\n', '\r', '\r\r\n', '\0\r\n', '\r\n ', '\r\n\t'), fc.constantFrom('Transfer-Encoding: chunked', 'Content-Length: 0', 'X: y'))
+  .map(([end, line]) => `X: y${end}${line}\r\n\r\n${END}`)
+
+/** Chunks whose sizes, extensions or ends are not as they should be. */
+const chunk = fc.oneof(
+  fc.oneof(visible.filter((text) => !/^[0-9a-f]+(?:;|$)/i.test(text)), control, fc.constantFrom('0x1', '+1', '-1', ' 1', '1 ', '1_0', '', '10000000000000001', 'ffffffffffffffffff', '1\t')).map((size) => `${size}\r\nx\r\n${END}`),
+  fc.tuple(visible, fc.constantFrom('\n', '\r', '\0', '\r\r\n')).map(([extension, end]) => `1;${extension}${end}x\r\n${END}`),
+  fc.constantFrom('\n', '\r', 'xx', '', '\r\r', '\0\0').map((end) => `1\r\nx${end}${END}`),
+  fc.constantFrom('0\n\n', '0\r\n\n', '0\r\r', '0\r\nX: y\n\n', '0\r\nX: y\r\n z\r\n\r\n', '0\r\nContent-Length: 1\r\n\r\n', '0\r\nTransfer-Encoding: chunked\r\n\r\n', '0\r\n').map((last) => last + SMUGGLED)
+).map((body) => `Transfer-Encoding: chunked\r\n\r\n${body}`)
+
+const ambiguous = fc.oneof(coding, length, lineEnd, chunk).map((rest) => `POST /echo HTTP/1.1\r\nHost: 127.0.0.1\r\n${rest}`)
+const old = fc.constantFrom('1.0', '0.9', '2.0').map((version) => `POST /echo HTTP/${version}\r\nHost: 127.0.0.1\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n${END}`)
+
+/** A sound message with one octet changed, taken away or added. */
+const mutated = fc.tuple(sound, fc.nat(), octet, fc.constantFrom('change', 'drop', 'add')).map(([bytes, at, by, how]) => {
+  const place = at % bytes.length
+  return bytes.slice(0, place) + (how === 'drop' ? '' : by) + bytes.slice(how === 'add' ? place : place + 1)
+})
+
+/** Connections of all kinds: sound ones (pipelined too), cut ones, wild ones, and those that try to smuggle a request, and those with one octet amiss. */
 export const exchange: fc.Arbitrary<Exchange> = fc.oneof(
   { weight: 4, arbitrary: fc.array(sound, { minLength: 1, maxLength: 4 }).map((all) => ({ bytes: all.join(''), owed: all.length, smuggling: false })) },
   { weight: 5, arbitrary: wild.map((bytes) => ({ bytes, owed: 0, smuggling: false })) },
   { weight: 2, arbitrary: fc.tuple(fc.oneof(sound, wild), fc.nat()).map(([bytes, cut]) => ({ bytes: bytes.slice(0, cut % (bytes.length + 1)), owed: 0, smuggling: false })) },
-  { weight: 1, arbitrary: ambiguous.map((bytes) => ({ bytes, owed: 0, smuggling: true })) },
+  { weight: 2, arbitrary: fc.oneof({ weight: 20, arbitrary: ambiguous }, { weight: 1, arbitrary: old }).map((bytes) => ({ bytes, owed: 0, smuggling: true })) },
+  { weight: 2, arbitrary: mutated.map((bytes) => ({ bytes, owed: 0, smuggling: false })) },
   { weight: 1, arbitrary: octets(400).map((bytes) => ({ bytes, owed: 0, smuggling: false })) }
 )

@@ -322,7 +322,7 @@ t.test('mistakes stop the start', async t => {
     ['a check elsewhere', main({ authenticators: { login: { checkPath: '/\\evil.example' } } }), 'security.firewalls.main.authenticators.login.checkPath: a path of this application starts with one "/", and has no "//", backslash or control character'],
     ['a target elsewhere', main({ authenticators: { login: { defaultTargetPath: 'https://evil' } } }), 'security.firewalls.main.authenticators.login.defaultTargetPath: a path of this application starts with one "/", and has no "//", backslash or control character'],
     ['a target that a browser reads as elsewhere', main({ authenticators: { login: { defaultTargetPath: '/\t/evil' } } }), 'security.firewalls.main.authenticators.login.defaultTargetPath: a path of this application starts with one "/", and has no "//", backslash or control character'],
-    ['a slip in a logout', main({ logout: { csfr: true } }), 'Unknown option "security.firewalls[0].logout.csfr"; known are path, target, csrf'],
+    ['a slip in a logout', main({ logout: { csfr: true } }), 'Unknown option "security.firewalls[0].logout.csfr"; known are path, target, csrf, everywhere'],
     ['a logout to nowhere', main({ logout: { target: 5 } }), 'Option "security.firewalls[0].logout.target" must be a string, not a number'],
     ['a logout to elsewhere', main({ logout: { target: '//evil' } }), 'security.firewalls.main.logout.target: a path of this application starts with one "/", and has no "//", backslash or control character'],
     ['a slip in the throttling', main({ authenticators: { basic: true }, throttling: { maxAttempt: 1 } }), 'Unknown option "security.firewalls[0].throttling.maxAttempt"; did you mean "maxAttempts"?'],

@@ -19,12 +19,12 @@ const POLICIES = ['content-security-policy', 'content-security-policy-report-onl
 
 /** Makes the hook that tells where a profile is, and puts the bar into pages. */
 export function toolbarHook (app: FastifyInstance, shown: boolean): ResponseHook {
-  const { maySeeDebug } = app.hindsight
+  const { maySeeDebug, mayReadDebug } = app.hindsight
   return (request, reply, payload) => {
     const profile = app.hindsight.profileOf?.(request) ?? null
     if (profile === null || !maySeeDebug(request)) return noProfile
     reply.header('x-debug-token-link', profile.url)
-    if (!shown || !isNavigation(request) || !isWholePage(request, reply)) return
+    if (!shown || !mayReadDebug(request) || !isNavigation(request) || !isWholePage(request, reply)) return
     const page = textOf(payload)
     const end = page === null ? -1 : lastBodyEnd(page)
     if (page === null || end === -1) return
