@@ -6,6 +6,8 @@ import { limitsWith, type ServerLimits } from './server-limits.js'
 
 /** Milliseconds from one warning of connections that were turned away to the next. */
 const QUIET = 60_000
+/** Milliseconds for which a connection that has become idle may hold up the end. */
+const IDLE_CHECK = 50
 /** Milliseconds that a client has for the rest of a body that nobody wants, where its connection is kept. */
 const PATIENCE = 1_000
 /** How many requests of one connection may wait for their answers: Node.js takes in whatever came in one packet. */
@@ -22,6 +24,12 @@ export function boundConnections (app: FastifyInstance, given: Partial<ServerLim
   const { server } = app
   const { maxConnections, bodyLimit } = limitsWith(given)
   if (maxConnections > 0) server.maxConnections = maxConnections
+  app.addHook('preClose', async function endIdle () {
+    // What becomes idle only now would be kept for its next request, and the end waits for it.
+    if (!server.listening) return
+    const timer = setInterval(() => server.closeIdleConnections(), IDLE_CHECK)
+    server.once('close', () => clearInterval(timer))
+  })
   let toldAt = -Infinity
   server.on('drop', () => {
     if (performance.now() - toldAt < QUIET) return

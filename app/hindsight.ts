@@ -2,6 +2,7 @@ import fp from 'fastify-plugin'
 import type { FastifyInstance } from 'fastify'
 import { lifecycle } from './lifecycle.js'
 import { checkOptions } from './check-options.js'
+import { openHealth } from './health.js'
 import type { HindsightOptions } from './options.js'
 import { OPTIONS } from './options-table.js'
 import { installHandlers } from '../plugins/diagnostics/handlers.js'
@@ -25,6 +26,7 @@ export const hindsight = fp(async function hindsight (app: FastifyInstance, opti
   const settings = profilerSettings(options.profiler)
   const profiled = debug || settings?.production === true
   openServices(app, { ...options, mask: [...options.mask ?? [], ...demandNames(settings?.onDemand)] }, profiled)
+  openHealth(app, options)
   openRouteTable(app, debug)
   timeHandlers(app, profiled)
   openPass(app)

@@ -237,6 +237,17 @@ export const OPTIONS: Readonly<Record<keyof HindsightOptions, OptionEntry>> = {
   editor: { types: ['string'], default: 'none', env: 'EDITOR_URL', what: 'the editor that links to source open: `vscode`, `vscode-insiders`, `vscodium`, `cursor`, `windsurf`, `zed`, `webstorm`, `idea`, `phpstorm`, `sublime`, `textmate`, `macvim`, `emacs`, or a URL with `%f`, `%l` and `%c` (`{file}`, `{line}`, `{column}`)' },
   editorPaths: { types: ['object'], default: 'none', env: 'EDITOR_PATHS', what: 'where folders of the service lie for the editor, as in `{ \'/app\': \'/home/me/project\' }`; in the environment `/app=/home/me/project`, separated by commas', fields: { '*': { types: ['string'], default: 'the same', what: 'the folder in the coordinates of the editor' } } },
   enabledLocales: { types: ['array'], default: 'any', what: 'the locales that the application speaks, as language tags' },
+  health: {
+    types: ['boolean', 'object'],
+    default: '`false`',
+    env: 'HEALTH',
+    what: 'routes for whoever watches over the process, ahead of the lifecycle: no login, no profile; in the environment `on`, or the paths of both, separated by a comma',
+    fields: {
+      live: { types: ['string'], default: '`/livez`', what: 'answers 200 as long as the process does' },
+      ready: { types: ['string'], default: '`/readyz`', what: 'answers 200, and 503 while the process ends, where the store of sessions is away or one of `needs` is' },
+      needs: { types: ['array'], default: 'none', what: 'functions that are asked too, at most once a second: what throws, rejects or takes more than two seconds is away', of: ['function'] }
+    }
+  },
   localeAwareServices: { types: ['object'], default: 'none', what: 'what `request.services` has: by name, a function of the locale or an object with `withLocale`' },
   mask: { types: ['array'], default: 'none', what: 'names of headers and fields to mask beside the built-in ones: whole names, or expressions' },
   noIndex: { types: ['boolean'], default: 'in debug mode', what: 'whether responses say `X-Robots-Tag: noindex`' },

@@ -28,10 +28,10 @@ export const debugHandlers = listener('kernel.request', 'debug-handlers', (app, 
     const log = context === undefined ? null : stateOf(context.request).log
     return log instanceof RequestLog ? log : null
   })
-  const unwatch = debug ? watchProcess() : null
+  const unwatch = watchProcess()
   const unwatchOutgoing = watchOutgoing()
   app.addHook('onClose', async function closeDiagnostics () {
-    unwatch?.()
+    unwatch()
     unwatchOutgoing()
     capture.close()
   })

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { boundProfile } from './bounds.js'
 import { FormTokens } from './form-tokens.js'
 import { wholeProfile, type Profile, type ProfileDraft } from './profile.js'
@@ -44,6 +45,7 @@ export class Profiler {
   readonly #maxProfileBytes: number
   readonly #queue: WriteQueue
   readonly #tokens: TokenSource
+  readonly #warn: Warn
   #closed = false
 
   constructor ({ storage, enabled = true, maxQueue = 1_000, maxProfileBytes = 512 * 1024, warn = emitWarning, quiet, secret, role }: ProfilerOptions) {
@@ -52,6 +54,7 @@ export class Profiler {
     this.role = role
     this.#storage = storage
     this.#maxProfileBytes = maxProfileBytes
+    this.#warn = warn
     this.#queue = new WriteQueue({
       maxWaiting: maxQueue,
       warn,
@@ -129,7 +132,12 @@ export class Profiler {
     if (this.#closed) return
     this.#closed = true
     await this.flush(CLOSE_PATIENCE)
-    await this.#storage.close()
+    const { waiting } = this.#queue
+    if (waiting > 0) this.#warn(`${waiting} profiles were not written when the application was closed; the store is too slow`)
+    // One that hangs must not keep the process from ending.
+    const over = new AbortController()
+    await Promise.race([this.#storage.close(), sleep(CLOSE_PATIENCE, undefined, { signal: over.signal }).catch(() => {})])
+    over.abort()
   }
 
   async #write (profiles: ReadonlyArray<Profile | ProfileDraft>): Promise<void> {

@@ -82,6 +82,11 @@ export class WriteQueue {
     return true
   }
 
+  /** How many are not written yet. */
+  get waiting (): number {
+    return this.#waiting.size + this.#batch.size
+  }
+
   has (token: string): boolean {
     return this.#waiting.has(token) || this.#batch.has(token)
   }
