@@ -34,7 +34,9 @@ const session: OptionEntries = {
   cookie: { types: ['object'], default: '`HttpOnly`, `SameSite=Lax`, `Secure` on https', what: 'the attributes of the cookie; `maxAge` in milliseconds', fields: cookie },
   rolling: { types: ['boolean'], default: '`false`', what: 'whether a session that is used gets its cookie anew' },
   idGenerator: { types: ['function'], default: '24 random bytes', what: 'makes the ids of sessions' },
-  store: { types: ['object'], default: 'memory', what: 'keeps sessions, as @fastify/session takes it; read at its slot when the request brings a cookie' }
+  store: { types: ['object'], default: 'memory', what: 'keeps sessions, as @fastify/session takes it; read at its slot when the request brings a cookie' },
+  storeFailure: { types: ['string'], default: '`closed`', what: 'while such a store is away: `closed` answers with 503 whoever needs a session, `open` goes on with a fresh one that is not kept' },
+  storeTimeout: { types: ['number'], default: '`2000`', what: 'milliseconds after which such a store is away; 0 for none', from: 0 }
 }
 
 const profiler: OptionEntries = {
