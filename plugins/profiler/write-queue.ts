@@ -46,6 +46,8 @@ const MAX_WAITING_BYTES = 64 * 1024 * 1024
 /** Takes profiles at once and writes them later, in batches, whatever the store does meanwhile. */
 export class WriteQueue {
   readonly counters: WriteCounters = { written: 0, dropped: 0, failed: 0 }
+  /** Why profiles were lost, the last time; empty where none was. */
+  lastLoss = ''
   readonly #options: WriteQueueOptions
   readonly #waiting = new Map<string, Waiting>()
   readonly #unmade: string[] = []
@@ -206,6 +208,7 @@ export class WriteQueue {
 
   #lose (why: string, error?: unknown, count = 1): void {
     this.#lost += count
+    this.lastLoss = error === undefined ? `${why}.` : `${why}: ${error instanceof Error ? error.message : String(error)}`
     const { quiet = 60_000, warn } = this.#options
     if (this.#told || performance.now() - this.#toldAt < quiet) return
     this.#told = true
