@@ -3,9 +3,11 @@ import { fileURLToPath } from 'node:url'
 import autoload from '@fastify/autoload'
 import fp from 'fastify-plugin'
 import type { FastifyInstance } from 'fastify'
+import { boundConnections } from './connections.js'
 import { readEnvironment } from './environment.js'
 import { hindsight } from './hindsight.js'
 import type { HindsightOptions } from './options.js'
+import { readLimits, type ServerLimits } from './server-limits.js'
 import { serverOptions } from './server-options.js'
 
 // Whoever runs this file as TypeScript can load routes that are.
@@ -18,11 +20,13 @@ const DEBUG_ROUTES = ['_profiler', '_wdt', '_error']
 const OPERATOR_ROUTES = ['_profiler']
 
 /** The server options that belong to the application; fastify-cli takes them with `--options`. */
-export const options = serverOptions()
+export const options = serverOptions(readLimits())
 
 export interface AppOptions {
   /** Options of the lifecycle; by default what the environment says. */
   hindsight?: HindsightOptions
+  /** What clients may cost the server, beside what `options` say of it; by default what the environment says. */
+  limits?: Partial<ServerLimits>
   /** The folder whose routes are loaded beside the profiler's own. */
   routesDir?: string
 }
@@ -30,6 +34,7 @@ export interface AppOptions {
 /** The application: the lifecycle, and the routes of `routes/`. */
 export default fp(async function application (app: FastifyInstance, given: AppOptions) {
   const settings = given.hindsight ?? readEnvironment().options
+  boundConnections(app, given.limits ?? readLimits())
   await app.register(hindsight, settings)
   for (const name of settings.debug === true ? DEBUG_ROUTES : app.hasDecorator('profiler') && app.profiler.role !== undefined ? OPERATOR_ROUTES : []) {
     await app.register(autoload, { dir: join(routes, name), options: { prefix: `/${name}` } })

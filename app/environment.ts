@@ -2,6 +2,7 @@ import envSchema from 'env-schema'
 import type { ProfilerOption } from '../plugins/profiler/settings.js'
 import { DEFAULT_DATA_DIR } from '../plugins/profiler/storage/open.js'
 import { originResolver } from '../plugins/kernel/origin.js'
+import { readLimits } from './server-limits.js'
 import { sessionSecret } from './session-secret.js'
 import type { HindsightOptions } from './options.js'
 
@@ -11,6 +12,9 @@ export interface Environment {
   port: number
   production: boolean
   logLevel: string
+  /** How the process ends, in milliseconds. */
+  closeDelay: number
+  closeTimeout: number
   options: HindsightOptions
 }
 
@@ -31,6 +35,9 @@ interface Variables {
   PROFILER: '' | 'all' | 'errors' | 'off'
   PROFILER_SECRET: string
   PROFILER_ROLE: string
+  HEALTH: string
+  CLOSE_DELAY: number
+  CLOSE_TIMEOUT: number
 }
 
 const text = { type: 'string', default: '' } as const
@@ -53,7 +60,10 @@ const schema = {
     STORAGE_URL: text,
     PROFILER: { type: 'string', enum: ['', 'all', 'errors', 'off'], default: '' },
     PROFILER_SECRET: text,
-    PROFILER_ROLE: text
+    PROFILER_ROLE: text,
+    HEALTH: text,
+    CLOSE_DELAY: { type: 'integer', minimum: 0, maximum: 600_000, default: 0 },
+    CLOSE_TIMEOUT: { type: 'integer', minimum: 0, maximum: 600_000, default: 10_000 }
   }
 } as const
 
@@ -71,12 +81,15 @@ export function readEnvironment (source: NodeJS.ProcessEnv = process.env): Envir
   const trustedProxies = list(variables.TRUSTED_PROXIES)
   // Refuses bad ones by the variable's name, ahead of Fastify, which would not say it.
   originResolver({ trustedProxies })
+  readLimits(source)
   const secret = sessionSecret(variables.SESSION_SECRET, production, variables.DATA_DIR)
   return {
     host: variables.HOST,
     port: variables.PORT,
     production,
     logLevel: variables.LOG_LEVEL,
+    closeDelay: variables.CLOSE_DELAY,
+    closeTimeout: variables.CLOSE_TIMEOUT,
     options: {
       debug: !production,
       session: { secret },
@@ -86,7 +99,8 @@ export function readEnvironment (source: NodeJS.ProcessEnv = process.env): Envir
       debugHosts: list(variables.DEBUG_HOSTS),
       editor: variables.EDITOR_URL,
       editorPaths: Object.fromEntries(list(variables.EDITOR_PATHS).map(pair)),
-      profiler: profilerOf(variables, production)
+      profiler: profilerOf(variables, production),
+      health: healthOf(variables)
     }
   }
 }
@@ -103,6 +117,14 @@ function profilerOf ({ PROFILER, STORAGE_URL, DATA_DIR, PROFILER_SECRET, PROFILE
     storage: STORAGE_URL === '' ? 'embedded' : STORAGE_URL,
     dataDir: DATA_DIR
   }
+}
+
+function healthOf ({ HEALTH }: Variables): NonNullable<HindsightOptions['health']> {
+  if (HEALTH === '' || HEALTH === 'off') return false
+  if (HEALTH === 'on') return true
+  const [live = '', ready = '', ...more] = list(HEALTH)
+  if (ready === '' || more.length > 0) throw new Error(`Environment: HEALTH must be on, off, or two paths as in "/livez,/readyz", not "${HEALTH}"`)
+  return { live, ready }
 }
 
 // What has no sign of equality is refused with the option's name, where the pairs are read.

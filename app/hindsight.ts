@@ -2,6 +2,7 @@ import fp from 'fastify-plugin'
 import type { FastifyInstance } from 'fastify'
 import { lifecycle } from './lifecycle.js'
 import { checkOptions } from './check-options.js'
+import { openHealth } from './health.js'
 import type { HindsightOptions } from './options.js'
 import { OPTIONS } from './options-table.js'
 import { installHandlers } from '../plugins/diagnostics/handlers.js'
@@ -24,6 +25,7 @@ export const hindsight = fp(async function hindsight (app: FastifyInstance, opti
   const profiled = debug || settings?.production === true
   const fromBeginning = debug || (profiled && settings !== null && wantsFromBeginning(settings))
   openServices(app, { ...options, mask: [...options.mask ?? [], ...demandNames(settings?.onDemand)] }, profiled, fromBeginning)
+  openHealth(app, options)
   openRouteTable(app, debug)
   timeHandlers(app, fromBeginning)
   openPass(app)

@@ -1,6 +1,7 @@
 import { pathToFileURL } from 'node:url'
 import type { OptionEntries } from './check-options.js'
 import { OPTIONS } from './options-table.js'
+import { SERVER_LIMITS } from './server-limits.js'
 
 /** The page of the docs that lists every option: `npm run docs:options` writes it, a test holds it. */
 export function optionsPage (): string {
@@ -12,6 +13,15 @@ knows, or one of the wrong type, stops the start with its name. This page is mad
 | option | environment | type | default | what it does |
 |---|---|---|---|---|
 ${rows(OPTIONS).join('\n')}
+
+## What clients may cost the server
+
+Options of the server itself, which \`npm start\` takes from the environment, and so does fastify-cli with \`--options\`
+(\`options\` in \`app/app.ts\`). Times are in milliseconds, and 0 is none. [reliability](reliability.md) tells what each is for.
+
+| environment | default | what it does |
+|---|---|---|
+${Object.values(SERVER_LIMITS).map(({ env, default: preset, what }) => `| \`${env}\` | \`${preset}\` | ${what} |`).join('\n')}
 `
 }
 

@@ -34,7 +34,9 @@ const session: OptionEntries = {
   cookie: { types: ['object'], default: '`HttpOnly`, `SameSite=Lax`, `Secure` on https', what: 'the attributes of the cookie; `maxAge` in milliseconds', fields: cookie },
   rolling: { types: ['boolean'], default: '`false`', what: 'whether a session that is used gets its cookie anew' },
   idGenerator: { types: ['function'], default: '24 random bytes', what: 'makes the ids of sessions' },
-  store: { types: ['object'], default: 'memory', what: 'keeps sessions, as @fastify/session takes it; read at its slot when the request brings a cookie' }
+  store: { types: ['object'], default: 'memory', what: 'keeps sessions, as @fastify/session takes it; read at its slot when the request brings a cookie' },
+  storeFailure: { types: ['string'], default: '`closed`', what: 'while such a store is away: `closed` answers with 503 whoever needs a session, `open` goes on with a fresh one that is not kept' },
+  storeTimeout: { types: ['number'], default: '`2000`', what: 'milliseconds after which such a store is away; 0 for none', from: 0 }
 }
 
 const profiler: OptionEntries = {
@@ -238,6 +240,17 @@ export const OPTIONS: Readonly<Record<keyof HindsightOptions, OptionEntry>> = {
   editor: { types: ['string'], default: 'none', env: 'EDITOR_URL', what: 'the editor that links to source open: `vscode`, `vscode-insiders`, `vscodium`, `cursor`, `windsurf`, `zed`, `webstorm`, `idea`, `phpstorm`, `sublime`, `textmate`, `macvim`, `emacs`, or a URL with `%f`, `%l` and `%c` (`{file}`, `{line}`, `{column}`)' },
   editorPaths: { types: ['object'], default: 'none', env: 'EDITOR_PATHS', what: 'where folders of the service lie for the editor, as in `{ \'/app\': \'/home/me/project\' }`; in the environment `/app=/home/me/project`, separated by commas', fields: { '*': { types: ['string'], default: 'the same', what: 'the folder in the coordinates of the editor' } } },
   enabledLocales: { types: ['array'], default: 'any', what: 'the locales that the application speaks, as language tags' },
+  health: {
+    types: ['boolean', 'object'],
+    default: '`false`',
+    env: 'HEALTH',
+    what: 'routes for whoever watches over the process, ahead of the lifecycle: no login, no profile; in the environment `on`, or the paths of both, separated by a comma',
+    fields: {
+      live: { types: ['string'], default: '`/livez`', what: 'answers 200 as long as the process does' },
+      ready: { types: ['string'], default: '`/readyz`', what: 'answers 200, and 503 while the process ends, where the store of sessions is away or one of `needs` is' },
+      needs: { types: ['array'], default: 'none', what: 'functions that are asked too, at most once a second: what throws, rejects or takes more than two seconds is away', of: ['function'] }
+    }
+  },
   localeAwareServices: { types: ['object'], default: 'none', what: 'what `request.services` has: by name, a function of the locale or an object with `withLocale`' },
   mask: { types: ['array'], default: 'none', what: 'names of headers and fields to mask beside the built-in ones: whole names, or expressions' },
   noIndex: { types: ['boolean'], default: 'in debug mode', what: 'whether responses say `X-Robots-Tag: noindex`' },

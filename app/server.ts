@@ -1,13 +1,12 @@
-import closeWithGrace from 'close-with-grace'
 import Fastify from 'fastify'
-import { requestContext } from '../plugins/kernel/request-context.js'
+import { closeInOrder } from './close.js'
 import { readEnvironment, type Environment } from './environment.js'
-import application, { options } from './app.js'
-
-const GRACE = 10_000
 
 /** The process that `npm start` runs. */
-async function start ({ host, port, logLevel, options: hindsight }: Environment): Promise<void> {
+async function start (environment: Environment): Promise<void> {
+  const { host, port, logLevel, options: hindsight } = environment
+  // It reads the environment too: behind the check that tells what is wrong with it.
+  const { default: application, options } = await import('./app.js')
   const app = Fastify({ ...options, logger: { level: logLevel }, trustProxy: hindsight.trustedProxies?.length ? hindsight.trustedProxies : false })
   try {
     await app.register(application, { hindsight })
@@ -17,17 +16,12 @@ async function start ({ host, port, logLevel, options: hindsight }: Environment)
     throw error
   }
   // Behind the start: a process that could not start would otherwise be ended as one that has done its work, with 0.
-  closeWithGrace({ delay: GRACE, logger: false }, async ({ signal, err }) => {
-    // An error that belongs to a request was told there.
-    if (err !== undefined) app.log.fatal(requestContext.getStore() === undefined ? { err } : {}, 'Uncaught error, closing')
-    else app.log.info({ signal }, 'Closing')
-    await app.close()
-  })
+  closeInOrder(app, environment)
 }
 
 try {
   await start(readEnvironment())
 } catch (error) {
-  process.stderr.write(`${(error as Error).message}\n`)
+  process.stderr.write(`${(error as Error).message.replace(/\s*\n\s*/g, ' ')}\n`)
   process.exitCode = 1
 }

@@ -45,7 +45,8 @@ function onStray (raised: unknown, origin: string): void {
   request.log.fatal({ err: raised, channel: 'process' }, `${what} in the work of this request`)
   state.others.push(raised)
   // Whoever ends the process lets the responses in flight go out first.
-  if (!reply.sent && !state.failed) reply.send(raised instanceof Error ? raised : new Error(`${what}: ${String(raised)}`, { cause: raised }))
+  if (reply.sent) request.server.hindsight.keepLate?.(request, reply)
+  else if (!state.failed) reply.send(raised instanceof Error ? raised : new Error(`${what}: ${String(raised)}`, { cause: raised }))
 }
 
 function onRejection (reason: unknown): void {

@@ -30,11 +30,14 @@ declare module 'node:http' {
 }
 
 const kReply = Symbol('hindsight.reply')
-type Connection = Socket & { [kReply]?: ServerResponse }
+const kEnding = Symbol('hindsight.ending')
+type Connection = Socket & { [kReply]?: ServerResponse, [kEnding]?: boolean }
 
 /** Where a request is routed to when its own target cannot be: no application declares it. */
 const NOWHERE = '/.hindsight-unroutable'
 const RAW_PACKET_LIMIT = 4096
+/** Milliseconds that a client has for reading its answer while it still sends. */
+const LINGER = 1_000
 
 /**
  * The server options that let malformed messages walk the lifecycle too: they are Fastify's, given when the
@@ -67,6 +70,20 @@ export function methodOf ({ raw, method }: { raw: IncomingMessage, method: strin
 /** Remembers which response a connection is about, so that a body which turns out malformed fails its own request. */
 export function rememberReply (message: IncomingMessage, response: ServerResponse): void {
   if (message.socket) (message.socket as Connection)[kReply] = response
+}
+
+/** What a connection is about: nothing yet, a request whose response is not yet over, or nothing any more. */
+export function stageOf (socket: Socket): 'new' | 'working' | 'idle' {
+  const response = (socket as Connection)[kReply]
+  if (response === undefined) return 'new'
+  return response.destroyed || response.writableFinished ? 'idle' : 'working'
+}
+
+/** Ends our side of a connection, and goes on reading for a while: to close what is still sent to would cost the client its answer (RFC 9112, section 9.6). */
+export function endGently (socket: Socket): void {
+  (socket as Connection)[kEnding] = true
+  socket.end()
+  setTimeout(() => socket.destroy(), LINGER).unref()
 }
 
 function target (message: IncomingMessage, methodOverride: boolean): string {
@@ -129,7 +146,10 @@ interface ParserError extends Error {
 
 // A message that the parser refused is answered by walking the lifecycle with a synthetic one on the same connection.
 function answerMalformed (app: FastifyInstance, error: ParserError, socket: Connection): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
+  // What follows the part that was answered is read and dropped.
+  if (socket[kEnding] === true && error.code !== 'ECONNRESET') return
+  // Who has connected and said nothing has asked for nothing: browsers do so in advance.
+  if (error.code === 'ECONNRESET' || !socket.writable || socket.bytesRead === 0) {
     socket.destroy()
     return
   }
@@ -149,6 +169,11 @@ function answerMalformed (app: FastifyInstance, error: ParserError, socket: Conn
     }
     current.once('close', () => socket.destroy())
     if (current.writableEnded) socket.end()
+    return
+  }
+  // The rest of a body that nobody waits for: its request was answered, and another answer would be taken for that of the next.
+  if (current !== undefined && !current.req.complete) {
+    socket.destroy()
     return
   }
   dispatchSynthetic(app, raised, error, socket)
@@ -226,7 +251,7 @@ function lastResponse (message: IncomingMessage, socket: Socket): ServerResponse
   response.assignSocket(socket)
   response.once('finish', () => {
     response.detachSocket(socket)
-    socket.end()
+    endGently(socket)
   })
   return response
 }

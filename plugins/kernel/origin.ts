@@ -49,6 +49,7 @@ export function originResolver ({ trustedProxies = [], trustedHosts = [] }: Orig
   function found (raw: IncomingMessage): Origin {
     const { socket, headers: { host }, rawHeaders } = raw
     const known = plain[(socket as TLSSocket).encrypted ? 'https' : 'http']
+    if (targetAuthority(raw) !== undefined) return resolve(raw, trusts, hosts)
     const like = host === undefined ? undefined : known.get(host)
     if (like !== undefined && !isRepeated(rawHeaders, 'host')) {
       const { scheme, host, authority, prefix, problem } = like

@@ -39,6 +39,10 @@ export interface Services extends DebugAccess {
   tokenOf: ((request: FastifyRequest) => string | null) | null
   /** Keeps the profile of a request about which something came to light behind its response. */
   keepLate: ((request: FastifyRequest, reply: FastifyReply) => void) | null
+  /** What must answer for the application to be ready, each asked by a call. */
+  readonly needs: Array<() => unknown>
+  /** Whether the application was told to end: it is not ready for more. */
+  isClosing: boolean
 }
 
 declare module 'fastify' {
@@ -65,7 +69,9 @@ export function openServices (app: FastifyInstance, options: KernelOptions, obse
     logOf: null,
     profileOf: null,
     tokenOf: null,
-    keepLate: null
+    keepLate: null,
+    needs: [],
+    isClosing: false
   })
   openLifecycle(app, observed, fromBeginning)
 }

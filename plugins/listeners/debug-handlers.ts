@@ -28,11 +28,11 @@ export const debugHandlers = listener('kernel.request', 'debug-handlers', async 
     const log = context === undefined ? null : stateOf(context.request).log
     return log instanceof RequestLog ? log : null
   })
-  const unwatch = debug ? watchProcess() : null
+  const unwatch = watchProcess()
   // Where no request is observed from its beginning, none has a context of its own.
   const unwatchOutgoing = fromBeginning ? watchOutgoing() : null
   app.addHook('onClose', async function closeDiagnostics () {
-    unwatch?.()
+    unwatch()
     unwatchOutgoing?.()
     capture.close()
   })

@@ -1,6 +1,7 @@
 import fastifySession, { type FastifySessionOptions } from '@fastify/session'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { hostCookies, type WriteCookies } from '../kernel/cookies.js'
+import { GuardedSessionStore, SessionStoreError } from '../kernel/guarded-session-store.js'
 import { host, runHooks, type CaughtHook } from '../kernel/hosting.js'
 import { listener, Skip } from '../kernel/listener.js'
 import { stateOf } from '../kernel/request-state.js'
@@ -13,6 +14,10 @@ export interface SessionSettings extends Pick<FastifySessionOptions, 'cookieName
   secret?: string | string[]
   /** Where sessions are kept; none: in memory, the 10,000 that were used last, a day at most without use. A store that answers later is read at the session's slot, not at first touch. */
   store?: NonNullable<FastifySessionOptions['store']>
+  /** What happens while such a store is away: `closed` (the default) answers with 503 whoever needs a session; `open` goes on with a fresh one, which is not kept. */
+  storeFailure?: 'closed' | 'open'
+  /** Milliseconds after which such a store is away; 2,000 by default, 0 for none. */
+  storeTimeout?: number
   /** The cookie's attributes (RFC 6265bis, section 4.1.2); `maxAge` in milliseconds. */
   cookie?: NonNullable<FastifySessionOptions['cookie']>
 }
@@ -33,10 +38,14 @@ interface Hosted {
   rolling: boolean
   /** What the cookie is to have; `secure: 'auto'` by what the request came over. */
   cookie: NonNullable<SessionSettings['cookie']>
+  /** Whether a request goes on where the store is away. */
+  opens: boolean
 }
 
 const hostedOf = new WeakMap<object, Hosted>()
 const noCookies = new Skip('the request brought no cookies')
+const storeIsAway = new Skip('the store of sessions is away')
+const awayOf = new WeakMap<object, SessionStoreError>()
 const untouched = new Skip('the session was not used, no cookie is set')
 
 /**
@@ -52,7 +61,8 @@ export const session = listener('kernel.request', 'session', async (app, { sessi
     cookieName: 'sessionId',
     cookiePrefix: '',
     rolling: false,
-    cookie: {}
+    cookie: {},
+    opens: false
   }
   hostedOf.set(app.hindsight, hosted)
   if (settings !== false) await openSessions(app, settings, hosted)
@@ -62,7 +72,7 @@ export const session = listener('kernel.request', 'session', async (app, { sessi
     stateOf(request).cookieReply = reply
     if (request.headers.cookie === undefined) return noCookies
     // Nobody can wait for a store at the moment of the first touch.
-    if (eager && request.cookies[hosted.cookieName] !== undefined) return start(app, hosted, request, reply)
+    if (eager && request.cookies[hosted.cookieName] !== undefined) return startEagerly(app, hosted, request, reply)
   }
 })
 
@@ -84,6 +94,8 @@ export const sessionResponse = listener('kernel.response', 'session', (app) => {
     const record = state.observed ? sessionRecord(state.session, cookie, cookie && isOwn(request, hosted)) : null
     if (record !== null) state.collect('session', () => ({ ...record, keys: mask.value(record.keys) }))
     const write = (): undefined | Promise<void> => writeCookies(request, reply, payload)
+    // The cookie still names the session that is kept elsewhere.
+    if (awayOf.has(state)) return write()
     const saveAndWrite = (there: boolean): undefined | Promise<void> => {
       if (there) secureCookie(request, hosted)
       const saving = there ? runHooks(hosted.save, schemeView(app, request), reply, payload) : undefined
@@ -91,7 +103,13 @@ export const sessionResponse = listener('kernel.response', 'session', (app) => {
       return saving === undefined ? write() : saving.then(write)
     }
     const there = isStillThere(request, hosted)
-    return typeof there === 'boolean' ? saveAndWrite(there) : there.then(saveAndWrite)
+    const saving = typeof there === 'boolean' ? saveAndWrite(there) : there.then(saveAndWrite)
+    if (saving === undefined || !hosted.opens) return saving
+    return saving.catch((error: unknown) => {
+      passOver(request, error)
+      if (record !== null) record.saved = false
+      return write()
+    })
   }
 })
 
@@ -130,15 +148,43 @@ function isStillThere (request: FastifyRequest, hosted: Hosted): boolean | Promi
   return there ?? asking
 }
 
+// Who needs the session is told what keeps it away, and nobody else.
+function startEagerly (app: FastifyInstance, hosted: Hosted, request: FastifyRequest, reply: FastifyReply): undefined | Skip | Promise<undefined | Skip> {
+  const view = schemeView(app, request)
+  const goOn = (error: unknown): Skip => {
+    if (!(error instanceof SessionStoreError)) throw error
+    awayOf.set(stateOf(request), error)
+    if (!hosted.opens) return storeIsAway
+    passOver(request, error)
+    // Without its cookie it is a fresh one, for which nobody is asked.
+    runHooks(hosted.start, Object.create(view, { cookies: { value: {} } }), reply)
+    return storeIsAway
+  }
+  try {
+    return start(app, hosted, request, reply)?.then(() => undefined, goOn)
+  } catch (error) {
+    return goOn(error)
+  }
+}
+
+function passOver (request: FastifyRequest, error: unknown): void {
+  if (!(error instanceof SessionStoreError)) throw error
+  request.log.warn({ err: error, channel: 'session' }, 'The store of sessions is away; the request goes on without what it keeps')
+}
+
 async function openSessions (app: FastifyInstance, settings: SessionSettings, hosted: Hosted): Promise<void> {
-  const { secret, cookie, ...rest } = settings
+  const { secret, cookie, store, storeFailure = 'closed', storeTimeout = 2_000, ...rest } = settings
+  if (storeFailure !== 'closed' && storeFailure !== 'open') throw new Error(`session.storeFailure: "${String(storeFailure)}" is neither closed nor open`)
   const length = Array.isArray(secret) ? Math.min(...secret.map((one) => one.length)) : secret?.length ?? 0
   if (length < 32) throw new Error('session.secret (SESSION_SECRET) is missing or too short: at least 32 characters are needed')
   app.decorateRequest('session', {
     getter (this: FastifyRequest) { return touch(this, hosted) },
     setter (this: FastifyRequest, value: unknown) { stateOf(this).session = value }
   } as never)
-  hosted.store = rest.store ?? new MemorySessionStore()
+  const guarded = store && new GuardedSessionStore(store, storeTimeout)
+  hosted.store = guarded ?? new MemorySessionStore()
+  hosted.opens = storeFailure === 'open'
+  if (guarded !== undefined && !hosted.opens) app.hindsight.needs.push(() => guarded.probe())
   hosted.cookieName = rest.cookieName ?? 'sessionId'
   hosted.cookiePrefix = rest.cookiePrefix ?? ''
   hosted.rolling = rest.rolling ?? false
@@ -176,6 +222,10 @@ function schemeView (app: FastifyInstance, request: FastifyRequest): FastifyRequ
 
 function touch (request: FastifyRequest, hosted: Hosted): unknown {
   const state = stateOf(request)
+  if (!hosted.opens) {
+    const away = awayOf.get(state)
+    if (away !== undefined) throw away
+  }
   if (state.session === undefined) {
     const reply = state.cookieReply
     // Ahead of the session's slot there is no session yet.

@@ -1,8 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { boundProfile } from './bounds.js'
 import { FormTokens } from './form-tokens.js'
 import { wholeProfile, type Profile, type ProfileDraft } from './profile.js'
 import type { Criteria } from './storage/criteria.js'
-import type { ProfilePage, ProfileStorage, SearchOptions, StorageStats } from './storage/storage.js'
+import { httpError } from '../kernel/http-errors.js'
+import type { Awaitable, ProfilePage, ProfileStorage, SearchOptions, StorageStats } from './storage/storage.js'
 import type { ProfileSummary } from './storage/summary.js'
 import { TokenSource, TOKEN_PATTERN } from './token.js'
 import { WriteQueue, type Warn, type WriteCounters } from './write-queue.js'
@@ -35,6 +37,9 @@ export interface ProfilerOptions {
 const READ_PATIENCE = 1_000
 const CLOSE_PATIENCE = 5_000
 
+/** The store of profiles failed (RFC 9110, section 15.6.4). */
+export class ProfileStoreError extends httpError('ProfileStoreError', 'HINDSIGHT_PROFILE_STORE', 503) {}
+
 /** Keeps what requests left behind, and finds it again, without ever delaying or failing a response. */
 export class Profiler {
   readonly enabled: boolean
@@ -44,6 +49,7 @@ export class Profiler {
   readonly #maxProfileBytes: number
   readonly #queue: WriteQueue
   readonly #tokens: TokenSource
+  readonly #warn: Warn
   #closed = false
 
   constructor ({ storage, enabled = true, maxQueue = 1_000, maxProfileBytes = 512 * 1024, warn = emitWarning, quiet, secret, role }: ProfilerOptions) {
@@ -52,6 +58,7 @@ export class Profiler {
     this.role = role
     this.#storage = storage
     this.#maxProfileBytes = maxProfileBytes
+    this.#warn = warn
     this.#queue = new WriteQueue({
       maxWaiting: maxQueue,
       warn,
@@ -65,6 +72,11 @@ export class Profiler {
   /** How many profiles were written, and how many were lost. */
   get counters (): Readonly<WriteCounters> {
     return this.#queue.counters
+  }
+
+  /** Why profiles were lost, the last time; empty where none was. */
+  get lastLoss (): string {
+    return this.#queue.lastLoss
   }
 
   /** A token that no profile has. */
@@ -91,7 +103,7 @@ export class Profiler {
   async find (token: string): Promise<Profile | undefined> {
     if (!TOKEN_PATTERN.test(token)) return undefined
     const waiting = this.#queue.get(token)
-    const profile = waiting === undefined ? await this.#storage.get(token) : boundProfile(waiting, this.#maxProfileBytes)
+    const profile = waiting === undefined ? await this.#ask(() => this.#storage.get(token)) : boundProfile(waiting, this.#maxProfileBytes)
     return profile && wholeProfile(profile)
   }
 
@@ -103,25 +115,25 @@ export class Profiler {
   /** A page of summaries, newest first. */
   async search (options: SearchOptions): Promise<ProfilePage> {
     await this.flush(READ_PATIENCE)
-    return await this.#storage.search(options)
+    return await this.#ask(() => this.#storage.search(options))
   }
 
   /** Keeps a profile from being evicted, or no longer; false where there is none. */
   async pin (token: string, pinned: boolean): Promise<boolean> {
     if (!TOKEN_PATTERN.test(token)) return false
     await this.flush(READ_PATIENCE)
-    return await this.#storage.pin(token, pinned)
+    return await this.#ask(() => this.#storage.pin(token, pinned))
   }
 
   /** Removes what fits and is not pinned, and says how many. */
   async purge (criteria?: Criteria, options?: { pinned?: boolean }): Promise<number> {
     await this.flush(READ_PATIENCE)
-    return await this.#storage.purge(criteria, options)
+    return await this.#ask(() => this.#storage.purge(criteria, options))
   }
 
   async stats (): Promise<StorageStats> {
     await this.flush(READ_PATIENCE)
-    return await this.#storage.stats()
+    return await this.#ask(() => this.#storage.stats())
   }
 
   /** Writes what is waiting and lets go of the store. */
@@ -129,7 +141,22 @@ export class Profiler {
     if (this.#closed) return
     this.#closed = true
     await this.flush(CLOSE_PATIENCE)
-    await this.#storage.close()
+    const { waiting } = this.#queue
+    if (waiting > 0) this.#warn(`${waiting} profiles were not written when the application was closed; the store is too slow`)
+    // One that hangs must not keep the process from ending.
+    const over = new AbortController()
+    await Promise.race([this.#storage.close(), sleep(CLOSE_PATIENCE, undefined, { signal: over.signal }).catch(() => {})])
+    over.abort()
+  }
+
+  // What a store of the application's own raises says nothing of its status.
+  async #ask<T> (question: () => Awaitable<T>): Promise<T> {
+    try {
+      return await question()
+    } catch (error) {
+      if (typeof error === 'object' && error !== null && 'statusCode' in error) throw error
+      throw new ProfileStoreError(`The store of profiles failed: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+    }
   }
 
   async #write (profiles: ReadonlyArray<Profile | ProfileDraft>): Promise<void> {

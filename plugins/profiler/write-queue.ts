@@ -48,6 +48,8 @@ const MAX_WAITING_BYTES = 64 * 1024 * 1024
 /** Takes profiles at once and writes them later, in batches, whatever the store does meanwhile. */
 export class WriteQueue {
   readonly counters: WriteCounters = { written: 0, dropped: 0, failed: 0 }
+  /** Why profiles were lost, the last time; empty where none was. */
+  lastLoss = ''
   readonly #options: WriteQueueOptions
   readonly #waiting = new Map<string, Waiting>()
   readonly #unmade: string[] = []
@@ -82,6 +84,11 @@ export class WriteQueue {
     if (typeof source === 'function') this.#makeSoon(token)
     if (this.#writing === null) this.#schedule()
     return true
+  }
+
+  /** How many are not written yet. */
+  get waiting (): number {
+    return this.#waiting.size + this.#batch.size
   }
 
   has (token: string): boolean {
@@ -203,6 +210,7 @@ export class WriteQueue {
 
   #lose (why: string, error?: unknown, count = 1): void {
     this.#lost += count
+    this.lastLoss = error === undefined ? `${why}.` : `${why}: ${error instanceof Error ? error.message : String(error)}`
     const { quiet = 60_000, warn } = this.#options
     if (this.#told || performance.now() - this.#toldAt < quiet) return
     this.#told = true

@@ -1,8 +1,9 @@
 import createError from '@fastify/error'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { firstPanel, panelsOf } from '../../plugins/profiler/panels/index.js'
 import { profilePage } from '../../plugins/profiler/ui/profile-page/component.js'
 import { TOKEN_PATTERN } from '../../plugins/profiler/token.js'
+import { whileStoreIsThere } from './away.js'
 import { sendPage, routeConfig, TokenNotFoundError, wantsJson } from './answer.js'
 
 const PanelNotFoundError = createError('HINDSIGHT_PANEL_NOT_FOUND', 'Panel "%s" was not found; this profile has: %s.', 404)
@@ -11,24 +12,27 @@ const MAX_CHILDREN = 20
 
 /** One profile, as a page of panels or as JSON. */
 export default async function profileRoutes (app: FastifyInstance): Promise<void> {
-  app.get('/:token', { config: routeConfig(app, '_profiler') }, async function showProfile (request, reply) {
-    const segment = (request.params as { token: string }).token
-    const token = segment.replace(/\.json$/, '')
-    const profile = TOKEN_PATTERN.test(token) ? await app.profiler.find(token) : undefined
-    if (profile === undefined) throw new TokenNotFoundError(token)
-    const query = request.query as Record<string, unknown>
-    const { panel: name } = query
-    const known = panelsOf(profile)
-    const panel = name === undefined ? firstPanel(profile) : known.find((one) => one.name === name)
-    if (panel === undefined) throw new PanelNotFoundError(String(name), known.map((one) => one.name).join(', '))
-    if (segment !== token || wantsJson(request, reply)) return profile
-    const [{ profiles: [summary] }, { profiles: children }] = await Promise.all([
-      app.profiler.search({ criteria: { token }, limit: 1 }),
-      app.profiler.search({ criteria: { parent: token }, limit: MAX_CHILDREN })
-    ])
-    const pinned = summary?.pinned === true
-    // The routes also stand without the lifecycle, in applications that only read a store.
-    const editor = app.hasDecorator('hindsight') ? app.hindsight.editor : null
-    return sendPage(request, reply, (options) => profilePage(profile, panel, { ...options, pinned, children, query, editor }))
-  })
+  app.get('/:token', { config: routeConfig(app, '_profiler') }, async (request, reply) => await whileStoreIsThere(request, reply, () => showProfile(request, reply)))
+}
+
+async function showProfile (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  const { server: app } = request
+  const segment = (request.params as { token: string }).token
+  const token = segment.replace(/\.json$/, '')
+  const profile = TOKEN_PATTERN.test(token) ? await app.profiler.find(token) : undefined
+  if (profile === undefined) throw new TokenNotFoundError(token)
+  const query = request.query as Record<string, unknown>
+  const { panel: name } = query
+  const known = panelsOf(profile)
+  const panel = name === undefined ? firstPanel(profile) : known.find((one) => one.name === name)
+  if (panel === undefined) throw new PanelNotFoundError(String(name), known.map((one) => one.name).join(', '))
+  if (segment !== token || wantsJson(request, reply)) return profile
+  const [{ profiles: [summary] }, { profiles: children }] = await Promise.all([
+    app.profiler.search({ criteria: { token }, limit: 1 }),
+    app.profiler.search({ criteria: { parent: token }, limit: MAX_CHILDREN })
+  ])
+  const pinned = summary?.pinned === true
+  // The routes also stand without the lifecycle, in applications that only read a store.
+  const editor = app.hasDecorator('hindsight') ? app.hindsight.editor : null
+  return sendPage(request, reply, (options) => profilePage(profile, panel, { ...options, pinned, children, query, editor }))
 }

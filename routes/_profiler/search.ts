@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { BadCriterionError, readFilter, readSearch, type SearchQuery } from '../../plugins/profiler/search-query.js'
 import { InvalidCursorError, type ProfilePage } from '../../plugins/profiler/storage/storage.js'
 import { searchPage } from '../../plugins/profiler/ui/search-page/component.js'
+import { whileStoreIsThere } from './away.js'
 import { baseOf, routeConfig, sendPage, wantsJson } from './answer.js'
 
 const NothingStoredError = createError('HINDSIGHT_NO_PROFILE', 'No %s has been stored yet.', 404)
@@ -12,20 +13,24 @@ type Fields = Record<string, unknown>
 /** What is stored: all of it or what fits, page by page, and the newest. */
 export default async function searchRoutes (app: FastifyInstance): Promise<void> {
   // The address without the slash is redirected like that of any other route.
-  app.get('/', { prefixTrailingSlash: 'slash', config: routeConfig(app, '_profiler_home') }, async (request, reply) => await showProfiles(request, reply))
-  app.get('/search', { config: routeConfig(app, '_profiler_search') }, async (request, reply) => await showProfiles(request, reply))
-  app.get('/search.json', { config: routeConfig(app, '_profiler_search_json') }, async (request) => await found(request, readSearch(request.query as Fields)))
+  app.get('/', { prefixTrailingSlash: 'slash', config: routeConfig(app, '_profiler_home') }, async (request, reply) => await whileStoreIsThere(request, reply, () => showProfiles(request, reply)))
+  app.get('/search', { config: routeConfig(app, '_profiler_search') }, async (request, reply) => await whileStoreIsThere(request, reply, () => showProfiles(request, reply)))
+  app.get('/search.json', { config: routeConfig(app, '_profiler_search_json') }, async (request, reply) => await whileStoreIsThere(request, reply, () => found(request, readSearch(request.query as Fields))))
   for (const suffix of ['', '.json']) {
     app.get(`/latest${suffix}`, { config: routeConfig(app, '_profiler_latest') }, async function redirectToLatest (request, reply) {
-      const criteria = readFilter(request.query as Fields)
-      const newest = await app.profiler.latest(criteria)
-      if (newest === undefined) {
-        const { error, ...others } = criteria
-        throw new NothingStoredError(`${error === true ? 'failure' : 'profile'}${Object.keys(others).length === 0 ? '' : ' that fits'}`)
-      }
-      return reply.redirect(`${baseOf(request)}/${newest.token}${suffix}`, 302)
+      return await whileStoreIsThere(request, reply, () => latest(request, reply, suffix))
     })
   }
+}
+
+async function latest (request: FastifyRequest, reply: FastifyReply, suffix: string): Promise<unknown> {
+  const criteria = readFilter(request.query as Fields)
+  const newest = await request.server.profiler.latest(criteria)
+  if (newest === undefined) {
+    const { error, ...others } = criteria
+    throw new NothingStoredError(`${error === true ? 'failure' : 'profile'}${Object.keys(others).length === 0 ? '' : ' that fits'}`)
+  }
+  return reply.redirect(`${baseOf(request)}/${newest.token}${suffix}`, 302)
 }
 
 async function showProfiles (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
@@ -35,8 +40,8 @@ async function showProfiles (request: FastifyRequest, reply: FastifyReply): Prom
     const search = readSearch(fields)
     const { profiles, next } = await found(request, search)
     const stats = await request.server.profiler.stats()
-    const { counters } = request.server.profiler
-    return await sendPage(request, reply, (options) => searchPage({ fields: textsOf(fields), profiles, next, stats, counters, now: Date.now() }, options))
+    const { counters, lastLoss } = request.server.profiler
+    return await sendPage(request, reply, (options) => searchPage({ fields: textsOf(fields), profiles, next, stats, counters, lastLoss, now: Date.now() }, options))
   } catch (error) {
     if (!(error instanceof BadCriterionError || error instanceof InvalidCursorError)) throw error
     reply.code(400)

@@ -278,7 +278,7 @@ t.test('a store that cannot say whether sessions were ended lets nobody in', asy
   await visitor.login()
   const { get: read } = store
   store.get = (id, done) => id.startsWith('logins-') ? done(new Error('the store is gone')) : read.call(store, id, done)
-  t.equal((await visitor.send({ url: '/who' })).statusCode, 500)
+  t.equal((await visitor.send({ url: '/who' })).statusCode, 503)
 })
 
 t.test('the flags of the cookie, by what the browser speaks', async t => {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import Fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastify'
 import application, { options as serverOptions } from '../../app/app.js'
 import type { HindsightOptions } from '../../app/options.js'
+import type { ServerLimits } from '../../app/server-limits.js'
 import type { ListenerEvent } from '../../plugins/kernel/events.js'
 import { profilerSettings, type ProfilerOption } from '../../plugins/profiler/settings.js'
 import type { Profile } from '../../plugins/profiler/profile.js'
@@ -14,6 +15,8 @@ const SECRET = 'a secret of the tests, thirty-two characters and more'
 const TIMEOUT = 5_000
 
 export interface BuildOptions extends HindsightOptions {
+  /** What clients may cost. */
+  limits?: Partial<ServerLimits>
   /** Declares routes and hooks of a test, behind the application's own. */
   declare?: (app: FastifyInstance) => unknown
   /** The folder whose routes are loaded; none by default. */
@@ -23,9 +26,9 @@ export interface BuildOptions extends HindsightOptions {
 }
 
 /** The application as its users have it, in debug mode and with a silent log unless told otherwise; ready. */
-export async function build ({ declare, routesDir = NO_ROUTES, server = {}, profiler, ...hindsight }: BuildOptions = {}): Promise<FastifyInstance> {
+export async function build ({ declare, routesDir = NO_ROUTES, server = {}, limits, profiler, ...hindsight }: BuildOptions = {}): Promise<FastifyInstance> {
   const app = Fastify({ ...serverOptions, logger: { level: 'silent' }, ...server } as FastifyServerOptions) as unknown as FastifyInstance
-  await app.register(application, { hindsight: { debug: true, session: { secret: SECRET }, ...hindsight, profiler: inMemory(profiler) }, routesDir })
+  await app.register(application, { hindsight: { debug: true, session: { secret: SECRET }, ...hindsight, profiler: inMemory(profiler) }, routesDir, ...(limits !== undefined && { limits }) })
   await declare?.(app)
   await app.ready()
   return app

@@ -61,8 +61,8 @@ export class EmbeddedStorage implements ProfileStorage {
     if (number === undefined) return undefined
     this.#mustBeOpen()
     return await this.#run(false, (file) => {
-      const bytes = file.tokens.get(number)
-      const profile = bytes && profileAt(file, readLocation(bytes))
+      const at = readLocation(file.tokens.get(number))
+      const profile = at && profileAt(file, at)
       return profile && wholeProfile(profile)
     })
   }

@@ -8,6 +8,9 @@ const BRANCH = 1
 const LEAF = 2
 const OVERFLOW = 4
 const META = 8
+// Of pages and values with several values to a key, which no store of ours has.
+const DUPLICATES_PAGE = 0x60
+const KNOWN = 3
 const OVERFLOWS = 1
 const SUB_DATABASE = 2
 const DATABASE_BYTES = 48
@@ -22,6 +25,8 @@ const PATIENCE = 40
 interface Tree {
   page: number
   depth: number
+  /** Whether it lists the pages that are free. */
+  free?: boolean
 }
 
 class Damage extends Error {}
@@ -65,16 +70,16 @@ function metaOf (file: number): { pageSize: number, transaction: bigint, trees: 
   }
   const transactionOf = (meta: Buffer): bigint => meta.readBigUInt64LE(META_BYTES - 8)
   const newest = metas.reduce((a, b) => transactionOf(b) > transactionOf(a) ? b : a)
-  const trees = [HEADER + 24, HEADER + 24 + DATABASE_BYTES].flatMap((at) => treeAt(newest, at))
+  const trees = [HEADER + 24, HEADER + 24 + DATABASE_BYTES].flatMap((at, i) => treeAt(newest, at, i === 0))
   return { pageSize, transaction: transactionOf(newest), trees }
 }
 
-function treeAt (buffer: Buffer, at: number): Tree[] {
+function treeAt (buffer: Buffer, at: number, free = false): Tree[] {
   const root = buffer.readBigUInt64LE(at + 40)
   const depth = buffer.readUInt16LE(at + 6)
   if (root === NO_PAGE) return []
   if (depth === 0 || depth > MAX_DEPTH) throw new Damage('a tree is damaged')
-  return [{ page: Number(root), depth }]
+  return [{ page: Number(root), depth, free }]
 }
 
 /** Breadth first, so that what most depends on is looked at first. */
@@ -84,21 +89,23 @@ function walk (file: number, pageSize: number, trees: Tree[]): void {
   const check = (first: number, count: number): void => {
     if (!(first >= 2 && count >= 1 && first + count <= pages)) throw new Damage('it was cut short, or a page is damaged')
   }
-  const overflow = (first: number, count: number): void => {
+  const overflow = (first: number, count: number, bytes: number): void => {
     check(first, count)
+    if (bytes + HEADER > count * pageSize) throw new Damage('a page is damaged')
     if (performance.now() > until) return
     const header = read(file, first * pageSize, HEADER)
     if (header.readBigUInt64LE(0) !== BigInt(first) || (header.readUInt16LE(18) & OVERFLOW) === 0 || header.readUInt32LE(20) !== count) throw new Damage('a page is damaged')
   }
   for (let level = trees; level.length > 0;) {
     const next: Tree[] = []
-    for (const { page, depth } of level) {
+    for (const { page, depth, free = false } of level) {
       if (performance.now() > until) return
       check(page, 1)
       const buffer = read(file, page * pageSize, pageSize)
-      if (buffer.readBigUInt64LE(0) !== BigInt(page) || (buffer.readUInt16LE(18) & (BRANCH | LEAF)) !== (depth > 1 ? BRANCH : LEAF)) throw new Damage('a page is damaged')
+      if (buffer.readBigUInt64LE(0) !== BigInt(page) || (buffer.readUInt16LE(18) & (BRANCH | LEAF | DUPLICATES_PAGE)) !== (depth > 1 ? BRANCH : LEAF)) throw new Damage('a page is damaged')
       try {
-        next.push(...depth > 1 ? branches(buffer, depth) : leaves(buffer, overflow))
+        next.push(...depth > 1 ? branches(buffer, depth, free) : leaves(buffer, overflow))
+        if (free && depth === 1) freeLists(buffer, file, pageSize, pages)
       } catch (error) {
         throw error instanceof RangeError ? new Damage('a page is damaged') : error
       }
@@ -107,20 +114,42 @@ function walk (file: number, pageSize: number, trees: Tree[]): void {
   }
 }
 
-function branches (page: Buffer, depth: number): Tree[] {
-  return nodesOf(page).map((at) => ({ page: page.readUInt32LE(at) + page.readUInt16LE(at + 4) * 2 ** 32, depth: depth - 1 }))
+function branches (page: Buffer, depth: number, free: boolean): Tree[] {
+  return nodesOf(page).map((at) => {
+    if (at + 8 + page.readUInt16LE(at + 6) > page.length) throw new Damage('a page is damaged')
+    return { page: page.readUInt32LE(at) + page.readUInt16LE(at + 4) * 2 ** 32, depth: depth - 1, free }
+  })
 }
 
 /** Values that lie elsewhere must be within the file; databases within the database are walked too. */
-function leaves (page: Buffer, check: (first: number, count: number) => void): Tree[] {
+function leaves (page: Buffer, check: (first: number, count: number, bytes: number) => void): Tree[] {
   return nodesOf(page).flatMap((at) => {
     const flags = page.readUInt16LE(at + 4)
     const value = at + 8 + page.readUInt16LE(at + 6)
     const bytes = page.readUInt32LE(at)
-    if ((flags & OVERFLOWS) !== 0) check(Number(page.readBigUInt64LE(value)), Number(page.readBigUInt64LE(value + 16)))
+    if ((flags & ~KNOWN) !== 0) throw new Damage('a page is damaged')
+    if ((flags & OVERFLOWS) !== 0) check(Number(page.readBigUInt64LE(value)), Number(page.readBigUInt64LE(value + 16)), bytes)
     else if (value + bytes > page.length) throw new Damage('a page is damaged')
     return (flags & SUB_DATABASE) === 0 ? [] : treeAt(page, value)
   })
+}
+
+/** Which pages are free: LMDB believes how many are listed, and writes to them. */
+function freeLists (page: Buffer, file: number, pageSize: number, pages: number): void {
+  for (const at of nodesOf(page)) {
+    const value = at + 8 + page.readUInt16LE(at + 6)
+    const bytes = page.readUInt32LE(at)
+    const list = (page.readUInt16LE(at + 4) & OVERFLOWS) === 0
+      ? page.subarray(value, value + bytes)
+      : read(file, Number(page.readBigUInt64LE(value)) * pageSize + HEADER, Math.min(bytes, pages * 8 + 8))
+    const count = list.readBigUInt64LE(0)
+    if ((count + 1n) * 8n > BigInt(list.length)) throw new Damage('its list of free pages is damaged')
+    for (let i = 1; i <= Number(count); i++) {
+      const id = list.readBigInt64LE(8 * i)
+      // Less than none: how many in a row.
+      if ((id < 0n ? -id : id) >= BigInt(pages)) throw new Damage('its list of free pages is damaged')
+    }
+  }
 }
 
 function nodesOf (page: Buffer): number[] {

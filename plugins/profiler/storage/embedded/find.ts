@@ -39,8 +39,8 @@ export async function find (file: StoreFile, criteria: Criteria, limit: number, 
 /** One profile alone. */
 function around (file: StoreFile, token: string, { behind, before }: Range, transaction: Transaction): Range | undefined {
   const number = tokenNumber(token)
-  const bytes = number === undefined ? undefined : file.tokens.get(number, { transaction })
-  if (bytes === undefined) return undefined
-  const { seq } = readLocation(bytes)
+  const at = number === undefined ? undefined : readLocation(file.tokens.get(number, { transaction }))
+  if (at === undefined) return undefined
+  const { seq } = at
   return { behind: Math.max(behind, seq - 1), before: Math.min(before, seq + 1) }
 }

@@ -97,8 +97,9 @@ export function packLocation ({ lane, seq, chunk, slot }: Location): Buffer {
   return location
 }
 
-/** The location that bytes hold. */
-export function readLocation (bytes: Buffer): Location {
+/** The location that bytes hold; undefined where there are none, or damaged ones. */
+export function readLocation (bytes: Buffer | undefined): Location | undefined {
+  if (bytes?.length !== location.length) return undefined
   return { lane: bytes.readUInt8(0) as Lane, seq: bytes.readUIntLE(1, 6), chunk: bytes.readUIntLE(7, 6), slot: bytes.readUInt16LE(13) }
 }
 

@@ -48,8 +48,7 @@ export class Ledger {
 
   /** Where a token's profile is. */
   find (token: number): Location | undefined {
-    const bytes = this.#file.tokens.get(token)
-    return bytes && readLocation(bytes)
+    return readLocation(this.#file.tokens.get(token))
   }
 
   /** Takes a profile out; its summary is passed over from now on. */

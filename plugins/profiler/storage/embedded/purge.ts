@@ -1,4 +1,4 @@
-import { lineAt, fromLine, seqAt, spanOf } from '../summary-block.js'
+import { lineAt, fromLine, isLine, seqAt, spanOf } from '../summary-block.js'
 import { ALL_LANES, emptyState, FATES, laneKey, MAX_SEQ, readWaiting, seqOfKey, Slots, sumOf, tokenNumber, type Lane } from './layout.js'
 import type { Ledger } from './ledger.js'
 import { columnKey, type StoreFile } from './store-file.js'
@@ -38,7 +38,8 @@ function tidyBlock (file: StoreFile, ledger: Ledger, lane: Lane, key: number, zo
   for (let i = 0; i < rows; i++) {
     const line = lineAt(texts, i)
     const seq = seqAt(numbers, i)
-    const at = ledger.find(tokenNumber(fromLine(line).summary.token) ?? 0)
+    // A line that is damaged leads nowhere.
+    const at = isLine(line) ? ledger.find(tokenNumber(fromLine(line).summary.token) ?? 0) : undefined
     if (at?.lane !== lane || at.seq !== seq) continue
     lines.push(line)
     seqs.push(seq)

@@ -46,10 +46,8 @@ function * walkLane (file: StoreFile, lane: Lane, criteria: Criteria, { behind, 
   const pinned = isPinnedLane(lane)
   const range = { start: laneKey(lane, Math.min(before, MAX_SEQ)), end: laneKey(lane, 0), reverse: true, transaction }
   const isAlive = (token: string, seq: number): boolean => {
-    const bytes = file.tokens.get(tokenNumber(token) ?? 0, { transaction })
-    if (bytes === undefined) return false
-    const at = readLocation(bytes)
-    return at.lane === lane && at.seq === seq
+    const at = readLocation(file.tokens.get(tokenNumber(token) ?? 0, { transaction }))
+    return at?.lane === lane && at.seq === seq
   }
   const check = (line: string, seq: number): Step => {
     if (seq >= before || seq <= behind) return { seq }

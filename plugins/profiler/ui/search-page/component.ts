@@ -20,6 +20,8 @@ export interface SearchResult {
   next: string | null
   stats?: StorageStats
   counters?: Readonly<WriteCounters>
+  /** Why profiles were lost, the last time. */
+  lastLoss?: string
   /** When the page is made, in milliseconds since the epoch. */
   now: number
 }
@@ -32,7 +34,7 @@ export const script = readScript(import.meta.url, './script.js')
 
 /** The page that lists what is stored and fits, newest first, with a mark on what has a problem. */
 export function searchPage (result: SearchResult, options: PageOptions): string {
-  const { fields, problem, profiles, next, stats, counters } = result
+  const { fields, problem, profiles, next, stats, counters, lastLoss = '' } = result
   const wanted = criteriaOf(fields).length > 0
   const title = wanted ? 'Search' : 'Profiles'
   return layout(options, title, html`<main id="content">
@@ -41,7 +43,7 @@ export function searchPage (result: SearchResult, options: PageOptions): string 
 !${problem === undefined ? '' : html`<p class="failure" role="alert">${problem}</p>`}
 !${counters === undefined || counters.dropped + counters.failed === 0
   ? ''
-  : html`<p class="failure">${counters.dropped + counters.failed} profiles of this process were lost: ${counters.dropped} because too many were waiting, ${counters.failed} because the store or their data failed. The log says why.</p>`}
+  : html`<p class="failure">${counters.dropped + counters.failed} profiles of this process were lost: ${counters.dropped} because too many were waiting, ${counters.failed} because the store or their data failed. ${lastLoss === '' ? 'The log says why.' : `The last time: ${lastLoss}`}</p>`}
 !${problem !== undefined ? '' : table(result, options) + (profiles.length === 0 ? html`<div class="empty">!${note(empty(wanted))}</div>` : '')}
 !${pagesNav(fields, next, options)}
 !${stats === undefined ? '' : html`<div class="stats"><p class="note">${summaryOf(stats)}</p>!${purgeForm(fields, options)}</div>`}

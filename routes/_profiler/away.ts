@@ -1,0 +1,23 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { searchPage } from '../../plugins/profiler/ui/search-page/component.js'
+import { sendPage, wantsJson } from './answer.js'
+
+/** Answers, or tells which store is away, why, and how many profiles were lost: also to operators, whom no diagnostic page tells it. */
+export async function whileStoreIsThere (request: FastifyRequest, reply: FastifyReply, answer: () => Promise<unknown>): Promise<unknown> {
+  try {
+    return await answer()
+  } catch (error) {
+    if (!isAway(error)) throw error
+    const { counters, lastLoss } = request.server.profiler
+    request.log.warn({ err: error, channel: 'profiler' }, 'The store of profiles cannot be used')
+    reply.code(503)
+    if (wantsJson(request, reply)) {
+      return reply.type('application/problem+json').send(JSON.stringify({ type: 'about:blank', title: 'Service Unavailable', status: 503, detail: error.message, counters }))
+    }
+    return await sendPage(request, reply, (options) => searchPage({ fields: {}, problem: error.message, counters, lastLoss, profiles: [], next: null, now: Date.now() }, options))
+  }
+}
+
+function isAway (error: unknown): error is Error {
+  return error instanceof Error && 'statusCode' in error && error.statusCode === 503
+}

@@ -1,0 +1,94 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createClient } from '@redis/client'
+import t, { type Test } from 'tap'
+import type { FastifyInstance } from 'fastify'
+import type { SessionSettings } from '../../plugins/listeners/session.js'
+import { build } from '../app/harness.js'
+import { redisServer, type RedisServer } from '../support/redis.js'
+
+type Store = NonNullable<SessionSettings['store']>
+
+const SECRET = 'a secret of the tests, thirty-two characters and more'
+
+/** Sessions in Redis, as an application would keep them. */
+async function redisStore (t: Test, { url }: RedisServer): Promise<Store> {
+  const client = createClient({ url, disableOfflineQueue: true, socket: { reconnectStrategy: () => 50 } })
+  client.on('error', () => {})
+  await client.connect()
+  t.teardown(() => client.destroy())
+  return {
+    get: (id, done) => { client.get(`session:${id}`).then((text) => done(null, text === null ? null : JSON.parse(String(text))), done) },
+    set: (id, session, done) => { client.set(`session:${id}`, JSON.stringify(session)).then(() => done(), done) },
+    destroy: (id, done) => { client.del(`session:${id}`).then(() => done(), done) }
+  }
+}
+
+function routes (app: FastifyInstance): void {
+  app.get('/plain', async () => 'plain')
+  app.get('/login', async (request) => { await request.session.regenerate(); request.session.user = 'ada'; return 'hello' })
+  app.get('/logout', async (request) => { await request.session.destroy(); return 'bye' })
+  app.get('/who', async (request) => ({ user: request.session.user ?? null }))
+  app.get('/note', async (request) => { request.session.count = 1; return 'noted' })
+}
+
+async function application (t: Test, session: Partial<SessionSettings>): Promise<(url: string, cookie?: string) => Promise<{ status: number, body: string, cookie: string }>> {
+  const app = await build(t, { session: { secret: SECRET, ...session }, health: true }, routes)
+  return async (url, cookie) => {
+    const { statusCode, body, headers } = await app.inject({ url, headers: { accept: 'text/plain', ...(cookie !== undefined && { cookie }) } })
+    return { status: statusCode, body, cookie: [headers['set-cookie'] ?? []].flat().map((one) => String(one).split(';')[0]).join() }
+  }
+}
+
+const faults: Array<[name: string, begin: (redis: RedisServer) => unknown, end: (redis: RedisServer) => unknown, args: string[]]> = [
+  ['killed and started again', async (redis) => await redis.stop(), async (redis) => await redis.start(), ['--appendonly', 'yes', '--appendfsync', 'always']],
+  ['hangs', (redis) => redis.pause(), (redis) => redis.resume(), []]
+]
+
+for (const [name, begin, end, args] of faults) {
+  t.test(`a Redis that ${name}: closed, unless told otherwise`, async (t) => {
+    const redis = await redisServer(t, args)
+    if (!redis) return
+    const store = await redisStore(t, redis)
+    const closed = await application(t, { store, storeTimeout: 200 })
+    const open = await application(t, { store, storeTimeout: 200, storeFailure: 'open' })
+    const { cookie } = await closed('/login')
+    t.same((await closed('/who', cookie)).body, '{"user":"ada"}')
+    t.equal((await closed('/readyz')).status, 200)
+
+    await begin(redis)
+    for (const url of ['/who', '/note', '/login', '/logout']) t.match(await closed(url, cookie), { status: 503, cookie: '' }, `closed: ${url}`)
+    t.match(await closed('/note'), { status: 503, cookie: '' }, 'closed: a new session cannot be kept')
+    t.match((await closed('/who', cookie)).body, /The store of sessions failed: /)
+    t.match(await closed('/plain', cookie), { status: 200, body: 'plain' }, 'closed: who needs no session is answered')
+    t.match(await open('/who', cookie), { status: 200, body: '{"user":null}', cookie: '' }, 'open: nobody is logged in')
+    t.match(await open('/note', cookie), { status: 200, body: 'noted', cookie: '' }, 'open: what cannot be kept is passed over, and no cookie is lost')
+    t.match(await open('/note'), { status: 200, body: 'noted', cookie: '' })
+    for (const url of ['/login', '/logout']) t.equal((await open(url, cookie)).status, 503, `open: ${url} does not pretend`)
+    await sleep(1_050)
+    t.equal((await closed('/readyz')).status, 503, 'what needs the store is not ready')
+    t.equal((await open('/readyz')).status, 200)
+
+    await end(redis)
+    while ((await closed('/who', cookie)).status === 503) await sleep(50)
+    t.same((await closed('/who', cookie)).body, '{"user":"ada"}', 'the session is there again')
+    t.same((await open('/who', cookie)).body, '{"user":"ada"}')
+    while ((await closed('/readyz')).status === 503) await sleep(100)
+  })
+}
+
+const badStores: Array<[name: string, store: Store]> = [
+  ['throws', { get: () => { throw new Error('no') }, set: () => { throw new Error('no') }, destroy: () => { throw new Error('no') } }],
+  ['rejects', { get: async () => { throw new Error('no') }, set: async () => { throw new Error('no') }, destroy: async () => { throw new Error('no') } } as unknown as Store],
+  ['never answers', { get: () => {}, set: () => {}, destroy: () => {} }],
+  ['answers twice', { get: (_id, done) => { done(new Error('no')); done(null, null) }, set: (_id, _session, done) => { done(new Error('no')); done() }, destroy: (_id, done) => { done(new Error('no')); done() } }]
+]
+
+for (const [name, store] of badStores) {
+  t.test(`a store that ${name}`, async (t) => {
+    const ask = await application(t, { store, storeTimeout: 100 })
+    const good = await application(t, {})
+    const { cookie } = await good('/login')
+    for (const [url, status] of [['/who', 503], ['/note', 503], ['/plain', 200], ['/readyz', 503]] as const) t.equal((await ask(url, cookie)).status, status, url)
+    t.equal((await ask('/note')).status, 503)
+  })
+}

@@ -1,0 +1,83 @@
+import { fork, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Test } from 'tap'
+import type { ServiceSettings } from './service.js'
+
+export interface Figures {
+  rss: number
+  /** Bytes of the heap and of what it points to, after a garbage collection. */
+  memory: number
+  connections: number
+  counters: { written: number, dropped: number, failed: number } | null
+}
+
+export interface Service {
+  port: number
+  process: ChildProcess
+  figures: () => Promise<Figures>
+}
+
+/** Starts `service.ts` as a process; it ends with the test. */
+export async function startService (t: Pick<Test, 'teardown'>, settings: ServiceSettings = {}, execArgv: string[] = []): Promise<Service> {
+  const child = fork(join(import.meta.dirname, 'service.ts'), {
+    execArgv: ['--import=tsx', '--expose-gc', ...execArgv],
+    env: { ...process.env, SERVICE: JSON.stringify(settings) },
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc']
+  })
+  t.teardown(() => { child.kill('SIGKILL') })
+  const [{ port }] = await once(child, 'message') as [{ port: number }]
+  return {
+    port,
+    process: child,
+    figures: async () => {
+      child.send('figures')
+      const [figures] = await once(child, 'message') as [Figures]
+      return figures
+    }
+  }
+}
+
+export interface Client {
+  /** What is sent first, as Latin-1. */
+  bytes: string
+  /** Sent again and again, until the connection is closed. */
+  then?: string
+  /** Milliseconds from one to the next. */
+  every?: number
+}
+
+/** Sends as slowly or as much as it is told, and reads until the server closes the connection. */
+export async function converse (port: number, { bytes, then, every = 20 }: Client): Promise<string> {
+  const socket = connect(port, '127.0.0.1')
+  let received = ''
+  socket.setEncoding('latin1').on('data', (text: string) => { received += text })
+  // Who is refused while he sends is told so by the system.
+  socket.on('error', () => {})
+  socket.write(bytes, 'latin1')
+  const timer = then === undefined ? undefined : setInterval(() => { if (socket.writable && socket.writableLength < 1e6) socket.write(then, 'latin1') }, every)
+  await new Promise((resolve) => socket.once('close', resolve))
+  clearInterval(timer)
+  return received
+}
+
+/** Sends, and reads nothing. */
+export async function ignore (port: number, bytes: string): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1')
+  socket.on('error', () => {})
+  socket.pause()
+  socket.write(bytes, 'latin1')
+  await once(socket, 'connect')
+  return socket
+}
+
+/** Asks until the answer is as it should be; tap's own time limit ends it. */
+export async function until<T> (ask: () => Promise<T>, isFine: (answer: T) => boolean): Promise<T> {
+  for (;;) {
+    const answer = await ask()
+    if (isFine(answer)) return answer
+    await sleep(50)
+  }
+}
