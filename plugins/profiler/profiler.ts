@@ -36,6 +36,7 @@ export interface ProfilerOptions {
 /** Milliseconds that a reader waits for what is being written; a store that hangs must not hang its readers. */
 const READ_PATIENCE = 1_000
 const CLOSE_PATIENCE = 5_000
+const LEAST_PATIENCE = 1_000
 
 /** The store of profiles failed (RFC 9110, section 15.6.4). */
 export class ProfileStoreError extends httpError('ProfileStoreError', 'HINDSIGHT_PROFILE_STORE', 503) {}
@@ -72,6 +73,11 @@ export class Profiler {
   /** How many profiles were written, and how many were lost. */
   get counters (): Readonly<WriteCounters> {
     return this.#queue.counters
+  }
+
+  /** Whether the store does not come back from a write. */
+  get isStuck (): boolean {
+    return this.#queue.isStuck(LEAST_PATIENCE)
   }
 
   /** Why profiles were lost, the last time; empty where none was. */
@@ -140,12 +146,13 @@ export class Profiler {
   async close (): Promise<void> {
     if (this.#closed) return
     this.#closed = true
+    const until = performance.now() + CLOSE_PATIENCE
     await this.flush(CLOSE_PATIENCE)
     const { waiting } = this.#queue
     if (waiting > 0) this.#warn(`${waiting} profiles were not written when the application was closed; the store is too slow`)
     // One that hangs must not keep the process from ending.
     const over = new AbortController()
-    await Promise.race([this.#storage.close(), sleep(CLOSE_PATIENCE, undefined, { signal: over.signal }).catch(() => {})])
+    await Promise.race([this.#storage.close(), sleep(Math.max(LEAST_PATIENCE, until - performance.now()), undefined, { signal: over.signal }).catch(() => {})])
     over.abort()
   }
 

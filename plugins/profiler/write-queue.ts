@@ -56,6 +56,7 @@ export class WriteQueue {
   #batch: ReadonlyMap<string, Draft> = new Map()
   #writing: Promise<void> | null = null
   #timer: NodeJS.Timeout | null = null
+  #writingSince = 0
   #bytes = 0
   #taken = 0
   #settled = 0
@@ -89,6 +90,11 @@ export class WriteQueue {
   /** How many are not written yet. */
   get waiting (): number {
     return this.#waiting.size + this.#batch.size
+  }
+
+  /** Whether the store has not come back from a write for that long (ms). */
+  isStuck (patience: number): boolean {
+    return this.#writingSince !== 0 && performance.now() - this.#writingSince > patience
   }
 
   has (token: string): boolean {
@@ -166,6 +172,7 @@ export class WriteQueue {
       since = performance.now()
     }
     try {
+      this.#writingSince = performance.now()
       if (batch.size > 0) await this.#options.write([...batch.values()])
       this.counters.written += batch.size
       if (batch.size > 0) this.#recover()
@@ -173,6 +180,7 @@ export class WriteQueue {
       this.counters.failed += batch.size
       this.#lose('the store failed', error, batch.size)
     } finally {
+      this.#writingSince = 0
       this.#batch = new Map()
       this.#bytes -= bytes
       this.#settled += taken

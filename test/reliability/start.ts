@@ -1,4 +1,4 @@
-import { fork, type ChildProcess } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
@@ -21,12 +21,14 @@ export interface Service {
 }
 
 /** Starts `service.ts` as a process; it ends with the test. */
-export async function startService (t: Pick<Test, 'teardown'>, settings: ServiceSettings = {}, execArgv: string[] = []): Promise<Service> {
-  const child = fork(join(import.meta.dirname, 'service.ts'), {
-    execArgv: ['--import=tsx', '--expose-gc', ...execArgv],
-    env: { ...process.env, SERVICE: JSON.stringify(settings) },
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc']
-  })
+export async function startService (t: Pick<Test, 'teardown'>, settings: ServiceSettings = {}, execArgv: string[] = [], maxBlocks?: number): Promise<Service> {
+  const args = [...execArgv, '--import=tsx', '--expose-gc', join(import.meta.dirname, 'service.ts')]
+  const env = { ...process.env, SERVICE: JSON.stringify(settings) }
+  const stdio = ['ignore', 'ignore', 'inherit', 'ipc'] as const
+  // Files that it writes may be so large: blocks of 512 bytes.
+  const child = maxBlocks === undefined
+    ? spawn(process.execPath, args, { env, stdio: [...stdio] })
+    : spawn('sh', ['-c', `ulimit -f ${maxBlocks}; exec "$0" "$@"`, process.execPath, ...args], { env, stdio: [...stdio] })
   t.teardown(() => { child.kill('SIGKILL') })
   const [{ port }] = await once(child, 'message') as [{ port: number }]
   return {

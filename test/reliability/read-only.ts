@@ -1,0 +1,19 @@
+import Fastify, { type FastifyInstance } from 'fastify'
+import 'lmdb'
+import application, { options } from '../../app/app.js'
+
+// Begins an application as somebody who may not write to the folder of its store; all code is loaded before.
+const [dataDir = ''] = process.argv.slice(2)
+const app = Fastify({ ...options, logger: false }) as unknown as FastifyInstance
+await import('../../plugins/profiler/storage/embedded.js')
+if (process.getuid?.() === 0) {
+  process.setgid?.(65_534)
+  process.setuid?.(65_534)
+}
+try {
+  await app.register(application, { hindsight: { debug: true, session: { secret: 'x'.repeat(32) }, profiler: { dataDir } }, routesDir: dataDir })
+  console.log('it started')
+} catch (error) {
+  console.log((error as Error).message)
+}
+await app.close()
