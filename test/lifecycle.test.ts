@@ -194,11 +194,11 @@ const cases: Case[] = [
     name: 'the last listener of the response throws, in both passes',
     url: '/session',
     options: BROKEN_STORE,
-    status: 500,
+    status: 503,
     events: [...TO_HANDLER, ...walk('main', ['kernel.response']), ...ERROR_PASS],
     outcome: 'raised',
     at: 'kernel.response session',
-    message: 'the store is full'
+    message: 'The store of sessions failed: the store is full'
   },
   {
     name: 'the first listener of the response throws where no route is',
@@ -357,12 +357,12 @@ t.test('production walks the same order', async (t) => {
 })
 
 t.test('production: a listener of the response that throws is answered once, and shortly', async (t) => {
-  for (const [url, options] of [['/cross', BROKEN_CORS], ['/session', BROKEN_STORE]] as const) {
+  for (const [url, options, status, says] of [['/cross', BROKEN_CORS, 500, 'An Error Occurred'], ['/session', BROKEN_STORE, 503, 'Service Unavailable']] as const) {
     const app = await build({ ...options, debug: false, declare })
     t.teardown(() => app.close())
     const response = await raw(await listen(app), `GET ${url} HTTP/1.1\r\nHost: localhost\r\nOrigin: https://friend.example\r\n\r\n`)
-    t.equal(response?.status, 500)
-    t.match(response?.text, 'An Error Occurred')
+    t.equal(response?.status, status)
+    t.match(response?.text, says)
     t.notMatch(response?.text, /store is full|origins cannot/)
     t.equal(response?.headers['x-debug-token'], undefined)
   }
