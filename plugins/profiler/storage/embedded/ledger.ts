@@ -103,6 +103,8 @@ export class Ledger {
     const data = this.#file.slots.get(key)
     if (data === undefined) return
     const slots = new Slots(data)
+    // A place that is damaged.
+    if (slot >= slots.length) return
     this.#count(lane, slots.size(slot))
     slots.clear(slot)
     if (slots.isEmpty) this.#dropChunk(lane, key, slots)

@@ -29,23 +29,28 @@ export function tidy (file: StoreFile, ledger: Ledger, lane: Lane, after: number
 }
 
 function tidyBlock (file: StoreFile, ledger: Ledger, lane: Lane, key: number, zone: Buffer): void {
-  const { rows } = spanOf(zone)
-  const texts = file.columns.get(columnKey(key, 'rows'))
-  const numbers = file.columns.get(columnKey(key, 'seq'))
-  if (texts === undefined || numbers === undefined) return
-  const lines: string[] = []
-  const seqs: number[] = []
-  for (let i = 0; i < rows; i++) {
-    const line = lineAt(texts, i)
-    const seq = seqAt(numbers, i)
+  const block = rowsOf(file, key, zone)
+  if (block === null) return
+  const alive = block.filter(({ line, seq }) => {
     // A line that is damaged leads nowhere.
     const at = isLine(line) ? ledger.find(tokenNumber(fromLine(line).summary.token) ?? 0) : undefined
-    if (at?.lane !== lane || at.seq !== seq) continue
-    lines.push(line)
-    seqs.push(seq)
+    return at?.lane === lane && at.seq === seq
+  })
+  if (alive.length === 0) ledger.dropBlock(key)
+  else if (alive.length <= block.length / 2) ledger.writeBlock(key, alive.map(({ line }) => line), alive.map(({ seq }) => seq))
+}
+
+/** The summaries of a block; null where it is damaged. */
+function rowsOf (file: StoreFile, key: number, zone: Buffer): Array<{ line: string, seq: number }> | null {
+  const texts = file.columns.get(columnKey(key, 'rows'))
+  const numbers = file.columns.get(columnKey(key, 'seq'))
+  if (texts === undefined || numbers === undefined) return null
+  try {
+    return Array.from({ length: spanOf(zone).rows }, (_, i) => ({ line: lineAt(texts, i), seq: seqAt(numbers, i) }))
+  } catch (error) {
+    if (error instanceof RangeError) return null
+    throw error
   }
-  if (lines.length === 0) ledger.dropBlock(key)
-  else if (lines.length <= rows / 2) ledger.writeBlock(key, lines, seqs)
 }
 
 function rangeOf (lane: Lane): { start: number, end: number } {
