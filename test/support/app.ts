@@ -13,6 +13,8 @@ import type { Profile } from '../../plugins/profiler/profile.js'
 const NO_ROUTES = join(import.meta.dirname, '../fixtures/no-routes')
 const SECRET = 'a secret of the tests, thirty-two characters and more'
 const TIMEOUT = 5_000
+/** Milliseconds: what is loaded in debug mode alone takes its time on a machine that has other things to do. */
+const PLUGIN_TIMEOUT = 60_000
 
 export interface BuildOptions extends HindsightOptions {
   /** What clients may cost. */
@@ -27,7 +29,7 @@ export interface BuildOptions extends HindsightOptions {
 
 /** The application as its users have it, in debug mode and with a silent log unless told otherwise; ready. */
 export async function build ({ declare, routesDir = NO_ROUTES, server = {}, limits, profiler, ...hindsight }: BuildOptions = {}): Promise<FastifyInstance> {
-  const app = Fastify({ ...serverOptions, logger: { level: 'silent' }, ...server } as FastifyServerOptions) as unknown as FastifyInstance
+  const app = Fastify({ ...serverOptions, logger: { level: 'silent' }, pluginTimeout: PLUGIN_TIMEOUT, ...server } as FastifyServerOptions) as unknown as FastifyInstance
   await app.register(application, { hindsight: { debug: true, session: { secret: SECRET }, ...hindsight, profiler: inMemory(profiler) }, routesDir, ...(limits !== undefined && { limits }) })
   await declare?.(app)
   await app.ready()
