@@ -1,6 +1,9 @@
 /** What an application imports: the plugin, its options, and what it is extended by. */
 export { hindsight, hindsight as default } from './hindsight.js'
 export type { HindsightOptions } from './options.js'
+export { boundConnections } from './connections.js'
+export type { ServerLimits } from './server-limits.js'
+export { serverOptions } from './server-options.js'
 export { messageOptions } from '../plugins/kernel/malformed.js'
 export { AccessDeniedError, AuthenticationError } from '../plugins/security/errors.js'
 export { checkCsrfToken, csrfToken } from '../plugins/security/csrf.js'

@@ -137,6 +137,12 @@ export const rules: readonly Rule[] = [
     expect: (expected, one) => ({ ...expected, link: originOf(one) })
   },
   {
+    name: 'a target in absolute form is about its own authority',
+    reason: 'RFC 9112, section 3.2.2: the host header is ignored beside it. The reference reads the header.',
+    applies: (one, { link }) => link !== null && targetAuthority(one) !== undefined && targetAuthority(one) !== headerOf(one, 'host'),
+    expect: (expected, one) => ({ ...withMessage(expected, `No route found for "${one.request.method} http://${targetAuthority(one)}${pathOf(one)}"`), link: `http://${targetAuthority(one)}` })
+  },
+  {
     name: 'the answer to a preflight is plain text',
     reason: 'It is empty, or says in one line what is not allowed: no page.',
     applies: (one) => isPreflight(one),
@@ -280,6 +286,10 @@ function headerOf ({ request: { headers } }: Case, name: string): string {
 function pathOf ({ request: { target } }: Case): string {
   if (target === '*') return '/*'
   return target.replace(/^[a-z]+:\/\/[^/]*/, '').replace(/\?.*$/s, '')
+}
+
+function targetAuthority ({ request: { target } }: Case): string | undefined {
+  return /^[a-z]+:\/\/([^/?#]+)/.exec(target)?.[1]
 }
 
 function originOf (one: Case): string {
