@@ -32,7 +32,10 @@ export async function installHandlers (app: FastifyInstance): Promise<void> {
   app.setErrorHandler(lastResort)
   chainNextErrorHandler(app)
   app.setErrorHandler(diagnosticHandler)
-  if (app.hindsight.observed) observeApplication(app)
+  if (app.hindsight.observed) {
+    app.hindsight.placeOf = (await import('./declared-place.js')).declaredPlace
+    observeApplication(app)
+  }
 
   function diagnosticHandler (raised: unknown, request: FastifyRequest, reply: FastifyReply): string | Buffer | Promise<string | Buffer> {
     begin(stateOf(request), raised, request, reply)

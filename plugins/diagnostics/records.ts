@@ -62,7 +62,7 @@ export function withNotifications (lines: readonly LogRecord[], events: readonly
   let at = NaN
   let time = ''
   for (const { outcome, stage, listener, start } of events) {
-    if (outcome === 'skipped') continue
+    if (outcome === 'skipped' || !stage.startsWith('kernel.')) continue
     // Most of them are of the same millisecond.
     if (startedTime + Math.floor(start) !== at) time = new Date(at = startedTime + Math.floor(start)).toISOString()
     notified.push({ time, level: 'debug', channel: 'event', message: `Notified event "${stage}" to listener "${listener}".`, context: {} })

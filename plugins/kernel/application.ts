@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { observe, walkErrorPass } from './pass.js'
+import { like, recordedHook, recordRouteHooks } from './application-hooks.js'
 import { stateOf } from './request-state.js'
 
 type Callable = (this: unknown, ...args: never[]) => unknown
@@ -12,17 +13,19 @@ const BESIDE = new Set(['onResponse', 'onError'])
  * diagnostic one still has its error pass and its exceptions in the profile, and so has a hook that raises behind the answer.
  */
 export function observeApplication (app: FastifyInstance): void {
-  const { setErrorHandler, addHook } = app
+  const { setErrorHandler, addHook, lifecycle: { fromBeginning } } = app
   app.setErrorHandler = function (this: FastifyInstance, handler: unknown) {
     return setErrorHandler.call(this, observedHandler(app, handler) as never)
   } as typeof setErrorHandler
   app.addHook = function (this: FastifyInstance, name: string, hook: unknown) {
-    return addHook.call(this, name as never, (BESIDE.has(name) ? observedHook(hook) : hook) as never)
+    const seen = BESIDE.has(name) ? observedHook(hook) : hook
+    return addHook.call(this, name as never, (fromBeginning ? recordedHook(this, name, seen) : seen) as never)
   } as unknown as typeof addHook
   app.addHook('onRoute', function observeRoute (route) {
     if (route.errorHandler !== undefined) route.errorHandler = observedHandler(app, route.errorHandler) as typeof route.errorHandler
     if (route.onResponse !== undefined) route.onResponse = observedHooks(route.onResponse)
     if (route.onError !== undefined) route.onError = observedHooks(route.onError)
+    if (fromBeginning) recordRouteHooks(this, route)
   })
 }
 
@@ -73,9 +76,4 @@ function observedHook (hook: unknown): unknown {
       throw raised
     }
   })
-}
-
-// Fastify tells callback hooks from promise hooks by their arity.
-function like (original: Callable, wrapper: Callable): Callable {
-  return Object.defineProperties(wrapper, { name: { value: original.name }, length: { value: original.length } })
 }

@@ -1,15 +1,18 @@
-import type { ListenerEvent, Outcome, PassName } from './events.js'
+import type { HookStage, ListenerEvent, Outcome, PassName } from './events.js'
 import type { Stage } from './stage.js'
 
 /** What is the same of an event whenever its listener does the same again; as long as it is known there is one object for it. */
 export interface EventSignature {
-  /** The place of the listener in the whole order. */
+  /** The place of the listener in the whole order; -1 for a hook of the application. */
   index: number
-  stage: Stage
+  stage: Stage | HookStage
   listener: string
   pass: PassName
   outcome: Outcome
   reason: string | null
+  /** Of a hook. */
+  plugin?: string
+  source?: string
 }
 
 /** The events of a request, as columns: most of them differ from request to request in nothing but their times. */
@@ -34,10 +37,12 @@ export class EventColumns {
 
   /** One event, as everybody else reads it. */
   at (i: number): ListenerEvent {
-    const { stage, listener, pass, outcome, reason } = this.signatures[i] as EventSignature
+    const { stage, listener, pass, outcome, reason, plugin, source } = this.signatures[i] as EventSignature
     const event: ListenerEvent = { stage, listener, pass, outcome, start: (this.starts[i] ?? 0) / 1_000, duration: (this.durations[i] ?? 0) / 1_000 }
     const changes = this.changes[i]
     if (reason !== null) event.reason = reason
+    if (plugin !== undefined) event.plugin = plugin
+    if (source !== undefined) event.source = source
     if (changes !== undefined) event.changes = changes
     return event
   }

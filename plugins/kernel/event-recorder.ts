@@ -2,9 +2,23 @@ import type { FastifyReply } from 'fastify'
 import { EventColumns, type EventSignature } from './event-columns.js'
 import type { ListenerEvent, Outcome, PassName } from './events.js'
 import type { Slot } from './lifecycle.js'
-import { isSameValue, type Change, type Changes, type HeaderMask, type HeaderValue } from './slot-memory.js'
+import { isSameValue, type Change, type Changes, type HeaderMask, type HeaderValue, type SlotMemory } from './slot-memory.js'
 
 type Headers = Partial<Record<string, HeaderValue>>
+
+/** A hook of the application that is running. */
+export interface HookFrame {
+  /** The hook that was running when it began. */
+  outer: HookFrame | null
+  /** How many events there were then. */
+  at: number
+  pass: PassName
+  memory: SlotMemory
+  isLeft: boolean
+  startedAt: number
+  status: number
+  touched: Change[]
+}
 
 /** Records what each listener of a request did, in the order in which it happened. */
 export class EventRecorder {
@@ -17,10 +31,14 @@ export class EventRecorder {
   readonly #starts: number[] = []
   readonly #durations: number[] = []
   readonly #changes: Array<Changes | null> = []
+  readonly #memories = new Map<EventSignature, SlotMemory>()
   /** All headers as the listener found them, where nobody tells which it is about to change. */
   #headers: Headers | null = null
   #touched: Change[] | null = null
   #status = 200
+  // Between `before` and `record` changes are the listener's, otherwise those of the hook that is running.
+  #isListening = false
+  #hook: HookFrame | null = null
 
   /** `watched`: who changes a header of the reply calls `touch` ahead of it. */
   constructor (slots: readonly Slot[], startedAt: number, mask: HeaderMask, watched = false) {
@@ -35,24 +53,55 @@ export class EventRecorder {
     this.#headers = this.#watched && !hasRawHeaders(reply) ? null : headersOf(reply)
     this.#touched = null
     this.#status = reply.statusCode
+    this.#isListening = true
     return performance.now()
   }
 
   /** Takes note of a header that is about to be changed. */
   touch (reply: FastifyReply, name: string): void {
-    if (this.#headers !== null || this.#touched?.some((change) => change.name === name) === true) return
-    (this.#touched ??= []).push({ name, from: valueOf(reply, name), to: undefined })
+    if (!this.#isListening) {
+      if (this.#hook !== null) noteTouched(this.#hook.touched, reply, name)
+    } else if (this.#headers === null) noteTouched(this.#touched ??= [], reply, name)
   }
 
   /** Records a listener's outcome, and what it changed since `before`. */
   record (slot: Slot, pass: PassName, outcome: Outcome, startedAt: number, reply: FastifyReply, reason: string | null): void {
     const duration = performance.now() - startedAt
+    this.#isListening = false
     const headers = this.#headerChanges(reply)
     const status = reply.statusCode === this.#status ? null : { from: this.#status, to: reply.statusCode }
     this.#signatures.push(slot.memory.signature(pass, outcome, reason))
     this.#starts.push(microseconds(startedAt - this.#startedAt))
     this.#durations.push(microseconds(duration))
     this.#changes.push(headers === null && status === null ? null : { headers, status })
+  }
+
+  /** Takes note that a hook of the application begins; it is remembered by `memory`. */
+  enter (reply: FastifyReply, pass: PassName, memory: SlotMemory): HookFrame {
+    this.#hook = { outer: this.#hook, at: this.#signatures.length, pass, memory, isLeft: false, startedAt: performance.now(), status: reply.statusCode, touched: [] }
+    return this.#hook
+  }
+
+  /** Records what it did, in the place where it began: a hook that answers has the listeners of the response run within it. */
+  leave (frame: HookFrame, outcome: Outcome, reply: FastifyReply): void {
+    if (this.#hook === frame) this.#hook = frame.outer
+    if (frame.isLeft) return
+    frame.isLeft = true
+    const { at, pass, memory, startedAt, status, touched } = frame
+    const headers = changed(touched, reply)
+    const isStatusOwn = reply.statusCode !== status && this.#signatures.length === at
+    this.#signatures.splice(at, 0, memory.signature(pass, outcome, null))
+    this.#starts.splice(at, 0, microseconds(startedAt - this.#startedAt))
+    this.#durations.splice(at, 0, microseconds(performance.now() - startedAt))
+    this.#changes.splice(at, 0, headers.length === 0 && !isStatusOwn
+      ? null
+      : { headers: headers.length === 0 ? null : headers, status: isStatusOwn ? { from: status, to: reply.statusCode } : null })
+    this.#memories.set(this.#signatures[at] as EventSignature, memory)
+  }
+
+  /** Records the hooks that called nobody back, for they have answered, or go on behind the response: to be called when that is over. */
+  leaveAll (reply: FastifyReply): void {
+    while (this.#hook !== null) this.leave(this.#hook, this.#hook.memory.stage === 'onResponse' ? 'ran' : 'answered', reply)
   }
 
   /** Whether a pass has come to a slot already. */
@@ -73,9 +122,18 @@ export class EventRecorder {
     for (let i = 0; i < this.#signatures.length; i++) {
       const signature = this.#signatures[i] as EventSignature
       const [start, duration, changes] = [this.#starts[i] ?? 0, this.#durations[i] ?? 0, this.#changes[i]]
+      if (signature.index === -1) {
+        // What was skipped behind the listeners so far comes ahead of the hook, unless more of them follow.
+        if (previous !== null && !this.#goesOn(previous, i)) {
+          this.#fillBehind(columns, previous, end)
+          previous = null
+        }
+        columns.add(signature, start, duration, changes == null ? undefined : this.#memories.get(signature)?.shown(changes, mask))
+        continue
+      }
       const sameRun = previous !== null && previous.pass === signature.pass && previous.stage === signature.stage && previous.index < signature.index
       if (previous !== null && !sameRun) this.#fillBehind(columns, previous, end)
-      const from = sameRun ? (previous as EventSignature).index + 1 : this.#slots.findIndex(({ stage }) => stage === signature.stage)
+      const from = sameRun && previous !== null ? previous.index + 1 : this.#slots.findIndex(({ stage }) => stage === signature.stage)
       this.#fill(columns, from, signature.index, signature.pass, end)
       columns.add(signature, start, duration, changes == null ? undefined : (this.#slots[signature.index] as Slot).memory.shown(changes, mask))
       previous = signature
@@ -88,10 +146,16 @@ export class EventRecorder {
   // Most listeners have left the headers alone.
   #headerChanges (reply: FastifyReply): Change[] | null {
     if (this.#headers !== null) return changesBetween(this.#headers, reply.getHeaders() as Headers)
-    const touched = this.#touched?.map(({ name, from }) => ({ name, from, to: valueOf(reply, name) })).filter(({ from, to }) => !isSameValue(from, to)) ?? []
+    const touched = this.#touched === null ? [] : changed(this.#touched, reply)
     if (!hasRawHeaders(reply)) return touched.length === 0 ? null : touched
     const raw = reply.raw.getHeaderNames().map((name) => ({ name, from: undefined, to: valueOf(reply, name) }))
     return [...touched, ...raw.filter(({ name }) => !touched.some((change) => change.name === name))]
+  }
+
+  // Whether the listeners of a stage go on behind the hooks that come next.
+  #goesOn ({ pass, stage, index }: EventSignature, from: number): boolean {
+    const next = this.#signatures.slice(from).find((signature) => signature.index !== -1)
+    return next !== undefined && next.pass === pass && next.stage === stage && next.index > index
   }
 
   // Behind a listener that raised or answered in the main pass nothing else was reached.
@@ -108,6 +172,14 @@ export class EventRecorder {
       if (reason !== null) columns.add(memory.signature(pass, 'skipped', reason), at, 0, undefined)
     }
   }
+}
+
+function noteTouched (touched: Change[], reply: FastifyReply, name: string): void {
+  if (!touched.some((change) => change.name === name)) touched.push({ name, from: valueOf(reply, name), to: undefined })
+}
+
+function changed (touched: readonly Change[], reply: FastifyReply): Change[] {
+  return touched.map(({ name, from }) => ({ name, from, to: valueOf(reply, name) })).filter(({ from, to }) => !isSameValue(from, to))
 }
 
 // Fastify adds further cookies to the list that is there.

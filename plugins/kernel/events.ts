@@ -3,6 +3,9 @@ import type { Stage } from './stage.js'
 export type PassName = 'main' | 'error'
 export type Outcome = 'ran' | 'skipped' | 'answered' | 'raised'
 
+/** The hooks of Fastify that a request passes; what an application adds to them happens between the listeners. */
+export type HookStage = 'onRequest' | 'preParsing' | 'preValidation' | 'preHandler' | 'preSerialization' | 'onSend' | 'onError' | 'onResponse' | 'onTimeout'
+
 /** One header as a listener found it and as it left it; null: not there. */
 export interface HeaderChange {
   name: string
@@ -10,9 +13,9 @@ export interface HeaderChange {
   to: string | null
 }
 
-/** What one listener did in one pass. */
+/** What one listener, or one hook of the application, did in one pass. */
 export interface ListenerEvent {
-  stage: Stage
+  stage: Stage | HookStage
   listener: string
   pass: PassName
   outcome: Outcome
@@ -22,6 +25,10 @@ export interface ListenerEvent {
   duration: number
   /** Why there was nothing to do. */
   reason?: string
+  /** Of a hook: the plugin that added it, where that is known. */
+  plugin?: string
+  /** Of a hook: where it was added, `file:line`. */
+  source?: string
   changes?: {
     headers?: HeaderChange[]
     status?: { from: number, to: number }

@@ -33,6 +33,8 @@ export interface Services extends DebugAccess {
   follow: ((request: FastifyRequest, reply: FastifyReply) => void) | null
   /** The log of a request, as far as it was kept. */
   logOf: ((request: FastifyRequest) => unknown) | null
+  /** Where something was declared, by a stack that was taken there: the first call that is neither ours nor Fastify's, and whose package that is. Null where nobody is observed. */
+  placeOf: ((declaredAt: Error) => { source: string, package: string | null } | null) | null
   /** Where the profile of a request will be found, or null where none is kept. */
   profileOf: ((request: FastifyRequest) => { token: string, url: string } | null) | null
   /** The token of a request's profile, drawn at once: for those that it causes. Null where it will leave none. */
@@ -67,6 +69,7 @@ export function openServices (app: FastifyInstance, options: KernelOptions, obse
     openDiagnostics: null,
     follow: null,
     logOf: null,
+    placeOf: null,
     profileOf: null,
     tokenOf: null,
     keepLate: null,

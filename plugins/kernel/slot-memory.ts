@@ -1,7 +1,6 @@
 import type { EventSignature } from './event-columns.js'
 import type { HeaderChange, ListenerEvent, Outcome, PassName } from './events.js'
 import { share } from './shared-part.js'
-import type { Stage } from './stage.js'
 
 /** A header's value as Fastify keeps it; undefined where there is none. */
 export type HeaderValue = string | number | string[] | undefined
@@ -21,6 +20,7 @@ export interface Changes {
 /** Says what may be shown of a header's value. */
 export type HeaderMask = (name: string, value: string) => string
 
+type Place = Omit<EventSignature, 'pass' | 'outcome' | 'reason'>
 type Shown = NonNullable<ListenerEvent['changes']>
 
 const MAX_SIGNATURES = 100
@@ -28,22 +28,25 @@ const MAX_CHANGES = 8
 
 /** What a listener has done before, so that what it does again is not described again. */
 export class SlotMemory {
-  readonly #place: { index: number, stage: Stage, listener: string }
+  readonly #place: Place
   readonly #signatures: EventSignature[] = []
   readonly #known: Array<{ changes: Changes, mask: HeaderMask, shown: Shown }> = []
   #next = 0
   // Kept only when it comes a second time: a token is never the same again.
   #last: Changes | null = null
 
-  constructor (place: { index: number, stage: Stage, listener: string }) {
+  constructor (place: Place) {
     this.#place = place
+  }
+
+  get stage (): EventSignature['stage'] {
+    return this.#place.stage
   }
 
   /** The signature of an outcome. */
   signature (pass: PassName, outcome: Outcome, reason: string | null): EventSignature {
     for (const known of this.#signatures) if (known.outcome === outcome && known.pass === pass && known.reason === reason) return known
-    const { index, stage, listener } = this.#place
-    const signature = { index, stage, listener, pass, outcome, reason }
+    const signature = { ...this.#place, pass, outcome, reason }
     // A reason may be made of what was asked.
     if (this.#signatures.length < MAX_SIGNATURES) this.#signatures.push(signature)
     return signature

@@ -78,6 +78,6 @@ function laidOut (slots: readonly Slot[], events: readonly ListenerEvent[], hand
   }
 }
 
-function key (pass: PassName, stage: Stage, listener: string): string {
+function key (pass: PassName, stage: ListenerEvent['stage'], listener: string): string {
   return `${pass} ${stage} ${listener}`
 }

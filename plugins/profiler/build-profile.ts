@@ -19,6 +19,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, ende
   const { mask: maskOfAll, originOf } = request.server.hindsight
   const mask = maskOfAll.hiding(state.sentParams ?? request.params)
   const origin = originOf(request)
+  state.recorder?.leaveAll(reply)
   const events = state.recorder?.columns(mask.header) ?? new EventColumns()
   // Collectors know the secrets of their own data, not those that this request's path brings.
   const collectors = mask === maskOfAll ? collectedBy(state) : redacted(collectedBy(state), mask) as Record<string, unknown>

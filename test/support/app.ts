@@ -150,7 +150,7 @@ export async function profileOf (app: FastifyInstance, response: { headers: obje
   throw new Error(`There is no profile "${token}"`)
 }
 
-/** What ran, as lines of pass, stage and listener. */
+/** The listeners that ran, as lines of pass, stage and listener; what hooks of the application did between them is left out. */
 export function ran (events: readonly ListenerEvent[]): string[] {
-  return events.map(({ pass, stage, listener }) => `${pass} ${stage} ${listener}`)
+  return events.filter(({ stage }) => stage.startsWith('kernel.')).map(({ pass, stage, listener }) => `${pass} ${stage} ${listener}`)
 }

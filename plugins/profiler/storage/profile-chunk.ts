@@ -134,16 +134,18 @@ export class ChunkWriter {
 function columnsOf (events: readonly Event[]): EventColumns | null {
   const columns = new EventColumns()
   for (const event of events) {
-    const { stage, listener, pass, outcome, reason, start, duration, changes } = event
-    const known = 6 + (reason === undefined ? 0 : 1) + (changes === undefined ? 0 : 1)
+    const { stage, listener, pass, outcome, reason, plugin, source, start, duration, changes } = event
+    const known = 6 + [reason, plugin, source, changes].filter((value) => value !== undefined).length
     const [from, lasted] = [Math.round(start * 1_000), Math.round(duration * 1_000)]
     if (Object.keys(event).length !== known || from / 1_000 !== start || lasted / 1_000 !== duration) return null
-    columns.add({ index: -1, stage, listener, pass, outcome, reason: reason ?? null }, from, lasted, changes)
+    const signature = { index: -1, stage, listener, pass, outcome, reason: reason ?? null, ...(plugin !== undefined && { plugin }), ...(source !== undefined && { source }) }
+    columns.add(signature, from, lasted, changes)
   }
   return columns
 }
 
 function isSame (one: EventSignature, other: EventSignature): boolean {
   return one === other ||
-    (one.listener === other.listener && one.stage === other.stage && one.outcome === other.outcome && one.pass === other.pass && one.reason === other.reason)
+    (one.listener === other.listener && one.stage === other.stage && one.outcome === other.outcome && one.pass === other.pass && one.reason === other.reason &&
+      one.plugin === other.plugin && one.source === other.source)
 }

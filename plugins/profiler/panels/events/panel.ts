@@ -1,4 +1,5 @@
 import type { ListenerEvent } from '../../../kernel/events.js'
+import { shortFile } from '../../../diagnostics/page/shared.js'
 import { html } from '../../../view/html.js'
 import { style as readStyle } from '../../../view/style.js'
 import type { Profile } from '../../profile.js'
@@ -64,8 +65,9 @@ function row (event: Numbered): string {
 <td class="number">!${event.outcome === 'skipped' ? '' : milliseconds(event.duration)}</td></tr>`
 }
 
-function deeds ({ reason, changes }: ListenerEvent): string {
+function deeds ({ reason, changes, plugin, source }: ListenerEvent): string {
   return [
+    source === undefined ? '' : html`<div class="source">!${plugin === undefined ? '' : html`<b>${plugin}</b> `}<code>${shortFile(source)}</code></div>`,
     reason === undefined ? '' : html`<div class="reason">${reason}</div>`,
     changes?.status === undefined ? '' : html`<div>status: !${fromTo(String(changes.status.from), String(changes.status.to))}</div>`,
     ...(changes?.headers ?? []).map(({ name, from, to }) => html`<div><span class="header">${name}</span>: !${fromTo(from, to)}</div>`),

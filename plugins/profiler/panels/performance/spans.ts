@@ -10,6 +10,7 @@ export const KINDS = {
   serialization: 'serialisation',
   response: 'kernel.response',
   finish: 'kernel.finish_request',
+  hook: 'hook of the application',
   call: 'outgoing HTTP call'
 } as const
 
@@ -45,15 +46,15 @@ export function spansOf (profile: Profile): Span[] {
 
 function listeners ({ events }: Profile): Span[] {
   return events.map((event, i) => ({ event, number: i + 1 })).filter(({ event }) => event.outcome !== 'skipped').map(({ event, number }) => {
-    const { stage, listener, pass, outcome, start, duration, changes } = event
+    const { stage, listener, pass, outcome, plugin, source, start, duration, changes } = event
     const headers = (changes?.headers ?? []).map(({ name }) => name)
     return {
-      kind: STAGES.get(stage) ?? 'request',
+      kind: STAGES.get(stage) ?? 'hook',
       name: listener,
       start,
       duration,
       failed: outcome === 'raised',
-      detail: `${stage}${pass === 'error' ? ', error pass' : ''}: ${outcome}${headers.length === 0 ? '' : `; ${headers.join(', ')}`}`,
+      detail: `${stage}${pass === 'error' ? ', error pass' : ''}: ${outcome}${headers.length === 0 ? '' : `; ${headers.join(', ')}`}${source === undefined ? '' : `; added ${plugin === undefined ? '' : `by ${plugin} `}at ${source}`}`,
       panel: 'events',
       fragment: `event-${number}`
     }

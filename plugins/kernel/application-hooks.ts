@@ -1,0 +1,115 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { HookStage } from './events.js'
+import { isPromise } from './listener.js'
+import { stateOf } from './request-state.js'
+import { SlotMemory } from './slot-memory.js'
+
+type Callable = (this: unknown, ...args: unknown[]) => unknown
+
+/** The hooks that a request passes, with whom their replies are the second argument of. */
+const HOOKS: ReadonlySet<string> = new Set<HookStage>([
+  'onRequest', 'preParsing', 'preValidation', 'preHandler', 'preSerialization', 'onSend', 'onError', 'onResponse', 'onTimeout'
+])
+// What Fastify adds itself, to the HEAD routes that it makes.
+const OF_HEAD = 'headRouteOnSendHandler'
+const wrappers = new WeakSet<object>()
+
+/** A hook of the application, as events name it. */
+export class HookPlace {
+  readonly stage: HookStage
+  readonly listener: string
+  readonly #plugin: string | null
+  readonly #addedAt: Error
+  #memory: SlotMemory | null = null
+
+  constructor (stage: HookStage, listener: string, plugin: string | null, addedAt: Error) {
+    this.stage = stage
+    this.listener = listener
+    this.#plugin = plugin
+    this.#addedAt = addedAt
+  }
+
+  /** What it has done before; where it was added is read from the stack when a request passes it first. */
+  memoryOf ({ hindsight: { placeOf } }: FastifyInstance): SlotMemory {
+    if (this.#memory !== null) return this.#memory
+    const place = placeOf?.(this.#addedAt) ?? null
+    const plugin = place?.package ?? this.#plugin
+    this.#memory = new SlotMemory({
+      index: -1, stage: this.stage, listener: this.listener, ...(plugin !== null && { plugin }), ...(place !== null && { source: place.source })
+    })
+    return this.#memory
+  }
+}
+
+/** Records what a hook of the application does, as the listeners' own events are; anything else is given back as it is. */
+export function recordedHook (app: FastifyInstance, name: string, hook: unknown, addedAt = new Error('Added here')): unknown {
+  if (!HOOKS.has(name) || typeof hook !== 'function' || wrappers.has(hook) || hook.name === OF_HEAD) return hook
+  const place = new HookPlace(name as HookStage, hook.name === '' ? 'anonymous' : hook.name, pluginOf(app), addedAt)
+  const wrapper = record(hook as Callable, place)
+  wrappers.add(wrapper)
+  return wrapper
+}
+
+/** Records the hooks that a route brings. */
+export function recordRouteHooks (app: FastifyInstance, route: object): void {
+  const hooks = route as Record<string, unknown>
+  let addedAt: Error | undefined
+  for (const name of HOOKS) {
+    const own = hooks[name]
+    if (own === undefined || own === null) continue
+    addedAt ??= new Error('Declared here')
+    hooks[name] = Array.isArray(own) ? own.map((hook: unknown) => recordedHook(app, name, hook, addedAt)) : recordedHook(app, name, own, addedAt)
+  }
+}
+
+function record (hook: Callable, place: HookPlace): Callable {
+  const run: Callable = function (...args) {
+    const [request, reply] = args as [FastifyRequest, FastifyReply]
+    const state = stateOf(request)
+    const { recorder, pass } = state
+    if (recorder === null) return hook.apply(this, args)
+    const sentBefore = reply.sent
+    const frame = recorder.enter(reply, pass, place.memoryOf(request.server))
+    let isOver = false
+    const over = (raised?: unknown): void => {
+      if (isOver) return
+      isOver = true
+      const failed = raised !== undefined && raised !== null
+      if (failed && pass === 'main' && !state.failed) state.raisedBy = { stage: place.stage, listener: place.listener }
+      recorder.leave(frame, failed ? 'raised' : reply.sent && !sentBefore ? 'answered' : 'ran', reply)
+    }
+    const done = args.at(-1)
+    if (typeof done === 'function') {
+      args[args.length - 1] = function (this: unknown, ...results: unknown[]) {
+        over(results[0])
+        return (done as Callable).apply(this, results)
+      }
+    }
+    let result: unknown
+    try {
+      result = hook.apply(this, args)
+    } catch (raised) {
+      over(raised ?? new Error('A hook threw nothing'))
+      throw raised
+    }
+    if (!isPromise(result)) return result
+    // What looks like a promise may do its work each time that it is waited for.
+    const settled = Promise.resolve(result)
+    settled.then(() => over(), (raised: unknown) => over(raised ?? new Error('A hook rejected with nothing')))
+    return settled
+  }
+  return like(hook, run)
+}
+
+/** A function that Fastify takes for another: it tells hooks that call back from those that return a promise by their arity and their kind. */
+export function like<F extends (...args: never[]) => unknown> (original: F, wrapper: F): F {
+  const same = original.constructor.name === 'AsyncFunction' ? async function (this: unknown, ...args: never[]) { return await wrapper.apply(this, args) } as F : wrapper
+  return Object.defineProperties(same, { name: { value: original.name, configurable: true }, length: { value: original.length, configurable: true } })
+}
+
+// Of an instance that plugins share, the one that was registered last is about to add its hooks.
+function pluginOf ({ pluginName }: FastifyInstance): string | null {
+  const names = pluginName.split(' -> ')
+  const name = names.at(-1) ?? ''
+  return name === '' || name === 'fastify' || /^(?:fastify-hindsight|hindsight[/-])/.test(name) ? null : name
+}
