@@ -2,6 +2,7 @@ import { STATUS_CODES, validateHeaderName, validateHeaderValue } from 'node:http
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { statusOf } from '../kernel/http-errors.js'
 import { percentEncoded } from '../kernel/header-text.js'
+import { noncesOf } from '../kernel/content-policy.js'
 import { observeApplication } from '../kernel/application.js'
 import { observe, runErrorPass } from '../kernel/pass.js'
 import { stateOf, type RequestState } from '../kernel/request-state.js'
@@ -159,7 +160,8 @@ function diagnosticPage ({ reportOf, encodeReport }: Pages, request: FastifyRequ
   const { message, frames: [frame] } = report.exceptions.at(-1) as FlattenedException
   reply.header('x-debug-exception', percentEncoded(message.slice(0, DEBUG_HEADER_LIMIT)))
   if (frame !== undefined) reply.header('x-debug-exception-file', `${percentEncoded(frame.file)}:${frame.line}`)
-  const nonce = { script: reply.cspNonce.script, style: reply.cspNonce.style }
+  const { script, style } = noncesOf(state)
+  const nonce = { script, style }
   const body = encodeReport(report, as.type, nonce, request.server.hindsight.editor)
   state.ownPolicy = `default-src 'none'; style-src 'nonce-${nonce.style}'; script-src 'nonce-${nonce.script}'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
   return body

@@ -1,6 +1,7 @@
 import fastifyCookie from '@fastify/cookie'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { host, runHooks, type CaughtHook } from './hosting.js'
+import { provide } from './provided-names.js'
 import { stateOf, type RequestState } from './request-state.js'
 
 /** Sets the cookies of a response, as far as there are any. */
@@ -14,21 +15,26 @@ export async function hostCookies (app: FastifyInstance): Promise<WriteCookies> 
   const hooks = await host(app, fastifyCookie as never, {}, { name: '@fastify/cookie', withhold: ['cookies'], replyMethod: writtenLate })
   const parse = hooks.get('onRequest') ?? []
   const write = hooks.get('onSend') ?? []
-  app.decorateRequest('cookies', {
-    getter (this: FastifyRequest) { return parsed(stateOf(this), this).cookies },
+  const cookiesOf = (request: FastifyRequest): Record<string, string | undefined> | null => parsed(stateOf(request), request).cookies
+  app.hindsight.cookiesOf = (request) => cookiesOf(request) ?? {}
+  provide(app, 'request', 'cookies', {
+    getter (this: FastifyRequest) { return cookiesOf(this) },
     setter (this: FastifyRequest, value: RequestState['cookies']) {
       const state = parsed(stateOf(this), this)
       state.cookies = value
       state.cookiesParsed = true
     }
-  } as never)
+  })
   return writeCookies
 
   // Ahead of the slot that they begin at there are none.
   function parsed (state: RequestState, request: FastifyRequest): RequestState {
     if (!state.cookiesParsed && state.cookieReply !== null) {
       state.cookiesParsed = true
-      runHooks(parse, request, state.cookieReply)
+      // The package writes them to the request, where the application may have something of that name.
+      const view = Object.create(request, { cookies: { value: null, writable: true } }) as FastifyRequest
+      runHooks(parse, view, state.cookieReply)
+      state.cookies = view.cookies
     }
     return state
   }

@@ -44,7 +44,7 @@ export const awayOf = new WeakMap<object, SessionStoreError>()
 /** Whether the session is the one that the request's cookie names, by whatever secret that was signed. */
 export function isOwn (request: FastifyRequest, { cookieName, cookiePrefix }: HostedSession): boolean {
   const { sessionId } = stateOf(request).session as { sessionId?: string } | null ?? {}
-  const value = request.cookies[cookieName]
+  const value = request.server.hindsight.cookiesOf(request)[cookieName]
   return sessionId !== undefined && value?.slice(0, value.lastIndexOf('.')) === `${cookiePrefix}${sessionId}`
 }
 

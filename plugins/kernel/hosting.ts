@@ -1,5 +1,6 @@
 import fp from 'fastify-plugin'
 import type { FastifyInstance } from 'fastify'
+import { provide, provideValue, type Provided } from './provided-names.js'
 
 export type CaughtHook = (...args: unknown[]) => unknown
 
@@ -18,6 +19,7 @@ interface HostOptions {
 }
 
 interface Decorators {
+  instance: (property: string, value: unknown) => void
   request: (property: string, value: never) => void
   reply: (property: string | symbol, value: unknown) => void
 }
@@ -32,11 +34,19 @@ export async function host<Options extends object> (
   let hooks: CaughtHooks = new Map()
   await app.register(fp(async function hosted (instance: FastifyInstance) {
     hooks = await caughtHooks(instance, plugin, options, {
+      instance (property, value) {
+        if (typeof value === 'function') provide(app, 'instance', property, value as Provided)
+        else instance.decorate(property, value as never)
+      },
       request (property, value) {
-        if (!withhold.includes(property)) instance.decorateRequest(property, value)
+        if (withhold.includes(property)) return
+        if (isProvided(value)) provide(app, 'request', property, value)
+        else provideValue(app, 'request', property, value)
       },
       reply (property, value) {
-        instance.decorateReply(property as string, (typeof value === 'function' ? replyMethod(String(property), value as CaughtHook) : value) as never)
+        const own = typeof value === 'function' ? replyMethod(String(property), value as CaughtHook) : value
+        if (typeof property === 'string' && isProvided(own)) provide(app, 'reply', property, own)
+        else provideValue(app, 'reply', property, own)
       }
     })
   }, { name, fastify: '5.x' }))
@@ -55,6 +65,7 @@ export async function caughtHooks<Options extends object> (
     get (target, key) {
       if (key === 'addHook') return catchHook
       if (key === 'route' || key === 'options') return () => view
+      if (key === 'decorate' && decorators !== null) return (property: string, value: unknown) => { decorators.instance(property, value); return view }
       if (key === 'decorateRequest') return (property: string, value: never) => { decorators?.request(property, value); return view }
       if (key === 'decorateReply') return (property: string | symbol, value: unknown) => { decorators?.reply(property, value); return view }
       if (decorators === null && typeof key === 'string' && key.startsWith('decorate')) return () => view
@@ -71,6 +82,10 @@ export async function caughtHooks<Options extends object> (
     if (result instanceof Promise) result.then(() => resolve(), reject)
   })
   return hooks
+}
+
+function isProvided (value: unknown): value is Provided {
+  return typeof value === 'function' || (typeof value === 'object' && value !== null && 'getter' in value)
 }
 
 /** Runs caught hooks one after the other; stays synchronous as long as each of them calls back at once. */

@@ -3,6 +3,7 @@ import type { Link } from './link.js'
 import type { EventRecorder } from './event-recorder.js'
 import type { PassName } from './events.js'
 import type { Origin } from './request-origin.js'
+import type { RouteMatch } from './route-match.js'
 import type { TraceContext } from './trace-context.js'
 import type { UsageMeter } from './usage.js'
 
@@ -63,6 +64,14 @@ export class RequestState {
   security: unknown = null
   /** Whether somebody was recognised by credentials of any kind: the response is for its client alone. */
   credentialsUsed = false
+  /** The route that matched; null ahead of the router listener, and where none did. */
+  route: RouteMatch | null = null
+  /** What listeners know about the request, by name; made when somebody asks. */
+  attributeValues: Record<string, unknown> | null = null
+  /** The locale, as a BCP 47 tag; empty where nobody has set one. */
+  locale = ''
+  /** The page that the query asks for. */
+  pagination: unknown = null
   /** What the route declares, once the controller-attributes listener has read it. */
   attributes: unknown = null
   /** The path parameters as they were sent, where a converter has replaced them. */

@@ -4,6 +4,7 @@ import { DEFAULT_MASK_PATTERNS } from './mask/names.js'
 import { debugAccess, type DebugAccess, type DebugAccessOptions } from './debug-access.js'
 import { editorLink, type EditorLink, type EditorOptions } from './editor.js'
 import { openLifecycle } from './lifecycle.js'
+import { makeRoom } from './provided-names.js'
 import { originResolver, type OriginOptions } from './origin.js'
 import type { Origin } from './request-origin.js'
 
@@ -27,6 +28,8 @@ export interface Services extends DebugAccess {
   originOf: (request: FastifyRequest) => Origin
   /** Writes links that open source in the editor; null where none was named. */
   readonly editor: EditorLink | null
+  /** The cookies that a request brought, whoever has parsed them. */
+  cookiesOf: (request: FastifyRequest) => Readonly<Record<string, string | undefined>>
   /** Opens the diagnostic context of a request that never comes to the first listener. */
   openDiagnostics: ((request: FastifyRequest, reply: FastifyReply) => void) | null
   /** Follows a request that is observed since it failed to its end; null where all are followed anyway. */
@@ -57,6 +60,7 @@ declare module 'fastify' {
 export function openServices (app: FastifyInstance, options: KernelOptions, observed: boolean, fromBeginning = observed): void {
   const { debug = false, mask = [] } = options
   const originOf = originResolver(options)
+  makeRoom(app)
   app.decorate('hindsight', {
     debug,
     observed,
@@ -66,6 +70,7 @@ export function openServices (app: FastifyInstance, options: KernelOptions, obse
     originOf,
     editor: editorLink(options),
     ...debugAccess(app, debug, originOf, options),
+    cookiesOf: (request) => (request as { cookies?: Record<string, string> }).cookies ?? {},
     openDiagnostics: null,
     follow: null,
     logOf: null,

@@ -3,6 +3,7 @@ import { Manifest, type AssetSettings } from '../assets/manifest.js'
 import { PageAssets, type AssetTagsOptions } from '../assets/page-assets.js'
 import { noncesOf } from '../kernel/content-policy.js'
 import { listener, Skip } from '../kernel/listener.js'
+import { provide } from '../kernel/provided-names.js'
 import { afterBody } from '../kernel/responses.js'
 import { stateOf } from '../kernel/request-state.js'
 
@@ -39,9 +40,9 @@ export const assetReset = listener('kernel.finish_request', 'asset-reset', (app,
     return new PageAssets(given(), withNonces ? noncesOf(state) : null, (state.assets ??= new Set()))
   }
   const asset = (name: string): string => given().url(given().chunk(name).file)
-  app.decorateRequest('asset', asset)
-  app.decorateRequest('assetTags', function (this: FastifyRequest, entry: string, how?: AssetTagsOptions) { return pageOf(this).tags(entry, how) })
-  app.decorateRequest('preload', function (this: FastifyRequest, name: string) { return pageOf(this).preload(name) })
+  provide(app, 'request', 'asset', asset)
+  provide(app, 'request', 'assetTags', function (this: FastifyRequest, entry: string, how?: AssetTagsOptions) { return pageOf(this).tags(entry, how) })
+  provide(app, 'request', 'preload', function (this: FastifyRequest, name: string) { return pageOf(this).preload(name) })
   if (manifest === null) return 'not configured'
 
   // @fastify/view hands `reply.locals` to every template.
@@ -49,8 +50,8 @@ export const assetReset = listener('kernel.finish_request', 'asset-reset', (app,
     if (typeof reply.locals === 'object' && reply.locals !== null) {
       Object.assign(reply.locals, {
         asset,
-        assetTags: (entry: string, how?: AssetTagsOptions) => request.assetTags(entry, how),
-        preload: (name: string) => request.preload(name)
+        assetTags: (entry: string, how?: AssetTagsOptions) => pageOf(request).tags(entry, how),
+        preload: (name: string) => pageOf(request).preload(name)
       })
     }
     done()

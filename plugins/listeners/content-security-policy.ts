@@ -3,6 +3,7 @@ import type { FastifyReply } from 'fastify'
 import { noncesOf, withNonce } from '../kernel/content-policy.js'
 import { isRedirect, onRedirect } from '../kernel/responses.js'
 import { listener, Skip } from '../kernel/listener.js'
+import { provide } from '../kernel/provided-names.js'
 import { share } from '../kernel/shared-part.js'
 import { stateOf, type RequestState } from '../kernel/request-state.js'
 
@@ -33,11 +34,11 @@ const kept = new Skip('the route has set a policy of its own')
 
 /** Makes `reply.cspNonce` available, afresh for each request; no random byte is drawn until one is read. */
 export const contentSecurityPolicy = listener('kernel.request', 'content-security-policy', (app) => {
-  app.decorateReply('cspNonce', {
+  provide(app, 'reply', 'cspNonce', {
     getter (this: FastifyReply) {
       return noncesOf(stateOf(this.request))
     }
-  } as never)
+  })
   return (request) => {
     const state = stateOf(request)
     state.scriptNonce = state.styleNonce = ''

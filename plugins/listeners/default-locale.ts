@@ -1,4 +1,7 @@
+import type { FastifyRequest } from 'fastify'
 import { listener } from '../kernel/listener.js'
+import { provide } from '../kernel/provided-names.js'
+import { stateOf } from '../kernel/request-state.js'
 
 export interface DefaultLocaleOptions {
   /** The locale of a request that names none, as a BCP 47 tag. */
@@ -15,9 +18,12 @@ declare module 'fastify' {
 /** Sets `request.locale` to the configured default. */
 export const defaultLocale = listener('kernel.request', 'default-locale', (app, { defaultLocale: locale = 'en' }: DefaultLocaleOptions) => {
   if (!isLanguageTag(locale)) throw new Error(`defaultLocale: "${String(locale)}" is not a language tag`)
-  app.decorateRequest('locale', locale)
+  provide(app, 'request', 'locale', {
+    getter (this: FastifyRequest) { return stateOf(this).locale || locale },
+    setter (this: FastifyRequest, own: string) { stateOf(this).locale = own }
+  })
   return (request) => {
-    request.locale = locale
+    stateOf(request).locale = locale
   }
 })
 

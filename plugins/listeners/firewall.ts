@@ -43,7 +43,7 @@ export const firewall = listener('kernel.request', 'firewall', async (app, optio
     const rule = firewall !== null && answersItself(firewall, path) ? null : security.ruleFor(path, request)
     if (firewall === null) return rule === null ? noFirewall : enforce(security, context, rule, request, reply)
     const anonymous = firewall.authenticators.every((authenticator) => !authenticator.supports(request)) &&
-      (firewall.login === null || request.cookies[security.cookieName] === undefined)
+      (firewall.login === null || app.hindsight.cookiesOf(request)[security.cookieName] === undefined)
     if (anonymous && rule === null && !app.hindsight.debug) return nobody
     return guard(firewall, rule)
 

@@ -140,7 +140,7 @@ export const httpCacheResponse = listener('kernel.response', 'http-cache', (app,
     if (credentialsUsed) return BROUGHT_CREDENTIALS
     if (request.headers.authorization !== undefined) return 'the request has an Authorization header'
     // Nobody knows what the handler would have made of the session.
-    if (reply.statusCode === 304 && request.cookies?.[sessionCookie] !== undefined) return 'the client has a session, and the handler was not asked'
+    if (reply.statusCode === 304 && request.server.hindsight.cookiesOf(request)[sessionCookie] !== undefined) return 'the client has a session, and the handler was not asked'
     return null
   }
 })

@@ -1,5 +1,6 @@
 import type { FastifyRequest, LocaleAwareServices } from 'fastify'
 import { listener, Skip } from '../kernel/listener.js'
+import { provide } from '../kernel/provided-names.js'
 import { afterBody } from '../kernel/responses.js'
 import { stateOf } from '../kernel/request-state.js'
 import { LocaleServices, type LocaleAwareService } from '../locale/locale-services.js'
@@ -33,19 +34,20 @@ const unused = new Skip('no service was given out')
 export const localeAwareServices = listener('kernel.request', 'locale-aware-services', async (app, options: LocaleAwareServicesListenerOptions) => {
   const { localeAwareServices: registered = {}, defaultLocale = 'en', enabledLocales = [] } = options
   const services = new LocaleServices(registered)
-  app.decorateRequest('services', {
+  provide(app, 'request', 'services', {
     getter (this: FastifyRequest): LocaleAwareServices {
       const state = stateOf(this)
-      if (state.localeServices?.locale !== this.locale) state.localeServices = services.now(this.locale)
+      const locale = state.locale || defaultLocale
+      if (state.localeServices?.locale !== locale) state.localeServices = services.now(locale)
       return state.localeServices.instances as LocaleAwareServices
     }
-  } as never)
+  })
   if (services.names.length === 0) return 'not configured'
   // A service that cannot be made for a language is found at start, and none is waited for later.
   for (const locale of new Set([defaultLocale, ...enabledLocales])) await services.load(locale)
   return (request) => {
-    const set = services.load(request.locale)
     const state = stateOf(request)
+    const set = services.load(state.locale || defaultLocale)
     if (!(set instanceof Promise)) {
       state.localeServices = set
       return

@@ -37,7 +37,7 @@ export const locale = listener('kernel.request', 'locale', (app, options: Locale
     const { _locale: parameter } = request.params as { _locale?: string }
     if (parameter !== undefined) {
       if (enabled.size > 0 ? !enabled.has(parameter) : !isTag(parameter)) throw notSpoken(request, parameter, enabledLocales)
-      request.locale = parameter
+      state.locale = parameter
       state.localeSource = 'route'
       return
     }
@@ -47,7 +47,7 @@ export const locale = listener('kernel.request', 'locale', (app, options: Locale
     const header = request.headers['accept-language'] ?? ''
     const found = header === '' ? null : matching(header)
     if (found === null) return noLanguage
-    request.locale = found
+    state.locale = found
     state.localeSource = 'accept-language'
   }
 
@@ -56,8 +56,7 @@ export const locale = listener('kernel.request', 'locale', (app, options: Locale
   return (request) => {
     const skip = chosen(request)
     if (!stateOf(request).observed) return skip
-    const { locale } = request
-    const { localeSource: source } = stateOf(request)
+    const { locale, localeSource: source } = stateOf(request)
     const header = request.headers['accept-language'] ?? null
     stateOf(request).collect('locale', () => known.of(`${locale} ${source} ${header === null ? '' : `: ${header.slice(0, 500)}`}`, () => mask.value({
       locale, source, default: defaultLocale, enabled: enabledLocales, acceptLanguage: { enabled: acceptLanguage, header: header?.slice(0, 500) ?? null }, services: Object.keys(localeAwareServices)
@@ -70,8 +69,9 @@ export const locale = listener('kernel.request', 'locale', (app, options: Locale
 export const localeFinish = listener('kernel.finish_request', 'locale', (_app, { defaultLocale = 'en', enabledLocales = [], acceptLanguage = false }: LocaleListenerOptions) => {
   const idle = enabledLocales.length > 0 || acceptLanguage ? unchanged : notConfigured
   return (request, reply: FastifyReply, payload) => {
-    if (request.locale === defaultLocale) return idle
-    afterBody(reply, payload, () => { request.locale = defaultLocale })
+    const state = stateOf(request)
+    if (state.locale === defaultLocale || state.locale === '') return idle
+    afterBody(reply, payload, () => { state.locale = defaultLocale })
   }
 })
 

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { listener, Skip } from '../kernel/listener.js'
+import { provide } from '../kernel/provided-names.js'
 import { openSecurity } from '../security/open.js'
 import type { SecurityOptions } from '../security/security.js'
 
@@ -21,10 +22,10 @@ export const logoutUrl = listener('kernel.request', 'logout-url', async (app, op
   if (security === null) return 'not configured'
   const { locationOf } = await import('../security/entry-point.js')
   const { logoutOf } = await import('../security/logout.js')
-  app.decorateRequest('logoutPath', function logoutPath (this: FastifyRequest) {
+  provide(app, 'request', 'logoutPath', function logoutPath (this: FastifyRequest) {
     return logoutOf(this)
   })
-  app.decorateRequest('logoutUrl', function logoutUrl (this: FastifyRequest) {
+  provide(app, 'request', 'logoutUrl', function logoutUrl (this: FastifyRequest) {
     const path = logoutOf(this)
     return path === null ? null : locationOf(this, path)
   })

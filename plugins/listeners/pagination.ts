@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { listener, Skip } from '../kernel/listener.js'
+import { provide } from '../kernel/provided-names.js'
 import { stateOf } from '../kernel/request-state.js'
 import { routeConfigOf } from '../kernel/route-config.js'
 import { Page } from '../pagination/page.js'
@@ -45,14 +46,18 @@ export const pagination = listener('kernel.request', 'pagination', (app, { pagin
     return declared === true ? ofAll : rules.get(declared) ?? null
   }
 
-  app.decorateRequest('pagination', null)
-  app.decorateRequest('paginate', function (this: FastifyRequest, total: number, { links = true }: { links?: boolean } = {}): Page {
+  provide(app, 'request', 'pagination', {
+    getter (this: FastifyRequest) { return stateOf(this).pagination },
+    setter (this: FastifyRequest, own: Pagination | null) { stateOf(this).pagination = own }
+  })
+  provide(app, 'request', 'paginate', function (this: FastifyRequest, total: number, { links = true }: { links?: boolean } = {}): Page {
     const rule = ruleOf(this)
-    if (rule === null || this.pagination === null) throw new Error(`paginate: the route "${this.route?.name ?? this.url}" declares no pagination in its config`)
-    const page = new Page(this, this.pagination, rule, total)
-    if (links) page.addLinks(this)
     const state = stateOf(this)
-    if (state.observed) state.collect('pagination', { ...this.pagination, total, pages: page.pages, fields: rule.names, sortable: rule.sort, maxLimit: rule.maxLimit })
+    const asked = state.pagination as Pagination | null
+    if (rule === null || asked === null) throw new Error(`paginate: the route "${state.route?.name ?? this.url}" declares no pagination in its config`)
+    const page = new Page(this, asked, rule, total)
+    if (links) page.addLinks(this)
+    if (state.observed) state.collect('pagination', { ...asked, total, pages: page.pages, fields: rule.names, sortable: rule.sort, maxLimit: rule.maxLimit })
     return page
   })
 
@@ -60,8 +65,8 @@ export const pagination = listener('kernel.request', 'pagination', (app, { pagin
     const rule = ruleOf(request)
     if (rule === null) return notConfigured
     const found = readPagination(rule, request)
-    request.pagination = found
     const state = stateOf(request)
+    state.pagination = found
     if (state.observed) state.collect('pagination', { ...found, fields: rule.names, sortable: rule.sort, maxLimit: rule.maxLimit })
   }
 })

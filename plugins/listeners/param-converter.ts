@@ -1,8 +1,9 @@
 import type { FastifyRequest } from 'fastify'
 import { NotFoundError, ParamConversionError } from '../kernel/http-errors.js'
 import { isPromise, listener } from '../kernel/listener.js'
+import { attributesOf } from '../kernel/route-match.js'
 import { stateOf } from '../kernel/request-state.js'
-import { attributesOf, notDeclared, ofDiagnosticHandler, type RouteAttributes } from '../routing/attributes.js'
+import { attributesOf as declaredOf, notDeclared, ofDiagnosticHandler, type RouteAttributes } from '../routing/attributes.js'
 import { checkConverters, paramConversions, type OwnConverters, type ParamConversion } from '../routing/param-conversion.js'
 import { routeName } from '../routing/route-table.js'
 
@@ -27,7 +28,7 @@ export const paramConverter = listener('kernel.controller', 'param-converter', (
   })
 
   return (request) => {
-    const params = attributesOf(request)?.params
+    const params = declaredOf(request)?.params
     if (params === undefined) return notDeclared
     const state = stateOf(request)
     if (state.failed) return ofDiagnosticHandler
@@ -51,7 +52,8 @@ class Conversion {
     this.#sent = stateOf(request).sentParams = request.params as Values
     // A converter finds what those before it have made.
     request.params = this.#values = { ...this.#sent }
-    if (request.route !== null) request.route.params = this.#values
+    const { route } = stateOf(request)
+    if (route !== null) route.params = this.#values
   }
 
   run (first: number): undefined | Promise<undefined> {
@@ -84,7 +86,7 @@ class Conversion {
     const { param, converter } = conversion
     if (value === undefined || value === null) throw notFound(conversion, new ParamConversionError(`"${converter}" found nothing for "${text}"`))
     this.#values[param] = value
-    this.#request.attributes[param] = value
+    attributesOf(this.#request)[param] = value
     this.#done = index + 1
   }
 }

@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { targetOf } from '../kernel/origin.js'
 import { kRawPacket } from '../kernel/malformed.js'
 import { listener, OnFailure, Skip } from '../kernel/listener.js'
+import { attributesOf } from '../kernel/route-match.js'
 import { stateOf } from '../kernel/request-state.js'
 
 const notObserved = new Skip('the request leaves no profile')
@@ -22,11 +23,12 @@ export const requestDataCollector = listener('kernel.controller', 'request-data-
     const state = stateOf(request)
     if (!state.observed) return notObserved
     // The attributes name the route, which is dropped before this is read; whatever else a handler may change is copied.
-    const { params, attributes } = request
+    const { params } = request
+    const attributes = attributesOf(request)
     const headers = headersNow(request)
     const { 'content-type': type, 'content-length': length } = request.headers
     const query = { ...request.query as object }
-    const cookies = Object.keys(request.cookies ?? {})
+    const cookies = Object.keys(request.server.hindsight.cookiesOf(request))
     const uploads = uploadsIn(request)
     const body = snapshot(request.body ?? null, {
       type,

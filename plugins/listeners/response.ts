@@ -48,8 +48,9 @@ function tellLanguage (request: FastifyRequest, reply: FastifyReply, hasLocales:
   const { localeSource, languageRead, failed } = stateOf(request)
   if (languageRead) reply.header('vary', vary.append(String(reply.getHeader('vary') ?? ''), 'Accept-Language'))
   if (!hasLocales && localeSource === 'default') return
-  if (failed || request.route === null || routeConfigOf(request)?.debugOnly === true || isRedirect(reply) || reply.statusCode === 304) return
-  if (!reply.hasHeader('content-language')) reply.header('content-language', request.locale)
+  if (failed || stateOf(request).route === null || routeConfigOf(request)?.debugOnly === true || isRedirect(reply) || reply.statusCode === 304) return
+  const { locale } = stateOf(request)
+  if (locale !== '' && !reply.hasHeader('content-language')) reply.header('content-language', locale)
 }
 
 /** What Fastify gives an object, as most responses have it. */

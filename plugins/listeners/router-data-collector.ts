@@ -3,6 +3,7 @@ import { listener, OnFailure, Skip } from '../kernel/listener.js'
 import { methodOf } from '../kernel/malformed.js'
 import { pathnameOf } from '../kernel/origin.js'
 import type { StackFrame } from '../diagnostics/exception.js'
+import type { RouteMatch } from '../kernel/route-match.js'
 import { SharedParts } from '../kernel/shared-part.js'
 import { stateOf } from '../kernel/request-state.js'
 import type { Wanted } from '../routing/tried-routes.js'
@@ -17,7 +18,7 @@ export const routerDataCollector = listener('kernel.controller', 'router-data-co
   const { routeTable, hindsight: { mask } } = app
   const known = new SharedParts()
 
-  function matchedRoute (request: FastifyRequest, route: NonNullable<FastifyRequest['route']>, params: unknown, wanted: Wanted): object {
+  function matchedRoute (request: FastifyRequest, route: RouteMatch, params: unknown, wanted: Wanted): object {
     const declared = routeTable.of(request)
     const frame = declared?.declaredAt == null ? undefined : declarationFrame(declared.declaredAt)
     const { tried } = routesBeside(routeTable.own(), declared, wanted)
@@ -28,8 +29,8 @@ export const routerDataCollector = listener('kernel.controller', 'router-data-co
   }
 
   return new OnFailure((request: FastifyRequest) => {
-    const { route } = request
     const state = stateOf(request)
+    const { route } = state
     if (!state.observed) return notObserved
     // As they were sent: what converters make of them has a panel of its own.
     const params = state.sentParams ?? route?.params

@@ -1,18 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Answer, listener, Raise } from '../kernel/listener.js'
 import { kUnknownMethod } from '../kernel/malformed.js'
+import { provide } from '../kernel/provided-names.js'
+import { attributesOf, type RouteMatch } from '../kernel/route-match.js'
 import { stateOf } from '../kernel/request-state.js'
 import { routeConfigOf } from '../kernel/route-config.js'
 import { RequestLog } from '../logs/request-log.js'
 import { explainMiss } from '../routing/route-error.js'
 import { redirectPage } from '../view/redirect-page.js'
-
-/** What the router found for a request. */
-export interface RouteMatch {
-  name: string
-  pattern: string
-  params: Record<string, unknown>
-}
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -30,16 +25,20 @@ declare module 'fastify' {
 /** Publishes the route that matched; raises the not-found or method-not-allowed error where none did. */
 export const router = listener('kernel.request', 'router', (app) => {
   const { hindsight: { mayReadDebug }, routeTable } = app
-  app.decorateRequest('route', null)
-  app.decorateRequest('attributes', { getter: attributesOf } as never)
+  provide(app, 'request', 'route', {
+    getter (this: FastifyRequest) { return stateOf(this).route },
+    setter (this: FastifyRequest, route: RouteMatch | null) { stateOf(this).route = route }
+  })
+  provide(app, 'request', 'attributes', { getter (this: FastifyRequest) { return attributesOf(this) } })
   return (request, reply) => {
     if (request.is404 || request.raw[kUnknownMethod] !== undefined) return miss(request, reply)
     const config = routeConfigOf(request)
     if (config?.debugOnly === true && !mayReadDebug(request)) return miss(request, reply)
     const pattern = config?.url ?? ''
     const name = routeTable.of(request)?.name ?? config?.name ?? `${request.method} ${pattern}`
-    request.route = { name, pattern, params: request.params as Record<string, unknown> }
-    const { log } = stateOf(request)
+    const state = stateOf(request)
+    state.route = { name, pattern, params: request.params as Record<string, unknown> }
+    const { log } = state
     if (log instanceof RequestLog) log.debug(request.log, 'router', { route: name }, `Matched route "${name}".`)
     else request.log.debug({ channel: 'router', route: name }, `Matched route "${name}".`)
   }
@@ -47,14 +46,8 @@ export const router = listener('kernel.request', 'router', (app) => {
 
 /** Drops the matched route, so that nothing of it is held longer than its request. */
 export const routerFinish = listener('kernel.finish_request', 'router', () => (request) => {
-  request.route = null
+  stateOf(request).route = null
 })
-
-const kAttributes = Symbol('hindsight.attributes')
-
-function attributesOf (this: FastifyRequest & { [kAttributes]?: Record<string, unknown> }): Record<string, unknown> {
-  return (this[kAttributes] ??= { _route: this.route?.name ?? null, ...this.route?.params })
-}
 
 function miss (request: FastifyRequest, reply: FastifyReply): Answer | Raise {
   const why = explainMiss(request)

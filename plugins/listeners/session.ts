@@ -41,7 +41,7 @@ export const session = listener('kernel.request', 'session', async (app, { sessi
     stateOf(request).cookieReply = reply
     if (request.headers.cookie === undefined) return noCookies
     // Nobody can wait for a store at the moment of the first touch.
-    if (eager && request.cookies[hosted.cookieName] !== undefined) return startEagerly(app, hosted, request, reply)
+    if (eager && app.hindsight.cookiesOf(request)[hosted.cookieName] !== undefined) return startEagerly(app, hosted, request, reply)
   }
 })
 
@@ -52,7 +52,7 @@ export const sessionResponse = listener('kernel.response', 'session', (app) => {
   const { mask } = app.hindsight
   return (request, reply, payload) => {
     const state = stateOf(request)
-    const cookie = state.observed && request.cookies?.[hosted.cookieName] !== undefined
+    const cookie = state.observed && app.hindsight.cookiesOf(request)[hosted.cookieName] !== undefined
     if (!state.sessionTouched) {
       if (state.observed) state.collect('session', unusedSession(cookie))
       const before = reply.getHeader('set-cookie')

@@ -76,7 +76,7 @@ async function check (security: Security, firewall: Firewall, login: Required<Lo
 
 async function end (security: Security, { name, marks }: Firewall, logout: Required<LogoutSettings>, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
   if (logout.csrf) checkCsrfToken(request, purposeOf('logout', name), tokenOf(request, fieldsOf(request.body)) ?? fieldsOf(request.query)[CSRF_FIELD])
-  if (request.cookies[security.cookieName] !== undefined) {
+  if (request.server.hindsight.cookiesOf(request)[security.cookieName] !== undefined) {
     const { cookie: { path = '/', domain }, _security: kept } = request.session
     const identifier = kept?.[name]?.user?.identifier
     if (logout.everywhere && identifier !== undefined) await marks?.renew(identifier)

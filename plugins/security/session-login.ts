@@ -22,7 +22,7 @@ declare module 'fastify' {
 
 /** Reads what a firewall keeps in the session, without counting as a use of it; nothing where the request brought none. */
 export function peekLogin (request: FastifyRequest, firewall: string, cookieName: string): SessionLogin | null {
-  if (request.cookies?.[cookieName] === undefined) return null
+  if (request.server.hindsight.cookiesOf(request)[cookieName] === undefined) return null
   const state = stateOf(request)
   const { sessionTouched } = state
   const { session } = request

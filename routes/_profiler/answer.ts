@@ -1,5 +1,7 @@
 import createError from '@fastify/error'
 import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { noncesOf } from '../../plugins/kernel/content-policy.js'
+import { stateOf } from '../../plugins/kernel/request-state.js'
 import { representation } from '../../plugins/diagnostics/negotiate.js'
 import { assetAddresses } from '../../plugins/profiler/ui/assets.js'
 import { ISOLATION, pagePolicy, type PageOptions } from '../../plugins/profiler/ui/layout/component.js'
@@ -45,7 +47,7 @@ export function baseOf (request: FastifyRequest): string {
 
 /** Answers with a page under a policy of its own. */
 export function sendPage (request: FastifyRequest, reply: FastifyReply, render: (options: PageOptions) => string): FastifyReply {
-  const { script, style } = reply.cspNonce
+  const { script, style } = noncesOf(stateOf(reply.request))
   const nonce = { script, style }
   const base = baseOf(request)
   return reply

@@ -1,4 +1,6 @@
 import type { FastifyInstance } from 'fastify'
+import { noncesOf } from '../../plugins/kernel/content-policy.js'
+import { stateOf } from '../../plugins/kernel/request-state.js'
 import { representation } from '../../plugins/diagnostics/negotiate.js'
 import { absoluteUrl } from '../../plugins/kernel/origin.js'
 import { TOKEN_PATTERN } from '../../plugins/profiler/token.js'
@@ -20,7 +22,7 @@ export default async function toolbarRoutes (app: FastifyInstance): Promise<void
     const data = toolbarOf(profile, absoluteUrl(app.hindsight.originOf(request), `/_profiler/${token}`))
     reply.header('cache-control', 'no-store').header('vary', 'accept')
     if (segment !== token || representation(request.headers.accept).type === 'json') return data
-    const { script, style } = reply.cspNonce
+    const { script, style } = noncesOf(stateOf(reply.request))
     const nonces = { script, style }
     return reply
       .header('content-security-policy', pagePolicy(nonces))

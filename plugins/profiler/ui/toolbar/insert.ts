@@ -5,6 +5,7 @@ import { recordsOf } from '../../../diagnostics/records.js'
 import { drawNonce } from '../../../kernel/content-policy.js'
 import { Skip, type ResponseHook } from '../../../kernel/listener.js'
 import { isRedirect } from '../../../kernel/responses.js'
+import type { RouteMatch } from '../../../kernel/route-match.js'
 import { stateOf } from '../../../kernel/request-state.js'
 import type { ProfiledRoute } from '../../profile.js'
 import { toolbar } from './component.js'
@@ -45,7 +46,7 @@ function bar (request: FastifyRequest, { statusCode }: FastifyReply, { token, ur
     token,
     status: statusCode,
     method: request.method,
-    route: matched ?? (request.route === null ? null : { ...request.route, methods: [] }),
+    route: matched ?? (stateOf(request).route === null ? null : { ...stateOf(request).route as RouteMatch, methods: [] }),
     duration: performance.now() - startedAt,
     logs: recordsOf(log, recorder?.events() ?? [], startedTime),
     collectors: {
