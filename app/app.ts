@@ -14,10 +14,8 @@ import { serverOptions } from './server-options.js'
 if (import.meta.url.endsWith('.ts')) process.env.FASTIFY_AUTOLOAD_TYPESCRIPT ??= '1'
 
 const routes = join(dirname(fileURLToPath(import.meta.url)), '../routes')
-// Loaded apart, in debug mode only; wherever the application's own routes are.
+// The plugin brings them.
 const DEBUG_ROUTES = ['_profiler', '_wdt', '_error']
-// Outside debug mode those that operators need, where they have a role.
-const OPERATOR_ROUTES = ['_profiler']
 
 /** The server options that belong to the application; fastify-cli takes them with `--options`. */
 export const options = serverOptions(readLimits())
@@ -33,12 +31,9 @@ export interface AppOptions {
 
 /** The application: the lifecycle, and the routes of `routes/`. */
 export default fp(async function application (app: FastifyInstance, given: AppOptions) {
-  const settings = given.hindsight ?? readEnvironment().options
+  const settings: HindsightOptions = { errorPages: 'always', ...given.hindsight ?? readEnvironment().options }
   boundConnections(app, given.limits ?? readLimits())
   await app.register(hindsight, settings)
-  for (const name of settings.debug === true ? DEBUG_ROUTES : app.hasDecorator('profiler') && app.profiler.role !== undefined ? OPERATOR_ROUTES : []) {
-    await app.register(autoload, { dir: join(routes, name), options: { prefix: `/${name}` } })
-  }
   const isDebugRoute = (path: string): boolean => DEBUG_ROUTES.includes(path.split(/[\\/]/).find((step) => step !== '') ?? '')
   await app.register(autoload, { dir: given.routesDir ?? routes, ignoreFilter: isDebugRoute })
 }, { fastify: '5.x', name: 'hindsight-application' })

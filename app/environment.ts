@@ -69,18 +69,9 @@ const schema = {
 
 /** Reads the environment; throws with the variable's name where a value is none that it can have. */
 export function readEnvironment (source: NodeJS.ProcessEnv = process.env): Environment {
-  let variables: Variables
-  try {
-    // An empty variable is one that was not set.
-    const data = Object.fromEntries(Object.keys(schema.properties).filter((name) => source[name] !== undefined && source[name] !== '').map((name) => [name, source[name]]))
-    variables = envSchema<Variables>({ schema, data, env: false })
-  } catch (error) {
-    throw new Error(`Environment: ${(error as Error).message.replace(/env\//g, '')}`, { cause: error })
-  }
+  const variables = readVariables(source)
   const production = variables.NODE_ENV === 'production'
-  const trustedProxies = list(variables.TRUSTED_PROXIES)
-  // Refuses bad ones by the variable's name, ahead of Fastify, which would not say it.
-  originResolver({ trustedProxies })
+  const options = optionsOf(variables)
   readLimits(source)
   const secret = sessionSecret(variables.SESSION_SECRET, production, variables.DATA_DIR)
   return {
@@ -90,18 +81,40 @@ export function readEnvironment (source: NodeJS.ProcessEnv = process.env): Envir
     logLevel: variables.LOG_LEVEL,
     closeDelay: variables.CLOSE_DELAY,
     closeTimeout: variables.CLOSE_TIMEOUT,
-    options: {
-      debug: !production,
-      session: { secret },
-      trustedProxies,
-      trustedHosts: list(variables.TRUSTED_HOSTS),
-      debugClients: list(variables.DEBUG_CLIENTS),
-      debugHosts: list(variables.DEBUG_HOSTS),
-      editor: variables.EDITOR_URL,
-      editorPaths: Object.fromEntries(list(variables.EDITOR_PATHS).map(pair)),
-      profiler: profilerOf(variables, production),
-      health: healthOf(variables)
-    }
+    options: { ...options, errorPages: 'always', session: { secret } }
+  }
+}
+
+/** What the environment says to the lifecycle of any application: nothing of the server, and no session. */
+export function optionsOfEnvironment (source: NodeJS.ProcessEnv = process.env): HindsightOptions {
+  return optionsOf(readVariables(source))
+}
+
+function readVariables (source: NodeJS.ProcessEnv): Variables {
+  try {
+    // An empty variable is one that was not set.
+    const data = Object.fromEntries(Object.keys(schema.properties).filter((name) => source[name] !== undefined && source[name] !== '').map((name) => [name, source[name]]))
+    return envSchema<Variables>({ schema, data, env: false })
+  } catch (error) {
+    throw new Error(`Environment: ${(error as Error).message.replace(/env\//g, '')}`, { cause: error })
+  }
+}
+
+function optionsOf (variables: Variables): HindsightOptions {
+  const production = variables.NODE_ENV === 'production'
+  const trustedProxies = list(variables.TRUSTED_PROXIES)
+  // Refuses bad ones by the variable's name, ahead of Fastify, which would not say it.
+  originResolver({ trustedProxies })
+  return {
+    debug: !production,
+    trustedProxies,
+    trustedHosts: list(variables.TRUSTED_HOSTS),
+    debugClients: list(variables.DEBUG_CLIENTS),
+    debugHosts: list(variables.DEBUG_HOSTS),
+    editor: variables.EDITOR_URL,
+    editorPaths: Object.fromEntries(list(variables.EDITOR_PATHS).map(pair)),
+    profiler: profilerOf(variables, production),
+    health: healthOf(variables)
   }
 }
 

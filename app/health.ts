@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply } from 'fastify'
+import { ownHook } from '../plugins/kernel/own-hooks.js'
 
 export interface HealthOptions {
   /**
@@ -34,13 +35,13 @@ export function openHealth (app: FastifyInstance, { health = false }: HealthOpti
   }
   if (live === ready) throw new Error(`health (HEALTH): live and ready are both "${live}"`)
   const isReady = readiness(app, needs)
-  app.addHook('onRequest', function answerHealth (request, reply, done) {
+  app.addHook('onRequest', ownHook(function answerHealth (request, reply, done) {
     const asked = request.routeOptions.config?.health
     if (asked === undefined) return done()
     reply.hijack()
     if (asked === 'live') return answer(reply, true)
     isReady().then((is) => answer(reply, is), () => answer(reply, false))
-  })
+  }))
   for (const [path, tells] of [[live, 'live'], [ready, 'ready']] as const) {
     app.get(path, { config: { health: tells, profile: false }, logLevel: 'silent' }, async () => {})
   }

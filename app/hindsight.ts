@@ -3,10 +3,12 @@ import type { FastifyInstance } from 'fastify'
 import { lifecycle } from './lifecycle.js'
 import { checkOptions } from './check-options.js'
 import { openHealth } from './health.js'
+import { checkLeave } from './leave.js'
 import type { HindsightOptions } from './options.js'
 import { OPTIONS } from './options-table.js'
-import { installHandlers } from '../plugins/diagnostics/handlers.js'
+import { setHandlers } from '../plugins/diagnostics/handlers.js'
 import { timeHandlers } from '../plugins/kernel/handler-time.js'
+import { registeredSoFar, yieldToOthers } from '../plugins/kernel/other-plugins.js'
 import { openPass } from '../plugins/kernel/pass.js'
 import { openServices } from '../plugins/kernel/services.js'
 import { wantsFromBeginning } from '../plugins/profiler/collect-policy.js'
@@ -15,26 +17,65 @@ import { profilerSettings, type ProfilerSettings } from '../plugins/profiler/set
 import type { Warn } from '../plugins/profiler/write-queue.js'
 import { openRouteTable } from '../plugins/routing/route-table.js'
 
-/** The lifecycle as one plugin: the 42 listeners in their order, the handlers of what fails, and the profiler. */
+/** The lifecycle as one plugin: the 42 listeners in their order, the handlers of what fails, the profiler and its pages. */
 export const hindsight = fp(async function hindsight (app: FastifyInstance, options: HindsightOptions) {
-  checkOptions(options, OPTIONS)
-  const { debug = false } = options
+  if (app.hasDecorator('hindsight')) {
+    throw new Error(app.hindsight.attached
+      ? 'fastify-hindsight is there already: the process was started with fastify-hindsight/register; leave out that, or the plugin'
+      : 'fastify-hindsight is registered twice')
+  }
+  await openLifecycle(app, options).load()
+  await openPages(app)
+}, { fastify: '5.x', name: 'fastify-hindsight' })
+
+/**
+ * Opens the lifecycle of an application: at once what has to be there ahead of its routes and hooks, and by `load`, within a plugin, the rest.
+ * `attached`: from outside, so that it answers as it would without.
+ */
+export function openLifecycle (app: FastifyInstance, given: HindsightOptions, attached = false): { load: () => Promise<void> } {
+  checkOptions(given, OPTIONS)
+  checkLeave(given.leave)
+  const { debug = process.env.NODE_ENV !== 'production' } = given
+  const options = { ...given, debug }
   // Stacks are read by people: in the coordinates of the source that they wrote.
   if (debug) process.setSourceMapsEnabled(true)
   const settings = profilerSettings(options.profiler)
   const profiled = debug || settings?.production === true
   const fromBeginning = debug || (profiled && settings !== null && wantsFromBeginning(settings))
-  openServices(app, { ...options, mask: [...options.mask ?? [], ...demandNames(settings?.onDemand)] }, profiled, fromBeginning)
+  openServices(app, { ...options, attached, mask: [...options.mask ?? [], ...demandNames(settings?.onDemand)] }, profiled, fromBeginning)
   openHealth(app, options)
   openRouteTable(app, debug)
   timeHandlers(app, fromBeginning)
   openPass(app)
-  if (profiled) await openProfiler(app, settings, options)
-  for (const listeners of Object.values(lifecycle)) {
-    for (const { plugin } of listeners) await app.register(plugin, options)
+  const handlers = setHandlers(app, options)
+  return {
+    async load () {
+      if (profiled) await openProfiler(app, settings, options)
+      for (const listeners of Object.values(lifecycle)) {
+        for (const { plugin } of listeners) await app.register(plugin, options)
+      }
+      await handlers.load()
+      const ours = registeredSoFar(app)
+      app.addHook('onReady', function respectOthers (done) {
+        yieldToOthers(app, app.lifecycle.slots, ours)
+        done()
+      })
+    }
   }
-  await installHandlers(app)
-}, { fastify: '5.x', name: 'fastify-hindsight' })
+}
+
+// Outside debug mode those that operators need, where they have a role.
+async function openPages (app: FastifyInstance): Promise<void> {
+  const { debug } = app.hindsight
+  if (!app.hasDecorator('profiler') || !(debug || app.profiler.role !== undefined)) return
+  const { default: profilerRoutes } = await import('../routes/_profiler/index.js')
+  await app.register(profilerRoutes, { prefix: '/_profiler' })
+  if (!debug) return
+  const { default: toolbarRoutes } = await import('../routes/_wdt/index.js')
+  const { default: errorRoutes } = await import('../routes/_error/index.js')
+  await app.register(toolbarRoutes, { prefix: '/_wdt' })
+  await app.register(errorRoutes, { prefix: '/_error' })
+}
 
 async function openProfiler (app: FastifyInstance, settings: ProfilerSettings | null, { debug, session, security }: HindsightOptions): Promise<void> {
   const { Profiler } = await import('../plugins/profiler/profiler.js')

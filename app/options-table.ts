@@ -232,13 +232,14 @@ export const OPTIONS: Readonly<Record<keyof HindsightOptions, OptionEntry>> = {
   },
   converters: { types: ['object'], default: 'none', what: 'the application\'s own converters of path parameters, functions by name' },
   cors: { types: ['array'], default: 'none', what: 'CORS rules by path, the first that matches decides', items: cors },
-  debug: { types: ['boolean'], default: '`false`', env: 'NODE_ENV', what: 'whether failures are explained to those who may see it' },
+  debug: { types: ['boolean'], default: 'unless `NODE_ENV` is `production`', env: 'NODE_ENV', what: 'whether failures are explained to those who may see it' },
   debugClients: { types: ['array'], default: 'none', env: 'DEBUG_CLIENTS', what: 'further addresses or CIDR ranges that may see the debug surface' },
   debugHosts: { types: ['array'], default: 'none', env: 'DEBUG_HOSTS', what: 'further host names that it may be asked for by, or by pages of; `*` for any' },
   defaultLocale: { types: ['string'], default: '`en`', what: 'the locale of a request that names none' },
   earlyHints: { types: ['boolean'], default: '`false`', what: 'whether a route\'s preloads go out as `103 Early Hints`' },
   editor: { types: ['string'], default: 'none', env: 'EDITOR_URL', what: 'the editor that links to source open: `vscode`, `vscode-insiders`, `vscodium`, `cursor`, `windsurf`, `zed`, `webstorm`, `idea`, `phpstorm`, `sublime`, `textmate`, `macvim`, `emacs`, or a URL with `%f`, `%l` and `%c` (`{file}`, `{line}`, `{column}`)' },
   editorPaths: { types: ['object'], default: 'none', env: 'EDITOR_PATHS', what: 'where folders of the service lie for the editor, as in `{ \'/app\': \'/home/me/project\' }`; in the environment `/app=/home/me/project`, separated by commas', fields: { '*': { types: ['string'], default: 'the same', what: 'the folder in the coordinates of the editor' } } },
+  errorPages: { types: ['string'], default: '`asked`; `always` in the service', what: 'who is told of errors by the lifecycle: `asked`, who names HTML, Markdown, plain text or `application/problem+json` in `Accept`, while everybody else gets what Fastify or the application answers; or `always`' },
   enabledLocales: { types: ['array'], default: 'any', what: 'the locales that the application speaks, as language tags' },
   health: {
     types: ['boolean', 'object'],
@@ -251,6 +252,7 @@ export const OPTIONS: Readonly<Record<keyof HindsightOptions, OptionEntry>> = {
       needs: { types: ['array'], default: 'none', what: 'functions that are asked too, at most once a second: what throws, rejects or takes more than two seconds is away', of: ['function'] }
     }
   },
+  leave: { types: ['array'], default: 'none', what: 'names of listeners that are left to the application: they keep their places, and do nothing', of: ['string'] },
   localeAwareServices: { types: ['object'], default: 'none', what: 'what `request.services` has: by name, a function of the locale or an object with `withLocale`' },
   mask: { types: ['array'], default: 'none', what: 'names of headers and fields to mask beside the built-in ones: whole names, or expressions' },
   noIndex: { types: ['boolean'], default: 'in debug mode', what: 'whether responses say `X-Robots-Tag: noindex`' },
@@ -258,7 +260,7 @@ export const OPTIONS: Readonly<Record<keyof HindsightOptions, OptionEntry>> = {
   profiler: { types: ['string', 'object', 'false'], default: '`all`', env: 'PROFILER', what: '`all`; `errors`: failures of the server (500 and above) only, in production too; false for none; or in detail which requests are profiled, where and how much of them is kept', fields: profiler },
   referrerPolicy: { types: ['array', 'false'], default: '`no-referrer`, `strict-origin-when-cross-origin`', what: 'the policies of `Referrer-Policy`, the last one that a browser knows wins' },
   security: { types: ['object'], default: 'none', what: 'firewalls, users, access rules and voters', fields: security },
-  session: { types: ['object', 'false'], default: 'on', what: 'sessions', fields: session },
+  session: { types: ['object', 'false'], default: 'none; on in the service', what: 'sessions', fields: session },
   stackDepth: { types: ['number'], default: '`50`', what: 'how many frames a stack keeps in debug mode' },
   template: {
     types: ['object'],

@@ -27,7 +27,11 @@ function manifest (): object {
     description,
     license,
     type: 'module',
-    exports: { '.': { types: './app/index.d.ts', default: './app/index.js' }, './package.json': './package.json' },
+    exports: {
+      '.': { types: './app/index.d.ts', default: './app/index.js' },
+      './register': { types: './app/register.d.ts', default: './app/register.js' },
+      './package.json': './package.json'
+    },
     bin: { hindsight: 'bin/hindsight.js' },
     engines,
     keywords: ['fastify', 'fastify-plugin', 'debug', 'profiler', 'error page', 'lifecycle'],

@@ -4,12 +4,14 @@ import { statusOf } from '../kernel/http-errors.js'
 import { percentEncoded } from '../kernel/header-text.js'
 import { noncesOf } from '../kernel/content-policy.js'
 import { observeApplication } from '../kernel/application.js'
+import { kMalformed } from '../kernel/malformed.js'
 import { observe, runErrorPass } from '../kernel/pass.js'
 import { stateOf, type RequestState } from '../kernel/request-state.js'
 import { addVary } from '../kernel/responses.js'
-import { explainMiss } from '../routing/route-error.js'
 import type { FlattenedException } from './exception.js'
 import { representation, type Representation } from './negotiate.js'
+import { hasOwnNotFound, setNotFound } from './not-found.js'
+import { asksForPage, checkErrorPages, passOn, sendOn, type ErrorPageOptions } from './pass-on.js'
 import { renderProductionError } from './page/production.js'
 import { messageOf, nameOf } from './thrown-value.js'
 
@@ -20,25 +22,33 @@ const ENTITY_HEADERS: ReadonlySet<string> = new Set([
   'content-security-policy', 'content-security-policy-report-only', 'etag', 'expires', 'last-modified', 'location', 'transfer-encoding'
 ])
 
-/** Installs the not-found handler and the error handler: whatever fails is answered with the diagnostic page. */
-export async function installHandlers (app: FastifyInstance): Promise<void> {
-  const pages = app.hindsight.debug ? await loadPages() : null
-  app.setNotFoundHandler(function notFoundHandler (request, reply) {
-    // Only `reply.callNotFound()` comes here; the router listener has raised for all else.
-    const miss = explainMiss(request)
-    if ('error' in miss) throw miss.error
-    return reply.redirect(miss.redirect, 301)
-  })
+/** Sets the not-found handler and the error handler: whatever fails is answered with the diagnostic page. What makes that is loaded later. */
+export function setHandlers (app: FastifyInstance, { errorPages = 'asked' }: ErrorPageOptions): { load: () => Promise<void> } {
+  const { debug, observed, fromBeginning } = app.hindsight
+  checkErrorPages(errorPages)
+  let pages: Pages | null = null
+  const always = errorPages === 'always'
+  app.hindsight.answersMiss = (request) => !hasOwnNotFound(request) && (always || asksForPage(request))
+  setNotFound(app, always)
   // The second one is asked when the first one failed, or when a hook failed on the way of its page.
   app.setErrorHandler(lastResort)
   chainNextErrorHandler(app)
   app.setErrorHandler(diagnosticHandler)
-  if (app.hindsight.observed) {
-    app.hindsight.placeOf = (await import('./declared-place.js')).declaredPlace
-    observeApplication(app)
+  // The application may set its own on the same instance.
+  chainNextErrorHandler(app)
+  if (observed) observeApplication(app)
+  return {
+    async load () {
+      if (debug) pages = await loadPages()
+      if (fromBeginning) app.hindsight.placeOf = (await import('./declared-place.js')).declaredPlace
+    }
   }
 
-  function diagnosticHandler (raised: unknown, request: FastifyRequest, reply: FastifyReply): string | Buffer | Promise<string | Buffer> {
+  function diagnosticHandler (raised: unknown, request: FastifyRequest, reply: FastifyReply): undefined | string | Buffer | Promise<string | Buffer> {
+    if (!always && request.raw[kMalformed] === undefined && !asksForPage(request)) {
+      passOn(stateOf(request), raised, request, reply)
+      return
+    }
     begin(stateOf(request), raised, request, reply)
     observe(request, reply)
     const walking = runErrorPass(app, request, reply)
@@ -60,6 +70,7 @@ export async function installHandlers (app: FastifyInstance): Promise<void> {
   // No stage of an error pass may start a second one: what can still be said is said at once, in one small page.
   function lastResort (second: unknown, request: FastifyRequest, reply: FastifyReply): void {
     const state = stateOf(request)
+    if (state.passedOn && second === state.raised) return sendOn(second, reply)
     const first = state.failed ? state.raised : second
     state.others.push(second)
     logError(request, second, 'request', 'An error was raised while another one was being answered')

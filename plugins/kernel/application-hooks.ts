@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { HookStage } from './events.js'
-import { isPromise } from './listener.js'
+import { isOwnHook, ownHook } from './own-hooks.js'
+import { isPromise } from './promise.js'
 import { stateOf } from './request-state.js'
 import { SlotMemory } from './slot-memory.js'
 
@@ -12,7 +13,6 @@ const HOOKS: ReadonlySet<string> = new Set<HookStage>([
 ])
 // What Fastify adds itself, to the HEAD routes that it makes.
 const OF_HEAD = 'headRouteOnSendHandler'
-const wrappers = new WeakSet<object>()
 
 /** A hook of the application, as events name it. */
 export class HookPlace {
@@ -43,11 +43,9 @@ export class HookPlace {
 
 /** Records what a hook of the application does, as the listeners' own events are; anything else is given back as it is. */
 export function recordedHook (app: FastifyInstance, name: string, hook: unknown, addedAt = new Error('Added here')): unknown {
-  if (!HOOKS.has(name) || typeof hook !== 'function' || wrappers.has(hook) || hook.name === OF_HEAD) return hook
+  if (!HOOKS.has(name) || typeof hook !== 'function' || isOwnHook(hook) || hook.name === OF_HEAD) return hook
   const place = new HookPlace(name as HookStage, hook.name === '' ? 'anonymous' : hook.name, pluginOf(app), addedAt)
-  const wrapper = record(hook as Callable, place)
-  wrappers.add(wrapper)
-  return wrapper
+  return ownHook(record(hook as Callable, place))
 }
 
 /** Records the hooks that a route brings. */

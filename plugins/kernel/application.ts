@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { isOwnHook } from './own-hooks.js'
 import { observe, walkErrorPass } from './pass.js'
 import { like, recordedHook, recordRouteHooks } from './application-hooks.js'
 import { stateOf } from './request-state.js'
@@ -18,6 +19,7 @@ export function observeApplication (app: FastifyInstance): void {
     return setErrorHandler.call(this, observedHandler(app, handler) as never)
   } as typeof setErrorHandler
   app.addHook = function (this: FastifyInstance, name: string, hook: unknown) {
+    if (typeof hook === 'function' && isOwnHook(hook)) return addHook.call(this, name as never, hook as never)
     const seen = BESIDE.has(name) ? observedHook(hook) : hook
     return addHook.call(this, name as never, (fromBeginning ? recordedHook(this, name, seen) : seen) as never)
   } as unknown as typeof addHook

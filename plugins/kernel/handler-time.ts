@@ -1,4 +1,5 @@
-import type { FastifyInstance, RouteHandlerMethod } from 'fastify'
+import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from 'fastify'
+import { ownHook } from './own-hooks.js'
 import { stateOf } from './request-state.js'
 
 /**
@@ -7,10 +8,10 @@ import { stateOf } from './request-state.js'
  */
 export function timeHandlers (app: FastifyInstance, observed: boolean): void {
   if (!observed) return
-  app.addHook('preSerialization', function noteSerialization (request, _reply, payload, done) {
+  app.addHook('preSerialization', ownHook(function noteSerialization (request: FastifyRequest, _reply: unknown, payload: unknown, done: (error: null, payload: unknown) => void) {
     stateOf(request).serializeStart = performance.now()
     done(null, payload)
-  })
+  }))
   app.addHook('onRoute', function watch (route) {
     const { handler } = route
     route.handler = Object.defineProperty(watched(handler), 'name', { value: handler.name })

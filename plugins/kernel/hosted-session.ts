@@ -4,6 +4,7 @@ import type { WriteCookies } from './cookies.js'
 import { GuardedSessionStore, SessionStoreError } from './guarded-session-store.js'
 import { host, runHooks, type CaughtHook } from './hosting.js'
 import { Skip } from './listener.js'
+import { provide } from './provided-names.js'
 import { stateOf } from './request-state.js'
 import { rememberSession, takeOver } from './session-merge.js'
 import { MemorySessionStore, shareStore } from './session-store.js'
@@ -107,10 +108,10 @@ export async function openSessions (app: FastifyInstance, settings: SessionSetti
   if (storeFailure !== 'closed' && storeFailure !== 'open') throw new Error(`session.storeFailure: "${String(storeFailure)}" is neither closed nor open`)
   const length = Array.isArray(secret) ? Math.min(...secret.map((one) => one.length)) : secret?.length ?? 0
   if (length < 32) throw new Error('session.secret (SESSION_SECRET) is missing or too short: at least 32 characters are needed')
-  app.decorateRequest('session', {
+  provide(app, 'request', 'session', {
     getter (this: FastifyRequest) { return touch(this, hosted) },
     setter (this: FastifyRequest, value: unknown) { stateOf(this).session = value }
-  } as never)
+  })
   const guarded = store && new GuardedSessionStore(store, storeTimeout)
   hosted.store = guarded ?? new MemorySessionStore()
   hosted.opens = storeFailure === 'open'

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { SlotMemory } from './slot-memory.js'
 import type { Stage } from './stage.js'
+import type { Skip } from './verdict.js'
 
 /** One of the 42 places of the order, as it stands after registration. */
 export interface Slot {
@@ -10,6 +11,8 @@ export interface Slot {
   listener: string
   /** Why there is nothing to do, or null where a hook was added. */
   reason: string | null
+  /** Why its request is left to a plugin of the application; null where it is not. */
+  left: Skip | null
   /** Runs the listener outside its hook, as an error pass does; null where there is nothing to do. */
   run: ((request: FastifyRequest, reply: FastifyReply, payload: unknown) => unknown) | null
   /** What it has done before, where requests are observed. */
@@ -18,7 +21,7 @@ export interface Slot {
 
 /** A place of the order, as it is ahead of its listener's registration. */
 export function newSlot (index: number, stage: Stage, listener: string, reason: string | null = null): Slot {
-  return { index, stage, listener, reason, run: null, memory: new SlotMemory({ index, stage, listener }) }
+  return { index, stage, listener, reason, left: null, run: null, memory: new SlotMemory({ index, stage, listener }) }
 }
 
 /** The order as it was registered, and whether it is observed. */

@@ -1,34 +1,16 @@
 import fp from 'fastify-plugin'
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest, onSendHookHandler, onRequestHookHandler } from 'fastify'
+import { isPromise } from './promise.js'
 import { HOOK_OF_STAGE, type Stage } from './stage.js'
 import { stateOf, type RequestState } from './request-state.js'
 import type { EventRecorder } from './event-recorder.js'
 import type { PassName } from './events.js'
 import { newSlot, type Slot } from './lifecycle.js'
+import { OTHERS } from './other-plugins.js'
+import { ownHook } from './own-hooks.js'
+import { Answer, Raise, Skip } from './verdict.js'
 
-/** What a listener returns when it answers itself: the payload, behind the status and headers that it has set. */
-export class Answer {
-  readonly payload: unknown
-  constructor (payload: unknown) {
-    this.payload = payload
-  }
-}
-
-/** What a listener returns when this request gave it nothing to do. */
-export class Skip {
-  readonly reason: string
-  constructor (reason: string) {
-    this.reason = reason
-  }
-}
-
-/** What a listener returns in place of throwing, where that is expected to happen: to throw costs more than all the rest of it. */
-export class Raise {
-  readonly error: Error
-  constructor (error: Error) {
-    this.error = error
-  }
-}
+export { Answer, isPromise, Raise, Skip }
 
 /** What `create` returns where there is something to do only for requests that have failed: outside of error passes there is no hook then. */
 export class OnFailure<Hook> {
@@ -64,23 +46,35 @@ export interface Listener<S extends Stage, Options = object> {
 /** Makes a listener: a Fastify plugin that adds the hook of its stage, measured in debug mode only. */
 export function listener<S extends Stage, Options = object> (stage: S, name: string, create: Create<S, Options>): Listener<S, Options> {
   async function register (app: FastifyInstance, options: Options & object): Promise<void> {
-    const { observed, fromBeginning, slots } = app.lifecycle
+    const { lifecycle: { observed, fromBeginning, slots }, hindsight: { leave } } = app
     const slot = newSlot(slots.length, stage, name)
     slots.push(slot)
+    if (leave.has(name)) {
+      slot.reason = 'left to the application'
+      return
+    }
     const created = await create(app, options)
     if (typeof created === 'string') {
       slot.reason = created
       return
     }
-    const own = created instanceof OnFailure ? created.hook : created
+    const hook = created instanceof OnFailure ? created.hook : created
+    const own = YIELDING.has(name) ? yielding(slot, hook) : hook
     slot.run = observed ? measured(slot, own) : own
     if (created instanceof OnFailure && !fromBeginning) return
     const run = observed && !fromBeginning ? measuredOnceFailed(own, slot.run as ResponseHook) : slot.run
-    const hook = HOOK_OF_STAGE[stage]
-    if (hook === 'onSend') app.addHook('onSend', named(name, sendHook(run as ResponseHook)))
-    else app.addHook(hook as 'onRequest', named(name, requestHook(run as RequestHook)))
+    const at = HOOK_OF_STAGE[stage]
+    if (at === 'onSend') app.addHook('onSend', ownHook(named(name, sendHook(run as ResponseHook))))
+    else app.addHook(at as 'onRequest', ownHook(named(name, requestHook(run as RequestHook))))
   }
   return { stage, listener: name, plugin: fp(register, { fastify: '5.x', name: `hindsight/${stage}/${name}`, encapsulate: false }) }
+}
+
+// What the application may have brought a plugin of its own for is known when all of it is registered.
+const YIELDING: ReadonlySet<string> = new Set(Object.values(OTHERS).flat())
+
+function yielding<Run extends RequestHook | ResponseHook> (slot: Slot, run: Run): Run {
+  return ((request: FastifyRequest, reply: FastifyReply, payload: unknown) => slot.left ?? run(request, reply, payload)) as Run
 }
 
 function requestHook (run: RequestHook): onRequestHookHandler {
@@ -176,9 +170,4 @@ function onRaised (state: RequestState, slot: Slot, raised: unknown, request: Fa
   }
   state.others.push(raised)
   request.log.error({ err: raised, channel: 'event' }, `Listener "${slot.listener}" of "${slot.stage}" raised in the error pass`)
-}
-
-/** Whether something has to be waited for; queries of some libraries are thenables of their own. */
-export function isPromise (value: unknown): value is Promise<unknown> {
-  return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
 }

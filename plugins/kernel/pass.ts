@@ -5,6 +5,7 @@ import { watchHeaders } from './header-watch.js'
 import type { Slot } from './lifecycle.js'
 import { adoptMessages, kMalformed, rememberReply } from './malformed.js'
 import { requestContext } from './request-context.js'
+import { ownHook } from './own-hooks.js'
 import { stateOf, type RequestState } from './request-state.js'
 import { UsageMeter } from './usage.js'
 
@@ -17,7 +18,7 @@ export function openPass (app: FastifyInstance): void {
   const services = app.hindsight
   adoptMessages(app)
   if (fromBeginning) app.lifecycle.watched = watchHeaders(app)
-  app.addHook('onRequest', function open (request, reply, done) {
+  app.addHook('onRequest', ownHook(function open (request, reply, done) {
     rememberReply(request.raw, reply.raw)
     if (observed) {
       const state = stateOf(request)
@@ -33,7 +34,7 @@ export function openPass (app: FastifyInstance): void {
     services.openDiagnostics?.(request, reply)
     stateOf(request).pass = 'error'
     done(malformed)
-  })
+  }))
 }
 
 /** Begins to record what happens to a request: at its beginning, or when it has failed and its profile is kept for that. */

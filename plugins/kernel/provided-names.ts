@@ -13,6 +13,7 @@ type Name = string | symbol
 interface Holder { prototype: object, props?: Prop[] }
 interface Prop { key: Name }
 
+const kNames = Symbol('hindsight.names')
 const names = new WeakMap<FastifyInstance, Record<NameHolder, Set<Name>>>()
 
 /**
@@ -28,7 +29,7 @@ export function provide (app: FastifyInstance, holder: NameHolder, name: string,
   if (name in place || props.some(({ key }) => key === name)) return
   Object.defineProperty(place, name, typeof value === 'function'
     ? { value, writable: true, enumerable: true, configurable: true }
-    : { get: value.getter, ...(value.setter !== undefined && { set: value.setter }), configurable: true })
+    : { get: value.getter, set: value.setter ?? owned(name), configurable: true })
   names.get(app)?.[holder].add(name)
 }
 
@@ -48,6 +49,8 @@ export function makeRoom (app: FastifyInstance): void {
     const method = DECORATE[holder]
     const decorate = app[method] as (this: FastifyInstance, name: Name, ...rest: unknown[]) => FastifyInstance
     const taken = new WeakMap<object, Set<Name>>()
+    // Fastify passes over requests and replies that nothing was given to by its own functions.
+    if (holder !== 'instance') decorate.call(app, kNames, () => {})
 
     app[method] = function (this: FastifyInstance, name: Name, ...rest: unknown[]) {
       const { place, props } = placeOf(this, holder)
@@ -60,6 +63,13 @@ export function makeRoom (app: FastifyInstance): void {
       }
       return decorate.call(this, name, ...rest)
     } as never
+  }
+}
+
+// A plugin that finds the name there may not declare it, and still write to it.
+function owned (name: string): (this: object, value: unknown) => void {
+  return function (value) {
+    Object.defineProperty(this, name, { value, writable: true, enumerable: true, configurable: true })
   }
 }
 

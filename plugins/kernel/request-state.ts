@@ -18,6 +18,10 @@ export class RequestState {
   /** Whether an error pass has begun; `raised` says with what (which may be undefined or null). */
   failed = false
   raised: unknown = undefined
+  /** Whether Fastify or the application answers the failure. */
+  passedOn = false
+  /** Why no route took the request, where the application answers that itself. */
+  missed: Error | null = null
   /** The slot that raised, where a listener did. */
   raisedBy: { stage: string, listener: string } | null = null
   /** Errors beside the one that the response is about, in the order in which they came. */

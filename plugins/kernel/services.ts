@@ -11,6 +11,8 @@ import type { Origin } from './request-origin.js'
 export interface KernelOptions extends OriginOptions, DebugAccessOptions, EditorOptions {
   /** Whether failures are explained to those who may see it. */
   debug?: boolean
+  /** Names of listeners that are left to the application: they have their places, and do nothing. */
+  leave?: string[]
   /** Names of headers and fields whose values are masked, beside the built-in ones. */
   mask?: Array<string | RegExp>
 }
@@ -30,6 +32,12 @@ export interface Services extends DebugAccess {
   readonly editor: EditorLink | null
   /** The cookies that a request brought, whoever has parsed them. */
   cookiesOf: (request: FastifyRequest) => Readonly<Record<string, string | undefined>>
+  /** Whether the lifecycle answers a request that no route took, rather than the application or Fastify. */
+  answersMiss: (request: FastifyRequest) => boolean
+  /** The listeners that are left to the application. */
+  readonly leave: ReadonlySet<string>
+  /** Whether the application was attached to from outside, and answers as it would without us. */
+  readonly attached: boolean
   /** Opens the diagnostic context of a request that never comes to the first listener. */
   openDiagnostics: ((request: FastifyRequest, reply: FastifyReply) => void) | null
   /** Follows a request that is observed since it failed to its end; null where all are followed anyway. */
@@ -57,8 +65,8 @@ declare module 'fastify' {
 }
 
 /** Gives an application what its listeners share, before the first of them is registered. */
-export function openServices (app: FastifyInstance, options: KernelOptions, observed: boolean, fromBeginning = observed): void {
-  const { debug = false, mask = [] } = options
+export function openServices (app: FastifyInstance, options: KernelOptions & { attached?: boolean }, observed: boolean, fromBeginning = observed): void {
+  const { debug = false, mask = [], leave = [], attached = false } = options
   const originOf = originResolver(options)
   makeRoom(app)
   app.decorate('hindsight', {
@@ -71,6 +79,9 @@ export function openServices (app: FastifyInstance, options: KernelOptions, obse
     editor: editorLink(options),
     ...debugAccess(app, debug, originOf, options),
     cookiesOf: (request) => (request as { cookies?: Record<string, string> }).cookies ?? {},
+    answersMiss: () => true,
+    leave: new Set(leave),
+    attached,
     openDiagnostics: null,
     follow: null,
     logOf: null,

@@ -5,6 +5,7 @@ import { noncesOf } from '../kernel/content-policy.js'
 import { listener, Skip } from '../kernel/listener.js'
 import { provide } from '../kernel/provided-names.js'
 import { afterBody } from '../kernel/responses.js'
+import { ownHook } from '../kernel/own-hooks.js'
 import { stateOf } from '../kernel/request-state.js'
 
 export interface AssetOptions {
@@ -46,7 +47,7 @@ export const assetReset = listener('kernel.finish_request', 'asset-reset', (app,
   if (manifest === null) return 'not configured'
 
   // @fastify/view hands `reply.locals` to every template.
-  app.addHook('preHandler', function giveToTemplates (request, reply: FastifyReply & { locals?: object | null }, done) {
+  app.addHook('preHandler', ownHook(function giveToTemplates (request, reply: FastifyReply & { locals?: object | null }, done) {
     if (typeof reply.locals === 'object' && reply.locals !== null) {
       Object.assign(reply.locals, {
         asset,
@@ -55,7 +56,7 @@ export const assetReset = listener('kernel.finish_request', 'asset-reset', (app,
       })
     }
     done()
-  })
+  }))
   return (request, reply, payload) => {
     const state = stateOf(request)
     if (state.assets === null) return unused

@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { listener, Skip } from '../kernel/listener.js'
 import { requestContext } from '../kernel/request-context.js'
 import { traceOf } from '../kernel/trace-context.js'
+import { ownHook } from '../kernel/own-hooks.js'
 import { stateOf, type RequestState } from '../kernel/request-state.js'
 import { RequestLog } from '../logs/request-log.js'
 
@@ -17,7 +18,7 @@ const notObserved = new Skip('the request is observed only if it fails')
  * (a warning, an unhandled rejection, an uncaught exception) or sends by HTTP is attributed to the request that caused it.
  */
 export const debugHandlers = listener('kernel.request', 'debug-handlers', async (app, { stackDepth = 50 }: DebugHandlersOptions) => {
-  const { debug, observed, fromBeginning } = app.hindsight
+  const { attached, debug, observed, fromBeginning } = app.hindsight
   if (!observed) return 'not in debug mode'
   const { watchProcess } = await import('../diagnostics/process-watch.js')
   const { LogCapture } = await import('../logs/log-capture.js')
@@ -45,6 +46,8 @@ export const debugHandlers = listener('kernel.request', 'debug-handlers', async 
       return notObserved
     }
     const log = capture.open(request)
+    // Who reads the log of an application that is attached to has not asked for lines of ours.
+    log.keepsOwn = attached
     reply.log = request.log
     const state = stateOf(request)
     state.log = log
@@ -55,11 +58,11 @@ export const debugHandlers = listener('kernel.request', 'debug-handlers', async 
   app.hindsight.logOf = (request) => capture.logOf(request)
   if (!fromBeginning) return capture.hasDestination ? open : 'the application has no log'
   // The parser hands out the body in an execution context of its own; what comes after it belongs to the request again.
-  app.addHook('preValidation', function reenter (request, reply, done) {
+  app.addHook('preValidation', ownHook(function reenter (request, reply, done) {
     if (stateOf(request).observed) requestContext.run({ request, reply }, done)
     else if (requestContext.getStore() === undefined) done()
     else requestContext.run(undefined, done)
-  })
+  }))
   return open
 })
 

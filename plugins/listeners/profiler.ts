@@ -1,10 +1,12 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { isInjection } from 'light-my-request'
 import { listener, Skip } from '../kernel/listener.js'
 import { absoluteUrl, pathnameOf, targetOf } from '../kernel/origin.js'
 import { observe } from '../kernel/pass.js'
 import { followToEnd, onHijack } from '../kernel/response-end.js'
 import { isRedirect } from '../kernel/responses.js'
+import { ownHook } from '../kernel/own-hooks.js'
 import { stateOf } from '../kernel/request-state.js'
 import { routeConfigOf } from '../kernel/route-config.js'
 import { RequestLog } from '../logs/request-log.js'
@@ -29,7 +31,7 @@ const OWN_PATHS = /^\/_(?:profiler|wdt)(?:\/|$)/
 
 /** Assigns the request's token, tells it, and keeps the profile once the response is over. */
 export const profiler = listener('kernel.response', 'profiler', async (app, given: ProfilerListenerOptions) => {
-  const { debug, observed, fromBeginning, maySeeDebug, originOf } = app.hindsight
+  const { attached, debug, observed, fromBeginning, maySeeDebug, originOf } = app.hindsight
   if (!observed) return 'not in debug mode'
   const settings = profilerSettings(given.profiler)
   if (settings === null) return 'not configured'
@@ -119,10 +121,10 @@ export const profiler = listener('kernel.response', 'profiler', async (app, give
 
   app.hindsight.keepLate = keep
   if (fromBeginning) {
-    app.addHook('onResponse', function keepProfile (request, reply, done) {
+    app.addHook('onResponse', ownHook(function keepProfile (request, reply, done) {
       keep(request, reply)
       done()
-    })
+    }))
     app.addHook('onRequestAbort', function keepAborted (request, done) {
       keepGone(request)
       done()
@@ -138,7 +140,7 @@ export const profiler = listener('kernel.response', 'profiler', async (app, give
     if (!state.observed) return
     if (!state.streamFailed) {
       state.clientGone = true
-      request.log.info({ channel: 'request' }, 'The client closed the connection before the response was sent')
+      if (!attached) request.log.info({ channel: 'request' }, 'The client closed the connection before the response was sent')
     }
     if (state.reply !== null) keep(request, state.reply)
   }
@@ -149,7 +151,8 @@ export const profiler = listener('kernel.response', 'profiler', async (app, give
     const token = tokenOf(request)
     if (isRedirect(reply)) rememberRedirect(request, reply, token)
     if (payload instanceof Readable) payload.once('error', (error) => noteFailedStream(request, reply, error))
-    if (maySeeDebug(request)) reply.header('x-debug-token', token)
+    // Who injects requests compares what is answered with what was.
+    if (maySeeDebug(request) && !(attached && isInjection(request.raw))) reply.header('x-debug-token', token)
   }
 })
 

@@ -3,6 +3,7 @@ import { targetOf } from '../kernel/origin.js'
 import { kRawPacket } from '../kernel/malformed.js'
 import { listener, OnFailure, Skip } from '../kernel/listener.js'
 import { attributesOf } from '../kernel/route-match.js'
+import { ownHook } from '../kernel/own-hooks.js'
 import { stateOf } from '../kernel/request-state.js'
 
 const notObserved = new Skip('the request leaves no profile')
@@ -14,10 +15,10 @@ export const requestDataCollector = listener('kernel.controller', 'request-data-
   const { snapshot } = await import('../profiler/collectors/snapshot.js')
   const { uploadsIn, watchUploads } = await import('../profiler/collectors/uploads.js')
   if (app.hindsight.fromBeginning) {
-    app.addHook('preValidation', function watchParts (request, _reply, done) {
+    app.addHook('preValidation', ownHook(function watchParts (request, _reply, done) {
       if (stateOf(request).observed) watchUploads(request)
       done()
-    })
+    }))
   }
   return new OnFailure((request: FastifyRequest) => {
     const state = stateOf(request)

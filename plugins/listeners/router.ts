@@ -1,12 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Answer, listener, Raise } from '../kernel/listener.js'
+import { Answer, listener, Raise, Skip } from '../kernel/listener.js'
 import { kUnknownMethod } from '../kernel/malformed.js'
 import { provide } from '../kernel/provided-names.js'
 import { attributesOf, type RouteMatch } from '../kernel/route-match.js'
 import { stateOf } from '../kernel/request-state.js'
 import { routeConfigOf } from '../kernel/route-config.js'
 import { RequestLog } from '../logs/request-log.js'
-import { explainMiss } from '../routing/route-error.js'
+import { explainMiss, notFound } from '../routing/route-error.js'
 import { redirectPage } from '../view/redirect-page.js'
 
 declare module 'fastify' {
@@ -22,9 +22,11 @@ declare module 'fastify' {
   }
 }
 
+const leftToApplication = new Skip('no route matched, and the application answers that itself')
+
 /** Publishes the route that matched; raises the not-found or method-not-allowed error where none did. */
 export const router = listener('kernel.request', 'router', (app) => {
-  const { hindsight: { mayReadDebug }, routeTable } = app
+  const { hindsight: { attached, mayReadDebug }, routeTable } = app
   provide(app, 'request', 'route', {
     getter (this: FastifyRequest) { return stateOf(this).route },
     setter (this: FastifyRequest, route: RouteMatch | null) { stateOf(this).route = route }
@@ -40,7 +42,7 @@ export const router = listener('kernel.request', 'router', (app) => {
     state.route = { name, pattern, params: request.params as Record<string, unknown> }
     const { log } = state
     if (log instanceof RequestLog) log.debug(request.log, 'router', { route: name }, `Matched route "${name}".`)
-    else request.log.debug({ channel: 'router', route: name }, `Matched route "${name}".`)
+    else if (!attached) request.log.debug({ channel: 'router', route: name }, `Matched route "${name}".`)
   }
 })
 
@@ -49,7 +51,12 @@ export const routerFinish = listener('kernel.finish_request', 'router', () => (r
   stateOf(request).route = null
 })
 
-function miss (request: FastifyRequest, reply: FastifyReply): Answer | Raise {
+function miss (request: FastifyRequest, reply: FastifyReply): Answer | Raise | Skip {
+  if (!request.server.hindsight.answersMiss(request)) {
+    const why = explainMiss(request)
+    stateOf(request).missed = 'error' in why ? why.error : notFound(request)
+    return leftToApplication
+  }
   const why = explainMiss(request)
   if ('error' in why) return new Raise(why.error)
   request.log.debug({ channel: 'router', location: why.redirect }, 'Redirecting to the other trailing-slash form of the path')

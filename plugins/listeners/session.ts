@@ -21,7 +21,7 @@ const untouched = new Skip('the session was not used, no cookie is set')
  * Makes cookies and `request.session` available. Neither is the header parsed before somebody asks for a cookie,
  * nor the session's store read before the session is touched; a session that stays empty leaves no trace.
  */
-export const session = listener('kernel.request', 'session', async (app, { session: settings = {} }: SessionOptions) => {
+export const session = listener('kernel.request', 'session', async (app, { session: settings = false }: SessionOptions) => {
   const hosted: HostedSession = {
     start: [],
     save: [],

@@ -64,9 +64,12 @@ export class RequestLog {
     this.#lines.push(line)
   }
 
+  /** Whether lines of our own are kept here alone, whatever the destination takes. */
+  keepsOwn = false
+
   /** Keeps a debug line of our own: where the logger's destination takes none, none needs to be written for it. */
   debug (logger: FastifyBaseLogger, channel: string, context: Record<string, unknown>, message: string): void {
-    if (this.outputLevel <= DEBUG) logger.debug({ channel, ...context }, message)
+    if (this.outputLevel <= DEBUG && !this.keepsOwn) logger.debug({ channel, ...context }, message)
     else if (this.#lines.length < LINE_LIMIT) this.#lines.push({ level: DEBUG, time: Date.now(), text: '', cut: 0, said: { channel, message, context }, shown: null, view: null })
   }
 

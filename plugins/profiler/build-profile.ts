@@ -61,6 +61,7 @@ function exceptionsOf (state: RequestState): FlattenedException[] {
     return flattenError(new ClientGoneError('The client closed the connection before the response was sent'))
   }
   if (state.failed) return state.exceptions as FlattenedException[] | null ?? flattenError(state.raised)
+  if (state.missed !== null) return flattenError(state.missed)
   // What was raised behind the response is still what the developer looks for.
   return state.others.length > 0 ? flattenError(state.others[0]) : []
 }

@@ -81,7 +81,7 @@ export function wantsFromBeginning ({ collect = true, collectParameter, onlyExce
 /** Whether a request is one that people will come back for: something was raised, or its answer is a server error. */
 export function hasFailed (request: FastifyRequest, reply: FastifyReply | null): boolean {
   const state = stateOf(request)
-  return state.failed || state.clientGone || state.others.length > 0 || (reply !== null && reply.statusCode >= 500)
+  return state.failed || state.missed !== null || state.clientGone || state.others.length > 0 || (reply !== null && reply.statusCode >= 500)
 }
 
 function byPath (path: string | RegExp | undefined): (request: FastifyRequest) => boolean {

@@ -1,0 +1,14 @@
+import type { ProfileStorage } from '../plugins/profiler/storage/storage.js'
+import { SharedStorage } from '../plugins/profiler/storage/shared.js'
+import { optionsOfEnvironment } from './environment.js'
+import type { HindsightOptions } from './options.js'
+
+/** What the environment says of applications that are attached to; null where they are not to be. */
+export function attachOptions (source: NodeJS.ProcessEnv = process.env): HindsightOptions | null {
+  const { debug = false, session: _session, health: _health, profiler, ...options } = optionsOfEnvironment(source)
+  const settings = typeof profiler === 'object' ? profiler : null
+  if (settings === null || !(debug || settings.production === true)) return null
+  // A process may make many applications, one after the other: they share one store.
+  const storage: ProfileStorage = new SharedStorage(settings)
+  return { ...options, debug, profiler: { ...settings, storage } }
+}

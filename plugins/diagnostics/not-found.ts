@@ -1,0 +1,44 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { routeConfigOf } from '../kernel/route-config.js'
+import { explainMiss } from '../routing/route-error.js'
+
+const kOfApplication = Symbol('hindsight.notFoundOfApplication')
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The application answers itself what no route took. */
+    [kOfApplication]?: true
+  }
+}
+
+type NotFound = (this: FastifyInstance, options: unknown, handler?: unknown) => FastifyInstance
+
+/** Whether the application has a not-found handler of its own where a request came to. */
+export function hasOwnNotFound (request: FastifyRequest): boolean {
+  return routeConfigOf(request)?.[kOfApplication] === true
+}
+
+/** Leaves room for the application's own not-found handlers; until there is one, ours answers what a handler calls not found, where it `answers`. */
+export function setNotFound (app: FastifyInstance, answers: boolean): void {
+  const setNotFoundHandler = app.setNotFoundHandler as NotFound
+  if (answers) {
+    // Only `reply.callNotFound()` comes here; the router listener has raised for all else.
+    setNotFoundHandler.call(app, {}, function notFoundHandler (request: FastifyRequest, reply: { redirect: (url: string, status: number) => unknown }) {
+      const miss = explainMiss(request)
+      if ('error' in miss) throw miss.error
+      return reply.redirect(miss.redirect, 301)
+    })
+    allowAnother(app)
+  }
+  app.setNotFoundHandler = function (this: FastifyInstance, first: unknown, second?: unknown) {
+    const [options, handler] = typeof first === 'function' ? [{}, first] : [first ?? {}, second]
+    const { config } = options as { config?: object }
+    return setNotFoundHandler.call(this, { ...options as object, config: { ...config, [kOfApplication]: true } }, handler)
+  } as typeof app.setNotFoundHandler
+}
+
+// Fastify takes one of each prefix; ours is none of the application's.
+function allowAnother (app: FastifyInstance): void {
+  const flag = Object.getOwnPropertySymbols(app).find((symbol) => symbol.description === 'fastify.canSetNotFoundHandler')
+  if (flag !== undefined) Object.assign(app, { [flag]: true })
+}

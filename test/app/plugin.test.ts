@@ -1,0 +1,181 @@
+import cookie from '@fastify/cookie'
+import fastifyCors from '@fastify/cors'
+import fastifyHelmet from '@fastify/helmet'
+import fastifySession from '@fastify/session'
+import Fastify, { type FastifyInstance } from 'fastify'
+import t, { type Test } from 'tap'
+import { hindsight } from '../../app/hindsight.js'
+import { LEAVABLE } from '../../app/leave.js'
+import type { HindsightOptions } from '../../app/options.js'
+import { profileOf } from '../support/app.js'
+
+const TEXT = 'text' as unknown as Error
+const HTML = { accept: 'text/html,*/*;q=0.8' }
+
+/** An application that registers the plugin first, as its README says; in memory, so that nothing has to be cleared away. */
+async function application (t: Test, declare: (app: FastifyInstance) => unknown = () => {}, options: HindsightOptions = {}): Promise<FastifyInstance> {
+  const app = Fastify({ pluginTimeout: 60_000 })
+  await app.register(hindsight, { profiler: { storage: 'memory' }, ...options })
+  await declare(app)
+  t.teardown(() => app.close())
+  return app
+}
+
+async function reasonsOf (app: FastifyInstance, url = '/'): Promise<Map<string, string | undefined>> {
+  const { events } = await profileOf(app, await app.inject(url))
+  return new Map(events.map(({ stage, listener, reason }) => [`${stage} ${listener}`, reason]))
+}
+
+t.test('the plugin needs no option: pages, profiles, toolbar', async (t) => {
+  const app = await application(t, (app) => {
+    app.get('/', async (_request, reply) => await reply.type('text/html').send('<!doctype html><title>x</title><body></body>'))
+  })
+  const page = await app.inject({ url: '/', headers: HTML })
+  t.equal(page.statusCode, 200)
+  t.match(page.headers['x-debug-token'], /^[0-9a-f]{6}$/)
+  t.match(page.body, /_wdt|hindsight/)
+  t.equal((await app.inject('/_profiler/')).statusCode, 200)
+  t.equal((await app.inject(`/_wdt/${String(page.headers['x-debug-token'])}`)).statusCode, 200)
+  t.equal((await reasonsOf(app)).get('kernel.request session'), 'the request brought no cookies')
+})
+
+t.test('debug mode is off where NODE_ENV says production', async (t) => {
+  const before = process.env.NODE_ENV
+  process.env.NODE_ENV = 'production'
+  t.teardown(() => { if (before === undefined) delete process.env.NODE_ENV; else process.env.NODE_ENV = before })
+  const app = await application(t, (app) => { app.get('/', async () => 'x') })
+  t.equal((await app.inject('/')).headers['x-debug-token'], undefined)
+  t.equal((await app.inject('/_profiler/')).statusCode, 404)
+})
+
+t.test('twice is refused', async (t) => {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  await app.register(hindsight, { profiler: { storage: 'memory' } })
+  await t.rejects(async () => { await app.register(hindsight) }, { message: 'fastify-hindsight is registered twice' })
+})
+
+t.test('who asks for a page gets it; everybody else is answered as Fastify does', async (t) => {
+  const declare = (app: FastifyInstance): void => {
+    app.get('/fails', async (_request, reply) => {
+      reply.header('etag', '"x"')
+      throw Object.assign(new Error('broken'), { statusCode: 418, code: 'TEAPOT' })
+    })
+    app.get('/throws-text', () => { throw TEXT })
+    app.post('/valid', { schema: { body: { type: 'object', required: ['a'] } } }, async () => 'x')
+  }
+  const bare = Fastify()
+  declare(bare)
+  t.teardown(() => bare.close())
+  const app = await application(t, declare)
+  const asked: Array<[name: string, request: object]> = [
+    ['an error', { url: '/fails' }],
+    ['anything is fine', { url: '/fails', headers: { accept: '*/*' } }],
+    ['JSON', { url: '/fails', headers: { accept: 'application/json, text/plain, */*' } }],
+    ['what is no error', { url: '/throws-text' }],
+    ['a body that is not valid', { method: 'POST', url: '/valid', payload: {} }],
+    ['a body that cannot be parsed', { method: 'POST', url: '/valid', headers: { 'content-type': 'application/json' }, payload: '{' }],
+    ['an unknown media type', { method: 'POST', url: '/valid', headers: { 'content-type': 'x/y' }, payload: 'x' }],
+    ['no route', { url: '/nowhere' }],
+    ['no method', { method: 'DELETE', url: '/fails' }],
+    ['the other trailing-slash form', { url: '/fails/' }]
+  ]
+  for (const [name, request] of asked) {
+    const [ours, theirs] = [await app.inject(request), await bare.inject(request)]
+    t.equal(ours.statusCode, theirs.statusCode, name)
+    t.equal(ours.body, theirs.body, name)
+    for (const header of Object.keys(theirs.headers)) if (header !== 'date') t.equal(ours.headers[header], theirs.headers[header], `${name}: ${header}`)
+    t.match((await profileOf(app, ours)).exceptions, [{}], `${name}: the profile has what was raised`)
+  }
+  for (const type of ['text/html', 'text/markdown', 'text/plain', 'application/problem+json']) {
+    for (const [name, request] of asked.filter(([, request]) => !('headers' in request))) {
+      const { headers, body } = await app.inject({ ...request, headers: { accept: type } })
+      if (name !== 'the other trailing-slash form') t.match(headers['content-type'], type, `${name}, ${type}`)
+      t.ok(body.length > 10)
+    }
+  }
+  t.match((await app.inject({ url: '/fails', headers: HTML })).body, /broken/)
+})
+
+t.test('the handlers of the application stand in place of ours', async (t) => {
+  const app = await application(t, async (app) => {
+    app.setErrorHandler((error, _request, reply) => reply.code(500).send({ own: (error as Error).message }))
+    app.setNotFoundHandler((_request, reply) => reply.code(404).send({ own: 'nothing' }))
+    app.get('/fails', async () => { throw new Error('broken') })
+    await app.register(async (child) => {
+      child.setNotFoundHandler((_request, reply) => reply.code(404).send({ own: 'of the child' }))
+      child.get('/x', async () => 'x')
+    }, { prefix: '/child' })
+  })
+  t.same((await app.inject({ url: '/fails', headers: HTML })).json(), { own: 'broken' })
+  const missed = await app.inject({ url: '/nowhere', headers: HTML })
+  t.same(missed.json(), { own: 'nothing' })
+  t.same((await app.inject({ url: '/child/nowhere', headers: HTML })).json(), { own: 'of the child' })
+  const profile = await profileOf(app, missed)
+  t.equal(profile.exceptions.at(-1)?.message, 'No route found for "GET http://localhost/nowhere"')
+  t.equal(profile.events.find(({ listener }) => listener === 'router')?.reason, 'no route matched, and the application answers that itself')
+})
+
+t.test('the service answers all errors itself, and still leaves room for handlers of the application', async (t) => {
+  const app = await application(t, (app) => { app.setNotFoundHandler((_request, reply) => reply.code(404).send({ own: 'nothing' })) }, { errorPages: 'always' })
+  t.same((await app.inject('/nowhere')).json(), { own: 'nothing' })
+  const without = await application(t, (app) => { app.get('/gone', (_request, reply) => { reply.callNotFound() }) }, { errorPages: 'always' })
+  t.match((await without.inject('/nowhere')).headers['content-type'], 'text/html')
+  t.match((await without.inject('/gone')).headers['content-type'], 'text/html')
+})
+
+t.test('plugins that the application registers itself are left to it, and that is said', async (t) => {
+  const app = await application(t, async (app) => {
+    await app.register(fastifyCors, { origin: 'https://app.example' })
+    await app.register(fastifyHelmet, { xFrameOptions: { action: 'sameorigin' }, enableCSPNonces: true })
+    await app.register(async (child) => {
+      await child.register(cookie)
+      await child.register(fastifySession, { secret: 'a secret of the application, long enough for it', cookie: { secure: false } })
+      child.get('/', async (request, reply) => {
+        Object.assign(request.session, { seen: true })
+        return { nonce: reply.cspNonce.script }
+      })
+    })
+  }, { cors: [{ origin: 'https://other.example' }], session: { secret: 'a secret of ours, which is thirty-two characters' } })
+  const response = await app.inject({ url: '/', headers: { origin: 'https://app.example' } })
+  t.equal(response.statusCode, 200, response.body)
+  t.equal(response.headers['x-frame-options'], 'SAMEORIGIN')
+  t.equal(response.headers['access-control-allow-origin'], 'https://app.example')
+  t.equal([response.headers['set-cookie']].flat().length, 1, 'one session')
+  t.match(response.headers['content-security-policy'], `'nonce-${response.json<{ nonce: string }>().nonce}'`)
+  const reasons = await reasonsOf(app)
+  for (const [place, name] of [['kernel.request cors', 'cors'], ['kernel.response cors', 'cors'], ['kernel.response clickjacking', 'helmet'], ['kernel.response content-security-policy', 'helmet'], ['kernel.response session', 'session']] as const) {
+    t.equal(reasons.get(place), `left to @fastify/${name}, which the application registers`)
+  }
+})
+
+for (const name of LEAVABLE) {
+  t.test(`${name} can be left to the application`, async (t) => {
+    const app = await application(t, (app) => {
+      app.get('/', async () => ({ hello: 'world' }))
+      app.get('/fails', async () => { throw new Error('no') })
+    }, { leave: [name], session: { secret: 'a secret of ours, which is thirty-two characters' } })
+    const response = await app.inject('/')
+    t.same(response.json(), { hello: 'world' })
+    const { events } = await profileOf(app, response)
+    const own = events.filter(({ listener }) => listener === name)
+    t.ok(own.length > 0)
+    for (const { outcome, reason } of own) t.same([outcome, reason], ['skipped', 'left to the application'])
+    t.equal((await app.inject({ url: '/fails', headers: HTML })).statusCode, 500)
+    t.equal((await app.inject({ url: '/nowhere', headers: HTML })).statusCode, 404)
+  })
+}
+
+const refused: Array<[options: object, message: string]> = [
+  [{ leave: ['corse'] }, 'Option "leave[0]": "corse" is no listener; did you mean "cors"?'],
+  [{ leave: ['cors', 'router'] }, 'Option "leave[1]": "router" cannot be left to the application, as the other listeners need it'],
+  [{ leave: 'cors' }, 'Option "leave" must be an array, not a string'],
+  [{ errorPages: 'never' }, 'errorPages: "never" is neither always nor asked']
+]
+for (const [options, message] of refused) {
+  t.test(message, async (t) => {
+    const app = Fastify()
+    t.teardown(() => app.close())
+    await t.rejects(async () => { await app.register(hindsight, options) }, { message })
+  })
+}
