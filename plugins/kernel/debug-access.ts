@@ -75,8 +75,7 @@ export function debugAccess (
     // A message whose host cannot be read was brought by no page: browsers send valid ones.
     if (host === '') return problem !== null && !hasHostOf(request)
     // A proxy tells what it was asked for, which a page can choose as well: neither name hides the other.
-    const sent = raw.headers.host?.trim().toLowerCase().replace(/:\d+$/, '') ?? ''
-    return nameAllowed(host) && (sent === '' || nameAllowed(sent))
+    return nameAllowed(host) && sentAllowed(raw.headers.host) && sentAllowed(raw.headers[':authority'])
   }
 
   // Browsers do not let a page choose either header (Fetch, section 2.2.2; Fetch Metadata, section 2.4).
@@ -92,6 +91,11 @@ export function debugAccess (
     return isIP(name) === 0 ? nameAllowed(hostname) : clientAllowed(name)
   }
 
+  function sentAllowed (authority: string | string[] = ''): boolean {
+    const name = String(authority).trim().toLowerCase().replace(/:\d+$/, '')
+    return name === '' || nameAllowed(name)
+  }
+
   function nameAllowed (host: string): boolean {
     return isLocalHost(host) || hosts.has(host.replace(/\.$/, '')) || hosts.has(host)
   }
@@ -99,7 +103,8 @@ export function debugAccess (
 
 // An invalid host may still be one that a browser can be made to send, unless it has characters that no URL's host has, or a companion.
 function hasHostOf (request: FastifyRequest): boolean {
-  const { headers: { host }, rawHeaders } = request.raw
+  const { headers, rawHeaders } = request.raw
+  const host = headers[':authority'] ?? headers.host
   return host !== undefined && URL.canParse(`http://${host}/`) && !isRepeated(rawHeaders, 'host')
 }
 

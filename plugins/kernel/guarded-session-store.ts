@@ -44,7 +44,13 @@ export class GuardedSessionStore implements Store {
       if (over) return
       over = true
       clearTimeout(timer)
-      done(isFailure(error) ? new SessionStoreError(`The store of sessions failed: ${messageOf(error)}`, { cause: error }) : error ?? null, session)
+      if (isFailure(error)) return done(failureOf(error))
+      try {
+        done(error ?? null, session)
+      } catch (unusable) {
+        // What is kept can be no session at all: nobody else would hear of it, and the request would wait for ever.
+        done(failureOf(unusable))
+      }
     }
     try {
       const asked: unknown = ask(answer)
@@ -61,6 +67,6 @@ function isFailure (error: unknown): boolean {
   return error !== null && error !== undefined && error !== false && (error as NodeJS.ErrnoException).code !== 'ENOENT'
 }
 
-function messageOf (error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
+function failureOf (error: unknown): SessionStoreError {
+  return new SessionStoreError(`The store of sessions failed: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
 }

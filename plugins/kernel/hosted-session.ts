@@ -38,6 +38,9 @@ export interface HostedSession {
   opens: boolean
 }
 
+/** How many things are kept beside the sessions, as a mark for each user who was logged out everywhere. */
+const MAX_BESIDE = 100_000
+
 const storeIsAway = new Skip('the store of sessions is away')
 /** What keeps the session of a request away, by its state. */
 export const awayOf = new WeakMap<object, SessionStoreError>()
@@ -120,7 +123,8 @@ export async function openSessions (app: FastifyInstance, settings: SessionSetti
   hosted.cookiePrefix = rest.cookiePrefix ?? ''
   hosted.rolling = rest.rolling ?? false
   hosted.cookie = { path: '/', httpOnly: true, sameSite: 'lax', secure: 'auto', ...cookie }
-  shareStore(app.hindsight, hosted.store)
+  // Apart from the sessions in memory, which anybody can make so many of that what was kept longest goes.
+  shareStore(app.hindsight, guarded ?? new MemorySessionStore({ limit: MAX_BESIDE }))
   const hooks = await host(app, fastifySession as never, {
     // A session that was only read is not written again.
     rolling: false,

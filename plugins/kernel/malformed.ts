@@ -121,6 +121,8 @@ function overrideMethod (message: IncomingMessage): void {
   if (typeof wanted !== 'string' || wanted === '') return
   const method = wanted.toUpperCase()
   if (!/^[A-Z]+$/.test(method)) message[kRefused] = badRequest('Invalid HTTP method override.')
+  // Whoever sent a POST reads as many octets as the answer announces: that to HEAD has none, and the next answer would be taken for them.
+  else if (method === 'HEAD') message[kRefused] = badRequest('Invalid HTTP method override: a POST is answered with a body, HEAD without one.')
   else if (METHODS.includes(method) && method !== 'CONNECT') message.method = method
   else message[kUnknownMethod] = method
 }
@@ -230,6 +232,9 @@ function dispatchSynthetic (app: FastifyInstance, raised: Error, error: ParserEr
  */
 export function adoptMessages (app: FastifyInstance): void {
   app.server.on('connect', (message, socket) => {
+    // Node.js has taken its own listeners off the connection: a reset that nobody hears of would end the process.
+    socket.on('error', () => socket.destroy())
+    socket.resume()
     app.routing(message, lastResponse(message, socket as Socket))
   })
   app.server.on('checkExpectation', refuse)

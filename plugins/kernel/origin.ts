@@ -101,8 +101,10 @@ function resolve (raw: IncomingMessage, trusts: Trust, hosts: RegExp[]): Origin 
   }
 }
 
-// RFC 9112, section 3.2.2: a target in absolute form is about its own authority, whatever the host header says.
+// RFC 9112, section 3.2.2: a target in absolute form is about its own authority, whatever the host header says; RFC 9113, section 8.3.1: HTTP/2 tells it apart.
 function targetAuthority (raw: IncomingMessage & { originalUrl?: string }): string | undefined {
+  const authority = raw.headers[':authority']
+  if (authority !== undefined) return String(authority)
   const target = raw.originalUrl ?? raw.url ?? '/'
   return target.charCodeAt(0) === 47 /* / */ ? undefined : /^[a-z][a-z0-9+.-]*:\/\/([^/?#]+)/i.exec(target)?.[1]
 }

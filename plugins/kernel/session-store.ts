@@ -6,12 +6,12 @@ type Store = SessionStore
 
 const storesOf = new WeakMap<object, SessionStore>()
 
-/** Makes the store of an application known to those who keep something beside its sessions. */
+/** Makes the store known in which an application keeps something beside its sessions. */
 export function shareStore (services: object, store: SessionStore): void {
   storesOf.set(services, store)
 }
 
-/** The store of an application's sessions; undefined where it has none. */
+/** Where an application keeps what stands beside its sessions; undefined where it has none. */
 export function storeOf (services: object): SessionStore | undefined {
   return storesOf.get(services)
 }

@@ -1,3 +1,4 @@
+import { connect as connectHttp2 } from 'node:http2'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
@@ -248,4 +249,30 @@ t.test('an injected request came over no network', async t => {
 
 t.test('an address that is none stops the start with the name of the option', async t => {
   t.equal(await refusal({ debugClients: ['everybody'] }), 'debugClients (DEBUG_CLIENTS): invalid IP address: everybody; use addresses, CIDR ranges, loopback, linklocal or uniquelocal')
+})
+
+t.test('HTTP/2 names its host in a way of its own', async t => {
+  const options = { trustedHosts: ['localhost', 'app.test', '*.example'], trustedProxies: ['127.0.0.1'] }
+  const app = await build(t, options, app => { routes(app); app.get('/slash/', () => 'x') }, { http2: true } as object)
+  const port = await listen(app)
+  const client = connectHttp2(`http://127.0.0.1:${port}`)
+  t.teardown(() => client.destroy())
+  const ask = async (path: string, headers: Record<string, string>): Promise<Record<string, unknown>> => await new Promise((resolve, reject) => {
+    client.request({ ':path': path, ...headers }).on('error', reject).on('response', resolve).resume()
+  })
+  for (const [name, headers, expected] of [
+    ['a local name', { ':authority': `localhost:${port}` }, true],
+    ['a rebound name', { ':authority': 'evil.example' }, false],
+    ['a rebound name behind a local one', { ':authority': 'evil.example', host: 'localhost' }, false],
+    ['a local name behind a rebound one', { ':authority': 'localhost', host: 'evil.example' }, false],
+    ['a rebound name and what a proxy tells', { ':authority': 'evil.example', 'x-forwarded-host': 'localhost' }, false],
+    ['an invalid name that a browser sends', { ':authority': 'evil!.example' }, false],
+    ['the host header alone', { host: 'app.test' }, true],
+    ['a rebound name in the host header alone', { host: 'evil.example' }, false]
+  ] as const) {
+    for (const path of ['/boom', '/ok', '/nix']) t.equal((await ask(path, headers))['x-debug-token'] !== undefined, expected, `${name}: ${path}`)
+    t.equal((await ask('/_profiler/', headers))[':status'] === 200, expected, `${name}: the profiler's pages`)
+  }
+  t.equal((await ask('/ok', { ':authority': 'elsewhere.com' }))[':status'], 400, 'a host that is not trusted')
+  t.equal((await ask('/slash', { ':authority': 'app.test:8443' })).location, 'http://app.test:8443/slash/')
 })

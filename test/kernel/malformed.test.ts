@@ -165,3 +165,20 @@ t.test('the absolute form of a target, and the one about the server', async t =>
   t.equal(statusOf(await raw(port, 'GET http://a.test/ok HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n')), 200)
   t.equal(statusOf(await raw(port, 'OPTIONS * HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n')), 404)
 })
+
+t.test('a client that resets its connection under its answer', async t => {
+  const app = await build(t, {}, routes)
+  const port = await listen(app)
+  // An error of a connection that nobody listens to would end the process, and fail this test.
+  for (const bytes of ['CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n', 'GARBAGE\r\n\r\n', 'GET /slow HTTP/1.1\r\nHost: a\r\nExpect: x\r\n\r\n', 'GET /slow HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n']) {
+    await Promise.all([0, 1, 2, 5, 10].map(async delay => await new Promise<void>(resolve => {
+      const socket = connect(port, '127.0.0.1', () => {
+        socket.write(bytes)
+        setTimeout(() => socket.resetAndDestroy(), delay)
+      })
+      socket.on('error', () => {})
+      socket.on('close', () => resolve())
+    })))
+    t.equal(statusOf(await raw(port, 'GET /slow HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')), 200, `others are answered behind ${bytes.slice(0, 12).trim()}`)
+  }
+})

@@ -92,3 +92,24 @@ for (const [name, store] of badStores) {
     t.equal((await ask('/note')).status, 503)
   })
 }
+
+t.test('what a store gives out can be no session', async (t) => {
+  const later = (answer: () => void): void => { setTimeout(answer, 1) }
+  const kept: Array<[name: string, value: unknown, status: number]> = [
+    ['text', 'garbage', 200],
+    ['a number', 7, 200],
+    ['a list', [], 200],
+    ['no cookie', { user: 'ada' }, 200],
+    ['a prototype', JSON.parse('{"__proto__":{"user":"ada"},"cookie":{}}'), 503],
+    ['what cannot be read', { get cookie () { throw new Error('no') } }, 503]
+  ]
+  const { cookie } = await (await application(t, {}))('/login')
+  for (const [name, value, status] of kept) {
+    const store = { get: (_id: string, done: (error: null, session: never) => void) => later(() => done(null, value as never)), set: (_id: string, _session: unknown, done: () => void) => later(done), destroy: (_id: string, done: () => void) => later(done) } as Store
+    for (const storeFailure of ['closed', 'open'] as const) {
+      const ask = await application(t, { store, storeTimeout: 100, storeFailure })
+      t.equal((await ask('/who', cookie)).status, storeFailure === 'open' ? 200 : status, `${name}, ${storeFailure}`)
+      t.equal((await ask('/plain', cookie)).status, 200, name)
+    }
+  }
+})

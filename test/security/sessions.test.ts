@@ -262,6 +262,19 @@ t.test('logout everywhere', async t => {
   await t.rejects(none.endSessions('ada'), { message: 'app.endSessions(): no firewall has a login' })
 })
 
+t.test('sessions that anybody makes do not bring back those that were ended', async t => {
+  const firewalls = [{ name: 'free', pattern: '/set', security: false as const }, { ...main, logout: { everywhere: true } }]
+  const app = await build(t, { ...settings, firewalls }, routes, { debug: false })
+  const desk = browser(app)
+  await desk.login()
+  await app.endSessions('ada')
+  // It is used where nobody asks who it is, and so outlives what was kept before.
+  await desk.send({ url: '/set/cart/1' })
+  for (let i = 0; i < 10_000; i += 100) await Promise.all(Array.from({ length: i === 0 ? 99 : 100 }, async () => await app.inject('/set/cart/1')))
+  t.same(await desk.body('/session'), { cart: '1' }, 'the session is there')
+  t.equal(await desk.who(), null)
+})
+
 t.test('a logout is about one session unless it is told otherwise', async t => {
   const app = await build(t, settings, routes)
   const [phone, desk] = [browser(app), browser(app)]
