@@ -10,6 +10,7 @@ import type { ProfileSummary } from '../../storage/summary.js'
 import { failed, milliseconds, moment, pinForm, statusBadge, statusClass } from '../components.js'
 import { layout } from '../layout/component.js'
 import type { PageOptions } from '../layout/component.js'
+import { actions } from './actions.js'
 
 export interface ProfilePageOptions extends PageOptions {
   pinned: boolean
@@ -50,6 +51,7 @@ function summary (profile: Profile, options: ProfilePageOptions): string {
 <div><dt>Token</dt><dd><code>${profile.token}</code> <a href="${path}.json">JSON</a></dd></div></dl>
 !${pinForm(options, { token: profile.token, pinned: options.pinned })}</div>
 !${relatives(profile, options)}
+!${actions(profile, options)}
 </section>`
 }
 
