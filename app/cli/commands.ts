@@ -8,9 +8,10 @@ import { purgeCommand } from './commands/purge.js'
 import { showCommand } from './commands/show.js'
 import { signCommand } from './commands/sign.js'
 import { tailCommand } from './commands/tail.js'
+import { toCommand } from './commands/to.js'
 
 /** The commands in the order of the help: adding one touches its own file and this list. */
 export const COMMANDS: readonly Command[] = [
   listCommand, searchCommand, showCommand, tailCommand, pinCommand, unpinCommand, purgeCommand, exportCommand, importCommand, signCommand,
-  compareCommand
+  compareCommand, toCommand
 ]

@@ -3,6 +3,7 @@ import { pathnameOf } from '../../plugins/kernel/origin.js'
 import { keepToItself } from './answer.js'
 import assetRoutes from './assets.js'
 import compareRoutes from './compare.js'
+import formatRoutes from './formats.js'
 import keepRoutes from './keep.js'
 import profileRoutes from './profile.js'
 import searchRoutes from './search.js'
@@ -16,5 +17,5 @@ export default async function profilerRoutes (app: FastifyInstance): Promise<voi
     // Who asks for JSON by the path is told of errors in JSON too.
     if (pathnameOf(request).endsWith('.json')) request.headers.accept = 'application/json'
   })
-  for (const routes of [assetRoutes, searchRoutes, streamRoutes, profileRoutes, compareRoutes, keepRoutes]) await app.register(routes)
+  for (const routes of [assetRoutes, searchRoutes, streamRoutes, profileRoutes, compareRoutes, formatRoutes, keepRoutes]) await app.register(routes)
 }

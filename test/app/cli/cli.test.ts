@@ -272,7 +272,7 @@ t.test('two profiles side by side', async (t) => {
   const { out, code } = await hindsight(dataDir, ['compare', '000001', '000002'])
   t.equal(code, 0)
   t.notMatch(out, /[\u0007\u001b\r]/)
-  t.match(out, /^A 000001 200 GET .*\n.*\nB 000002 404 GET .*\n.*\n {2}NotFoundError: .*\n\n3 things differ, \d+ are the same\.\n\nSTATUS AND ROUTE 1 differs, 3 the same\n {2}status\n {4}- 200\n {4}\+ 404\n/)
+  t.match(out, /^A 000001 200 GET .*\n.*\nB 000002 404 GET .*\n.*\n {2}NotFoundError: .*\n\n3 things differ, \d+ are the same\.\n\nSTATUS AND ROUTE 1 differs, \d+ the same\n {2}status\n {4}- 200\n {4}\+ 404\n/)
   t.match(JSON.parse((await hindsight(dataDir, ['compare', '000001', '000002', '--json'])).out), { a: { token: '000001' }, b: { token: '000002' }, differences: 3 })
   t.match((await hindsight(dataDir, ['compare', '000002', '000002'])).out, 'Nothing that matters differs')
   t.equal((await hindsight(dataDir, ['compare', 'previous', '000002', '--method', 'get', '--json'])).code, 0)
