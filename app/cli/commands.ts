@@ -5,6 +5,7 @@ import { importCommand } from './commands/import.js'
 import { listCommand, searchCommand } from './commands/list.js'
 import { pinCommand, unpinCommand } from './commands/pin.js'
 import { purgeCommand } from './commands/purge.js'
+import { replayCommand } from './commands/replay.js'
 import { showCommand } from './commands/show.js'
 import { signCommand } from './commands/sign.js'
 import { tailCommand } from './commands/tail.js'
@@ -13,5 +14,5 @@ import { toCommand } from './commands/to.js'
 /** The commands in the order of the help: adding one touches its own file and this list. */
 export const COMMANDS: readonly Command[] = [
   listCommand, searchCommand, showCommand, tailCommand, pinCommand, unpinCommand, purgeCommand, exportCommand, importCommand, signCommand,
-  compareCommand, toCommand
+  compareCommand, toCommand, replayCommand
 ]

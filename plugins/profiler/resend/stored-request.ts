@@ -59,14 +59,17 @@ export function storedRequest (profile: Profile): StoredRequest {
   if (!ORIGIN.test(authority)) notes.push('The profile does not tell the host of the request.')
   const target = typeof data.target === 'string' && data.target.startsWith('/') ? data.target : rest
   const [, path = '', search] = /^([^?]*)(?:\?([^]*))?$/.exec(target) ?? []
+  // In the order in which they are sent, and asked for.
+  const segments = path.replace(/^\//, '').split('/').map((segment, i) => gaps.text(percentSafe(segment), `path.${i + 1}`, `part ${i + 1} of the path`, true))
+  const pairs = search === undefined ? [] : search.split('&').map((pair) => gaps.text(percentSafe(pair), `query.${nameOf(pair)}`, `the query parameter ${nameOf(pair)}`))
   const headers = headersOf(record(data.headers), gaps, notes)
   const { body, lost } = readBody(data, gaps)
   return {
     token,
     method,
     origin: ORIGIN.test(authority) ? authority : 'http://localhost',
-    path: path.replace(/^\//, '').split('/').map((segment, i) => gaps.text(percentSafe(segment), `path.${i + 1}`, `part ${i + 1} of the path`, true)),
-    query: search === undefined ? [] : search.split('&').map((pair) => gaps.text(percentSafe(pair), `query.${nameOf(pair)}`, `the query parameter ${nameOf(pair)}`)),
+    path: segments,
+    query: pairs,
     ...headers,
     body,
     lost,
