@@ -3,6 +3,8 @@ import type { Compared, Comparison } from './comparison.js'
 import { body, collector, exceptions, listOf, logs, outcome, request, response, type Compare } from './sections.js'
 import { durations, events } from './timeline.js'
 
+const TITLES: Readonly<Record<string, string>> = { csp: 'Content Security Policy', cors: 'CORS', cache: 'HTTP cache', 'http-client': 'HTTP client', config: 'Configuration', params: 'Parameters', router: 'Routing' }
+
 // In the order in which they explain a failure.
 const SECTIONS: readonly Compare[] = [outcome, exceptions, request, body, collector('session', 'Session'), collector('security', 'Security'), response, logs, events, durations]
 /** What has a section of its own, or says how the process was and not what the request met. */
@@ -35,6 +37,7 @@ function comparedOf (profile: Profile): Compared {
 }
 
 function titleOf (name: string): string {
+  if (Object.hasOwn(TITLES, name)) return String(TITLES[name])
   const words = name.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase()
   return words.charAt(0).toUpperCase() + words.slice(1)
 }

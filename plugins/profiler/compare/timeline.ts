@@ -14,7 +14,8 @@ export const events: Compare = (a, b, tokens) => {
   for (const [one, other] of eventPairs(a, b)) {
     const event = one ?? other
     if (event === undefined || ((one === undefined || other === undefined) && event.outcome === 'skipped')) continue
-    found.values(nameOf(event), deedOf(one), deedOf(other))
+    const isOfBoth = one !== undefined && other !== undefined && one.pass !== other.pass
+    found.values(isOfBoth ? `${event.stage} ${event.listener}` : nameOf(event), deedOf(one), deedOf(other))
   }
   return found.section
 }
@@ -37,7 +38,8 @@ export const durations: Compare = (a, b, tokens) => {
 }
 
 function eventPairs (a: Profile, b: Profile): Array<Pair<ListenerEvent>> {
-  return aligned<ListenerEvent>(listOf(a.events), listOf(b.events), nameOf)
+  // A failure is answered in its error pass by the same listeners as a success in its main pass.
+  return aligned<ListenerEvent>(listOf(a.events), listOf(b.events), ({ stage, listener }) => `${stage} ${listener}`)
 }
 
 function nameOf ({ stage, listener, pass }: ListenerEvent): string {

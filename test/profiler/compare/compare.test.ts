@@ -33,6 +33,8 @@ const CASES: ReadonlyArray<readonly [name: string, a: Partial<Profile>, b: Parti
   ['ids, times and durations in a line', { logs: [line('req-1 of 000001 took 12.5 ms at 2026-01-02T03:04:05Z')] }, { logs: [line('req-2 of 000002 took 7 ms at 2026-01-02T03:04:06Z')] }, []],
   ['what a listener did', { events: [event('router'), event('cors'), event('gone')] }, { events: [event('router', { outcome: 'raised' }), event('cors', { changes: { headers: [{ name: 'vary', from: null, to: 'Origin' }] } }), event('idle', { outcome: 'skipped' })] },
     ['events | kernel.request router | "ran" | "raised"', 'events | kernel.request cors | "ran" | "ran; set vary: Origin"', 'events | kernel.request gone | "ran" | ']],
+  ['a pass that was left for that of an error', { events: [event('router'), event('robots')] }, { events: [event('router', { outcome: 'raised' }), event('error', { pass: 'error' }), event('robots', { pass: 'error' })] },
+    ['events | kernel.request router | "ran" | "raised"', 'events | kernel.request error (error pass) |  | "ran"']],
   ['a listener that took its time', { events: [event('firewall')], duration: 3 }, { events: [event('firewall', { duration: 80 })], duration: 84 }, ['durations | whole request | "3 ms" | "84 ms"', 'durations | kernel.request firewall | "0.1 ms" | "80 ms"']],
   ['the session', { collectors: { session: { used: true, cookie: true } } }, { collectors: { session: { used: false, cookie: false } } }, ['session | used | true | false', 'session | cookie | true | false']],
   ['a collector of the application', { collectors: { queries: [{ sql: 'select 1', duration: 2 }] } }, { collectors: { queries: [{ sql: 'select 2', duration: 9 }] } }, ['queries | [0].sql | "select 1" | "select 2"']]

@@ -5,7 +5,6 @@ import t, { type Test } from 'tap'
 import { execute } from '../../../app/cli/run.js'
 import { replay } from '../../../plugins/profiler/resend/replay.js'
 import { storedRequest } from '../../../plugins/profiler/resend/stored-request.js'
-import { hashPassword } from '../../../plugins/security/passwords.js'
 import { HOSTILE } from '../../profiler/hostile.js'
 import { requested } from '../../profiler/formats/stored.js'
 import { sample } from '../../profiler/sample.js'
@@ -63,7 +62,7 @@ t.test('a method that is not safe asks first', async (t) => {
   t.equal(orders.length, 1)
   const { body } = await app.inject({ url: `/_profiler/${first.token}/replay`, headers: html })
   const page = new JSDOM(body).window.document
-  t.match(page.querySelector('.message')?.textContent, /^POST \/orders\n[^]*\n\n\{"amount":2,"password":"\*{6}"\}$/)
+  t.match(page.querySelector('.sent')?.textContent, /^POST \/orders\n[^]*\n\n\{"amount":2,"password":"\*{6}"\}$/)
   t.match(page.querySelector('.warning')?.textContent, 'POST is no safe method (RFC 9110, section 9.2.1)')
   t.same([...page.querySelectorAll('.gap input')].map((input) => input.getAttribute('name')), ['value.cookie.sid', 'value.cookie.theme', 'value.body.password'])
   t.same(await htmlChecker({ 'prefer-native-element': 'off' })(body), [])
@@ -137,11 +136,14 @@ t.test('only forms of its own pages, and only who may see the debug surface', as
 })
 
 t.test('in production nobody sends anything again, operators neither', async (t) => {
-  const password = await hashPassword('op')
   const app = await build({
     debug: false,
     profiler: { production: true, role: 'ROLE_OPERATOR' },
-    security: { firewalls: [{ path: '/_profiler', basic: true, users: [{ identifier: 'op', password, roles: ['ROLE_OPERATOR'] }] }] } as never,
+    security: {
+      firewalls: [{ name: 'main', authenticators: { basic: true } }],
+      providers: { users: async (identifier: string) => ({ identifier, password: 'x', roles: ['ROLE_OPERATOR'] }) },
+      hasher: { verify: async () => true, hash: async () => 'x' }
+    } as never,
     declare: (app) => app.get('/a', async () => 'a')
   })
   t.teardown(() => app.close())
