@@ -28,7 +28,7 @@ t.test('two profiles are a page to a browser and JSON to a program', async (t) =
   t.match(headers['content-security-policy'], /default-src 'none'/)
   const document = new JSDOM(body).window.document
   t.match(document.querySelector('.lead')?.textContent, /^3 things differ, \d+ are the same\.$/)
-  t.same([...document.querySelectorAll('.part h3')].slice(0, 2).map((title) => title.textContent), ['Status and route', 'Exceptions'])
+  t.same([...document.querySelectorAll('.part h2')].slice(0, 2).map((title) => title.textContent), ['Status and route', 'Exceptions'])
   t.same([...document.querySelectorAll('#of-outcome tbody tr')].map((row) => [...row.children].map((cell) => cell.textContent)), [['status', '200', '404']])
   for (const [url, accept] of [['/_profiler/00000c/compare/00000b', json], ['/_profiler/00000c/compare/00000b.json', html]] as const) {
     t.match((await app.inject({ url, headers: accept })).json(), { a: { token: '00000c' }, b: { token: '00000b' }, differences: 3, sections: [{ name: 'outcome', differences: [{ what: 'status', kind: 'changed', a: 200, b: 404 }] }] }, url)

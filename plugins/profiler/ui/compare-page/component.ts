@@ -2,7 +2,7 @@ import { html } from '../../../view/html.js'
 import { style as readStyle } from '../../../view/style.js'
 import { visibleLine } from '../../../view/visible.js'
 import type { Change, Compared, Comparison, Difference, Section } from '../../compare/comparison.js'
-import { bytes, fold, lead, milliseconds, moment, scrollable, section, statusBadge } from '../components.js'
+import { bytes, chapter, fold, lead, milliseconds, moment, scrollable, statusBadge } from '../components.js'
 import { layout, type PageOptions } from '../layout/component.js'
 
 const MAX_VALUE = 4_000
@@ -21,9 +21,9 @@ export function comparePage (comparison: Comparison, options: PageOptions): stri
 <h1>Comparison</h1>
 <div class="compared">!${compared('A', a, options)}!${compared('B', b, options)}</div>
 !${lead(differences === 0 ? `Nothing that matters differs; ${equal} things are the same.` : `${differences} ${differences === 1 ? 'thing differs' : 'things differ'}, ${equal} are the same.`, differences === 0 ? 'good' : 'plain')}
-!${differing.map((one) => section(one.label, table(one.label, one.differences) + alike(one), `of-${one.name.replace(/[^\w-]/g, '-')}`))}
-!${same.length === 0 ? '' : section('The same in both', html`<ul class="same">!${same.map(({ label, equal }) => html`<li>${label} <span class="count">${equal}</span></li>`)}</ul>`)}
-!${always.length === 0 ? '' : section('What is another each time', fold('Times, ids, nonces and tokens', table('What is another each time', always), always.length))}
+!${differing.map((one) => chapter(one.label, table(one.label, one.differences) + alike(one), `of-${one.name.replace(/[^\w-]/g, '-')}`))}
+!${same.length === 0 ? '' : chapter('The same in both', html`<ul class="same">!${same.map(({ label, equal }) => html`<li>${label} <span class="count">${equal}</span></li>`)}</ul>`)}
+!${always.length === 0 ? '' : chapter('What is another each time', fold('Times, ids, nonces and tokens', table('What is another each time', always), always.length))}
 <p class="pages"><a href="${options.base}/${b.token}/compare/${a.token}">The other way round</a> <a href="${options.base}/${a.token}/compare/${b.token}.json">JSON</a></p>
 </main>`)
 }

@@ -3,7 +3,7 @@ import { style as readStyle } from '../../../view/style.js'
 import { visibleLine } from '../../../view/visible.js'
 import type { FilledRequest } from '../../resend/fill.js'
 import type { Gap } from '../../resend/masked.js'
-import { note, section } from '../components.js'
+import { chapter, note } from '../components.js'
 import { layout, type PageOptions } from '../layout/component.js'
 
 /** A request that may be sent again, as it will be sent. */
@@ -29,9 +29,9 @@ export function replayPage (view: ReplayView, options: PageOptions): string {
 <h1>Send again</h1>
 <p class="note">The request of the profile <a href="${options.base}/${token}">${token}</a> is sent to this application once more, in this process and not over the network. It leaves a profile of its own, and you see how the two differ.</p>
 !${problem === null ? '' : html`<p class="failure" role="alert">It cannot be sent again: ${problem}</p>`}
-!${section('The request', html`<pre class="data sent">${messageOf(request)}</pre>`)}
-!${notes.length === 0 ? '' : section('What is not as it was', html`<ul>!${notes.map((one) => html`<li>${one}</li>`)}</ul>`)}
-!${problem === null ? section('Send it', form(view, options)) : ''}
+!${chapter('The request', html`<pre class="data sent">${messageOf(request)}</pre>`)}
+!${notes.length === 0 ? '' : chapter('What is not as it was', html`<ul>!${notes.map((one) => html`<li>${one}</li>`)}</ul>`)}
+!${problem === null ? chapter('Send it', form(view, options)) : ''}
 </main>`)
 }
 
