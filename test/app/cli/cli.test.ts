@@ -289,3 +289,29 @@ t.test('two profiles side by side', async (t) => {
     t.match(err, message, args.join(' '))
   }
 })
+
+t.test('the request of a profile in other forms', async (t) => {
+  const dataDir = await stored(t, [sample('\u001b[31mred'), { ...profile('000001'), method: 'not one' }])
+  for (const [args, content] of [
+    [['curl', '3fa94c'], /^# Made from the profile 3fa94c [^]*\ncurl --silent/],
+    [['fetch', '3fa94c'], /\nconst response = await fetch\('/],
+    [['http', '3fa94c'], /\nGET http:\/\/127\.0\.0\.1:3000\//],
+    [['har', '3fa94c'], /"version": "1\.2"/],
+    [['test', '3fa94c'], /\nimport \{ test \} from 'node:test'\n[^]*\nimport application from '\.\/app\.js'\n/],
+    [['test', '3fa94c', '--framework', 'tap', '--app', '/srv/app.js'], /\nimport t from 'tap'\n[^]*\nimport application from 'file:\/\/\/srv\/app\.js'\n/]
+  ] as const) {
+    const { code, out, err } = await hindsight(dataDir, ['to', ...args])
+    t.same([code, err], [0, ''], args.join(' '))
+    t.match(out, content, args.join(' '))
+    t.notMatch(out, /[\u0007\u001b\r]/, args.join(' '))
+  }
+  t.match(JSON.parse((await hindsight(dataDir, ['to', 'curl', '3fa94c', '--json'])).out), { file: 'hindsight-3fa94c.sh', text: /^# Made/ })
+  for (const [args, expected, message] of [
+    [['python', '3fa94c'], 2, '"python" is no form; there are curl, fetch, http, har, test.'],
+    [['curl', 'x'], 2, '"x" is not a token of six hexadecimal digits.'],
+    [['curl', '00000f'], 1, 'Token "00000f" was not found.'],
+    [['curl', '000001'], 1, 'The request of profile "000001" cannot be sent again: Its method is none that can be sent.'],
+    [['curl', '3fa94c', '--app', 'x'], 2, '--app belongs to the form test.'],
+    [['test', '3fa94c', '--framework', 'jest'], 2, '--framework: "jest" is neither tap nor node.']
+  ] as const) t.match(await hindsight(dataDir, ['to', ...args]), { code: expected, err: message }, args.join(' '))
+})
