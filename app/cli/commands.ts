@@ -1,14 +1,18 @@
 import type { Command } from './command.js'
+import { compareCommand } from './commands/compare.js'
 import { exportCommand } from './commands/export.js'
 import { importCommand } from './commands/import.js'
 import { listCommand, searchCommand } from './commands/list.js'
 import { pinCommand, unpinCommand } from './commands/pin.js'
 import { purgeCommand } from './commands/purge.js'
+import { replayCommand } from './commands/replay.js'
 import { showCommand } from './commands/show.js'
 import { signCommand } from './commands/sign.js'
 import { tailCommand } from './commands/tail.js'
+import { toCommand } from './commands/to.js'
 
 /** The commands in the order of the help: adding one touches its own file and this list. */
 export const COMMANDS: readonly Command[] = [
-  listCommand, searchCommand, showCommand, tailCommand, pinCommand, unpinCommand, purgeCommand, exportCommand, importCommand, signCommand
+  listCommand, searchCommand, showCommand, tailCommand, pinCommand, unpinCommand, purgeCommand, exportCommand, importCommand, signCommand,
+  compareCommand, toCommand, replayCommand
 ]

@@ -68,6 +68,11 @@ function noteParent (app: FastifyInstance, request: FastifyRequest, state: Reque
   // The context of a request that is over may go on in whatever it has started.
   if (reply.raw.writableEnded || parent.server.hindsight.tokenOf !== app.hindsight.tokenOf) return
   state.parent = app.hindsight.tokenOf?.(parent) ?? ''
+  const { replays } = stateOf(parent)
+  if (replays === '') return
+  state.replayOf = replays
+  // Whatever else is profiled: somebody waits for this one.
+  state.demanded = true
 }
 
 /**

@@ -49,6 +49,10 @@ export class RequestState {
   token = ''
   /** The token of the request that caused this one, where that is known. */
   parent = ''
+  /** The token of the profile whose request this one repeats. */
+  replayOf = ''
+  /** The token of the profile whose request is sent again by this one. */
+  replays = ''
   /** The trace that the request is part of. */
   trace: TraceContext | null = null
   /** The headers of the response as they went out; null where it has not. */

@@ -34,6 +34,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, ende
     ip: origin.ip,
     status: state.clientGone ? 499 : reply.raw.headersSent ? reply.raw.statusCode : reply.statusCode,
     ...(state.parent !== '' && { parent: state.parent }),
+    ...(state.replayOf !== '' && { replayOf: state.replayOf }),
     route: routeOf(collectors.router),
     exceptions: exceptionsOf(state).map((exception) => shareAgain(maskException(exception, mask))),
     logs: sharingErrors(linesOf(state.log, mask)),

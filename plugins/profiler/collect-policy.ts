@@ -41,7 +41,7 @@ export function collectPolicy (options: CollectOptions): CollectPolicy {
   const verify = onDemand === undefined ? null : demandPolicy(onDemand)
 
   function isDemanded (request: FastifyRequest): boolean {
-    if (verify === null) return false
+    if (verify === null) return stateOf(request).demanded === true
     return (stateOf(request).demanded ??= verify(request))
   }
 

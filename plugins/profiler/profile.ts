@@ -35,6 +35,8 @@ export interface Profile {
   status: number
   /** The token of the request that caused this one: a redirect that was followed, or a handler that injected it. */
   parent?: string
+  /** The token of the profile whose request was sent again by this one. */
+  replayOf?: string
   route: ProfiledRoute | null
   /** From the root cause to the error that the response was about; empty when nothing failed. */
   exceptions: FlattenedException[]

@@ -68,6 +68,7 @@ const isProfile = new Ajv({ allErrors: false, allowUnionTypes: true }).compile<P
     ip: { type: 'string', maxLength: 100 },
     status: { type: 'integer', minimum: 0, maximum: 999 },
     parent: { type: 'string', pattern: '^[0-9a-f]{6}$' },
+    replayOf: { type: 'string', pattern: '^[0-9a-f]{6}$' },
     route: {
       anyOf: [
         { type: 'null' },

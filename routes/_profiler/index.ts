@@ -2,8 +2,11 @@ import type { FastifyInstance } from 'fastify'
 import { pathnameOf } from '../../plugins/kernel/origin.js'
 import { keepToItself } from './answer.js'
 import assetRoutes from './assets.js'
+import compareRoutes from './compare.js'
+import formatRoutes from './formats.js'
 import keepRoutes from './keep.js'
 import profileRoutes from './profile.js'
+import replayRoutes from './replay.js'
 import searchRoutes from './search.js'
 import streamRoutes from './stream.js'
 
@@ -15,5 +18,5 @@ export default async function profilerRoutes (app: FastifyInstance): Promise<voi
     // Who asks for JSON by the path is told of errors in JSON too.
     if (pathnameOf(request).endsWith('.json')) request.headers.accept = 'application/json'
   })
-  for (const routes of [assetRoutes, searchRoutes, streamRoutes, profileRoutes, keepRoutes]) await app.register(routes)
+  for (const routes of [assetRoutes, searchRoutes, streamRoutes, profileRoutes, compareRoutes, formatRoutes, replayRoutes, keepRoutes]) await app.register(routes)
 }

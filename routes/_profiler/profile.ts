@@ -33,6 +33,6 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   ])
   const pinned = summary?.pinned === true
   // The routes also stand without the lifecycle, in applications that only read a store.
-  const editor = app.hasDecorator('hindsight') ? app.hindsight.editor : null
-  return sendPage(request, reply, (options) => profilePage(profile, panel, { ...options, pinned, children, query, editor }))
+  const { editor, debug: replayable } = app.hasDecorator('hindsight') ? app.hindsight : { editor: null, debug: false }
+  return sendPage(request, reply, (options) => profilePage(profile, panel, { ...options, pinned, replayable, children, query, editor }))
 }

@@ -2,8 +2,10 @@ import { createHash } from 'node:crypto'
 import * as themeSwitch from '../../view/theme-switch/theme-switch.js'
 import { tokens } from '../../view/tokens.js'
 import { panels } from '../panels/index.js'
+import * as comparePage from './compare-page/component.js'
 import * as layout from './layout/component.js'
 import * as profilePage from './profile-page/component.js'
+import * as replayPage from './replay-page/component.js'
 import * as searchPage from './search-page/component.js'
 
 /** What all pages of the profiler share: served once, under a name that changes with it. */
@@ -14,7 +16,7 @@ export interface SharedAsset {
   content: string
 }
 
-const styles = [tokens, themeSwitch.style, layout.style, profilePage.style, searchPage.style, ...panels.map(({ style = '' }) => style)]
+const styles = [tokens, themeSwitch.style, layout.style, profilePage.style, searchPage.style, comparePage.style, replayPage.style, ...panels.map(({ style = '' }) => style)]
 const scripts = [themeSwitch.script, searchPage.script, ...panels.flatMap(({ script = [] }) => script)]
 
 /** The style and the script of all pages, each in one file. */

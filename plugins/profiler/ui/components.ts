@@ -9,6 +9,11 @@ export function section (title: string, content: string, id = ''): string {
   return html`<section class="part"!${id === '' ? '' : html` id="${id}"`}><h3>${title}</h3>!${content}</section>`
 }
 
+/** The same on a page that has no panels: its heading is right below that of the page. */
+export function chapter (title: string, content: string, id = ''): string {
+  return html`<section class="part"!${id === '' ? '' : html` id="${id}"`}><h2>${title}</h2>!${content}</section>`
+}
+
 /** A remark in place of content. */
 export function note (text: string): string {
   return html`<p class="note">${text}</p>`

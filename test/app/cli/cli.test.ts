@@ -189,7 +189,7 @@ t.test('mistakes are told, by the name of what is wrong', async (t) => {
   const dataDir = await stored(t, [profile('000001')])
   const missing = join(dataDir, 'nowhere')
   for (const [args, code, message] of [
-    [['lst'], 2, 'There is no command "lst"; known are list, search, show, tail, pin, unpin, purge, export, import, sign.'],
+    [['lst'], 2, 'There is no command "lst"; known are list, search, show, tail, pin, unpin, purge, export, import, sign'],
     [['list', '--foo'], 2, 'Unknown option \'--foo\'. "hindsight list --help" tells the flags.'],
     [['list', 'more'], 2, 'hindsight list : 1 arguments were given.'],
     [['list', '--status', 'bad'], 2, 'Invalid --status: "bad" is neither a status such as 404 nor a class such as 4xx.'],
@@ -263,4 +263,55 @@ t.test('tail follows what another process stores, until it is interrupted', asyn
   const ended = new Promise((resolve) => child.once('exit', resolve))
   child.kill('SIGINT')
   t.equal(await ended, 0)
+})
+
+t.test('two profiles side by side', async (t) => {
+  const dataDir = await stored(t, [
+    profile('000001', { time: '2026-01-01T00:00:00.000Z', url: `${HOSTILE}x` }), failure('000002', { url: `${HOSTILE}x`, time: '2026-01-02T00:00:00.000Z' })
+  ])
+  const { out, code } = await hindsight(dataDir, ['compare', '000001', '000002'])
+  t.equal(code, 0)
+  t.notMatch(out, /[\u0007\u001b\r]/)
+  t.match(out, /^A 000001 200 GET .*\n.*\nB 000002 404 GET .*\n.*\n {2}NotFoundError: .*\n\n3 things differ, \d+ are the same\.\n\nSTATUS AND ROUTE 1 differs, \d+ the same\n {2}status\n {4}- 200\n {4}\+ 404\n/)
+  t.match(JSON.parse((await hindsight(dataDir, ['compare', '000001', '000002', '--json'])).out), { a: { token: '000001' }, b: { token: '000002' }, differences: 3 })
+  t.match((await hindsight(dataDir, ['compare', '000002', '000002'])).out, 'Nothing that matters differs')
+  t.equal((await hindsight(dataDir, ['compare', 'previous', '000002', '--method', 'get', '--json'])).code, 0)
+  for (const [args, expected, message] of [
+    [['compare', '000001'], 2, /1 arguments were given/],
+    [['compare', '000001', 'x'], 2, /"x" is not a token/],
+    [['compare', '000001', '00000f'], 1, /Token "00000f" was not found/],
+    [['compare', 'previous', '000001'], 1, /No profile of the same route is stored that is older than "000001"\./],
+    [['compare', 'previous', '000002', '--status', '500'], 1, /and fits\./],
+    [['compare', '000001', '000002', '--error', '1'], 2, /Criteria belong to "previous"/]
+  ] as const) {
+    const { code, err } = await hindsight(dataDir, [...args])
+    t.equal(code, expected, args.join(' '))
+    t.match(err, message, args.join(' '))
+  }
+})
+
+t.test('the request of a profile in other forms', async (t) => {
+  const dataDir = await stored(t, [sample('\u001b[31mred'), { ...profile('000001'), method: 'not one' }])
+  for (const [args, content] of [
+    [['curl', '3fa94c'], /^# Made from the profile 3fa94c [^]*\ncurl --silent/],
+    [['fetch', '3fa94c'], /\nconst response = await fetch\('/],
+    [['http', '3fa94c'], /\nGET http:\/\/127\.0\.0\.1:3000\//],
+    [['har', '3fa94c'], /"version": "1\.2"/],
+    [['test', '3fa94c'], /\nimport \{ test \} from 'node:test'\n[^]*\nimport application from '\.\/app\.js'\n/],
+    [['test', '3fa94c', '--framework', 'tap', '--app', '/srv/app.js'], /\nimport t from 'tap'\n[^]*\nimport application from 'file:\/\/\/srv\/app\.js'\n/]
+  ] as const) {
+    const { code, out, err } = await hindsight(dataDir, ['to', ...args])
+    t.same([code, err], [0, ''], args.join(' '))
+    t.match(out, content, args.join(' '))
+    t.notMatch(out, /[\u0007\u001b\r]/, args.join(' '))
+  }
+  t.match(JSON.parse((await hindsight(dataDir, ['to', 'curl', '3fa94c', '--json'])).out), { file: 'hindsight-3fa94c.sh', text: /^# Made/ })
+  for (const [args, expected, message] of [
+    [['python', '3fa94c'], 2, '"python" is no form; there are curl, fetch, http, har, test.'],
+    [['curl', 'x'], 2, '"x" is not a token of six hexadecimal digits.'],
+    [['curl', '00000f'], 1, 'Token "00000f" was not found.'],
+    [['curl', '000001'], 1, 'The request of profile "000001" cannot be sent again: Its method is none that can be sent.'],
+    [['curl', '3fa94c', '--app', 'x'], 2, '--app belongs to the form test.'],
+    [['test', '3fa94c', '--framework', 'jest'], 2, '--framework: "jest" is neither tap nor node.']
+  ] as const) t.match(await hindsight(dataDir, ['to', ...args]), { code: expected, err: message }, args.join(' '))
 })

@@ -10,9 +10,12 @@ import type { ProfileSummary } from '../../storage/summary.js'
 import { failed, milliseconds, moment, pinForm, statusBadge, statusClass } from '../components.js'
 import { layout } from '../layout/component.js'
 import type { PageOptions } from '../layout/component.js'
+import { actions } from './actions.js'
 
 export interface ProfilePageOptions extends PageOptions {
   pinned: boolean
+  /** Whether requests can be sent again from here. */
+  replayable: boolean
   /** The requests that this one caused, newest first. */
   children: readonly ProfileSummary[]
   /** The fields of the address. */
@@ -50,6 +53,7 @@ function summary (profile: Profile, options: ProfilePageOptions): string {
 <div><dt>Token</dt><dd><code>${profile.token}</code> <a href="${path}.json">JSON</a></dd></div></dl>
 !${pinForm(options, { token: profile.token, pinned: options.pinned })}</div>
 !${relatives(profile, options)}
+!${actions(profile, options)}
 </section>`
 }
 
@@ -57,9 +61,10 @@ function reason (status: number): string {
   return status === 499 ? 'Client Closed Request' : STATUS_CODES[status] ?? ''
 }
 
-function relatives ({ parent, token }: Profile, { base, children }: ProfilePageOptions): string {
+function relatives ({ parent, replayOf, token }: Profile, { base, children }: ProfilePageOptions): string {
   const links = children.map((child) => html`<li><a href="${base}/${child.token}">${child.token}</a> !${statusBadge(child.status)} ${child.method} ${visibleLine(child.url)}</li>`)
   return (parent === undefined ? '' : html`<p class="relatives">Caused by <a href="${base}/${parent}">${parent}</a></p>`) +
+    (replayOf === undefined ? '' : html`<p class="relatives">Sent again from <a href="${base}/${replayOf}">${replayOf}</a>: <a href="${base}/${replayOf}/compare/${token}">how they differ</a></p>`) +
     (links.length === 0 ? '' : html`<div class="relatives"><a href="${base}/search?parent=${token}">Requests that it caused</a><ul>!${links}</ul></div>`)
 }
 

@@ -38,7 +38,7 @@ export function searchPage (result: SearchResult, options: PageOptions): string 
   const wanted = criteriaOf(fields).length > 0
   const title = wanted ? 'Search' : 'Profiles'
   return layout(options, title, html`<main id="content">
-<div class="title-row"><h1>${title}</h1>!${problem === undefined ? live(fields, options) : ''}</div>
+<div class="title-row"><h1>${title}</h1>!${problem === undefined ? live(fields, options) : ''}!${problem === undefined ? compareForm(options) : ''}</div>
 !${searchForm(fields, options, wanted || problem !== undefined)}
 !${problem === undefined ? '' : html`<p class="failure" role="alert">${problem}</p>`}
 !${counters === undefined || counters.dropped + counters.failed === 0
@@ -55,6 +55,11 @@ function live (fields: Fields, { base }: PageOptions): string {
   if (fields.cursor) return ''
   const query = new URLSearchParams(criteriaOf(fields)).toString()
   return html`<p class="live" data-stream="${base}/stream?${query}" data-base="${base}" hidden><span class="live-state" role="status"></span> <button type="button" aria-pressed="true">Follow</button></p>`
+}
+
+// Its boxes stand in the rows.
+function compareForm ({ base }: PageOptions): string {
+  return html`<form method="get" action="${base}/compare" id="compare"><button type="submit" aria-describedby="compare-how">Compare</button> <span class="note" id="compare-how">the two that are ticked</span></form>`
 }
 
 function empty (wanted: boolean): string {

@@ -14,7 +14,7 @@ export interface RowPlace {
 export function row (profile: ProfileSummary, options: PageOptions, { back, now }: RowPlace): string {
   const { token, status, error, warnings, pinned } = profile
   return html`<tr!${error ? ' class="has-problem"' : warnings > 0 ? ' class="has-warning"' : ''}>
-<th scope="row"><a href="${options.base}/${token}">${token}</a>!${pinned ? '<span class="pin" title="pinned"><span aria-hidden="true">★</span><span class="hidden-visually"> pinned</span></span>' : ''}</th>
+<th scope="row"><input type="checkbox" name="profile" value="${token}" form="compare" aria-label="Compare ${token}"><a href="${options.base}/${token}">${token}</a>!${pinned ? '<span class="pin" title="pinned"><span aria-hidden="true">★</span><span class="hidden-visually"> pinned</span></span>' : ''}</th>
 <td>!${statusBadge(status)}!${error ? '<span class="hidden-visually"> failed</span>' : ''}</td>
 <td>${profile.method}</td><td class="text">${visibleLine(profile.url)}!${remarks(profile)}</td>
 <td class="number">${milliseconds(profile.duration)}</td><td>${profile.ip}</td>

@@ -39,7 +39,7 @@ function rowOf (profile) {
   else if (profile.warnings > 0) row.classList.add('has-warning')
   const link = element('a', '', profile.token)
   link.href = live.dataset.base + '/' + encodeURIComponent(profile.token)
-  const head = element('th', '', link)
+  const head = element('th', '', compareBox(profile.token), link)
   head.scope = 'row'
   const status = element('td', '', element('span', 'status status-' + Math.trunc(profile.status / 100), String(profile.status)))
   if (profile.error) status.append(element('span', 'hidden-visually', ' failed'))
@@ -53,6 +53,16 @@ function rowOf (profile) {
   row.append(head, status, element('td', '', visible(profile.method)), text, element('td', 'number', milliseconds(profile.duration)),
     element('td', '', visible(profile.ip)), element('td', '', time), element('td', '', pinForm(profile.token)))
   return row
+}
+
+function compareBox (token) {
+  const box = element('input', '')
+  box.type = 'checkbox'
+  box.name = 'profile'
+  box.value = token
+  box.setAttribute('form', 'compare')
+  box.setAttribute('aria-label', 'Compare ' + token)
+  return box
 }
 
 function field (name, value) {

@@ -1,0 +1,42 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import t from 'tap'
+import { execute } from '../../app/cli/run.js'
+import { openStorage } from '../../plugins/profiler/storage/open.js'
+import { failure, profile } from '../profiler/fixture.js'
+import { requested } from '../profiler/formats/stored.js'
+import { build, listen } from '../support/app.js'
+
+const text = readFileSync(join(import.meta.dirname, '../../docs/compare.md'), 'utf8')
+const commands = [...text.matchAll(/```sh\n([^]*?)```/g)].flatMap(([, lines = '']) => lines.trim().split('\n'))
+const route = { name: 'home', pattern: '/', params: {}, methods: ['GET'] }
+const stored = [
+  { ...requested({ target: '/', headers: { authorization: '******', 'content-type': 'application/json' }, body: { password: '******' } }, { route, method: 'POST', time: '2026-01-01T00:00:00.000Z' }), token: '3fa94c' },
+  failure('0b11e2', { route }), profile('00000f')
+]
+
+t.test('each command of docs/compare.md does what it says', async (t) => {
+  t.equal(commands.length, 11)
+  const dataDir = t.testdir()
+  const store = await openStorage({ dataDir })
+  await store.put(stored)
+  await store.close()
+  const app = await build({ declare: (app) => app.post('/', async () => 'x') })
+  t.teardown(() => app.close())
+  for (const one of stored) app.profiler.save(one)
+  const url = `http://127.0.0.1:${await listen(app)}`
+  for (const command of commands) {
+    const words = [...command.replace(/ > .*$/, '').matchAll(/(?:'[^']*'|[^\s'])+/g)].map(([word]) => word.replaceAll("'", ''))
+    if (words[0] === 'curl') {
+      const address = words.at(-1)?.replace('http://127.0.0.1:3000', url) ?? ''
+      t.match(await (await fetch(address, { headers: { accept: 'application/json' } })).json(), { a: { token: '3fa94c' }, b: { token: '0b11e2' }, sections: Array }, command)
+      continue
+    }
+    const args = words.slice(2).map((word) => word.replace('http://127.0.0.1:3000', url).replace('…', 'x'))
+    const isReplay = args[0] === 'replay'
+    const [out, err] = [new PassThrough(), new PassThrough()]
+    const code = await execute([...args, ...isReplay ? (args.includes('--url') ? ['--yes'] : ['--url', url]) : ['--data-dir', dataDir]], out.resume(), err)
+    t.same([code, String(err.read() ?? '')], [0, ''], command)
+  }
+})

@@ -1,0 +1,45 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { hostileProfile, requested, written } from './stored.js'
+
+/** The lines that the clients of editors act upon. */
+function acted (text: string): string[] {
+  return text.split('\n').filter((line) => /^\s*(?:###|[<>]|[A-Z]+ http)/.test(line) && !/^\s*<[A-Za-z/!?]/.test(line))
+}
+
+t.test('a file has one request and nothing else that an editor would act upon', async (t) => {
+  fc.assert(fc.property(hostileProfile, (profile) => {
+    const text = written('http', profile)
+    const lines = acted(text)
+    if (lines.length !== 1 || !/^POST http:\/\/127\.0\.0\.1:3000\/\S* HTTP\/1\.1$/.test(lines[0] ?? '')) throw new Error(lines.join('\n'))
+    if (text.split('\n').some((line) => !line.startsWith('#') && line.includes('{{'))) throw new Error('a variable')
+    if (/[^\P{Cc}\n\t]/u.test(text)) throw new Error('a control')
+  }), { numRuns: 300 })
+})
+
+t.test('a file is what a person would write', async (t) => {
+  t.equal(written('http', requested({ target: '/orders', headers: { host: 'h.test', authorization: 'Bearer ******', 'content-type': 'application/json' }, body: { a: '{{x}}', token: '******' } }, { method: 'PUT' })), `# Made from the profile 3fa94c of 2026-01-02T03:04:05.678Z: 200 PUT http://127.0.0.1:3000/robots.txt
+# The profile has these masked: write them here, as they stand in the request.
+# the header authorization
+@HINDSIGHT_AUTHORIZATION = masked
+# the field token of the body
+@HINDSIGHT_BODY_TOKEN = masked
+
+PUT http://127.0.0.1:3000/orders HTTP/1.1
+host: h.test
+authorization: Bearer {{HINDSIGHT_AUTHORIZATION}}
+content-type: application/json
+
+{"a":"\\u007b{x}}","token":"{{HINDSIGHT_BODY_TOKEN}}"}
+`)
+})
+
+t.test('what this format cannot say is left out, and told', async (t) => {
+  for (const [name, request, method, told] of [
+    ['a line that begins a request', { headers: { 'content-type': 'text/plain' }, body: 'a\n### b' }, 'POST', 'The body is left out'],
+    ['a file that would be read', { headers: { 'content-type': 'text/plain' }, body: '< ./.env' }, 'POST', 'The body is left out'],
+    ['a header with a variable', { headers: { 'x-a': '{{$processEnv HOME}}' } }, 'GET', 'The header x-a is left out'],
+    ['a header that is a comment', { headers: { '###': 'x' } }, 'GET', 'The header ### is left out'],
+    ['a method that is a comment', {}, '###', 'The method is none that this format knows']
+  ] as const) t.match(written('http', requested(request, { method })), `# ${told}`, name)
+})

@@ -1,0 +1,85 @@
+import type { FastifyInstance } from 'fastify'
+import { JSDOM } from 'jsdom'
+import t, { type Test } from 'tap'
+import { failure, profile } from '../../profiler/fixture.js'
+import { HOSTILE } from '../../profiler/hostile.js'
+import { sample } from '../../profiler/sample.js'
+import { build } from '../../support/app.js'
+import { htmlChecker } from '../../support/html-checker.js'
+
+const html = { accept: 'text/html', 'sec-fetch-dest': 'document' }
+const json = { accept: 'application/json' }
+const route = { name: 'robots', pattern: '/robots.txt', params: {}, methods: ['GET'] }
+
+async function start (t: Test): Promise<FastifyInstance> {
+  const app = await build()
+  t.teardown(() => app.close())
+  app.profiler.save(profile('00000c', { time: '2026-01-01T00:00:00.000Z', route }))
+  app.profiler.save(failure('00000a', { time: '2026-01-02T00:00:00.000Z', route }))
+  app.profiler.save(failure('00000b', { time: '2026-01-03T00:00:00.000Z', route }))
+  app.profiler.save({ ...sample(HOSTILE), token: '00000d' })
+  return app
+}
+
+t.test('two profiles are a page to a browser and JSON to a program', async (t) => {
+  const app = await start(t)
+  const { body, headers, statusCode } = await app.inject({ url: '/_profiler/00000c/compare/00000b', headers: html })
+  t.equal(statusCode, 200)
+  t.match(headers['content-security-policy'], /default-src 'none'/)
+  const document = new JSDOM(body).window.document
+  t.match(document.querySelector('.lead')?.textContent, /^3 things differ, \d+ are the same\.$/)
+  t.same([...document.querySelectorAll('.part h2')].slice(0, 2).map((title) => title.textContent), ['Status and route', 'Exceptions'])
+  t.same([...document.querySelectorAll('#of-outcome tbody tr')].map((row) => [...row.children].map((cell) => cell.textContent)), [['status', '200', '404']])
+  for (const [url, accept] of [['/_profiler/00000c/compare/00000b', json], ['/_profiler/00000c/compare/00000b.json', html]] as const) {
+    t.match((await app.inject({ url, headers: accept })).json(), { a: { token: '00000c' }, b: { token: '00000b' }, differences: 3, sections: [{ name: 'outcome', differences: [{ what: 'status', kind: 'changed', a: 200, b: 404 }] }] }, url)
+  }
+})
+
+t.test('two are chosen in the list, and one is compared with what was before it', async (t) => {
+  const app = await start(t)
+  const list = new JSDOM((await app.inject({ url: '/_profiler/', headers: html })).body).window.document
+  t.equal(list.querySelector('form#compare')?.getAttribute('action'), '/_profiler/compare')
+  t.same([...list.querySelectorAll('tbody input[name=profile][form=compare]')].map((box) => box.getAttribute('value')), ['00000d', '00000b', '00000a', '00000c'])
+  for (const [url, location] of [
+    ['compare?profile=00000b&profile=00000c', '00000c/compare/00000b'],
+    ['00000b/compare/previous', '00000a/compare/00000b'],
+    ['00000b/compare/previous?error=0', '00000c/compare/00000b']
+  ] as const) {
+    const response = await app.inject({ url: `/_profiler/${url}`, headers: html })
+    t.match([response.statusCode, response.headers.location], [302, `/_profiler/${location}`], url)
+  }
+  t.equal((await app.inject({ url: '/_profiler/00000b/compare/previous', headers: json })).headers.location, '/_profiler/00000a/compare/00000b.json')
+  const page = new JSDOM((await app.inject({ url: '/_profiler/00000b', headers: html })).body).window.document
+  t.same([...page.querySelectorAll('.actions-row a')].map((link) => link.getAttribute('href')).slice(0, 2), ['/_profiler/00000b/compare/previous', '/_profiler/00000b/compare/previous?error=0'])
+})
+
+t.test('what cannot be compared is told', async (t) => {
+  const app = await start(t)
+  for (const [url, status, message] of [
+    ['compare', 400, 'Two profiles can be compared, 0 were given: /_profiler/compare?profile=3fa94c&profile=0b11e2.'],
+    ['compare?profile=00000a', 400, 'Two profiles can be compared, one was given: /_profiler/compare?profile=3fa94c&profile=0b11e2.'],
+    ['compare?profile=00000a&profile=00000b&profile=00000c', 400, 'Two profiles can be compared, 3 were given: /_profiler/compare?profile=3fa94c&profile=0b11e2.'],
+    ['compare?profile=00000a&profile=ffffff', 404, 'Token "ffffff" was not found.'],
+    ['00000a/compare/ffffff', 404, 'Token "ffffff" was not found.'],
+    ['ffffff/compare/00000a.json', 404, 'Token "ffffff" was not found.'],
+    ['__proto__/compare/previous', 404, 'Token "__proto__" was not found.'],
+    ['00000c/compare/previous', 404, 'No profile of the same route is stored that is older than "00000c".'],
+    ['00000a/compare/previous?status=500', 404, 'No profile of the same route is stored that is older than "00000a" and fits.'],
+    ['00000a/compare/previous?nix=1', 400, /^Invalid "nix": there is no such criterion/]
+  ] as const) {
+    const response = await app.inject({ url: `/_profiler/${url}`, headers: json })
+    t.equal(response.statusCode, status, url)
+    t.match(response.json().detail, message, url)
+  }
+})
+
+t.test('nothing that a request brought gets into the page', async (t) => {
+  const app = await start(t)
+  const findings = htmlChecker({ 'aria-label-misuse': 'off', 'prefer-native-element': 'off' })
+  for (const url of ['/_profiler/00000c/compare/00000d', '/_profiler/00000d/compare/00000b', '/_profiler/00000d/compare/00000d']) {
+    const { body } = await app.inject({ url, headers: html })
+    const document = new JSDOM(body).window.document
+    t.equal(document.querySelectorAll('main :is(script, img, b, iframe, [onerror], [style])').length, 0, url)
+    t.same(await findings(body), [], url)
+  }
+})

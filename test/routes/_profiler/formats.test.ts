@@ -1,0 +1,42 @@
+import t from 'tap'
+import { requested } from '../../profiler/formats/stored.js'
+import { build } from '../../support/app.js'
+
+t.test('the request of a profile is a text to download', async (t) => {
+  const app = await build()
+  t.teardown(() => app.close())
+  app.profiler.save(requested({ target: '/a', headers: { 'x-a': '<script>alert(1)</script>' } }))
+  for (const [format, file, type, content] of [
+    ['curl', 'hindsight-3fa94c.sh', 'text/plain; charset=utf-8', "--url 'http://127.0.0.1:3000/a'"],
+    ['fetch', 'hindsight-3fa94c.mjs', 'text/plain; charset=utf-8', "await fetch('http://127.0.0.1:3000/a'"],
+    ['http', 'hindsight-3fa94c.http', 'text/plain; charset=utf-8', 'GET http://127.0.0.1:3000/a HTTP/1.1'],
+    ['har', 'hindsight-3fa94c.har', 'application/json; charset=utf-8', '"version": "1.2"'],
+    ['tap', 'hindsight-3fa94c.test.mjs', 'text/plain; charset=utf-8', "import t from 'tap'"],
+    ['node', 'hindsight-3fa94c.test.mjs', 'text/plain; charset=utf-8', "import { test } from 'node:test'"]
+  ] as const) {
+    const { statusCode, headers, body } = await app.inject({ url: `/_profiler/3fa94c/as/${format}`, headers: { accept: 'text/html' } })
+    t.equal(statusCode, 200, format)
+    t.match(headers, { 'content-type': type, 'content-disposition': `attachment; filename="${file}"`, 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' }, format)
+    t.match(body, content, format)
+    t.equal(headers['access-control-allow-origin'], undefined, format)
+  }
+  t.match((await app.inject("/_profiler/3fa94c/as/node?app=../it's.js")).body, "import application from '../it\\'s.js'")
+})
+
+t.test('what cannot be had is told', async (t) => {
+  const app = await build()
+  t.teardown(() => app.close())
+  app.profiler.save(requested({}))
+  app.profiler.save({ ...requested({ rawMessage: 'X' }), token: '00000a' })
+  for (const [url, status, detail] of [
+    ['3fa94c/as/python', 404, 'A profile cannot be had as "python"; there are: curl, fetch, http, har, tap, node.'],
+    ['3fa94c/as/__proto__', 404, /cannot be had as "__proto__"/],
+    ['ffffff/as/curl', 404, 'Token "ffffff" was not found.'],
+    ['3fa94c/as/node?app=', 400, /^Invalid "app"/],
+    ['3fa94c/as/node?app=a&app=b', 400, /^Invalid "app"/],
+    ['00000a/as/curl', 409, 'The request of profile "00000a" cannot be sent again: It was refused by the HTTP parser: it is no request that can be sent again.']
+  ] as const) {
+    const response = await app.inject({ url: `/_profiler/${url}`, headers: { accept: 'application/json' } })
+    t.match([response.statusCode, response.json().detail], [status, detail], url)
+  }
+})

@@ -1,0 +1,193 @@
+import { PassThrough, Readable } from 'node:stream'
+import type { FastifyInstance } from 'fastify'
+import { JSDOM } from 'jsdom'
+import t, { type Test } from 'tap'
+import { execute } from '../../../app/cli/run.js'
+import { replay } from '../../../plugins/profiler/resend/replay.js'
+import { storedRequest } from '../../../plugins/profiler/resend/stored-request.js'
+import { HOSTILE } from '../../profiler/hostile.js'
+import { requested } from '../../profiler/formats/stored.js'
+import { sample } from '../../profiler/sample.js'
+import { build, listen, profileOf, type BuildOptions } from '../../support/app.js'
+import { htmlChecker } from '../../support/html-checker.js'
+
+const html = { accept: 'text/html', 'sec-fetch-dest': 'document' }
+const json = { accept: 'application/json' }
+
+async function start (t: Test, options: BuildOptions = {}): Promise<{ app: FastifyInstance, orders: unknown[] }> {
+  const orders: unknown[] = []
+  const app = await build({
+    ...options,
+    declare: (app) => {
+      app.get('/stock/:id', async ({ params, headers, ip }) => ({ params, user: headers.authorization, ip }))
+      app.post('/orders', async ({ body, headers }) => { orders.push({ body, headers }); return { orders: orders.length } })
+      app.get('/nested', async () => (await app.inject('/stock/1')).json() as unknown)
+      app.get('/never', async () => await new Promise(() => {}))
+      app.get('/always', async (_request, reply) => reply.send(new Readable({ read () { setTimeout(() => this.push('x'), 5) } })))
+    }
+  })
+  t.teardown(() => app.close())
+  return { app, orders }
+}
+
+async function formToken (app: FastifyInstance, token: string): Promise<string> {
+  return (await app.inject({ url: `/_profiler/${token}/replay`, headers: json })).json().formToken
+}
+
+async function send (app: FastifyInstance, token: string, fields: Record<string, string>, headers: Record<string, string> = json) {
+  const payload = new URLSearchParams({ form_token: await formToken(app, token), ...fields }).toString()
+  return await app.inject({ method: 'POST', url: `/_profiler/${token}/replay`, headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers }, payload })
+}
+
+t.test('a safe request is sent again, leaves a profile of its own, and both are compared', async (t) => {
+  const { app } = await start(t)
+  const first = await profileOf(app, await app.inject({ url: '/stock/7?x=1', headers: { 'x-kind': 'a' } }))
+  const response = await send(app, first.token, {}, html)
+  t.equal(response.statusCode, 303)
+  const [, one, other = ''] = /^\/_profiler\/(\w{6})\/compare\/(\w{6})$/.exec(String(response.headers.location)) ?? []
+  t.equal(one, first.token)
+  const again = (await app.inject({ url: `/_profiler/${other}.json` })).json()
+  t.match(again, { replayOf: first.token, status: 200, url: first.url, collectors: { request: { headers: { 'x-kind': 'a' } } } })
+  t.equal(again.parent, undefined, 'it is nobody\'s child')
+  const comparison = (await app.inject({ url: String(response.headers.location), headers: json })).json()
+  t.same(comparison.sections.flatMap(({ name, differences }: { name: string, differences: unknown[] }) => name === 'durations' ? [] : differences), [])
+  const page = new JSDOM((await app.inject({ url: `/_profiler/${other}`, headers: html })).body).window.document
+  t.match(page.querySelector('.relatives')?.textContent, `Sent again from ${first.token}: how they differ`)
+  t.match((await app.inject({ url: `/_profiler/${first.token}`, headers: html })).body, `href="/_profiler/${first.token}/replay"`)
+})
+
+t.test('a method that is not safe asks first', async (t) => {
+  const { app, orders } = await start(t)
+  const first = await profileOf(app, await app.inject({ method: 'POST', url: '/orders', payload: { amount: 2, password: 'hunter2' }, headers: { cookie: 'sid=abc; theme=dark' } }))
+  t.equal(orders.length, 1)
+  const { body } = await app.inject({ url: `/_profiler/${first.token}/replay`, headers: html })
+  const page = new JSDOM(body).window.document
+  t.match(page.querySelector('.sent')?.textContent, /^POST \/orders\n[^]*\n\n\{"amount":2,"password":"\*{6}"\}$/)
+  t.match(page.querySelector('.warning')?.textContent, 'POST is no safe method (RFC 9110, section 9.2.1)')
+  t.same([...page.querySelectorAll('.gap input')].map((input) => input.getAttribute('name')), ['value.cookie.sid', 'value.cookie.theme', 'value.body.password'])
+  t.same(await htmlChecker({ 'prefer-native-element': 'off' })(body), [])
+  const refused = await send(app, first.token, {})
+  t.match([refused.statusCode, refused.json().detail], [400, /^Invalid "confirm": POST is no safe method/])
+  t.equal(orders.length, 1, 'nothing was sent')
+  const answer = (await send(app, first.token, { confirm: '1', 'value.body.password': 'hun"ter', 'value.cookie.sid': 'new', 'value.cookie.theme': '' })).json()
+  t.match(answer, { replayOf: first.token, status: 200, comparison: { a: { token: first.token }, b: { token: answer.token } } })
+  t.match(orders[1], { body: { amount: 2, password: 'hun"ter' }, headers: { cookie: 'sid=new' } })
+  await send(app, first.token, { confirm: '1' })
+  t.same((orders[2] as { body: object }).body, { amount: 2 }, 'what is left empty is not sent')
+  t.equal((orders[2] as { headers: Record<string, unknown> }).headers.cookie, undefined)
+})
+
+t.test('what the options leave out is profiled when it is sent again, and what it injects is its own child', async (t) => {
+  const { app } = await start(t, { profiler: { matcher: '/nothing' } })
+  app.profiler.save(requested({ target: '/nested' }))
+  const { token } = (await send(app, '3fa94c', {})).json()
+  t.match((await app.inject(`/_profiler/${token}.json`)).json(), { replayOf: '3fa94c', status: 200 })
+})
+
+t.test('the client is the one that it was, unless headers tell it', async (t) => {
+  const { app } = await start(t)
+  app.profiler.save(requested({ target: '/stock/1' }, { ip: '10.1.2.3' }))
+  const { token } = (await send(app, '3fa94c', {})).json()
+  t.equal((await app.inject(`/_profiler/${token}.json`)).json().ip, '10.1.2.3')
+})
+
+t.test('what cannot be sent, and what means nothing, is told', async (t) => {
+  const { app, orders } = await start(t)
+  app.profiler.save({ ...requested({ target: '/orders', headers: { 'content-type': 'application/json' }, body: { a: 1 }, bodyCut: 9 }, { method: 'POST' }), token: '00000a' })
+  app.profiler.save({ ...requested({ target: '/stock/******', headers: { 'x-key': '******' } }), token: '00000b' })
+  app.profiler.save({ ...requested({ rawMessage: 'X' }), token: '00000c' })
+  app.profiler.save({ ...requested({ target: '/%5Fprofiler/purge' }, { method: 'POST' }), token: '00000d' })
+  for (const [token, fields, status, message] of [
+    ['00000a', { confirm: '1' }, 409, 'The request of profile "00000a" cannot be sent again: Of its body not all is kept: it was cut: about 9 bytes were left out.'],
+    ['00000b', {}, 400, 'Invalid "value.path.2": it is masked in the profile, and the request means nothing without it.'],
+    ['00000b', { 'value.nix': 'x' }, 400, 'Invalid "value.nix": nothing of that name is masked; masked are value.path.2, value.x-key.'],
+    ['00000b', { 'value.path.2': 'x', 'value.x-key': 'a\r\nb: c' }, 400, 'Invalid "value.x-key": it has a line break.'],
+    ['00000d', { confirm: '1' }, 409, /It was for the profiler itself\.$/]
+  ] as const) {
+    const response = await send(app, token, fields)
+    t.match([response.statusCode, response.json().detail], [status, message], token)
+  }
+  t.match((await app.inject({ url: '/_profiler/00000c/replay', headers: json })).json(), { status: 409, detail: /refused by the HTTP parser/ })
+  t.match((await app.inject({ url: '/_profiler/ffffff/replay', headers: json })).json(), { status: 404 })
+  const page = new JSDOM((await app.inject({ url: '/_profiler/00000a/replay', headers: html })).body).window.document
+  t.match(page.querySelector('.failure')?.textContent, 'it was cut: about 9 bytes were left out')
+  t.equal(page.querySelector('.replay form'), null)
+  t.equal(orders.length, 0)
+})
+
+t.test('what never ends is cut off', async (t) => {
+  const { app } = await start(t)
+  await t.rejects(replay(app, storedRequest(requested({ target: '/never' })), new Map(), 100), { message: 'No answer came within 0.1 seconds.' })
+  t.match(await replay(app, storedRequest(requested({ target: '/always' })), new Map(), 200), { url: /\/always$/ })
+})
+
+t.test('only forms of its own pages, and only who may see the debug surface', async (t) => {
+  const { app, orders } = await start(t)
+  const port = await listen(app)
+  app.profiler.save(requested({ target: '/orders' }, { method: 'POST' }))
+  const form = { method: 'POST', url: '/_profiler/3fa94c/replay', headers: { ...json, 'content-type': 'application/x-www-form-urlencoded' } } as const
+  t.equal((await app.inject({ ...form, payload: 'confirm=1' })).statusCode, 403)
+  t.equal((await app.inject({ ...form, payload: 'confirm=1&form_token=x' })).statusCode, 403)
+  const payload = `confirm=1&form_token=${encodeURIComponent(await formToken(app, '3fa94c'))}`
+  t.equal((await app.inject({ ...form, headers: { ...form.headers, 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }, payload })).statusCode, 403)
+  const stranger = await fetch(`http://127.0.0.1:${port}/_profiler/3fa94c/replay`, { method: 'POST', headers: { ...form.headers, origin: 'https://evil.example' }, body: payload })
+  t.equal(stranger.status, 404)
+  t.equal(orders.length, 0)
+})
+
+t.test('in production nobody sends anything again, operators neither', async (t) => {
+  const app = await build({
+    debug: false,
+    profiler: { production: true, role: 'ROLE_OPERATOR' },
+    security: {
+      firewalls: [{ name: 'main', authenticators: { basic: true } }],
+      providers: { users: async (identifier: string) => ({ identifier, password: 'x', roles: ['ROLE_OPERATOR'] }) },
+      hasher: { verify: async () => true, hash: async () => 'x' }
+    } as never,
+    declare: (app) => app.get('/a', async () => 'a')
+  })
+  t.teardown(() => app.close())
+  app.profiler.save(requested({ target: '/a' }))
+  const headers = { ...json, authorization: `Basic ${Buffer.from('op:op').toString('base64')}` }
+  const { statusCode, body } = await app.inject({ url: '/_profiler/3fa94c', headers: { ...headers, ...html } })
+  t.equal(statusCode, 200)
+  t.notMatch(body, /replay/)
+  t.equal((await app.inject({ url: '/_profiler/3fa94c/replay', headers })).statusCode, 404)
+  t.equal((await app.inject({ method: 'POST', url: '/_profiler/3fa94c/replay', headers })).statusCode, 404)
+})
+
+t.test('nothing that a request brought gets into the page', async (t) => {
+  const { app } = await start(t)
+  app.profiler.save({ ...sample(HOSTILE), collectors: { request: { target: `/${HOSTILE}`, headers: { 'x-a': `${HOSTILE}******`, [HOSTILE]: HOSTILE, 'content-type': 'text/plain' }, body: HOSTILE } } })
+  const { body, statusCode } = await app.inject({ url: '/_profiler/3fa94c/replay', headers: html })
+  t.equal(statusCode, 200)
+  t.equal(new JSDOM(body).window.document.querySelectorAll('main :is(script, img, b, iframe, [onerror], [style])').length, 0)
+})
+
+t.test('the command has the service send it again', async (t) => {
+  const { app, orders } = await start(t)
+  const url = `http://127.0.0.1:${await listen(app)}`
+  const { token } = await profileOf(app, await app.inject({ method: 'POST', url: '/orders', payload: { amount: 2, password: 'hunter2' } }))
+  const command = async (...args: string[]): Promise<{ code: number, out: string, err: string }> => {
+    const [out, err] = [new PassThrough(), new PassThrough()]
+    const code = await execute(['replay', ...args], out, err)
+    return { code, out: String(out.read() ?? ''), err: String(err.read() ?? '') }
+  }
+  t.match(await command(token, '--url', url), { code: 1, err: /"POST \/orders" may change something: --yes sends it\./ })
+  t.equal(orders.length, 1)
+  t.match(await command(token, '--url', `${url}/`, '--yes', '--set', 'body.password=a=b'), { code: 0, out: /^A [0-9a-f]{6} 200 POST .*\/orders\n/ })
+  t.match(orders[1], { body: { amount: 2, password: 'a=b' } })
+  const { out } = await command(token, '--url', url, '--yes', '--json')
+  t.match(JSON.parse(out), { replayOf: token, status: 200 })
+  for (const [args, code, message] of [
+    [['x'], 2, /"x" is not a token/],
+    [['ffffff', '--url', url], 1, /The service says 404: Token "ffffff" was not found\./],
+    [[token, '--url', 'nix'], 2, /--url: "nix" is no address/],
+    [[token, '--url', 'http://127.0.0.1:1'], 1, /The service at http:\/\/127\.0\.0\.1:1 cannot be reached/],
+    [[token, '--url', url, '--yes', '--set', 'nix=1'], 2, /--set nix: nothing of that name is masked; masked are body\.password\./],
+    [[token, '--set', 'nix'], 2, /--set: "nix" is no name=value\./]
+  ] as const) {
+    const done = await command(...args)
+    t.match(done, { code, err: message }, args.join(' '))
+  }
+})
