@@ -258,6 +258,7 @@ export const OPTIONS: Readonly<Record<keyof HindsightOptions, OptionEntry>> = {
   profiler: { types: ['string', 'object', 'false'], default: '`all`', env: 'PROFILER', what: '`all`; `errors`: failures of the server (500 and above) only, in production too; false for none; or in detail which requests are profiled, where and how much of them is kept', fields: profiler },
   referrerPolicy: { types: ['array', 'false'], default: '`no-referrer`, `strict-origin-when-cross-origin`', what: 'the policies of `Referrer-Policy`, the last one that a browser knows wins' },
   security: { types: ['object'], default: 'none', what: 'firewalls, users, access rules and voters', fields: security },
+  serverTiming: { types: ['boolean'], default: '`false`', what: 'whether responses say by `Server-Timing` where the time went, in debug mode and to those who may see it: see [OpenTelemetry](opentelemetry.md)' },
   session: { types: ['object', 'false'], default: 'on', what: 'sessions', fields: session },
   stackDepth: { types: ['number'], default: '`50`', what: 'how many frames a stack keeps in debug mode' },
   template: {
