@@ -38,7 +38,7 @@ const STAGES = new Map<string, Kind>([
 
 /** All that took time, in the order in which it began. */
 export function spansOf (profile: Profile): Span[] {
-  return [...listeners(profile), ...ofHandler(profile), ...calls(profile)]
+  return [...listeners(profile), ...handlerSpans(profile), ...calls(profile)]
     .filter(({ start }) => Number.isFinite(start))
     .sort((a, b) => a.start - b.start || Number(b.duration) - Number(a.duration))
 }
@@ -60,7 +60,8 @@ function listeners ({ events }: Profile): Span[] {
   })
 }
 
-function ofHandler (profile: Profile): Span[] {
+/** The handler, and the serialisation of its result. */
+export function handlerSpans (profile: Profile): Span[] {
   const { handlerStart, handler, serialization } = dataOf(profile, 'performance')
   if (typeof handlerStart !== 'number' || typeof handler !== 'number') return []
   const span = { failed: false, panel: 'router', fragment: '' }
