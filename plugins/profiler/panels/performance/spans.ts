@@ -10,8 +10,13 @@ export const KINDS = {
   serialization: 'serialisation',
   response: 'kernel.response',
   finish: 'kernel.finish_request',
-  call: 'outgoing HTTP call'
+  call: 'outgoing HTTP call',
+  span: 'OpenTelemetry span'
 } as const
+
+/** So much of a span's attributes stands beside its bar; all of them are in its panel. */
+const MAX_ATTRIBUTES = 6
+const MAX_ATTRIBUTE = 80
 
 export type Kind = keyof typeof KINDS
 
@@ -38,7 +43,7 @@ const STAGES = new Map<string, Kind>([
 
 /** All that took time, in the order in which it began. */
 export function spansOf (profile: Profile): Span[] {
-  return [...listeners(profile), ...handlerSpans(profile), ...calls(profile)]
+  return [...listeners(profile), ...handlerSpans(profile), ...calls(profile), ...instrumented(profile)]
     .filter(({ start }) => Number.isFinite(start))
     .sort((a, b) => a.start - b.start || Number(b.duration) - Number(a.duration))
 }
@@ -76,6 +81,24 @@ export function handlerSpans (profile: Profile): Span[] {
       ? []
       : [{ ...span, kind: 'serialization' as const, name: 'serialisation', start: responded.start - serialization, duration: serialization, detail: 'from the result of the handler to the first listener of the response' }])
   ]
+}
+
+function instrumented (profile: Profile): Span[] {
+  return listOf(dataOf(profile, 'spans').spans).map(({ name, kind, scope, start, duration, error, attributes }, i) => ({
+    kind: 'span',
+    name: String(name),
+    start: Number(start),
+    duration: typeof duration === 'number' ? duration : null,
+    failed: error !== undefined,
+    detail: [`${String(kind)} span${scope === '' || scope === undefined ? '' : ` of ${String(scope)}`}${error === undefined ? '' : `, failed: ${String(error)}`}`, ...attributesOf(attributes)].join('; '),
+    panel: 'spans',
+    fragment: `span-${i + 1}`
+  }))
+}
+
+function attributesOf (attributes: unknown): string[] {
+  if (typeof attributes !== 'object' || attributes === null) return []
+  return Object.entries(attributes).slice(0, MAX_ATTRIBUTES).map(([name, value]) => `${name}: ${String(value)}`.slice(0, MAX_ATTRIBUTE))
 }
 
 function calls (profile: Profile): Span[] {
