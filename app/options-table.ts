@@ -64,6 +64,16 @@ const profiler: OptionEntries = {
   maxProfiles: { types: ['number'], default: '`10000`', what: 'how many profiles are kept', from: 1 },
   maxBytes: { types: ['number'], default: '256 MiB', what: 'how many bytes all profiles may take in the store', from: 1024 * 1024 },
   maxProfileBytes: { types: ['number'], default: '512 KiB', what: 'how many bytes one profile may take, as JSON', from: 4096 },
+  otlp: {
+    types: ['boolean', 'object'],
+    default: '`false`',
+    what: 'whether profiles go to an OpenTelemetry collector as traces, behind the responses; true: where the standard variables say (`OTEL_EXPORTER_OTLP_ENDPOINT`, …): see [OpenTelemetry](opentelemetry.md)',
+    fields: {
+      endpoint: { types: ['string'], default: 'the variables, or `http://localhost:4318/v1/traces`', what: 'the address that traces are posted to, as JSON' },
+      headers: { types: ['object'], default: 'none', what: 'headers that the collector needs', fields: { '*': { types: ['string'], default: 'none', what: 'the value of the header' } } },
+      serviceName: { types: ['string'], default: '`OTEL_SERVICE_NAME`', what: 'what the traces call the service' }
+    }
+  },
   maxQueue: { types: ['number'], default: '`1000`', what: 'how many profiles may wait to be written; those above are dropped and counted', from: 1 },
   collectors: {
     types: ['array'],
