@@ -2,6 +2,7 @@ import type { Command } from './command.js'
 import { exportCommand } from './commands/export.js'
 import { importCommand } from './commands/import.js'
 import { listCommand, searchCommand } from './commands/list.js'
+import { mcpCommand } from './commands/mcp.js'
 import { pinCommand, unpinCommand } from './commands/pin.js'
 import { purgeCommand } from './commands/purge.js'
 import { showCommand } from './commands/show.js'
@@ -10,5 +11,6 @@ import { tailCommand } from './commands/tail.js'
 
 /** The commands in the order of the help: adding one touches its own file and this list. */
 export const COMMANDS: readonly Command[] = [
-  listCommand, searchCommand, showCommand, tailCommand, pinCommand, unpinCommand, purgeCommand, exportCommand, importCommand, signCommand
+  listCommand, searchCommand, showCommand, tailCommand, pinCommand, unpinCommand, purgeCommand, exportCommand, importCommand, signCommand,
+  mcpCommand
 ]

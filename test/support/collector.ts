@@ -85,14 +85,14 @@ export class Collector {
 
   constructor () {
     this.#server = createServer((request, response) => {
-      void text(request).then((body) => {
+      text(request).then((body) => {
         const faults = request.method !== 'POST' || request.url !== '/v1/traces' || request.headers['content-type'] !== 'application/json' ? ['not a POST of JSON to /v1/traces'] : faultsOf(JSON.parse(body))
         this.faults.push(...faults)
         this.headers.push(request.headers)
         const { status, body: text = '{"partialSuccess":{}}', headers = {} } = this.answers.shift() ?? { status: faults.length > 0 ? 400 : 200 }
         if (status === 200) this.requests.push(JSON.parse(body) as TraceRequest)
         response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(text)
-      })
+      }, () => response.destroy())
     })
   }
 

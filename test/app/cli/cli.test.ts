@@ -189,7 +189,7 @@ t.test('mistakes are told, by the name of what is wrong', async (t) => {
   const dataDir = await stored(t, [profile('000001')])
   const missing = join(dataDir, 'nowhere')
   for (const [args, code, message] of [
-    [['lst'], 2, 'There is no command "lst"; known are list, search, show, tail, pin, unpin, purge, export, import, sign.'],
+    [['lst'], 2, 'There is no command "lst"; known are list, search, show, tail, pin, unpin, purge, export, import, sign, mcp.'],
     [['list', '--foo'], 2, 'Unknown option \'--foo\'. "hindsight list --help" tells the flags.'],
     [['list', 'more'], 2, 'hindsight list : 1 arguments were given.'],
     [['list', '--status', 'bad'], 2, 'Invalid --status: "bad" is neither a status such as 404 nor a class such as 4xx.'],

@@ -76,8 +76,18 @@ t.test('a request is a span of a server, by the conventions, with what was raise
   const [root, ...children] = spansIn(request) as [OtlpSpan, ...OtlpSpan[]]
   t.match(root, { name: 'GET /articles/:id', kind: 2, traceId: '0af7651916cd43dd8448eb211c80319c', parentSpanId: 'b7ad6b7169203331', status: { code: 2 } })
   t.match(valuesOf(root), {
-    'http.request.method': 'GET', 'url.scheme': 'http', 'url.path': '/articles/3', 'http.route': '/articles/:id', 'http.response.status_code': '503', 'server.address': 'localhost', 'server.port': '80',
-    'client.address': '127.0.0.1', 'user_agent.original': 'curl/8', 'network.protocol.version': '1.1', 'error.type': 'RangeError', 'hindsight.token': stored.token
+    'http.request.method': 'GET',
+    'url.scheme': 'http',
+    'url.path': '/articles/3',
+    'http.route': '/articles/:id',
+    'http.response.status_code': '503',
+    'server.address': 'localhost',
+    'server.port': '80',
+    'client.address': '127.0.0.1',
+    'user_agent.original': 'curl/8',
+    'network.protocol.version': '1.1',
+    'error.type': 'RangeError',
+    'hindsight.token': stored.token
   })
   t.notMatch(JSON.stringify(request), 'token=abc')
   t.match(root.events.filter(({ name }) => name === 'exception').map(valuesOf)[0], { 'exception.type': 'RangeError', 'exception.message': 'no price', 'exception.stacktrace': /RangeError: no price\n +at / })
