@@ -40,13 +40,18 @@ export function profileSpans (profile: Profile): OtlpSpan[] {
         'hindsight.changed.status': status?.to
       }, KIND.internal, outcome === 'raised')
     }),
-    ...handlerSpans({ ...profile, events: listOf(profile.events) as unknown as Profile['events'] }).map(({ kind, name, start, duration }) => child(name, start, duration, kind === 'handler' ? { 'code.file.path': profile.route?.handler, 'hindsight.part': kind } : { 'hindsight.part': kind })),
+    ...handlerSpans({ ...profile, events: listOf(profile.events) as unknown as Profile['events'] }).map(({ kind, name, start, duration }) => child(name, start, duration, { ...(kind === 'handler' && placeOfHandler(profile)), 'hindsight.part': kind })),
     ...listOf(dataOf(profile, 'http-client').calls).map((call) => {
       const { method, start, duration, status, error } = call
       const failed = error !== undefined || (typeof status === 'number' && status >= 400)
       return child(String(method), Number(start), typeof duration === 'number' ? duration : null, clientAttributes(call), KIND.client, failed)
     })
   ]
+}
+
+function placeOfHandler ({ route }: Profile): Record<string, unknown> {
+  const [, file, line] = /^(.+):(\d+)$/.exec(String(route?.handler ?? '')) ?? []
+  return { 'code.file.path': file, 'code.line.number': line === undefined ? undefined : Number(line) }
 }
 
 function rootSpan (profile: Profile, epoch: number, ids: Pick<OtlpSpan, 'traceId' | 'spanId' | 'parentSpanId'>): OtlpSpan {

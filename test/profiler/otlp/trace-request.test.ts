@@ -97,6 +97,7 @@ t.test('a request is a span of a server, by the conventions, with what was raise
   const walked = stored.events.filter(({ outcome }) => outcome !== 'skipped')
   t.same(children.slice(0, walked.length).map(({ name }) => name), walked.map(({ stage, listener }) => `${stage} ${listener}`), 'one span a listener')
   t.same(children.slice(walked.length).map(({ name }) => name), ['handler GET /articles/:id'])
+  t.match(valuesOf(children.at(-1) as OtlpSpan), { 'hindsight.part': 'handler', 'code.file.path': /trace-request\.test\.ts$/, 'code.line.number': /^\d+$/ })
   for (const child of children) t.match(child, { traceId: root.traceId, parentSpanId: root.spanId, kind: 1 })
   t.match(children.map(valuesOf), walked.map(({ pass, outcome }) => ({ 'hindsight.pass': pass, 'hindsight.outcome': outcome })))
 

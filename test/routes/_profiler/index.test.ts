@@ -403,6 +403,7 @@ t.test('the routes are named, and are not profiled themselves', async t => {
     ['/_profiler/search.json', { name: '_profiler_search_json', profile: false }],
     ['/_profiler/latest', { name: '_profiler_latest', profile: false }],
     ['/_profiler/latest.json', { name: '_profiler_latest', profile: false }],
+    ['/_profiler/latest.md', { name: '_profiler_latest', profile: false }],
     ['/_profiler/stream', { name: '_profiler_stream', profile: false }],
     ['/_profiler/:token', { name: '_profiler', profile: false }]
   ])

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { build, listen } from '../../app/harness.js'
+import { build, get, listen, statusOf } from '../../app/harness.js'
 import { Profiler } from '../../../plugins/profiler/profiler.js'
 import { MemoryStorage } from '../../../plugins/profiler/storage/memory.js'
 
@@ -51,6 +51,19 @@ t.test('the newest keeps the form when it is followed', async (t) => {
   t.same([followed.status, followed.redirected, followed.headers.get('content-type')], [200, true, TYPE])
   t.match(await followed.text(), '# it failed')
   t.equal((await app.inject({ url: '/_profiler/latest.md?error=2', headers: {} })).headers['content-type'], TYPE, 'a mistake is told in the same form')
+})
+
+t.test('it is for who may see the debug surface', async (t) => {
+  const app = await build(t, {}, (app) => { app.get('/fail', async () => { throw new Error('it failed') }) })
+  const token = String((await app.inject('/fail')).headers['x-debug-token'])
+  const port = await listen(app)
+  for (const path of [`/_profiler/${token}.md`, '/_profiler/latest.md']) {
+    t.equal(statusOf(await get(port, path, { Host: 'stranger.example' })), 404, path)
+    t.equal(statusOf(await get(port, path, { 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Mode': 'cors' })), 403, path)
+    t.ok([200, 302].includes(statusOf(await get(port, path))), path)
+  }
+  const production = await build(t, { debug: false })
+  t.equal((await production.inject('/_profiler/latest.md')).statusCode, 404)
 })
 
 t.test('a store that is away is told in Markdown too', async (t) => {
