@@ -18,7 +18,7 @@ export const spansPanel: Panel = {
     const spans = spansIn(profile)
     if (spans.length === 0) return note('No span was started.')
     const left = Number(dataOf(profile, 'spans').count) - spans.length
-    return scrollable('Spans', html`<table aria-label="Spans"><thead><tr><th scope="col">Span</th><th scope="col">Kind</th><th scope="col" class="number">Start</th><th scope="col" class="number">Duration</th></tr></thead>
+    return scrollable('Spans of the instrumentation', html`<table aria-label="Spans of the instrumentation"><thead><tr><th scope="col">Span</th><th scope="col">Kind</th><th scope="col" class="number">Start</th><th scope="col" class="number">Duration</th></tr></thead>
 <tbody>!${spans.map(row)}</tbody></table>`) + (left > 0 ? note(`${left} more were started and are left out.`) : '')
   }
 }
