@@ -85,11 +85,14 @@ async function openProfiler (app: FastifyInstance, settings: ProfilerSettings | 
   const { maxQueue, maxProfileBytes, ...others } = settings ?? { storage: 'memory' }
   const role = debug === true ? undefined : settings?.role
   if (role !== undefined && security === undefined) throw new Error('profiler.role (PROFILER_ROLE): nobody can have a role without security; set the option security, with a firewall for /_profiler')
+  const { otlp = false } = settings ?? {}
+  const exporter = otlp === false ? undefined : (await import('../plugins/profiler/otlp/open.js')).openExporter(otlp, warn)
   const storage = await openStorage({ ...DEFAULT_BOUNDS, ...others, warn })
   const secret = session === false ? undefined : session?.secret
   const profiler = new Profiler({
     storage,
     warn,
+    ...(exporter !== undefined && { exporter }),
     ...(role !== undefined && { role }),
     ...(maxQueue !== undefined && { maxQueue }),
     ...(maxProfileBytes !== undefined && { maxProfileBytes }),

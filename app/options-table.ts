@@ -64,6 +64,16 @@ const profiler: OptionEntries = {
   maxProfiles: { types: ['number'], default: '`10000`', what: 'how many profiles are kept', from: 1 },
   maxBytes: { types: ['number'], default: '256 MiB', what: 'how many bytes all profiles may take in the store', from: 1024 * 1024 },
   maxProfileBytes: { types: ['number'], default: '512 KiB', what: 'how many bytes one profile may take, as JSON', from: 4096 },
+  otlp: {
+    types: ['boolean', 'object'],
+    default: '`false`',
+    what: 'whether profiles go to an OpenTelemetry collector as traces, behind the responses; true: where the standard variables say (`OTEL_EXPORTER_OTLP_ENDPOINT`, …): see [OpenTelemetry](opentelemetry.md)',
+    fields: {
+      endpoint: { types: ['string'], default: 'the variables, or `http://localhost:4318/v1/traces`', what: 'the address that traces are posted to, as JSON' },
+      headers: { types: ['object'], default: 'none', what: 'headers that the collector needs', fields: { '*': { types: ['string'], default: 'none', what: 'the value of the header' } } },
+      serviceName: { types: ['string'], default: '`OTEL_SERVICE_NAME`', what: 'what the traces call the service' }
+    }
+  },
   maxQueue: { types: ['number'], default: '`1000`', what: 'how many profiles may wait to be written; those above are dropped and counted', from: 1 },
   collectors: {
     types: ['array'],
@@ -260,6 +270,7 @@ export const OPTIONS: Readonly<Record<keyof HindsightOptions, OptionEntry>> = {
   profiler: { types: ['string', 'object', 'false'], default: '`all`', env: 'PROFILER', what: '`all`; `errors`: failures of the server (500 and above) only, in production too; false for none; or in detail which requests are profiled, where and how much of them is kept', fields: profiler },
   referrerPolicy: { types: ['array', 'false'], default: '`no-referrer`, `strict-origin-when-cross-origin`', what: 'the policies of `Referrer-Policy`, the last one that a browser knows wins' },
   security: { types: ['object'], default: 'none', what: 'firewalls, users, access rules and voters', fields: security },
+  serverTiming: { types: ['boolean'], default: '`false`', what: 'whether responses say by `Server-Timing` where the time went, in debug mode and to those who may see it: see [OpenTelemetry](opentelemetry.md)' },
   session: { types: ['object', 'false'], default: 'none; on in the service', what: 'sessions', fields: session },
   stackDepth: { types: ['number'], default: '`50`', what: 'how many frames a stack keeps in debug mode' },
   template: {

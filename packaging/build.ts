@@ -14,11 +14,13 @@ interface Manifest {
   license: string
   engines: object
   dependencies: Record<string, string>
+  peerDependencies: Record<string, string>
+  peerDependenciesMeta: object
 }
 
 /** What npm is told of the package: nothing of how it is developed, so nothing that runs when it is installed. */
 function manifest (): object {
-  const { name, version, description, license, engines, dependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Manifest
+  const { name, version, description, license, engines, dependencies, peerDependencies, peerDependenciesMeta } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Manifest
   // It runs the sources, of which there are none here.
   const { tsx, ...needed } = dependencies
   return {
@@ -35,7 +37,9 @@ function manifest (): object {
     bin: { hindsight: 'bin/hindsight.js' },
     engines,
     keywords: ['fastify', 'fastify-plugin', 'debug', 'profiler', 'error page', 'lifecycle'],
-    dependencies: needed
+    dependencies: needed,
+    peerDependencies,
+    peerDependenciesMeta
   }
 }
 

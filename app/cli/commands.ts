@@ -3,6 +3,7 @@ import { compareCommand } from './commands/compare.js'
 import { exportCommand } from './commands/export.js'
 import { importCommand } from './commands/import.js'
 import { listCommand, searchCommand } from './commands/list.js'
+import { mcpCommand } from './commands/mcp.js'
 import { pinCommand, unpinCommand } from './commands/pin.js'
 import { purgeCommand } from './commands/purge.js'
 import { replayCommand } from './commands/replay.js'
@@ -14,5 +15,5 @@ import { toCommand } from './commands/to.js'
 /** The commands in the order of the help: adding one touches its own file and this list. */
 export const COMMANDS: readonly Command[] = [
   listCommand, searchCommand, showCommand, tailCommand, pinCommand, unpinCommand, purgeCommand, exportCommand, importCommand, signCommand,
-  compareCommand, toCommand, replayCommand
+  compareCommand, toCommand, replayCommand, mcpCommand
 ]

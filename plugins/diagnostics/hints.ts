@@ -28,12 +28,17 @@ const OPTION_OF_CODE: Readonly<Record<string, Omit<Hint, 'code'> & { code?: stri
   }
 }
 
+/** What decides a failure that Fastify knows by a code; null where that is not known. */
+export function hintOfCode (code: unknown): Hint | null {
+  return typeof code === 'string' && Object.hasOwn(OPTION_OF_CODE, code) ? OPTION_OF_CODE[code] ?? null : null
+}
+
 /** Remarks that help with a failure; none where none is sure to be right. */
 export function hintsFor (request: FastifyRequest, status: number): Hint[] {
   const { raised, raisedBy } = stateOf(request)
   const code = read(raised, 'code')
-  const known = typeof code === 'string' && Object.hasOwn(OPTION_OF_CODE, code) ? OPTION_OF_CODE[code] : undefined
-  if (known !== undefined) return [known]
+  const known = hintOfCode(code)
+  if (known !== null) return [known]
   if (raisedBy?.listener === 'request-validation' && messageOf(raised).startsWith('Untrusted Host ')) {
     return [{ title: 'Is this host yours?', text: 'Requests are taken for the hosts that the option trustedHosts (TRUSTED_HOSTS) names, and for no others.' }]
   }

@@ -44,6 +44,8 @@ export class RequestState {
   usage: UsageMeter | null = null
   /** What the request sent to other servers. */
   outgoing: unknown = null
+  /** The spans that the application's instrumentation started. */
+  spans: unknown = null
   origin: Origin | null = null
   maySeeDebug: boolean | null = null
   token = ''

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { boundProfile } from './bounds.js'
 import { FormTokens } from './form-tokens.js'
+import type { OtlpExporter } from './otlp/exporter.js'
 import { wholeProfile, type Profile, type ProfileDraft } from './profile.js'
 import type { Criteria } from './storage/criteria.js'
 import { httpError } from '../kernel/http-errors.js'
@@ -29,6 +30,8 @@ export interface ProfilerOptions {
   quiet?: number
   /** The role that the profiler's pages need; none in debug mode. */
   role?: string
+  /** Sends what is written elsewhere too. */
+  exporter?: OtlpExporter
   /** What the tokens of the profiler's forms are made with; processes that share it take each other's. */
   secret?: string
 }
@@ -46,6 +49,7 @@ export class Profiler {
   readonly enabled: boolean
   readonly formTokens: FormTokens
   readonly role: string | undefined
+  readonly exporter: OtlpExporter | undefined
   readonly #storage: ProfileStorage
   readonly #maxProfileBytes: number
   readonly #queue: WriteQueue
@@ -53,10 +57,11 @@ export class Profiler {
   readonly #warn: Warn
   #closed = false
 
-  constructor ({ storage, enabled = true, maxQueue = 1_000, maxProfileBytes = 512 * 1024, warn = emitWarning, quiet, secret, role }: ProfilerOptions) {
+  constructor ({ storage, enabled = true, maxQueue = 1_000, maxProfileBytes = 512 * 1024, warn = emitWarning, quiet, secret, role, exporter }: ProfilerOptions) {
     this.enabled = enabled
     this.formTokens = new FormTokens(secret)
     this.role = role
+    this.exporter = exporter
     this.#storage = storage
     this.#maxProfileBytes = maxProfileBytes
     this.#warn = warn
@@ -148,6 +153,7 @@ export class Profiler {
     this.#closed = true
     const until = performance.now() + CLOSE_PATIENCE
     await this.flush(CLOSE_PATIENCE)
+    await this.exporter?.close()
     const { waiting } = this.#queue
     if (waiting > 0) this.#warn(`${waiting} profiles were not written when the application was closed; the store is too slow`)
     // One that hangs must not keep the process from ending.
@@ -167,6 +173,8 @@ export class Profiler {
   }
 
   async #write (profiles: ReadonlyArray<Profile | ProfileDraft>): Promise<void> {
+    // Also while the store is away.
+    this.exporter?.add(profiles)
     await this.#storage.put(profiles)
     for (const { token } of profiles) this.#tokens.release(token)
   }

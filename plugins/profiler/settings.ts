@@ -1,5 +1,6 @@
 import type { Collector } from './collector.js'
 import type { CollectOptions } from './collect-policy.js'
+import type { OtlpSettings } from './otlp/settings.js'
 import type { StorageSetting } from './storage/open.js'
 
 /** Which requests are profiled, and where and how much of them is kept. */
@@ -20,6 +21,8 @@ export interface ProfilerSettings extends CollectOptions {
   maxQueue?: number
   /** Collectors of the application, each with a panel of its own: see `docs/collectors.md`. */
   collectors?: Collector[]
+  /** Whether profiles go to an OpenTelemetry collector as traces: true, by the standard variables, or where to; false by default. */
+  otlp?: boolean | OtlpSettings
   /** The role that the profiler's pages need outside debug mode, where without it there are none. */
   role?: string
 }

@@ -40,6 +40,17 @@ export function wantsJson (request: FastifyRequest, reply: FastifyReply): boolea
   return representation(request.headers.accept).type === 'json'
 }
 
+/** Whether the client prefers Markdown to a page. */
+export function wantsMarkdown (request: FastifyRequest, reply: FastifyReply): boolean {
+  reply.header('vary', 'accept')
+  return representation(request.headers.accept).type === 'markdown'
+}
+
+/** Answers with Markdown. */
+export function sendMarkdown (reply: FastifyReply, text: string): FastifyReply {
+  return reply.type('text/markdown; charset=utf-8').send(text)
+}
+
 /** Where the profiler's routes begin, without a slash at the end. */
 export function baseOf (request: FastifyRequest): string {
   return request.server.prefix.replace(/\/$/, '')

@@ -15,8 +15,10 @@ export default async function profilerRoutes (app: FastifyInstance): Promise<voi
   keepToItself(app)
   app.addHook('onRequest', async function keepNothing (request, reply) {
     reply.header('cache-control', 'no-store')
-    // Who asks for JSON by the path is told of errors in JSON too.
-    if (pathnameOf(request).endsWith('.json')) request.headers.accept = 'application/json'
+    // Who asks for a form by the path is told of errors in that form too.
+    const path = pathnameOf(request)
+    if (path.endsWith('.json')) request.headers.accept = 'application/json'
+    else if (path.endsWith('.md')) request.headers.accept = 'text/markdown'
   })
   for (const routes of [assetRoutes, searchRoutes, streamRoutes, profileRoutes, compareRoutes, formatRoutes, replayRoutes, keepRoutes]) await app.register(routes)
 }

@@ -1,16 +1,17 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { profileMarkdown } from '../../plugins/profiler/markdown/profile-markdown.js'
 import { firstPanel, panelsOf } from '../../plugins/profiler/panels/index.js'
 import { profilePage } from '../../plugins/profiler/ui/profile-page/component.js'
 import { TOKEN_PATTERN } from '../../plugins/profiler/token.js'
 import { whileStoreIsThere } from './away.js'
-import { sendPage, routeConfig, TokenNotFoundError, wantsJson } from './answer.js'
+import { sendMarkdown, sendPage, routeConfig, TokenNotFoundError, wantsJson, wantsMarkdown } from './answer.js'
 
 const PanelNotFoundError = createError('HINDSIGHT_PANEL_NOT_FOUND', 'Panel "%s" was not found; this profile has: %s.', 404)
 
 const MAX_CHILDREN = 20
 
-/** One profile, as a page of panels or as JSON. */
+/** One profile, as a page of panels, as JSON or as Markdown. */
 export default async function profileRoutes (app: FastifyInstance): Promise<void> {
   app.get('/:token', { config: routeConfig(app, '_profiler') }, async (request, reply) => await whileStoreIsThere(request, reply, () => showProfile(request, reply)))
 }
@@ -18,7 +19,7 @@ export default async function profileRoutes (app: FastifyInstance): Promise<void
 async function showProfile (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
   const { server: app } = request
   const segment = (request.params as { token: string }).token
-  const token = segment.replace(/\.json$/, '')
+  const token = segment.replace(/\.(?:json|md)$/, '')
   const profile = TOKEN_PATTERN.test(token) ? await app.profiler.find(token) : undefined
   if (profile === undefined) throw new TokenNotFoundError(token)
   const query = request.query as Record<string, unknown>
@@ -26,7 +27,11 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   const known = panelsOf(profile)
   const panel = name === undefined ? firstPanel(profile) : known.find((one) => one.name === name)
   if (panel === undefined) throw new PanelNotFoundError(String(name), known.map((one) => one.name).join(', '))
-  if (segment !== token || wantsJson(request, reply)) return profile
+  // A form that the path names is what the request accepts, and does not vary.
+  if (segment.endsWith('.json')) return profile
+  if (segment.endsWith('.md')) return sendMarkdown(reply, profileMarkdown(profile))
+  if (wantsJson(request, reply)) return profile
+  if (wantsMarkdown(request, reply)) return sendMarkdown(reply, profileMarkdown(profile))
   const [{ profiles: [summary] }, { profiles: children }] = await Promise.all([
     app.profiler.search({ criteria: { token }, limit: 1 }),
     app.profiler.search({ criteria: { parent: token }, limit: MAX_CHILDREN })

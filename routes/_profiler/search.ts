@@ -4,7 +4,7 @@ import { BadCriterionError, readFilter, readSearch, type SearchQuery } from '../
 import { InvalidCursorError, type ProfilePage } from '../../plugins/profiler/storage/storage.js'
 import { searchPage } from '../../plugins/profiler/ui/search-page/component.js'
 import { whileStoreIsThere } from './away.js'
-import { baseOf, routeConfig, sendPage, wantsJson } from './answer.js'
+import { baseOf, routeConfig, sendPage, wantsJson, wantsMarkdown } from './answer.js'
 
 const NothingStoredError = createError('HINDSIGHT_NO_PROFILE', 'No %s has been stored yet.', 404)
 
@@ -16,7 +16,7 @@ export default async function searchRoutes (app: FastifyInstance): Promise<void>
   app.get('/', { prefixTrailingSlash: 'slash', config: routeConfig(app, '_profiler_home') }, async (request, reply) => await whileStoreIsThere(request, reply, () => showProfiles(request, reply)))
   app.get('/search', { config: routeConfig(app, '_profiler_search') }, async (request, reply) => await whileStoreIsThere(request, reply, () => showProfiles(request, reply)))
   app.get('/search.json', { config: routeConfig(app, '_profiler_search_json') }, async (request, reply) => await whileStoreIsThere(request, reply, () => found(request, readSearch(request.query as Fields))))
-  for (const suffix of ['', '.json']) {
+  for (const suffix of ['', '.json', '.md']) {
     app.get(`/latest${suffix}`, { config: routeConfig(app, '_profiler_latest') }, async function redirectToLatest (request, reply) {
       return await whileStoreIsThere(request, reply, () => latest(request, reply, suffix))
     })
@@ -30,7 +30,9 @@ async function latest (request: FastifyRequest, reply: FastifyReply, suffix: str
     const { error, ...others } = criteria
     throw new NothingStoredError(`${error === true ? 'failure' : 'profile'}${Object.keys(others).length === 0 ? '' : ' that fits'}`)
   }
-  return reply.redirect(`${baseOf(request)}/${newest.token}${suffix}`, 302)
+  // Not every client sends the same `Accept` again where it is led to.
+  const form = suffix === '' && wantsMarkdown(request, reply) ? '.md' : suffix
+  return reply.redirect(`${baseOf(request)}/${newest.token}${form}`, 302)
 }
 
 async function showProfiles (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {

@@ -1,3 +1,4 @@
+import { profileMarkdown } from '../../../plugins/profiler/markdown/profile-markdown.js'
 import type { Profile } from '../../../plugins/profiler/profile.js'
 import type { ProfileStorage } from '../../../plugins/profiler/storage/storage.js'
 import { TOKEN_PATTERN } from '../../../plugins/profiler/token.js'
@@ -16,15 +17,17 @@ export const showCommand: Command = {
   args: '<token | latest>',
   what: 'show a profile, or the newest that fits the criteria',
   criteria: true,
-  flags: { panel: { type: 'string' } },
-  help: { panel: `only one part: ${SECTIONS.map(([name]) => name).join(', ')}, or the data of a collector` },
+  flags: { panel: { type: 'string' }, markdown: { type: 'boolean' } },
+  help: { markdown: 'as Markdown, to paste or to hand to a program', panel: `only one part: ${SECTIONS.map(([name]) => name).join(', ')}, or the data of a collector` },
   arity: [1, 1],
   async run ({ args: [wanted = ''], flags, terminal, open }) {
     const search = readFlags(flags)
     if (wanted !== 'latest' && !TOKEN_PATTERN.test(wanted)) throw new CommandError(`"${wanted}" is neither a token of six hexadecimal digits nor "latest".`, 2)
+    const { panel } = flags
+    if (flags.markdown === true && (panel !== undefined || flags.json === true)) throw new CommandError('--markdown shows the whole profile: neither --panel nor --json goes with it.', 2)
     const store = await open()
     const profile = await found(store, wanted, search.criteria)
-    const { panel } = flags
+    if (flags.markdown === true) return await terminal.line(profileMarkdown(profile).trimEnd())
     if (flags.json === true) return await terminal.json(panel === undefined ? profile : partOf(profile, String(panel)), 2)
     for (const line of panel === undefined ? whole(profile, terminal) : part(profile, String(panel), terminal)) await terminal.line(line)
   }

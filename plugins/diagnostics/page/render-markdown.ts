@@ -1,8 +1,8 @@
 import { extname } from 'node:path'
-import { escapeMarkdown } from '../../view/markdown.js'
-import { cut, visible, visibleLine } from '../../view/visible.js'
+import { code, escapeMarkdown, fence } from '../../view/markdown.js'
+import { cut, visibleLine } from '../../view/visible.js'
 import type { FlattenedException, StackFrame } from '../exception.js'
-import type { ErrorReport } from '../report.js'
+import type { ErrorReport, Hint } from '../report.js'
 import { OfChain } from './of-chain.js'
 import { logLine } from './render-text.js'
 import { headline, place, shownLogs } from './shared.js'
@@ -33,11 +33,16 @@ export function markdownParts (report: ErrorReport): MarkdownPart[] {
     fence(requestText(report), 'http'),
     '## Last log lines',
     report.logs.length === 0 ? 'No line was logged.' : fence(shownLogs(report.logs, MAX_LOGS).map(logLine).join('\n'), 'text'),
-    ...report.hints.flatMap((hint) => [
-      `## Hint: ${escapeMarkdown(hint.title)}`, escapeMarkdown(hint.text),
-      ...(hint.routes ?? []).map(({ methods, pattern, why }) => `- ${code(`${methods.join(', ')} ${pattern}`)}: ${escapeMarkdown(why)}`),
-      ...(hint.code === undefined ? [] : [fence(hint.code, 'ts')])
-    ])
+    ...report.hints.flatMap(hintParts)
+  ]
+}
+
+/** What is told of a remark that helps. */
+export function hintParts (hint: Hint): string[] {
+  return [
+    `## Hint: ${escapeMarkdown(hint.title)}`, escapeMarkdown(hint.text),
+    ...(hint.routes ?? []).map(({ methods, pattern, why }) => `- ${code(`${methods.join(', ')} ${pattern}`)}: ${escapeMarkdown(why)}`),
+    ...(hint.code === undefined ? [] : [fence(hint.code, 'ts')])
   ]
 }
 
@@ -54,7 +59,8 @@ function remarks (report: ErrorReport): string[] {
   ]
 }
 
-function exceptionParts (exception: FlattenedException, position: string, depth: number): MarkdownPart[] {
+/** What is told of one exception of a chain, at its position in it. */
+export function exceptionParts (exception: FlattenedException, position: string, depth: number): MarkdownPart[] {
   const { name, message, frames, errors = [], note } = exception
   const members = depth < MAX_DEPTH ? errors : []
   return [
@@ -97,21 +103,4 @@ function excerptText (frame: StackFrame): string {
 function requestText ({ request }: ErrorReport): string {
   const headers = request.headers.map(([name, value]) => cut(visibleLine(`${name}: ${value}`), 500))
   return [cut(visibleLine(`${request.method} ${request.url}`), 1_000), ...headers].join('\n')
-}
-
-function fence (text: string, language: string): string {
-  const content = visible(text)
-  const marks = '`'.repeat(Math.max(3, longestRun(content) + 1))
-  return `${marks}${language}\n${content}\n${marks}`
-}
-
-function code (text: string): string {
-  const content = cut(visibleLine(text), 1_000)
-  const marks = '`'.repeat(longestRun(content) + 1)
-  const padding = /^[` ]|[` ]$/.test(content) ? ' ' : ''
-  return `${marks}${padding}${content}${padding}${marks}`
-}
-
-function longestRun (text: string): number {
-  return (text.match(/`+/g) ?? []).reduce((longest, run) => Math.max(longest, run.length), 0)
 }

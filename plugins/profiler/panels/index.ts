@@ -24,6 +24,7 @@ import { routerPanel } from './router/panel.js'
 import { securityPanel } from './security/panel.js'
 import { sessionPanel } from './session/panel.js'
 import { templatePanel } from './template/panel.js'
+import { spansPanel } from './spans/panel.js'
 import { tracePanel } from './trace/panel.js'
 
 /** The panels in the order of the menu, group by group: adding one touches its own folder and this list. */
@@ -48,6 +49,7 @@ export const panels: readonly Panel[] = [
   linksPanel,
   assetsPanel,
   httpClientPanel,
+  spansPanel,
   tracePanel,
   configPanel
 ]

@@ -22,10 +22,10 @@ const texts = (root: ParentNode, selector: string) =>
 t.test('the menu has every panel, and a plain one for each collector that has none', async t => {
   t.same(panelsOf(sample()).map(panel => panel.name),
     ['request', 'exceptions', 'otherErrors', 'logs', 'performance', 'events', 'router', 'attributes', 'params', 'template', 'pagination', 'locale', 'security', 'session', 'cors',
-      'csp', 'cache', 'links', 'assets', 'http-client', 'trace', 'config', 'custom', 'broken'])
+      'csp', 'cache', 'links', 'assets', 'http-client', 'spans', 'trace', 'config', 'custom', 'broken'])
   t.same(panelsOf(profile('000001')), panels.filter(panel => panel.always))
   t.same(panels.filter(panel => panel.always).map(panel => panel.name), ['request', 'exceptions', 'logs', 'performance', 'events', 'router', 'security'])
-  t.same(groupsOf(sample()).map(({ title, panels }) => [title, panels.length]), [['Overview', 6], ['Handling', 6], ['Security', 4], ['Delivery', 3], ['Around it', 3], ['Application', 2]])
+  t.same(groupsOf(sample()).map(({ title, panels }) => [title, panels.length]), [['Overview', 6], ['Handling', 6], ['Security', 4], ['Delivery', 3], ['Around it', 4], ['Application', 2]])
   t.same(groupsOf(profile('000001')).map(({ title }) => title), ['Overview', 'Handling', 'Security'], 'no empty part')
 })
 
@@ -35,7 +35,7 @@ t.test('counts and problems', async t => {
     ['request', undefined, false], ['exceptions', 2, true], ['otherErrors', 1, true], ['logs', 2, true], ['performance', undefined, false], ['events', 3, true],
     ['router', undefined, false], ['attributes', 1, false], ['params', 2, true], ['template', undefined, false], ['pagination', undefined, true], ['locale', undefined, false],
     ['security', 1, false], ['session', undefined, false], ['cors', undefined, true], ['csp', undefined, false],
-    ['cache', undefined, false], ['links', 2, false], ['assets', 1, false], ['http-client', 201, true], ['trace', undefined, false], ['config', undefined, false],
+    ['cache', undefined, false], ['links', 2, false], ['assets', 1, false], ['http-client', 201, true], ['spans', 1, false], ['trace', undefined, false], ['config', undefined, false],
     ['custom', undefined, false], ['broken', undefined, true]
   ])
   t.same(facts(profile('000001')), [
@@ -160,7 +160,7 @@ t.test('any other collector: its data', async t => {
 
 t.test('a collector that failed says so in its panel', async t => {
   for (const [collector, panel] of [['request', 'request'], ['response', 'request'], ['router', 'router'], ['performance', 'performance'], ['mine', 'mine'],
-    ['http-client', 'http-client'], ['session', 'session'], ['cors', 'cors'], ['csp', 'csp'], ['cache', 'cache'], ['locale', 'locale'], ['pagination', 'pagination'], ['config', 'config'],
+    ['http-client', 'http-client'], ['spans', 'spans'], ['session', 'session'], ['cors', 'cors'], ['csp', 'csp'], ['cache', 'cache'], ['locale', 'locale'], ['pagination', 'pagination'], ['config', 'config'],
     ['links', 'links'], ['assets', 'assets'], ['template', 'template'], ['attributes', 'attributes'], ['params', 'params'], ['trace', 'trace'], ['otherErrors', 'otherErrors']] as const) {
     const root = shown(panel, profile('000001', { collectors: { [collector]: { error: 'it broke' } } }))
     t.equal(root.querySelector('.failure')?.textContent, 'The collector failed: it broke', collector)

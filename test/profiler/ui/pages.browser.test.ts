@@ -130,7 +130,7 @@ if (browser !== undefined) {
     await page.locator('.lead a').click()
     t.match(page.url(), /#line-4$/)
     await page.goto(`${origin}/_profiler/3fa94c?panel=performance`)
-    t.equal(await page.locator('.span:visible').count(), 4)
+    t.equal(await page.locator('.span:visible').count(), 5)
     await page.getByLabel('Show what took at least').selectOption('1')
     t.same(await page.locator('.span:visible th a').allTextContents(), ['GET plain'])
     await page.locator('.span:visible th a').focus()

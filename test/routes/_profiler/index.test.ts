@@ -107,7 +107,7 @@ t.test('the menu leads to every panel and says which has a problem', async t => 
     'Request / Response', 'Exceptions● (has a problem) 2', 'Other errors● (has a problem) 1', 'Logs● (has a problem) 2', 'Performance', 'Events● (has a problem) 3',
     'Routing', 'Attributes 1', 'Parameters● (has a problem) 2', 'Template', 'Pagination● (has a problem)', 'Locale',
     'Security 1', 'Session', 'CORS● (has a problem)', 'Content Security Policy', 'HTTP cache', 'Links 2', 'Assets 1',
-    'HTTP client● (has a problem) 201', 'Trace', 'Configuration', 'Custom', 'Broken● (has a problem)'
+    'HTTP client● (has a problem) 201', 'Spans 1', 'Trace', 'Configuration', 'Custom', 'Broken● (has a problem)'
   ])
   for (const link of document.querySelectorAll('.menu a')) {
     const response = await app.inject({ url: `/_profiler/3fa94c${link.getAttribute('href')}`, headers: html })
@@ -403,6 +403,7 @@ t.test('the routes are named, and are not profiled themselves', async t => {
     ['/_profiler/search.json', { name: '_profiler_search_json', profile: false }],
     ['/_profiler/latest', { name: '_profiler_latest', profile: false }],
     ['/_profiler/latest.json', { name: '_profiler_latest', profile: false }],
+    ['/_profiler/latest.md', { name: '_profiler_latest', profile: false }],
     ['/_profiler/stream', { name: '_profiler_stream', profile: false }],
     ['/_profiler/:token', { name: '_profiler', profile: false }]
   ])

@@ -11,8 +11,13 @@ export const KINDS = {
   response: 'kernel.response',
   finish: 'kernel.finish_request',
   hook: 'hook of the application',
-  call: 'outgoing HTTP call'
+  call: 'outgoing HTTP call',
+  span: 'OpenTelemetry span'
 } as const
+
+/** So much of a span's attributes stands beside its bar; all of them are in its panel. */
+const MAX_ATTRIBUTES = 6
+const MAX_ATTRIBUTE = 80
 
 export type Kind = keyof typeof KINDS
 
@@ -39,7 +44,7 @@ const STAGES = new Map<string, Kind>([
 
 /** All that took time, in the order in which it began. */
 export function spansOf (profile: Profile): Span[] {
-  return [...listeners(profile), ...ofHandler(profile), ...calls(profile)]
+  return [...listeners(profile), ...handlerSpans(profile), ...calls(profile), ...instrumented(profile)]
     .filter(({ start }) => Number.isFinite(start))
     .sort((a, b) => a.start - b.start || Number(b.duration) - Number(a.duration))
 }
@@ -61,7 +66,8 @@ function listeners ({ events }: Profile): Span[] {
   })
 }
 
-function ofHandler (profile: Profile): Span[] {
+/** The handler, and the serialisation of its result. */
+export function handlerSpans (profile: Profile): Span[] {
   const { handlerStart, handler, serialization } = dataOf(profile, 'performance')
   if (typeof handlerStart !== 'number' || typeof handler !== 'number') return []
   const span = { failed: false, panel: 'router', fragment: '' }
@@ -76,6 +82,24 @@ function ofHandler (profile: Profile): Span[] {
       ? []
       : [{ ...span, kind: 'serialization' as const, name: 'serialisation', start: responded.start - serialization, duration: serialization, detail: 'from the result of the handler to the first listener of the response' }])
   ]
+}
+
+function instrumented (profile: Profile): Span[] {
+  return listOf(dataOf(profile, 'spans').spans).map(({ name, kind, scope, start, duration, error, attributes }, i) => ({
+    kind: 'span',
+    name: String(name),
+    start: Number(start),
+    duration: typeof duration === 'number' ? duration : null,
+    failed: error !== undefined,
+    detail: [`${String(kind)} span${scope === '' || scope === undefined ? '' : ` of ${String(scope)}`}${error === undefined ? '' : `, failed: ${String(error)}`}`, ...attributesOf(attributes)].join('; '),
+    panel: 'spans',
+    fragment: `span-${i + 1}`
+  }))
+}
+
+function attributesOf (attributes: unknown): string[] {
+  if (typeof attributes !== 'object' || attributes === null) return []
+  return Object.entries(attributes).slice(0, MAX_ATTRIBUTES).map(([name, value]) => `${name}: ${String(value)}`.slice(0, MAX_ATTRIBUTE))
 }
 
 function calls (profile: Profile): Span[] {

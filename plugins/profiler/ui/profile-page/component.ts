@@ -50,7 +50,7 @@ function summary (profile: Profile, options: ProfilePageOptions): string {
 <div><dt>Route</dt><dd>${profile.route?.name ?? 'none'}</dd></div>
 <div><dt>Time</dt><dd>!${moment(profile.time)}</dd></div>
 <div><dt>Client</dt><dd><a href="${base}/search?${new URLSearchParams({ ip: profile.ip }).toString()}">${profile.ip}</a></dd></div>
-<div><dt>Token</dt><dd><code>${profile.token}</code> <a href="${path}.json">JSON</a></dd></div></dl>
+<div><dt>Token</dt><dd><code>${profile.token}</code> <a href="${path}.json">JSON</a> <a href="${path}.md">Markdown</a></dd></div></dl>
 !${pinForm(options, { token: profile.token, pinned: options.pinned })}</div>
 !${relatives(profile, options)}
 !${actions(profile, options)}

@@ -1,0 +1,29 @@
+import { PassThrough } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import t, { type Test } from 'tap'
+import { execute } from '../../../app/cli/run.js'
+import { profileMarkdown } from '../../../plugins/profiler/markdown/profile-markdown.js'
+import { openStorage } from '../../../plugins/profiler/storage/open.js'
+import { profile } from '../../profiler/fixture.js'
+import { sample } from '../../profiler/sample.js'
+
+async function hindsight (t: Test, args: string[], dataDir: string): Promise<[code: number, out: string, err: string]> {
+  const [out, err] = [new PassThrough(), new PassThrough()]
+  const code = await execute([...args, '--data-dir', dataDir], out, err)
+  out.end()
+  err.end()
+  return [code, await text(out), await text(err)]
+}
+
+t.test('the command shows the same Markdown as the route', async (t) => {
+  const dataDir = t.testdir()
+  const store = await openStorage({ dataDir })
+  await store.put([sample('\u001b[31mred'), profile('000002')])
+  await store.close()
+  t.same(await hindsight(t, ['show', '3fa94c', '--markdown'], dataDir), [0, profileMarkdown(sample('\u001b[31mred')), ''])
+  t.same(await hindsight(t, ['show', 'latest', '--error', '1', '--markdown'], dataDir), [0, profileMarkdown(sample('\u001b[31mred')), ''])
+  for (const flags of [['--json'], ['--panel', 'logs']]) {
+    t.same(await hindsight(t, ['show', '3fa94c', '--markdown', ...flags], dataDir), [2, '', 'hindsight: --markdown shows the whole profile: neither --panel nor --json goes with it.\n'])
+  }
+  t.match((await hindsight(t, ['show', '--help'], dataDir))[1], /--markdown +as Markdown/)
+})

@@ -1,0 +1,45 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import t from 'tap'
+import { TOOLS } from '../../app/cli/mcp/tools.js'
+import { execute } from '../../app/cli/run.js'
+import { build, profileOf } from '../app/harness.js'
+
+const PAGE = readFileSync(join(import.meta.dirname, '../../docs/markdown.md'), 'utf8')
+
+t.test('the four ways of docs/markdown.md give the same', async (t) => {
+  const dataDir = t.testdir()
+  const app = await build(t, { profiler: { storage: 'embedded', dataDir } }, (app) => { app.get('/', async () => { throw new Error('it failed') }) })
+  const { token } = await profileOf(app, await app.inject('/'))
+  const [, block = ''] = /```sh\n([^]*?)```/.exec(PAGE) ?? []
+  const commands = block.trim().split('\n')
+  t.equal(commands.length, 4)
+  const answers: string[] = []
+  for (const command of commands) {
+    if (command.startsWith('curl')) {
+      const [, url = ''] = /'http:\/\/127\.0\.0\.1:3000([^']+)'/.exec(command) ?? []
+      const [, accept] = /-H 'Accept: ([^']+)'/.exec(command) ?? []
+      const headers = accept === undefined ? {} : { accept }
+      const first = await app.inject({ url: url.replace('3fa94c', token), headers })
+      t.equal(first.statusCode === 302, command.includes('-L'), command)
+      answers.push(first.statusCode === 302 ? (await app.inject({ url: String(first.headers.location), headers })).body : first.body)
+    } else {
+      const out = new PassThrough()
+      await app.profiler.flush()
+      t.equal(await execute([...command.split(' ').slice(2), '--data-dir', dataDir], out, process.stderr), 0)
+      answers.push(await text(out.end()))
+    }
+  }
+  t.match(answers[0], '# it failed')
+  t.same(answers.map((answer) => answer === answers[0]), [true, true, true, true])
+})
+
+t.test('the tools that it tells are those that there are', async (t) => {
+  const told = [...PAGE.matchAll(/^\| `(\w+)` \| (.*?) \|/gm)]
+  t.same(told.map(([, name]) => name), TOOLS.map(({ name }) => name))
+  for (const [i, [, name, given = '']] of told.entries()) {
+    for (const [, argument = ''] of given.matchAll(/`(\w+)`/g)) t.ok(argument in (TOOLS[i]?.schema.properties ?? {}), `${name} ${argument}`)
+  }
+})
