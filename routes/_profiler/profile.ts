@@ -4,6 +4,7 @@ import { firstPanel, panelsOf } from '../../plugins/profiler/panels/index.js'
 import { profilePage } from '../../plugins/profiler/ui/profile-page/component.js'
 import { TOKEN_PATTERN } from '../../plugins/profiler/token.js'
 import { whileStoreIsThere } from './away.js'
+import { canRepeatCpu } from './cpu.js'
 import { sendPage, routeConfig, TokenNotFoundError, wantsJson } from './answer.js'
 
 const PanelNotFoundError = createError('HINDSIGHT_PANEL_NOT_FOUND', 'Panel "%s" was not found; this profile has: %s.', 404)
@@ -34,5 +35,6 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   const pinned = summary?.pinned === true
   // The routes also stand without the lifecycle, in applications that only read a store.
   const editor = app.hasDecorator('hindsight') ? app.hindsight.editor : null
-  return sendPage(request, reply, (options) => profilePage(profile, panel, { ...options, pinned, children, query, editor }))
+  const repeatsCpu = app.hasDecorator('hindsight') && canRepeatCpu(app)
+  return sendPage(request, reply, (options) => profilePage(profile, panel, { ...options, pinned, children, query, editor, repeatsCpu }))
 }
