@@ -1,4 +1,5 @@
 import type { Command } from './command.js'
+import { cpuCommand } from './commands/cpu.js'
 import { exportCommand } from './commands/export.js'
 import { importCommand } from './commands/import.js'
 import { listCommand, searchCommand } from './commands/list.js'
@@ -10,5 +11,5 @@ import { tailCommand } from './commands/tail.js'
 
 /** The commands in the order of the help: adding one touches its own file and this list. */
 export const COMMANDS: readonly Command[] = [
-  listCommand, searchCommand, showCommand, tailCommand, pinCommand, unpinCommand, purgeCommand, exportCommand, importCommand, signCommand
+  listCommand, searchCommand, showCommand, cpuCommand, tailCommand, pinCommand, unpinCommand, purgeCommand, exportCommand, importCommand, signCommand
 ]

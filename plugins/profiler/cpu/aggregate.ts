@@ -13,6 +13,8 @@ interface Tree {
 
 const RECORDER = new URL('./recording', import.meta.url).href
 const MAX_STEPS = 8_000
+/** Functions with long names may be those that stay. */
+const SAFE = 0.7
 
 /** Makes the record of a recording, in at most so many bytes of JSON: what is too small to matter is put together, and said. */
 export function aggregate (profile: Profiler.Profile, facts: CpuFacts, maxBytes: number, mask: (text: string) => string): CpuRecord {
@@ -23,19 +25,26 @@ export function aggregate (profile: Profiler.Profile, facts: CpuFacts, maxBytes:
   let steps = MAX_STEPS
   for (;;) {
     const pruned = leftOut === 0 ? whole : prune(whole, leftOut)
-    const isThin = pruned.timeline.call.length > steps
+    const step = pruned.timeline.call.length > steps ? Math.ceil(duration / steps) : 0
     const record: CpuRecord = {
       ...told,
       ...(leftOut > 0 && { leftOut }),
-      ...(isThin && { step: Math.ceil(duration / steps) }),
+      ...(step > 0 && { step }),
       ...pruned,
-      timeline: isThin ? thin(pruned.timeline, Math.ceil(duration / steps)) : pruned.timeline
+      timeline: step > 0 ? thin(pruned.timeline, step) : pruned.timeline
     }
+    const part = maxBytes / JSON.stringify(record).length
     // With one call and one step there is nothing left to put together.
-    if (leftOut > duration || JSON.stringify(record).length <= maxBytes) return record
-    leftOut = leftOut === 0 ? Math.max(1, Math.ceil(duration / 20_000)) : leftOut * 2
-    steps = Math.max(1, Math.ceil(steps * 0.75))
+    if (part >= 1 || leftOut > duration) return record
+    leftOut = Math.max(leftOut * 2, leastOf(pruned.calls, part * SAFE))
+    steps = Math.max(1, Math.ceil(Math.min(steps, pruned.timeline.call.length) * part * SAFE))
   }
+}
+
+/** Microseconds: what a part of all calls took at least. */
+function leastOf (calls: CpuRecord['calls'], part: number): number {
+  const totals = totalsOf(calls).sort((a, b) => b - a)
+  return Math.max(1, (totals[Math.floor(totals.length * part)] ?? 0) + 1)
 }
 
 // One call for all of the same function below the same parent, in an order in which parents come first.

@@ -8,9 +8,10 @@ import type { CodeKind, CpuFunction } from './cpu-record.js'
 
 const MAX_NAME = 200
 const MAX_FILE = 500
+const NO_SCRIPT = '0'
 
 /** Tells where a function stands in the source that people wrote, and whose it is; `mask` is for what its name may hold. */
-export function functionOf ({ functionName, url, lineNumber, columnNumber }: Runtime.CallFrame, mask: (text: string) => string, root = process.cwd()): CpuFunction {
+export function functionOf ({ functionName, scriptId, url, lineNumber, columnNumber }: Runtime.CallFrame, mask: (text: string) => string, root = process.cwd()): CpuFunction {
   const { file, line, column } = placeOf(url, lineNumber, columnNumber)
   const path = pathOf(file, root)
   return {
@@ -18,7 +19,7 @@ export function functionOf ({ functionName, url, lineNumber, columnNumber }: Run
     file: cut(mask(path), MAX_FILE),
     line,
     column,
-    kind: kindOf(file, path, url)
+    kind: url === '' && scriptId === NO_SCRIPT ? 'engine' : kindOf(file, path, url)
   }
 }
 
@@ -54,7 +55,8 @@ function pathOf (file: string, root: string): string {
 
 function kindOf (file: string, path: string, url: string): CodeKind {
   if (url.startsWith('node:')) return 'node'
-  if (!isAbsolute(file)) return url === '' ? 'engine' : 'dependency'
+  // What was made at run time, such as the serializers and validators of a framework, has no file.
+  if (!isAbsolute(file)) return 'dependency'
   if (isInternal(file)) return 'hindsight'
   return isAbsolute(path) || path.split(sep).includes('node_modules') ? 'dependency' : 'own'
 }
