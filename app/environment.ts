@@ -2,7 +2,7 @@ import envSchema from 'env-schema'
 import type { ProfilerOption } from '../plugins/profiler/settings.js'
 import { DEFAULT_DATA_DIR } from '../plugins/profiler/storage/open.js'
 import { originResolver } from '../plugins/kernel/origin.js'
-import { readLimits } from './server-limits.js'
+import { readLimits, SERVER_LIMITS } from './server-limits.js'
 import { sessionSecret } from './session-secret.js'
 import type { HindsightOptions } from './options.js'
 
@@ -66,6 +66,9 @@ const schema = {
     CLOSE_TIMEOUT: { type: 'integer', minimum: 0, maximum: 600_000, default: 10_000 }
   }
 } as const
+
+/** The variables that the service knows, beside those of Node.js and of its libraries. */
+export const environmentNames: readonly string[] = [...Object.keys(schema.properties), ...Object.values(SERVER_LIMITS).map(({ env }) => env)]
 
 /** Reads the environment; throws with the variable's name where a value is none that it can have. */
 export function readEnvironment (source: NodeJS.ProcessEnv = process.env): Environment {

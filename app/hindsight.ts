@@ -100,4 +100,5 @@ async function openProfiler (app: FastifyInstance, settings: ProfilerSettings | 
   })
   app.decorate('profiler', profiler)
   app.addHook('onClose', () => profiler.close())
+  if (settings !== null && (debug === true || settings.onDemand !== undefined)) (await import('../plugins/profiler/cpu/open.js')).openCpuProfiles(app, maxProfileBytes)
 }

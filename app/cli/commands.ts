@@ -1,5 +1,6 @@
 import type { Command } from './command.js'
 import { compareCommand } from './commands/compare.js'
+import { cpuCommand } from './commands/cpu.js'
 import { exportCommand } from './commands/export.js'
 import { importCommand } from './commands/import.js'
 import { listCommand, searchCommand } from './commands/list.js'
@@ -15,5 +16,5 @@ import { toCommand } from './commands/to.js'
 /** The commands in the order of the help: adding one touches its own file and this list. */
 export const COMMANDS: readonly Command[] = [
   listCommand, searchCommand, showCommand, tailCommand, pinCommand, unpinCommand, purgeCommand, exportCommand, importCommand, signCommand,
-  compareCommand, toCommand, replayCommand, mcpCommand
+  compareCommand, toCommand, replayCommand, cpuCommand, mcpCommand
 ]

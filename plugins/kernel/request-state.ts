@@ -99,7 +99,7 @@ export class RequestState {
   streamFailed = false
   /** The lot that decides whether a sampled request is profiled. */
   sample: number | null = null
-  /** Whether the request has asked for its profile by a signature; null before somebody wanted to know. */
+  /** Whether the request has asked for its profile, by a signature or as a developer who wants to see the processor's; null before somebody wanted to know. */
   demanded: boolean | null = null
   /** What decided the locale of the request. */
   localeSource: 'default' | 'route' | 'accept-language' = 'default'

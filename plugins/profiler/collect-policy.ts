@@ -41,8 +41,9 @@ export function collectPolicy (options: CollectOptions): CollectPolicy {
   const verify = onDemand === undefined ? null : demandPolicy(onDemand)
 
   function isDemanded (request: FastifyRequest): boolean {
-    if (verify === null) return stateOf(request).demanded === true
-    return (stateOf(request).demanded ??= verify(request))
+    const state = stateOf(request)
+    // Who asks for a CPU profile, or sends a request again, has demanded it too.
+    return state.demanded ?? (verify !== null && (state.demanded = verify(request)))
   }
 
   function isCollected (request: FastifyRequest, reply: FastifyReply | null = null): boolean {

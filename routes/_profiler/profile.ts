@@ -6,6 +6,7 @@ import { profilePage } from '../../plugins/profiler/ui/profile-page/component.js
 import { TOKEN_PATTERN } from '../../plugins/profiler/token.js'
 import { whileStoreIsThere } from './away.js'
 import { sendMarkdown, sendPage, routeConfig, TokenNotFoundError, wantsJson, wantsMarkdown } from './answer.js'
+import { canRepeatCpu } from './cpu.js'
 
 const PanelNotFoundError = createError('HINDSIGHT_PANEL_NOT_FOUND', 'Panel "%s" was not found; this profile has: %s.', 404)
 
@@ -39,5 +40,6 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   const pinned = summary?.pinned === true
   // The routes also stand without the lifecycle, in applications that only read a store.
   const { editor, debug: replayable } = app.hasDecorator('hindsight') ? app.hindsight : { editor: null, debug: false }
-  return sendPage(request, reply, (options) => profilePage(profile, panel, { ...options, pinned, replayable, children, query, editor }))
+  const repeatsCpu = app.hasDecorator('hindsight') && canRepeatCpu(app)
+  return sendPage(request, reply, (options) => profilePage(profile, panel, { ...options, pinned, replayable, children, query, editor, repeatsCpu }))
 }

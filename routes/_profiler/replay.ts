@@ -6,7 +6,8 @@ import { baseOf, routeConfig, sendPage, wantsJson } from './answer.js'
 import { whileStoreIsThere } from './away.js'
 import { profileOf } from './find.js'
 import { NotSendableRequestError } from './formats.js'
-import { BadFieldError, fieldsOf, readForms } from './keep.js'
+import { fieldsOf, readForms } from './forms.js'
+import { BadFieldError } from './keep.js'
 
 const ReplayError = createError('HINDSIGHT_REPLAY_FAILED', 'The request of profile "%s" was sent again in vain: %s', 502)
 

@@ -22,18 +22,19 @@ export const showCommand: Command = {
   arity: [1, 1],
   async run ({ args: [wanted = ''], flags, terminal, open }) {
     const search = readFlags(flags)
-    if (wanted !== 'latest' && !TOKEN_PATTERN.test(wanted)) throw new CommandError(`"${wanted}" is neither a token of six hexadecimal digits nor "latest".`, 2)
     const { panel } = flags
     if (flags.markdown === true && (panel !== undefined || flags.json === true)) throw new CommandError('--markdown shows the whole profile: neither --panel nor --json goes with it.', 2)
-    const store = await open()
-    const profile = await found(store, wanted, search.criteria)
+    const profile = await namedProfile(open, wanted, search.criteria)
     if (flags.markdown === true) return await terminal.line(profileMarkdown(profile).trimEnd())
     if (flags.json === true) return await terminal.json(panel === undefined ? profile : partOf(profile, String(panel)), 2)
     for (const line of panel === undefined ? whole(profile, terminal) : part(profile, String(panel), terminal)) await terminal.line(line)
   }
 }
 
-async function found (store: ProfileStorage, wanted: string, criteria: object): Promise<Profile> {
+/** The profile of a token, or with `latest` the newest that fits. */
+export async function namedProfile (open: () => Promise<ProfileStorage>, wanted: string, criteria: object): Promise<Profile> {
+  if (wanted !== 'latest' && !TOKEN_PATTERN.test(wanted)) throw new CommandError(`"${wanted}" is neither a token of six hexadecimal digits nor "latest".`, 2)
+  const store = await open()
   const token = wanted === 'latest' ? (await store.search({ criteria, limit: 1 })).profiles[0]?.token : wanted
   if (token === undefined) throw new CommandError(Object.keys(criteria).length === 0 ? 'No profile is stored.' : 'No stored profile fits.')
   const profile = await store.get(token)

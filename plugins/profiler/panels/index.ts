@@ -7,6 +7,7 @@ import { configPanel } from './config/panel.js'
 import { corsPanel } from './cors/panel.js'
 import { cspPanel } from './csp/panel.js'
 import { customPanel } from './custom/panel.js'
+import { cpuPanel } from './cpu/panel.js'
 import { dataPanel } from './data/panel.js'
 import { eventsPanel } from './events/panel.js'
 import { exceptionsPanel } from './exceptions/panel.js'
@@ -34,6 +35,7 @@ export const panels: readonly Panel[] = [
   otherErrorsPanel,
   logsPanel,
   performancePanel,
+  cpuPanel,
   eventsPanel,
   routerPanel,
   attributesPanel,

@@ -17,6 +17,12 @@ export interface PanelView {
   query: Readonly<Record<string, unknown>>
   /** Writes links that open source in the editor; null where none was named. */
   editor: EditorLink | null
+  /** The path that the profiler's routes begin with, where it is served by them. */
+  base?: string
+  /** Goes with every form that changes something, as `form_token`. */
+  formToken?: string
+  /** Whether a request can be repeated with a CPU profile. */
+  repeatsCpu?: boolean
 }
 
 /** Shows one concern of a profile: a pure function of stored data, tolerant of what is missing in it. */

@@ -314,4 +314,20 @@ t.test('the request of a profile in other forms', async (t) => {
     [['curl', '3fa94c', '--app', 'x'], 2, '--app belongs to the form test.'],
     [['test', '3fa94c', '--framework', 'jest'], 2, '--framework: "jest" is neither tap nor node.']
   ] as const) t.match(await hindsight(dataDir, ['to', ...args]), { code: expected, err: message }, args.join(' '))
+t.test('what the processor did: as a table, as a file, for programs', async (t) => {
+  const dataDir = await stored(t, [profile('000001'), profile('000002', { collectors: { cpu: { refused: 'Another one ran.' } } }), sample('\u001b[31m<b>')])
+  const { code, out } = await hindsight(dataDir, ['cpu', '3fa94c'])
+  t.equal(code, 0)
+  t.match(out, '6 ms of work in 10 ms, of the whole process, 2 other requests included')
+  t.match(out, '      5.5 ms      5.5 ms  ␛[31m<b>  ␛[31m<b>:3\n      0.5 ms        6 ms  next  node_modules/fastify/lib/hooks.js:234\n')
+  t.notMatch(out, '\u001b')
+  const file = join(dataDir, 'one.cpuprofile')
+  t.match(await hindsight(dataDir, ['cpu', '3fa94c', '-o', file]), { code: 0, out: /was written to .*one\.cpuprofile/ })
+  t.match(JSON.parse(readFileSync(file, 'utf8')), { endTime: 10_000, samples: [3, 4, 6, 5] })
+  t.match(await hindsight(dataDir, ['cpu', '3fa94c', '-o', file]), { code: 1, err: /is there already/ })
+  t.match(await hindsight(dataDir, ['cpu', '3fa94c', '-o', join(dataDir, 'none/x')]), { code: 1, err: /cannot be written/ })
+  for (const args of [['--json'], ['-o', '-']]) t.match(JSON.parse((await hindsight(dataDir, ['cpu', 'latest', '--status', '404', ...args])).out), { endTime: 10_000 })
+  t.match(await hindsight(dataDir, ['cpu', '000001']), { code: 1, err: /000001 has no CPU profile: ask for one with the header/ })
+  t.match(await hindsight(dataDir, ['cpu', '000002']), { code: 1, err: /Another one ran\./ })
+  t.match(await hindsight(dataDir, ['cpu', 'x']), { code: 2, err: /neither a token/ })
 })

@@ -21,18 +21,18 @@ const texts = (root: ParentNode, selector: string) =>
 
 t.test('the menu has every panel, and a plain one for each collector that has none', async t => {
   t.same(panelsOf(sample()).map(panel => panel.name),
-    ['request', 'exceptions', 'otherErrors', 'logs', 'performance', 'events', 'router', 'attributes', 'params', 'template', 'pagination', 'locale', 'security', 'session', 'cors',
+    ['request', 'exceptions', 'otherErrors', 'logs', 'performance', 'cpu', 'events', 'router', 'attributes', 'params', 'template', 'pagination', 'locale', 'security', 'session', 'cors',
       'csp', 'cache', 'links', 'assets', 'http-client', 'spans', 'trace', 'config', 'custom', 'broken'])
   t.same(panelsOf(profile('000001')), panels.filter(panel => panel.always))
   t.same(panels.filter(panel => panel.always).map(panel => panel.name), ['request', 'exceptions', 'logs', 'performance', 'events', 'router', 'security'])
-  t.same(groupsOf(sample()).map(({ title, panels }) => [title, panels.length]), [['Overview', 6], ['Handling', 6], ['Security', 4], ['Delivery', 3], ['Around it', 4], ['Application', 2]])
+  t.same(groupsOf(sample()).map(({ title, panels }) => [title, panels.length]), [['Overview', 7], ['Handling', 6], ['Security', 4], ['Delivery', 3], ['Around it', 4], ['Application', 2]])
   t.same(groupsOf(profile('000001')).map(({ title }) => title), ['Overview', 'Handling', 'Security'], 'no empty part')
 })
 
 t.test('counts and problems', async t => {
   const facts = (profile: Profile) => panelsOf(profile).map(panel => [panel.name, panel.count?.(profile), panel.problem?.(profile)])
   t.same(facts(stored(sample())), [
-    ['request', undefined, false], ['exceptions', 2, true], ['otherErrors', 1, true], ['logs', 2, true], ['performance', undefined, false], ['events', 3, true],
+    ['request', undefined, false], ['exceptions', 2, true], ['otherErrors', 1, true], ['logs', 2, true], ['performance', undefined, false], ['cpu', undefined, false], ['events', 3, true],
     ['router', undefined, false], ['attributes', 1, false], ['params', 2, true], ['template', undefined, false], ['pagination', undefined, true], ['locale', undefined, false],
     ['security', 1, false], ['session', undefined, false], ['cors', undefined, true], ['csp', undefined, false],
     ['cache', undefined, false], ['links', 2, false], ['assets', 1, false], ['http-client', 201, true], ['spans', 1, false], ['trace', undefined, false], ['config', undefined, false],

@@ -104,7 +104,7 @@ t.test('the menu leads to every panel and says which has a problem', async t => 
   t.equal(document.querySelector('[aria-current=page]')?.getAttribute('href'), '?panel=exceptions')
   t.same([...document.querySelectorAll('.menu p')].map(title => title.textContent), ['Overview', 'Handling', 'Security', 'Delivery', 'Around it', 'Application'])
   t.same([...document.querySelectorAll('.menu a')].map(link => link.textContent), [
-    'Request / Response', 'Exceptions● (has a problem) 2', 'Other errors● (has a problem) 1', 'Logs● (has a problem) 2', 'Performance', 'Events● (has a problem) 3',
+    'Request / Response', 'Exceptions● (has a problem) 2', 'Other errors● (has a problem) 1', 'Logs● (has a problem) 2', 'Performance', 'CPU', 'Events● (has a problem) 3',
     'Routing', 'Attributes 1', 'Parameters● (has a problem) 2', 'Template', 'Pagination● (has a problem)', 'Locale',
     'Security 1', 'Session', 'CORS● (has a problem)', 'Content Security Policy', 'HTTP cache', 'Links 2', 'Assets 1',
     'HTTP client● (has a problem) 201', 'Spans 1', 'Trace', 'Configuration', 'Custom', 'Broken● (has a problem)'

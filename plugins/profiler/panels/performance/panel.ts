@@ -4,6 +4,7 @@ import type { Profile } from '../../profile.js'
 import { bytes, failed, json, milliseconds, note, pairs, section } from '../../ui/components.js'
 import { dataOf, failureOf, fieldOf, isObject, PLAIN_VIEW } from '../panel.js'
 import type { Data, Panel } from '../panel.js'
+import { cpuPart } from './cpu-part.js'
 import { waterfall } from './waterfall.js'
 
 const TIMES: Readonly<Record<string, string>> = {
@@ -19,7 +20,7 @@ export const performancePanel: Panel = {
   problem: (profile) => failureOf(profile, 'performance') !== undefined,
   style: readStyle(import.meta.url, './style.css'),
   script: readScript(import.meta.url, './script.js'),
-  render: (profile, view = PLAIN_VIEW) => section('Waterfall', waterfall(profile, fieldOf(view, 'threshold'))) +
+  render: (profile, view = PLAIN_VIEW) => section('Waterfall', waterfall(profile, fieldOf(view, 'threshold'))) + cpuPart(profile, view) +
     section('Time', pairs('Time', times(profile))) + collected(profile)
 }
 

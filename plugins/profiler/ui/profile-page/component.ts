@@ -21,6 +21,8 @@ export interface ProfilePageOptions extends PageOptions {
   /** The fields of the address. */
   query: Readonly<Record<string, unknown>>
   editor: EditorLink | null
+  /** Whether a request can be repeated with a CPU profile. */
+  repeatsCpu: boolean
 }
 
 /** How the summary, the menu and the place of the panel look. */

@@ -1,0 +1,98 @@
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { Script } from 'node:vm'
+import t from 'tap'
+import { parse } from 'yaml'
+import { environmentNames, readEnvironment } from '../app/environment.js'
+import { pageProblems } from './support/snippets.js'
+
+interface Service {
+  build?: string
+  image?: string
+  profiles?: string[]
+  ports?: string[]
+  environment?: Record<string, string>
+  command?: string[]
+  volumes?: string[]
+  depends_on?: Record<string, { condition: string }>
+  stop_grace_period?: string
+  healthcheck?: object
+}
+
+const ROOT = join(import.meta.dirname, '..')
+const text = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
+const manifest = JSON.parse(text('package.json')) as { scripts: { start: string }, engines: { node: string }, dependencies: Record<string, string> }
+const SECRET = 'a secret of the tests, thirty-two characters and more'
+
+/** The instructions of the Dockerfile, each on one line. */
+const instructions = text('Dockerfile').replace(/\\\n/g, ' ').split('\n').filter((line) => line !== '' && !line.startsWith('#')).map((line) => {
+  const [, name = '', rest = ''] = /^([A-Z]+)\s+(.*)$/.exec(line) ?? []
+  return { name, rest }
+})
+const all = (name: string): string[] => instructions.filter((one) => one.name === name).map(({ rest }) => rest)
+const variables = Object.fromEntries(all('ENV').flatMap((line) => line.split(/\s+/)).map((pair) => pair.split('=') as [string, string]))
+const copied = all('COPY').filter((line) => !line.startsWith('--from')).flatMap((line) => line.split(' ').slice(0, -1))
+const compose = parse(text('compose.yaml')) as { services: Record<string, Service>, volumes: Record<string, unknown> }
+const services = Object.entries(compose.services)
+
+t.test('the Dockerfile: what it copies is there, comes through .dockerignore, and is all that runs', async (t) => {
+  t.ok(copied.length >= 7)
+  for (const path of copied) {
+    t.ok(existsSync(join(ROOT, path)), path)
+    t.ok(text('.dockerignore').split('\n').includes(`!${path}`), `${path} is let through`)
+  }
+  for (const line of text('.dockerignore').split('\n').filter((line) => line.startsWith('!'))) t.ok(copied.includes(line.slice(1)), `${line} is copied`)
+  for (const folder of ['app', 'bin', 'plugins', 'routes']) t.ok(copied.includes(folder) && statSync(join(ROOT, folder)).isDirectory())
+  t.notOk(copied.some((path) => /node_modules|test|\.env/.test(path)))
+})
+
+t.test('the Dockerfile: variables that the service knows, its port, its command, and nobody with rights', async (t) => {
+  t.same(Object.keys(variables).filter((name) => !environmentNames.includes(name)), [])
+  const { host, port, production, options } = readEnvironment({ ...variables, SESSION_SECRET: SECRET })
+  t.match({ host, port, production, health: options.health }, { host: '0.0.0.0', port: 3000, production: true, health: true })
+  t.same(all('EXPOSE'), [String(port)])
+  t.equal((JSON.parse(all('CMD')[0] ?? '[]') as string[]).join(' '), manifest.scripts.start, 'the command of npm start')
+  t.same(all('USER'), ['node'])
+  t.ok(instructions.findIndex(({ name }) => name === 'USER') > instructions.findLastIndex(({ name }) => name === 'RUN'), 'behind all that is made')
+  t.match(all('FROM'), [/^node:\d+-slim AS dependencies$/, /^node:\d+-slim$/])
+  t.ok(all('FROM').every((line) => Number(/\d+/.exec(line)?.[0]) >= Number(/\d+/.exec(manifest.engines.node)?.[0])))
+  t.match(all('RUN')[0], /^npm ci --omit=dev --ignore-scripts/)
+  t.ok('tsx' in manifest.dependencies, 'what runs the sources is installed without those of development')
+  t.same(all('VOLUME'), [variables.DATA_DIR])
+})
+
+t.test('the check of health asks what the service answers', async (t) => {
+  const [, command = ''] = /HEALTHCHECK[^]*?CMD (\[.*\])/.exec(text('Dockerfile')) ?? []
+  const [node, flag, script = ''] = JSON.parse(command) as string[]
+  t.same([node, flag], ['node', '-e'])
+  t.match(script, '/livez')
+  t.match(script, 'process.env.PORT')
+  t.doesNotThrow(() => new Script(script))
+})
+
+t.test('compose: services of known variables, with the port of the service, behind a Redis that is there', async (t) => {
+  t.same(services.map(([name]) => name), ['service', 'development', 'redis'])
+  for (const [name, { build, image, environment = {}, ports = [], depends_on: needs = {}, volumes = [] }] of services) {
+    t.not(build === undefined, image === undefined, `${name} is built, or fetched`)
+    t.same(Object.keys(environment).filter((variable) => !environmentNames.includes(variable)), [], name)
+    for (const port of ports) t.equal(port.split(':').at(-1), variables.PORT, name)
+    for (const need of Object.keys(needs)) t.not(compose.services[need]?.healthcheck, undefined, `${name} waits for ${need}, which says that it is there`)
+    for (const volume of volumes) {
+      const [from = '', to = ''] = volume.split(':')
+      t.ok(from.startsWith('./') ? existsSync(join(ROOT, from)) && to === `/app/${from.slice(2)}` : from in compose.volumes, volume)
+    }
+    if (environment.STORAGE_URL !== undefined) t.ok(new URL(environment.STORAGE_URL).hostname in compose.services)
+  }
+  const { service, development } = compose.services
+  const inProduction = readEnvironment({ ...variables, ...service?.environment, SESSION_SECRET: SECRET })
+  t.match(inProduction, { production: true, options: { debug: false, profiler: { production: true, onlyExceptions: true, storage: 'redis://redis:6379/0' } } })
+  t.ok(parseInt(service?.stop_grace_period ?? '0') * 1000 >= inProduction.closeDelay + inProduction.closeTimeout + 8_000, 'time to close in order')
+  t.match(readEnvironment({ ...variables, ...development?.environment, EDITOR_URL: '', EDITOR_PATHS: '', DATA_DIR: t.testdir() }), { production: false, options: { debug: true } })
+  t.equal(development?.command?.filter((part) => part !== '--watch').join(' '), manifest.scripts.start)
+  t.ok(development?.ports?.every((port) => port.startsWith('127.0.0.1:')), 'debug mode for this machine alone')
+  t.same(development?.profiles, ['development'])
+})
+
+t.test('the page tells what can be used', async (t) => {
+  t.same(pageProblems('docs/containers.md'), [])
+})

@@ -1,0 +1,109 @@
+import type { FastifyInstance } from 'fastify'
+import t, { type Test } from 'tap'
+import { readCpuRecord } from '../../../plugins/profiler/cpu/cpu-record.js'
+import { profile } from '../../profiler/fixture.js'
+import { sample } from '../../profiler/sample.js'
+import { build as buildApplication, profileOf } from '../../support/app.js'
+
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
+const json = { accept: 'application/json' }
+
+interface Seen {
+  url: string
+  headers: Record<string, unknown>
+}
+
+async function build (t: Test): Promise<{ app: FastifyInstance, seen: Seen[] }> {
+  const seen: Seen[] = []
+  const app = await buildApplication({
+    session: false,
+    declare (app) {
+      app.all('/things', async (request) => {
+        seen.push({ url: request.url, headers: { ...request.headers } })
+        return 'done'
+      })
+      app.get('/unseen', { config: { profile: false } }, async () => 'done')
+    }
+  })
+  t.teardown(() => app.close())
+  return { app, seen }
+}
+
+async function repeat (app: FastifyInstance, token: string, headers: Record<string, string> = {}, form = app.profiler.formTokens.create()) {
+  return await app.inject({ method: 'POST', url: `/_profiler/${token}/cpu`, headers: { ...FORM, ...json, ...headers }, payload: new URLSearchParams({ form_token: form }).toString() })
+}
+
+t.test('the file has the name of the profile, and a form that tools read', async (t) => {
+  const { app } = await build(t)
+  app.profiler.save(sample())
+  const { statusCode, headers, body } = await app.inject('/_profiler/3fa94c/cpu')
+  t.equal(statusCode, 200)
+  t.match(headers, { 'content-type': 'application/json; charset=utf-8', 'content-disposition': 'attachment; filename="3fa94c.cpuprofile"', 'cache-control': 'no-store' })
+  t.same(JSON.parse(body), {
+    nodes: [
+      { id: 1, callFrame: { functionName: '(root)', scriptId: '0', url: '', lineNumber: -1, columnNumber: -1 }, hitCount: 0, children: [2, 6] },
+      { id: 2, callFrame: { functionName: 'run', scriptId: '3', url: 'node:async_hooks', lineNumber: 331, columnNumber: 0 }, hitCount: 0, children: [3] },
+      { id: 3, callFrame: { functionName: 'next', scriptId: '2', url: 'node_modules/fastify/lib/hooks.js', lineNumber: 233, columnNumber: 18 }, hitCount: 2, children: [4] },
+      { id: 4, callFrame: { functionName: 'plain', scriptId: '1', url: 'plain', lineNumber: 2, columnNumber: 6 }, hitCount: 18, children: [5] },
+      { id: 5, callFrame: { functionName: 'plain', scriptId: '1', url: 'plain', lineNumber: 2, columnNumber: 6 }, hitCount: 4 },
+      { id: 6, callFrame: { functionName: '(idle)', scriptId: '4', url: '', lineNumber: -1, columnNumber: -1 }, hitCount: 16 }
+    ],
+    startTime: 0,
+    endTime: 10_000,
+    samples: [3, 4, 6, 5],
+    timeDeltas: [0, 500, 4500, 4000]
+  })
+  app.profiler.save(profile('000001'))
+  app.profiler.save(profile('000002', { collectors: { cpu: { refused: 'Another one ran.' } } }))
+  for (const [token, status, message] of [['000001', 404, /has no CPU profile: none was asked for\./], ['000002', 404, /Another one ran\./], ['00000f', 404, /was not found/], ['x', 404, /was not found/]] as const) {
+    const response = await app.inject({ url: `/_profiler/${token}/cpu`, headers: json })
+    t.equal(response.statusCode, status)
+    t.match(response.body, message)
+  }
+})
+
+t.test('a safe request is sent again, with what is known of it, and leads to its own graph', async (t) => {
+  const { app, seen } = await build(t)
+  const first = await app.inject({ url: '/things?a=%20b&c', headers: { 'x-custom': 'kept', cookie: 'old=1', authorization: 'Bearer gone', 'if-none-match': '"x"', 'sec-fetch-site': 'cross-site' } })
+  const before = await profileOf(app, first)
+  const answer = await repeat(app, before.token, { cookie: 'mine=2' })
+  t.equal(answer.statusCode, 303)
+  const token = /^\/_profiler\/([0-9a-f]{6})\?panel=cpu$/.exec(answer.headers.location ?? '')?.[1] ?? ''
+  t.not(token, before.token)
+  t.not(readCpuRecord((await app.profiler.find(token))?.collectors.cpu), null)
+  t.match(seen[1], { url: '/things?a=%20b&c', headers: { 'x-custom': 'kept', cookie: 'mine=2', 'if-none-match': '"x"' } })
+  t.notOk('authorization' in (seen[1]?.headers ?? {}), 'what is masked is not sent')
+  const page = await app.inject({ url: `/_profiler/${before.token}?panel=performance`, headers: { accept: 'text/html' } })
+  t.match(page.body, `action="/_profiler/${before.token}/cpu"`)
+})
+
+t.test('what cannot be sent again, or may not', async (t) => {
+  const { app, seen } = await build(t)
+  for (const [token, changes] of Object.entries({
+    '000001': { method: 'POST' },
+    '000002': { url: 'http://h/things?token=******' },
+    '000003': { url: 'not a url' },
+    '000004': { url: 'http://h/unseen' },
+    '000005': { url: 'http://h/things' }
+  })) app.profiler.save(profile(token, changes))
+  for (const [token, status, message] of [
+    ['000001', 409, /POST may change something/], ['000002', 409, /values that are masked/], ['000003', 409, /no path/], ['000004', 409, /leaves no profile/], ['00000f', 404, /was not found/]
+  ] as const) {
+    const answer = await repeat(app, token)
+    t.equal(answer.statusCode, status, answer.body)
+    t.match(answer.body, message)
+  }
+  t.equal((await repeat(app, '000005', {}, 'forged')).statusCode, 403)
+  t.equal((await repeat(app, '000005', { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' })).statusCode, 403)
+  t.same(seen, [])
+  t.equal((await repeat(app, '000005')).statusCode, 303)
+  t.equal(seen.length, 1)
+})
+
+t.test('operators read the file and repeat nothing; others find neither', async (t) => {
+  const app = await buildApplication({ debug: false, profiler: { production: true } })
+  t.teardown(() => app.close())
+  app.profiler.save(sample())
+  t.equal((await app.inject('/_profiler/3fa94c/cpu')).statusCode, 404)
+  t.equal((await repeat(app, '3fa94c')).statusCode, 404)
+})

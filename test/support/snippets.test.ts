@@ -1,0 +1,44 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import t, { type Test } from 'tap'
+import { compiled, pageProblems, ROOT, runSnippet, shellProblems, snippetsOf, type Snippet } from './snippets.js'
+
+function page (t: Test, text: string): string {
+  const folder = t.testdir()
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, 'page.md'), text)
+  return relative(ROOT, join(folder, 'page.md'))
+}
+
+const snippet = (language: string, code: string): Snippet => ({ place: 'page:1', language, code, mark: '' })
+
+t.test('pieces are found with their language, mark and line', async (t) => {
+  const path = page(t, '# Title\n\n```ts\nconst a = 1\n```\n\n<!-- run -->\n```js\nlet b\n```\n\n```\nno language\n```\n\n<!-- a remark -->\n\nText\n\n```sh\nls\n```\n')
+  t.same(snippetsOf(path).map(({ place, language, code, mark }) => [place.split(':').at(-1), language, code, mark]), [
+    ['4', 'ts', 'const a = 1\n', ''], ['9', 'js', 'let b\n', 'run'], ['21', 'sh', 'ls\n', '']
+  ])
+})
+
+t.test('the compiler knows the package by its name, and finds what is wrong', async (t) => {
+  const good = snippet('ts', "import Fastify from 'fastify'\nimport hindsight from 'fastify-hindsight'\nconst app = Fastify()\nawait app.register(hindsight, { debug: true })\n")
+  const bad = snippet('ts', "import Fastify from 'fastify'\nimport hindsight from 'fastify-hindsight'\nawait Fastify().register(hindsight, { debgu: true })\n")
+  const unknown = snippet('js', 'nobody()\n')
+  const declared = snippet('ts', 'const found: number = known(1)\n')
+  const [first = '', second = '', ...others] = compiled([good, bad, unknown, declared], 'declare function known (n: number): number')
+  t.match(first, /page:1: .*debgu/s)
+  t.match(second, /Cannot find name 'nobody'/)
+  t.same(others, [])
+})
+
+t.test('the shell, and what the project does not know', async (t) => {
+  t.same(shellProblems(snippet('sh', "PORT=1 LOG_LEVEL='a b' npm run lint\nnpx hindsight list\nexport DATA_DIR=/x\n")), [])
+  t.match(shellProblems(snippet('sh', 'PRT=1 HOST=x npm run lnt; npx hindsight lst\n')), [/no command "lst"/, /no script "lnt"/, /no variable "PRT"/])
+  t.match(shellProblems(snippet('sh', 'if true\n')), [/does not read it/])
+})
+
+t.test('a whole page, and what runs', async (t) => {
+  t.match(pageProblems(page(t, '```json\n{ a }\n```\n\n```sh\nnpx hindsight lst\n```\n\n<!-- unchecked -->\n```json\n…\n```\n')), [/lst/, /JSON/])
+  t.match(await runSnippet(snippet('js', "import { hindsight } from 'fastify-hindsight'\nexport const text = typeof hindsight\n"), t.testdir()), { text: 'function' })
+  t.match(await runSnippet(snippet('ts', 'export const text: string = "x"\n'), t.testdir()), { text: 'x' })
+  await t.rejects(runSnippet(snippet('js', 'throw new Error("no")\n'), t.testdir()), { message: 'no' })
+})
