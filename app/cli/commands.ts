@@ -1,5 +1,6 @@
 import type { Command } from './command.js'
 import { exportCommand } from './commands/export.js'
+import { headersCommand } from './commands/headers.js'
 import { importCommand } from './commands/import.js'
 import { listCommand, searchCommand } from './commands/list.js'
 import { pinCommand, unpinCommand } from './commands/pin.js'
@@ -10,5 +11,5 @@ import { tailCommand } from './commands/tail.js'
 
 /** The commands in the order of the help: adding one touches its own file and this list. */
 export const COMMANDS: readonly Command[] = [
-  listCommand, searchCommand, showCommand, tailCommand, pinCommand, unpinCommand, purgeCommand, exportCommand, importCommand, signCommand
+  listCommand, searchCommand, showCommand, headersCommand, tailCommand, pinCommand, unpinCommand, purgeCommand, exportCommand, importCommand, signCommand
 ]

@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import { EventColumns, type EventSignature } from './event-columns.js'
 import type { ListenerEvent, Outcome, PassName } from './events.js'
+import { valueOf, type HeaderTrail } from './header-trail.js'
 import type { Slot } from './lifecycle.js'
 import { isSameValue, type Change, type Changes, type HeaderMask, type HeaderValue } from './slot-memory.js'
 
@@ -12,6 +13,9 @@ export class EventRecorder {
   readonly #startedAt: number
   readonly #mask: HeaderMask
   readonly #watched: boolean
+  /** Who changed headers outside of the listeners; null where nobody is told. */
+  readonly trail: HeaderTrail | null
+  #inside = false
   // One entry for each event, a column for each field: what is kept until the profile is written are numbers, not objects.
   readonly #signatures: EventSignature[] = []
   readonly #starts: number[] = []
@@ -23,15 +27,27 @@ export class EventRecorder {
   #status = 200
 
   /** `watched`: who changes a header of the reply calls `touch` ahead of it. */
-  constructor (slots: readonly Slot[], startedAt: number, mask: HeaderMask, watched = false) {
+  constructor (slots: readonly Slot[], startedAt: number, mask: HeaderMask, watched = false, trail: HeaderTrail | null = null) {
     this.#slots = slots
     this.#startedAt = startedAt
     this.#mask = mask
     this.#watched = watched
+    this.trail = trail
+  }
+
+  /** Whether none of those that are recorded is at work. */
+  get isOutside (): boolean {
+    return !this.#inside
+  }
+
+  /** How many events were recorded so far. */
+  get recorded (): number {
+    return this.#signatures.length
   }
 
   /** Takes note of the response as a listener finds it; says when that was. */
   before (reply: FastifyReply): number {
+    this.#inside = true
     this.#headers = this.#watched && !hasRawHeaders(reply) ? null : headersOf(reply)
     this.#touched = null
     this.#status = reply.statusCode
@@ -47,6 +63,7 @@ export class EventRecorder {
   /** Records a listener's outcome, and what it changed since `before`. */
   record (slot: Slot, pass: PassName, outcome: Outcome, startedAt: number, reply: FastifyReply, reason: string | null): void {
     const duration = performance.now() - startedAt
+    this.#inside = false
     const headers = this.#headerChanges(reply)
     const status = reply.statusCode === this.#status ? null : { from: this.#status, to: reply.statusCode }
     this.#signatures.push(slot.memory.signature(pass, outcome, reason))
@@ -78,6 +95,7 @@ export class EventRecorder {
       const from = sameRun ? (previous as EventSignature).index + 1 : this.#slots.findIndex(({ stage }) => stage === signature.stage)
       this.#fill(columns, from, signature.index, signature.pass, end)
       columns.add(signature, start, duration, changes == null ? undefined : (this.#slots[signature.index] as Slot).memory.shown(changes, mask))
+      columns.places.push(columns.length)
       previous = signature
       end = start + duration
     }
@@ -108,12 +126,6 @@ export class EventRecorder {
       if (reason !== null) columns.add(memory.signature(pass, 'skipped', reason), at, 0, undefined)
     }
   }
-}
-
-// Fastify adds further cookies to the list that is there.
-function valueOf (reply: FastifyReply, name: string): HeaderValue {
-  const value = reply.getHeader(name)
-  return Array.isArray(value) ? [...value] : value
 }
 
 function headersOf (reply: FastifyReply): Headers {

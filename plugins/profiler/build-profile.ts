@@ -10,6 +10,7 @@ import { methodOf } from '../kernel/malformed.js'
 import { absoluteUrl, targetOf } from '../kernel/origin.js'
 import { stateOf, type RequestState } from '../kernel/request-state.js'
 import { linesOf } from '../diagnostics/records.js'
+import { trailRecord } from './collectors/header-trail.js'
 import { performanceRecord } from './collectors/performance.js'
 import { EventColumns, PROFILE_VERSION, type ProfileDraft, type ProfiledRoute } from './profile.js'
 
@@ -42,6 +43,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, ende
       ...collectors,
       ...more,
       performance: performanceRecord(state, events, endedAt),
+      ...(state.recorder?.trail != null && { headers: trailRecord(state.recorder.trail, events, (reply.raw as { _header?: unknown })._header, state.sentHeaders ?? reply.getHeaders(), mask) }),
       ...(others.length > 0 && {
         otherErrors: others.map((other) => flattenError(other).map((exception) => maskException(exception, mask)))
       })

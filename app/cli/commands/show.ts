@@ -30,7 +30,8 @@ export const showCommand: Command = {
   }
 }
 
-async function found (store: ProfileStorage, wanted: string, criteria: object): Promise<Profile> {
+/** The profile that was asked for: by its token, or the newest that fits. */
+export async function found (store: ProfileStorage, wanted: string, criteria: object): Promise<Profile> {
   const token = wanted === 'latest' ? (await store.search({ criteria, limit: 1 })).profiles[0]?.token : wanted
   if (token === undefined) throw new CommandError(Object.keys(criteria).length === 0 ? 'No profile is stored.' : 'No stored profile fits.')
   const profile = await store.get(token)
