@@ -119,6 +119,8 @@ export async function openSessions (app: FastifyInstance, settings: SessionSetti
   hosted.cookiePrefix = rest.cookiePrefix ?? ''
   hosted.rolling = rest.rolling ?? false
   hosted.cookie = { path: '/', httpOnly: true, sameSite: 'lax', secure: 'auto', ...cookie }
+  const { path: cookiePath, sameSite, secure } = hosted.cookie
+  app.hindsight.sessionCookie = { name: hosted.cookieName, path: cookiePath, sameSite, secure }
   shareStore(app.hindsight, hosted.store)
   const hooks = await host(app, fastifySession as never, {
     // A session that was only read is not written again.

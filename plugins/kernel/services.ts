@@ -14,6 +14,14 @@ export interface KernelOptions extends OriginOptions, DebugAccessOptions, Editor
   mask?: Array<string | RegExp>
 }
 
+/** What the session's cookie is told to be, as far as it decides when browsers send it. */
+export interface SessionCookie {
+  name: string
+  sameSite: boolean | string | undefined
+  path: string | undefined
+  secure: boolean | string | undefined
+}
+
 /** What the listeners of one application share. */
 export interface Services extends DebugAccess {
   readonly debug: boolean
@@ -39,6 +47,8 @@ export interface Services extends DebugAccess {
   tokenOf: ((request: FastifyRequest) => string | null) | null
   /** Keeps the profile of a request about which something came to light behind its response. */
   keepLate: ((request: FastifyRequest, reply: FastifyReply) => void) | null
+  /** What decides when browsers send the session's cookie; null without sessions. */
+  sessionCookie: SessionCookie | null
   /** What must answer for the application to be ready, each asked by a call. */
   readonly needs: Array<() => unknown>
   /** Whether the application was told to end: it is not ready for more. */
@@ -70,6 +80,7 @@ export function openServices (app: FastifyInstance, options: KernelOptions, obse
     profileOf: null,
     tokenOf: null,
     keepLate: null,
+    sessionCookie: null,
     needs: [],
     isClosing: false
   })

@@ -4,7 +4,7 @@ import type { Mask } from '../../kernel/mask/mask.js'
 import { SharedParts } from '../../kernel/shared-part.js'
 import { shownValue } from '../../kernel/slot-memory.js'
 import { cut } from '../../view/visible.js'
-import { originOfCall, type CallOrigin } from './call-site.js'
+import { originOfCall, type CallOrigin } from '../../diagnostics/call-site.js'
 
 /** A change of a header that none of the listeners made, as a profile keeps it. */
 export interface TrailedChange extends CallOrigin {

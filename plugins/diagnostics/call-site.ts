@@ -1,6 +1,6 @@
-import type { StackFrame } from '../../diagnostics/exception.js'
-import { isInternal, splitStack, stackFrames } from '../../diagnostics/stack-frame.js'
-import { stackOf, type Calls } from '../../diagnostics/stack-text.js'
+import type { StackFrame } from './exception.js'
+import { isInternal, splitStack, stackFrames } from './stack-frame.js'
+import { stackOf, type Calls } from './stack-text.js'
 
 /** Whose code a call came from, and where that is. */
 export interface CallOrigin {
@@ -24,7 +24,7 @@ export function originOfCall (site: { readonly stack?: string }): CallOrigin {
   const { stack, written } = stackOf(site)
   const before = written === null ? undefined : known.get(written.calls)
   if (before !== undefined) return before
-  const origin = typeof stack === 'string' ? originOf(stackFrames(splitStack(stack, '').frames)) : { by: 'node' as const }
+  const origin = typeof stack === 'string' ? originOfFrames(stackFrames(splitStack(stack, '').frames)) : { by: 'node' as const }
   if (written !== null) known.set(written.calls, origin)
   return origin
 }
@@ -36,7 +36,8 @@ interface Owned {
 }
 
 // Only what one piece of code has called without Fastify in between: below that are those that were there before.
-function originOf (frames: readonly StackFrame[]): CallOrigin {
+/** Reads it off frames, the innermost first. */
+export function originOfFrames (frames: readonly StackFrame[]): CallOrigin {
   const owned = frames.map(ownerOf)
   const begin = owned.findIndex(({ by }) => by !== 'fastify' && by !== 'node')
   if (begin === -1) return { by: owned[0]?.by ?? 'node' }
