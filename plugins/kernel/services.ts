@@ -47,6 +47,8 @@ export interface Services extends DebugAccess {
   tokenOf: ((request: FastifyRequest) => string | null) | null
   /** Keeps the profile of a request about which something came to light behind its response. */
   keepLate: ((request: FastifyRequest, reply: FastifyReply) => void) | null
+  /** Where the page that a response is reports violations of its policies; null where it shall not, or nobody would take them. */
+  reportUriOf: ((request: FastifyRequest) => string | null) | null
   /** What decides when browsers send the session's cookie; null without sessions. */
   sessionCookie: SessionCookie | null
   /** What must answer for the application to be ready, each asked by a call. */
@@ -80,6 +82,7 @@ export function openServices (app: FastifyInstance, options: KernelOptions, obse
     profileOf: null,
     tokenOf: null,
     keepLate: null,
+    reportUriOf: null,
     sessionCookie: null,
     needs: [],
     isClosing: false

@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { pathnameOf } from '../../plugins/kernel/origin.js'
 import { keepToItself } from './answer.js'
 import assetRoutes from './assets.js'
+import reportRoutes from './csp-report.js'
 import headerRoutes from './headers.js'
 import keepRoutes from './keep.js'
 import profileRoutes from './profile.js'
@@ -16,5 +17,5 @@ export default async function profilerRoutes (app: FastifyInstance): Promise<voi
     // Who asks for JSON by the path is told of errors in JSON too.
     if (pathnameOf(request).endsWith('.json')) request.headers.accept = 'application/json'
   })
-  for (const routes of [assetRoutes, searchRoutes, streamRoutes, profileRoutes, keepRoutes, headerRoutes]) await app.register(routes)
+  for (const routes of [assetRoutes, searchRoutes, streamRoutes, profileRoutes, keepRoutes, headerRoutes, reportRoutes]) await app.register(routes)
 }
