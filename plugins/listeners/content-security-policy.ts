@@ -51,9 +51,9 @@ export const contentSecurityPolicy = listener('kernel.request', 'content-securit
 
 /** Composes the policy of a response, with the nonces that were drawn for it. */
 export const contentSecurityPolicyResponse = listener('kernel.response', 'content-security-policy',
-  (app, { contentSecurityPolicy: given = {} }: ContentSecurityPolicyOptions) => {
+  (app, { contentSecurityPolicy: given = { enforce: DEFAULT_DIRECTIVES } }: ContentSecurityPolicyOptions) => {
     // Who says something of reports only has the policy that there is by default.
-    const contentSecurityPolicy = given === false || 'enforce' in given || 'reportOnly' in given ? given : { ...given, enforce: DEFAULT_DIRECTIVES }
+    const contentSecurityPolicy = given !== false && Object.keys(given).join() === 'report' ? { ...given, enforce: DEFAULT_DIRECTIVES } : given
     const reports = app.hindsight.debug && contentSecurityPolicy !== false && contentSecurityPolicy.report !== false
     const policies = contentSecurityPolicy === false
       ? []

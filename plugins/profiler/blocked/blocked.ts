@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { originOfCall } from '../../diagnostics/call-site.js'
 import { refusalOf } from '../../diagnostics/refusal.js'
 import type { Refusal } from '../../diagnostics/report.js'
 import { pathnameOf } from '../../kernel/origin.js'
@@ -62,7 +63,12 @@ function cookiesOf (request: FastifyRequest, reply: FastifyReply, security: Secu
       site,
       mode
     })
-  return [...(lost === null ? [] : [lost]), ...droppedCookies(setCookie, { scheme, host, site, mode, sessionCookie: sessionCookie?.name ?? null })]
+  return [...(lost === null ? [] : [lost]), ...droppedCookies(setCookie, { scheme, host, site, mode, sessionCookie: sessionCookie?.name ?? null, setAt })]
+
+  function setAt (name: string): string | null {
+    const change = state.recorder?.trail?.changes.findLast(({ cookie }) => cookie === name)
+    return change === undefined ? null : originOfCall(change.site).source ?? null
+  }
 }
 
 function fetchHeader ({ headers }: FastifyRequest, name: 'site' | 'mode'): string | undefined {

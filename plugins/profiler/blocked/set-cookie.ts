@@ -12,6 +12,8 @@ export interface CookieContext {
   mode: string | undefined
   /** The name of the session's cookie; null without sessions. */
   sessionCookie: string | null
+  /** Where a cookie was asked for, `file:line`; null where that is not known. */
+  setAt?: (name: string) => string | null
 }
 
 interface Cookie {
@@ -39,8 +41,9 @@ export function droppedCookies (header: unknown, context: CookieContext): Refusa
     if (fault === null) return []
     const name = cut(visibleLine(cookie.name), 100)
     const isSession = cookie.name === context.sessionCookie
-    const option = isSession ? (fault.attribute === 'name' ? 'session.cookieName' : `session.cookie.${fault.attribute}`) : `${fault.attribute} of the cookie, where it is set`
-    return [{ kind: 'cookie' as const, sentence: `The browser drops the cookie "${name}": ${fault.why}; the option ${option} decides.`, rule: fault.rule, option }]
+    const option = isSession ? (fault.attribute === 'name' ? 'session.cookieName' : `session.cookie.${fault.attribute}`) : `${fault.attribute} of the cookie`
+    const place = isSession ? null : context.setAt?.(cookie.name) ?? null
+    return [{ kind: 'cookie' as const, sentence: `The browser drops the cookie "${name}": ${fault.why}; the option ${option}${place === null ? '' : `, which is set at ${place},`} decides.`, rule: fault.rule, option }]
   })
 }
 

@@ -75,8 +75,8 @@ function decider (directive: string, policy: string): string {
 
 function allowance (directive: string, blocked: string): string {
   if (blocked === '' || blocked === 'inline') {
-    if (directive.endsWith('-attr')) return "no inline attribute: move it into a script or stylesheet ('unsafe-hashes' with its hash would allow it)"
-    return `the nonce of the response (reply.cspNonce.${directive.startsWith('style') ? 'style' : 'script'}) as the element's nonce attribute, or its hash`
+    if (directive.endsWith('-attr')) return "the attribute by its hash beside 'unsafe-hashes' (or it moves into a file)"
+    return `the element by its nonce (reply.cspNonce.${directive.startsWith('style') ? 'style' : 'script'}) or its hash`
   }
   if (blocked === 'eval') return "'unsafe-eval'"
   if (blocked === 'wasm-eval') return "'wasm-unsafe-eval'"

@@ -69,7 +69,7 @@ t.test('what refused a request, in one sentence, in its profile', async (t) => {
     ['a preflight, by its method', preflight('/api', 'https://app.example', 'PUT'), 'cors', /^The preflight of https:\/\/app\.example was refused: rule 0 of cors \(path \/api\): the method PUT is not allowed here; allowed are GET; the option cors\[0\]\.methods decides\.$/, /methods/],
     ['a preflight, by a header', preflight('/api', 'https://app.example', 'GET', 'x-two'), 'cors', /the header x-two is not allowed here/, /^cors\[0\]\.allowedHeaders$/],
     ['a preflight, by its origin', preflight('/api', 'https://evil.example'), 'cors', /^The preflight of https:\/\/evil\.example was refused: rule 0 .* cors\[0\]\.origin decides/, /origin/],
-    ['a cookie', { url: '/dropped', headers: { host: 'app.example', 'x-forwarded-proto': 'http' } }, 'cookie', /^The browser drops the cookie "a": it is Secure, and the request came by http/, /secure/],
+    ['a cookie', { url: '/dropped', headers: { host: 'app.example', 'x-forwarded-proto': 'http' } }, 'cookie', /^The browser drops the cookie "a": it is Secure, and the request came by http; the option secure of the cookie, which is set at \S+blocked\.test\.ts:\d+, decides\.$/, /secure/],
     ['a lost session', { url: '/session', headers: { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors' } }, 'cookie', /^The session's cookie "sessionId" did not come with the request: the request is cross-site/, /^session\.cookie\.sameSite$/]
   ] as Array<[string, InjectOptions, string, RegExp, RegExp | null]>) {
     const { collectors } = await profileOf(app, await app.inject(request))

@@ -18,7 +18,7 @@ t.test('cookies that a browser takes', async (t) => {
 
 t.test('cookies that it drops: the rule, and the option that decides', async (t) => {
   for (const [name, line, context, why, option] of [
-    ['Secure by http', 'a=secret; Secure', HTTP, /^The browser drops the cookie "a": it is Secure, and the request came by http; the option secure of the cookie, where it is set decides\.$/, /secure/],
+    ['Secure by http', 'a=secret; Secure', HTTP, /^The browser drops the cookie "a": it is Secure, and the request came by http; the option secure of the cookie decides\.$/, /secure/],
     ['Secure by http on localhost', 'a=secret; Secure', { ...HTTP, host: 'localhost' }, /Safari does; Chromium and Firefox make an exception for localhost/, /secure/],
     ['the session\'s', 'sid=secret; Secure', HTTP, /"sid": it is Secure/, /^session\.cookie\.secure$/],
     ['None without Secure', 'a=secret; samesite=NONE', HTTPS, /SameSite=None without Secure/, /secure/],
