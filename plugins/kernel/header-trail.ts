@@ -24,8 +24,8 @@ export interface OutsideChange {
 
 type Caller = (...args: never[]) => unknown
 
-/** Enough for who called, and for who called a package. */
-const DEPTH = 10
+/** Enough for who called, and for who called a package; each call more costs whenever the profile is made. */
+const DEPTH = 6
 /** A handler may change a header in a loop. */
 const MAX_CHANGES = 100
 
