@@ -237,7 +237,8 @@ export const OPTIONS: Readonly<Record<keyof HindsightOptions, OptionEntry>> = {
     what: 'the policies of responses',
     fields: {
       enforce: { types: ['object', 'false'], default: 'own origin only', what: 'directives that are enforced' },
-      reportOnly: { types: ['object', 'false'], default: 'none', what: 'directives that are only reported' }
+      reportOnly: { types: ['object', 'false'], default: 'none', what: 'directives that are only reported' },
+      report: { types: ['boolean'], default: '`true`', what: 'whether documents report violations to their profiles, in debug mode: see [violations of a policy](blocked.md)' }
     }
   },
   converters: { types: ['object'], default: 'none', what: 'the application\'s own converters of path parameters, functions by name' },

@@ -2,6 +2,7 @@ import type { Command } from './command.js'
 import { compareCommand } from './commands/compare.js'
 import { cpuCommand } from './commands/cpu.js'
 import { exportCommand } from './commands/export.js'
+import { headersCommand } from './commands/headers.js'
 import { importCommand } from './commands/import.js'
 import { listCommand, searchCommand } from './commands/list.js'
 import { mcpCommand } from './commands/mcp.js'
@@ -15,6 +16,6 @@ import { toCommand } from './commands/to.js'
 
 /** The commands in the order of the help: adding one touches its own file and this list. */
 export const COMMANDS: readonly Command[] = [
-  listCommand, searchCommand, showCommand, tailCommand, pinCommand, unpinCommand, purgeCommand, exportCommand, importCommand, signCommand,
-  compareCommand, toCommand, replayCommand, cpuCommand, mcpCommand
+  listCommand, searchCommand, showCommand, headersCommand, compareCommand, tailCommand, pinCommand, unpinCommand, purgeCommand, exportCommand, importCommand, signCommand,
+  toCommand, replayCommand, cpuCommand, mcpCommand
 ]

@@ -1,5 +1,6 @@
 import type { FlattenedException, StackFrame } from '../../plugins/diagnostics/exception.js'
 import type { ListenerEvent } from '../../plugins/kernel/events.js'
+import { blockedSentences } from '../../plugins/profiler/blocked/sentences.js'
 import type { Profile } from '../../plugins/profiler/profile.js'
 import { isFailure } from '../../plugins/profiler/storage/summary.js'
 import { fit, milliseconds, readableTime, statusStyle, type Style, type Terminal } from './terminal.js'
@@ -11,10 +12,12 @@ const MAX_LOGS = 50
 /** What the request was, and how it ended. */
 export function headLines (profile: Profile, terminal: Terminal): string[] {
   const { token, time, method, url, status, duration, ip, route, parent } = profile
+  const blocked = blockedSentences(profile)
   return [
     `${terminal.style(statusStyle(status), String(status))} ${terminal.style('bold', `${method} ${url}`)}`,
     terminal.style('dim', [token, readableTime(time), milliseconds(duration), ip, `route ${route?.name ?? 'none'}`, ...parent === undefined ? [] : [`caused by ${parent}`]].join(' · ')),
-    ...isFailure(profile) ? [] : [terminal.style('green', 'Nothing failed.')]
+    ...blocked.map((sentence) => terminal.style('yellow', sentence)),
+    ...isFailure(profile) || blocked.length > 0 ? [] : [terminal.style('green', 'Nothing failed.')]
   ]
 }
 

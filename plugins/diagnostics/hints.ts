@@ -5,7 +5,9 @@ import { pathnameOf } from '../kernel/origin.js'
 import { stateOf } from '../kernel/request-state.js'
 import { nearMisses, type NearMiss } from '../routing/near-misses.js'
 import type { RouteTable } from '../routing/route-table.js'
+import { refusalOf } from './refusal.js'
 import type { Hint } from './report.js'
+import { contextOf } from '../security/context.js'
 import { routeCode } from './route-code.js'
 import { splitStack, stackFrames } from './stack-frame.js'
 import { messageOf, read } from './thrown-value.js'
@@ -35,10 +37,13 @@ export function hintOfCode (code: unknown): Hint | null {
 
 /** Remarks that help with a failure; none where none is sure to be right. */
 export function hintsFor (request: FastifyRequest, status: number): Hint[] {
-  const { raised, raisedBy } = stateOf(request)
+  const { raised, raisedBy, reply } = stateOf(request)
   const code = read(raised, 'code')
   const known = hintOfCode(code)
-  if (known !== null) return [known]
+  const refusal = refusalOf(request, reply, status, contextOf(request)?.record ?? null)
+  // The sentence names the very limit; what stands here is about all of them.
+  if (known !== null) return [refusal === null ? known : { ...known, text: refusal.sentence }]
+  if (refusal !== null && refusal.kind !== 'method') return [{ title: 'Why was this refused?', text: refusal.sentence }]
   if (raisedBy?.listener === 'request-validation' && messageOf(raised).startsWith('Untrusted Host ')) {
     return [{ title: 'Is this host yours?', text: 'Requests are taken for the hosts that the option trustedHosts (TRUSTED_HOSTS) names, and for no others.' }]
   }

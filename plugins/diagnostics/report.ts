@@ -12,6 +12,17 @@ export interface Hint {
   routes?: Array<{ methods: string[], pattern: string, why: string }>
 }
 
+/** Why a request was refused, or what of its answer a browser will not take: the rule, and the option that decides it. */
+export interface Refusal {
+  kind: 'credentials' | 'access' | 'method' | 'size' | 'type' | 'rate' | 'cors' | 'csp' | 'cookie'
+  /** One sentence for people. */
+  sentence: string
+  /** What decided, in a few words. */
+  rule: string
+  /** The option that would have decided otherwise; null where that is none of Hindsight's or Fastify's. */
+  option: string | null
+}
+
 /** Everything that the diagnostic page says, in whatever representation: plain data, masked already. */
 export interface ErrorReport {
   status: number

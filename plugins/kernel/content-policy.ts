@@ -46,6 +46,15 @@ export function withNonce (parts: readonly string[], directive: string, nonce: s
   return [...parts, `${directive} ${beside(fallback, source)}`]
 }
 
+/** A policy header with an address for reports; one that has reports sent elsewhere keeps to that (CSP3, section 5.3). */
+export function withReportUri (header: string, uri: string): string {
+  return header.split(',').map((policy) => {
+    const names = policy.split(';').map((part) => nameOf(part.trim()))
+    if (names.every((name) => name === '') || names.includes('report-uri') || names.includes('report-to')) return policy
+    return `${policy.replace(/[;\s]+$/, '')};report-uri ${uri}`
+  }).join(',')
+}
+
 /**
  * A policy header under which one more `<style>` element with this nonce is allowed, and nothing else.
  * The header may hold several policies (CSP3, section 3.1): all of them have to allow it.

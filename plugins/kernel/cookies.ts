@@ -4,6 +4,8 @@ import { host, runHooks, type CaughtHook } from './hosting.js'
 import { provide } from './provided-names.js'
 import { stateOf, type RequestState } from './request-state.js'
 
+const SETS_COOKIES = new Set(['cookie', 'setCookie', 'clearCookie'])
+
 /** Sets the cookies of a response, as far as there are any. */
 export type WriteCookies = (request: FastifyRequest, reply: FastifyReply, payload: unknown) => undefined | Promise<void>
 
@@ -47,10 +49,14 @@ export async function hostCookies (app: FastifyInstance): Promise<WriteCookies> 
   }
 
   // What is set behind its own hook the package writes at once, where that has run.
-  function writtenLate (_name: string, method: CaughtHook): CaughtHook {
-    return function (this: FastifyReply, ...args) {
-      const result = method.apply(this, args)
-      if (stateOf(this.request).cookiesWritten) writeCookies(this.request, this, null)
+  function writtenLate (method: string, change: CaughtHook): CaughtHook {
+    return function watchedCookie (this: FastifyReply, ...args) {
+      const result = change.apply(this, args)
+      const { recorder, cookiesWritten, isHandling } = stateOf(this.request)
+      if (SETS_COOKIES.has(method) && recorder?.isOutside === true) {
+        recorder.trail?.note({ name: 'set-cookie', from: undefined, to: undefined, after: recorder.recorded, handling: isHandling, via: `reply.${method}`, cookie: String(args[0]) }, watchedCookie)
+      }
+      if (cookiesWritten) writeCookies(this.request, this, null)
       return result
     }
   }

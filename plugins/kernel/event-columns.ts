@@ -23,6 +23,8 @@ export class EventColumns {
   /** Microseconds. */
   readonly durations: number[] = []
   readonly changes: Array<ListenerEvent['changes']> = []
+  /** For each event that was recorded, and not filled in, how many there are up to it. */
+  readonly places: number[] = []
 
   get length (): number {
     return this.signatures.length

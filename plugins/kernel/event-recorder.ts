@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import { EventColumns, type EventSignature } from './event-columns.js'
 import type { ListenerEvent, Outcome, PassName } from './events.js'
+import { valueOf, type HeaderTrail } from './header-trail.js'
 import type { Slot } from './lifecycle.js'
 import { isSameValue, type Change, type Changes, type HeaderMask, type HeaderValue, type SlotMemory } from './slot-memory.js'
 
@@ -26,6 +27,8 @@ export class EventRecorder {
   readonly #startedAt: number
   readonly #mask: HeaderMask
   readonly #watched: boolean
+  /** Who changed headers outside of the listeners; null where nobody is told. */
+  readonly trail: HeaderTrail | null
   // One entry for each event, a column for each field: what is kept until the profile is written are numbers, not objects.
   readonly #signatures: EventSignature[] = []
   readonly #starts: number[] = []
@@ -41,11 +44,22 @@ export class EventRecorder {
   #hook: HookFrame | null = null
 
   /** `watched`: who changes a header of the reply calls `touch` ahead of it. */
-  constructor (slots: readonly Slot[], startedAt: number, mask: HeaderMask, watched = false) {
+  constructor (slots: readonly Slot[], startedAt: number, mask: HeaderMask, watched = false, trail: HeaderTrail | null = null) {
     this.#slots = slots
     this.#startedAt = startedAt
     this.#mask = mask
     this.#watched = watched
+    this.trail = trail
+  }
+
+  /** Whether none of those that are recorded is at work. */
+  get isOutside (): boolean {
+    return !this.#isListening
+  }
+
+  /** How many events were recorded so far. */
+  get recorded (): number {
+    return this.#signatures.length
   }
 
   /** Takes note of the response as a listener finds it; says when that was. */
@@ -129,6 +143,7 @@ export class EventRecorder {
           previous = null
         }
         columns.add(signature, start, duration, changes == null ? undefined : this.#memories.get(signature)?.shown(changes, mask))
+        columns.places.push(columns.length)
         continue
       }
       const sameRun = previous !== null && previous.pass === signature.pass && previous.stage === signature.stage && previous.index < signature.index
@@ -136,6 +151,7 @@ export class EventRecorder {
       const from = sameRun && previous !== null ? previous.index + 1 : this.#slots.findIndex(({ stage }) => stage === signature.stage)
       this.#fill(columns, from, signature.index, signature.pass, end)
       columns.add(signature, start, duration, changes == null ? undefined : (this.#slots[signature.index] as Slot).memory.shown(changes, mask))
+      columns.places.push(columns.length)
       previous = signature
       end = start + duration
     }
@@ -180,12 +196,6 @@ function noteTouched (touched: Change[], reply: FastifyReply, name: string): voi
 
 function changed (touched: readonly Change[], reply: FastifyReply): Change[] {
   return touched.map(({ name, from }) => ({ name, from, to: valueOf(reply, name) })).filter(({ from, to }) => !isSameValue(from, to))
-}
-
-// Fastify adds further cookies to the list that is there.
-function valueOf (reply: FastifyReply, name: string): HeaderValue {
-  const value = reply.getHeader(name)
-  return Array.isArray(value) ? [...value] : value
 }
 
 function headersOf (reply: FastifyReply): Headers {

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
+import { valueOf } from './header-trail.js'
 import { stateOf } from './request-state.js'
 
 type Method = (this: FastifyReply, ...args: unknown[]) => FastifyReply
@@ -8,7 +9,7 @@ const CHANGES = { header: nameGiven, removeHeader: nameGiven, type: () => 'conte
 
 /**
  * Tells the recorders of an application's requests ahead of each change of a header, so that they need not compare all of them around
- * each listener. Says whether that could be done: another Fastify may keep its replies elsewhere.
+ * each listener, and notes who makes one outside of the listeners. Says whether that could be done: another Fastify may keep its replies elsewhere.
  */
 export function watchHeaders (app: FastifyInstance): boolean {
   const prototype = replyPrototype(app)
@@ -26,9 +27,16 @@ export function replyPrototype (app: FastifyInstance): FastifyReply | undefined 
 
 function watch (prototype: Record<string, Method>, method: string, nameOf: (name: unknown) => string): void {
   const change = prototype[method] as Method
-  prototype[method] = function (this: FastifyReply, ...args: unknown[]) {
-    stateOf(this.request).recorder?.touch(this, nameOf(args[0]))
-    return change.apply(this, args)
+  prototype[method] = function watchedChange (this: FastifyReply, ...args: unknown[]) {
+    const { recorder, isHandling } = stateOf(this.request)
+    if (recorder === null) return change.apply(this, args)
+    const name = nameOf(args[0])
+    recorder.touch(this, name)
+    if (recorder.trail === null || !recorder.isOutside) return change.apply(this, args)
+    const from = valueOf(this, name)
+    const result = change.apply(this, args)
+    recorder.trail.note({ name, from, to: valueOf(this, name), after: recorder.recorded, handling: isHandling, via: `reply.${method}` }, watchedChange)
+    return result
   }
 }
 

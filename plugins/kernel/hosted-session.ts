@@ -123,6 +123,8 @@ export async function openSessions (app: FastifyInstance, settings: SessionSetti
   hosted.cookiePrefix = rest.cookiePrefix ?? ''
   hosted.rolling = rest.rolling ?? false
   hosted.cookie = { path: '/', httpOnly: true, sameSite: 'lax', secure: 'auto', ...cookie }
+  const { path: cookiePath, sameSite, secure } = hosted.cookie
+  app.hindsight.sessionCookie = { name: hosted.cookieName, path: cookiePath, sameSite, secure }
   // Apart from the sessions in memory, which anybody can make so many of that what was kept longest goes.
   shareStore(app.hindsight, guarded ?? new MemorySessionStore({ limit: MAX_BESIDE }))
   const hooks = await host(app, fastifySession as never, {

@@ -1,9 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isInjection } from 'light-my-request'
 import { EventRecorder } from './event-recorder.js'
+import { HeaderTrail } from './header-trail.js'
 import { watchHeaders } from './header-watch.js'
 import type { Slot } from './lifecycle.js'
 import { adoptMessages, kMalformed, rememberReply } from './malformed.js'
+import { watchRawHeaders, writeNoted } from './raw-headers.js'
 import { requestContext } from './request-context.js'
 import { ownHook } from './own-hooks.js'
 import { stateOf, type RequestState } from './request-state.js'
@@ -39,14 +41,15 @@ export function openPass (app: FastifyInstance): void {
 
 /** Begins to record what happens to a request: at its beginning, or when it has failed and its profile is kept for that. */
 export function observe (request: FastifyRequest, reply: FastifyReply): void {
-  const { lifecycle: { observed, watched, slots }, hindsight: { mask, logOf, follow } } = request.server
+  const { lifecycle: { observed, watched, slots }, hindsight: { debug, mask, logOf, follow } } = request.server
   const state = stateOf(request)
   if (!observed || state.observed) return
   state.observed = true
   state.reply = reply
   state.startedTime = Math.round(Date.now() - (performance.now() - state.startedAt))
   state.log ??= logOf?.(request) ?? null
-  state.recorder = new EventRecorder(slots, state.startedAt, mask.header, watched)
+  state.recorder = new EventRecorder(slots, state.startedAt, mask.header, watched, debug && watched ? new HeaderTrail() : null)
+  if (state.recorder.trail !== null) watchRawHeaders(reply, state.recorder)
   noteHead(reply, state)
   follow?.(request, reply)
 }
@@ -54,9 +57,9 @@ export function observe (request: FastifyRequest, reply: FastifyReply): void {
 // Whatever sends a response, a stream too, comes through here when its first byte goes out.
 function noteHead ({ raw }: FastifyReply, state: RequestState): void {
   const { writeHead } = raw
-  raw.writeHead = function (...args: unknown[]) {
+  raw.writeHead = function notedHead (...args: unknown[]) {
     if (state.headAt === 0) state.headAt = performance.now()
-    return writeHead.apply(raw, args as Parameters<typeof writeHead>)
+    return writeNoted(raw, writeHead as never, args, notedHead) as typeof raw
   }
 }
 

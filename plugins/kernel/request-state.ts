@@ -113,6 +113,11 @@ export class RequestState {
   assets: Set<string> | null = null
   collected: Record<string, Collected> | null = null
 
+  /** Whether the handler of the route is at work. */
+  get isHandling (): boolean {
+    return this.handlerStart !== 0 && this.handlerEnd === 0
+  }
+
   /** Keeps data for a panel of the profile, of a request that is observed; a function is called only when the profile is written. */
   collect (name: string, data: Collected): void {
     if (this.observed) (this.collected ??= {})[name] = data

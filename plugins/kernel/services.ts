@@ -17,6 +17,14 @@ export interface KernelOptions extends OriginOptions, DebugAccessOptions, Editor
   mask?: Array<string | RegExp>
 }
 
+/** What the session's cookie is told to be, as far as it decides when browsers send it. */
+export interface SessionCookie {
+  name: string
+  sameSite: boolean | string | undefined
+  path: string | undefined
+  secure: boolean | string | undefined
+}
+
 /** What the listeners of one application share. */
 export interface Services extends DebugAccess {
   readonly debug: boolean
@@ -52,6 +60,10 @@ export interface Services extends DebugAccess {
   tokenOf: ((request: FastifyRequest) => string | null) | null
   /** Keeps the profile of a request about which something came to light behind its response. */
   keepLate: ((request: FastifyRequest, reply: FastifyReply) => void) | null
+  /** Where the page that a response is reports violations of its policies; null where it shall not, or nobody would take them. */
+  reportUriOf: ((request: FastifyRequest) => string | null) | null
+  /** What decides when browsers send the session's cookie; null without sessions. */
+  sessionCookie: SessionCookie | null
   /** What must answer for the application to be ready, each asked by a call. */
   readonly needs: Array<() => unknown>
   /** Whether the application was told to end: it is not ready for more. */
@@ -89,6 +101,8 @@ export function openServices (app: FastifyInstance, options: KernelOptions & { a
     profileOf: null,
     tokenOf: null,
     keepLate: null,
+    reportUriOf: null,
+    sessionCookie: null,
     needs: [],
     isClosing: false
   })

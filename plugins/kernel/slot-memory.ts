@@ -81,12 +81,13 @@ function isSame (one: Changes, other: Changes): boolean {
 
 function shownChanges ({ headers, status }: Changes, mask: HeaderMask): Shown {
   return {
-    ...(headers !== null && { headers: headers.map(({ name, from, to }): HeaderChange => ({ name, from: text(name, from, mask), to: text(name, to, mask) })) }),
+    ...(headers !== null && { headers: headers.map(({ name, from, to }): HeaderChange => ({ name, from: shownValue(name, from, mask), to: shownValue(name, to, mask) })) }),
     ...(status !== null && { status })
   }
 }
 
-function text (name: string, value: HeaderValue, mask: HeaderMask): string | null {
+/** A header's value as it may be shown; null where there is none. */
+export function shownValue (name: string, value: HeaderValue, mask: HeaderMask): string | null {
   if (value === undefined) return null
   return Array.isArray(value) ? value.map((one) => mask(name, one)).join(', ') : mask(name, String(value))
 }

@@ -1,6 +1,6 @@
 import { fastifyHelmet } from '@fastify/helmet'
-import type { FastifyReply } from 'fastify'
-import { noncesOf, withNonce } from '../kernel/content-policy.js'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { noncesOf, withNonce, withReportUri } from '../kernel/content-policy.js'
 import { isRedirect, onRedirect } from '../kernel/responses.js'
 import { listener, Skip } from '../kernel/listener.js'
 import { provide } from '../kernel/provided-names.js'
@@ -15,7 +15,12 @@ export interface ContentSecurityPolicyOptions {
    * The policies that responses carry (CSP3): `enforce` and `reportOnly`, either one or both; false for none.
    * Nonces that a response has drawn from `reply.cspNonce` are added to `script-src` and `style-src`.
    */
-  contentSecurityPolicy?: false | { enforce?: CspDirectives | false, reportOnly?: CspDirectives | false }
+  contentSecurityPolicy?: false | {
+    enforce?: CspDirectives | false
+    reportOnly?: CspDirectives | false
+    /** Whether documents report violations to their profiles, in debug mode; true by default. */
+    report?: boolean
+  }
 }
 
 export const DEFAULT_DIRECTIVES: CspDirectives = {
@@ -47,7 +52,10 @@ export const contentSecurityPolicy = listener('kernel.request', 'content-securit
 
 /** Composes the policy of a response, with the nonces that were drawn for it. */
 export const contentSecurityPolicyResponse = listener('kernel.response', 'content-security-policy',
-  (app, { contentSecurityPolicy = { enforce: DEFAULT_DIRECTIVES } }: ContentSecurityPolicyOptions) => {
+  (app, { contentSecurityPolicy: given = { enforce: DEFAULT_DIRECTIVES } }: ContentSecurityPolicyOptions) => {
+    // Who says something of reports only has the policy that there is by default.
+    const contentSecurityPolicy = given !== false && Object.keys(given).join() === 'report' ? { ...given, enforce: DEFAULT_DIRECTIVES } : given
+    const reports = app.hindsight.debug && contentSecurityPolicy !== false && contentSecurityPolicy.report !== false
     const policies = contentSecurityPolicy === false
       ? []
       : [
@@ -66,9 +74,21 @@ export const contentSecurityPolicyResponse = listener('kernel.response', 'conten
         set = true
         reply.header(name, scriptNonce === '' && styleNonce === '' ? constant : compose(scriptNonce, styleNonce))
       }
+      if (reports) reportTo(app, request, reply)
       return set ? undefined : kept
     }
   })
+
+// In debug mode alone, and for documents of browsers: a policy of the route is reported as well.
+function reportTo (app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): void {
+  if (stateOf(request).ownPolicy !== '' || !/^text\/html\b/i.test(String(reply.getHeader('content-type') ?? ''))) return
+  const uri = app.hindsight.reportUriOf?.(request) ?? null
+  if (uri === null) return
+  for (const name of ['content-security-policy', 'content-security-policy-report-only']) {
+    const policy = reply.getHeader(name)
+    if (policy !== undefined) reply.header(name, Array.isArray(policy) ? policy.map((one) => withReportUri(one, uri)) : withReportUri(String(policy), uri))
+  }
+}
 
 const withoutNonces = share({ nonces: [] })
 

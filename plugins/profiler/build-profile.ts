@@ -10,6 +10,8 @@ import { methodOf } from '../kernel/malformed.js'
 import { absoluteUrl, targetOf } from '../kernel/origin.js'
 import { stateOf, type RequestState } from '../kernel/request-state.js'
 import { linesOf } from '../diagnostics/records.js'
+import { blockedBy } from './blocked/blocked.js'
+import { trailRecord } from './collectors/header-trail.js'
 import { performanceRecord } from './collectors/performance.js'
 import { EventColumns, PROFILE_VERSION, type ProfileDraft, type ProfiledRoute } from './profile.js'
 
@@ -24,6 +26,8 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, ende
   // Collectors know the secrets of their own data, not those that this request's path brings.
   const collectors = mask === maskOfAll ? collectedBy(state) : redacted(collectedBy(state), mask) as Record<string, unknown>
   const others = state.others.filter((other) => other !== state.raised)
+  const status = state.clientGone ? 499 : reply.raw.headersSent ? reply.raw.statusCode : reply.statusCode
+  const blocked = request.server.hindsight.debug ? blockedBy(request, reply, status, collectors) : []
   return {
     version: PROFILE_VERSION,
     token: state.token,
@@ -32,7 +36,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, ende
     method: methodOf(request),
     url: mask.url(absoluteUrl(origin, targetOf(request))),
     ip: origin.ip,
-    status: state.clientGone ? 499 : reply.raw.headersSent ? reply.raw.statusCode : reply.statusCode,
+    status,
     ...(state.parent !== '' && { parent: state.parent }),
     ...(state.replayOf !== '' && { replayOf: state.replayOf }),
     route: routeOf(collectors.router),
@@ -44,6 +48,8 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, ende
       ...collectors,
       ...more,
       performance: performanceRecord(state, events, endedAt),
+      ...(state.recorder?.trail != null && { headers: trailRecord(state.recorder.trail, events, (reply.raw as { _header?: unknown })._header, state.sentHeaders ?? reply.getHeaders(), mask) }),
+      ...(blocked.length > 0 && { blocked }),
       ...(others.length > 0 && {
         otherErrors: others.map((other) => flattenError(other).map((exception) => maskException(exception, mask)))
       })

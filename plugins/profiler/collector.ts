@@ -32,7 +32,7 @@ const MAX_WAIT = 2_000
 const NAME = /^[a-z][\w-]{0,63}$/i
 const OWN_NAMES = new Set([
   'request', 'response', 'exceptions', 'logs', 'events', 'router', 'security', 'performance', 'session', 'cors', 'csp', 'cache', 'locale', 'pagination',
-  'config', 'http-client', 'spans', 'trace', 'attributes', 'template', 'params', 'links', 'assets', 'otherErrors', 'cpu'
+  'config', 'http-client', 'spans', 'trace', 'attributes', 'template', 'params', 'links', 'assets', 'otherErrors', 'cpu', 'headers', 'blocked'
 ])
 
 /** Stops the start at a collector that has no name of its own. */

@@ -142,6 +142,19 @@ export class Profiler {
     return await this.#ask(() => this.#storage.purge(criteria, options))
   }
 
+  /**
+   * Writes a profile anew with what came to light behind its response; it keeps its pin, and is the one that was written last from then on.
+   * False where there is none, or too much is waiting to be written.
+   */
+  async amend (token: string, change: (profile: Profile) => Profile): Promise<boolean> {
+    const profile = await this.find(token)
+    if (profile === undefined) return false
+    const { profiles: [summary] } = await this.search({ criteria: { token }, limit: 1 })
+    if (!this.save(change(profile))) return false
+    if (summary?.pinned === true) await this.pin(token, true)
+    return true
+  }
+
   async stats (): Promise<StorageStats> {
     await this.flush(READ_PATIENCE)
     return await this.#ask(() => this.#storage.stats())

@@ -4,7 +4,9 @@ import { keepToItself } from './answer.js'
 import assetRoutes from './assets.js'
 import compareRoutes from './compare.js'
 import cpuRoutes from './cpu.js'
+import reportRoutes from './csp-report.js'
 import formatRoutes from './formats.js'
+import headerRoutes from './headers.js'
 import keepRoutes from './keep.js'
 import profileRoutes from './profile.js'
 import replayRoutes from './replay.js'
@@ -21,5 +23,5 @@ export default async function profilerRoutes (app: FastifyInstance): Promise<voi
     if (path.endsWith('.json')) request.headers.accept = 'application/json'
     else if (path.endsWith('.md')) request.headers.accept = 'text/markdown'
   })
-  for (const routes of [assetRoutes, searchRoutes, streamRoutes, profileRoutes, compareRoutes, formatRoutes, replayRoutes, keepRoutes, cpuRoutes]) await app.register(routes)
+  for (const routes of [assetRoutes, searchRoutes, streamRoutes, profileRoutes, compareRoutes, formatRoutes, replayRoutes, keepRoutes, cpuRoutes, headerRoutes, reportRoutes]) await app.register(routes)
 }

@@ -56,8 +56,8 @@ export const panels: readonly Panel[] = [
   configPanel
 ]
 
-// The response is shown beside its request.
-const SHOWN_BY_OTHERS = new Set(['response', ...panels.map(({ name }) => name)])
+// The response is shown beside its request, who changed its headers beside the events, and what refused it ahead of all panels.
+const SHOWN_BY_OTHERS = new Set(['response', 'headers', 'blocked', ...panels.map(({ name }) => name)])
 
 /** The panels of one profile: those that are always there or have something to tell of it, those of the application, and a plain one for each collector that has none. */
 export function panelsOf (profile: Profile): Panel[] {

@@ -1,3 +1,5 @@
+import { relative } from 'node:path'
+import type { EditorLink } from '../../kernel/editor.js'
 import { html } from '../../view/html.js'
 import { safeJson } from '../../view/json.js'
 import type { PageOptions } from './layout/component.js'
@@ -64,6 +66,15 @@ export function fold (label: string, content: string, count?: number): string {
 /** Lets what is wider than the window be scrolled, by keyboard too. */
 export function scrollable (label: string, content: string): string {
   return html`<div class="scroll" role="region" aria-label="${label}" tabindex="0">!${content}</div>`
+}
+
+/** A place in source, `file:line`: from where the process was started on, and a link where an editor is known. */
+export function place (source: string, editor: EditorLink | null): string {
+  const [, file = source, line = '1'] = /^(.*):(\d+)$/.exec(source) ?? []
+  const near = relative(process.cwd(), file)
+  const shown = near.startsWith('..') || near === '' ? source : source.replace(file, near)
+  const href = editor?.(file, Number(line), 1) ?? null
+  return href === null ? html`<code title="${source}">${shown}</code>` : html`<a href="${href}" title="${source}"><code>${shown}</code></a>`
 }
 
 /** The status of a response, coloured by its class. */

@@ -95,6 +95,40 @@ t.test('a profile in one screen', async (t) => {
   t.match((await hindsight(dataDir, ['show', '3fa94c', '--panel', 'request'])).out, /"headers"/)
 })
 
+t.test('who set each header', async (t) => {
+  const change = { pass: 'main', outcome: 'ran', start: 0, duration: 0, stage: 'kernel.response', listener: 'response' } as const
+  const changes = [
+    { name: 'content-type', from: null, to: 'text/plain', after: 0, handling: true, via: 'reply.header', by: 'application', function: 'show', source: '/app/routes/a.ts:3' },
+    { name: 'set-cookie', from: null, to: null, after: 0, via: 'reply.setCookie', by: 'package', package: '@fastify/flash', source: '/app/a.ts:4', cookie: 'a\u001b[31m' }
+  ]
+  const dataDir = await stored(t, [profile('000001', {
+    events: [{ ...change, changes: { headers: [{ name: 'content-type', from: 'text/plain', to: HOSTILE }] } }],
+    collectors: { headers: { changes, node: { date: null } } }
+  }), profile('000002')])
+  const { code, out, err } = await hindsight(dataDir, ['headers', '000001'])
+  t.same([code, err], [0, ''])
+  t.equal(out.slice(out.indexOf('\n\n') + 2), `content-type
+  set     your handler (show) /app/routes/a.ts:3 reply.header
+          text/plain
+  changed response plugins/listeners/response.ts
+          http://h/␛]0;pwned␇␛[31m⟨U+202E⟩txt␊␍
+
+set-cookie
+  asked   @fastify/flash /app/a.ts:4 reply.setCookie
+          cookie a␛[31m
+
+date
+  set     Node.js
+          the moment at which it was sent
+`)
+  const json = JSON.parse((await hindsight(dataDir, ['headers', '000001', '--json', '--header', 'Date'])).out)
+  t.same(json, { token: '000001', headers: { date: [{ action: 'set', by: 'Node.js', from: null, to: 'the moment at which it was sent' }] } })
+  t.match((await hindsight(dataDir, ['headers', 'latest', '--url', 'robots'])).out, 'No header was set.')
+  t.match(await hindsight(dataDir, ['headers', '000001', '--header', 'x']), { code: 1, err: 'hindsight: The response has no header "x"; it has: content-type, date, set-cookie.\n' })
+  t.match(await hindsight(dataDir, ['headers', '00000f']), { code: 1, err: 'hindsight: Token "00000f" was not found.\n' })
+  t.match(await hindsight(dataDir, ['headers', '../x']), { code: 2 })
+})
+
 t.test('pinned, unpinned, purged', async (t) => {
   const dataDir = await stored(t, tokens(1, 4).map((token) => profile(token, { status: token === '000004' ? 500 : 200 })))
   t.equal((await hindsight(dataDir, ['pin', '000001'])).out, '000001 is pinned: it stays until it is unpinned.\n')
@@ -189,7 +223,7 @@ t.test('mistakes are told, by the name of what is wrong', async (t) => {
   const dataDir = await stored(t, [profile('000001')])
   const missing = join(dataDir, 'nowhere')
   for (const [args, code, message] of [
-    [['lst'], 2, 'There is no command "lst"; known are list, search, show, tail, pin, unpin, purge, export, import, sign'],
+    [['lst'], 2, 'There is no command "lst"; known are list, search, show, headers, compare, tail, pin, unpin, purge, export, import, sign'],
     [['list', '--foo'], 2, 'Unknown option \'--foo\'. "hindsight list --help" tells the flags.'],
     [['list', 'more'], 2, 'hindsight list : 1 arguments were given.'],
     [['list', '--status', 'bad'], 2, 'Invalid --status: "bad" is neither a status such as 404 nor a class such as 4xx.'],
@@ -314,6 +348,8 @@ t.test('the request of a profile in other forms', async (t) => {
     [['curl', '3fa94c', '--app', 'x'], 2, '--app belongs to the form test.'],
     [['test', '3fa94c', '--framework', 'jest'], 2, '--framework: "jest" is neither tap nor node.']
   ] as const) t.match(await hindsight(dataDir, ['to', ...args]), { code: expected, err: message }, args.join(' '))
+})
+
 t.test('what the processor did: as a table, as a file, for programs', async (t) => {
   const dataDir = await stored(t, [profile('000001'), profile('000002', { collectors: { cpu: { refused: 'Another one ran.' } } }), sample('\u001b[31m<b>')])
   const { code, out } = await hindsight(dataDir, ['cpu', '3fa94c'])

@@ -78,10 +78,12 @@ t.test('the history of a real response', async t => {
   t.teardown(() => app.close())
   const root = shown(eventsPanel, await profileOf(app, await app.inject('/')))
   const history = Object.fromEntries([...root.querySelectorAll('.history tbody tr')].map((row) => [row.querySelector('th')?.textContent, texts(row, 'li')]))
+  const here = (value: string, via = 'reply.header') => new RegExp(`^set by your handler test/profiler/panels/events\\.test\\.ts:\\d+ ${via}: ${value}$`)
   t.match(history, {
-    'x-own': ['set by your handler: 1'],
-    'x-frame-options': ['set by your handler: SAMEORIGIN'],
-    'content-type': ['set by your handler: text/plain', 'changed by response: text/plain; charset=utf-8'],
-    'x-content-type-options': ['set by content-type: nosniff']
+    'x-own': [here('1')],
+    'x-frame-options': [here('SAMEORIGIN')],
+    'content-type': [here('text/plain', 'reply.type'), 'changed by response plugins/listeners/response.ts: text/plain; charset=utf-8'],
+    'x-content-type-options': ['set by content-type plugins/listeners/content-type.ts: nosniff'],
+    date: ['set by Node.js: the moment at which it was sent']
   })
 })

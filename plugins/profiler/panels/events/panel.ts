@@ -3,8 +3,8 @@ import { shortFile } from '../../../diagnostics/page/shared.js'
 import { html } from '../../../view/html.js'
 import { style as readStyle } from '../../../view/style.js'
 import type { Profile } from '../../profile.js'
-import { milliseconds, note, scrollable, section } from '../../ui/components.js'
-import type { Panel } from '../panel.js'
+import { milliseconds, note, place, scrollable, section } from '../../ui/components.js'
+import { PLAIN_VIEW, type Panel, type PanelView } from '../panel.js'
 import { headerHistory, type HeaderStep } from './header-history.js'
 import { ORDER } from './order.js'
 
@@ -19,9 +19,9 @@ export const eventsPanel: Panel = {
   count: (profile) => profile.events.filter(({ outcome }) => outcome !== 'skipped').length,
   problem: (profile) => profile.events.some((event) => event.outcome === 'raised'),
   style: readStyle(import.meta.url, './style.css'),
-  render: (profile) => profile.events.length === 0
+  render: (profile, view = PLAIN_VIEW) => profile.events.length === 0
     ? note('No listener was reached.')
-    : filters(profile.events) + passesOf(profile.events).map((events) => pass(events)).join('') + unreached(profile.events) + headers(profile)
+    : filters(profile.events) + passesOf(profile.events).map((events) => pass(events)).join('') + unreached(profile.events) + headers(profile, view)
 }
 
 interface Numbered extends ListenerEvent {
@@ -93,16 +93,18 @@ function unreached (events: readonly ListenerEvent[]): string {
     html`<tr><th scope="row">${stage}</th><td>${missing.join(', ')}</td></tr>`)}</tbody></table>`)
 }
 
-function headers (profile: Profile): string {
+function headers (profile: Profile, view: PanelView): string {
   const history = [...headerHistory(profile)]
   return section('Headers of the response, and who set them', history.length === 0
     ? note('None was set.')
     : scrollable('Headers', html`<table class="rows history" aria-label="Headers"><thead><tr><th scope="col">Header</th><th scope="col">History</th></tr></thead><tbody>!${history.map(([name, steps]) =>
-      html`<tr><th scope="row" class="header">${name}</th><td><ol>!${steps.map(step)}</ol></td></tr>`)}</tbody></table>`))
+      html`<tr><th scope="row" class="header">${name}</th><td><ol>!${steps.map((one) => step(one, view))}</ol></td></tr>`)}</tbody></table>`))
 }
 
-function step ({ by, event, from, to }: HeaderStep): string {
+function step ({ by, event, source, via, cookie, from, to }: HeaderStep, { editor }: PanelView): string {
   const who = event === undefined ? html`<span class="by">${by}</span>` : html`<a href="#event-${event}">${by}</a>`
-  if (to === null) return html`<li>removed by !${who}</li>`
-  return html`<li>!${from === null ? 'set' : 'changed'} by !${who}: <code>${to}</code></li>`
+  const where = (source === undefined ? '' : html` <span class="place">!${place(source, editor)}</span>`) + (via === undefined ? '' : html` <span class="via">${via}</span>`)
+  if (cookie !== undefined) return html`<li>cookie <code>${cookie}</code> asked for by !${who}!${where}</li>`
+  if (to === null) return html`<li>removed by !${who}!${where}</li>`
+  return html`<li>!${from === null ? 'set' : 'changed'} by !${who}!${where}: <code>${to}</code></li>`
 }

@@ -3,6 +3,7 @@ import type { EditorLink } from '../../../kernel/editor.js'
 import { html } from '../../../view/html.js'
 import { style as readStyle } from '../../../view/style.js'
 import { visibleLine } from '../../../view/visible.js'
+import { blockedSentences } from '../../blocked/sentences.js'
 import { groupsOf } from '../../panels/index.js'
 import { addressOf, type Panel, type PanelView } from '../../panels/panel.js'
 import type { Profile } from '../../profile.js'
@@ -48,7 +49,7 @@ function summary (profile: Profile, options: ProfilePageOptions): string {
 <div class="band"><p class="band-status"><strong>${profile.status}</strong> ${reason(profile.status)}</p>
 <h1><span class="method">${profile.method}</span> <span class="url">${visibleLine(profile.url)}</span></h1>
 !${error ? html`<p class="band-error">${visibleLine(`${error.name}: ${error.message}`)}</p>` : ''}</div>
-<div class="facts-row"><dl><div><dt>Duration</dt><dd>${milliseconds(profile.duration)}</dd></div>
+!${blocked(profile)}<div class="facts-row"><dl><div><dt>Duration</dt><dd>${milliseconds(profile.duration)}</dd></div>
 <div><dt>Route</dt><dd>${profile.route?.name ?? 'none'}</dd></div>
 <div><dt>Time</dt><dd>!${moment(profile.time)}</dd></div>
 <div><dt>Client</dt><dd><a href="${base}/search?${new URLSearchParams({ ip: profile.ip }).toString()}">${profile.ip}</a></dd></div>
@@ -57,6 +58,13 @@ function summary (profile: Profile, options: ProfilePageOptions): string {
 !${relatives(profile, options)}
 !${actions(profile, options)}
 </section>`
+}
+
+// Ahead of all else: who was refused wants to know by what.
+function blocked (profile: Profile): string {
+  const sentences = blockedSentences(profile)
+  if (sentences.length === 0) return ''
+  return html`<div class="blocked"><h2>${profile.status >= 400 ? 'Why was it refused?' : 'What does the browser keep back?'}</h2><ul>!${sentences.map((sentence) => html`<li>${visibleLine(sentence)}</li>`)}</ul></div>`
 }
 
 function reason (status: number): string {

@@ -1,0 +1,69 @@
+import type { StackFrame } from './exception.js'
+import { isInternal, splitStack, stackFrames } from './stack-frame.js'
+import { stackOf, type Calls } from './stack-text.js'
+
+/** Whose code a call came from, and where that is. */
+export interface CallOrigin {
+  by: 'application' | 'package' | 'fastify' | 'node' | 'hindsight'
+  /** Of a dependency: its name. */
+  package?: string
+  function?: string
+  /** `file:line`, in the coordinates of the source; of what a package did for the application, the application's. */
+  source?: string
+}
+
+const MAX_SOURCE = 500
+const FASTIFY = new Set(['fastify', 'light-my-request'])
+const PACKAGE = /.*[\\/]node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)/
+
+// The same calls again are the same object, as long as anybody remembers them.
+const known = new WeakMap<Calls, CallOrigin>()
+
+/** Reads where something was called from, off a stack that nobody has read yet. */
+export function originOfCall (site: { readonly stack?: string }): CallOrigin {
+  const { stack, written } = stackOf(site)
+  const before = written === null ? undefined : known.get(written.calls)
+  if (before !== undefined) return before
+  const origin = typeof stack === 'string' ? originOfFrames(stackFrames(splitStack(stack, '').frames)) : { by: 'node' as const }
+  if (written !== null) known.set(written.calls, origin)
+  return origin
+}
+
+interface Owned {
+  frame: StackFrame
+  by: CallOrigin['by']
+  name: string
+}
+
+// Only what one piece of code has called without Fastify in between: below that are those that were there before.
+/** Reads it off frames, the innermost first. */
+export function originOfFrames (frames: readonly StackFrame[]): CallOrigin {
+  const owned = frames.map(ownerOf)
+  const begin = owned.findIndex(({ by }) => by !== 'fastify' && by !== 'node')
+  if (begin === -1) return { by: owned[0]?.by ?? 'node' }
+  const end = owned.findIndex(({ by }, i) => i > begin && (by === 'fastify' || by === 'node'))
+  const calls = owned.slice(begin, end === -1 ? undefined : end)
+  const caller = calls.find(({ by }) => by !== 'hindsight')
+  if (caller === undefined) return told(calls[0] as Owned)
+  const own = calls.find(({ by }) => by === 'application')
+  return { ...told(own ?? caller), ...(caller.by === 'package' && { by: 'package', package: caller.name }) }
+}
+
+function told ({ frame, by, name }: Owned): CallOrigin {
+  const called = frame.function.replace(/^(?:async )?(?:Object\.)?/, '')
+  return {
+    by,
+    ...(by === 'package' && { package: name }),
+    ...(called !== '<anonymous>' && { function: called.slice(0, MAX_SOURCE) }),
+    source: `${frame.file.slice(-MAX_SOURCE)}:${frame.line}`
+  }
+}
+
+function ownerOf (frame: StackFrame): Owned {
+  const { file } = frame
+  if (file === '' || file.startsWith('node:')) return { frame, by: 'node', name: '' }
+  if (isInternal(file)) return { frame, by: 'hindsight', name: '' }
+  const name = PACKAGE.exec(file)?.[1]?.replaceAll('\\', '/')
+  if (name === undefined) return { frame, by: 'application', name: '' }
+  return { frame, by: FASTIFY.has(name) ? 'fastify' : 'package', name }
+}

@@ -1,0 +1,125 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { stateOf } from '../kernel/request-state.js'
+import type { SecurityRecord } from '../security/record.js'
+import { cut, visibleLine } from '../view/visible.js'
+import { originOfFrames } from './call-site.js'
+import type { FlattenedException } from './exception.js'
+import { accessRefusal, ofLoginRoute } from './refusal-access.js'
+import type { Refusal } from './report.js'
+import { messageOf, read } from './thrown-value.js'
+
+const REFUSED = new Set([401, 403, 405, 413, 415, 429])
+const MULTIPART: Readonly<Record<string, string>> = {
+  FST_REQ_FILE_TOO_LARGE: 'limits.fileSize', FST_FILES_LIMIT: 'limits.files', FST_FIELDS_LIMIT: 'limits.fields', FST_PARTS_LIMIT: 'limits.parts'
+}
+const KIND: Readonly<Record<number, Refusal['kind']>> = { 401: 'credentials', 403: 'access', 405: 'method', 413: 'size', 415: 'type', 429: 'rate' }
+const numbers = new Intl.NumberFormat('en')
+
+/** Why a request was refused, in one sentence; null where it was not, or where its answer tells of another failure. */
+export function refusalOf (request: FastifyRequest, reply: FastifyReply | null, status: number, record: SecurityRecord | null): Refusal | null {
+  if (!REFUSED.has(status)) return null
+  const { raised, raisedBy } = stateOf(request)
+  const code = read(raised, 'code')
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return tooLarge(request)
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return unreadable(request)
+  if (typeof code === 'string' && Object.hasOwn(MULTIPART, code)) {
+    const option = `${String(MULTIPART[code])} of @fastify/multipart`
+    return { kind: 'size', sentence: `@fastify/multipart refused the form (${messageOf(raised)}): its option ${String(MULTIPART[code])} decides.`, rule: code, option }
+  }
+  if (status === 405 && raisedBy?.listener === 'router') return wrongMethod(request, reply)
+  if (status === 429) return tooMany(request, reply, record)
+  return accessRefusal(request, status, record) ?? byOthers(request, status)
+}
+
+function tooLarge (request: FastifyRequest): Refusal {
+  const server = Number(request.server.initialConfig.bodyLimit ?? 1_048_576)
+  const ofRoute = request.routeOptions.bodyLimit ?? server
+  const ofParser = Number(parsersOf(request)?.getParser?.(request.headers['content-type'] ?? '')?.bodyLimit ?? server)
+  const [limit, rule, option] = ofRoute !== server
+    ? [ofRoute, 'the bodyLimit of the route', 'bodyLimit of the route']
+    : ofParser !== server
+      ? [ofParser, 'the bodyLimit of the parser of its type', 'bodyLimit of addContentTypeParser, or of the route']
+      : [server, 'the bodyLimit of the server', 'bodyLimit of Fastify, or of the route']
+  const length = Number(request.headers['content-length'])
+  const size = Number.isSafeInteger(length) && length > limit ? `of ${numbers.format(length)} bytes ` : ''
+  return { kind: 'size', sentence: `The body ${size}is larger than the ${numbers.format(limit)} bytes that ${rule} allows: the option ${option} decides.`, rule, option }
+}
+
+function unreadable (request: FastifyRequest): Refusal {
+  const type = shown(request, request.headers['content-type'] ?? '')
+  const known = [...parsersOf(request)?.parserList ?? [], ...(parsersOf(request)?.parserRegExpList ?? []).map(String)]
+  const told = known.length === 0 ? '' : ` there are parsers for ${known.slice(0, 20).join(', ')};`
+  return {
+    kind: 'type',
+    sentence: `Nothing reads a body of the type "${type}" here:${told} app.addContentTypeParser, or a plugin that calls it, decides.`,
+    rule: 'the content type parsers of the route\'s scope',
+    option: 'addContentTypeParser of Fastify'
+  }
+}
+
+interface Parsers {
+  parserList?: string[]
+  parserRegExpList?: RegExp[]
+  getParser?: (type: string) => { bodyLimit?: number } | undefined
+}
+
+// Fastify tells by name only whether there is one.
+function parsersOf ({ server }: FastifyRequest): Parsers | undefined {
+  for (let scope: object | null = server; scope !== null; scope = Object.getPrototypeOf(scope) as object | null) {
+    const symbol = Object.getOwnPropertySymbols(scope).find(({ description }) => description === 'fastify.contentTypeParser')
+    if (symbol !== undefined) return (scope as Record<symbol, Parsers>)[symbol]
+  }
+}
+
+function wrongMethod (request: FastifyRequest, reply: FastifyReply | null): Refusal {
+  const allow = shown(request, String(reply?.getHeader('allow') ?? 'others'))
+  return {
+    kind: 'method',
+    sentence: `No route takes ${request.method} at this path: those that are there take ${allow}; the method that a route is declared with decides.`,
+    rule: `the routes of the path take ${allow}`,
+    option: 'method of the route'
+  }
+}
+
+function tooMany (request: FastifyRequest, reply: FastifyReply | null, record: SecurityRecord | null): Refusal {
+  const { raised } = stateOf(request)
+  const after = reply?.getHeader('retry-after')
+  const again = after === undefined ? '' : ` It may be tried again in ${shown(request, String(after))} s.`
+  const code = read(raised, 'code')
+  if (code === 'HINDSIGHT_TOO_MANY_LOGIN_ATTEMPTS' || (code === undefined && ofLoginRoute(request))) {
+    const option = `security.firewalls["${record?.firewall?.name ?? '…'}"].throttling`
+    return { kind: 'rate', sentence: `Too many logins have failed for this user, or from this address: the option ${option} (maxAttempts in interval) decides.${again}`, rule: 'the throttling of logins', option }
+  }
+  const limit = reply?.getHeader('x-ratelimit-limit') ?? reply?.getHeader('ratelimit-limit')
+  if (limit !== undefined && request.server.hasPlugin('@fastify/rate-limit')) {
+    const option = 'max and timeWindow of @fastify/rate-limit, or of the route\'s config.rateLimit'
+    return { kind: 'rate', sentence: `@fastify/rate-limit lets ${shown(request, String(limit))} requests pass in its time window, and this was one more: ${option} decide.${again}`, rule: '@fastify/rate-limit', option }
+  }
+  const other = byOthers(request, 429)
+  return { ...other, sentence: other.sentence + again }
+}
+
+/** What was refused by none of Hindsight's rules: by whom, and where. */
+function byOthers (request: FastifyRequest, status: number): Refusal {
+  const kind = KIND[status] ?? 'access'
+  const state = stateOf(request)
+  const exception = (state.exceptions as FlattenedException[] | null)?.at(-1)
+  if (!state.failed || exception === undefined) {
+    const route = request.routeOptions.config?.url === undefined ? 'Whoever answered' : `The handler of ${request.method} ${request.routeOptions.config.url}, or a hook ahead of it,`
+    return { kind, sentence: `${route} answered with ${status} by itself: no option of Hindsight decides.`, rule: 'the answer of the application', option: null }
+  }
+  const { by, package: name, source } = originOfFrames(exception.frames)
+  const who = by === 'package' ? `the package ${String(name)}` : by === 'application' ? 'your code' : by === 'fastify' ? 'Fastify' : by === 'hindsight' ? 'Hindsight' : 'somebody'
+  const place = source === undefined ? '' : ` at ${source}`
+  const what = cut(visibleLine(request.server.hindsight.mask.text(exception.message)), 300)
+  return {
+    kind,
+    sentence: `${status} was raised by ${who}${place} (${exception.name}${exception.code === undefined ? '' : `, ${exception.code}`}: ${what}): ${by === 'package' ? 'the options of that package decide' : 'no option of Hindsight decides'}.`,
+    rule: `raised by ${who}`,
+    option: by === 'package' ? `the options of ${String(name)}` : null
+  }
+}
+
+function shown ({ server: { hindsight: { mask } } }: FastifyRequest, text: string): string {
+  return cut(visibleLine(mask.text(text)), 200)
+}

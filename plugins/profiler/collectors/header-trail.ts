@@ -1,0 +1,78 @@
+import type { EventColumns } from '../../kernel/event-columns.js'
+import type { HeaderTrail, OutsideChange } from '../../kernel/header-trail.js'
+import type { Mask } from '../../kernel/mask/mask.js'
+import { SharedParts } from '../../kernel/shared-part.js'
+import { shownValue } from '../../kernel/slot-memory.js'
+import { cut } from '../../view/visible.js'
+import { originOfCall, type CallOrigin } from '../../diagnostics/call-site.js'
+
+/** A change of a header that none of the listeners made, as a profile keeps it. */
+export interface TrailedChange extends CallOrigin {
+  name: string
+  /** Null: not there. */
+  from: string | null
+  to: string | null
+  /** How many events of the profile came ahead of it. */
+  after: number
+  /** Whether the handler of the route was at work. */
+  handling?: true
+  /** What was called, such as `reply.header`. */
+  via: string
+  /** The name of a cookie that was asked for here: the session listener writes the header. */
+  cookie?: string
+}
+
+/** Who has changed headers beside the listeners, whose changes are with their events. */
+export interface TrailRecord {
+  changes?: TrailedChange[]
+  /** How many more changes there were. */
+  dropped?: number
+  /** What Node.js itself has added to the head; null for the moment in `Date`. */
+  node: Record<string, string | null>
+}
+
+const MAX_VALUE = 4_096
+const OF_NODE = ['date', 'connection', 'keep-alive', 'transfer-encoding', 'content-length']
+
+// The heads of most responses end alike.
+const known = new SharedParts<TrailRecord>()
+
+/** What a profile tells of the headers that were changed outside of the listeners; `head` is what Node.js has sent. */
+export function trailRecord (trail: HeaderTrail, events: EventColumns, head: unknown, sent: Readonly<Record<string, unknown>>, mask: Mask): TrailRecord {
+  const added = typeof head === 'string' ? addedByNode(head, sent) : []
+  const node = known.of(added.map(([name, value]) => `${name}:${value ?? ''}`).join('\n'), () => ({ node: Object.fromEntries(added) }))
+  if (trail.changes.length === 0) return node
+  return {
+    changes: trail.changes.map((change) => shown(change, events, mask)),
+    ...(trail.dropped > 0 && { dropped: trail.dropped }),
+    node: node.node
+  }
+}
+
+function shown ({ name, from, to, after, handling, via, site, cookie }: OutsideChange, { places }: EventColumns, mask: Mask): TrailedChange {
+  const value = (one: OutsideChange['to']): string | null => {
+    const text = shownValue(name, one, mask.header)
+    return text === null ? null : cut(text, MAX_VALUE)
+  }
+  return {
+    name: cut(name, 200),
+    from: value(from),
+    to: value(to),
+    after: after === 0 ? 0 : places[after - 1] ?? 0,
+    ...(handling && { handling }),
+    via,
+    ...originOfCall(site),
+    ...(cookie !== undefined && { cookie: mask.text(cut(cookie, 200)) })
+  }
+}
+
+// What stands in the head that nobody has told Node.js.
+function addedByNode (head: string, sent: Readonly<Record<string, unknown>>): Array<[name: string, value: string | null]> {
+  const added: Array<[string, string | null]> = []
+  for (const line of head.split('\r\n')) {
+    const colon = line.indexOf(':')
+    const name = line.slice(0, colon).toLowerCase()
+    if (OF_NODE.includes(name) && sent[name] === undefined) added.push([name, name === 'date' ? null : line.slice(colon + 1).trim()])
+  }
+  return added
+}

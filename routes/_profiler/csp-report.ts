@@ -1,0 +1,76 @@
+import createError from '@fastify/error'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
+import { ReportInbox } from '../../plugins/profiler/csp-reports/inbox.js'
+import { readReports } from '../../plugins/profiler/csp-reports/read-report.js'
+import { TOKEN_PATTERN } from '../../plugins/profiler/token.js'
+import { baseOf, routeConfig, TokenNotFoundError } from './answer.js'
+
+const BadReportError = createError('HINDSIGHT_BAD_REPORT', 'The body is no report of a Content Security Policy: %s.', 400)
+const ForeignReportError = createError('HINDSIGHT_FOREIGN_REPORT', 'Reports are taken from pages of this origin only.', 403)
+const TooManyReportsError = createError('HINDSIGHT_TOO_MANY_REPORTS', 'Too many reports have come; those of a minute ago are still being counted.', 429)
+
+const TYPES = ['application/csp-report', 'application/reports+json']
+const BODY_LIMIT = 64 * 1024
+/** Messages of one client in a minute: a page sends one for each element that its policy refuses. */
+const MAX_MESSAGES = 300
+/** What browsers ask for as a page (Fetch Metadata, section 2.1); what knows these headers knows reports. */
+const DOCUMENTS = new Set(['document', 'iframe', 'frame'])
+
+/** Takes the reports of pages whose policy was violated, and attaches them to the profiles of these pages; in debug mode only. */
+export default async function reportRoutes (app: FastifyInstance): Promise<void> {
+  // Applications that only read a store have no pages, and outside debug mode no policy asks for reports.
+  if (!app.hasDecorator('hindsight') || !app.hindsight.debug) return
+  const { hindsight } = app
+  const inbox = new ReportInbox(app.profiler)
+  const limiter = new RateLimiterMemory({ keyPrefix: 'csp-report', points: MAX_MESSAGES, duration: 60 })
+  // Runs ahead of the profiler's own, which was added before.
+  app.addHook('onClose', async function attachReports () {
+    await inbox.close()
+  })
+  hindsight.reportUriOf = (request) => {
+    const destination = request.headers['sec-fetch-dest']
+    if (typeof destination !== 'string' || !DOCUMENTS.has(destination) || !hindsight.mayReadDebug(request)) return null
+    const profile = hindsight.profileOf?.(request) ?? null
+    if (profile === null) return null
+    inbox.expect(profile.token)
+    return `${hindsight.originOf(request).prefix}${baseOf({ server: app } as FastifyRequest)}/csp-report/${profile.token}`
+  }
+
+  for (const type of TYPES) {
+    if (app.hasContentTypeParser(type)) app.removeContentTypeParser(type)
+    app.addContentTypeParser(type, { parseAs: 'string', bodyLimit: BODY_LIMIT }, (_request, body, done) => { done(null, body) })
+  }
+
+  app.post('/csp-report/:token', { config: routeConfig(app, '_profiler_csp_report'), bodyLimit: BODY_LIMIT }, async function takeReport (request, reply) {
+    if (isForeign(request)) throw new ForeignReportError()
+    await limiter.consume(hindsight.originOf(request).ip).catch((refused: unknown) => {
+      if (!(refused instanceof RateLimiterRes)) throw refused
+      reply.header('retry-after', Math.max(1, Math.ceil(refused.msBeforeNext / 1_000)))
+      throw new TooManyReportsError()
+    })
+    const { token } = request.params as { token: string }
+    if (!TOKEN_PATTERN.test(token) || !await inbox.knows(token)) throw new TokenNotFoundError(token)
+    const violations = readReports(parsed(request.body), hindsight.mask)
+    if (violations === null) throw new BadReportError('it has no violation with a directive')
+    if (!inbox.add(token, violations)) throw new TooManyReportsError()
+    return reply.code(204).send()
+  })
+}
+
+function parsed (body: unknown): unknown {
+  if (typeof body !== 'string') throw new BadReportError(`its type is none of ${TYPES.join(' and ')}`)
+  try {
+    return JSON.parse(body)
+  } catch {
+    throw new BadReportError('it is not JSON')
+  }
+}
+
+// The scope refuses what says to come from elsewhere; a browser that does not say where from still says which origin.
+function isForeign (request: FastifyRequest): boolean {
+  const { origin, 'sec-fetch-site': site } = request.headers
+  if (site !== undefined || origin === undefined) return false
+  const { scheme, authority } = request.server.hindsight.originOf(request)
+  return origin !== `${scheme}://${authority}`
+}

@@ -1,0 +1,15 @@
+import type { FastifyInstance } from 'fastify'
+import { headerReport } from '../../plugins/profiler/panels/events/header-history.js'
+import { TOKEN_PATTERN } from '../../plugins/profiler/token.js'
+import { routeConfig, TokenNotFoundError } from './answer.js'
+import { whileStoreIsThere } from './away.js'
+
+/** Who set, changed and removed each header of a response, as JSON; for people the Events panel shows it. */
+export default async function headerRoutes (app: FastifyInstance): Promise<void> {
+  app.get('/:token/headers.json', { config: routeConfig(app, '_profiler_headers') }, async (request, reply) => await whileStoreIsThere(request, reply, async () => {
+    const { token } = request.params as { token: string }
+    const profile = TOKEN_PATTERN.test(token) ? await app.profiler.find(token) : undefined
+    if (profile === undefined) throw new TokenNotFoundError(token)
+    return headerReport(profile)
+  }))
+}

@@ -1,0 +1,100 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import type { FastifyInstance } from 'fastify'
+import type { Profile } from '../../../plugins/profiler/profile.js'
+import { build, listen, type BuildOptions } from '../../support/app.js'
+
+const DOCUMENT = { 'sec-fetch-dest': 'document', accept: 'text/html' }
+const LEGACY = { 'content-type': 'application/csp-report' }
+const report = JSON.stringify({ 'csp-report': { 'effective-directive': 'img-src', 'blocked-uri': 'https://img.example/a.png', disposition: 'enforce' } })
+
+async function pages (options: BuildOptions = {}): Promise<FastifyInstance> {
+  return await build({
+    ...options,
+    declare (app) {
+      app.get('/', async (_request, reply) => reply.type('text/html').send('<!DOCTYPE html><title>x</title><body>x</body>'))
+      app.get('/own', async (_request, reply) => reply.type('text/html').header('content-security-policy', "img-src 'none'; report-uri /mine").send('x'))
+      app.get('/two', async (_request, reply) => reply.type('text/html').header('content-security-policy', "img-src 'none', font-src 'none';").send('x'))
+      app.get('/json', async () => ({ a: 1 }))
+      app.get('/fails', async () => { throw new Error('x') })
+      app.get('/unkept', { config: { profile: false } }, async (_request, reply) => reply.type('text/html').send('x'))
+    }
+  })
+}
+
+async function attached (app: FastifyInstance, token: string): Promise<Profile> {
+  for (let tries = 0; tries < 200; tries++) {
+    const profile = await app.profiler.find(token)
+    if ((profile?.collectors.csp as { violations?: unknown } | undefined)?.violations !== undefined) return profile as Profile
+    await sleep(20)
+  }
+  throw new Error('nothing was attached')
+}
+
+t.test('which policies say where to report to', async (t) => {
+  const app = await pages()
+  t.teardown(() => app.close())
+  for (const [name, url, headers, expected] of [
+    ['a document', '/', DOCUMENT, /; ?report-uri \/_profiler\/csp-report\/TOKEN(?:;|$)/], ['a frame', '/', { ...DOCUMENT, 'sec-fetch-dest': 'iframe' }, /; ?report-uri /],
+    ['one of the route', '/two', DOCUMENT, /^img-src 'none';report-uri \/_profiler\/csp-report\/TOKEN, font-src 'none';report-uri \/_profiler\/csp-report\/TOKEN$/],
+    ['one that reports elsewhere', '/own', DOCUMENT, /^img-src 'none'; report-uri \/mine$/], ['no browser', '/', { accept: 'text/html' }, /^(?!.*report-uri)/], ['fetch', '/', { 'sec-fetch-dest': 'empty' }, /^(?!.*report-uri)/],
+    ['no document', '/json', DOCUMENT, /^(?!.*report-uri)/], ['the diagnostic page', '/fails', DOCUMENT, /^(?!.*report-uri)/], ['no profile', '/unkept', DOCUMENT, /^(?!.*report-uri)/]
+  ] as const) {
+    const response = await app.inject({ url, headers })
+    t.match(String(response.headers['content-security-policy']).replaceAll(String(response.headers['x-debug-token']), 'TOKEN'), expected, name)
+  }
+  const port = await listen(app)
+  const stranger = await fetch(`http://127.0.0.1:${port}/`, { headers: { ...DOCUMENT, origin: 'https://evil.example' } })
+  t.notMatch(stranger.headers.get('content-security-policy'), 'report-uri', 'the page of a stranger')
+  for (const options of [{ debug: false }, { contentSecurityPolicy: { report: false } }, { profiler: false }] as BuildOptions[]) {
+    const other = await pages(options)
+    const policy = (await other.inject({ url: '/', headers: DOCUMENT })).headers['content-security-policy']
+    t.match(policy, /^default-src 'self'/, JSON.stringify(options))
+    t.notMatch(policy, 'report-uri', JSON.stringify(options))
+    await other.close()
+  }
+})
+
+t.test('a report is attached to the profile of its page, which stays pinned', async (t) => {
+  const app = await pages()
+  t.teardown(() => app.close())
+  const page = await app.inject({ url: '/', headers: DOCUMENT })
+  const token = String(page.headers['x-debug-token'])
+  await app.profiler.pin(token, true)
+  const url = /report-uri (\S+?)(?:;|$)/.exec(String(page.headers['content-security-policy']))?.[1] ?? ''
+  const sent = await app.inject({ method: 'POST', url, headers: { ...LEGACY, 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'report' }, payload: report })
+  t.same([sent.statusCode, sent.body], [204, ''])
+  const modern = [{ type: 'csp-violation', body: { effectiveDirective: 'font-src', blockedURL: 'data', disposition: 'report' } }]
+  t.equal((await app.inject({ method: 'POST', url, headers: { 'content-type': 'application/reports+json' }, payload: JSON.stringify(modern) })).statusCode, 204)
+  const profile = await attached(app, token)
+  t.match(profile.collectors.csp, { nonces: [], violations: [{ directive: 'img-src', count: 1 }, { directive: 'font-src', disposition: 'report' }] })
+  t.match(profile.collectors.blocked, [{ kind: 'csp' }, { kind: 'csp' }])
+  await app.profiler.flush()
+  t.match(await app.profiler.search({ criteria: { token }, limit: 1 }), { profiles: [{ token, pinned: true }] })
+  t.match((await app.inject({ url: `/_profiler/${token}?panel=csp`, headers: { accept: 'text/html' } })).body, /Violations that the browser reported/)
+})
+
+t.test('what is refused, and what it is told', async (t) => {
+  const app = await pages()
+  t.teardown(() => app.close())
+  const token = String((await app.inject({ url: '/', headers: DOCUMENT })).headers['x-debug-token'])
+  const send = async (headers: Record<string, string>, payload: string, to = token) => await app.inject({ method: 'POST', url: `/_profiler/csp-report/${to}`, headers: { accept: 'application/json', ...headers }, payload })
+  for (const [name, headers, payload, status, to] of [
+    ['another page', { ...LEGACY, 'sec-fetch-site': 'cross-site' }, report, 403], ['a neighbour', { ...LEGACY, 'sec-fetch-site': 'same-site' }, report, 403],
+    ['another origin', { ...LEGACY, origin: 'https://evil.example' }, report, 403], ['an unknown token', LEGACY, report, 404, '000000'], ['no token', LEGACY, report, 404, 'xyz'],
+    ['no JSON', LEGACY, '{', 400], ['another JSON', LEGACY, '{}', 400], ['JSON of another type', { 'content-type': 'application/json' }, report, 400], ['another type', { 'content-type': 'text/html' }, report, 415],
+    ['a large one', LEGACY, JSON.stringify({ a: 'x'.repeat(70_000) }), 413]
+  ] as Array<[string, Record<string, string>, string, number, string?]>) t.equal((await send(headers, payload, to)).statusCode, status, name)
+  let refused = 0
+  for (let i = 0; i < 310; i++) {
+    const { statusCode, headers } = await send(LEGACY, report)
+    if (statusCode === 429) refused = refused || Number(headers['retry-after'] ?? 1)
+  }
+  t.ok(refused > 0, 'no more than a page can need')
+})
+
+t.test('outside debug mode there is no such route', async (t) => {
+  const app = await pages({ debug: false })
+  t.teardown(() => app.close())
+  t.equal((await app.inject({ method: 'POST', url: '/_profiler/csp-report/000000', headers: LEGACY, payload: report })).statusCode, 404)
+})
