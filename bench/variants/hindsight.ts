@@ -4,7 +4,7 @@ import type { HindsightOptions } from '../../app/options.js'
 import { serverOptions } from '../../app/server-options.js'
 import { addHooks, failDeep, hello, helloWithLines, logging, ORIGIN, SECRET, storeFolder, type Variants } from './shared.js'
 
-const FEATURES = { cors: [{ origin: ORIGIN }], session: { secret: SECRET } } satisfies HindsightOptions
+const FEATURES = { debug: false, errorPages: 'always', cors: [{ origin: ORIGIN }], session: { secret: SECRET } } satisfies HindsightOptions
 
 async function withHindsight (options: HindsightOptions, app: FastifyInstance = Fastify(serverOptions()) as unknown as FastifyInstance): Promise<FastifyInstance> {
   await app.register(hindsight, { ...FEATURES, ...options })

@@ -1,9 +1,10 @@
 const Fastify = require('fastify')
-const hindsight = require('fastify-hindsight')
 
 async function start () {
+  // The package itself can also be had by require(); here it is TypeScript.
+  const { hindsight } = await import('fastify-hindsight')
   const app = Fastify({ logger: { level: 'warn' } })
-  await app.register(hindsight, { debug: process.env.NODE_ENV !== 'production', session: false })
+  await app.register(hindsight)
   app.get('/', async () => ({ hello: 'world' }))
   app.get('/broken', async () => { throw new Error('This is what a failure looks like') })
   return app

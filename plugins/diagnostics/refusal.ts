@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { MethodNotAllowedError } from '../kernel/http-errors.js'
 import { stateOf } from '../kernel/request-state.js'
 import type { SecurityRecord } from '../security/record.js'
 import { cut, visibleLine } from '../view/visible.js'
@@ -17,8 +18,10 @@ const numbers = new Intl.NumberFormat('en')
 
 /** Why a request was refused, in one sentence; null where it was not, or where its answer tells of another failure. */
 export function refusalOf (request: FastifyRequest, reply: FastifyReply | null, status: number, record: SecurityRecord | null): Refusal | null {
+  const { raised, raisedBy, missed } = stateOf(request)
+  // Fastify says of a method that it knows no route.
+  if (missed instanceof MethodNotAllowedError) return wrongMethod(request, missed.headers.allow)
   if (!REFUSED.has(status)) return null
-  const { raised, raisedBy } = stateOf(request)
   const code = read(raised, 'code')
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return tooLarge(request)
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return unreadable(request)
@@ -26,7 +29,7 @@ export function refusalOf (request: FastifyRequest, reply: FastifyReply | null, 
     const option = `${String(MULTIPART[code])} of @fastify/multipart`
     return { kind: 'size', sentence: `@fastify/multipart refused the form (${messageOf(raised)}): its option ${String(MULTIPART[code])} decides.`, rule: code, option }
   }
-  if (status === 405 && raisedBy?.listener === 'router') return wrongMethod(request, reply)
+  if (status === 405 && raisedBy?.listener === 'router') return wrongMethod(request, reply?.getHeader('allow'))
   if (status === 429) return tooMany(request, reply, record)
   return accessRefusal(request, status, record) ?? byOthers(request, status)
 }
@@ -71,8 +74,8 @@ function parsersOf ({ server }: FastifyRequest): Parsers | undefined {
   }
 }
 
-function wrongMethod (request: FastifyRequest, reply: FastifyReply | null): Refusal {
-  const allow = shown(request, String(reply?.getHeader('allow') ?? 'others'))
+function wrongMethod (request: FastifyRequest, allowed: unknown): Refusal {
+  const allow = shown(request, String(allowed ?? 'others'))
   return {
     kind: 'method',
     sentence: `No route takes ${request.method} at this path: those that are there take ${allow}; the method that a route is declared with decides.`,

@@ -59,7 +59,8 @@ export function listener<S extends Stage, Options = object> (stage: S, name: str
       return
     }
     const hook = created instanceof OnFailure ? created.hook : created
-    const own = YIELDING.has(name) ? yielding(slot, hook) : hook
+    const able = YIELDING.has(name) ? yielding(slot, hook) : hook
+    const own = stage === 'kernel.request' && slots.some(({ listener }) => listener === 'router') && name !== 'router' ? routed(able) : able
     slot.run = observed ? measured(slot, own) : own
     if (created instanceof OnFailure && !fromBeginning) return
     const run = observed && !fromBeginning ? measuredOnceFailed(own, slot.run as ResponseHook) : slot.run
@@ -75,6 +76,13 @@ const YIELDING: ReadonlySet<string> = new Set(Object.values(OTHERS).flat())
 
 function yielding<Run extends RequestHook | ResponseHook> (slot: Slot, run: Run): Run {
   return ((request: FastifyRequest, reply: FastifyReply, payload: unknown) => slot.left ?? run(request, reply, payload)) as Run
+}
+
+const unrouted = new Skip('no route matched')
+
+// What is behind the router runs for requests that have a route, also where the application answers those that have none.
+function routed<Run extends RequestHook | ResponseHook> (run: Run): Run {
+  return ((request: FastifyRequest, reply: FastifyReply, payload: unknown) => stateOf(request).missed === null ? run(request, reply, payload) : unrouted) as Run
 }
 
 function requestHook (run: RequestHook): onRequestHookHandler {

@@ -97,6 +97,13 @@ t.test('who asks for a page gets it; everybody else is answered as Fastify does'
   t.match((await app.inject({ url: '/fails', headers: HTML })).body, /broken/)
 })
 
+t.test('a method that no route takes is explained, though Fastify says that there is no route', async (t) => {
+  const app = await application(t, (app) => { app.get('/', async () => 'x') })
+  const { collectors, status } = await profileOf(app, await app.inject({ method: 'DELETE', url: '/' }))
+  t.equal(status, 404)
+  t.match(collectors.blocked, [{ kind: 'method', sentence: /those that are there take GET/ }])
+})
+
 t.test('the handlers of the application stand in place of ours', async (t) => {
   const app = await application(t, async (app) => {
     app.setErrorHandler((error, _request, reply) => reply.code(500).send({ own: (error as Error).message }))

@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module'
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { panelsOf } from '../../plugins/profiler/panels/index.js'

@@ -48,7 +48,7 @@ export function countingHasher (): PasswordHasher & { verified: string[] } {
 export async function build (t: Test, security: SecuritySettings | undefined, declare: (app: FastifyInstance) => unknown = () => {}, options: HindsightOptions = {}): Promise<FastifyInstance> {
   const app = Fastify(serverOptions()) as unknown as FastifyInstance
   t.teardown(() => app.close())
-  await app.register(hindsight, { debug: true, profiler: { storage: 'memory' }, session: { secret: SECRET }, ...(security !== undefined && { security }), ...options })
+  await app.register(hindsight, { debug: true, errorPages: 'always', profiler: { storage: 'memory' }, session: { secret: SECRET }, ...(security !== undefined && { security }), ...options })
   await declare(app)
   await app.ready()
   return app
@@ -58,7 +58,7 @@ export async function build (t: Test, security: SecuritySettings | undefined, de
 export async function refusal (security: unknown, declare: (app: FastifyInstance) => unknown = () => {}, options: HindsightOptions = {}): Promise<string> {
   const app = Fastify() as unknown as FastifyInstance
   try {
-    await app.register(hindsight, { debug: true, profiler: { storage: 'memory' }, session: { secret: SECRET }, ...(security !== undefined && { security: security as SecuritySettings }), ...options })
+    await app.register(hindsight, { debug: true, errorPages: 'always', profiler: { storage: 'memory' }, session: { secret: SECRET }, ...(security !== undefined && { security: security as SecuritySettings }), ...options })
     await declare(app)
     await app.ready()
     return 'it started'
