@@ -143,7 +143,7 @@ function measured (slot: Slot, run: ResponseHook | RequestHook): ResponseHook {
     if (isPromise(result)) return settled(result, slot, state, recorder, startedAt, request, reply)
     if (result instanceof Raise) {
       recorder.record(slot, pass, 'raised', startedAt, reply, null)
-      return onRaised(state, slot, result.error, request, pass)
+      return onRaised(state, slot, result.error, request, pass, true)
     }
     recordResult(recorder, slot, pass, result, startedAt, reply)
     return result
@@ -171,7 +171,12 @@ function recordResult (recorder: EventRecorder, slot: Slot, pass: PassName, resu
 }
 
 // In an error pass the response is already about an error: a second one is told beside it, and the walk goes on.
-function onRaised (state: RequestState, slot: Slot, raised: unknown, request: FastifyRequest, pass: string): undefined {
+function onRaised (state: RequestState, slot: Slot, raised: unknown, request: FastifyRequest, pass: string, isMeant = false): undefined {
+  // Who only looks on fails nobody.
+  if (request.server.hindsight.attached && !isMeant) {
+    process.emitWarning(`The listener "${slot.listener}" failed: ${raised instanceof Error ? raised.stack ?? raised.message : String(raised)}`, 'HindsightWarning')
+    return
+  }
   if (pass === 'main') {
     state.raisedBy = { stage: slot.stage, listener: slot.listener }
     throw raised

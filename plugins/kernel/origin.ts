@@ -47,8 +47,10 @@ export function originResolver ({ trustedProxies = [], trustedHosts = [] }: Orig
   }
 
   function found (raw: IncomingMessage): Origin {
-    const { socket, headers: { host }, rawHeaders } = raw
-    const known = plain[(socket as TLSSocket).encrypted ? 'https' : 'http']
+    const { headers: { host } } = raw
+    const rawHeaders = rawHeadersOf(raw)
+    const socket = socketOf(raw)
+    const known = plain[socket.encrypted === true ? 'https' : 'http']
     if (targetAuthority(raw) !== undefined) return resolve(raw, trusts, hosts)
     const like = host === undefined ? undefined : known.get(host)
     if (like !== undefined && !isRepeated(rawHeaders, 'host')) {
@@ -77,13 +79,14 @@ function hostPattern (pattern: string | RegExp): RegExp {
 }
 
 function resolve (raw: IncomingMessage, trusts: Trust, hosts: RegExp[]): Origin {
-  const remote = raw.socket.remoteAddress ?? ''
+  const socket = socketOf(raw)
+  const remote = socket.remoteAddress ?? ''
   const trusted = remote !== '' && trusts(remote, 0)
   const told = trusted ? forwardedValues(raw) : NOTHING
   const forwarded = told.values
   const scheme = forwarded.proto !== undefined
     ? /^(?:https|on|ssl|1)$/i.test(forwarded.proto[0] ?? '') ? 'https' : 'http'
-    : (raw.socket as TLSSocket).encrypted ? 'https' : 'http'
+    : socket.encrypted === true ? 'https' : 'http'
   const sent = headerText(forwarded.host?.[0] ?? targetAuthority(raw) ?? raw.headers.host ?? '').trim()
   const text = (sent === '' ? localAuthority(raw) : sent).toLowerCase()
   const host = text.replace(/:\d+$/, '')
@@ -101,6 +104,15 @@ function resolve (raw: IncomingMessage, trusts: Trust, hosts: RegExp[]): Origin 
   }
 }
 
+// A message that was made up by another plugin has none, nor has one any more whose body was piped away.
+function socketOf ({ socket }: { socket?: IncomingMessage['socket'] | null }): Partial<Pick<TLSSocket, 'encrypted' | 'localAddress' | 'localPort' | 'remoteAddress'>> {
+  return (socket as TLSSocket | null | undefined) ?? {}
+}
+
+function rawHeadersOf ({ rawHeaders }: { rawHeaders?: string[] }): string[] {
+  return rawHeaders ?? []
+}
+
 // RFC 9112, section 3.2.2: a target in absolute form is about its own authority, whatever the host header says; RFC 9113, section 8.3.1: HTTP/2 tells it apart.
 function targetAuthority (raw: IncomingMessage & { originalUrl?: string }): string | undefined {
   const authority = raw.headers[':authority']
@@ -114,7 +126,7 @@ function hostProblem (raw: IncomingMessage, host: string, sent: string, hosts: R
     return badRequest('Missing Host: an HTTP/1.1 request needs one (RFC 9112, section 3.2).')
   }
   // RFC 9112, section 3.2: more than one is refused; Node.js takes the first.
-  if (isRepeated(raw.rawHeaders, 'host')) return badRequest(`Invalid Host "${joinedHeader(raw.rawHeaders, 'host')}".`)
+  if (isRepeated(rawHeadersOf(raw), 'host')) return badRequest(`Invalid Host "${joinedHeader(raw.rawHeaders, 'host')}".`)
   if (!/^(?:\[[0-9a-f:.]+\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?):?$/.test(host)) return badRequest(`Invalid Host "${host}".`)
   if (hosts.length > 0 && !hosts.some((pattern) => pattern.test(host))) return badRequest(`Untrusted Host "${host}".`)
   return null
@@ -128,7 +140,8 @@ function portOf (text: string): [number, Error | null] {
 }
 
 // A request without a host is about the address that it arrived at.
-function localAuthority ({ socket: { localAddress = 'localhost', localPort } }: IncomingMessage): string {
+function localAuthority (raw: IncomingMessage): string {
+  const { localAddress = 'localhost', localPort } = socketOf(raw)
   const address = localAddress.replace(/^::ffff:/, '')
   const host = address.includes(':') ? `[${address}]` : address
   return localPort === undefined ? host : `${host}:${localPort}`

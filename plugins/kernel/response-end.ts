@@ -23,6 +23,7 @@ export function followToEnd (request: FastifyRequest, reply: FastifyReply, { sen
   }
   raw.on('finish', over)
   raw.on('error', over)
+  if (typeof request.raw.once !== 'function') return
   request.raw.once('close', () => {
     if (request.raw.aborted) gone(request)
   })

@@ -18,7 +18,7 @@ const notObserved = new Skip('the request is observed only if it fails')
  * (a warning, an unhandled rejection, an uncaught exception) or sends by HTTP is attributed to the request that caused it.
  */
 export const debugHandlers = listener('kernel.request', 'debug-handlers', async (app, { stackDepth = 50 }: DebugHandlersOptions) => {
-  const { attached, debug, observed, fromBeginning } = app.hindsight
+  const { attached, debug, observed, fromBeginning, originOf } = app.hindsight
   if (!observed) return 'not in debug mode'
   const { watchProcess } = await import('../diagnostics/process-watch.js')
   const { LogCapture } = await import('../logs/log-capture.js')
@@ -48,6 +48,8 @@ export const debugHandlers = listener('kernel.request', 'debug-handlers', async 
     const log = capture.open(request)
     // Who reads the log of an application that is attached to has not asked for lines of ours.
     log.keepsOwn = attached
+    // The connection may be gone when it is asked for.
+    if (attached) originOf(request)
     reply.log = request.log
     const state = stateOf(request)
     state.log = log

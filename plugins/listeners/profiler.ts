@@ -120,7 +120,8 @@ export const profiler = listener('kernel.response', 'profiler', async (app, give
   }
 
   app.hindsight.keepLate = keep
-  if (fromBeginning) {
+  // The request of another plugin may be none that can be listened to.
+  if (fromBeginning && !attached) {
     app.addHook('onResponse', ownHook(function keepProfile (request, reply, done) {
       keep(request, reply)
       done()

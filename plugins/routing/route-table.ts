@@ -62,7 +62,11 @@ export class RouteTable {
   readonly #constraints = new Set<string>()
   #order = 0
 
-  constructor (app: FastifyInstance) {
+  readonly #marks: boolean
+
+  /** `marks`: the configuration of a route names it; otherwise nothing of that is changed, and of routes that differ in their constraints alone the last is told. */
+  constructor (app: FastifyInstance, marks = true) {
+    this.#marks = marks
     const config = app.initialConfig as unknown as Record<string, unknown>
     const options = { ...config, ...config.routerOptions as object } as Record<string, unknown>
     this.#exposesHead = config.exposeHeadRoutes !== false
@@ -87,7 +91,7 @@ export class RouteTable {
     if (get?.exposesHead === true && get.handler === route.handler) {
       // Fastify's own companion of a GET route.
       this.#routes.set(`HEAD ${url}`, get.route)
-      route.config = { ...route.config, [kDeclared]: get.route }
+      this.#mark(route, get.route)
       if (plain === undefined && route.prefixTrailingSlash !== 'no-slash') {
         for (const method of get.route.methods) this.#tryOn(method, url, constraints, { order: this.#order++, method })
       }
@@ -98,8 +102,7 @@ export class RouteTable {
     const declared: DeclaredRoute = { name, methods, pattern: url, constraints: { ...constraints }, declaredAt }
     const entered: Entered = { route: declared, handler: route.handler, exposesHead: route.exposeHeadRoute ?? this.#exposesHead }
     this.#declared.push(declared)
-    // A copy: one configuration may be given to several routes.
-    route.config = { ...route.config, [kDeclared]: declared }
+    this.#mark(route, declared)
     for (const method of methods) {
       this.#methods.add(method)
       this.#routes.set(`${method} ${url}`, declared)
@@ -111,12 +114,18 @@ export class RouteTable {
 
   /** The route that a request matched. */
   of (request: FastifyRequest): DeclaredRoute | null {
-    return routeConfigOf(request)?.[kDeclared] ?? null
+    const config = routeConfigOf(request)
+    return config?.[kDeclared] ?? (this.#marks ? null : this.get(request.method, config?.url ?? ''))
   }
 
   /** A route by method and pattern; of several that differ in their constraints, the last. */
   get (method: string, pattern: string): DeclaredRoute | null {
     return this.#routes.get(`${method} ${pattern}`) ?? null
+  }
+
+  // A copy: one configuration may be given to several routes.
+  #mark (route: RouteOptions, declared: DeclaredRoute): void {
+    if (this.#marks) route.config = { ...route.config, [kDeclared]: declared }
   }
 
   /** The application's own routes, in the order of declaration. */
@@ -159,7 +168,7 @@ export class RouteTable {
 
 /** Gives an application its route table, filled as routes are declared from here on. */
 export function openRouteTable (app: FastifyInstance, debug: boolean): void {
-  const table = new RouteTable(app)
+  const table = new RouteTable(app, !app.hindsight.attached)
   app.decorate('routeTable', table)
   app.addHook('onRoute', function enter (route) {
     table.add(route, debug ? new Error(`Route ${route.url} was declared here`) : null)

@@ -16,7 +16,9 @@ interface Seen {
 const seen = new WeakMap<object, Seen>()
 
 /** The headers of a request as they are now; what they look like in a profile is found out once it is written. */
-export function headersNow ({ headers, raw: { socket } }: FastifyRequest): (mask: Mask) => ShownHeaders {
+export function headersNow ({ headers, raw }: FastifyRequest): (mask: Mask) => ShownHeaders {
+  // A message that another plugin has made up came over no connection.
+  const socket = (raw.socket as object | null | undefined) ?? raw
   const before = seen.get(socket)
   if (before === undefined || !areSame(before.headers, headers)) {
     const now: Seen = { headers: { ...headers }, mask: null, shown: {} }
