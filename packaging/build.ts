@@ -32,6 +32,7 @@ function manifest (): object {
     exports: {
       '.': { types: './app/index.d.ts', default: './app/index.js' },
       './register': { types: './app/register.d.ts', default: './app/register.js' },
+      './storage': { types: './app/storage.d.ts', default: './app/storage.js' },
       './package.json': './package.json'
     },
     bin: { hindsight: 'bin/hindsight.js' },
