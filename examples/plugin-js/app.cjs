@@ -3,7 +3,7 @@ const hindsight = require('fastify-hindsight')
 
 async function start () {
   const app = Fastify({ logger: { level: 'warn' } })
-  await app.register(hindsight, { debug: process.env.NODE_ENV !== 'production', session: false })
+  await app.register(hindsight)
   app.get('/', async () => ({ hello: 'world' }))
   app.get('/broken', async () => { throw new Error('This is what a failure looks like') })
   return app
