@@ -55,7 +55,9 @@ for (const [name, script] of [['plugin-js', 'example:js'], ['plugin-ts', 'exampl
     const [, port] = await started.said(/^http:\/\/127\.0\.0\.1:(\d+)$/m)
     const answer = await fetch(`http://127.0.0.1:${port}/`)
     t.equal(answer.status, 200)
-    t.match(answer.headers.get('x-debug-token-link'), /\/_profiler\/[0-9a-f]{6}$/)
+    const link = String(answer.headers.get('x-debug-token-link'))
+    t.match(link, /\/_profiler\/[0-9a-f]{6}$/)
+    t.same([(await fetch(link)).status, (await fetch(`http://127.0.0.1:${port}/_profiler/`)).status], [200, 200])
   })
   t.test(`${name}: its page tells what can be used`, async (t) => t.same(pageProblems(`examples/${name}/README.md`), []))
 }
