@@ -45,8 +45,8 @@ function manifestOf (place: string): Manifest {
 
 t.test('the package holds what is needed to run it, and nothing else', async (t) => {
   const paths = packed.files.map(({ path }) => path)
-  for (const needed of ['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'app/index.js', 'app/index.d.ts', 'bin/hindsight.js', 'routes/_profiler/index.js', 'plugins/view/tokens.css', 'plugins/profiler/ui/toolbar/script.js']) t.ok(paths.includes(needed), needed)
-  t.same(paths.filter((path) => !/^(?:(?:app|plugins|routes|bin)\/.*\.(?:js|css|d\.ts)|package\.json|[A-Z]+(?:\.md)?)$/.test(path)), [])
+  for (const needed of ['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'app/index.js', 'app/index.cjs', 'app/index.d.ts', 'bin/hindsight.js', 'routes/_profiler/index.js', 'plugins/view/tokens.css', 'plugins/profiler/ui/toolbar/script.js']) t.ok(paths.includes(needed), needed)
+  t.same(paths.filter((path) => !/^(?:(?:app|plugins|routes|bin)\/.*\.(?:c?js|css|d\.ts)|package\.json|[A-Z]+(?:\.md)?)$/.test(path)), [])
   t.ok(packed.unpackedSize < 2_000_000, `${packed.unpackedSize} bytes`)
 })
 
@@ -76,10 +76,11 @@ t.test('a TypeScript project compiles against it, as strictly as can be', async 
   t.equal(stdout, '')
 })
 
-for (const file of ['consumer.mjs', 'consumer.cjs']) {
-  t.test(`${file} runs`, async (t) => {
-    const { stdout } = await run(process.execPath, [join(consumer, file)], { cwd: consumer, env: { ...process.env, NODE_ENV: 'development' } })
-    t.same(JSON.parse(stdout), { status: 500, page: true, token: true, stored: 500 })
+// tsx turns what is required into CommonJS.
+for (const [name, file, ...preload] of [['an ES module', 'consumer.mjs'], ['CommonJS', 'consumer.cjs'], ['CommonJS by tsx', 'consumer.cjs', `--import=${import.meta.resolve('tsx')}`]] as const) {
+  t.test(`${name} runs`, async (t) => {
+    const { stdout } = await run(process.execPath, [...preload, join(consumer, file)], { cwd: consumer, env: { ...process.env, NODE_ENV: 'development' } })
+    t.same(JSON.parse(stdout), { list: 200, status: 500, page: true, token: true, stored: 500 })
   })
 }
 

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 
 interface Order { id: string, total: string }
 
-const orders = new Map<string, Order>([['1042', { id: '1042', total: 'EUR 99,90' }]])
+const orders = new Map<string, Order>([['1041', { id: '1041', total: 'EUR 12.50' }], ['1042', { id: '1042', total: 'EUR 99,90' }]])
 
 const PAGE = '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Orders</title></head><body><main><h1>Orders</h1><p>One order is open.</p></main></body></html>'
 
@@ -13,8 +13,24 @@ function parseTotal (order: Order): number {
   return amount
 }
 
-/** The routes of the pictures: a page of orders, and one whose total cannot be read. */
+function readCatalogue (): Order[] {
+  return JSON.parse(JSON.stringify(Array.from({ length: 20_000 }, (_, i) => ({ id: String(i), total: `EUR ${(i * 7919) % 1000}` })))) as Order[]
+}
+
+function sortByTotal (all: Order[]): Order[] {
+  return all.sort((a, b) => parseTotal(a) - parseTotal(b))
+}
+
+/** The routes of the pictures: a page of orders, one whose total cannot be read, and a report that takes long. */
 export default async function routes (app: FastifyInstance): Promise<void> {
+  app.addHook('onSend', async function stampVersion (_request, reply) {
+    reply.header('x-served-by', 'orders 1.4')
+    reply.header('cache-control', 'no-store')
+  })
+  app.get('/report', { config: { name: 'report' } }, async (_request, reply) => {
+    reply.header('cache-control', 'max-age=60')
+    return sortByTotal(readCatalogue()).slice(0, 10)
+  })
   app.get('/orders', { config: { name: 'order_list' } }, async (request, reply) => {
     request.log.info({ count: orders.size }, 'Reading the orders')
     const rates = await fetch(`${request.protocol}://${request.host}/rates?currency=EUR`)

@@ -46,6 +46,21 @@ async function openToolbar (page: Page): Promise<void> {
   await page.locator('hindsight-toolbar .requests button').click()
 }
 
+/** Where the processor's time went, and who set the headers. */
+async function takeReport (): Promise<void> {
+  const { headers } = await fetch(`${origin}/report?_cpu=1`)
+  const token = headers.get('x-debug-token') ?? ''
+  await take('profile-cpu', `/_profiler/${token}?panel=cpu`, 'light', 1280, async () => {}, 760)
+  await take('profile-headers', `/_profiler/${token}?panel=events`, 'light', 1280, async (page) => { await page.getByRole('heading', { name: 'Headers of the response' }).evaluate((heading) => heading.scrollIntoView({ behavior: 'instant' })) }, 620)
+}
+
+/** The order that can be shown, and the one that cannot. */
+async function takeComparison (): Promise<void> {
+  for (const id of [1041, 1042]) await fetch(`${origin}/orders/${id}`)
+  const { url } = await fetch(`${origin}/_profiler/latest`)
+  await take('profile-compare', `${new URL(url).pathname}/compare/previous?error=0`, 'light', 1280)
+}
+
 await take('diagnostic-page', '/orders/1042', 'light', 1280)
 await take('diagnostic-page-dark', '/orders/1042', 'dark', 1280)
 await take('diagnostic-page-narrow', '/orders/1042', 'light', 360)
@@ -56,5 +71,7 @@ for (const [suffix, colorScheme] of [['', 'light'], ['-dark', 'dark']] as const)
   await take(`profile-waterfall${suffix}`, '/_profiler/latest?route=order_list', colorScheme, 1280, panel('performance'))
   await take(`search${suffix}`, '/_profiler/', colorScheme, 1280, async () => {}, 640)
 }
+await takeReport()
+await takeComparison()
 await browser.close()
 await app.close()

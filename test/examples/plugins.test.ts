@@ -62,6 +62,7 @@ for (const [name, script] of [['plugin-js', 'example:js'], ['plugin-ts', 'exampl
     const failed = await fetch(`http://127.0.0.1:${port}/broken`, { headers: { accept: 'text/html' } })
     t.equal(failed.status, 500)
     t.match(await failed.text(), 'This is what a failure looks like')
+    t.same([(await fetch(link)).status, (await fetch(`http://127.0.0.1:${port}/_profiler/`)).status], [200, 200])
   })
   t.test(`${name}: its page tells what can be used`, async (t) => t.same(pageProblems(`examples/${name}/README.md`), []))
 }

@@ -56,6 +56,11 @@ t.test('the hooks of the application stand between the listeners, with who added
   for (const { start, duration } of events) t.ok(start >= 0 && duration >= 0)
 })
 
+t.test('hooks of ours that are no listeners are none of the application', async (t) => {
+  const { events } = await hooksOf((app) => { app.get('/', async () => 'x') })
+  t.same(events.map(({ stage, listener }) => `${stage} ${listener}`), [])
+})
+
 const outcomes: Array<[name: string, declare: (app: FastifyInstance) => void, stage: string, outcome: string, status: number]> = [
   ['a hook that throws', (app) => app.addHook('onRequest', () => { throw new Error('no') }), 'onRequest', 'raised', 500],
   ['one that rejects', (app) => app.addHook('preHandler', async () => { throw new Error('no') }), 'preHandler', 'raised', 500],
