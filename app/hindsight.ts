@@ -44,7 +44,7 @@ export function openLifecycle (app: FastifyInstance, given: HindsightOptions, at
   const fromBeginning = debug || (profiled && settings !== null && wantsFromBeginning(settings))
   openServices(app, { ...options, attached, mask: [...options.mask ?? [], ...demandNames(settings?.onDemand)] }, profiled, fromBeginning)
   openHealth(app, options)
-  openRouteTable(app, debug)
+  openRouteTable(app, debug, !attached)
   timeHandlers(app, fromBeginning)
   openPass(app)
   const handlers = setHandlers(app, options)

@@ -1,8 +1,7 @@
 const Fastify = require('fastify')
+const hindsight = require('fastify-hindsight')
 
 async function start () {
-  // The package itself can also be had by require(); here it is TypeScript.
-  const { hindsight } = await import('fastify-hindsight')
   const app = Fastify({ logger: { level: 'warn' } })
   await app.register(hindsight)
   app.get('/', async () => ({ hello: 'world' }))

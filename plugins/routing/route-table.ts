@@ -167,8 +167,8 @@ export class RouteTable {
 }
 
 /** Gives an application its route table, filled as routes are declared from here on. */
-export function openRouteTable (app: FastifyInstance, debug: boolean): void {
-  const table = new RouteTable(app, !app.hindsight.attached)
+export function openRouteTable (app: FastifyInstance, debug: boolean, marks = true): void {
+  const table = new RouteTable(app, marks)
   app.decorate('routeTable', table)
   app.addHook('onRoute', function enter (route) {
     table.add(route, debug ? new Error(`Route ${route.url} was declared here`) : null)
