@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { ownHook } from '../../kernel/own-hooks.js'
 import { stateOf } from '../../kernel/request-state.js'
 import { aggregate } from './aggregate.js'
 import type { CpuRecord, CpuRefusal } from './cpu-record.js'
@@ -15,7 +16,7 @@ export function openCpuProfiles (app: FastifyInstance, maxProfileBytes = Infinit
   const { debug, mask } = app.hindsight
   const maxBytes = Math.min(MAX_BYTES, maxProfileBytes / 3)
 
-  app.addHook('onRequest', function recordCpu (request, reply, done) {
+  app.addHook('onRequest', ownHook(function recordCpu (request, reply, done) {
     const going = currentRecording()
     if (going !== null) going.others++
     if (!isAsked(request)) return done()
@@ -36,14 +37,14 @@ export function openCpuProfiles (app: FastifyInstance, maxProfileBytes = Infinit
     state.collect('cpu', () => (made ??= recordOf(recording, maxBytes, (text) => mask.text(text))))
     // From the loop on: what is seen below the request is not the recorder.
     recording.start().then(() => setImmediate(done))
-  })
+  }))
 
-  app.addHook('onResponse', function countOthers (request, _reply, done) {
+  app.addHook('onResponse', ownHook(function countOthers (request, _reply, done) {
     const going = currentRecording()
     // Those that began later were counted then.
     if (going !== null && stateOf(request).startedAt < going.startedAt && stateOf(request).token !== going.token) going.others++
     done()
-  })
+  }))
 
   function isAsked (request: FastifyRequest): boolean {
     const { headers, query } = request
