@@ -115,6 +115,12 @@ export function originalOf<F extends object> (hook: F): F {
   return original
 }
 
+/** Whether a function stands for another, or is it. */
+export function standsFor (hook: object, other: object): boolean {
+  for (let at: object | undefined = hook; at !== undefined; at = originals.get(at)) if (at === other) return true
+  return false
+}
+
 // Of an instance that plugins share, the one that was registered last is about to add its hooks.
 function pluginOf ({ pluginName }: FastifyInstance): string | null {
   const names = pluginName.split(' -> ')

@@ -1,5 +1,5 @@
 import type { FastifyInstance, RouteOptions } from 'fastify'
-import { OF_HEAD, originalOf } from './application-hooks.js'
+import { like, OF_HEAD, originalOf, standsFor } from './application-hooks.js'
 import type { Slot } from './lifecycle.js'
 import { isOwnHook, listenerOf } from './own-hooks.js'
 import { PluginNames } from './plugin-names.js'
@@ -50,7 +50,6 @@ export interface RouteOrder {
 type Hook = (...args: never[]) => unknown
 
 interface Addition {
-  name: string
   hook: Hook
   instance: FastifyInstance
   plugin: string | null
@@ -78,8 +77,10 @@ export class HookOrder {
     const routes = this.#routes
     const plugins = new PluginNames(app)
     const { addHook } = app
-    app.addHook = function (this: FastifyInstance, name: string, hook: Hook) {
-      if (typeof hook === 'function') additions.push({ name, hook: originalOf(hook), instance: this, plugin: plugins.of(this), addedAt: new Error('Added here') })
+    app.addHook = function (this: FastifyInstance, name: string, given: Hook) {
+      // A function may be added more than once, and not be reached in the order in which it was.
+      const hook = additions.some((one) => one.hook === given) ? like(given, function (this: unknown, ...args) { return given.apply(this, args) }) : given
+      if (typeof hook === 'function') additions.push({ hook, instance: this, plugin: plugins.of(this), addedAt: new Error('Added here') })
       return addHook.call(this, name as never, hook as never)
     } as unknown as typeof addHook
     addHook.call(app, 'onRoute', function rememberRoute (this: FastifyInstance, route: RouteOptions) {
@@ -103,9 +104,8 @@ export class HookOrder {
     const slots = instance.hasDecorator('lifecycle') ? instance.lifecycle.slots : []
     const steps = ORDER.flatMap((hook): Step[] => {
       if (hook === 'handler') return [{ hook, name: originalOf(route.handler as unknown as Hook).name, plugin, ofRoute: true, addedAt: declaredAt }]
-      const additions = this.#additions.filter(({ name, instance: outer }) => name === hook && isWithin(instance, outer))
       return [
-        ...hooksOfInstance(instance, hook).flatMap((one) => listenerStep(hook, one, slots) ?? addedStep(hook, originalOf(one), additions)),
+        ...hooksOfInstance(instance, hook).flatMap((one) => listenerStep(hook, one, slots) ?? addedStep(hook, one, this.#additions)),
         ...hooksOf(route, hook).flatMap((one) => listenerStep(hook, one, slots) ?? routeStep(hook, originalOf(one), declared))
       ]
     })
@@ -127,15 +127,13 @@ function listenerStep (hook: HookName, one: Hook, slots: readonly Slot[]): Step[
   if (one.name === OF_HEAD) return []
   if (!isOwnHook(one) || originalOf(one) !== one) return null
   const mark = listenerOf(one)
-  if (mark === null || mark.onFailure || slots.some((slot) => isOf(slot, mark) && slot.left !== null)) return []
+  if (mark === null || slots.some((slot) => isOf(slot, mark) && slot.left !== null)) return []
   return [{ hook, stage: mark.stage, listener: mark.listener }]
 }
 
-function addedStep (hook: HookName, original: Hook, additions: Addition[]): Step[] {
-  // The same function may be added more than once.
-  const at = additions.findIndex((one) => one.hook === original)
-  const [added] = at === -1 ? [] : additions.splice(at, 1)
-  return [{ hook, name: original.name, plugin: added?.plugin ?? null, ofRoute: false, addedAt: added?.addedAt ?? null }]
+function addedStep (hook: HookName, one: Hook, additions: readonly Addition[]): Step[] {
+  const added = additions.find((addition) => standsFor(one, addition.hook))
+  return [{ hook, name: originalOf(one).name, plugin: added?.plugin ?? null, ofRoute: false, addedAt: added?.addedAt ?? null }]
 }
 
 function routeStep (hook: HookName, original: Hook, { hooks, plugin, declaredAt }: Declared): Step[] {
@@ -146,10 +144,6 @@ function routeStep (hook: HookName, original: Hook, { hooks, plugin, declaredAt 
 
 function isOf (slot: Slot, { stage, listener }: { stage: Stage, listener: string }): boolean {
   return slot.stage === stage && slot.listener === listener
-}
-
-function isWithin (instance: FastifyInstance, outer: FastifyInstance): boolean {
-  return instance === outer || Object.prototype.isPrototypeOf.call(outer, instance)
 }
 
 function isOurs ({ config }: RouteOptions): boolean {

@@ -64,7 +64,7 @@ export function listener<S extends Stage, Options = object> (stage: S, name: str
     if (created instanceof OnFailure && !fromBeginning) return
     const run = observed && !fromBeginning ? measuredOnceFailed(own, slot.run as ResponseHook) : slot.run
     const at = HOOK_OF_STAGE[stage]
-    const mark = { stage, listener: name, onFailure: created instanceof OnFailure }
+    const mark = { stage, listener: name }
     if (at === 'onSend') app.addHook('onSend', ownHook(named(name, sendHook(run as ResponseHook)), mark))
     else app.addHook(at as 'onRequest', ownHook(named(name, requestHook(run as RequestHook)), mark))
   }

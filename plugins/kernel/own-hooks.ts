@@ -4,8 +4,6 @@ import type { Stage } from './stage.js'
 export interface ListenerMark {
   stage: Stage
   listener: string
-  /** Whether it has something to do in error passes only. */
-  onFailure: boolean
 }
 
 const own = new WeakMap<object, ListenerMark | null>()

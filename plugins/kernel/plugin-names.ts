@@ -26,9 +26,10 @@ export class PluginNames {
   /** The name of the plugin that is at work on an instance; null for the application itself, and for ourselves. */
   of (instance: FastifyInstance): string | null {
     const name = this.#atWork.get(instance)?.at(-1)?.name ?? instance.pluginName.split(' -> ')[0] ?? ''
-    // A plugin without a name has its path or its source for one.
-    if (name === '' || name === 'fastify' || isAbsolute(name) || /[(){}]|=>/.test(name)) return null
-    return /^(?:fastify-hindsight|hindsight[/-])/.test(name) ? null : name
+    // A plugin without a name has its path, its source, or that it is exported for one.
+    if (name === '' || name === 'fastify' || name === 'default' || isAbsolute(name) || /[(){}]|=>/.test(name)) return null
+    // fastify-plugin counts those without a name.
+    return /^(?:fastify-hindsight|hindsight[/-])/.test(name) ? null : name.replace(/-auto-\d+$/, '')
   }
 
   #watched (plugin: Plugin): Plugin {

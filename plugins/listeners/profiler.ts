@@ -125,7 +125,7 @@ export const profiler = listener('kernel.response', 'profiler', async (app, give
       keep(request, reply)
       done()
     }))
-    app.addHook('onRequestAbort', ownHook(function keepAborted (request, done) {
+    app.addHook('onRequestAbort', ownHook(function keepAborted (request: FastifyRequest, done: () => void) {
       keepGone(request)
       done()
     }))

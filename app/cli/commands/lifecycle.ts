@@ -1,14 +1,8 @@
 import { readFile } from 'node:fs/promises'
-import type { FastifyInstance } from 'fastify'
-import type { RouteOrder } from '../../../plugins/kernel/hook-order.js'
 import { visibleLine } from '../../../plugins/view/visible.js'
 import { CommandError, type Command } from '../command.js'
 import type { Contract } from '../lifecycle/lines.js'
 import type { Terminal } from '../terminal.js'
-
-/** Milliseconds that an application has to close. */
-const PATIENCE = 5_000
-const MAX_TOLD = 20
 
 /** Tells what each route of an application runs, in order, and whether that has changed. */
 export const lifecycleCommand: Command = {
@@ -23,12 +17,12 @@ export const lifecycleCommand: Command = {
     const { route, check } = flags as { route?: string, check?: string }
     if (check !== undefined && flags.json === true) throw new CommandError('--check compares the text: --json does not go with it.', 2)
     if (check === '') throw new CommandError('--check: it is empty; it is the file to compare with.', 2)
-    const { loadApplication } = await import('../lifecycle/load.js')
-    const { contractData, contractLines } = await import('../lifecycle/lines.js')
+    const { closed, loadApplication } = await import('../lifecycle/load.js')
+    const { contractData, contractLines, wantedRoutes } = await import('../lifecycle/lines.js')
     const { declaredPlace } = await import('../../../plugins/diagnostics/declared-place.js')
     const { app, order } = await quietly(() => loadApplication(file))
     try {
-      const contract = { debug: order.debug, routes: wanted(order.routes(), route), supported: app.supportedMethods }
+      const contract = { debug: order.debug, routes: wantedRoutes(order.routes(), app.supportedMethods, route), supported: app.supportedMethods }
       if (flags.json === true) return await terminal.json(contractData(contract, declaredPlace), 2)
       const lines = contractLines(contract, declaredPlace)
       if (check !== undefined) return await compare(check, lines, contract, commandOf(file, route), terminal)
@@ -37,16 +31,6 @@ export const lifecycleCommand: Command = {
       await quietly(() => closed(app))
     }
   }
-}
-
-/** The routes that are told: all that the application declares, or the one that was named. */
-export function wanted (routes: readonly RouteOrder[], named?: string): RouteOrder[] {
-  if (named === undefined) return routes.filter(({ isOurs, isImplied }) => !isOurs && !isImplied)
-  const [, method = '', url = ''] = /^\s*(\S+)\s+(\S.*?)\s*$/.exec(named) ?? []
-  const found = routes.filter((one) => one.url === url && one.methods.includes(method.toUpperCase()))
-  if (found.length > 0) return found
-  const known = wanted(routes).map((one) => `${one.methods.join('|')} ${one.url}`)
-  throw new CommandError(`--route: there is no route "${named}"; ${known.length === 0 ? 'the application has none' : `there are ${known.slice(0, MAX_TOLD).join(', ')}${known.length > MAX_TOLD ? ` and ${known.length - MAX_TOLD} more` : ''}`}.`)
 }
 
 async function compare (check: string, lines: readonly string[], { routes }: Contract, base: string, terminal: Terminal): Promise<void> {
@@ -79,11 +63,4 @@ async function quietly<T> (work: () => Promise<T>): Promise<T> {
   } finally {
     stdout.write = write
   }
-}
-
-async function closed (app: FastifyInstance): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise((resolve) => { timer = setTimeout(resolve, PATIENCE) })
-  await Promise.race([app.close().then(() => {}, () => {}), late])
-  clearTimeout(timer)
 }

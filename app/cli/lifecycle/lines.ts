@@ -2,6 +2,9 @@ import { relative, sep } from 'node:path'
 import type { DeclaredPlace } from '../../../plugins/diagnostics/declared-place.js'
 import { ORDER, type ApplicationStep, type RouteOrder } from '../../../plugins/kernel/hook-order.js'
 import { visibleLine } from '../../../plugins/view/visible.js'
+import { CommandError } from '../command.js'
+
+const MAX_TOLD = 20
 
 /** Reads where something was added, by a stack that was taken there. */
 export type PlaceOf = (addedAt: Error) => DeclaredPlace | null
@@ -13,6 +16,17 @@ export interface Contract {
   routes: readonly RouteOrder[]
   /** All methods that the application knows: a route of all of them is one for any. */
   supported: readonly string[]
+}
+
+/** The routes that are told: all that the application declares, or the one that was named. */
+export function wantedRoutes (routes: readonly RouteOrder[], supported: readonly string[], named?: string): RouteOrder[] {
+  if (named === undefined) return routes.filter(({ isOurs, isImplied }) => !isOurs && !isImplied)
+  const [, method = '', url = ''] = /^\s*(\S+)\s+(\S.*?)\s*$/.exec(named) ?? []
+  const asked = method.toUpperCase()
+  const found = routes.filter((one) => one.url === url && (one.methods.includes(asked) || methodsOf(one.methods, supported) === asked))
+  if (found.length > 0) return found
+  const known = wantedRoutes(routes, supported).map(({ methods, url }) => `${methodsOf(methods, supported)} ${url}`)
+  throw new CommandError(`--route: there is no route "${named}"; ${known.length === 0 ? 'the application has none' : `there are ${known.slice(0, MAX_TOLD).join(', ')}${known.length > MAX_TOLD ? ` and ${known.length - MAX_TOLD} more` : ''}`}.`)
 }
 
 /** The order of each route as text that changes only when the order does: files without their lines, packages without theirs. */
@@ -52,10 +66,13 @@ function modeOf (debug: boolean | null): string {
   return debug === null ? 'without fastify-hindsight' : debug ? 'in debug mode' : 'in production mode'
 }
 
-/** `GET /articles/:id`, with what the route asks for beside. */
-export function routeTitle ({ methods, url, constraints }: Pick<RouteOrder, 'methods' | 'url' | 'constraints'>, supported: readonly string[]): string {
-  const isAny = supported.length > 0 && supported.every((method) => methods.includes(method))
-  return [isAny ? 'ANY' : methods.join('|'), url, ...Object.keys(constraints).length === 0 ? [] : [JSON.stringify(plain(constraints))]].join(' ')
+function methodsOf (methods: readonly string[], supported: readonly string[]): string {
+  return supported.every((method) => methods.includes(method)) ? 'ANY' : methods.join('|')
+}
+
+// `GET /articles/:id`, with what the route asks for beside.
+function routeTitle ({ methods, url, constraints }: RouteOrder, supported: readonly string[]): string {
+  return [methodsOf(methods, supported), url, ...Object.keys(constraints).length === 0 ? [] : [JSON.stringify(plain(constraints))]].join(' ')
 }
 
 // A host may be a pattern.

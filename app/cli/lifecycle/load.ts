@@ -18,6 +18,7 @@ export interface Loaded {
 const PATIENCE = 10_000
 /** What is loaded in debug mode alone takes its time on a machine that has other things to do. */
 const PLUGIN_TIMEOUT = 60_000
+const CLOSE_PATIENCE = 5_000
 const STACK_DEPTH = 50
 const CHANNEL = 'fastify.initialization'
 
@@ -52,6 +53,14 @@ export async function loadApplication (file: string, patience = PATIENCE): Promi
   }
 }
 
+/** Closes an application, which may never come to its end. */
+export async function closed (app: FastifyInstance, patience = CLOSE_PATIENCE): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise((resolve) => { timer = setTimeout(resolve, patience) })
+  await Promise.race([app.close().then(() => {}, () => {}), late])
+  clearTimeout(timer)
+}
+
 async function load (file: string): Promise<{ exported: unknown, options: object }> {
   try {
     const module = await import(pathToFileURL(resolve(file)).href) as { default?: unknown, options?: object }
@@ -60,12 +69,15 @@ async function load (file: string): Promise<{ exported: unknown, options: object
     const exported = typeof inner?.default === 'function' ? inner.default : module.default
     return { exported: isPromise(exported) && !isInstance(exported) ? await exported : exported, options: module.options ?? inner?.options ?? {} }
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code === 'ERR_UNKNOWN_FILE_EXTENSION') {
-      throw new CommandError(`${file} cannot be loaded: Node.js ${process.version} reads no TypeScript without a loader: NODE_OPTIONS=--import=tsx npx hindsight lifecycle …`)
-    }
-    throw new CommandError(`${file} cannot be loaded: ${messageOf(error)}`)
+    throw new CommandError(`${file} cannot be loaded: ${whyNotLoaded(error)}`)
   }
+}
+
+/** Why a file cannot be loaded, for whoever named it. */
+export function whyNotLoaded (error: unknown): string {
+  const message = messageOf(error)
+  if ((error as NodeJS.ErrnoException | null)?.code !== 'ERR_UNKNOWN_FILE_EXTENSION' || !/"\.[cm]?tsx?"/.test(message)) return message
+  return `Node.js ${process.version} reads no TypeScript without a loader, such as tsx: NODE_OPTIONS=--import=tsx npx hindsight lifecycle …`
 }
 
 // An instance of Fastify is a thenable until it is ready.
