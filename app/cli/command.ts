@@ -28,6 +28,8 @@ export interface Command {
   flags?: NonNullable<ParseArgsConfig['options']>
   /** What its own flags do, by name. */
   help?: Readonly<Record<string, string>>
+  /** Whether it runs the code of others, who may leave something open: the process is ended behind it. */
+  ends?: boolean
   /** How many arguments it takes, at least and at most. */
   arity: readonly [least: number, most: number]
   run (context: CommandContext): Promise<void>

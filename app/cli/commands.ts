@@ -4,6 +4,7 @@ import { cpuCommand } from './commands/cpu.js'
 import { exportCommand } from './commands/export.js'
 import { headersCommand } from './commands/headers.js'
 import { importCommand } from './commands/import.js'
+import { lifecycleCommand } from './commands/lifecycle.js'
 import { listCommand, searchCommand } from './commands/list.js'
 import { mcpCommand } from './commands/mcp.js'
 import { pinCommand, unpinCommand } from './commands/pin.js'
@@ -17,5 +18,6 @@ import { toCommand } from './commands/to.js'
 /** The commands in the order of the help: adding one touches its own file and this list. */
 export const COMMANDS: readonly Command[] = [
   listCommand, searchCommand, showCommand, headersCommand, compareCommand, tailCommand, pinCommand, unpinCommand, purgeCommand, exportCommand, importCommand, signCommand,
-  toCommand, replayCommand, cpuCommand, mcpCommand
+  toCommand, replayCommand, cpuCommand, mcpCommand,
+  lifecycleCommand
 ]

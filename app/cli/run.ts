@@ -15,6 +15,9 @@ export async function run (args: readonly string[]): Promise<void> {
   // Who reads only the first lines, as `head` does, has what he wanted.
   process.stdout.once('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
   process.exitCode = await execute(args, process.stdout, process.stderr)
+  if (COMMANDS.find(({ name }) => name === args[0])?.ends !== true) return
+  for (const stream of [process.stdout, process.stderr]) await new Promise((resolve) => { stream.write('', resolve) })
+  process.exit()
 }
 
 /** Runs a command; the exit code: 0, 1 where something is not there or cannot be done, 2 where the command means nothing. */

@@ -11,8 +11,8 @@ type Callable = (this: unknown, ...args: unknown[]) => unknown
 const HOOKS: ReadonlySet<string> = new Set<HookStage>([
   'onRequest', 'preParsing', 'preValidation', 'preHandler', 'preSerialization', 'onSend', 'onError', 'onResponse', 'onTimeout'
 ])
-// What Fastify adds itself, to the HEAD routes that it makes.
-const OF_HEAD = 'headRouteOnSendHandler'
+/** What Fastify adds itself, to the HEAD routes that it makes. */
+export const OF_HEAD = 'headRouteOnSendHandler'
 
 /** A hook of the application, as events name it. */
 export class HookPlace {
@@ -102,7 +102,23 @@ function record (hook: Callable, place: HookPlace): Callable {
 /** A function that Fastify takes for another: it tells hooks that call back from those that return a promise by their arity and their kind. */
 export function like<F extends (...args: never[]) => unknown> (original: F, wrapper: F): F {
   const same = original.constructor.name === 'AsyncFunction' ? async function (this: unknown, ...args: never[]) { return await wrapper.apply(this, args) } as F : wrapper
+  originals.set(same, original)
   return Object.defineProperties(same, { name: { value: original.name, configurable: true }, length: { value: original.length, configurable: true } })
+}
+
+const originals = new WeakMap<object, object>()
+
+/** The function that the application brought, of one that stands for it; any other is itself. */
+export function originalOf<F extends object> (hook: F): F {
+  let original = hook
+  while (originals.has(original)) original = originals.get(original) as F
+  return original
+}
+
+/** Whether a function stands for another, or is it. */
+export function standsFor (hook: object, other: object): boolean {
+  for (let at: object | undefined = hook; at !== undefined; at = originals.get(at)) if (at === other) return true
+  return false
 }
 
 // Of an instance that plugins share, the one that was registered last is about to add its hooks.

@@ -65,8 +65,9 @@ export function listener<S extends Stage, Options = object> (stage: S, name: str
     if (created instanceof OnFailure && !fromBeginning) return
     const run = observed && !fromBeginning ? measuredOnceFailed(own, slot.run as ResponseHook) : slot.run
     const at = HOOK_OF_STAGE[stage]
-    if (at === 'onSend') app.addHook('onSend', ownHook(named(name, sendHook(run as ResponseHook))))
-    else app.addHook(at as 'onRequest', ownHook(named(name, requestHook(run as RequestHook))))
+    const mark = { stage, listener: name }
+    if (at === 'onSend') app.addHook('onSend', ownHook(named(name, sendHook(run as ResponseHook)), mark))
+    else app.addHook(at as 'onRequest', ownHook(named(name, requestHook(run as RequestHook)), mark))
   }
   return { stage, listener: name, plugin: fp(register, { fastify: '5.x', name: `hindsight/${stage}/${name}`, encapsulate: false }) }
 }

@@ -126,10 +126,10 @@ export const profiler = listener('kernel.response', 'profiler', async (app, give
       keep(request, reply)
       done()
     }))
-    app.addHook('onRequestAbort', function keepAborted (request, done) {
+    app.addHook('onRequestAbort', ownHook(function keepAborted (request: FastifyRequest, done: () => void) {
       keepGone(request)
       done()
-    })
+    }))
   } else {
     const toEnd = (request: FastifyRequest, reply: FastifyReply): void => followToEnd(request, reply, { sent: keep, gone: keepGone })
     app.hindsight.follow = toEnd
