@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net'
 import t from 'tap'
 import { build, listen } from '../support/app.js'
 import { serverOptions } from '../../app/server-options.js'
-import { converse, ignore, startService, until, type Client } from './start.js'
+import { converse, ignore, startService, until, type Client, type Service } from './start.js'
 
 const HOST = 'Host: 127.0.0.1\r\nAccept: text/plain\r\n'
 const TEXT = 'Content-Type: text/plain\r\n'
@@ -18,8 +18,16 @@ async function hello (port: number): Promise<unknown> {
   return await (await fetch(`http://127.0.0.1:${port}/hello`)).json()
 }
 
-async function opened (port: number, count: number): Promise<Socket[]> {
-  return await Promise.all(Array.from({ length: count }, () => ignore(port, '')))
+// In lots that the system keeps for a server until it takes them: one too many looks open to its client, and nobody ever hears of it.
+const LOT = 100
+
+async function opened ({ port, figures }: Service, count: number): Promise<Socket[]> {
+  const sockets: Socket[] = []
+  while (sockets.length < count) {
+    sockets.push(...await Promise.all(Array.from({ length: Math.min(LOT, count - sockets.length) }, () => ignore(port, ''))))
+    await until(figures, ({ connections }) => connections >= sockets.length)
+  }
+  return sockets
 }
 
 const endings: Array<[name: string, client: Client, statuses: number[], says: RegExp]> = [
@@ -79,7 +87,7 @@ t.test('2,000 idle connections: others are answered, and little is kept for each
   const service = await startService(t, { limits: { headersTimeout: 120_000 } })
   await hello(service.port)
   const before = await service.figures()
-  const sockets = await opened(service.port, 2_000)
+  const sockets = await opened(service, 2_000)
   const { memory, connections } = await until(service.figures, ({ connections }) => connections >= 2_000)
   for (let i = 0; i < 20; i++) t.same(await hello(service.port), { hello: 'world' })
   t.ok(connections >= 2_000)
@@ -91,7 +99,7 @@ t.test('2,000 idle connections: others are answered, and little is kept for each
 t.test('idle connections end without a word, and leave no profiles', async (t) => {
   const service = await startService(t, { limits: SHORT })
   await hello(service.port)
-  const sockets = await opened(service.port, 200)
+  const sockets = await Promise.all(Array.from({ length: LOT }, () => ignore(service.port, '')))
   const { counters } = await until(service.figures, ({ connections }) => connections === 0)
   t.ok((counters?.written ?? Infinity) <= 1)
   for (const socket of sockets) {
