@@ -6,8 +6,9 @@ import type { HindsightOptions } from './options.js'
 /** What the environment says of applications that are attached to; null where they are not to be. */
 export function attachOptions (source: NodeJS.ProcessEnv = process.env): HindsightOptions | null {
   const { debug = false, session: _session, health: _health, profiler, ...options } = optionsOfEnvironment(source)
-  const settings = typeof profiler === 'object' ? profiler : null
-  if (settings === null || !(debug || settings.production === true)) return null
+  if (typeof profiler !== 'object' || !(debug || profiler.production === true)) return null
+  // Nobody has a role in an application that knows nothing of ours.
+  const { role: _role, ...settings } = profiler
   // A process may make many applications, one after the other: they share one store.
   const storage: ProfileStorage = new SharedStorage(settings)
   return { ...options, debug, profiler: { ...settings, storage } }

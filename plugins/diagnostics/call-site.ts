@@ -1,5 +1,5 @@
 import type { StackFrame } from './exception.js'
-import { isInternal, splitStack, stackFrames } from './stack-frame.js'
+import { isInternal, packageOf, splitStack, stackFrames } from './stack-frame.js'
 import { stackOf, type Calls } from './stack-text.js'
 
 /** Whose code a call came from, and where that is. */
@@ -14,7 +14,6 @@ export interface CallOrigin {
 
 const MAX_SOURCE = 500
 const FASTIFY = new Set(['fastify', 'light-my-request'])
-const PACKAGE = /.*[\\/]node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)/
 
 // The same calls again are the same object, as long as anybody remembers them.
 const known = new WeakMap<Calls, CallOrigin>()
@@ -63,7 +62,7 @@ function ownerOf (frame: StackFrame): Owned {
   const { file } = frame
   if (file === '' || file.startsWith('node:')) return { frame, by: 'node', name: '' }
   if (isInternal(file)) return { frame, by: 'hindsight', name: '' }
-  const name = PACKAGE.exec(file)?.[1]?.replaceAll('\\', '/')
-  if (name === undefined) return { frame, by: 'application', name: '' }
+  const name = packageOf(file)
+  if (name === null) return { frame, by: 'application', name: '' }
   return { frame, by: FASTIFY.has(name) ? 'fastify' : 'package', name }
 }

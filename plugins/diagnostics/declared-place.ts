@@ -1,4 +1,4 @@
-import { isInternal, splitStack, stackFrames } from './stack-frame.js'
+import { isInternal, packageOf, splitStack, stackFrames } from './stack-frame.js'
 
 /** Where something was declared. */
 export interface DeclaredPlace {
@@ -8,14 +8,13 @@ export interface DeclaredPlace {
   package: string | null
 }
 
-const PACKAGE = /.*[\\/]node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)/
 const BETWEEN: ReadonlySet<string> = new Set(['fastify', 'avvio', 'fastify-plugin'])
 
 /** Reads where something was declared from a stack that was taken there: the first call that is neither ours nor of what stands between. */
 export function declaredPlace ({ stack = '', message }: Error): DeclaredPlace | null {
   for (const { file, line } of stackFrames(splitStack(stack, message).frames)) {
     if (file === '' || file.startsWith('node:') || isInternal(file)) continue
-    const name = PACKAGE.exec(file)?.[1]?.replaceAll('\\', '/') ?? null
+    const name = packageOf(file)
     if (name === null || !BETWEEN.has(name)) return { source: `${file}:${line}`, package: name }
   }
   return null

@@ -88,21 +88,28 @@ function toFrame (raw: RawFrame, root: string): StackFrame {
 function mapped (frame: RawFrame): Pick<StackFrame, 'file' | 'line' | 'column'> {
   const plain = { file: toPath(frame.file), line: frame.line, column: frame.column }
   if (!isAbsolute(plain.file) || frame.line < 1) return plain
+  const original = originalPlace(frame.file, frame.line - 1, frame.column - 1)
+  return original === null || original.inPlace ? plain : { file: original.file, line: original.line, column: original.column }
+}
+
+/** Where a place of a file that was compiled stands in its source, by its map; `inPlace`: in a file of the same path. Lines and columns that are given count from 0. */
+export function originalPlace (url: string, line: number, column: number): { file: string, line: number, column: number, inPlace: boolean } | null {
   try {
-    const map = findSourceMap(frame.file)
-    if (!map) return plain
-    const base = pathToFileURL(plain.file)
-    const entry = map.findEntry(frame.line - 1, Math.max(0, frame.column - 1))
-    if (!('originalSource' in entry) || !entry.originalSource) return plain
-    const file = toPath(new URL(entry.originalSource, base).href)
-    const inPlace = map.payload.sources.some((source) => toPath(new URL(source, base).href) === plain.file)
-    return inPlace ? plain : { file, line: entry.originalLine + 1, column: entry.originalColumn + 1 }
+    const map = findSourceMap(url)
+    if (!map) return null
+    const own = toPath(url)
+    const base = pathToFileURL(own)
+    const entry = map.findEntry(line, Math.max(0, column))
+    if (!('originalSource' in entry) || !entry.originalSource) return null
+    const inPlace = map.payload.sources.some((source) => toPath(new URL(source, base).href) === own)
+    return { file: toPath(new URL(entry.originalSource, base).href), line: entry.originalLine + 1, column: entry.originalColumn + 1, inPlace }
   } catch {
-    return plain
+    return null
   }
 }
 
-function toPath (file: string): string {
+/** The path of a file that the engine names by its URL; what is none of either is told as it is. */
+export function toPath (file: string): string {
   if (file === '(native)') return ''
   if (!file.startsWith('file:')) return file.slice(0, MAX_LINE_LENGTH)
   try {
@@ -118,6 +125,13 @@ function isOwn (file: string, root: string): boolean {
   if (path === '' || isAbsolute(path)) return false
   const steps = path.split(sep)
   return steps[0] !== '..' && !steps.includes('node_modules')
+}
+
+const PACKAGE = /.*[\\/]node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)/
+
+/** The package that a file is of; null for the application's own. */
+export function packageOf (file: string): string | null {
+  return PACKAGE.exec(file)?.[1]?.replaceAll('\\', '/') ?? null
 }
 
 /** Whether a file is one of Hindsight's own. */

@@ -3,6 +3,7 @@ import type { HookStage } from './events.js'
 import { isOwnHook, ownHook } from './own-hooks.js'
 import { isPromise } from './promise.js'
 import { stateOf } from './request-state.js'
+import { like } from './stand-in.js'
 import { SlotMemory } from './slot-memory.js'
 
 type Callable = (this: unknown, ...args: unknown[]) => unknown
@@ -42,21 +43,21 @@ export class HookPlace {
 }
 
 /** Records what a hook of the application does, as the listeners' own events are; anything else is given back as it is. */
-export function recordedHook (app: FastifyInstance, name: string, hook: unknown, addedAt = new Error('Added here')): unknown {
+export function recordedHook (plugin: string | null, name: string, hook: unknown, addedAt = new Error('Added here')): unknown {
   if (!HOOKS.has(name) || typeof hook !== 'function' || isOwnHook(hook) || hook.name === OF_HEAD) return hook
-  const place = new HookPlace(name as HookStage, hook.name === '' ? 'anonymous' : hook.name, pluginOf(app), addedAt)
+  const place = new HookPlace(name as HookStage, hook.name === '' ? 'anonymous' : hook.name, plugin, addedAt)
   return ownHook(record(hook as Callable, place))
 }
 
 /** Records the hooks that a route brings. */
-export function recordRouteHooks (app: FastifyInstance, route: object): void {
+export function recordRouteHooks (plugin: string | null, route: object): void {
   const hooks = route as Record<string, unknown>
   let addedAt: Error | undefined
   for (const name of HOOKS) {
     const own = hooks[name]
     if (own === undefined || own === null) continue
     addedAt ??= new Error('Declared here')
-    hooks[name] = Array.isArray(own) ? own.map((hook: unknown) => recordedHook(app, name, hook, addedAt)) : recordedHook(app, name, own, addedAt)
+    hooks[name] = Array.isArray(own) ? own.map((hook: unknown) => recordedHook(plugin, name, hook, addedAt)) : recordedHook(plugin, name, own, addedAt)
   }
 }
 
@@ -97,33 +98,4 @@ function record (hook: Callable, place: HookPlace): Callable {
     return settled
   }
   return like(hook, run)
-}
-
-/** A function that Fastify takes for another: it tells hooks that call back from those that return a promise by their arity and their kind. */
-export function like<F extends (...args: never[]) => unknown> (original: F, wrapper: F): F {
-  const same = original.constructor.name === 'AsyncFunction' ? async function (this: unknown, ...args: never[]) { return await wrapper.apply(this, args) } as F : wrapper
-  originals.set(same, original)
-  return Object.defineProperties(same, { name: { value: original.name, configurable: true }, length: { value: original.length, configurable: true } })
-}
-
-const originals = new WeakMap<object, object>()
-
-/** The function that the application brought, of one that stands for it; any other is itself. */
-export function originalOf<F extends object> (hook: F): F {
-  let original = hook
-  while (originals.has(original)) original = originals.get(original) as F
-  return original
-}
-
-/** Whether a function stands for another, or is it. */
-export function standsFor (hook: object, other: object): boolean {
-  for (let at: object | undefined = hook; at !== undefined; at = originals.get(at)) if (at === other) return true
-  return false
-}
-
-// Of an instance that plugins share, the one that was registered last is about to add its hooks.
-function pluginOf ({ pluginName }: FastifyInstance): string | null {
-  const names = pluginName.split(' -> ')
-  const name = names.at(-1) ?? ''
-  return name === '' || name === 'fastify' || /^(?:fastify-hindsight|hindsight[/-])/.test(name) ? null : name
 }

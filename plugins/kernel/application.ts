@@ -1,7 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isOwnHook } from './own-hooks.js'
 import { observe, walkErrorPass } from './pass.js'
-import { like, recordedHook, recordRouteHooks } from './application-hooks.js'
+import { recordedHook, recordRouteHooks } from './application-hooks.js'
+import { like } from './stand-in.js'
+import { PluginNames } from './plugin-names.js'
 import { stateOf } from './request-state.js'
 
 type Callable = (this: unknown, ...args: never[]) => unknown
@@ -15,19 +17,20 @@ const BESIDE = new Set(['onResponse', 'onError'])
  */
 export function observeApplication (app: FastifyInstance): void {
   const { setErrorHandler, addHook, lifecycle: { fromBeginning } } = app
+  const plugins = fromBeginning ? new PluginNames(app) : null
   app.setErrorHandler = function (this: FastifyInstance, handler: unknown) {
     return setErrorHandler.call(this, observedHandler(app, handler) as never)
   } as typeof setErrorHandler
   app.addHook = function (this: FastifyInstance, name: string, hook: unknown) {
     if (typeof hook === 'function' && isOwnHook(hook)) return addHook.call(this, name as never, hook as never)
     const seen = BESIDE.has(name) ? observedHook(hook) : hook
-    return addHook.call(this, name as never, (fromBeginning ? recordedHook(this, name, seen) : seen) as never)
+    return addHook.call(this, name as never, (plugins !== null ? recordedHook(plugins.of(this), name, seen) : seen) as never)
   } as unknown as typeof addHook
   app.addHook('onRoute', function observeRoute (route) {
     if (route.errorHandler !== undefined) route.errorHandler = observedHandler(app, route.errorHandler) as typeof route.errorHandler
     if (route.onResponse !== undefined) route.onResponse = observedHooks(route.onResponse)
     if (route.onError !== undefined) route.onError = observedHooks(route.onError)
-    if (fromBeginning) recordRouteHooks(this, route)
+    if (plugins !== null) recordRouteHooks(plugins.of(this), route)
   })
 }
 

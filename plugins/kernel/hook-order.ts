@@ -1,5 +1,6 @@
 import type { FastifyInstance, RouteOptions } from 'fastify'
-import { like, OF_HEAD, originalOf, standsFor } from './application-hooks.js'
+import { OF_HEAD } from './application-hooks.js'
+import { like, originalOf, standsFor } from './stand-in.js'
 import type { Slot } from './lifecycle.js'
 import { isOwnHook, listenerOf } from './own-hooks.js'
 import { PluginNames } from './plugin-names.js'

@@ -171,11 +171,15 @@ function recordResult (recorder: EventRecorder, slot: Slot, pass: PassName, resu
   else recorder.record(slot, pass, result instanceof Answer ? 'answered' : 'ran', startedAt, reply, null)
 }
 
+// Listeners whose failure the process was warned of: once is enough.
+const told = new WeakSet<Slot>()
+
 // In an error pass the response is already about an error: a second one is told beside it, and the walk goes on.
 function onRaised (state: RequestState, slot: Slot, raised: unknown, request: FastifyRequest, pass: string, isMeant = false): undefined {
   // Who only looks on fails nobody.
   if (request.server.hindsight.attached && !isMeant) {
-    process.emitWarning(`The listener "${slot.listener}" failed: ${raised instanceof Error ? raised.stack ?? raised.message : String(raised)}`, 'HindsightWarning')
+    if (!told.has(slot)) process.emitWarning(`The listener "${slot.listener}" failed: ${raised instanceof Error ? raised.stack ?? raised.message : String(raised)}`, 'HindsightWarning')
+    told.add(slot)
     return
   }
   if (pass === 'main') {

@@ -1,6 +1,6 @@
 import { isAbsolute } from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import { like } from './application-hooks.js'
+import { like } from './stand-in.js'
 import { isPromise } from './promise.js'
 
 const SHARES = Symbol.for('skip-override')

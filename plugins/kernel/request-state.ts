@@ -3,7 +3,7 @@ import type { Link } from './link.js'
 import type { EventRecorder } from './event-recorder.js'
 import type { PassName } from './events.js'
 import type { Origin } from './request-origin.js'
-import type { RouteMatch } from './route-match.js'
+import type { RouteMatch } from './route-config.js'
 import type { TraceContext } from './trace-context.js'
 import type { UsageMeter } from './usage.js'
 

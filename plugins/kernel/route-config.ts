@@ -3,6 +3,13 @@ import type { FastifyRequest } from 'fastify'
 /** What the route of a request was declared with. */
 export type RouteConfig = FastifyRequest['routeOptions']['config']
 
+/** What the router found for a request. */
+export interface RouteMatch {
+  name: string
+  pattern: string
+  params: Record<string, unknown>
+}
+
 let kContext = Symbol('unknown yet')
 
 /**

@@ -69,25 +69,24 @@ export const contentSecurityPolicyResponse = listener('kernel.response', 'conten
       if (reply.statusCode === 304) return onNotModified
       const { scriptNonce, styleNonce } = stateOf(request)
       let set = false
+      let ours: string[] | null = null
       for (const { name, constant, compose } of policies) {
         if (reply.hasHeader(name)) continue
         set = true
+        if (reports) (ours ??= []).push(name)
         reply.header(name, scriptNonce === '' && styleNonce === '' ? constant : compose(scriptNonce, styleNonce))
       }
-      if (reports) reportTo(app, request, reply)
+      if (ours !== null) reportTo(app, request, reply, ours)
       return set ? undefined : kept
     }
   })
 
-// In debug mode alone, and for documents of browsers: a policy of the route is reported as well.
-function reportTo (app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): void {
+// In debug mode alone, and for documents of browsers: a policy of the route stays as it is.
+function reportTo (app: FastifyInstance, request: FastifyRequest, reply: FastifyReply, names: readonly string[]): void {
   if (stateOf(request).ownPolicy !== '' || !/^text\/html\b/i.test(String(reply.getHeader('content-type') ?? ''))) return
   const uri = app.hindsight.reportUriOf?.(request) ?? null
   if (uri === null) return
-  for (const name of ['content-security-policy', 'content-security-policy-report-only']) {
-    const policy = reply.getHeader(name)
-    if (policy !== undefined) reply.header(name, Array.isArray(policy) ? policy.map((one) => withReportUri(one, uri)) : withReportUri(String(policy), uri))
-  }
+  for (const name of names) reply.header(name, withReportUri(String(reply.getHeader(name)), uri))
 }
 
 const withoutNonces = share({ nonces: [] })

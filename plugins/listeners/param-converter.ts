@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { NotFoundError, ParamConversionError } from '../kernel/http-errors.js'
 import { isPromise, listener } from '../kernel/listener.js'
-import { attributesOf } from '../kernel/route-match.js'
+import { attributesOf } from '../kernel/request-attributes.js'
 import { stateOf } from '../kernel/request-state.js'
 import { attributesOf as declaredOf, notDeclared, ofDiagnosticHandler, type RouteAttributes } from '../routing/attributes.js'
 import { checkConverters, paramConversions, type OwnConverters, type ParamConversion } from '../routing/param-conversion.js'

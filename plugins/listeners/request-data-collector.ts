@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { targetOf } from '../kernel/origin.js'
 import { kRawPacket } from '../kernel/malformed.js'
 import { listener, OnFailure, Skip } from '../kernel/listener.js'
-import { attributesOf } from '../kernel/route-match.js'
+import { attributesOf } from '../kernel/request-attributes.js'
 import { ownHook } from '../kernel/own-hooks.js'
 import { stateOf } from '../kernel/request-state.js'
 

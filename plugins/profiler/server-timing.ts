@@ -9,7 +9,7 @@ const MAX_DESCRIPTION = 100
 
 /** Tells browsers where the time went, as far as the response is known when its headers are written (Server Timing, section 3). */
 export function addServerTiming (request: FastifyRequest, reply: FastifyReply): void {
-  const { recorder, startedAt, handlerStart, handlerEnd } = stateOf(request)
+  const { recorder, route, startedAt, handlerStart, handlerEnd } = stateOf(request)
   if (recorder === null) return
   const now = performance.now()
   const { signatures, durations } = recorder.columns()
@@ -19,7 +19,7 @@ export function addServerTiming (request: FastifyRequest, reply: FastifyReply): 
   const slowest = listeners.filter(({ duration }) => duration >= LEAST).sort((a, b) => b.duration - a.duration).slice(0, MAX_LISTENERS)
   const metrics = [
     metric('total', now - startedAt),
-    ...(handlerStart === 0 ? [] : [metric('handler', (handlerEnd === 0 ? now : handlerEnd) - handlerStart, request.route?.name ?? methodOf(request))]),
+    ...(handlerStart === 0 ? [] : [metric('handler', (handlerEnd === 0 ? now : handlerEnd) - handlerStart, route?.name ?? methodOf(request))]),
     ...[...stages].map(([stage, duration]) => metric(stage, duration)),
     ...slowest.map(({ stage, listener, duration }) => metric(listener, duration, stage))
   ].join(', ')

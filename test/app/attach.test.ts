@@ -131,6 +131,7 @@ t.test('what the environment says', async (t) => {
   t.equal(attachOptions({ PROFILER: 'off' }), null)
   t.equal(attachOptions({ NODE_ENV: 'production', PROFILER: 'errors', STORAGE_URL: 'memory' })?.debug, false)
   t.match(attachOptions({ STORAGE_URL: 'memory', DEBUG_HOSTS: 'dev.example', EDITOR_URL: 'zed' }), { debug: true, debugHosts: ['dev.example'], editor: 'zed' })
+  t.same(Object.keys(Object(attachOptions({ STORAGE_URL: 'memory', PROFILER_ROLE: 'ROLE_OPERATOR' })?.profiler)).filter((name) => name === 'role'), [], 'a role would stop the start of an application without security')
   t.throws(() => attachOptions({ PROFILER: 'some' }), { message: /PROFILER/ })
 })
 

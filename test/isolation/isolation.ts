@@ -81,7 +81,7 @@ export async function isolate ({ requests, seed }: { requests: number, seed: num
   }
 
   function declare (app: FastifyInstance): void {
-    app.get('/:_locale/work/:mark', async (request, reply) => {
+    app.get('/:_locale/visits/:mark', async (request, reply) => {
       atOnce = Math.max(atOnce, ++now)
       try {
         const { mark } = request.params as { mark: string }
@@ -107,7 +107,7 @@ export async function isolate ({ requests, seed }: { requests: number, seed: num
   async function visit (visitor: Visitor, round: number): Promise<void> {
     const { mark, locale } = visitor
     const answer = await ask({
-      port, agent, path: `/${locale}/work/${mark}?of=${mark}`, headers: { accept: 'application/json', authorization: `Bearer ${mark}`, 'x-of': mark, ...(visitor.cookie !== '' && { cookie: visitor.cookie }) }
+      port, agent, path: `/${locale}/visits/${mark}?of=${mark}`, headers: { accept: 'application/json', authorization: `Bearer ${mark}`, 'x-of': mark, ...(visitor.cookie !== '' && { cookie: visitor.cookie }) }
     })
     figures.requests++
     figures.statuses[answer.status] = (figures.statuses[answer.status] ?? 0) + 1
@@ -156,7 +156,7 @@ function judgeProfile (profile: Profile, { mark, locale }: Visitor): void {
   for (const expected of [`begun by ${mark}`, `gone on by ${mark}`]) {
     if (messages.filter((message) => message === expected).length !== 1) throw new Error(`The profile of ${mark} has not its line "${expected}": ${messages.join(' | ')}`)
   }
-  if (!text.includes('"/:_locale/work/:mark"') || !text.includes(`/${locale}/work/${mark}`)) throw new Error(`The profile of ${mark} has another route or locale`)
+  if (!text.includes('"/:_locale/visits/:mark"') || !text.includes(`/${locale}/visits/${mark}`)) throw new Error(`The profile of ${mark} has another route or locale`)
 }
 
 interface Answer { status: number, headers: Record<string, unknown>, text: string }

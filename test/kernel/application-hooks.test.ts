@@ -30,9 +30,10 @@ t.test('the hooks of the application stand between the listeners, with who added
     await app.register(fp(async function metrics (app) {
       app.addHook('onResponse', function measure (_request, _reply, done) { done() })
     }, { name: 'metrics' }))
+    app.addHook('preSerialization', async function ofRoot () {})
     await app.register(async function admin (app) {
       app.addHook('onRequest', (_request, _reply, done) => { done() })
-      app.get('/', { preValidation: async function ofRoute () {} }, async () => 'x')
+      app.get('/', { preValidation: async function ofRoute () {} }, async () => ({ x: 1 }))
     })
   })
   t.same(events.map(({ stage, listener, pass, outcome }) => [stage, listener, pass, outcome]), [
@@ -41,12 +42,14 @@ t.test('the hooks of the application stand between the listeners, with who added
     ['preParsing', 'countBytes', 'main', 'ran'],
     ['preValidation', 'ofRoute', 'main', 'ran'],
     ['preHandler', 'loadUser', 'main', 'ran'],
+    ['preSerialization', 'ofRoot', 'main', 'ran'],
     ['onSend', 'stamp', 'main', 'ran'],
     ['onResponse', 'measure', 'main', 'ran']
   ])
   for (const event of events) t.match(event.source, HERE, event.listener)
   t.equal(events.find(({ listener }) => listener === 'measure')?.plugin, 'metrics')
   t.equal(events.find(({ listener }) => listener === 'anonymous')?.plugin, 'admin')
+  t.equal(events.find(({ listener }) => listener === 'ofRoot')?.plugin, undefined, 'what the application adds behind a plugin is none of that')
   t.same(events.find(({ listener }) => listener === 'loadUser')?.changes?.headers, [{ name: 'x-user', from: null, to: 'ada' }])
   t.same(events.find(({ listener }) => listener === 'stamp')?.changes?.headers, [{ name: 'x-user', from: 'ada', to: 'grace' }])
   const places = all.map(({ stage, listener }) => `${stage} ${listener}`)

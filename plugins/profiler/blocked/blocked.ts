@@ -43,7 +43,7 @@ function byCors (request: FastifyRequest, reply: FastifyReply, verdict: unknown)
 }
 
 function cookiesOf (request: FastifyRequest, reply: FastifyReply, security: SecurityRecord | null): Refusal[] {
-  const { originOf, sessionCookie } = request.server.hindsight
+  const { cookiesOf: cookiesThatCame, originOf, sessionCookie } = request.server.hindsight
   const state = stateOf(request)
   const setCookie = (state.sentHeaders ?? reply.getHeaders())['set-cookie']
   const mayBeLost = sessionCookie !== null && (state.sessionTouched || security !== null)
@@ -54,7 +54,7 @@ function cookiesOf (request: FastifyRequest, reply: FastifyReply, security: Secu
     ? null
     : lostSession({
       cookie: sessionCookie,
-      sent: request.cookies?.[sessionCookie.name] !== undefined,
+      sent: cookiesThatCame(request)[sessionCookie.name] !== undefined,
       used: state.sessionTouched,
       security,
       method: request.method,

@@ -1,8 +1,6 @@
-import { findSourceMap } from 'node:module'
 import { isAbsolute, relative, sep } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import type { Runtime } from 'node:inspector'
-import { isInternal } from '../../diagnostics/stack-frame.js'
+import { isInternal, originalPlace, toPath } from '../../diagnostics/stack-frame.js'
 import { cut } from '../../view/visible.js'
 import type { CodeKind, CpuFunction } from './cpu-record.js'
 
@@ -27,24 +25,9 @@ function placeOf (url: string, lineNumber: number, columnNumber: number): Pick<C
   // What belongs to the top of a module has no line.
   const plain = { file: toPath(url), line: Math.max(0, lineNumber + 1), column: Math.max(0, columnNumber + 1) }
   if (!isAbsolute(plain.file) || lineNumber < 0) return plain
-  try {
-    const map = findSourceMap(url)
-    if (!map) return plain
-    const entry = map.findEntry(lineNumber, Math.max(0, columnNumber))
-    if (!('originalSource' in entry) || !entry.originalSource) return plain
-    return { file: toPath(new URL(entry.originalSource, url.startsWith('file:') ? url : `file://${url}`).href), line: entry.originalLine + 1, column: entry.originalColumn + 1 }
-  } catch {
-    return plain
-  }
-}
-
-function toPath (url: string): string {
-  if (!url.startsWith('file:')) return url
-  try {
-    return fileURLToPath(url)
-  } catch {
-    return url
-  }
+  // The profiler tells of what was compiled, whatever stacks say.
+  const original = originalPlace(url, lineNumber, columnNumber)
+  return original === null ? plain : { file: original.file, line: original.line, column: original.column }
 }
 
 function pathOf (file: string, root: string): string {

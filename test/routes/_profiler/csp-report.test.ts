@@ -36,7 +36,7 @@ t.test('which policies say where to report to', async (t) => {
   t.teardown(() => app.close())
   for (const [name, url, headers, expected] of [
     ['a document', '/', DOCUMENT, /; ?report-uri \/_profiler\/csp-report\/TOKEN(?:;|$)/], ['a frame', '/', { ...DOCUMENT, 'sec-fetch-dest': 'iframe' }, /; ?report-uri /],
-    ['one of the route', '/two', DOCUMENT, /^img-src 'none';report-uri \/_profiler\/csp-report\/TOKEN, font-src 'none';report-uri \/_profiler\/csp-report\/TOKEN$/],
+    ['one of the route', '/two', DOCUMENT, /^(?!.*report-uri).*img-src 'none'.*font-src 'none'/],
     ['one that reports elsewhere', '/own', DOCUMENT, /^img-src 'none'; report-uri \/mine$/], ['no browser', '/', { accept: 'text/html' }, /^(?!.*report-uri)/], ['fetch', '/', { 'sec-fetch-dest': 'empty' }, /^(?!.*report-uri)/],
     ['no document', '/json', DOCUMENT, /^(?!.*report-uri)/], ['the diagnostic page', '/fails', DOCUMENT, /^(?!.*report-uri)/], ['no profile', '/unkept', DOCUMENT, /^(?!.*report-uri)/]
   ] as const) {

@@ -1,13 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { stateOf } from './request-state.js'
 
-/** What the router found for a request. */
-export interface RouteMatch {
-  name: string
-  pattern: string
-  params: Record<string, unknown>
-}
-
 /** What listeners know about a request: `_route`, and the path parameters by their names. */
 export function attributesOf (request: FastifyRequest): Record<string, unknown> {
   const state = stateOf(request)
