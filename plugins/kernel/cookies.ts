@@ -6,6 +6,33 @@ import { stateOf, type RequestState } from './request-state.js'
 
 const SETS_COOKIES = new Set(['cookie', 'setCookie', 'clearCookie'])
 
+const NONE: Readonly<Record<string, string | undefined>> = Object.freeze({})
+
+/**
+ * What the package reads of a request, and where it writes the cookies: on the request itself the application may have something of that name.
+ * An object with the request as its prototype would be shorter; V8 would give each such request a shape of its own, and be slow with it from there on.
+ */
+class CookieView {
+  cookies: RequestState['cookies'] = null
+  readonly #request: FastifyRequest
+
+  constructor (request: FastifyRequest) {
+    this.#request = request
+  }
+
+  get raw (): FastifyRequest['raw'] {
+    return this.#request.raw
+  }
+
+  get headers (): FastifyRequest['headers'] {
+    return this.#request.headers
+  }
+
+  get server (): FastifyInstance {
+    return this.#request.server
+  }
+}
+
 /** Sets the cookies of a response, as far as there are any. */
 export type WriteCookies = (request: FastifyRequest, reply: FastifyReply, payload: unknown) => undefined | Promise<void>
 
@@ -18,7 +45,11 @@ export async function hostCookies (app: FastifyInstance): Promise<WriteCookies> 
   const parse = hooks.get('onRequest') ?? []
   const write = hooks.get('onSend') ?? []
   const cookiesOf = (request: FastifyRequest): Record<string, string | undefined> | null => parsed(stateOf(request), request).cookies
-  app.hindsight.cookiesOf = (request) => cookiesOf(request) ?? {}
+  app.hindsight.cookiesOf = (request) => {
+    const state = stateOf(request)
+    // Where none came, nothing has to be parsed to know it.
+    return !state.cookiesParsed && request.raw.headers.cookie === undefined ? NONE : cookiesOf(request) ?? NONE
+  }
   provide(app, 'request', 'cookies', {
     getter (this: FastifyRequest) { return cookiesOf(this) },
     setter (this: FastifyRequest, value: RequestState['cookies']) {
@@ -33,8 +64,7 @@ export async function hostCookies (app: FastifyInstance): Promise<WriteCookies> 
   function parsed (state: RequestState, request: FastifyRequest): RequestState {
     if (!state.cookiesParsed && state.cookieReply !== null) {
       state.cookiesParsed = true
-      // The package writes them to the request, where the application may have something of that name.
-      const view = Object.create(request, { cookies: { value: null, writable: true } }) as FastifyRequest
+      const view = new CookieView(request)
       runHooks(parse, view, state.cookieReply)
       state.cookies = view.cookies
     }

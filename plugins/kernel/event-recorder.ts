@@ -34,7 +34,8 @@ export class EventRecorder {
   readonly #starts: number[] = []
   readonly #durations: number[] = []
   readonly #changes: Array<Changes | null> = []
-  readonly #memories = new Map<EventSignature, SlotMemory>()
+  // Of hooks of the application, by their signatures.
+  #memories: Map<EventSignature, SlotMemory> | null = null
   /** All headers as the listener found them, where nobody tells which it is about to change. */
   #headers: Headers | null = null
   #touched: Change[] | null = null
@@ -42,6 +43,9 @@ export class EventRecorder {
   // Between `before` and `record` changes are the listener's, otherwise those of the hook that is running.
   #isListening = false
   #hook: HookFrame | null = null
+
+  // Whether Node.js's own response has headers; null where that has to be looked at each time.
+  #hasRaw: boolean | null = null
 
   /** `watched`: who changes a header of the reply calls `touch` ahead of it. */
   constructor (slots: readonly Slot[], startedAt: number, mask: HeaderMask, watched = false, trail: HeaderTrail | null = null) {
@@ -62,9 +66,14 @@ export class EventRecorder {
     return this.#signatures.length
   }
 
+  /** Says whether Node.js's own response has headers, by who tells of those that come later: otherwise that is looked at around each listener. */
+  tellRaw (has: boolean): void {
+    this.#hasRaw = has
+  }
+
   /** Takes note of the response as a listener finds it; says when that was. */
   before (reply: FastifyReply): number {
-    this.#headers = this.#watched && !hasRawHeaders(reply) ? null : headersOf(reply)
+    this.#headers = this.#watched && !this.#hasRawHeaders(reply) ? null : headersOf(reply)
     this.#touched = null
     this.#status = reply.statusCode
     this.#isListening = true
@@ -110,7 +119,8 @@ export class EventRecorder {
     this.#changes.splice(at, 0, headers.length === 0 && !isStatusOwn
       ? null
       : { headers: headers.length === 0 ? null : headers, status: isStatusOwn ? { from: status, to: reply.statusCode } : null })
-    this.#memories.set(this.#signatures[at] as EventSignature, memory)
+    const signature = this.#signatures[at] as EventSignature;
+    (this.#memories ??= new Map()).set(signature, memory)
   }
 
   /** Records the hooks that called nobody back, for they have answered, or go on behind the response: to be called when that is over. */
@@ -142,7 +152,7 @@ export class EventRecorder {
           this.#fillBehind(columns, previous, end)
           previous = null
         }
-        columns.add(signature, start, duration, changes == null ? undefined : this.#memories.get(signature)?.shown(changes, mask))
+        columns.add(signature, start, duration, changes == null ? undefined : this.#memories?.get(signature)?.shown(changes, mask))
         columns.places.push(columns.length)
         continue
       }
@@ -159,11 +169,16 @@ export class EventRecorder {
     return columns
   }
 
+  // What is set on Node.js's own response is hardly ever there.
+  #hasRawHeaders ({ raw }: FastifyReply): boolean {
+    return this.#hasRaw ?? raw.getHeaderNames().length > 0
+  }
+
   // Most listeners have left the headers alone.
   #headerChanges (reply: FastifyReply): Change[] | null {
     if (this.#headers !== null) return changesBetween(this.#headers, reply.getHeaders() as Headers)
     const touched = this.#touched === null ? [] : changed(this.#touched, reply)
-    if (!hasRawHeaders(reply)) return touched.length === 0 ? null : touched
+    if (!this.#hasRawHeaders(reply)) return touched.length === 0 ? null : touched
     const raw = reply.raw.getHeaderNames().map((name) => ({ name, from: undefined, to: valueOf(reply, name) }))
     return [...touched, ...raw.filter(({ name }) => !touched.some((change) => change.name === name))]
   }
@@ -203,11 +218,6 @@ function headersOf (reply: FastifyReply): Headers {
   const cookies = headers['set-cookie']
   if (Array.isArray(cookies)) headers['set-cookie'] = [...cookies]
   return headers
-}
-
-// What is set on Node.js's own response is seen by nobody, and hardly ever there.
-function hasRawHeaders ({ raw }: FastifyReply): boolean {
-  return raw.getHeaderNames().length > 0
 }
 
 function changesBetween (from: Headers, to: Headers): Change[] | null {

@@ -5,7 +5,7 @@ import { HeaderTrail } from './header-trail.js'
 import { watchHeaders } from './header-watch.js'
 import type { Slot } from './lifecycle.js'
 import { adoptMessages, kMalformed, rememberReply } from './malformed.js'
-import { watchRawHeaders, writeNoted } from './raw-headers.js'
+import { watchHead } from './raw-headers.js'
 import { requestContext } from './request-context.js'
 import { ownHook } from './own-hooks.js'
 import { stateOf, type RequestState } from './request-state.js'
@@ -49,18 +49,8 @@ export function observe (request: FastifyRequest, reply: FastifyReply): void {
   state.startedTime = Math.round(Date.now() - (performance.now() - state.startedAt))
   state.log ??= logOf?.(request) ?? null
   state.recorder = new EventRecorder(slots, state.startedAt, mask.header, watched, debug && watched ? new HeaderTrail() : null)
-  if (state.recorder.trail !== null) watchRawHeaders(reply, state.recorder)
-  noteHead(reply, state)
+  watchHead(reply, state)
   follow?.(request, reply)
-}
-
-// Whatever sends a response, a stream too, comes through here when its first byte goes out.
-function noteHead ({ raw }: FastifyReply, state: RequestState): void {
-  const { writeHead } = raw
-  raw.writeHead = function notedHead (...args: unknown[]) {
-    if (state.headAt === 0) state.headAt = performance.now()
-    return writeNoted(raw, writeHead as never, args, notedHead) as typeof raw
-  }
 }
 
 // A request that is injected while another is handled is made in the asynchronous context of that one.

@@ -1,15 +1,14 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
-import type { EventRecorder } from './event-recorder.js'
-import { copied } from './header-trail.js'
-import { stateOf } from './request-state.js'
+import { copied, type HeaderTrail } from './header-trail.js'
+import type { RequestState } from './request-state.js'
 import { isSameValue, type HeaderValue } from './slot-memory.js'
 
 type Method = (this: ServerResponse, ...args: unknown[]) => unknown
 
 interface Watch {
   reply: FastifyReply
-  recorder: EventRecorder
+  state: RequestState
   methods: Readonly<Record<string, Method>>
   /** Whether the head is being written: what is given with it may be set one by one. */
   heading: boolean
@@ -18,60 +17,74 @@ interface Watch {
 const kWatch = Symbol('hindsight.rawHeaders')
 type Watched = ServerResponse & { [kWatch]?: Watch }
 
-const METHODS = ['setHeader', 'appendHeader', 'removeHeader'] as const
+const CHANGES = ['setHeader', 'appendHeader', 'removeHeader'] as const
 // The same functions for each response: one of its own would cost a closure.
-const WATCHED: Readonly<Record<string, Method>> = Object.fromEntries(METHODS.map((name) => [name, watched(name)]))
+const WATCHED: Readonly<Record<string, Method>> = { writeHead: notedHead, ...Object.fromEntries(CHANGES.map((name) => [name, watched(name)])) }
+const HEAD_ALONE = ['writeHead']
+const ALL = Object.keys(WATCHED)
 
-/** Notes what changes headers on Node.js's own response of an observed request, past Fastify. */
-export function watchRawHeaders (reply: FastifyReply, recorder: EventRecorder): void {
+/**
+ * Notes when the head of an observed response goes out: whatever sends one, a stream too, comes through there with its first byte. Where it is told
+ * who changed headers, what changes them on Node.js's own response, past Fastify, is noted too.
+ */
+export function watchHead (reply: FastifyReply, state: RequestState): void {
   const raw = reply.raw as unknown as Record<string, Method | undefined> & { [kWatch]?: Watch }
   const methods: Record<string, Method> = {}
-  for (const name of METHODS) {
+  const isTrailed = trailOf(state) !== null
+  if (isTrailed) state.recorder?.tellRaw(reply.raw.getHeaderNames().length > 0)
+  for (const name of isTrailed ? ALL : HEAD_ALONE) {
     const method = raw[name]
-    const own = WATCHED[name]
-    if (typeof method !== 'function' || own === undefined) continue
+    if (typeof method !== 'function') continue
     methods[name] = method
-    raw[name] = own
+    raw[name] = WATCHED[name]
   }
-  raw[kWatch] = { reply, recorder, methods, heading: false }
+  raw[kWatch] = { reply, state, methods, heading: false }
 }
 
-/** Writes the head, and notes the headers that were given with it; those that Fastify gives are those of its reply. */
-export function writeNoted (raw: ServerResponse, write: Method, args: readonly unknown[], caller: (...args: never[]) => unknown): unknown {
-  const watch = (raw as Watched)[kWatch]
-  if (watch === undefined) return write.apply(raw, [...args])
-  noteGiven(watch, typeof args[1] === 'string' ? args[2] : args[1], caller)
+function trailOf ({ recorder }: RequestState): HeaderTrail | null {
+  return recorder === null ? null : recorder.trail
+}
+
+// Headers that Fastify gives with the head are those of its reply.
+function notedHead (this: Watched, ...args: unknown[]): unknown {
+  const watch = this[kWatch] as Watch
+  const { state, methods } = watch
+  if (state.headAt === 0) state.headAt = performance.now()
+  const write = methods.writeHead as Method
+  if (trailOf(state) === null) return write.apply(this, args)
+  noteGiven(watch, typeof args[1] === 'string' ? args[2] : args[1])
   watch.heading = true
   try {
-    return write.apply(raw, [...args])
+    return write.apply(this, args)
   } finally {
     watch.heading = false
   }
 }
 
-function noteGiven (watch: Watch, given: unknown, caller: (...args: never[]) => unknown): void {
-  const { trail } = watch.recorder
-  if (trail === null || typeof given !== 'object' || given === null) return
+function noteGiven ({ reply, state }: Watch, given: unknown): void {
+  const { recorder } = state
+  if (recorder === null || recorder.trail === null || typeof given !== 'object' || given === null) return
   const headers = Array.isArray(given) ? Object.fromEntries(pairsOf(given)) : given as OutgoingHttpHeaders
   for (const name in headers) {
     const to = headers[name]
-    const from = watch.reply.getHeader(name)
-    if (to !== undefined && !isSameValue(from, to)) trail.note({ name: name.toLowerCase(), from: copied(from), to: copied(to), after: watch.recorder.recorded, handling: stateOf(watch.reply.request).isHandling, via: 'reply.raw.writeHead' }, caller)
+    const from = reply.getHeader(name)
+    if (to !== undefined && !isSameValue(from, to)) recorder.trail.note({ name: name.toLowerCase(), from: copied(from), to: copied(to), after: recorder.recorded, handling: state.isHandling, via: 'reply.raw.writeHead' }, notedHead)
   }
 }
 
 function watched (method: string): Method {
   return function watchedChange (this: Watched, ...args) {
-    const { reply, recorder, methods, heading } = this[kWatch] as Watch
+    const { reply, state, methods, heading } = this[kWatch] as Watch
     const change = methods[method] as Method
-    const { trail } = recorder
-    if (trail === null || heading || !recorder.isOutside) return change.apply(this, args)
+    const { recorder } = state
+    if (method !== 'removeHeader') recorder?.tellRaw(true)
+    if (recorder === null || recorder.trail === null || heading || !recorder.isOutside) return change.apply(this, args)
     const name = String(args[0]).toLowerCase()
     // Ahead of a stream Fastify hands the headers of its reply over one by one.
     if (method === 'setHeader' && isSameValue(reply.getHeader(name), args[1] as HeaderValue)) return change.apply(this, args)
     const from = copied(this.getHeader(name))
     const result = change.apply(this, args)
-    trail.note({ name, from, to: copied(this.getHeader(name)), after: recorder.recorded, handling: stateOf(reply.request).isHandling, via: `reply.raw.${method}` }, watchedChange)
+    recorder.trail.note({ name, from, to: copied(this.getHeader(name)), after: recorder.recorded, handling: state.isHandling, via: `reply.raw.${method}` }, watchedChange)
     return result
   }
 }

@@ -48,6 +48,8 @@ export class RequestState {
   spans: unknown = null
   origin: Origin | null = null
   maySeeDebug: boolean | null = null
+  /** Whether its path and its route allow a profile; null before somebody wanted to know. */
+  mayBeProfiled: boolean | null = null
   token = ''
   /** The token of the request that caused this one, where that is known. */
   parent = ''

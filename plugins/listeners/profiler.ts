@@ -60,7 +60,8 @@ export const profiler = listener('kernel.response', 'profiler', async (app, give
   }
 
   function mayBeProfiled (request: FastifyRequest): boolean {
-    return routeConfigOf(request)?.profile !== false && !OWN_PATHS.test(pathnameOf(request))
+    const state = stateOf(request)
+    return (state.mayBeProfiled ??= routeConfigOf(request)?.profile !== false && !OWN_PATHS.test(pathnameOf(request)))
   }
 
   function isProfiled (request: FastifyRequest, reply?: FastifyReply): boolean {

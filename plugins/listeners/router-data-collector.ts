@@ -4,9 +4,13 @@ import { methodOf } from '../kernel/malformed.js'
 import { pathnameOf } from '../kernel/origin.js'
 import type { StackFrame } from '../diagnostics/exception.js'
 import type { RouteMatch } from '../kernel/route-config.js'
-import { SharedParts } from '../kernel/shared-part.js'
+import { share, SharedParts } from '../kernel/shared-part.js'
 import { stateOf } from '../kernel/request-state.js'
 import type { Wanted } from '../routing/tried-routes.js'
+
+interface Matched {
+  matched: object
+}
 
 const notObserved = new Skip('the request leaves no profile')
 
@@ -18,7 +22,7 @@ export const routerDataCollector = listener('kernel.controller', 'router-data-co
   const { routeTable, hindsight: { mask } } = app
   const known = new SharedParts()
 
-  function matchedRoute (request: FastifyRequest, route: RouteMatch, params: unknown, wanted: Wanted): object {
+  function matchedRoute (request: FastifyRequest, route: RouteMatch, params: unknown, wanted: Wanted): Matched {
     const declared = routeTable.of(request)
     const frame = declared?.declaredAt == null ? undefined : declarationFrame(declared.declaredAt)
     const { tried } = routesBeside(routeTable.own(), declared, wanted)
@@ -43,7 +47,12 @@ export const routerDataCollector = listener('kernel.controller', 'router-data-co
       }
       if (Object.keys(params ?? {}).length > 0) return matchedRoute(request, route, params, wanted)
       // Without parameters the same is asked again and again; what else a route may be constrained by belongs to it.
-      return known.of(`${route.name}\n${wanted.method} ${wanted.path}\n${host}\n${wanted.version}`, () => matchedRoute(request, route, params, wanted))
+      return known.of(`${route.name}\n${wanted.method} ${wanted.path}\n${host}\n${wanted.version}`, () => {
+        const told = matchedRoute(request, route, params, wanted)
+        // It stands in the profile by itself, too.
+        share(told.matched)
+        return told
+      })
     })
   })
 

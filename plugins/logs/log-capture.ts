@@ -1,9 +1,10 @@
 import pino from 'pino'
-import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { RequestLog } from './request-log.js'
 
 const METADATA = Symbol.for('pino.metadata')
 const DEBUG = 20
+const INFO = 30
 
 // What Fastify's own logger says of a request and a reply; without these a line would hold the whole of both, secrets too.
 const SERIALIZERS = {
@@ -38,7 +39,7 @@ export class LogCapture {
   readonly #destination: Destination | null
   // "incoming request" is written before the first hook; it is claimed by the request whose logger wrote it.
   #orphan: { logger: Captured, level: number, text: string } | null = null
-  #ownLogger: pino.Logger | null = null
+  #ownLogger: FastifyBaseLogger | null = null
 
   /** `current` tells whose work is being done where a line comes from a logger that is not a request's own. */
   constructor (app: FastifyInstance, current: () => RequestLog | null) {
@@ -59,7 +60,7 @@ export class LogCapture {
     const log = this.logOf(request) ?? new RequestLog()
     if (this.#destination === null) {
       // The application logs nowhere: its requests get a logger whose lines are kept and go no further.
-      this.#ownLogger ??= pino({ level: 'debug', base: null, serializers: SERIALIZERS }, this.#tee() as pino.DestinationStream)
+      this.#ownLogger ??= withoutDetour(pino({ level: 'debug', base: null, serializers: SERIALIZERS }, this.#tee() as pino.DestinationStream))
       // A child without bindings is nothing else, and costs more.
       request.log = Object.create(this.#ownLogger) as FastifyBaseLogger
     }
@@ -122,6 +123,24 @@ export class LogCapture {
       }
     }
   }
+}
+
+// What Fastify says of each response is kept as it is: to write a line that goes nowhere, and to read it again, costs more than most listeners.
+function withoutDetour (logger: pino.Logger): FastifyBaseLogger {
+  const own = Object.create(logger) as Captured
+  own.info = function (this: Captured, ...args: unknown[]): void {
+    const [completed, message] = args
+    const log = Object.hasOwn(this, kLog) ? this[kLog] : undefined
+    if (message !== 'request completed' || !(log instanceof RequestLog) || !isCompleted(completed)) return logger.info.apply(this, args as [object])
+    const { res: { statusCode }, responseTime } = completed
+    log.say(INFO, { channel: 'request', message, context: { res: { statusCode }, responseTime } })
+  }
+  return own
+}
+
+function isCompleted (fields: unknown): fields is { res: FastifyReply, responseTime: number } {
+  if (typeof fields !== 'object' || fields === null || !('res' in fields) || !('responseTime' in fields)) return false
+  return typeof fields.responseTime === 'number' && fields.res instanceof Object && Object.keys(fields).length === 2
 }
 
 // Every copy of pino has a symbol of its own for the stream.

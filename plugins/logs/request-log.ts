@@ -70,7 +70,12 @@ export class RequestLog {
   /** Keeps a debug line of our own: where the logger's destination takes none, none needs to be written for it. */
   debug (logger: FastifyBaseLogger, channel: string, context: Record<string, unknown>, message: string): void {
     if (this.outputLevel <= DEBUG && !this.keepsOwn) logger.debug({ channel, ...context }, message)
-    else if (this.#lines.length < LINE_LIMIT) this.#lines.push({ level: DEBUG, time: Date.now(), text: '', cut: 0, said: { channel, message, context }, shown: null, view: null })
+    else this.say(DEBUG, { channel, message, context })
+  }
+
+  /** Keeps a line that no logger has to write. */
+  say (level: number, said: Pick<LogRecord, 'channel' | 'message' | 'context'>): void {
+    if (this.#lines.length < LINE_LIMIT) this.#lines.push({ level, time: Date.now(), text: '', cut: 0, said, shown: null, view: null })
   }
 
   /** Keeps a record that no logger wrote, such as a warning of the process. */

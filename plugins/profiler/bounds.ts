@@ -51,13 +51,14 @@ class Look {
   }
 
   isFine (profile: Profile | ProfileDraft): boolean {
-    const { events, ...rest } = profile
+    const { events } = profile
     // Nobody but the recorder makes events: what varies in them are headers. The notifications that a profile is told with are as many.
     this.#left -= events.length * MAX_EVENT
     for (const changes of events instanceof EventColumns ? events.changes : events.map(({ changes }) => changes)) {
       if (changes !== undefined && !this.#isPlain(changes, 2)) return false
     }
-    return this.#isPlain(rest, 0)
+    for (const name in profile) if (name !== 'events' && !this.#isPlain((profile as unknown as Record<string, unknown>)[name], 1)) return false
+    return this.#left >= 0
   }
 
   // A character is at most six bytes of JSON, a name or a value has signs around it.

@@ -29,6 +29,8 @@ export class TokenSource {
   readonly #exists: Exists
   readonly #reserved = new Set<string>()
   readonly #pool: string[] = []
+  /** How many are drawn at once. */
+  #lot = 1
   #filling = false
   #answersAtOnce = true
 
@@ -39,7 +41,8 @@ export class TokenSource {
 
   /** A token that is given to nobody else, as far as the store could say so. */
   take (): string {
-    const token = this.#answersAtOnce ? this.#draw() : this.#pool.pop() ?? this.#drawUnseen()
+    if (this.#answersAtOnce && this.#pool.length === 0) this.#drawMany()
+    const token = this.#pool.pop() ?? this.#drawUnseen()
     if (!this.#answersAtOnce && this.#pool.length < POOL / 2) this.#fill()
     this.#reserve(token)
     return token
@@ -48,6 +51,13 @@ export class TokenSource {
   /** Forgets a token that was given: the store knows its profile now. */
   release (token: string): void {
     this.#reserved.delete(token)
+  }
+
+  // Ever more at once, as it is the first question of a turn that costs a store most; one again where it begins to be full.
+  #drawMany (): void {
+    const lot = this.#lot
+    this.#lot = Math.min(2 * lot, POOL)
+    for (let drawn = 0; drawn < lot && drawn < this.#lot && this.#answersAtOnce; drawn++) this.#pool.push(this.#draw())
   }
 
   // A store that calls everything taken is believed 64 times; then the last draw is as good as any.
@@ -61,6 +71,7 @@ export class TokenSource {
         return token
       }
       if (!taken || draws >= MAX_DRAWS) return token
+      this.#lot = 1
     }
   }
 

@@ -32,7 +32,8 @@ export interface TrailRecord {
 }
 
 const MAX_VALUE = 4_096
-const OF_NODE = ['date', 'connection', 'keep-alive', 'transfer-encoding', 'content-length']
+// As it writes them.
+const OF_NODE = ['Date', 'Connection', 'Keep-Alive', 'Transfer-Encoding', 'Content-Length'].map((name) => [name.toLowerCase(), `\r\n${name}: `] as const)
 
 // The heads of most responses end alike.
 const known = new SharedParts<TrailRecord>()
@@ -69,10 +70,10 @@ function shown ({ name, from, to, after, handling, via, site, cookie }: OutsideC
 // What stands in the head that nobody has told Node.js.
 function addedByNode (head: string, sent: Readonly<Record<string, unknown>>): Array<[name: string, value: string | null]> {
   const added: Array<[string, string | null]> = []
-  for (const line of head.split('\r\n')) {
-    const colon = line.indexOf(':')
-    const name = line.slice(0, colon).toLowerCase()
-    if (OF_NODE.includes(name) && sent[name] === undefined) added.push([name, name === 'date' ? null : line.slice(colon + 1).trim()])
+  for (const [name, start] of OF_NODE) {
+    if (sent[name] !== undefined) continue
+    const at = head.indexOf(start)
+    if (at !== -1) added.push([name, name === 'date' ? null : head.slice(at + start.length, head.indexOf('\r\n', at + start.length))])
   }
   return added
 }

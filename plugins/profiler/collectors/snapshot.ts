@@ -22,6 +22,8 @@ export interface SnapshotOptions {
   replace?: (value: object) => unknown
 }
 
+const NOTHING: Snapshot = { value: null, cut: 0 }
+
 interface Walk {
   left: number
   counted: number
@@ -33,7 +35,8 @@ interface Walk {
  * Copies a value as far as it fits into 64 kB, so that what is done to it later is not seen. Texts are taken by
  * reference, however long: who writes the profile cuts them.
  */
-export function snapshot (root: unknown, { type, bytes, replace = (value) => value }: SnapshotOptions = {}): Snapshot {
+export function snapshot (root: unknown, { type, bytes, replace = itself }: SnapshotOptions = {}): Snapshot {
+  if (root === null) return NOTHING
   const binary = binaryText(root, type)
   if (binary !== null) return { value: binary, cut: 0 }
   const walk: Walk = { left: MAX_BYTES, counted: 0, cut: 0, replace }
@@ -51,6 +54,10 @@ export function binaryText (value: unknown, type?: string): string | null {
   // A parser may have read octets as text.
   if (typeof value === 'string' && value.slice(0, 1_000).includes('\0')) return `[binary, ${Buffer.byteLength(value)} bytes${told}]`
   return null
+}
+
+function itself (value: object): object {
+  return value
 }
 
 function copy (given: unknown, walk: Walk, depth: number): unknown {
