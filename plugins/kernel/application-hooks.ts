@@ -1,8 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { EventRecorder, HookFrame } from './event-recorder.js'
 import type { HookStage } from './events.js'
 import { isOwnHook, ownHook } from './own-hooks.js'
 import { isPromise } from './promise.js'
-import { stateOf } from './request-state.js'
+import { stateOf, type RequestState } from './request-state.js'
 import { like } from './stand-in.js'
 import { SlotMemory } from './slot-memory.js'
 
@@ -61,41 +62,63 @@ export function recordRouteHooks (plugin: string | null, route: object): void {
   }
 }
 
+// One call of a hook. Closures of its own would be made anew for each, and named by whoever compiles this.
+class HookCall {
+  readonly #state: RequestState
+  readonly #recorder: EventRecorder
+  readonly #reply: FastifyReply
+  readonly #place: HookPlace
+  readonly #frame: HookFrame
+  readonly #sentBefore: boolean
+  #isOver = false
+
+  constructor (state: RequestState, recorder: EventRecorder, reply: FastifyReply, place: HookPlace, memory: SlotMemory) {
+    this.#state = state
+    this.#recorder = recorder
+    this.#reply = reply
+    this.#place = place
+    this.#sentBefore = reply.sent
+    this.#frame = recorder.enter(reply, state.pass, memory)
+  }
+
+  over (raised?: unknown): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    const failed = raised !== undefined && raised !== null
+    const { stage, listener } = this.#place
+    if (failed && this.#frame.pass === 'main' && !this.#state.failed) this.#state.raisedBy = { stage, listener }
+    this.#recorder.leave(this.#frame, failed ? 'raised' : this.#reply.sent && !this.#sentBefore ? 'answered' : 'ran', this.#reply)
+  }
+}
+
 function record (hook: Callable, place: HookPlace): Callable {
   const run: Callable = function (...args) {
     const [request, reply] = args as [FastifyRequest, FastifyReply]
     const state = stateOf(request)
-    const { recorder, pass } = state
+    const { recorder } = state
     if (recorder === null) return hook.apply(this, args)
-    const sentBefore = reply.sent
-    const frame = recorder.enter(reply, pass, place.memoryOf(request.server))
-    let isOver = false
-    const over = (raised?: unknown): void => {
-      if (isOver) return
-      isOver = true
-      const failed = raised !== undefined && raised !== null
-      if (failed && pass === 'main' && !state.failed) state.raisedBy = { stage: place.stage, listener: place.listener }
-      recorder.leave(frame, failed ? 'raised' : reply.sent && !sentBefore ? 'answered' : 'ran', reply)
-    }
+    const call = new HookCall(state, recorder, reply, place, place.memoryOf(request.server))
     const done = args.at(-1)
-    if (typeof done === 'function') {
-      args[args.length - 1] = function (this: unknown, ...results: unknown[]) {
-        over(results[0])
-        return (done as Callable).apply(this, results)
-      }
-    }
+    if (typeof done === 'function') args[args.length - 1] = telling(call, done as Callable)
     let result: unknown
     try {
       result = hook.apply(this, args)
     } catch (raised) {
-      over(raised ?? new Error('A hook threw nothing'))
+      call.over(raised ?? new Error('A hook threw nothing'))
       throw raised
     }
     if (!isPromise(result)) return result
     // What looks like a promise may do its work each time that it is waited for.
     const settled = Promise.resolve(result)
-    settled.then(() => over(), (raised: unknown) => over(raised ?? new Error('A hook rejected with nothing')))
+    settled.then(() => call.over(), (raised: unknown) => call.over(raised ?? new Error('A hook rejected with nothing')))
     return settled
   }
   return like(hook, run)
+}
+
+function telling (call: HookCall, done: Callable): Callable {
+  return function (...results) {
+    call.over(results[0])
+    return done.apply(this, results)
+  }
 }

@@ -1,11 +1,10 @@
 import type { FastifyReply } from 'fastify'
 import { EventColumns, type EventSignature } from './event-columns.js'
 import type { ListenerEvent, Outcome, PassName } from './events.js'
+import { changed, changesBetween, headersOf, noteTouched, type Headers } from './header-changes.js'
 import { valueOf, type HeaderTrail } from './header-trail.js'
 import type { Slot } from './lifecycle.js'
-import { isSameValue, type Change, type Changes, type HeaderMask, type HeaderValue, type SlotMemory } from './slot-memory.js'
-
-type Headers = Partial<Record<string, HeaderValue>>
+import type { Change, Changes, HeaderMask, SlotMemory } from './slot-memory.js'
 
 /** A hook of the application that is running. */
 export interface HookFrame {
@@ -93,10 +92,22 @@ export class EventRecorder {
     this.#isListening = false
     const headers = this.#headerChanges(reply)
     const status = reply.statusCode === this.#status ? null : { from: this.#status, to: reply.statusCode }
-    this.#signatures.push(slot.memory.signature(pass, outcome, reason))
-    this.#starts.push(microseconds(startedAt - this.#startedAt))
-    this.#durations.push(microseconds(duration))
-    this.#changes.push(headers === null && status === null ? null : { headers, status })
+    this.#insert(this.#signatures.length, slot.memory.signature(pass, outcome, reason), startedAt, duration, headers === null && status === null ? null : { headers, status })
+  }
+
+  #insert (at: number, signature: EventSignature, startedAt: number, duration: number, changes: Changes | null): void {
+    const [start, lasted] = [microseconds(startedAt - this.#startedAt), microseconds(duration)]
+    if (at === this.#signatures.length) {
+      this.#signatures.push(signature)
+      this.#starts.push(start)
+      this.#durations.push(lasted)
+      this.#changes.push(changes)
+      return
+    }
+    this.#signatures.splice(at, 0, signature)
+    this.#starts.splice(at, 0, start)
+    this.#durations.splice(at, 0, lasted)
+    this.#changes.splice(at, 0, changes)
   }
 
   /** Takes note that a hook of the application begins; it is remembered by `memory`. */
@@ -111,16 +122,14 @@ export class EventRecorder {
     if (frame.isLeft) return
     frame.isLeft = true
     const { at, pass, memory, startedAt, status, touched } = frame
-    const headers = changed(touched, reply)
+    const headers = touched.length === 0 ? touched : changed(touched, reply)
     const isStatusOwn = reply.statusCode !== status && this.#signatures.length === at
-    this.#signatures.splice(at, 0, memory.signature(pass, outcome, null))
-    this.#starts.splice(at, 0, microseconds(startedAt - this.#startedAt))
-    this.#durations.splice(at, 0, microseconds(performance.now() - startedAt))
-    this.#changes.splice(at, 0, headers.length === 0 && !isStatusOwn
+    const signature = memory.signature(pass, outcome, null)
+    const changes = headers.length === 0 && !isStatusOwn
       ? null
-      : { headers: headers.length === 0 ? null : headers, status: isStatusOwn ? { from: status, to: reply.statusCode } : null })
-    const signature = this.#signatures[at] as EventSignature;
-    (this.#memories ??= new Map()).set(signature, memory)
+      : { headers: headers.length === 0 ? null : headers, status: isStatusOwn ? { from: status, to: reply.statusCode } : null }
+    this.#insert(at, signature, startedAt, performance.now() - startedAt, changes)
+    if (changes !== null) (this.#memories ??= new Map()).set(signature, memory)
   }
 
   /** Records the hooks that called nobody back, for they have answered, or go on behind the response: to be called when that is over. */
@@ -203,32 +212,6 @@ export class EventRecorder {
       if (reason !== null) columns.add(memory.signature(pass, 'skipped', reason), at, 0, undefined)
     }
   }
-}
-
-function noteTouched (touched: Change[], reply: FastifyReply, name: string): void {
-  if (!touched.some((change) => change.name === name)) touched.push({ name, from: valueOf(reply, name), to: undefined })
-}
-
-function changed (touched: readonly Change[], reply: FastifyReply): Change[] {
-  return touched.map(({ name, from }) => ({ name, from, to: valueOf(reply, name) })).filter(({ from, to }) => !isSameValue(from, to))
-}
-
-function headersOf (reply: FastifyReply): Headers {
-  const headers = reply.getHeaders() as Headers
-  const cookies = headers['set-cookie']
-  if (Array.isArray(cookies)) headers['set-cookie'] = [...cookies]
-  return headers
-}
-
-function changesBetween (from: Headers, to: Headers): Change[] | null {
-  let changes: Change[] | null = null
-  for (const name in to) {
-    if (!isSameValue(from[name], to[name])) (changes ??= []).push({ name, from: from[name], to: to[name] })
-  }
-  for (const name in from) {
-    if (to[name] === undefined) (changes ??= []).push({ name, from: from[name], to: undefined })
-  }
-  return changes
 }
 
 function microseconds (ms: number): number {
