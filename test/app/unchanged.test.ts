@@ -1,4 +1,7 @@
-import { Readable } from 'node:stream'
+import { EventEmitter, once } from 'node:events'
+import { ServerResponse, type IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import { Readable, Writable } from 'node:stream'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest, type FastifyServerOptions } from 'fastify'
 import fp from 'fastify-plugin'
 import t, { type Test } from 'tap'
@@ -129,4 +132,20 @@ t.test('loggers of requests that the application makes itself are theirs', async
   const response = await app.inject('/')
   t.equal(response.statusCode, 200, response.body)
   t.ok((await profileOf(app, response)).logs.some(({ message }) => message === 'audited: it'))
+})
+
+// As @fastify/websocket makes the requests of `injectWS`.
+t.test('what a plugin makes up for a request is none of the network, and is handled', async (t) => {
+  for (const debug of [true, false]) {
+    const app = await application(t, (app) => { app.get('/', async () => ({ hello: 'world' })) }, { debug })
+    await app.ready()
+    const made = Object.assign(new EventEmitter(), { method: 'GET', url: '/', httpVersion: '1.1', headers: { connection: 'upgrade', upgrade: 'websocket' } }) as unknown as IncomingMessage
+    const response = new ServerResponse(made)
+    const written: Buffer[] = []
+    response.assignSocket(new Writable({ write (chunk: Buffer, _encoding, done) { written.push(chunk); done() } }) as Socket)
+    const finished = once(response, 'finish')
+    app.routing(made, response)
+    await finished
+    t.match(Buffer.concat(written).toString(), /^HTTP\/1\.1 200 OK\r\n[^]*\{"hello":"world"\}/)
+  }
 })
