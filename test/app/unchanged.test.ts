@@ -2,6 +2,7 @@ import { EventEmitter, once } from 'node:events'
 import { ServerResponse, type IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { Readable, Writable } from 'node:stream'
+import cookie from '@fastify/cookie'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest, type FastifyServerOptions } from 'fastify'
 import fp from 'fastify-plugin'
 import t, { type Test } from 'tap'
@@ -110,6 +111,27 @@ t.test('sessions of the application that stand on the cookies that are here', as
     t.same([response.headers['set-cookie']].flat().map((cookie) => cookie?.split(';')[0]), ['other=1', 'visits=3'])
     if (debug) t.equal((await profileOf(app, response)).events.find(({ listener }) => listener === 'session')?.reason, 'left to @fastify/secure-session, which the application registers')
   }
+})
+
+t.test('who brings cookies of their own where there are none brings them', async (t) => {
+  const signs = fp(async (app: FastifyInstance) => {
+    if (!app.hasPlugin('@fastify/cookie')) await app.register(cookie, { secret: 'a secret of the plugin' })
+  }, { name: 'signs' })
+  const depends = fp(async () => {}, { name: 'depends', dependencies: ['@fastify/cookie'] })
+  const app = await application(t, async (app) => {
+    await app.register(depends)
+    await app.register(signs)
+    t.equal(app.hasPlugin('@fastify/cookie'), true, 'now there are')
+    t.equal(app.hasPlugin('signs'), true)
+    app.get('/', async (request, reply) => {
+      reply.setCookie('signed', 'x', { signed: true })
+      return request.unsignCookie(request.cookies.signed ?? '').value
+    })
+  })
+  const [sent] = [(await app.inject('/')).headers['set-cookie']].flat()
+  const value = decodeURIComponent(sent?.split(/[=;]/)[1] ?? '')
+  t.match(value, /^x\../)
+  t.equal((await app.inject({ url: '/', cookies: { signed: value } })).body, 'x')
 })
 
 t.test('a logger that is none of pino\'s writes what it is told, and the profile keeps it', async (t) => {
