@@ -31,7 +31,7 @@ export interface AppOptions {
 
 /** The application: the lifecycle, and the routes of `routes/`. */
 export default fp(async function application (app: FastifyInstance, given: AppOptions) {
-  const settings: HindsightOptions = { errorPages: 'always', ...given.hindsight ?? readEnvironment().options }
+  const settings: HindsightOptions = { charset: true, errorPages: 'always', ...given.hindsight ?? readEnvironment().options }
   boundConnections(app, given.limits ?? readLimits())
   await app.register(hindsight, settings)
   const isDebugRoute = (path: string): boolean => DEBUG_ROUTES.includes(path.split(/[\\/]/).find((step) => step !== '') ?? '')

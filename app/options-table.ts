@@ -225,6 +225,7 @@ const security: OptionEntries = {
 export const OPTIONS: Readonly<Record<keyof HindsightOptions, OptionEntry>> = {
   acceptLanguage: { types: ['boolean'], default: '`false`', what: 'whether `Accept-Language` chooses among `enabledLocales` where the route does not' },
   assets: { types: ['object'], default: 'none', what: 'the front end that Vite has built', fields: assets },
+  charset: { types: ['boolean'], default: '`false`; `true` in the service', what: 'whether `charset=utf-8` is added to the `Content-Type` of text that names none' },
   clickjacking: {
     types: ['array', 'false'],
     default: '`DENY` everywhere',

@@ -13,6 +13,7 @@ import type { PaginationOptions } from '../plugins/listeners/pagination.js'
 import type { ParamConverterOptions } from '../plugins/listeners/param-converter.js'
 import type { ProfilerListenerOptions } from '../plugins/listeners/profiler.js'
 import type { ReferrerPolicyOptions } from '../plugins/listeners/referrer-policy.js'
+import type { ResponseOptions } from '../plugins/listeners/response.js'
 import type { RobotsOptions } from '../plugins/listeners/robots.js'
 import type { SessionOptions } from '../plugins/listeners/session.js'
 import type { TemplateOptions } from '../plugins/listeners/template.js'
@@ -25,5 +26,5 @@ import type { HealthOptions } from './health.js'
 export interface HindsightOptions extends KernelOptions,
   AssetOptions, ClickjackingOptions, ContentSecurityPolicyOptions, CorsOptions, DebugHandlersOptions, DebugToolbarOptions,
   DefaultLocaleOptions, ErrorPageOptions, HealthOptions, LinkHeaderOptions, LocaleOptions, LocaleAwareServicesOptions, PaginationOptions, ParamConverterOptions,
-  ProfilerListenerOptions, ReferrerPolicyOptions, RobotsOptions, Pick<SecurityOptions, 'security'>, SessionOptions, TemplateOptions,
+  ProfilerListenerOptions, ReferrerPolicyOptions, ResponseOptions, RobotsOptions, Pick<SecurityOptions, 'security'>, SessionOptions, TemplateOptions,
   XssProtectionOptions {}

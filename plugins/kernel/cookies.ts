@@ -41,7 +41,7 @@ export type WriteCookies = (request: FastifyRequest, reply: FastifyReply, payloa
  * so that is done when somebody asks for a cookie that came, or sets one. Gives what sets the cookies of a response.
  */
 export async function hostCookies (app: FastifyInstance): Promise<WriteCookies> {
-  const hooks = await host(app, fastifyCookie as never, {}, { name: '@fastify/cookie', withhold: ['cookies'], replyMethod: writtenLate })
+  const hooks = await host(app, fastifyCookie as never, {}, { name: '@fastify/cookie', withhold: ['cookies'], makesRoom: true, replyMethod: writtenLate })
   const parse = hooks.get('onRequest') ?? []
   const write = hooks.get('onSend') ?? []
   const cookiesOf = (request: FastifyRequest): Record<string, string | undefined> | null => parsed(stateOf(request), request).cookies

@@ -110,6 +110,18 @@ export class EventRecorder {
     this.#changes.splice(at, 0, changes)
   }
 
+  /** Lets a listener change headers behind the hooks of the application: that is told with what it did last. */
+  amend (index: number, reply: FastifyReply, change: () => void): void {
+    this.before(reply)
+    change()
+    this.#isListening = false
+    const made = this.#headerChanges(reply)
+    const at = this.#signatures.findLastIndex((signature) => signature.index === index)
+    if (made === null || at === -1) return
+    const { headers = null, status = null } = this.#changes[at] ?? {}
+    this.#changes[at] = { headers: [...headers ?? [], ...made], status }
+  }
+
   /** Takes note that a hook of the application begins; it is remembered by `memory`. */
   enter (reply: FastifyReply, pass: PassName, memory: SlotMemory): HookFrame {
     this.#hook = { outer: this.#hook, at: this.#signatures.length, pass, memory, isLeft: false, startedAt: performance.now(), status: reply.statusCode, touched: [] }

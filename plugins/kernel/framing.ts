@@ -11,7 +11,7 @@ type Connection = Socket & { [kLast]?: IncomingMessage }
  * passed it on may have found another. Nothing behind such a message on its connection is taken for a request.
  */
 export function framingProblem (message: IncomingMessage): Error | null {
-  const connection = message.socket as Connection | null
+  const connection = connectionOf(message)
   if (connection?.[kLast] !== undefined && !isLast(message)) {
     return badRequest('Nothing can be told of this message: it came behind one whose end is not certain.')
   }
@@ -22,12 +22,17 @@ export function framingProblem (message: IncomingMessage): Error | null {
 
 /** Whether a message is the last that its connection can have, as nobody can be sure what on it begins where. */
 export function isLast (message: IncomingMessage): boolean {
-  return (message.socket as Connection | null)?.[kLast] === message
+  return connectionOf(message)?.[kLast] === message
+}
+
+// What a plugin of the application makes up for a request may have none.
+function connectionOf ({ socket }: { socket?: Socket | null }): Connection | null {
+  return socket ?? null
 }
 
 // HTTP/2 has a preface and a connection of its own, HTTP/0.9 no headers; a version that is only claimed is a way to smuggle.
 function versionProblem (message: IncomingMessage): string | null {
-  if (message.httpVersionMajor === 1 || 'stream' in message) return null
+  if (/^1\.[0-9]$/.test(message.httpVersion) || 'stream' in message) return null
   return `HTTP/${message.httpVersion} is not spoken on this connection: HTTP/1.1 is.`
 }
 

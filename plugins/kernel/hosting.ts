@@ -14,6 +14,8 @@ interface HostOptions {
   name: string
   /** Request decorators that the host provides itself. */
   withhold?: string[]
+  /** Whether who asks if it is there may bring one of its own. */
+  makesRoom?: boolean
   /** Sees each method of replies that the plugin brings, and gives what stands in its place. */
   replyMethod?: (name: string, method: CaughtHook) => CaughtHook
 }
@@ -24,12 +26,24 @@ interface Decorators {
   reply: (property: string | symbol, value: unknown) => void
 }
 
+const REGISTERED = Symbol.for('registered-plugin')
+
+// Who depends on a hosted plugin finds it; who would bring it with options of its own, where it is not there, is told what it would be told without.
+function hideFromWhoAsks (app: FastifyInstance, name: string): void {
+  const { hasPlugin } = app
+  app.hasPlugin = function (this: FastifyInstance, asked) {
+    if (asked !== name) return hasPlugin.call(this, asked)
+    const registered = (this as FastifyInstance & { [REGISTERED]?: ArrayLike<string> })[REGISTERED] ?? []
+    return Array.from(registered).filter((one) => one === asked).length > 1
+  }
+}
+
 /**
  * Registers a plugin of the ecosystem with its decorators, but catches its hooks (and drops its routes),
  * so that a listener runs them at its own slot.
  */
 export async function host<Options extends object> (
-  app: FastifyInstance, plugin: HostedPlugin<Options>, options: Options, { name, withhold = [], replyMethod = (_name, method) => method }: HostOptions
+  app: FastifyInstance, plugin: HostedPlugin<Options>, options: Options, { name, withhold = [], makesRoom = false, replyMethod = (_name, method) => method }: HostOptions
 ): Promise<CaughtHooks> {
   let hooks: CaughtHooks = new Map()
   await app.register(fp(async function hosted (instance: FastifyInstance) {
@@ -50,6 +64,7 @@ export async function host<Options extends object> (
       }
     })
   }, { name, fastify: '5.x' }))
+  if (makesRoom) hideFromWhoAsks(app, name)
   return hooks
 }
 

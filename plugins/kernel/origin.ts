@@ -122,7 +122,9 @@ function targetAuthority (raw: IncomingMessage & { originalUrl?: string }): stri
 }
 
 function hostProblem (raw: IncomingMessage, host: string, sent: string, hosts: RegExp[]): Error | null {
-  if (raw.headers.host === undefined && raw.httpVersion === '1.1' && sent === '' && raw[kTarget] === undefined) {
+  // What a plugin of the application makes up for a request came over no connection.
+  const isMessage = (raw.socket as unknown) !== undefined && raw[kTarget] === undefined
+  if (raw.headers.host === undefined && raw.httpVersion === '1.1' && sent === '' && isMessage) {
     return badRequest('Missing Host: an HTTP/1.1 request needs one (RFC 9112, section 3.2).')
   }
   // RFC 9112, section 3.2: more than one is refused; Node.js takes the first.

@@ -90,7 +90,7 @@ export class RequestState {
   sentParams: Record<string, unknown> | null = null
   /** What the http-cache listener has found out about the request's preconditions. */
   cache: unknown = null
-  /** Whether `Cache-Control` holds nothing but the default for responses that say nothing. */
+  /** Whether `Cache-Control` holds nothing but the default for responses that say nothing, or will. */
   defaultCacheControl = false
   /** The template that an object is rendered with; empty where none is. */
   template = ''

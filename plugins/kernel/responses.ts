@@ -42,11 +42,13 @@ const CONTENT_HEADERS = ['content-type', 'content-length', 'content-encoding', '
 const CONTENT_HEADERS_OF_304 = ['content-type', 'content-length', 'content-encoding', 'transfer-encoding']
 
 /** Takes the content off a response whose status has none (RFC 9110, section 6.4.1), and what describes it; the payload to go on with. */
-export function dropContent (reply: FastifyReply, payload: unknown): Readable | null {
+export function dropContent (reply: FastifyReply, payload: unknown): Readable | null | undefined {
   for (const name of reply.statusCode === 304 ? CONTENT_HEADERS_OF_304 : CONTENT_HEADERS) reply.removeHeader(name)
   discard(payload)
   // Fastify's own HEAD routes fail at null, and count the length of everything but a stream.
-  return reply.request.method === 'HEAD' ? Readable.from([]) : null
+  if (reply.request.method === 'HEAD') return Readable.from([])
+  // The hooks of the application are told nothing as they would be without.
+  return payload === undefined ? undefined : null
 }
 
 /** Ends a stream that nobody will read. */

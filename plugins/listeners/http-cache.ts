@@ -115,7 +115,8 @@ export const httpCacheResponse = listener('kernel.response', 'http-cache', (app,
   // What the handler itself has said of caches does not know who asked.
   function turnPrivate (request: FastifyRequest, reply: FastifyReply): boolean {
     const control = [reply.getHeader('cache-control') ?? []].flat().join(', ')
-    if (EXCLUDES_OTHERS.test(control)) return false
+    const { defaultCacheControl } = stateOf(request)
+    if ((defaultCacheControl && control === '') || EXCLUDES_OTHERS.test(control)) return false
     reply.header('cache-control', TURNED_PRIVATE)
     recordOf(app, request, reply).private = BROUGHT_CREDENTIALS
     return true

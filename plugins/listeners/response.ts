@@ -1,23 +1,49 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import vary from 'vary'
 import { dropContent, isRedirect } from '../kernel/responses.js'
 import { listener } from '../kernel/listener.js'
+import { ownHook } from '../kernel/own-hooks.js'
 import { stateOf } from '../kernel/request-state.js'
-import { routeConfigOf } from '../kernel/route-config.js'
+import { routeConfigOf, type RouteConfig } from '../kernel/route-config.js'
+
+const kSpeaksLast = Symbol('hindsight.speaksLast')
+type Config = RouteConfig & { [kSpeaksLast]?: true }
+
+export interface ResponseOptions {
+  /** Whether text that names no charset is said to be UTF-8. */
+  charset?: boolean
+}
 
 /**
- * Makes the message conform (RFC 9110, sections 6.4 and 8): a charset on text, no content for 204, 205 and 304,
+ * Makes the message conform (RFC 9110, sections 6.4 and 8): a charset on text where that is wanted, no content for 204, 205 and 304,
  * no length beside a transfer coding; the language that was chosen for it; and a `Cache-Control` that keeps shared
  * caches out where nothing else was said.
  */
-export const response = listener('kernel.response', 'response', (_app, { enabledLocales = [] }: { enabledLocales?: string[] }) => {
+export const response = listener('kernel.response', 'response', (app, { charset = false, enabledLocales = [] }: ResponseOptions & { enabledLocales?: string[] }) => {
   const hasLocales = enabledLocales.length > 0
+  const slot = app.lifecycle.slots.at(-1)?.index ?? -1
+  const isSilent = (reply: FastifyReply): boolean => !reply.hasHeader('cache-control') && !(reply.statusCode === 301 && isRedirect(reply))
+  // Hooks of the application that set a `Cache-Control` where there is none come behind the listeners.
+  const speakLast = ownHook(function speakLast (request: FastifyRequest, reply: FastifyReply, payload: unknown, done: (error: null, payload: unknown) => void) {
+    if (isSilent(reply)) {
+      const { recorder } = stateOf(request)
+      const keepPrivate = (): unknown => reply.header('cache-control', PRIVATE)
+      if (recorder === null) keepPrivate()
+      else recorder.amend(slot, reply, keepPrivate)
+    }
+    done(null, payload)
+  })
+  app.addHook('onRoute', function letSpeakFirst (route: RouteOptions) {
+    route.onSend = [...[route.onSend ?? []].flat(), speakLast] as NonNullable<RouteOptions['onSend']>
+    route.config = { ...route.config, [kSpeaksLast]: true } as NonNullable<RouteOptions['config']>
+  })
   return (request, reply, payload) => {
     const { statusCode } = reply
     const state = stateOf(request)
-    if (!reply.hasHeader('cache-control') && !(statusCode === 301 && isRedirect(reply))) {
-      reply.header('cache-control', 'no-cache, private')
+    if (isSilent(reply)) {
       state.defaultCacheControl = true
+      // What no route took has no hook behind all others.
+      if ((routeConfigOf(request) as Config | undefined)?.[kSpeaksLast] !== true) reply.header('cache-control', PRIVATE)
     }
     if (hasLocales || state.languageRead || state.localeSource !== 'default') tellLanguage(request, reply, hasLocales)
     const { 'x-request-id': id } = request.headers
@@ -29,11 +55,8 @@ export const response = listener('kernel.response', 'response', (_app, { enabled
     const transferred = reply.hasHeader('transfer-encoding')
     if (transferred) reply.removeHeader('content-length')
     const type = reply.getHeader('content-type')
-    if (type !== JSON_TYPE && typeof type === 'string' && NEEDS_CHARSET.test(type) && !/;\s*charset=/i.test(type)) {
+    if (charset && type !== JSON_TYPE && typeof type === 'string' && NEEDS_CHARSET.test(type) && !/;\s*charset=/i.test(type)) {
       reply.header('content-type', `${type}; charset=utf-8`)
-    }
-    if ((typeof payload === 'string' || (state.ownPolicy !== '' && Buffer.isBuffer(payload))) && !transferred && !reply.hasHeader('content-length')) {
-      reply.header('content-length', String(Buffer.byteLength(payload)))
     }
   }
 })
@@ -53,6 +76,7 @@ function tellLanguage (request: FastifyRequest, reply: FastifyReply, hasLocales:
   if (locale !== '' && !reply.hasHeader('content-language')) reply.header('content-language', locale)
 }
 
+const PRIVATE = 'no-cache, private'
 /** What Fastify gives an object, as most responses have it. */
 const JSON_TYPE = 'application/json; charset=utf-8'
 const REQUEST_ID = /^[\x21-\x7e]{1,128}$/

@@ -1,8 +1,8 @@
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { hostCookies } from '../kernel/cookies.js'
 import { awayOf, isOwn, isStillThere, openSessions, passOver, schemeView, secureCookie, startEagerly, type HostedSession, type SessionSettings } from '../kernel/hosted-session.js'
 import { runHooks } from '../kernel/hosting.js'
-import { listener, Skip } from '../kernel/listener.js'
+import { listener, Shared, Skip } from '../kernel/listener.js'
 import { stateOf } from '../kernel/request-state.js'
 import { sessionRecord, unusedSession } from '../profiler/collectors/session.js'
 
@@ -37,12 +37,14 @@ export const session = listener('kernel.request', 'session', async (app, { sessi
   if (settings !== false) await openSessions(app, settings, hosted)
   const eager = settings !== false && settings.store !== undefined
 
-  return (request, reply) => {
-    stateOf(request).cookieReply = reply
+  const openCookies = (request: FastifyRequest, reply: FastifyReply): void => { stateOf(request).cookieReply = reply }
+  return new Shared((request, reply) => {
+    openCookies(request, reply)
     if (request.headers.cookie === undefined) return noCookies
     // Nobody can wait for a store at the moment of the first touch.
     if (eager && app.hindsight.cookiesOf(request)[hosted.cookieName] !== undefined) return startEagerly(app, hosted, request, reply)
-  }
+  // Who brings sessions may have them stand on the cookies that are here already.
+  }, openCookies)
 })
 
 /** Saves a session that was changed, sets the cookies, and makes the response private when the session was used. */
@@ -50,7 +52,7 @@ export const sessionResponse = listener('kernel.response', 'session', (app) => {
   const hosted = hostedOf.get(app.hindsight) as HostedSession
   const { writeCookies } = hosted
   const { mask } = app.hindsight
-  return (request, reply, payload) => {
+  return new Shared((request, reply, payload) => {
     const state = stateOf(request)
     const cookie = state.observed && app.hindsight.cookiesOf(request)[hosted.cookieName] !== undefined
     if (!state.sessionTouched) {
@@ -79,7 +81,7 @@ export const sessionResponse = listener('kernel.response', 'session', (app) => {
       if (record !== null) record.saved = false
       return write()
     })
-  }
+  }, writeCookies)
 })
 
 // A response that was made with a session is nobody else's (RFC 9111, section 3.5 is about Authorization only).

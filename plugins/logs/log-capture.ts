@@ -5,6 +5,7 @@ import { RequestLog } from './request-log.js'
 const METADATA = Symbol.for('pino.metadata')
 const DEBUG = 20
 const INFO = 30
+const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const
 
 // What Fastify's own logger says of a request and a reply; without these a line would hold the whole of both, secrets too.
 const SERIALIZERS = {
@@ -59,10 +60,11 @@ export class LogCapture {
   open (request: FastifyRequest): RequestLog {
     const log = this.logOf(request) ?? new RequestLog()
     if (this.#destination === null) {
-      // The application logs nowhere: its requests get a logger whose lines are kept and go no further.
       this.#ownLogger ??= withoutDetour(pino({ level: 'debug', base: null, serializers: SERIALIZERS }, this.#tee() as pino.DestinationStream))
       // A child without bindings is nothing else, and costs more.
-      request.log = Object.create(this.#ownLogger) as FastifyBaseLogger
+      const own = Object.create(this.#ownLogger) as Captured
+      // Where the application logs nowhere the lines are kept and go no further; a logger that is none of pino's, or made by the application, hears them too.
+      request.log = saysNothing(request.log) ? own : besides(request.log, own, log)
     }
     const logger = request.log as Captured
     logger[kLog] = log
@@ -141,6 +143,26 @@ function withoutDetour (logger: pino.Logger): FastifyBaseLogger {
 function isCompleted (fields: unknown): fields is { res: FastifyReply, responseTime: number } {
   if (typeof fields !== 'object' || fields === null || !('res' in fields) || !('responseTime' in fields)) return false
   return typeof fields.responseTime === 'number' && fields.res instanceof Object && Object.keys(fields).length === 2
+}
+
+// Fastify's stand-in for a logger has one function for all levels, and no more of its own than `child`; a factory of the application may have added to it.
+function saysNothing (logger: FastifyBaseLogger): boolean {
+  return logger.info === logger.error && Object.keys(logger).every((key) => key === 'child')
+}
+
+// What the application's logger is asked to write is kept as well.
+function besides (logger: FastifyBaseLogger, own: Captured, log: RequestLog): FastifyBaseLogger {
+  own[kLog] = log
+  const both = Object.create(logger) as Captured
+  for (const level of LEVELS) {
+    const write = logger[level] as unknown
+    if (typeof write !== 'function') continue
+    both[level] = function (...args: unknown[]) {
+      (own[level] as (...args: unknown[]) => void)(...args)
+      return write.apply(logger, args) as void
+    }
+  }
+  return both
 }
 
 // Every copy of pino has a symbol of its own for the stream.

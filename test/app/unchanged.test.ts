@@ -1,0 +1,173 @@
+import { EventEmitter, once } from 'node:events'
+import { ServerResponse, type IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import { Readable, Writable } from 'node:stream'
+import cookie from '@fastify/cookie'
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest, type FastifyServerOptions } from 'fastify'
+import fp from 'fastify-plugin'
+import t, { type Test } from 'tap'
+import { hindsight } from '../../app/hindsight.js'
+import type { HindsightOptions } from '../../app/options.js'
+import { listen, profileOf } from '../support/app.js'
+
+type Declare = (app: FastifyInstance) => unknown
+
+async function application (t: Test, declare: Declare, { server = {}, ...options }: HindsightOptions & { server?: FastifyServerOptions } = {}): Promise<FastifyInstance> {
+  const app = Fastify({ pluginTimeout: 60_000, ...server }) as unknown as FastifyInstance
+  await app.register(hindsight, { profiler: { storage: 'memory' }, ...options })
+  await declare(app)
+  t.teardown(() => app.close())
+  return app
+}
+
+async function bare (t: Test, declare: Declare): Promise<FastifyInstance> {
+  const app = Fastify()
+  await declare(app)
+  t.teardown(() => app.close())
+  return app
+}
+
+const LONG = 'much longer than what the handler has sent'
+
+// What hooks of the application, which come behind the listeners, make of what the handler has sent.
+const sent: Array<[name: string, onSend: (request: FastifyRequest, reply: FastifyReply) => unknown]> = [
+  ['a stream in its place', () => Readable.from([LONG])],
+  ['a longer text', () => LONG],
+  ['octets', () => Buffer.from(LONG)],
+  ['nothing', () => ''],
+  ['nothing at all', () => null],
+  ['not modified', (_request, reply) => { reply.code(304); return null }],
+  ['trailers', (_request, reply) => { reply.trailer('x-sum', async () => 'abc'); return LONG }]
+]
+for (const [name, onSend] of sent) {
+  for (const debug of [true, false]) {
+    t.test(`what a hook sends is sent whole: ${name}${debug ? '' : ', outside debug mode'}`, async (t) => {
+      const declare: Declare = (app) => {
+        app.addHook('onSend', async (request, reply) => onSend(request, reply))
+        app.get('/', async () => ({ hello: 'world' }))
+      }
+      const seen = async (app: FastifyInstance): Promise<unknown> => {
+        const response = await fetch(`http://127.0.0.1:${await listen(app)}/`, { signal: AbortSignal.timeout(30_000) })
+        const { status, headers } = response
+        return [status, await response.text(), ...['content-length', 'content-type', 'transfer-encoding', 'trailer'].map((header) => headers.get(header))]
+      }
+      t.same(await seen(await application(t, declare, { debug })), await seen(await bare(t, declare)))
+    })
+  }
+}
+
+t.test('the content type of a route stays as it is, and what it sends is told to its hooks', async (t) => {
+  const payloads: unknown[] = []
+  const declare: Declare = (app) => {
+    app.addHook('onSend', async (_request, _reply, payload) => { payloads.push(payload); return payload })
+    app.get('/css', (_request, reply) => reply.type('text/css').send('a{}'))
+    app.get('/octets', (_request, reply) => reply.type('text/html').send(Buffer.from('Ü', 'latin1')))
+    app.get('/none', (_request, reply) => reply.code(204).send())
+  }
+  for (const url of ['/css', '/octets', '/none']) {
+    const [own, without] = [await (await application(t, declare)).inject(url), await (await bare(t, declare)).inject(url)]
+    t.equal(own.headers['content-type'], without.headers['content-type'], url)
+    t.same(payloads[0], payloads[1], url)
+    payloads.length = 0
+  }
+  const asked = await application(t, declare, { charset: true })
+  t.equal((await asked.inject('/css')).headers['content-type'], 'text/css; charset=utf-8', 'charset')
+})
+
+t.test('a hook that says how long a response is kept, where nobody has said it, is heard', async (t) => {
+  const declare: Declare = (app) => {
+    app.addHook('onSend', async (request, reply) => {
+      if (request.url !== '/silent' && !reply.hasHeader('cache-control')) reply.header('cache-control', 'public, max-age=300')
+    })
+    app.get('/', async () => 'x')
+    app.get('/silent', async () => 'x')
+    app.get('/own', async (_request, reply) => { reply.header('cache-control', 'no-store'); return 'x' })
+  }
+  for (const debug of [true, false]) {
+    const app = await application(t, declare, { debug })
+    for (const [url, expected] of [['/', 'public, max-age=300'], ['/silent', 'no-cache, private'], ['/own', 'no-store']] as const) {
+      t.equal((await app.inject(url)).headers['cache-control'], expected, url)
+    }
+    if (!debug) continue
+    const { events, collectors } = await profileOf(app, await app.inject('/silent'))
+    t.match(events.find(({ listener }) => listener === 'response')?.changes, { headers: [{ name: 'cache-control', to: 'no-cache, private' }] })
+    t.notMatch(collectors.headers, { changes: [{ name: 'cache-control' }] }, 'it is told once')
+  }
+})
+
+t.test('sessions of the application that stand on the cookies that are here', async (t) => {
+  const sessions = fp(async (app: FastifyInstance) => {
+    app.decorateRequest('visits', 0)
+    app.addHook('onRequest', async (request) => { Object.assign(request, { visits: Number(request.cookies.visits ?? 0) }) })
+    app.addHook('onSend', async (request, reply) => { reply.setCookie('visits', String((request as unknown as { visits: number }).visits + 1)) })
+  }, { name: '@fastify/secure-session' })
+  for (const debug of [true, false]) {
+    const app = await application(t, async (app) => {
+      await app.register(sessions)
+      app.get('/', async (request, reply) => { reply.setCookie('other', '1'); return request.cookies })
+    }, { debug })
+    const response = await app.inject({ url: '/', cookies: { visits: '2' } })
+    t.same(response.json(), { visits: '2' })
+    t.same([response.headers['set-cookie']].flat().map((cookie) => cookie?.split(';')[0]), ['other=1', 'visits=3'])
+    if (debug) t.equal((await profileOf(app, response)).events.find(({ listener }) => listener === 'session')?.reason, 'left to @fastify/secure-session, which the application registers')
+  }
+})
+
+t.test('who brings cookies of their own where there are none brings them', async (t) => {
+  const signs = fp(async (app: FastifyInstance) => {
+    if (!app.hasPlugin('@fastify/cookie')) await app.register(cookie, { secret: 'a secret of the plugin' })
+  }, { name: 'signs' })
+  const depends = fp(async () => {}, { name: 'depends', dependencies: ['@fastify/cookie'] })
+  const app = await application(t, async (app) => {
+    await app.register(depends)
+    await app.register(signs)
+    t.equal(app.hasPlugin('@fastify/cookie'), true, 'now there are')
+    t.equal(app.hasPlugin('signs'), true)
+    app.get('/', async (request, reply) => {
+      reply.setCookie('signed', 'x', { signed: true })
+      return request.unsignCookie(request.cookies.signed ?? '').value
+    })
+  })
+  const [sent] = [(await app.inject('/')).headers['set-cookie']].flat()
+  const value = decodeURIComponent(sent?.split(/[=;]/)[1] ?? '')
+  t.match(value, /^x\../)
+  t.equal((await app.inject({ url: '/', cookies: { signed: value } })).body, 'x')
+})
+
+t.test('a logger that is none of pino\'s writes what it is told, and the profile keeps it', async (t) => {
+  const written: string[] = []
+  const write = (level: string) => (...args: unknown[]): void => { written.push(`${level} ${String(args.at(-1))}`) }
+  const logger = { level: 'info', fatal: write('fatal'), error: write('error'), warn: write('warn'), info: write('info'), debug: write('debug'), trace: write('trace'), silent: write('silent'), child: () => logger }
+  const app = await application(t, (app) => {
+    app.get('/', async (request) => { request.log.warn({ a: 1 }, 'careful'); return 'x' })
+  }, { server: { loggerInstance: logger as unknown as FastifyBaseLogger } as FastifyServerOptions })
+  const { logs } = await profileOf(app, await app.inject('/'))
+  t.equal(written.filter((line) => line === 'warn careful').length, 1)
+  t.match(logs.find(({ message }) => message === 'careful'), { level: 'warn', context: { a: 1 } })
+})
+
+t.test('loggers of requests that the application makes itself are theirs', async (t) => {
+  const app = await application(t, (app) => {
+    app.setChildLoggerFactory((logger, bindings, options) => Object.assign(logger.child(bindings, options), { audit (this: FastifyBaseLogger, what: string) { this.info(`audited: ${what}`) } }))
+    app.get('/', async (request) => { (request.log as unknown as { audit: (what: string) => void }).audit('it'); return 'x' })
+  })
+  const response = await app.inject('/')
+  t.equal(response.statusCode, 200, response.body)
+  t.ok((await profileOf(app, response)).logs.some(({ message }) => message === 'audited: it'))
+})
+
+// As @fastify/websocket makes the requests of `injectWS`.
+t.test('what a plugin makes up for a request is none of the network, and is handled', async (t) => {
+  for (const debug of [true, false]) {
+    const app = await application(t, (app) => { app.get('/', async () => ({ hello: 'world' })) }, { debug })
+    await app.ready()
+    const made = Object.assign(new EventEmitter(), { method: 'GET', url: '/', httpVersion: '1.1', headers: { connection: 'upgrade', upgrade: 'websocket' } }) as unknown as IncomingMessage
+    const response = new ServerResponse(made)
+    const written: Buffer[] = []
+    response.assignSocket(new Writable({ write (chunk: Buffer, _encoding, done) { written.push(chunk); done() } }) as Socket)
+    const finished = once(response, 'finish')
+    app.routing(made, response)
+    await finished
+    t.match(Buffer.concat(written).toString(), /^HTTP\/1\.1 200 OK\r\n[^]*\{"hello":"world"\}/)
+  }
+})
