@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { counted, wordFor } from '../../plugins/view/counted.js'
-import { searchPage } from '../../plugins/profiler/ui/search-page/component.js'
+import { build } from '../support/app.js'
 
 const ROOT = join(import.meta.dirname, '../..')
 
@@ -14,10 +14,14 @@ t.test('one, none and many', async (t) => {
 })
 
 t.test('the list of profiles', async (t) => {
-  const stats = { engine: 'memory' as const, place: '', profiles: 1, maxProfiles: 1000, failures: 1, pinned: 1, bytes: 1, maxBytes: 2 }
-  const page = searchPage({ fields: {}, profiles: [], next: null, stats, counters: { dropped: 1, failed: 0 } } as never, { base: '/_profiler' } as never)
-  t.match(page, /1 of at most 1,000 profiles, [^:]+: 1 failure, 1 pinned\./)
-  t.match(page, '1 profile of this process was lost')
+  const app = await build({ declare: (app) => app.get('/', async () => { throw new Error('no') }) })
+  t.teardown(() => app.close())
+  const list = async (): Promise<string> => (await app.inject({ url: '/_profiler/', headers: { accept: 'text/html' } })).body
+  t.match(await list(), ': 0 failures, 0 pinned.')
+  await app.inject('/')
+  t.match(await list(), /\b1 of at most [\d,]+ profiles, [^:]+: 1 failure, 0 pinned\./)
+  await app.inject('/')
+  t.match(await list(), ': 2 failures, 0 pinned.')
 })
 
 t.test('nobody else chooses between the two by himself', async (t) => {
