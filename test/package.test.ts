@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
+import { run as start } from './support/process.js'
 
 const run = promisify(execFile)
 const ROOT = join(import.meta.dirname, '..')
@@ -30,10 +31,12 @@ t.before(async () => {
   mkdirSync(installed, { recursive: true })
   await run('tar', ['-xzf', join(folder, packed.filename.replace(/^@|\//g, '')), '-C', installed, '--strip-components=1'])
   const { dependencies } = manifestOf(installed)
-  for (const name of [...Object.keys(dependencies), '@types/node', 'undici-types', 'typescript']) {
+  // What is preloaded by name is looked for from where fastify-cli itself lies.
+  cpSync(join(ROOT, 'node_modules/fastify-cli'), join(consumer, 'node_modules/fastify-cli'), { recursive: true })
+  for (const name of [...Object.keys({ ...manifestOf(join(ROOT, 'node_modules/fastify-cli')).dependencies, ...dependencies }), '@types/node', 'undici-types', 'typescript']) {
     const place = join(consumer, 'node_modules', name)
     mkdirSync(join(place, '..'), { recursive: true })
-    if (existsSync(join(ROOT, 'node_modules', name))) symlinkSync(join(ROOT, 'node_modules', name), place)
+    if (existsSync(join(ROOT, 'node_modules', name)) && !existsSync(place)) symlinkSync(join(ROOT, 'node_modules', name), place)
   }
   writeFileSync(join(consumer, 'package.json'), '{ "private": true, "type": "module" }')
   cpSync(join(import.meta.dirname, 'fixtures/consumer'), consumer, { recursive: true })
@@ -87,6 +90,57 @@ for (const [name, file, ...preload] of [['an ES module', 'consumer.mjs'], ['Comm
 t.test('the command of the package runs', async (t) => {
   const { stdout } = await run(process.execPath, [join(consumer, 'node_modules/fastify-hindsight/bin/hindsight.js'), '--help'])
   t.match(stdout, /Usage: hindsight <command>/)
+})
+
+const REGISTER = 'fastify-hindsight/register'
+const CLI = ['node_modules/fastify-cli/cli.js', 'start', '--log-level', 'info']
+
+for (const [name, ...args] of [
+  ['fastify start -r, CommonJS', ...CLI, '-r', REGISTER, 'plugin.cjs'],
+  ['fastify start -r, an ES module', ...CLI, '-r', REGISTER, 'plugin.mjs'],
+  ['node --import and fastify-cli, an ES module', `--import=${REGISTER}`, ...CLI, 'plugin.mjs'],
+  ['node --import, an ES module', `--import=${REGISTER}`, 'server.mjs'],
+  ['node --import, CommonJS', `--import=${REGISTER}`, 'server.cjs'],
+  ['node -r, CommonJS', '-r', REGISTER, 'server.cjs']
+] as const) {
+  t.test(`an application that says nothing of us, by ${name}`, async (t) => {
+    const started = start(t, { args: [...args], env: { STORAGE_URL: 'memory' }, cwd: consumer })
+    const url = `http://127.0.0.1:${await listening(started)}`
+    const answer = await fetch(`${url}/`)
+    t.same([answer.status, await answer.json(), answer.headers.get('x-stamp')], [200, { hello: 'world' }, '1'])
+    const profile = await (await fetch(`${url}/_profiler/${answer.headers.get('x-debug-token')}.json`)).json() as { url: string, events: Array<{ listener: string }> }
+    t.equal(profile.url, `${url}/`)
+    t.ok(profile.events.some(({ listener }) => listener === 'stamp'), 'its own hook is told')
+    const failed = await fetch(`${url}/broken`, { headers: { accept: 'text/html' } })
+    t.match([failed.status, await failed.text()], [500, /<title>This is what a failure looks like[^]*async function broken/])
+    t.same(await (await fetch(`${url}/broken`)).json(), { statusCode: 500, error: 'Internal Server Error', message: 'This is what a failure looks like' }, 'who names no form gets what Fastify answers')
+  })
+}
+
+async function listening (started: ReturnType<typeof start>): Promise<string> {
+  return (await started.said(/Server listening at http:\/\/(?:127\.0\.0\.1|\[::1\]):(\d+)/))[1] ?? ''
+}
+
+t.test('hindsight lifecycle, and its check, of an application in JavaScript', async (t) => {
+  const command = async (...args: string[]): Promise<{ code: number, stdout: string, stderr: string }> => {
+    const options = { cwd: consumer, env: { ...process.env, NODE_ENV: 'development', STORAGE_URL: 'memory' } }
+    return await run(process.execPath, ['node_modules/fastify-hindsight/bin/hindsight.js', 'lifecycle', ...args], options)
+      .then((said) => ({ code: 0, ...said }), (error: { code: number, stdout: string, stderr: string }) => error)
+  }
+  for (const file of ['plugin.cjs', 'plugin.mjs', 'server.cjs', 'server.mjs', 'consumer.cjs']) {
+    const { code, stdout, stderr } = await command(file)
+    t.equal(code, 0, `${file}: ${stderr}`)
+    t.match(stdout, file === 'consumer.cjs' ? /^Lifecycle in debug mode\n[^]*kernel\.request router/ : /^Lifecycle without fastify-hindsight\n\nGET \/\n {2}onRequest\n {4}stamp \(plugin\.cjs\)\n {2}handler\n {4}home \(plugin\.cjs\)\n/, file)
+    writeFileSync(join(consumer, 'lifecycle.txt'), stdout)
+    t.equal((await command(file, '--check', 'lifecycle.txt')).code, 0, file)
+  }
+  const source = readFileSync(join(consumer, 'plugin.cjs'), 'utf8')
+  writeFileSync(join(consumer, 'lifecycle.txt'), (await command('plugin.cjs')).stdout)
+  writeFileSync(join(consumer, 'plugin.cjs'), source.replace("app.get('/',", "app.addHook('preHandler', async function late () {})\n  app.get('/',"))
+  const { code, stdout, stderr } = await command('plugin.cjs', '--check', 'lifecycle.txt')
+  writeFileSync(join(consumer, 'plugin.cjs'), source)
+  t.equal(code, 1)
+  t.match(stdout + stderr, /\+ +late \(plugin\.cjs\)/)
 })
 
 // esbuild, which runs the sources here and is not shipped.

@@ -1,4 +1,5 @@
 import type { Compared, Comparison, Difference } from '../../plugins/profiler/compare/comparison.js'
+import { counted } from '../../plugins/view/counted.js'
 import { fit, milliseconds, readableTime, statusStyle, type Terminal } from './terminal.js'
 
 const MAX_VALUE = 1_000
@@ -11,10 +12,10 @@ export function comparisonLines ({ a, b, differences, equal, sections }: Compari
     ...comparedLines('A', a, terminal),
     ...comparedLines('B', b, terminal),
     '',
-    terminal.style('bold', differences === 0 ? `Nothing that matters differs; ${equal} things are the same.` : `${differences} ${differences === 1 ? 'thing differs' : 'things differ'}, ${equal} are the same.`),
+    terminal.style('bold', differences === 0 ? `Nothing that matters differs; ${counted(equal, 'thing is', 'things are')} the same.` : `${counted(differences, 'thing differs', 'things differ')}, ${counted(equal, 'is', 'are')} the same.`),
     ...sections.filter((one) => one.differences.length > 0).flatMap((one) => [
       '',
-      `${terminal.style('bold', one.label.toUpperCase())} ${terminal.style('dim', `${one.differences.length} ${one.differences.length === 1 ? 'differs' : 'differ'}, ${one.equal} the same`)}`,
+      `${terminal.style('bold', one.label.toUpperCase())} ${terminal.style('dim', `${counted(one.differences.length, 'differs', 'differ')}, ${one.equal} the same`)}`,
       ...one.differences.flatMap((difference) => differenceLines(difference, terminal))
     ]),
     ...same.length === 0 ? [] : ['', terminal.style('dim', `The same in both: ${same.map((one) => `${one.label} (${one.equal})`).join(', ')}.`)],

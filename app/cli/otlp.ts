@@ -1,5 +1,6 @@
 import type { Profile } from '../../plugins/profiler/profile.js'
 import type { OtlpTarget } from '../../plugins/profiler/otlp/settings.js'
+import { counted } from '../../plugins/view/counted.js'
 import { CommandError, type Flags } from './command.js'
 import type { Terminal } from './terminal.js'
 
@@ -65,7 +66,7 @@ export async function sendAll (profiles: AsyncIterable<Exported>, target: OtlpTa
     }
   })
   if (json) return await terminal.json({ exported: sent, rejectedSpans: rejected })
-  await terminal.line(`${sent} ${sent === 1 ? 'profile was' : 'profiles were'} sent to ${terminal.style('reset', placeOf(target.endpoint))}${rejected === 0 ? '' : `; ${rejected} spans were refused`}.`)
+  await terminal.line(`${counted(sent, 'profile was', 'profiles were')} sent to ${terminal.style('reset', placeOf(target.endpoint))}${rejected === 0 ? '' : `; ${counted(rejected, 'span was', 'spans were')} refused`}.`)
 }
 
 async function inBatches (profiles: AsyncIterable<Exported>, take: (batch: Profile[]) => Promise<void>): Promise<number> {

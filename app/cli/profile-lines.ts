@@ -3,6 +3,7 @@ import type { ListenerEvent } from '../../plugins/kernel/events.js'
 import { blockedSentences } from '../../plugins/profiler/blocked/sentences.js'
 import type { Profile } from '../../plugins/profiler/profile.js'
 import { isFailure } from '../../plugins/profiler/storage/summary.js'
+import { counted } from '../../plugins/view/counted.js'
 import { fit, milliseconds, readableTime, statusStyle, type Style, type Terminal } from './terminal.js'
 
 const LEVELS: Readonly<Record<string, Style>> = { fatal: 'red', error: 'red', warn: 'yellow', info: 'reset', debug: 'dim', trace: 'dim' }
@@ -41,7 +42,7 @@ function frameLines (exception: FlattenedException, terminal: Terminal): string[
       `    at ${terminal.style('reset', frame.function === '' ? '(anonymous)' : frame.function)} ${terminal.style('cyan', `${frame.file}:${frame.line}:${frame.column}`)}`,
       ...frame === first ? excerptLines(frame, terminal) : []
     ]),
-    ...hidden > 0 ? [terminal.style('dim', `    and ${hidden} more ${hidden === 1 ? 'frame' : 'frames'}, most of dependencies`)] : []
+    ...hidden > 0 ? [terminal.style('dim', `    and ${counted(hidden, 'more frame', 'more frames')}, most of dependencies`)] : []
   ]
 }
 

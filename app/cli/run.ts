@@ -33,12 +33,8 @@ export async function execute (args: readonly string[], out: Output, err: NodeJS
 
 async function dispatch ([name, ...rest]: readonly string[], terminal: Terminal): Promise<void> {
   if (name === undefined || name === 'help' || name === '--help' || name === '-h') return await terminal.line(help(COMMANDS))
-  const command = COMMANDS.find((one) => one.name === name)
-  if (command === undefined) throw new CommandError(`There is no command "${name}"; known are ${COMMANDS.map((one) => one.name).join(', ')}.`, 2)
-  const { flags, args } = parsed(command, rest)
+  const { command, flags, args } = readCommand(name, rest)
   if (flags.help === true) return await terminal.line(commandHelp(command))
-  const [least, most] = command.arity
-  if (args.length < least || args.length > most) throw new CommandError(`hindsight ${command.name} ${command.args}: ${args.length === 0 ? 'nothing was' : `${args.length} arguments were`} given.`, 2)
   let store: ProfileStorage | undefined
   const stop = new AbortController()
   const abort = (): void => stop.abort()
@@ -49,6 +45,18 @@ async function dispatch ([name, ...rest]: readonly string[], terminal: Terminal)
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.removeListener(signal, abort)
     await store?.close()
   }
+}
+
+/** What a line means, without doing it; throws where it means nothing. */
+export function readCommand (name: string, rest: readonly string[]): { command: Command, flags: Flags, args: string[] } {
+  const command = COMMANDS.find((one) => one.name === name)
+  if (command === undefined) throw new CommandError(`There is no command "${name}"; known are ${COMMANDS.map((one) => one.name).join(', ')}.`, 2)
+  const { flags, args } = parsed(command, rest)
+  const [least, most] = command.arity
+  if (flags.help !== true && (args.length < least || args.length > most)) {
+    throw new CommandError(`hindsight ${command.name} ${command.args}: ${args.length === 0 ? 'nothing was' : `${args.length} arguments were`} given.`, 2)
+  }
+  return { command, flags, args }
 }
 
 function parsed (command: Command, rest: readonly string[]): { flags: Flags, args: string[] } {

@@ -1,4 +1,5 @@
 import type { ProfileSummary } from '../../plugins/profiler/storage/summary.js'
+import { counted } from '../../plugins/view/counted.js'
 import { fit, milliseconds, readableTime, statusStyle, type Terminal } from './terminal.js'
 
 /** A screen of fewer columns leaves the date out. */
@@ -19,7 +20,7 @@ export function summaryLines (summary: ProfileSummary, terminal: Terminal): stri
   const texts = { token, status: String(status), method: fit(method, 7), duration: milliseconds(duration), time: shownTime }
   const before = columns(terminal, texts)
   const room = Math.max(LEAST_URL, terminal.columns - before.length - 2)
-  const remark = exception ?? (warnings > 0 ? `${warnings} ${warnings === 1 ? 'warning' : 'warnings'} logged` : null)
+  const remark = exception ?? (warnings > 0 ? `${counted(warnings, 'warning')} logged` : null)
   return [
     `${mark} ${terminal.style('bold', before.slice(0, 8))}${terminal.style(statusStyle(status), before.slice(8, 16))}${terminal.style('dim', before.slice(16))}${terminal.style('reset', fit(url, room))}`,
     ...remark === null ? [] : [' '.repeat(10) + terminal.style(error ? 'red' : 'yellow', fit(remark, terminal.columns - 10))]

@@ -1,4 +1,5 @@
 import { cut } from '../view/visible.js'
+import { counted, wordFor } from '../view/counted.js'
 import { excerptReader, type ExcerptReader } from './code-excerpt.js'
 import type { CodeExcerpt, FlattenedException, StackFrame } from './exception.js'
 import { keepException, keptException } from './kept-exceptions.js'
@@ -126,7 +127,7 @@ function addMembers (exception: FlattenedException, members: readonly unknown[],
   }
   if (listed.length > 0) exception.errors = listed
   const out = members.length - listed.length
-  if (out > 0) exception.note = `${out.toLocaleString('en')} of its ${members.length.toLocaleString('en')} errors are left out.`
+  if (out > 0) exception.note = `${out.toLocaleString('en')} of its ${counted(members.length, 'error')} ${wordFor(out, 'is', 'are')} left out.`
 }
 
 function membersOf (error: unknown): unknown[] {

@@ -27,7 +27,7 @@ export function observeApplication (app: FastifyInstance): void {
     return addHook.call(this, name as never, (plugins !== null ? recordedHook(plugins.of(this), name, seen) : seen) as never)
   } as unknown as typeof addHook
   app.addHook('onRoute', function observeRoute (route) {
-    if (route.errorHandler !== undefined) route.errorHandler = observedHandler(app, route.errorHandler) as typeof route.errorHandler
+    if (route.errorHandler !== undefined && !isOwnHook(route.errorHandler)) route.errorHandler = observedHandler(app, route.errorHandler) as typeof route.errorHandler
     if (route.onResponse !== undefined) route.onResponse = observedHooks(route.onResponse)
     if (route.onError !== undefined) route.onError = observedHooks(route.onError)
     if (plugins !== null) recordRouteHooks(plugins.of(this), route)

@@ -10,8 +10,8 @@ import { rememberSession, takeOver } from './session-merge.js'
 import { MemorySessionStore, shareStore } from './session-store.js'
 
 export interface SessionSettings extends Pick<FastifySessionOptions, 'cookieName' | 'cookiePrefix' | 'rolling' | 'idGenerator'> {
-  /** At least 32 characters, or several to rotate: the first signs, all are accepted. */
-  secret?: string | string[]
+  /** At least 32 characters, or several to rotate: the first signs, all are accepted. One that is missing, as a variable that is not set, stops the start. */
+  secret?: string | string[] | undefined
   /** Where sessions are kept; none: in memory, the 10,000 that were used last, a day at most without use. A store that answers later is read at the session's slot, not at first touch. */
   store?: NonNullable<FastifySessionOptions['store']>
   /** What happens while such a store is away: `closed` (the default) answers with 503 whoever needs a session; `open` goes on with a fresh one, which is not kept. */

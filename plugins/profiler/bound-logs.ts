@@ -1,4 +1,5 @@
 import type { LogRecord } from '../logs/log-record.js'
+import { counted } from '../view/counted.js'
 
 /** The share of the room that errors and warnings may take, so that the end of the log is told too. */
 const FOREMOST_SHARE = 3 / 4
@@ -36,6 +37,6 @@ export function boundLogs (logs: readonly LogRecord[], maxBytes: number, reason:
 }
 
 function noteOf (dropped: number, time: string, reason: string): LogRecord {
-  const message = `${dropped.toLocaleString('en-US')} ${dropped === 1 ? 'line was' : 'lines were'} left out, of the oldest and least severe: ${reason}.`
+  const message = `${counted(dropped, 'line was', 'lines were')} left out, of the oldest and least severe: ${reason}.`
   return { time, level: 'warn', channel: 'profiler', message, context: {} }
 }

@@ -1,4 +1,5 @@
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
+import { counted } from '../view/counted.js'
 import type { Profile, ProfileDraft } from './profile.js'
 
 export interface WriteCounters {
@@ -227,7 +228,7 @@ export class WriteQueue {
   }
 
   #recover (): void {
-    if (this.#told) this.#options.warn(`Profiles are kept again; ${this.#lost} ${this.#lost === 1 ? 'was' : 'were'} lost.`)
+    if (this.#told) this.#options.warn(`Profiles are kept again; ${counted(this.#lost, 'was', 'were')} lost.`)
     this.#told = false
     this.#lost = 0
   }

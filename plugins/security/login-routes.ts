@@ -1,5 +1,6 @@
 import formbody from '@fastify/formbody'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { ownHook } from '../kernel/own-hooks.js'
 import type { Credentials } from './credentials.js'
 import { contextOf } from './context.js'
 import { checkCsrfToken } from './csrf.js'
@@ -23,10 +24,12 @@ export async function loginRoutes (app: FastifyInstance, security: Security): Pr
   await app.register(async function securityRoutes (scope: FastifyInstance) {
     if (scope.hasContentTypeParser('application/x-www-form-urlencoded')) scope.removeContentTypeParser('application/x-www-form-urlencoded')
     await scope.register(formbody, { bodyLimit: BODY_LIMIT })
+    // Fastify would take what is set now, and the application sets its own later.
+    const errorHandler = ownHook<FastifyInstance['errorHandler']>((error, request, reply) => app.errorHandler(error, request, reply))
     for (const firewall of security.firewalls) {
       const { name, login, logout, credentials } = firewall
       if (login !== null) {
-        scope.post(login.checkPath, { config: { name: `_login_${name}` }, bodyLimit: BODY_LIMIT }, (request, reply) =>
+        scope.post(login.checkPath, { config: { name: `_login_${name}` }, bodyLimit: BODY_LIMIT, errorHandler }, (request, reply) =>
           check(security, firewall, login, credentials as Credentials, request, reply))
       }
       if (logout !== null) {
@@ -35,6 +38,7 @@ export async function loginRoutes (app: FastifyInstance, security: Security): Pr
           url: logout.path,
           exposeHeadRoute: false,
           config: { name: `_logout_${name}` },
+          errorHandler,
           handler: (request, reply) => end(security, firewall, logout, request, reply)
         })
       }

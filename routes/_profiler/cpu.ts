@@ -12,8 +12,9 @@ import { fieldsOf, readForms } from './forms.js'
 
 const NoCpuProfileError = createError('HINDSIGHT_NO_CPU_PROFILE', 'Profile "%s" has no CPU profile: %s', 404)
 const NotRepeatableError = createError('HINDSIGHT_NOT_REPEATABLE', 'The request cannot be repeated: %s.', 409)
-const RepeatTimeoutError = createError('HINDSIGHT_REPEAT_TIMEOUT', 'The repeated request was not over after %s seconds.', 504)
+const RepeatTimeoutError = createError('HINDSIGHT_REPEAT_TIMEOUT', 'The repeated request was not answered within %s seconds.', 504)
 
+/** Milliseconds: more than a recording may take. */
 const PATIENCE = 45_000
 /** Of the connection that brought them, or set anew. */
 const NOT_REPEATED = new Set(['connection', 'content-length', 'transfer-encoding', 'upgrade', 'expect', 'keep-alive', 'te', 'sec-fetch-site'])
@@ -56,17 +57,16 @@ async function repeat (request: FastifyRequest, profile: Profile): Promise<strin
   if (url.includes(MASKED) || url.includes(encodeURIComponent(MASKED))) throw new NotRepeatableError('its URL has values that are masked')
   const target = /^https?:\/\/[^/?#]*(\/.*)$/i.exec(url)?.[1]
   if (target === undefined) throw new NotRepeatableError('its URL has no path')
-  const response = await request.server.inject({
+  const { LateAnswerError, send } = await import('../../plugins/profiler/resend/send.js')
+  const token = await send(request.server, {
     method,
     url: target,
     headers: headersOf(request, profile),
-    remoteAddress: request.raw.socket.remoteAddress ?? '127.0.0.1',
-    signal: AbortSignal.timeout(PATIENCE)
-  }).catch((error: unknown) => {
-    throw error instanceof Error && error.name === 'AbortError' ? new RepeatTimeoutError(PATIENCE / 1000) : error
+    remoteAddress: request.raw.socket.remoteAddress ?? '127.0.0.1'
+  }, PATIENCE).catch((error: unknown) => {
+    throw error instanceof LateAnswerError ? new RepeatTimeoutError(PATIENCE / 1000) : error
   })
-  const token = response.headers['x-debug-token']
-  if (typeof token !== 'string') throw new NotRepeatableError('what came back leaves no profile')
+  if (token === undefined) throw new NotRepeatableError('what came back leaves no profile')
   return token
 }
 

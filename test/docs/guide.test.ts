@@ -13,7 +13,7 @@ import type { HindsightOptions } from '../../app/options.js'
 import type { Listener } from '../../plugins/kernel/listener.js'
 import type { ListenerEvent } from '../../plugins/kernel/events.js'
 import type { Profile } from '../../plugins/profiler/profile.js'
-import { compiled, ROOT, runSnippet, shellProblems, snippetsOf, type Snippet } from '../support/snippets.js'
+import { ROOT, runSnippet, snippetsOf, type Snippet } from '../support/snippets.js'
 
 const PAGES = ['docs/guide.md', 'docs/service.md', 'README.md', 'examples/articles/README.md']
 const HTML = { accept: 'text/html' }
@@ -42,15 +42,6 @@ async function profileOf (app: FastifyInstance, { headers }: { headers: Record<s
   if (profile === undefined) throw new Error('there is no profile')
   return profile
 }
-
-t.test('all that is there is of a form that can be used', async (t) => {
-  const all = PAGES.flatMap((page) => snippetsOf(page)).filter(({ mark }) => !mark.startsWith('unchecked'))
-  const code = all.filter(({ language }) => language === 'ts' || language === 'js')
-  // A listener lies two folders below the root, as the compiled pieces lie one.
-  t.same(compiled(code.map((snippet) => ({ ...snippet, code: snippet.code.replaceAll("'../kernel/", "'../plugins/kernel/") }))), [])
-  t.same(all.filter(({ language }) => language === 'sh').flatMap(shellProblems), [])
-  t.ok(code.length >= 7)
-})
 
 t.test('what is linked is there, and what is named', async (t) => {
   for (const page of [...PAGES, 'docs/architecture.md']) {

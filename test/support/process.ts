@@ -17,6 +17,8 @@ export type Environment = Record<string, string>
 export interface Command {
   args: string[]
   env: Environment
+  /** The root of the project without it. */
+  cwd?: string
 }
 
 /** `npm start`, as package.json has it: variables, then `node` and its arguments. */
@@ -52,9 +54,9 @@ export class Process {
   readonly #child
   readonly ended: Promise<number | null>
 
-  constructor ({ args, env }: Command, given: Environment = {}) {
+  constructor ({ args, env, cwd = ROOT }: Command, given: Environment = {}) {
     const { NODE_ENV: _environment, ...inherited } = process.env
-    this.#child = spawn(process.execPath, args, { cwd: ROOT, env: { ...inherited, ...env, PORT: '0', ...given }, stdio: ['ignore', 'pipe', 'pipe'] })
+    this.#child = spawn(process.execPath, args, { cwd, env: { ...inherited, ...env, PORT: '0', ...given }, stdio: ['ignore', 'pipe', 'pipe'] })
     this.#child.stdout.setEncoding('utf8').on('data', (chunk: string) => { this.stdout += chunk })
     this.#child.stderr.setEncoding('utf8').on('data', (chunk: string) => { this.stderr += chunk })
     this.ended = once(this.#child, 'close').then(([code]) => code as number | null)

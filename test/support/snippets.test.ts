@@ -1,7 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import t, { type Test } from 'tap'
-import { compiled, pageProblems, ROOT, runSnippet, shellProblems, snippetsOf, type Snippet } from './snippets.js'
+import { namedCommandProblems, shellProblems } from './shell.js'
+import { compiled, pageProblems, ROOT, runSnippet, snippetsOf, type Snippet } from './snippets.js'
 
 function page (t: Test, text: string): string {
   const folder = t.testdir()
@@ -13,9 +14,9 @@ function page (t: Test, text: string): string {
 const snippet = (language: string, code: string): Snippet => ({ place: 'page:1', language, code, mark: '' })
 
 t.test('pieces are found with their language, mark and line', async (t) => {
-  const path = page(t, '# Title\n\n```ts\nconst a = 1\n```\n\n<!-- run -->\n```js\nlet b\n```\n\n```\nno language\n```\n\n<!-- a remark -->\n\nText\n\n```sh\nls\n```\n')
+  const path = page(t, '# Title\n\n```ts\nconst a = 1\n```\n\n<!-- run -->\n```js\nlet b\n```\n\n```\nno language\n```\n\n<!-- a remark -->\n\nText\n\n```sh\nls\n```\n\n- In a list\n\n  ```sh\n  ls \\\n    -l\n  ```\n')
   t.same(snippetsOf(path).map(({ place, language, code, mark }) => [place.split(':').at(-1), language, code, mark]), [
-    ['4', 'ts', 'const a = 1\n', ''], ['9', 'js', 'let b\n', 'run'], ['21', 'sh', 'ls\n', '']
+    ['4', 'ts', 'const a = 1\n', ''], ['9', 'js', 'let b\n', 'run'], ['13', '', 'no language\n', ''], ['21', 'sh', 'ls\n', ''], ['27', 'sh', 'ls \\\n  -l\n', '']
   ])
 })
 
@@ -32,12 +33,20 @@ t.test('the compiler knows the package by its name, and finds what is wrong', as
 
 t.test('the shell, and what the project does not know', async (t) => {
   t.same(shellProblems(snippet('sh', "PORT=1 LOG_LEVEL='a b' npm run lint\nnpx hindsight list\nexport DATA_DIR=/x\n")), [])
-  t.match(shellProblems(snippet('sh', 'PRT=1 HOST=x npm run lnt; npx hindsight lst\n')), [/no command "lst"/, /no script "lnt"/, /no variable "PRT"/])
+  t.match(shellProblems(snippet('sh', 'PRT=1 HOST=x npm run lnt; npx hindsight lst\n')), [/no variable "PRT"/, /no script "lnt"/, /no command "lst"/])
   t.match(shellProblems(snippet('sh', 'if true\n')), [/does not read it/])
+  const wrong = 'npx hindsight list --statsu 404\nnpx hindsight show\nnpm run bench -- --json --pears 2\nA=1 npx tpa test/none.ts | npm strat > x # npm nothing\n'
+  t.match(shellProblems(snippet('sh', wrong)), [/'--statsu'/, /nothing was given/, /no flag "--pears"/, /no variable "A"/, /no program "tpa"/, /no file "test\/none.ts"/, /no script "strat"/])
+})
+
+t.test('the commands that a page names within its lines', async (t) => {
+  const path = page(t, 'Run `hindsight show` or `npx hindsight cpu <token> -o file`, not `hindsight shwo x`, `hindsight list --al` or `npm run bnch`.\n\n```sh\nhindsight none\n```\n')
+  t.match(namedCommandProblems(path), [/"shwo"/, /'--al'/, /"bnch"/])
+  t.equal(namedCommandProblems(path).length, 3)
 })
 
 t.test('a whole page, and what runs', async (t) => {
-  t.match(pageProblems(page(t, '```json\n{ a }\n```\n\n```sh\nnpx hindsight lst\n```\n\n<!-- unchecked -->\n```json\n…\n```\n')), [/lst/, /JSON/])
+  t.match(pageProblems(page(t, '```json\n{ a }\n```\n\n```sh\nnpx hindsight lst\n```\n\n<!-- unchecked -->\n```json\n…\n```\n')), [/JSON/, /lst/])
   t.match(await runSnippet(snippet('js', "import { hindsight } from 'fastify-hindsight'\nexport const text = typeof hindsight\n"), t.testdir()), { text: 'function' })
   t.match(await runSnippet(snippet('ts', 'export const text: string = "x"\n'), t.testdir()), { text: 'x' })
   await t.rejects(runSnippet(snippet('js', 'throw new Error("no")\n'), t.testdir()), { message: 'no' })

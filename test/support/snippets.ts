@@ -1,10 +1,9 @@
-import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import ts from 'typescript'
-import { COMMANDS } from '../../app/cli/commands.js'
-import { environmentNames } from '../../app/environment.js'
+import { parse } from 'yaml'
+import { shellProblems } from './shell.js'
 
 export const ROOT = join(import.meta.dirname, '../..')
 
@@ -12,7 +11,7 @@ export const ROOT = join(import.meta.dirname, '../..')
 export interface Snippet {
   /** `docs/recipes.md:12`, where its code begins. */
   place: string
-  /** What stands behind the fence, such as `ts`. */
+  /** What stands behind the fence, such as `ts`; empty where nothing does. */
   language: string
   code: string
   /** What the comment ahead of it says: `<!-- run -->` is `run`; empty where there is none. */
@@ -22,9 +21,9 @@ export interface Snippet {
 /** The fenced pieces of a page, by its path from the root. */
 export function snippetsOf (page: string): Snippet[] {
   const text = readFileSync(join(ROOT, page), 'utf8')
-  return [...text.matchAll(/(?:^<!-- *(.*?) *-->\n+)?^```(\w+)\n([^]*?)^```$/gm)].map(({ 1: mark = '', 2: language = '', 3: code = '', index }) => {
+  return [...text.matchAll(/(?:^ *<!-- *(.*?) *-->\n+)?^( *)```(\w*)\n([^]*?)^\2```$/gm)].map(({ 1: mark = '', 2: indent = '', 3: language = '', 4: code = '', index }) => {
     const fence = text.indexOf('```', index)
-    return { place: `${page}:${text.slice(0, fence).split('\n').length + 1}`, language, code, mark }
+    return { place: `${page}:${text.slice(0, fence).split('\n').length + 1}`, language, code: code.replaceAll(new RegExp(`^${indent}`, 'gm'), ''), mark }
   })
 }
 
@@ -61,37 +60,30 @@ export async function runSnippet ({ code, language }: Snippet, folder: string): 
   return await import(pathToFileURL(file).href) as Record<string, unknown>
 }
 
-/** What is wrong with a piece for the shell, without running it: its grammar, and names that the project does not know. */
-export function shellProblems ({ place, code }: Snippet): string[] {
-  const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: Record<string, string> }
-  const problems: string[] = []
-  try {
-    execFileSync('bash', ['-n'], { input: code, stdio: ['pipe', 'pipe', 'pipe'] })
-  } catch (error) {
-    problems.push(`the shell does not read it: ${String((error as { stderr?: Buffer }).stderr)}`)
-  }
-  for (const [, name = ''] of code.matchAll(/\bhindsight ([a-z]+)/g)) if (!COMMANDS.some((command) => command.name === name)) problems.push(`there is no command "${name}"`)
-  for (const [, name = ''] of code.matchAll(/\bnpm run ([\w:-]+)/g)) if (scripts[name] === undefined) problems.push(`there is no script "${name}"`)
-  for (const [, name = ''] of code.matchAll(/^(?:export +)?((?:[A-Z][A-Z_]+=(?:'[^']*'|"[^"]*"|\S*) +)*[A-Z][A-Z_]+)=/gm)) {
-    for (const variable of name.split(/=(?:'[^']*'|"[^"]*"|\S*) +/)) if (!environmentNames.includes(variable)) problems.push(`there is no variable "${variable}"`)
-  }
-  return problems.map((problem) => `${place}: ${problem}`)
-}
-
 /** What is wrong with a page without running anything: each piece by its language; those of other languages are passed over. */
 export function pageProblems (page: string, ahead = ''): string[] {
-  const snippets = snippetsOf(page).filter(({ mark }) => !mark.startsWith('unchecked'))
-  const code = snippets.filter(({ language }) => language === 'ts' || language === 'js')
-  return [
-    ...compiled(code, ahead),
-    ...snippets.filter(({ language }) => language === 'sh').flatMap(shellProblems),
-    ...snippets.filter(({ language }) => language === 'json').flatMap(jsonProblems)
-  ]
+  const code = snippetsOf(page).filter(({ language, mark }) => (language === 'ts' || language === 'js') && !mark.startsWith('unchecked'))
+  return [...compiled(code, ahead), ...pieceProblems(page)]
 }
 
-function jsonProblems ({ place, code }: Snippet): string[] {
+/** The same without what is TypeScript or JavaScript. */
+export function pieceProblems (page: string): string[] {
+  return snippetsOf(page).filter(({ mark }) => !mark.startsWith('unchecked')).flatMap((snippet) => {
+    switch (snippet.language) {
+      case 'sh': return shellProblems(snippet)
+      case 'json': return dataProblems(snippet, JSON.parse)
+      case 'yaml': return dataProblems(snippet, parse)
+      default: return []
+    }
+  })
+}
+
+/** The languages of pieces that are looked at. */
+export const CHECKED = new Set(['ts', 'js', 'sh', 'json', 'yaml'])
+
+function dataProblems ({ place, code }: Snippet, read: (text: string) => unknown): string[] {
   try {
-    JSON.parse(code)
+    read(code)
     return []
   } catch (error) {
     return [`${place}: ${(error as Error).message}`]

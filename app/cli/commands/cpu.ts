@@ -7,6 +7,7 @@ import { CommandError, type Command } from '../command.js'
 import { readFlags } from '../criteria.js'
 import { headLines } from '../profile-lines.js'
 import { fit, milliseconds, type Terminal } from '../terminal.js'
+import { counted } from '../../../plugins/view/counted.js'
 import { namedProfile } from './show.js'
 
 const MOST = 20
@@ -55,7 +56,7 @@ function lines (profile: Profile, record: CpuRecord, terminal: Terminal): string
   const { others, duration } = record
   return [
     ...headLines(profile, terminal),
-    `${milliseconds(tree.busy / 1000)} of work in ${milliseconds(duration)}, of the whole process${others === 0 ? '' : `, ${others} other ${others === 1 ? 'request' : 'requests'} included`}`,
+    `${milliseconds(tree.busy / 1000)} of work in ${milliseconds(duration)}, of the whole process${others === 0 ? '' : `, ${counted(others, 'other request')} included`}`,
     '',
     terminal.style('dim', `  ${'in itself'.padStart(10)}  ${'with calls'.padStart(10)}  function`),
     ...tree.heaviest(MOST).map(({ self, total, function: { name, file, line, kind } }) => {

@@ -7,6 +7,7 @@ import { resourceOf, sendAll, traceTarget, writeTraces, type Exported } from '..
 import { CommandError, type Command } from '../command.js'
 import { readFlags } from '../criteria.js'
 import { Terminal } from '../terminal.js'
+import { counted } from '../../../plugins/view/counted.js'
 
 const PAGE = 200
 
@@ -42,7 +43,7 @@ export const exportCommand: Command = {
     file.end()
     await once(file, 'close')
     if (flags.json === true) await terminal.json({ exported: count })
-    else await terminal.line(`${count} ${count === 1 ? 'profile was' : 'profiles were'} written to ${path}.`)
+    else await terminal.line(`${counted(count, 'profile was', 'profiles were')} written to ${path}.`)
   }
 }
 

@@ -3,6 +3,7 @@ import { visibleLine } from '../../../plugins/view/visible.js'
 import { CommandError, type Command } from '../command.js'
 import type { Contract } from '../lifecycle/lines.js'
 import type { Terminal } from '../terminal.js'
+import { counted } from '../../../plugins/view/counted.js'
 
 /** Tells what each route of an application runs, in order, and whether that has changed. */
 export const lifecycleCommand: Command = {
@@ -40,7 +41,7 @@ async function compare (check: string, lines: readonly string[], { routes }: Con
   })
   const { changedLines } = await import('../lifecycle/check.js')
   const changed = changedLines(visibleLine(check), kept, lines)
-  if (changed.length === 0) return await terminal.line(`The order of ${routes.length === 1 ? '1 route' : `${routes.length} routes`} is as ${visibleLine(check)} has it.`)
+  if (changed.length === 0) return await terminal.line(`The order of ${counted(routes.length, 'route')} is as ${visibleLine(check)} has it.`)
   for (const line of changed) await terminal.line(terminal.style(line.startsWith('+') ? 'green' : line.startsWith('-') ? 'red' : line.startsWith('@') ? 'cyan' : 'reset', line))
   throw new CommandError(`The order is not what ${check} says. Where that is meant, write it anew: ${command}`)
 }

@@ -1,5 +1,6 @@
 import { CommandError, type Command } from '../command.js'
 import { readFlags } from '../criteria.js'
+import { counted } from '../../../plugins/view/counted.js'
 
 /** Removes what fits. */
 export const purgeCommand: Command = {
@@ -17,6 +18,6 @@ export const purgeCommand: Command = {
     const store = await open()
     const purged = await store.purge(criteria, { pinned: flags.pinned === true })
     if (flags.json === true) await terminal.json({ purged })
-    else await terminal.line(`${purged} ${purged === 1 ? 'profile was' : 'profiles were'} removed.`)
+    else await terminal.line(`${counted(purged, 'profile was', 'profiles were')} removed.`)
   }
 }

@@ -8,6 +8,7 @@ import { code, escapeMarkdown, fence } from '../../../plugins/view/markdown.js'
 import { cut } from '../../../plugins/view/visible.js'
 import { CommandError } from '../command.js'
 import { CRITERIA_HELP } from '../criteria.js'
+import { counted } from '../../../plugins/view/counted.js'
 import { compareMarkdown } from './compare.js'
 
 type Arguments = Readonly<Record<string, unknown>>
@@ -86,7 +87,7 @@ async function search (store: ProfileStorage, given: Arguments): Promise<string>
 }
 
 function row ({ token, time, status, method, url, duration, route, exception, warnings }: ProfileSummary): string {
-  const remark = exception ?? (warnings > 0 ? `${warnings} warnings logged` : '')
+  const remark = exception ?? (warnings > 0 ? `${counted(warnings, 'warning')} logged` : '')
   return `| ${[token, time, status, cut(method, 20), cut(url, 200), Math.round(duration * 100) / 100, cut(route ?? '', 100), cut(remark, 200)].map((cell) => escapeMarkdown(String(cell))).join(' | ')} |`
 }
 

@@ -3,6 +3,7 @@ import { cut, visibleLine } from '../../view/visible.js'
 import type { Profile } from '../profile.js'
 import { isObject, listOf, type Data } from '../panels/panel.js'
 import { handlerSpans } from '../panels/performance/spans.js'
+import { counted } from '../../view/counted.js'
 
 const MAX_LINES = 25
 const MAX_TEXT = 5_000
@@ -30,7 +31,7 @@ export function listenerLines (profile: Profile): string[] {
   return [
     ...(shown.length === 0 ? [] : [fence(shown.join('\n'), 'text')]),
     ...(left > 0 ? [`${left} more are left out.`] : []),
-    events.length === 0 ? 'No listener was reached.' : `${others} ${others === 1 ? 'other' : 'others'} ran without a change to the response; ${skipped} had nothing to do.`
+    events.length === 0 ? 'No listener was reached.' : `${counted(others, 'other')} ran without a change to the response; ${skipped} had nothing to do.`
   ]
 }
 

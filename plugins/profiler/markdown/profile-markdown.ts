@@ -8,6 +8,7 @@ import { code, escapeMarkdown, fence } from '../../view/markdown.js'
 import { cut, visibleLine } from '../../view/visible.js'
 import type { Profile } from '../profile.js'
 import { dataOf, isObject, listOf, type Data } from '../panels/panel.js'
+import { counted } from '../../view/counted.js'
 import { listenerLines, raiserOf } from './listener-lines.js'
 import { profileHints } from './profile-hints.js'
 
@@ -126,5 +127,5 @@ function bounded (parts: readonly string[], most = MAX_SECTION): string[] {
     kept.push(part)
   }
   const left = parts.length - kept.length
-  return left === 0 ? kept : [...kept, `${left} more ${left === 1 ? 'block is' : 'blocks are'} left out here.`]
+  return left === 0 ? kept : [...kept, `${counted(left, 'more block is', 'more blocks are')} left out here.`]
 }

@@ -1,6 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { wholeProfile, type Profile, type ProfileDraft } from '../profile.js'
 import type { Warn } from '../write-queue.js'
+import { counted } from '../../view/counted.js'
 import { placeOf, sendTraces, type SendOptions } from './send.js'
 import type { OtlpTarget } from './settings.js'
 import { traceRequest } from './trace-request.js'
@@ -97,7 +98,7 @@ export class OtlpExporter {
     })
     if (rejected === 0) return
     this.counters.rejected += rejected
-    this.#tell(() => warn(`The collector at ${placeOf(target.endpoint)} refused ${rejected} spans${message === '' ? '' : `: ${message}`}`))
+    this.#tell(() => warn(`The collector at ${placeOf(target.endpoint)} refused ${counted(rejected, 'span')}${message === '' ? '' : `: ${message}`}`))
   }
 
   #lose (count: number, why: string): void {

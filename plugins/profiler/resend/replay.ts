@@ -1,12 +1,11 @@
 import { isIP } from 'node:net'
-import { finished } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import type { Profile } from '../profile.js'
 import { filled } from './fill.js'
+import { LateAnswerError, send } from './send.js'
 import { NotSendableError, type StoredRequest } from './stored-request.js'
 
-/** Milliseconds for the whole answer; what goes on for ever, as a stream of events does, is cut off then. */
 const PATIENCE = 30_000
 const PROFILE_PATIENCE = 5_000
 const POLL = 20
@@ -24,31 +23,16 @@ export function checkReplayable ({ lost, path }: StoredRequest): void {
 export async function replay (app: FastifyInstance, request: StoredRequest, values: ReadonlyMap<string, string>, patience = PATIENCE): Promise<Profile> {
   checkReplayable(request)
   const { method, target, headers, body } = filled(request, values)
-  const over = new AbortController()
-  const { signal } = over
-  const timer = setTimeout(() => over.abort(), patience)
-  let token: unknown
-  try {
-    const response = await app.inject({
-      method: method as NonNullable<InjectOptions['method']>,
-      url: target,
-      headers,
-      signal,
-      payloadAsStream: true,
-      ...(body !== null && { payload: body }),
-      ...(request.ip !== null && isIP(request.ip) !== 0 && { remoteAddress: request.ip })
-    })
-    token = response.headers['x-debug-token']
-    // Nobody reads it: what is to be known of it is in the profile.
-    await finished(response.stream().resume())
-  } catch (error) {
-    if (typeof token !== 'string') {
-      throw new ReplayFailedError(signal.aborted ? `No answer came within ${patience / 1_000} seconds.` : `It could not be sent: ${(error as Error).message}`)
-    }
-  } finally {
-    clearTimeout(timer)
-  }
-  const profile = typeof token === 'string' ? await written(app, token) : undefined
+  const token = await send(app, {
+    method: method as NonNullable<InjectOptions['method']>,
+    url: target,
+    headers,
+    ...(body !== null && { payload: body }),
+    ...(request.ip !== null && isIP(request.ip) !== 0 && { remoteAddress: request.ip })
+  }, patience).catch((error: Error) => {
+    throw new ReplayFailedError(error instanceof LateAnswerError ? error.message : `It could not be sent: ${error.message}`)
+  })
+  const profile = token !== undefined ? await written(app, token) : undefined
   if (profile === undefined) throw new ReplayFailedError('It was answered, but has left no profile.')
   return profile
 }

@@ -1,3 +1,4 @@
+import { Session } from 'node:inspector'
 import { connect } from 'node:net'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -11,6 +12,7 @@ import { currentRecording } from '../../../plugins/profiler/cpu/recording.js'
 import { signDemand } from '../../../plugins/profiler/on-demand.js'
 import type { Profile } from '../../../plugins/profiler/profile.js'
 import { build as buildApplication, listen, profileOf, type BuildOptions } from '../../support/app.js'
+import { limitsAt, NEVER } from '../../support/timers.js'
 import { HOSTILE } from '../hostile.js'
 
 const ASKED = { 'x-hindsight-cpu': '1' }
@@ -62,7 +64,7 @@ t.test('a busy function is among the heaviest, with its place, and the file for 
     const record = recordOf(profile)
     const tree = new CallTree(record)
     const first = tree.heaviest(10).find(({ function: { name } }) => name === 'spin')
-    t.match(first?.function, { kind: 'own', file: 'test/profiler/cpu/open.test.ts', line: 28 }, url)
+    t.match(first?.function, { kind: 'own', file: 'test/profiler/cpu/open.test.ts', line: 30 }, url)
     t.ok((first?.total ?? 0) > 10_000 && (first?.total ?? 0) <= record.duration * 1000, `${first?.total} of ${record.duration}`)
     t.match(record, { interval: 250, others: 0, end: 'response' })
     t.ok(record.functions.some(({ kind, file }) => kind === 'hindsight' && file.startsWith('plugins/')))
@@ -143,6 +145,36 @@ t.test('one at a time: the second is told why it has none, and who ran meanwhile
   t.match(recordOf(profile), { others: 4, end: 'response' })
   t.ok(new CallTree(recordOf(profile)).heaviest(30).some(({ function: { name } }) => name === 'spin'), 'what they did is in it')
   t.ok(recordOf(await profileOf(app, await app.inject({ url: '/quick', headers: ASKED }))), 'the next one is recorded')
+})
+
+t.test('it ends after 30 seconds, and the next one may be recorded', async (t) => {
+  const waiting = deferred<string>()
+  const begun = deferred<void>()
+  const moments = [begun.promise.then(() => spin(60)), NEVER]
+  t.intercept(globalThis, 'setTimeout', { value: limitsAt(30_000, moments) })
+  const app = await build(t, {
+    declare (app) {
+      app.get('/waits', async () => {
+        begun.resolve()
+        return await waiting.promise
+      })
+    }
+  })
+  const sessions = t.capture(Session.prototype, 'disconnect', Session.prototype.disconnect)
+  const first = app.inject({ url: '/waits', headers: ASKED })
+  await begun.promise
+  while (currentRecording() !== null) await sleep(5)
+  t.equal(sessions().length, 1, 'the inspector is let go of, while the request goes on')
+  const second = recordOf(await profileOf(app, await app.inject({ url: '/busy', headers: ASKED })))
+  t.equal(second.end, 'response')
+  waiting.resolve('done')
+  const answer = await first
+  t.same([answer.statusCode, answer.body], [200, 'done'], 'it is answered as ever')
+  const record = recordOf(await profileOf(app, answer))
+  t.equal(record.end, 'time')
+  t.ok(new CallTree(record).heaviest(10).some(({ function: { name } }) => name === 'spin'), 'what there was until then is told')
+  t.equal(currentRecording(), null)
+  t.equal(moments.length, 0)
 })
 
 t.test('it ends with the connection', async (t) => {

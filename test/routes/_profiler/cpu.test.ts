@@ -1,6 +1,11 @@
+import { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { readCpuRecord } from '../../../plugins/profiler/cpu/cpu-record.js'
+import { currentRecording } from '../../../plugins/profiler/cpu/recording.js'
+import type { Profile } from '../../../plugins/profiler/profile.js'
+import { limitsAt, NEVER } from '../../support/timers.js'
 import { profile } from '../../profiler/fixture.js'
 import { sample } from '../../profiler/sample.js'
 import { build as buildApplication, profileOf } from '../../support/app.js'
@@ -99,6 +104,57 @@ t.test('what cannot be sent again, or may not', async (t) => {
   t.equal((await repeat(app, '000005')).statusCode, 303)
   t.equal(seen.length, 1)
 })
+
+t.test('what is not answered in time is told, and nothing is left of it; what was answered and goes on for ever is cut off', async (t) => {
+  let [begun, streamed] = [() => {}, () => {}]
+  const moments = [new Promise<void>((resolve) => { begun = resolve }), new Promise<void>((resolve) => { streamed = resolve }), NEVER]
+  t.intercept(globalThis, 'setTimeout', { value: limitsAt(45_000, moments) })
+  let gone = 0
+  const app = await buildApplication({
+    session: false,
+    declare (app) {
+      app.get('/never', async (request) => {
+        request.raw.once('close', () => gone++)
+        begun()
+        await NEVER
+      })
+      app.get('/always', async (_request, reply) => {
+        let pieces = 0
+        return await reply.type('text/plain').send(new Readable({
+          read () {
+            setImmediate(() => this.push('again '))
+            if (++pieces === 20) streamed()
+          }
+        }))
+      })
+      app.get('/quick', async () => 'done')
+    }
+  })
+  t.teardown(() => app.close())
+  app.profiler.save(profile('000001', { url: 'http://h/never' }))
+  app.profiler.save(profile('000002', { url: 'http://h/always' }))
+  const late = await repeat(app, '000001')
+  t.match(late.json(), { status: 504, detail: 'The repeated request was not answered within 45 seconds.' })
+  t.equal(gone, 1, 'the request was given up')
+  t.equal(currentRecording(), null)
+  for (const [token, end] of [['000002', 'gone'], ['000001', 'response']] as const) {
+    if (end === 'response') app.profiler.save(profile('000001', { url: 'http://h/quick' }))
+    const answer = await repeat(app, token)
+    t.equal(answer.statusCode, 303, answer.body)
+    const made = await found(app, /^\/_profiler\/([0-9a-f]{6})\?panel=cpu$/.exec(answer.headers.location ?? '')?.[1] ?? '')
+    t.equal(readCpuRecord(made.collectors.cpu)?.end, end)
+    t.equal(currentRecording(), null)
+  }
+  t.equal(moments.length, 0)
+})
+
+async function found (app: FastifyInstance, token: string): Promise<Profile> {
+  for (;;) {
+    const profile = await app.profiler.find(token)
+    if (profile !== undefined) return profile
+    await sleep(10)
+  }
+}
 
 t.test('operators read the file and repeat nothing; others find neither', async (t) => {
   const app = await buildApplication({ debug: false, profiler: { production: true } })

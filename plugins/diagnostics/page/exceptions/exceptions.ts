@@ -5,6 +5,7 @@ import { html } from '../../../view/html.js'
 import { cut } from '../../../view/visible.js'
 import type { FlattenedException, StackFrame } from '../../exception.js'
 import { OfChain } from '../of-chain.js'
+import { counted } from '../../../view/counted.js'
 import { renderFrames, sharedFrom } from './frames.js'
 
 // A page of so many frames is long enough: of the exceptions behind them only own code is listed.
@@ -58,7 +59,7 @@ function renderException (exception: FlattenedException, position: string, id: s
 function renderMembers (errors: readonly FlattenedException[][], level: number, view: View): Part[] {
   if (errors.length === 0) return []
   return [
-    html`<details class="members" open><summary>${errors.length} ${errors.length === 1 ? 'error' : 'errors'} inside</summary>\n<ol>`,
+    html`<details class="members" open><summary>${counted(errors.length, 'error')} inside</summary>\n<ol>`,
     ...errors.flatMap((chain): Part[] => ['<li>', ...chain.flatMap((member, i) => renderException(member, position(i, chain.length), '', level + 1, view, chain[i - 1])), '</li>']),
     '</ol></details>'
   ]

@@ -7,6 +7,7 @@ import type { FlattenedException, StackFrame } from '../../exception.js'
 import { isInternal } from '../../stack-frame.js'
 import * as excerpt from '../excerpt/excerpt.js'
 import { fullPlace, shortFile } from '../shared.js'
+import { counted, wordFor } from '../../../view/counted.js'
 
 /** How the frames of one exception are to be shown. */
 export interface FramesView {
@@ -81,15 +82,15 @@ function groups (frames: readonly StackFrame[]): StackFrame[][] {
 }
 
 function renderCount (group: readonly StackFrame[]): string {
-  return html`<li class="fold"><p>!${counted(group)}, listed below in its stack trace</p></li>`
+  return html`<li class="fold"><p>!${outside(group)}, listed below in its stack trace</p></li>`
 }
 
 function renderFold (group: readonly StackFrame[], editor: EditorLink | null): string {
   const sources = [...new Set(group.map(packageOf).filter((name) => name !== ''))]
   const names = sources.slice(0, 4).join(', ') + (sources.length > 4 ? ', …' : '')
-  return html`<li class="fold"><details><summary>!${counted(group)} <span class="names">${names}</span></summary>
+  return html`<li class="fold"><details><summary>!${outside(group)} <span class="names">${names}</span></summary>
 <ol>!${runs(group).map((run) => run.length >= MIN_MACHINERY
-    ? `<li>… ${run.length} frames of hooks and listeners, in its stack trace below</li>`
+    ? `<li>… ${counted(run.length, 'frame')} of hooks and listeners, in its stack trace below</li>`
     : run.map((frame) => `<li>${frame.excerpt === undefined ? label(frame, editor, '') : renderFrame(frame, false, editor)}</li>`).join(''))}</ol></details></li>`
 }
 
@@ -106,8 +107,8 @@ function runs (group: readonly StackFrame[]): StackFrame[][] {
   return parted
 }
 
-function counted ({ length }: readonly StackFrame[]): string {
-  return `<span class="count">${length}</span> ${length === 1 ? 'frame' : 'frames'} outside your code`
+function outside ({ length }: readonly StackFrame[]): string {
+  return `<span class="count">${length}</span> ${wordFor(length, 'frame')} outside your code`
 }
 
 function packageOf ({ file }: StackFrame): string {

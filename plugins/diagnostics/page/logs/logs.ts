@@ -8,6 +8,7 @@ import type { LogLevel, LogRecord } from '../../../logs/log-record.js'
 import type { FlattenedException } from '../../exception.js'
 import type { ErrorReport } from '../../report.js'
 import { isFailure, LEVELS, shownLogs, timeOfDay } from '../shared.js'
+import { counted } from '../../../view/counted.js'
 
 const MAX_LOGS = 1_000
 const MAX_MESSAGE = 4_000
@@ -29,7 +30,7 @@ export function render ({ logs, started, profile, exceptions }: ErrorReport): Pa
   const shown = shownLogs(logs, MAX_LOGS)
   return [html`<section id="logs" aria-labelledby="logs-title">
 <h2 id="logs-title">Logs <span class="count">${logs.length}</span>!${failures > 0
-  ? html` <a class="count bad" href="#first-error">${failures} ${failures === 1 ? 'error' : 'errors'}<span class="hidden-visually">: go to the first</span></a>`
+  ? html` <a class="count bad" href="#first-error">${counted(failures, 'error')}<span class="hidden-visually">: go to the first</span></a>`
   : ''}</h2>
 `, ...logs.length === 0
     ? ['<p class="note">No line was logged.</p>']
@@ -60,7 +61,7 @@ function channels (logs: readonly LogRecord[]): string {
   const names = channelsOf(logs)
   if (names.length < 2) return ''
   const last = MAX_CHANNELS - 1
-  const listed = names.length > MAX_CHANNELS ? [...names.slice(0, last), `${names.length - last} others`] : names
+  const listed = names.length > MAX_CHANNELS ? [...names.slice(0, last), counted(names.length - last, 'other')] : names
   return html`<fieldset><legend>Channels</legend>!${listed.map((name, i) => html`
 <label><input type="checkbox" name="c${i}" checked> ${cut(name, 40)}</label>`)}
 </fieldset>`
@@ -73,7 +74,7 @@ function channelsOf (logs: readonly LogRecord[]): string[] {
 function omission (count: number, profileUrl: string | undefined): string {
   if (count === 0) return ''
   const where = profileUrl === undefined || !/^(https?:\/\/|\/)/.test(profileUrl) ? '' : html` <a href="${profileUrl}">The profile of this request</a> has more of them.`
-  return html`<p class="note omission">${count.toLocaleString('en')} lines are left out here: warnings and errors come first, then the latest.!${where}</p>`
+  return html`<p class="note omission">${counted(count, 'line is', 'lines are')} left out here: warnings and errors come first, then the latest.!${where}</p>`
 }
 
 function table (logs: readonly LogRecord[], started: string | undefined, exceptions: readonly FlattenedException[]): Part[] {

@@ -4,6 +4,7 @@ import type { CallTree } from '../../cpu/call-tree.js'
 import { CODE_KINDS, type CodeKind } from '../../cpu/cpu-record.js'
 import { milliseconds, note } from '../../ui/components.js'
 import { addressOf } from '../panel.js'
+import { counted } from '../../../view/counted.js'
 
 const ROW = 20
 const MAX_ROWS = 100
@@ -50,7 +51,7 @@ export function flameGraph (tree: CallTree, view: FlameView): string {
   if (list.length === 0) return note('The processor had nothing to do.')
   return legend(list.flatMap(({ chain }) => chain.map((call) => tree.functionOf(call).kind))) + html`<svg class="flame!${view.sought === -1 ? '' : ' is-sought'}" width="100%" height="${rows * ROW}" aria-hidden="true">!${
     list.map((frame) => bar(tree, frame, view))}</svg>!${
-    hidden === 0 ? '' : note(`${hidden === 1 ? 'One call is' : `${hidden.toLocaleString('en')} calls are`} too narrow or too deep to be shown: a click on a bar shows what is below it.`)}`
+    hidden === 0 ? '' : note(`${counted(hidden, 'call is', 'calls are')} too narrow or too deep to be shown: a click on a bar shows what is below it.`)}`
 }
 
 function framesOf (tree: CallTree, { call: top, each }: FlameView): Frames {

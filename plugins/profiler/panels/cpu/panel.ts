@@ -6,6 +6,7 @@ import { CODE_KINDS, readCpuRecord, refusalOf, type CpuRecord } from '../../cpu/
 import { failed, lead, milliseconds, note, scrollable, section } from '../../ui/components.js'
 import type { Profile } from '../../profile.js'
 import { addressOf, failureOf, fieldOf, PLAIN_VIEW, type Panel, type PanelView } from '../panel.js'
+import { counted, wordFor } from '../../../view/counted.js'
 import { flameGraph, FRAGMENT, percent } from './flame.js'
 
 const MOST = 30
@@ -49,8 +50,8 @@ function remarks ({ others, interval, startup, end, leftOut, step, samples }: Cp
   return [
     others === 0
       ? 'Of the whole process while the request ran; no other request ran meanwhile.'
-      : `Of the whole process while the request ran: ${others === 1 ? 'one other request' : `${others.toLocaleString('en')} other requests`} ran meanwhile and ${others === 1 ? 'is' : 'are'} in these figures too.`,
-    `${samples.toLocaleString('en')} samples, about one in ${interval} µs. To start the recorder took ${milliseconds(startup)}, which the waterfall has and this has not; while it records, all is somewhat slower, at first above all, as what was optimized is compiled again.`,
+      : `Of the whole process while the request ran: ${counted(others, 'other request')} ran meanwhile and ${wordFor(others, 'is', 'are')} in these figures too.`,
+    `${counted(samples, 'sample')}, about one in ${interval} µs. To start the recorder took ${milliseconds(startup)}, which the waterfall has and this has not; while it records, all is somewhat slower, at first above all, as what was optimized is compiled again.`,
     ...(end === 'time' ? ['The recording was ended before the response: a recording has a limit of time.'] : []),
     ...(end === 'gone' ? ['The recording was ended when the connection was closed.'] : []),
     ...(leftOut === undefined ? [] : [`The recording was larger than a profile may be: calls that took less than ${milliseconds(leftOut / 1000)} stand together as “(left out)”.`]),

@@ -7,6 +7,7 @@ import { visibleLine } from '../../../view/visible.js'
 import { note } from '../../ui/components.js'
 import { PLAIN_VIEW } from '../panel.js'
 import type { Panel, PanelView } from '../panel.js'
+import { counted } from '../../../view/counted.js'
 
 /** What was raised, from the root cause to the error that the response was about. */
 export const exceptionsPanel: Panel = {
@@ -56,7 +57,7 @@ function framesMarkup (frames: readonly StackFrame[], editor: EditorLink | null)
   })
   return html`<ol class="frames">!${groups.map(({ own, items }) => own
     ? items.join('')
-    : html`<li class="foreign"><details><summary>${items.length} ${items.length === 1 ? 'frame' : 'frames'} outside your code</summary><ol>!${items}</ol></details></li>`)}</ol>`
+    : html`<li class="foreign"><details><summary>${counted(items.length, 'frame')} outside your code</summary><ol>!${items}</ol></details></li>`)}</ol>`
 }
 
 function frameMarkup (frame: StackFrame, open: boolean, editor: EditorLink | null): string {

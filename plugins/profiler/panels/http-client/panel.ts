@@ -3,6 +3,7 @@ import { visibleLine } from '../../../view/visible.js'
 import { failed, milliseconds, note, pairs, scrollable, statusBadge } from '../../ui/components.js'
 import { dataOf, failureOf, listOf } from '../panel.js'
 import type { Data, Panel } from '../panel.js'
+import { counted } from '../../../view/counted.js'
 
 /** What was asked of other servers while the request was handled. */
 export const httpClientPanel: Panel = {
@@ -23,7 +24,7 @@ export const httpClientPanel: Panel = {
     const more = Number(count) - shown.length
     return scrollable('Requests', html`<table class="rows" aria-label="Requests"><thead><tr>
 <th scope="col">Request</th><th scope="col">Status</th><th scope="col" class="number">Start</th><th scope="col" class="number">Duration</th>
-</tr></thead><tbody>!${shown.map(row)}</tbody></table>`) + (more > 0 ? note(`${more.toLocaleString('en')} more were only counted.`) : '')
+</tr></thead><tbody>!${shown.map(row)}</tbody></table>`) + (more > 0 ? note(`${counted(more, 'more was', 'more were')} only counted.`) : '')
   }
 }
 

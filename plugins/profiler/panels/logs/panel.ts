@@ -7,6 +7,7 @@ import type { Profile } from '../../profile.js'
 import { json, note, scrollable } from '../../ui/components.js'
 import { addressOf, fieldOf, fieldsOf, PLAIN_VIEW } from '../panel.js'
 import type { Panel, PanelView } from '../panel.js'
+import { counted } from '../../../view/counted.js'
 import { filterForm } from './filter-form.js'
 import { isProblem, isShown, LEVELS, readFilter, type LogFilter } from './filter.js'
 
@@ -36,7 +37,7 @@ function log (profile: Profile, view: PanelView): string {
   const page = Math.min(pages, Math.max(1, Math.trunc(Number(fieldOf(view, 'page'))) || 1))
   const shown = isLive ? lines : fitting.slice((page - 1) * PAGE, page * PAGE)
   return problemsOf(logs, isLive ? null : filter) + filterForm(logs, filter, isLive) +
-    html`<p class="note log-count" role="status">${fitting.length.toLocaleString('en')} of ${logs.length.toLocaleString('en')} lines</p>` +
+    html`<p class="note log-count" role="status">${fitting.length.toLocaleString('en')} of ${counted(logs.length, 'line')}</p>` +
     scrollable('Log lines', html`<table class="rows logs"><thead><tr>
 <th scope="col">Time</th><th scope="col">Level</th><th scope="col">Channel</th><th scope="col">Message</th>
 </tr></thead><tbody>!${shown.map(({ record, number }) => row(record, number, Date.parse(profile.time), !isShown(record, filter)))}</tbody></table>`) +
@@ -48,7 +49,7 @@ function problemsOf (logs: readonly LogRecord[], filter: LogFilter | null): stri
   const errors = logs.map((record, i) => ({ record, number: i + 1 })).filter(({ record: { level } }) => level === 'error' || level === 'fatal')
   const first = errors[0]
   if (first === undefined) return ''
-  const text = `${errors.length === 1 ? 'One error' : `${errors.length.toLocaleString('en')} errors`}, first: ${visibleLine(String(first.record.message)).slice(0, 200)}`
+  const text = `${errors.length === 1 ? 'One error' : counted(errors.length, 'error')}, first: ${visibleLine(String(first.record.message)).slice(0, 200)}`
   const href = filter === null ? `#line-${first.number}` : addressOf('logs', [['level', 'error']], `line-${first.number}`)
   return html`<p class="lead bad"><a href="${href}">${text}</a></p>`
 }

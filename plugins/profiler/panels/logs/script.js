@@ -16,7 +16,7 @@ if (form !== null) {
         (text !== '' && !line.cells[3].textContent.toLowerCase().includes(text))
       if (!line.hidden) shown++
     }
-    count.textContent = shown.toLocaleString('en') + ' of ' + lines.length.toLocaleString('en') + ' lines'
+    count.textContent = shown.toLocaleString('en') + ' of ' + lines.length.toLocaleString('en') + (lines.length === 1 ? ' line' : ' lines')
   }
   if (form.classList.contains('is-live')) {
     form.querySelector('button').hidden = true

@@ -2,6 +2,7 @@ import type { Profile } from '../../profile.js'
 import { failed, note, pairs, rows, section } from '../../ui/components.js'
 import { dataOf, failureOf, listOf } from '../panel.js'
 import type { Panel } from '../panel.js'
+import { counted } from '../../../view/counted.js'
 
 const COLUMNS = { name: 'Route', methods: 'Methods', pattern: 'Pattern', why: 'Why not', distance: 'Distance' }
 
@@ -28,6 +29,6 @@ function collected (profile: Profile): string {
   const { matched: _matched, tried, more, ...others } = dataOf(profile, 'router')
   const title = profile.route ? 'Other routes for this path' : 'Routes that were tried, the nearest first'
   return (tried === undefined ? '' : section(title, rows(title, COLUMNS, listOf(tried), 'The application has no routes.'))) +
-    (typeof more === 'number' ? note(`${more.toLocaleString('en')} more routes are further away.`) : '') +
+    (typeof more === 'number' ? note(`${counted(more, 'more route is', 'more routes are')} further away.`) : '') +
     (Object.keys(others).length === 0 ? '' : section('Router', pairs('Router', others)))
 }

@@ -4,6 +4,7 @@ import { visibleLine } from '../../../view/visible.js'
 import type { Change, Compared, Comparison, Difference, Section } from '../../compare/comparison.js'
 import { bytes, chapter, fold, lead, milliseconds, moment, scrollable, statusBadge } from '../components.js'
 import { layout, type PageOptions } from '../layout/component.js'
+import { counted } from '../../../view/counted.js'
 
 const MAX_VALUE = 4_000
 const MAX_ROWS = 200
@@ -20,7 +21,7 @@ export function comparePage (comparison: Comparison, options: PageOptions): stri
   return layout(options, `${a.token} and ${b.token}`, html`<main id="content" class="compare">
 <h1>Comparison</h1>
 <div class="compared">!${compared('A', a, options)}!${compared('B', b, options)}</div>
-!${lead(differences === 0 ? `Nothing that matters differs; ${equal} things are the same.` : `${differences} ${differences === 1 ? 'thing differs' : 'things differ'}, ${equal} are the same.`, differences === 0 ? 'good' : 'plain')}
+!${lead(differences === 0 ? `Nothing that matters differs; ${counted(equal, 'thing is', 'things are')} the same.` : `${counted(differences, 'thing differs', 'things differ')}, ${counted(equal, 'is', 'are')} the same.`, differences === 0 ? 'good' : 'plain')}
 !${differing.map((one) => chapter(one.label, table(one.label, one.differences) + alike(one), `of-${one.name.replace(/[^\w-]/g, '-')}`))}
 !${same.length === 0 ? '' : chapter('The same in both', html`<ul class="same">!${same.map(({ label, equal }) => html`<li>${label} <span class="count">${equal}</span></li>`)}</ul>`)}
 !${always.length === 0 ? '' : chapter('What is another each time', fold('Times, ids, nonces and tokens', table('What is another each time', always), always.length))}
@@ -35,7 +36,7 @@ function compared (letter: string, { token, time, method, url, status, duration,
 }
 
 function alike ({ equal }: Section): string {
-  return equal === 0 ? '' : html`<p class="note">${equal} more ${equal === 1 ? 'is' : 'are'} the same.</p>`
+  return equal === 0 ? '' : html`<p class="note">${counted(equal, 'more is', 'more are')} the same.</p>`
 }
 
 function table (label: string, differences: readonly Difference[]): string {

@@ -7,6 +7,7 @@ import type { WriteCounters } from '../../write-queue.js'
 import { bytes, note, scrollable } from '../components.js'
 import { layout } from '../layout/component.js'
 import type { PageOptions } from '../layout/component.js'
+import { counted } from '../../../view/counted.js'
 import { criteriaOf, purgeForm, queryOf, searchForm, type Fields } from './form.js'
 import { row } from './row.js'
 
@@ -43,7 +44,7 @@ export function searchPage (result: SearchResult, options: PageOptions): string 
 !${problem === undefined ? '' : html`<p class="failure" role="alert">${problem}</p>`}
 !${counters === undefined || counters.dropped + counters.failed === 0
   ? ''
-  : html`<p class="failure">${counters.dropped + counters.failed} profiles of this process were lost: ${counters.dropped} because too many were waiting, ${counters.failed} because the store or their data failed. ${lastLoss === '' ? 'The log says why.' : `The last time: ${lastLoss}`}</p>`}
+  : html`<p class="failure">${counted(counters.dropped + counters.failed, 'profile of this process was', 'profiles of this process were')} lost: ${counters.dropped} because too many were waiting, ${counters.failed} because the store or their data failed. ${lastLoss === '' ? 'The log says why.' : `The last time: ${lastLoss}`}</p>`}
 !${problem !== undefined ? '' : table(result, options) + (profiles.length === 0 ? html`<div class="empty">!${note(empty(wanted))}</div>` : '')}
 !${pagesNav(fields, next, options)}
 !${stats === undefined ? '' : html`<div class="stats"><p class="note">${summaryOf(stats)}</p>!${purgeForm(fields, options)}</div>`}
@@ -84,7 +85,6 @@ function pagesNav (fields: Fields, next: string | null, { base }: PageOptions): 
 }
 
 function summaryOf ({ engine, place, profiles, maxProfiles, failures, pinned, ...stats }: StorageStats): string {
-  const count = (number: number): string => number.toLocaleString('en')
-  return `${count(profiles)} of at most ${count(maxProfiles)} profiles, ${bytes(stats.bytes)} of ${bytes(stats.maxBytes)}: ` +
-    `${count(failures)} failures, ${count(pinned)} pinned. Kept in ${engine === 'memory' ? 'the memory of this process' : `the ${engine} store at ${place}`}.`
+  return `${profiles.toLocaleString('en')} of at most ${counted(maxProfiles, 'profile')}, ${bytes(stats.bytes)} of ${bytes(stats.maxBytes)}: ` +
+    `${counted(failures, 'failure')}, ${pinned.toLocaleString('en')} pinned. Kept in ${engine === 'memory' ? 'the memory of this process' : `the ${engine} store at ${place}`}.`
 }

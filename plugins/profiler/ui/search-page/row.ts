@@ -3,6 +3,7 @@ import { visibleLine } from '../../../view/visible.js'
 import type { ProfileSummary } from '../../storage/summary.js'
 import { milliseconds, moment, pinForm, statusBadge } from '../components.js'
 import type { PageOptions } from '../layout/component.js'
+import { counted } from '../../../view/counted.js'
 
 /** Where a row stands: the search that it is part of, as its query, and when it is written (ms). */
 export interface RowPlace {
@@ -23,6 +24,6 @@ export function row (profile: ProfileSummary, options: PageOptions, { back, now 
 
 function remarks ({ exception, warnings, parent }: ProfileSummary): string {
   return (exception === null ? '' : html`<div class="exception-line">${visibleLine(exception)}</div>`) +
-    (exception !== null || warnings === 0 ? '' : html`<div class="warning-line">${warnings} ${warnings === 1 ? 'warning' : 'warnings'} logged</div>`) +
+    (exception !== null || warnings === 0 ? '' : html`<div class="warning-line">${counted(warnings, 'warning')} logged</div>`) +
     (parent === null || parent === undefined ? '' : html`<div class="parent-line">caused by <code>${parent}</code></div>`)
 }

@@ -4,6 +4,7 @@ import { script as readScript } from '../../../view/script.js'
 import { style as readStyle } from '../../../view/style.js'
 import { visibleLine } from '../../../view/visible.js'
 import { bytes, milliseconds, statusClass } from '../components.js'
+import { wordFor } from '../../../view/counted.js'
 import type { ToolbarData } from './data.js'
 import type { BarNonces, BarRights } from './policy.js'
 
@@ -66,8 +67,8 @@ function items (data: ToolbarData): Item[] {
       panel: 'logs',
       title: 'Log',
       head: errors > 0
-        ? html`${errors} <span class="label">${errors === 1 ? 'error' : 'errors'}</span>`
-        : warnings > 0 ? html`${warnings} <span class="label">${warnings === 1 ? 'warning' : 'warnings'}</span>` : html`${logs} <span class="label">logs</span>`,
+        ? html`${errors} <span class="label">${wordFor(errors, 'error')}</span>`
+        : warnings > 0 ? html`${warnings} <span class="label">${wordFor(warnings, 'warning')}</span>` : html`${logs} <span class="label">${wordFor(logs, 'log')}</span>`,
       facts: [['Lines', logs], ['Errors', errors], ['Warnings', warnings]]
     },
     ...optionalItems(data)
@@ -101,6 +102,6 @@ function optionalItems ({ security, locale, cache, calls }: ToolbarData): Item[]
     ...(cache === null ? [] : [{ name: 'cache', panel: 'cache', title: 'HTTP cache', head: html`<span class="label">cache</span> ${cache}`, facts: [['Outcome', cache]] as const }]),
     ...(calls.count === 0
       ? []
-      : [{ name: `calls${calls.failed > 0 ? ' bad' : ''}`, panel: 'http-client', title: 'Outgoing calls', head: html`${calls.count} <span class="label">${calls.count === 1 ? 'call' : 'calls'}</span>`, facts: [['Sent to others', calls.count], ['Failed', calls.failed]] as const }])
+      : [{ name: `calls${calls.failed > 0 ? ' bad' : ''}`, panel: 'http-client', title: 'Outgoing calls', head: html`${calls.count} <span class="label">${wordFor(calls.count, 'call')}</span>`, facts: [['Sent to others', calls.count], ['Failed', calls.failed]] as const }])
   ]
 }

@@ -127,6 +127,7 @@
     if (list.childElementCount > MAX) list.lastElementChild.remove()
     watched.hidden = false
     watched.querySelector('.count').textContent = String(++count)
+    watched.querySelector('.label').textContent = count === 1 ? 'request' : 'requests'
     return function end (status, finalUrl, token) {
       code.textContent = status === 0 ? 'failed' : String(status)
       code.className = 'code code-' + Math.trunc(status / 100)

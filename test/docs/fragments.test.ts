@@ -1,0 +1,238 @@
+import { createHash } from 'node:crypto'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { hash } from '@node-rs/argon2'
+import type { FastifyInstance } from 'fastify'
+import t, { type Test } from 'tap'
+import type { Authenticator } from '../../plugins/security/authenticators/authenticator.js'
+import type { LoginForm } from '../../plugins/security/login-form.js'
+import { profileOf } from '../app/harness.js'
+import { build, inMemory } from '../support/app.js'
+import { ROOT, runSnippet, snippetsOf } from '../support/snippets.js'
+import { fragmentsOf } from './fragments.js'
+
+const JSON_ONLY = { accept: 'application/json' }
+const folder = t.testdir()
+process.chdir(folder)
+process.env.SESSION_SECRET = 'a secret of the tests, thirty-two characters and more'
+t.teardown(() => process.chdir(ROOT))
+
+function write (file: string, text: string): void {
+  mkdirSync(dirname(join(folder, file)), { recursive: true })
+  writeFileSync(join(folder, file), text)
+}
+
+/** Runs a piece of a page with what it leaves out; its application, closed behind the test, and what else it exports. */
+async function run<T extends object> (t: Test, page: string, change: (code: string) => string = (code) => code, index = 0): Promise<{ app: FastifyInstance } & T> {
+  const piece = fragmentsOf(`docs/${page}`)[index]
+  if (piece === undefined) throw new Error(`${page} has no piece ${index}`)
+  const code = change(piece.code)
+  const exported = await runSnippet({ ...piece, code: /^export const app\b/m.test(code) ? code : `${code}\nexport { app }\n` }, folder) as { app: FastifyInstance } & T
+  t.teardown(() => exported.app.close())
+  return exported
+}
+
+t.test('assets.md', async (t) => {
+  write('dist/.vite/manifest.json', JSON.stringify({
+    'src/main.ts': { file: 'main-1a2b.js', src: 'src/main.ts', isEntry: true, css: ['main-3c4d.css'] },
+    'src/logo.svg': { file: 'logo-5e6f.svg', src: 'src/logo.svg' }
+  }))
+  for (const file of ['main-1a2b.js', 'main-3c4d.css', 'logo-5e6f.svg']) write(`dist/${file}`, file)
+  const { app } = await run(t, 'assets.md')
+  const { statusCode, body } = await app.inject('/')
+  t.equal(statusCode, 200)
+  const integrity = (file: string): string => `sha384-${createHash('sha384').update(file).digest('base64')}`
+  t.match(body, '<img src="/build/logo-5e6f.svg" alt="">')
+  t.match(body, /<link rel="stylesheet"[^>]* href="\/build\/main-3c4d.css"/)
+  t.match(body, /<script type="module"[^>]* src="\/build\/main-1a2b.js"/)
+  for (const file of ['main-1a2b.js', 'main-3c4d.css']) t.ok(body.replaceAll('&#43;', '+').includes(integrity(file)), `integrity of ${file}`)
+  const { app: wrong } = await run(t, 'assets.md', (code) => code.replace("'src/logo.svg'", "'src/lgo.svg'"))
+  const missing = await wrong.inject({ url: '/', headers: JSON_ONLY })
+  t.equal(missing.statusCode, 500)
+  t.match(missing.body, /src\/logo\.svg/, 'the known ones are named')
+  await t.rejects(run(t, 'assets.md', (code) => code.replace('dist/.vite/manifest.json', 'dist/none.json')), /none\.json/)
+})
+
+t.test('controller-attributes.md', async (t) => {
+  const { app } = await run(t, 'controller-attributes.md')
+  const answer = await app.inject({ url: '/articles/7', headers: { authorization: 'Bearer x' } })
+  t.equal(answer.statusCode, 200)
+  t.match(answer.headers, { 'content-type': 'text/html; charset=utf-8', 'last-modified': 'Fri, 02 Jan 2026 03:04:05 GMT', link: '</app.css>; rel="preload"; as="style"' })
+  t.equal(answer.body, 'articles/show{"article":{"id":7}}')
+  t.equal((await app.inject('/articles/7')).statusCode, 401)
+  t.equal((await app.inject('/articles/seven')).statusCode, 404)
+  t.match((await profileOf(app, answer)).collectors.attributes, { template: 'articles/show', isGranted: 'ROLE_USER' }, 'the panel Attributes')
+})
+
+t.test('controller-attributes.md: what stops the start says what is shown', async (t) => {
+  const [told = ''] = snippetsOf('docs/controller-attributes.md').filter(({ language }) => language === '').map(({ code }) => code)
+  const configs = [{ name: 'article', cache: { maxAge: 'soon' } }, { name: 'article', tempalte: 'articles/show' }]
+  const messages = await Promise.all(configs.map(async (config) => {
+    try {
+      const app = await build({ declare: (app) => app.get('/', { config: config as object }, async () => 'x') })
+      await app.close()
+      return 'it started'
+    } catch (error) {
+      return (error as Error).message
+    }
+  }))
+  t.equal(`${messages.join('\n')}\n`, told)
+})
+
+t.test('http-cache.md', async (t) => {
+  const { app, told } = await run<{ told: string[] }>(t, 'http-cache.md')
+  const first = await app.inject('/articles/7')
+  t.equal(first.body, 'the article')
+  t.match(first.headers, {
+    'cache-control': /^(?=.*\bpublic\b)(?=.*\bmax-age=60\b)(?=.*\bs-maxage=600\b)(?=.*\bstale-while-revalidate=30\b)/,
+    vary: /Accept-Language/i,
+    'last-modified': 'Wed, 07 Jan 2026 00:00:00 GMT',
+    etag: /^".+"$/
+  })
+  for (const [name, headers, status] of [
+    ['the tag that it has', { 'if-none-match': first.headers.etag }, 304],
+    ['a weak one', { 'if-none-match': `W/${String(first.headers.etag)}` }, 304],
+    ['the date', { 'if-modified-since': first.headers['last-modified'] }, 304],
+    ['another tag', { 'if-none-match': '"x"' }, 200],
+    ['another tag that must be there', { 'if-match': '"x"' }, 412]
+  ] as const) {
+    told.length = 0
+    const answer = await app.inject({ url: '/articles/7', headers: headers as Record<string, string> })
+    t.equal(answer.statusCode, status, name)
+    t.equal(told.length, status === 200 ? 1 : 0, `${name}: the handler`)
+  }
+  const secret = await app.inject({ url: '/articles/7', headers: { authorization: 'Basic x' } })
+  t.match(secret.headers['cache-control'], /max-age=0, must-revalidate, private/)
+})
+
+t.test('links.md', async (t) => {
+  const { app } = await run(t, 'links.md')
+  const { body, headers: { link } } = await app.inject('/')
+  t.equal(body, 'hello')
+  t.equal(link, '</app.css>; rel="preload"; as="style", <https://cdn.example>; rel="preconnect", </about>; rel="author"; title*=UTF-8\'de\'%C3%9Cber%20mich')
+  await t.rejects(run(t, 'links.md', (code) => code.replace("rel: 'preconnect'", "rel: 'pré'")), /^Route "[^"]+": links: .*"pré" is not a relation type/)
+})
+
+t.test('locale.md', async (t) => {
+  for (const [locale, welcome] of [['en', 'Welcome'], ['fr', 'Bienvenue']] as const) write(`words/${locale}.js`, `export default { welcome: '${welcome}' }\n`)
+  const { app } = await run(t, 'locale.md', (code) => code.replace('port: 3000', 'port: 0'))
+  const price = (locale: string): string => new Intl.NumberFormat(locale, { style: 'currency', currency: 'EUR' }).format(12.5)
+  for (const [name, url, language, status, body, told] of [
+    ['the route decides', '/fr/welcome', 'en', 200, 'Bienvenue', 'fr'],
+    ['one that is not enabled', '/de/welcome', 'en', 404, null, undefined],
+    ['as it is written', '/FR/welcome', 'en', 404, null, undefined],
+    ['the client decides, by its region', '/price', 'fr-CA, en;q=0.5', 200, price('fr'), 'fr'],
+    ['q=0 is heeded', '/price', 'fr;q=0', 200, price('en'), 'en'],
+    ['else the default', '/price', undefined, 200, price('en'), 'en']
+  ] as const) {
+    const answer = await app.inject({ url, headers: { ...JSON_ONLY, ...(language !== undefined && { 'accept-language': language }) } })
+    t.equal(answer.statusCode, status, name)
+    if (body !== null) t.equal(answer.body, body, name)
+    t.equal(answer.headers['content-language'], told, name)
+  }
+  t.match((await app.inject('/price')).headers.vary, /Accept-Language/i)
+})
+
+t.test('pagination.md', async (t) => {
+  const { app, asked } = await run<{ asked: object[] }>(t, 'pagination.md')
+  const page = await app.inject({ url: '/articles?page=2&sort=title', headers: { accept: 'text/html' } })
+  t.equal(page.statusCode, 200)
+  t.same(asked, [{ limit: 10, offset: 10, sort: 'title', direction: 'desc' }])
+  for (const relation of ['first', 'prev', 'next', 'last']) t.match(page.headers.link, `rel="${relation}"`)
+  t.match(page.body, /<ul><li>one<\/li><li>two<\/li><\/ul><nav class="pagination"/)
+  t.same((await app.inject({ url: '/articles', headers: JSON_ONLY })).json(), ['one', 'two'])
+  for (const query of ['limit=500', 'page=0', 'sort=author', 'page=1&page=2']) t.equal((await app.inject(`/articles?${query}`)).statusCode, 400, query)
+  t.match((await app.inject({ url: '/articles?limit=500', headers: { accept: 'text/plain' } })).body, 'Invalid "limit": "500" is not a whole number from 1 to 50.')
+})
+
+t.test('param-converter.md', async (t) => {
+  const { app } = await run(t, 'param-converter.md', (code) => code.replace(/^ {2}params\.state\b.*$/m, '$&\n  return params'))
+  t.same((await app.inject('/articles/7/2026-01-02/draft')).json(), { article: { title: 'On time', author: 'grace' }, day: '2026-01-02T00:00:00.000Z', state: 'draft' })
+  for (const [name, url, cause] of [
+    ['nothing found', '/articles/8/2026-01-02/draft', '"article" found nothing for "8"'],
+    ['no date', '/articles/7/2026-02-30/draft', '"day" object not found by the "date" converter.'],
+    ['no member', '/articles/7/2026-01-02/lost', 'state']
+  ] as const) {
+    const answer = await app.inject({ url, headers: { accept: 'text/plain' } })
+    t.equal(answer.statusCode, 404, name)
+    t.ok(answer.body.includes(cause), `${name}: ${answer.body.slice(0, 300)}`)
+  }
+  t.match((await app.inject({ url: '/articles/8/2026-01-02/draft', headers: { accept: 'text/plain' } })).body, '"article" object not found by the "article" converter.')
+})
+
+t.test('security.md', async (t) => {
+  process.env.TEST_HASH = await hash('secret of ada')
+  const { app } = await run(t, 'security.md', (code) => `${code}
+app.decorateReply('view', function (page, form) { return this.send({ page, ...form }) })
+app.get('/api/me', async (request) => ({ user: request.user?.identifier ?? null }))
+app.get('/admin/rooms', async () => 'x')`)
+  const form = await app.inject('/login')
+  t.match(form.json(), { page: 'login', action: '/login' })
+  const cookie = String(form.headers['set-cookie']).split(';', 1)[0] ?? ''
+  const { usernameField, passwordField, csrfField, csrfToken } = form.json<LoginForm>()
+  const login = await app.inject({
+    method: 'POST',
+    url: '/login',
+    headers: { cookie, accept: 'text/html', 'content-type': 'application/x-www-form-urlencoded' },
+    payload: new URLSearchParams({ [usernameField]: 'ada', [passwordField]: 'secret of ada', [csrfField]: csrfToken }).toString()
+  })
+  t.same([login.statusCode, login.headers.location], [302, 'http://localhost/'])
+  const session = { cookie: String(login.headers['set-cookie']).split(';', 1)[0] ?? '' }
+  const home = (await app.inject({ url: '/', headers: session })).json<{ user: string, logout: string }>()
+  t.match(home, { user: 'ada', logout: /^\/logout\?/ })
+  t.same((await app.inject('/')).json<{ user: unknown }>().user, null)
+  const bearer = { authorization: 'Bearer of-ada' }
+  for (const [name, method, url, headers, status] of [
+    ['by a token', 'GET', '/api/me', bearer, 200], ['a wrong token', 'GET', '/api/me', { authorization: 'Bearer x' }, 401],
+    ['herself', 'GET', '/users/ada', session, 200], ['somebody else', 'GET', '/users/grace', session, 403],
+    ['of another author', 'PUT', '/articles/7', session, 403], ['no article', 'PUT', '/articles/8', session, 404],
+    ['not an editor', 'GET', '/admin/rooms', session, 403], ['nobody, with a browser', 'GET', '/admin/rooms', { accept: 'text/html' }, 302]
+  ] as const) {
+    const answer = await app.inject({ method, url, headers })
+    t.equal(answer.statusCode, status, name)
+    if (method === 'PUT' && status === 403) t.match(JSON.stringify((await profileOf(app, answer)).collectors.security), /the author is grace/)
+  }
+  t.equal((await app.inject({ url: home.logout, headers: session })).statusCode, 302)
+  t.same((await app.inject({ url: '/', headers: session })).json<{ user: unknown }>().user, null, 'logged out')
+})
+
+t.test('security.md: an authenticator of your own', async (t) => {
+  const { badge } = await run<{ badge: Authenticator }>(t, 'security.md', (code) => code.replace('const badge:', 'export const badge:'), 1)
+  const app = await build({
+    security: { providers: { people: { users: [{ identifier: 'ada' }] } }, firewalls: [{ name: 'door', stateless: true, authenticators: { custom: [badge] } }] },
+    declare: (app) => app.get('/', async (request) => request.user?.identifier ?? 'nobody')
+  })
+  t.teardown(() => app.close())
+  t.equal((await app.inject({ url: '/', headers: { 'x-badge': 'blue-7' } })).body, 'ada')
+  const refused = await app.inject({ url: '/', headers: { 'x-badge': 'red' } })
+  t.match([refused.statusCode, refused.headers['www-authenticate']], [401, 'Badge realm="door"'])
+})
+
+t.test('template.md', async (t) => {
+  write('views/articles/show.eta', '<h1><%= it.title %></h1>')
+  const { app } = await run(t, 'template.md')
+  const { headers, body } = await app.inject('/articles/7')
+  t.match([headers['content-type'], body], ['text/html; charset=utf-8', '<h1>On time</h1>'])
+  const { app: wrong } = await run(t, 'template.md', (code) => code.replace("'articles/show'", "'articles/shw'"))
+  t.match((await wrong.inject({ url: '/articles/7', headers: { accept: 'text/plain' } })).body, `Unable to find template "articles/shw" (looked for ${join(folder, 'views/articles/shw.eta')}).`)
+  await t.rejects(run(t, 'template.md', (code) => code.replace(/^await app\.register\(view.*$/m, '') + '\nawait app.ready()'), /\/articles\/:id/)
+})
+
+t.test('service.md', async (t) => {
+  write('routes/hello.ts', snippetsOf('docs/service.md').find(({ language }) => language === 'ts')?.code ?? '')
+  const app = await build({ routesDir: join(folder, 'routes'), profiler: inMemory() })
+  t.teardown(() => app.close())
+  const answer = await app.inject('/hello')
+  t.same(answer.json(), { hello: 'world' })
+  const profile = await profileOf(app, answer)
+  t.equal(profile.route?.name, 'hello')
+  t.ok(profile.logs.some(({ message }) => message === 'somebody said hello'))
+})
+
+t.test('README.md', async (t) => {
+  const [piece] = fragmentsOf('README.md')
+  const { app } = await runSnippet({ ...piece as NonNullable<typeof piece>, code: `${piece?.code.replace('port: 3000', 'port: 0')}\nexport { app }\n` }, folder) as { app: FastifyInstance }
+  t.teardown(() => app.close())
+  t.same((await app.inject('/')).json(), { hello: 'world' })
+  t.equal((await app.inject('/_profiler/')).statusCode, 200)
+})

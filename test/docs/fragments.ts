@@ -1,0 +1,57 @@
+import { join } from 'node:path'
+import { snippetsOf, type Snippet } from '../support/snippets.js'
+
+// What the pieces of a page leave out as the reader has it: it stands ahead of each, when it is compiled and when it runs.
+const ARTICLE = `import { Article } from '${join(import.meta.dirname, 'article.js')}'
+`
+const START = `import Fastify, { type FastifyPluginAsync, type FastifyRequest } from 'fastify'
+import { hindsight, type Authenticator } from 'fastify-hindsight'
+export const app = Fastify({ pluginTimeout: 60_000 })
+`
+const REGISTERED = `${START}await app.register(hindsight, { debug: true, profiler: { storage: 'memory' } })
+`
+
+/** By page, what its pieces of TypeScript leave out; the pages whose pieces are whole are not here. */
+const AHEAD: Readonly<Record<string, string | readonly string[]>> = {
+  'docs/assets.md': `import { resolve } from 'node:path'
+${START}const fastifyStatic: FastifyPluginAsync<{ root: string, prefix: string }> = async () => {}
+`,
+  'docs/controller-attributes.md': `${START}await app.register(hindsight, { debug: true, profiler: { storage: 'memory' }, security: { providers: { people: { users: [] } }, firewalls: [{ name: 'main', authenticators: { bearer: { verify: () => ({ identifier: 'ada', roles: ['ROLE_USER'] }) } } }] } })
+app.decorateReply('viewAsync', async (page: string, data: unknown) => page + JSON.stringify(data) as never)
+const changedAt = (_params: unknown) => new Date('2026-01-02T03:04:05Z')
+const find = async (params: unknown) => params
+`,
+  'docs/http-cache.md': `${REGISTERED}export const told: string[] = []
+const changedAt = async (id: number) => new Date(Date.UTC(2026, 0, id))
+const versionOf = async (id: number) => 'version ' + id
+const handler = async () => { told.push('handled'); return 'the article' }
+`,
+  'docs/links.md': REGISTERED,
+  'docs/pagination.md': `${REGISTERED}const countArticles = async () => 45
+export const asked: object[] = []
+const findArticles = async (wanted: { limit: number, offset: number, sort: string | null, direction: 'asc' | 'desc' }) => { asked.push(wanted); return ['one', 'two'] }
+const asItem = (article: string) => '<li>' + article + '</li>'
+`,
+  'docs/param-converter.md': `${ARTICLE}${START}const articles = { find: async (id: string): Promise<Article | undefined> => id === '7' ? new Article() : undefined }
+`,
+  'docs/security.md': [`${ARTICLE}import type { FastifyReply, FastifyRequest } from 'fastify'
+import type {} from '@fastify/view'
+const db = {
+  users: { findOne: async ({ name }: { name: string }) => ['ada', 'grace'].includes(name) ? { identifier: name, password: process.env.TEST_HASH ?? '', roles: ['ROLE_USER'] } : null },
+  articles: { findOne: async ({ id }: { id: string }): Promise<Article | null> => id === '7' ? new Article() : null }
+}
+const tokens = { ownerOf: async (token: string) => token === 'of-ada' ? 'ada' : null }
+const showUser = async (request: FastifyRequest) => ({ shown: request.user?.identifier })
+const saveArticle = async (request: FastifyRequest) => ({ saved: request.user?.identifier })
+`, `${START}const badges = { ownerOf: async (badge: unknown) => badge === 'blue-7' ? 'ada' : null }
+`],
+  'docs/template.md': START
+}
+
+/** The pieces of a page in TypeScript and JavaScript that are not marked as unchecked, with what they leave out. */
+export function fragmentsOf (page: string): Snippet[] {
+  const ahead = AHEAD[page] ?? ''
+  return snippetsOf(page)
+    .filter(({ language, mark }) => (language === 'ts' || language === 'js') && !mark.startsWith('unchecked'))
+    .map((snippet, i) => ({ ...snippet, code: (typeof ahead === 'string' ? ahead : ahead[i] ?? '') + snippet.code }))
+}

@@ -1,0 +1,105 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { promisify } from 'node:util'
+import Fastify, { type FastifyInstance, type FastifyPluginAsync } from 'fastify'
+import t, { type Test } from 'tap'
+import { options as serverOptions } from '../../app/app.js'
+import { execute } from '../../app/cli/run.js'
+import { build as buildTested, profileOf } from '../app/harness.js'
+import { build, listen } from '../support/app.js'
+import { Collector } from '../support/collector.js'
+import { wordsOf } from '../support/shell.js'
+import { snippetsOf, type Snippet } from '../support/snippets.js'
+
+const shown = (page: string): Snippet => {
+  const found = snippetsOf(page).find(({ language }) => language === '')
+  if (found === undefined) throw new Error(`${page} shows nothing`)
+  return found
+}
+
+t.test('blocked.md: the record of headers has these keys and no other', async (t) => {
+  const { code } = shown('docs/blocked.md')
+  const app = await build({ declare: (app) => app.get('/', async (_request, reply) => reply.header('x-mine', '1').header('x-mine', '2').send('x')) })
+  t.teardown(() => app.close())
+  const { collectors: { headers } } = await profileOf(app, await app.inject('/'))
+  const { changes, ...rest } = headers as { changes: object[] }
+  t.equal(changes.length, 2)
+  const told = [...code.matchAll(/"([\w-]+)"(?=[?:,\s])/g)].map(([, key = '']) => key)
+  for (const key of [...changes.flatMap((change) => Object.keys(change)), ...Object.keys(rest)]) t.ok(told.includes(key), key)
+  for (const key of ['name', 'from', 'to', 'after', 'via', 'by', 'source', 'node']) t.ok(told.includes(key), `${key} is told`)
+  t.ok(changes.some((change) => 'by' in change && change.by === 'application' && 'from' in change && change.from === '1'), 'what it was before and after')
+})
+
+t.test('profiles.md: the reference of a short page is the token of its profile', async (t) => {
+  const { code } = shown('docs/profiles.md')
+  const app = await build({ debug: false, profiler: 'errors', declare: (app) => app.get('/', async () => { throw new Error('no') }) })
+  t.teardown(() => app.close())
+  const { body } = await app.inject({ url: '/', headers: { accept: 'text/html' } })
+  const [, token = ''] = /Reference: (?:<[^>]+>)*([0-9a-f]{6})/.exec(body) ?? []
+  t.ok(token !== '', body)
+  t.match(code, /^Reference: [0-9a-f]{6}\n$/)
+  t.equal((await app.profiler.find(token))?.status, 500)
+})
+
+/** The commands of this name in the pieces of a page, each as its words. */
+function commands (page: string): string[][] {
+  return snippetsOf(page).filter(({ language, mark }) => language === 'sh' && !mark.startsWith('unchecked'))
+    .flatMap(({ code }) => code.split('\n').filter((line) => line.startsWith('npx hindsight ')).map((line) => wordsOf(line).slice(2)))
+}
+
+// These are for as long as somebody looks, for a terminal, or loaded from elsewhere: their own tests run them.
+const ELSEWHERE = new Set(['tail', 'mcp', 'lifecycle', 'compare', 'to', 'replay'])
+
+for (const page of ['README.md', 'docs/blocked.md', 'docs/cpu.md', 'docs/profiles.md', 'docs/opentelemetry.md', 'examples/plugin-js/README.md', 'examples/plugin-ts/README.md']) {
+  t.test(`each command of ${page} does what it is for`, async (t) => {
+    const dataDir = t.testdir()
+    const app = await buildTested(t, { profiler: { storage: 'embedded', dataDir }, security: { firewalls: [{ name: 'main' }] } }, (app) => app.get('/', async () => { throw new Error('no') }))
+    const { headers } = await app.inject({ url: '/', headers: { 'x-hindsight-cpu': '1' } })
+    await app.profiler.flush()
+    await app.close()
+    const endpoint = await new Collector().listen(t)
+    process.chdir(dataDir)
+    t.teardown(() => process.chdir(join(import.meta.dirname, '../..')))
+    const lines = commands(page).filter(([name = '']) => !ELSEWHERE.has(name))
+    t.ok(lines.length > 0)
+    for (const words of lines) {
+      const [out, err] = [new PassThrough(), new PassThrough()]
+      out.setEncoding('utf8')
+      let said = ''
+      out.on('data', (text: string) => { said += text })
+      const args = words.map((word) => word.replace('3fa94c', String(headers['x-debug-token'])).replace('http://localhost:4318/v1/traces', endpoint))
+      t.same([await execute([...args, '--data-dir', dataDir], out, err), String(err.read() ?? '')], [0, ''], words.join(' '))
+      if (['list', 'show', 'headers', 'cpu', 'search'].includes(words[0] ?? '') && !words.includes('-o')) t.ok(said.length > 10, said)
+    }
+  })
+}
+
+t.test('the tour of examples/articles: what its commands print', async (t) => {
+  const place = new URL('../../examples/articles/app.ts', import.meta.url).href
+  const { default: articles } = await import(place) as { default: FastifyPluginAsync<{ hindsight: object }> }
+  const app = Fastify({ ...serverOptions, logger: { level: 'silent' }, pluginTimeout: 60_000 }) as unknown as FastifyInstance
+  t.teardown(() => app.close())
+  await app.register(articles, { hindsight: { debug: true, session: { secret: 'a secret of the tests, thirty-two characters and more' }, profiler: { storage: 'memory' } } })
+  const port = await listen(app)
+  const printed: string[] = []
+  for (const { code } of snippetsOf('examples/articles/README.md').filter(({ code }) => code.startsWith('curl '))) {
+    printed.push(await shell(t, code.replaceAll('127.0.0.1:3000', `127.0.0.1:${port}`)))
+  }
+  for (const [i, wanted] of [
+    /^location: .*\/fr\b[^]*"source":"accept-language"/i,
+    /^link: [^]*rel="?next[^]*limit/i,
+    /^HTTP\/1.1 304 [^]*etag: "1\.1"/i,
+    /^403\nthe author is grace\n$/,
+    /^HTTP\/1.1 201 [^]*location: [^]*\n412\n$/i,
+    /^access-control-allow-origin: \*$/im,
+    /^# /
+  ].entries()) t.match(printed[i], wanted, `piece ${i + 1}`)
+  t.equal(printed.length, 7)
+})
+
+async function shell (t: Test, code: string): Promise<string> {
+  const { stdout, stderr } = await promisify(execFile)('bash', ['-c', code])
+  t.equal(stderr, '')
+  return stdout.replaceAll('\r', '')
+}
