@@ -20,6 +20,16 @@ export class OnFailure<Hook> {
   }
 }
 
+/** What `create` returns where others need a part of its job even when the rest is left to a plugin of the application: `rest` does that part alone. */
+export class Partly<Hook> {
+  readonly hook: Hook
+  readonly rest: Hook
+  constructor (hook: Hook, rest: Hook) {
+    this.hook = hook
+    this.rest = rest
+  }
+}
+
 type Verdict = void | undefined | Skip | Answer | Raise
 
 /** A listener ahead of the handler. */
@@ -34,7 +44,7 @@ type HookOf<S extends Stage> = S extends 'kernel.response' | 'kernel.finish_requ
 export type Create<S extends Stage, Options> =
   (app: FastifyInstance, options: Options) => Created<S> | Promise<Created<S>>
 
-type Created<S extends Stage> = HookOf<S> | OnFailure<HookOf<S>> | string
+type Created<S extends Stage> = HookOf<S> | OnFailure<HookOf<S>> | Partly<HookOf<S>> | string
 
 /** A Fastify plugin with one job in one stage. */
 export interface Listener<S extends Stage, Options = object> {
@@ -58,8 +68,8 @@ export function listener<S extends Stage, Options = object> (stage: S, name: str
       slot.reason = created
       return
     }
-    const hook = created instanceof OnFailure ? created.hook : created
-    const able = YIELDING.has(name) ? yielding(slot, hook) : hook
+    const hook = created instanceof OnFailure || created instanceof Partly ? created.hook : created
+    const able = YIELDING.has(name) ? yielding(slot, hook, created instanceof Partly ? created.rest : null) : hook
     const own = stage === 'kernel.request' && slots.some(({ listener }) => listener === 'router') && name !== 'router' ? routed(able) : able
     slot.run = observed ? measured(slot, own) : own
     if (created instanceof OnFailure && !fromBeginning) return
@@ -75,8 +85,13 @@ export function listener<S extends Stage, Options = object> (stage: S, name: str
 // What the application may have brought a plugin of its own for is known when all of it is registered.
 const YIELDING: ReadonlySet<string> = new Set(Object.values(OTHERS).flat())
 
-function yielding<Run extends RequestHook | ResponseHook> (slot: Slot, run: Run): Run {
-  return ((request: FastifyRequest, reply: FastifyReply, payload: unknown) => slot.left ?? run(request, reply, payload)) as Run
+function yielding<Run extends RequestHook | ResponseHook> (slot: Slot, run: Run, rest: Run | null): Run {
+  return ((request: FastifyRequest, reply: FastifyReply, payload: unknown) => {
+    const { left } = slot
+    if (left === null) return run(request, reply, payload)
+    const result: unknown = rest?.(request, reply, payload)
+    return isPromise(result) ? result.then(() => left) : left
+  }) as Run
 }
 
 const unrouted = new Skip('no route matched')

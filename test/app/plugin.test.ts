@@ -3,6 +3,7 @@ import fastifyCors from '@fastify/cors'
 import fastifyHelmet from '@fastify/helmet'
 import fastifySession from '@fastify/session'
 import Fastify, { type FastifyInstance } from 'fastify'
+import fp from 'fastify-plugin'
 import t, { type Test } from 'tap'
 import { hindsight } from '../../app/hindsight.js'
 import { LEAVABLE } from '../../app/leave.js'
@@ -153,6 +154,31 @@ t.test('plugins that the application registers itself are left to it, and that i
   const reasons = await reasonsOf(app)
   for (const [place, name] of [['kernel.request cors', 'cors'], ['kernel.response cors', 'cors'], ['kernel.response clickjacking', 'helmet'], ['kernel.response content-security-policy', 'helmet'], ['kernel.response session', 'session']] as const) {
     t.equal(reasons.get(place), `left to @fastify/${name}, which the application registers`)
+  }
+})
+
+t.test('a plugin with sessions of its own, which relies on the cookies that it finds, has them', async (t) => {
+  // As @fastify/secure-session does, which registers @fastify/cookie only where nobody has.
+  const secureSession = fp(async function secureSession (app: FastifyInstance) {
+    t.ok(app.hasPlugin('@fastify/cookie'))
+    app.decorateRequest('session', null as never)
+    app.addHook('onRequest', async (request) => { Object.assign(request, { session: { seen: request.cookies.session ?? 'nothing' } }) })
+    app.addHook('onSend', async (_request, reply) => { reply.setCookie('session', 'sealed') })
+  }, { name: '@fastify/secure-session' })
+  for (const session of [false, { secret: 'a secret of ours, which is thirty-two characters' }] as const) {
+    const app = await application(t, async (app) => {
+      await app.register(secureSession)
+      app.get('/', async (request, reply) => {
+        reply.setCookie('other', '1')
+        return request.session
+      })
+    }, { session })
+    const response = await app.inject({ url: '/', headers: { cookie: 'session=opened' } })
+    t.equal(response.statusCode, 200, response.body)
+    t.same(response.json(), { seen: 'opened' })
+    t.same(response.cookies.map(({ name, value }) => [name, value]), [['other', '1'], ['session', 'sealed']])
+    const { events } = await profileOf(app, response)
+    for (const { reason } of events.filter(({ listener }) => listener === 'session')) t.equal(reason, 'left to @fastify/secure-session, which the application registers')
   }
 })
 
