@@ -40,6 +40,7 @@ export function openLifecycle (app: FastifyInstance, given: HindsightOptions, at
   // Stacks are read by people: in the coordinates of the source that they wrote.
   if (debug) process.setSourceMapsEnabled(true)
   const settings = profilerSettings(options.profiler)
+  const before = registeredSoFar(app)
   const profiled = debug || settings?.production === true
   const fromBeginning = debug || (profiled && settings !== null && wantsFromBeginning(settings))
   openServices(app, { ...options, attached, mask: [...options.mask ?? [], ...demandNames(settings?.onDemand)] }, profiled, fromBeginning)
@@ -55,7 +56,7 @@ export function openLifecycle (app: FastifyInstance, given: HindsightOptions, at
         for (const { plugin } of listeners) await app.register(plugin, options)
       }
       await handlers.load()
-      const ours = registeredSoFar(app)
+      const ours = registeredSoFar(app).slice(before.length)
       app.addHook('onReady', function respectOthers (done) {
         yieldToOthers(app, app.lifecycle.slots, ours)
         done()

@@ -124,6 +124,43 @@ t.test('the handlers of the application stand in place of ours', async (t) => {
   t.equal(profile.events.find(({ listener }) => listener === 'router')?.reason, 'no route matched, and the application answers that itself')
 })
 
+t.test('what the application has set and registered ahead of the plugin stands as well', async (t) => {
+  for (const errorPages of ['asked', 'always'] as const) {
+    const app = Fastify()
+    t.teardown(() => app.close())
+    let calls = 0
+    app.setErrorHandler((error, request, reply) => {
+      calls++
+      if (request.url === '/fails-twice') throw new Error('broken again')
+      return reply.code(500).send({ own: (error as Error).message })
+    })
+    app.setNotFoundHandler((_request, reply) => reply.code(404).send({ own: 'nothing' }))
+    await app.register(fastifyHelmet, { xFrameOptions: { action: 'sameorigin' } })
+    await app.register(fastifyCors, { origin: 'https://app.example' })
+    await app.register(hindsight, { errorPages, profiler: { storage: 'memory' }, cors: [{ origin: 'https://other.example' }] })
+    for (const url of ['/fails', '/fails-twice']) app.get(url, async () => { throw new Error('broken') })
+
+    const failed = await app.inject({ url: '/fails', headers: { ...HTML, origin: 'https://app.example' } })
+    t.same(failed.json(), { own: 'broken' })
+    t.equal((await profileOf(app, failed)).exceptions.at(-1)?.message, 'broken')
+    t.same((await app.inject({ url: '/nowhere', headers: HTML })).json(), { own: 'nothing' })
+    for (const headers of [HTML, { accept: '*/*' }]) {
+      calls = 0
+      t.match((await app.inject({ url: '/fails-twice', headers })).body, /broken again/, 'the handler behind it tells that it has failed')
+      t.equal(calls, 1)
+    }
+
+    t.equal(failed.headers['access-control-allow-origin'], 'https://app.example')
+    t.equal(failed.headers['x-frame-options'], 'SAMEORIGIN')
+    const reasons = await reasonsOf(app, '/fails')
+    t.equal(reasons.get('kernel.response cors'), 'left to @fastify/cors, which the application registers')
+    t.equal(reasons.get('kernel.response clickjacking'), 'left to @fastify/helmet, which the application registers')
+    const { headers } = (await app.inject(`/_profiler/${String(failed.headers['x-debug-token'])}/headers.json`)).json<{ headers: Record<string, Array<{ by: string }>> }>()
+    t.equal(headers['x-frame-options']?.[0]?.by, 'a hook or plugin registered ahead of Hindsight')
+    t.equal(headers['content-type']?.[0]?.by, 'Fastify')
+  }
+})
+
 t.test('the service answers all errors itself, and still leaves room for handlers of the application', async (t) => {
   const app = await application(t, (app) => { app.setNotFoundHandler((_request, reply) => reply.code(404).send({ own: 'nothing' })) }, { errorPages: 'always' })
   t.same((await app.inject('/nowhere')).json(), { own: 'nothing' })

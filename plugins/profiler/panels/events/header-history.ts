@@ -33,6 +33,8 @@ export function headerReport (profile: Profile): { token: string, headers: Recor
 
 const NODE = 'Node.js'
 const OF_NODE = new Set(['date', 'connection', 'keep-alive', 'transfer-encoding'])
+/** What Fastify writes without a call of its own functions. */
+const OF_FASTIFY = new Set(['content-type', 'content-length', 'trailer'])
 // A long value is kept shorter than the listeners saw it.
 const CUT = /… \([\d,.]+ more (?:bytes|characters)\)$/
 const EXTENSION = extname(import.meta.url)
@@ -132,7 +134,9 @@ function isTrailed ({ collectors }: Profile): boolean {
 // Where all others are noted, it was Fastify itself, which writes its own without a call; of older profiles it can be guessed.
 function unknown (profile: Profile, next: number | undefined, name: string): string {
   if (OF_NODE.has(name)) return NODE
-  if (name === 'content-length' || isTrailed(profile)) return 'Fastify'
+  if (name === 'content-length') return 'Fastify'
+  // Whatever runs behind the first listener is watched.
+  if (isTrailed(profile)) return OF_FASTIFY.has(name) ? 'Fastify' : 'a hook or plugin registered ahead of Hindsight'
   const { events, collectors } = profile
   const event: ListenerEvent | undefined = next === undefined ? events.findLast(({ stage }) => stage === 'kernel.response') : events[next]
   const handled = isObject(collectors.performance) && typeof collectors.performance.handlerStart === 'number'
