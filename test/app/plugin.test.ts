@@ -40,6 +40,24 @@ t.test('the plugin needs no option: pages, profiles, toolbar', async (t) => {
   t.equal((await reasonsOf(app)).get('kernel.request session'), 'the request brought no cookies')
 })
 
+t.test('below a prefix the pages are below it too, and all links lead there', async (t) => {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  await app.register(async (child) => {
+    await child.register(hindsight, { profiler: { storage: 'memory' } })
+    child.get('/', async (_request, reply) => await reply.type('text/html').send('<!doctype html><title>x</title><body></body>'))
+  }, { prefix: '/shop' })
+  const page = await app.inject({ url: '/shop/', headers: HTML })
+  const token = String(page.headers['x-debug-token'])
+  const link = String(page.headers['x-debug-token-link'])
+  t.equal(link, `http://localhost/shop/_profiler/${token}`)
+  t.equal((await app.inject({ url: new URL(link).pathname, headers: HTML })).statusCode, 200)
+  const data = /data-more="([^"]+)"/.exec(page.body)?.[1] ?? ''
+  t.equal(data, `/shop/_wdt/${token}.json`)
+  t.equal((await app.inject(data)).json<{ url: string }>().url, link)
+  t.notOk((await app.inject('/shop/_profiler/nowhere/at/all')).headers['x-debug-token'], 'its own pages leave no profiles')
+})
+
 t.test('debug mode is off where NODE_ENV says production', async (t) => {
   const before = process.env.NODE_ENV
   process.env.NODE_ENV = 'production'
