@@ -11,8 +11,8 @@ interface Watch {
   reply: FastifyReply
   recorder: EventRecorder
   methods: Readonly<Record<string, Method>>
-  /** Whether the head is being written: what is given with it may be set one by one. */
-  heading: boolean
+  /** Whether Node.js is at work on a change that is noted: it may set what it was given by its own functions, one by one. */
+  busy: boolean
 }
 
 const kWatch = Symbol('hindsight.rawHeaders')
@@ -33,7 +33,7 @@ export function watchRawHeaders (reply: FastifyReply, recorder: EventRecorder): 
     methods[name] = method
     raw[name] = own
   }
-  raw[kWatch] = { reply, recorder, methods, heading: false }
+  raw[kWatch] = { reply, recorder, methods, busy: false }
 }
 
 /** Writes the head, and notes the headers that were given with it; those that Fastify gives are those of its reply. */
@@ -41,18 +41,18 @@ export function writeNoted (raw: ServerResponse, write: Method, args: readonly u
   const watch = (raw as Watched)[kWatch]
   if (watch === undefined) return write.apply(raw, [...args])
   noteGiven(watch, typeof args[1] === 'string' ? args[2] : args[1], caller)
-  watch.heading = true
+  watch.busy = true
   try {
     return write.apply(raw, [...args])
   } finally {
-    watch.heading = false
+    watch.busy = false
   }
 }
 
 function noteGiven (watch: Watch, given: unknown, caller: (...args: never[]) => unknown): void {
   const { trail } = watch.recorder
   if (trail === null || typeof given !== 'object' || given === null) return
-  const headers = Array.isArray(given) ? Object.fromEntries(pairsOf(given)) : given as OutgoingHttpHeaders
+  const headers = Array.isArray(given) ? grouped(pairsOf(given)) : given as OutgoingHttpHeaders
   for (const name in headers) {
     const to = headers[name]
     const from = watch.reply.getHeader(name)
@@ -62,18 +62,36 @@ function noteGiven (watch: Watch, given: unknown, caller: (...args: never[]) => 
 
 function watched (method: string): Method {
   return function watchedChange (this: Watched, ...args) {
-    const { reply, recorder, methods, heading } = this[kWatch] as Watch
+    const watch = this[kWatch] as Watch
+    const { reply, recorder, methods, busy } = watch
     const change = methods[method] as Method
     const { trail } = recorder
-    if (trail === null || heading || !recorder.isOutside) return change.apply(this, args)
+    if (trail === null || busy || !recorder.isOutside) return change.apply(this, args)
     const name = String(args[0]).toLowerCase()
     // Ahead of a stream Fastify hands the headers of its reply over one by one.
     if (method === 'setHeader' && isSameValue(reply.getHeader(name), args[1] as HeaderValue)) return change.apply(this, args)
     const from = copied(this.getHeader(name))
-    const result = change.apply(this, args)
+    watch.busy = true
+    let result: unknown
+    try {
+      result = change.apply(this, args)
+    } finally {
+      watch.busy = false
+    }
     trail.note({ name, from, to: copied(this.getHeader(name)), after: recorder.recorded, handling: stateOf(reply.request).isHandling, via: `reply.raw.${method}` }, watchedChange)
     return result
   }
+}
+
+// A name that comes twice is sent twice.
+function grouped (pairs: ReadonlyArray<readonly [name: string, value: HeaderValue]>): OutgoingHttpHeaders {
+  const headers = new Map<string, HeaderValue>()
+  for (const [name, value] of pairs) {
+    const key = name.toLowerCase()
+    const before = headers.get(key)
+    headers.set(key, before === undefined || value === undefined ? value : [before, value].flat().map(String))
+  }
+  return Object.fromEntries(headers)
 }
 
 // A list of names and values, flat or in pairs.

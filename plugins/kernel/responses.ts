@@ -37,6 +37,14 @@ export function isStream (payload: unknown): boolean {
     (typeof (payload as { pipe?: unknown }).pipe === 'function' || typeof (payload as { getReader?: unknown }).getReader === 'function' || payload instanceof Response)
 }
 
+let kTrailers: symbol | undefined
+
+/** Whether fields are sent behind the body (`reply.trailer`): such a message has no length ahead of it (RFC 9112, section 6.2). */
+export function hasTrailers (reply: FastifyReply): boolean {
+  kTrailers ??= Object.getOwnPropertySymbols(reply).find(({ description }) => description === 'fastify.reply.trailers')
+  return kTrailers !== undefined && (reply as unknown as Record<symbol, unknown>)[kTrailers] != null
+}
+
 const CONTENT_HEADERS = ['content-type', 'content-length', 'content-encoding', 'content-language', 'content-range', 'transfer-encoding']
 // RFC 9110, section 15.4.5: what describes the selected representation stays out, its validators stay.
 const CONTENT_HEADERS_OF_304 = ['content-type', 'content-length', 'content-encoding', 'transfer-encoding']

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import vary from 'vary'
-import { dropContent, isRedirect } from '../kernel/responses.js'
+import { dropContent, hasTrailers, isRedirect } from '../kernel/responses.js'
 import { listener } from '../kernel/listener.js'
 import { stateOf } from '../kernel/request-state.js'
 import { routeConfigOf } from '../kernel/route-config.js'
@@ -32,7 +32,7 @@ export const response = listener('kernel.response', 'response', (_app, { enabled
     if (type !== JSON_TYPE && typeof type === 'string' && NEEDS_CHARSET.test(type) && !/;\s*charset=/i.test(type)) {
       reply.header('content-type', `${type}; charset=utf-8`)
     }
-    if ((typeof payload === 'string' || (state.ownPolicy !== '' && Buffer.isBuffer(payload))) && !transferred && !reply.hasHeader('content-length')) {
+    if ((typeof payload === 'string' || (state.ownPolicy !== '' && Buffer.isBuffer(payload))) && !transferred && !reply.hasHeader('content-length') && !hasTrailers(reply)) {
       reply.header('content-length', String(Buffer.byteLength(payload)))
     }
   }
