@@ -1,3 +1,4 @@
+import { get } from 'node:http'
 import cookie from '@fastify/cookie'
 import fastifyCors from '@fastify/cors'
 import fastifyHelmet from '@fastify/helmet'
@@ -38,6 +39,23 @@ t.test('the plugin needs no option: pages, profiles, toolbar', async (t) => {
   t.equal((await app.inject('/_profiler/')).statusCode, 200)
   t.equal((await app.inject(`/_wdt/${String(page.headers['x-debug-token'])}`)).statusCode, 200)
   t.equal((await reasonsOf(app)).get('kernel.request session'), 'the request brought no cookies')
+})
+
+t.test('debug pages are for nobody else, whatever form a client asks for', async (t) => {
+  for (const errorPages of ['asked', 'always'] as const) {
+    const app = await application(t, (app) => { app.get('/', async () => 'x') }, { errorPages })
+    const token = String((await app.inject('/')).headers['x-debug-token'])
+    await profileOf(app, await app.inject('/'))
+    const origin = await app.listen({ host: '127.0.0.1', port: 0 })
+    const statusOf = async (path: string, headers: Record<string, string>): Promise<number | undefined> => await new Promise((resolve, reject) => {
+      get(`${origin}${path}`, { headers }, (response) => { response.resume().once('close', () => { resolve(response.statusCode) }) }).once('error', reject)
+    })
+    const paths = ['/_profiler/', '/_profiler/search.json', '/_profiler/latest', `/_profiler/${token}`, `/_profiler/${token}.md`, `/_profiler/${token}/headers.json`, `/_profiler/${token}/as/curl`, `/_profiler/${token}/replay`, `/_profiler/${token}/compare/${token}`, `/_wdt/${token}`, '/_error/500']
+    for (const path of paths) {
+      for (const accept of [{}, { accept: '*/*' }, { accept: 'application/json' }, { accept: 'text/html' }]) t.equal(await statusOf(path, { host: 'evil.example', ...accept }), 404, `${path} ${JSON.stringify(accept)}`)
+    }
+    t.equal(await statusOf('/_profiler/', {}), 200)
+  }
 })
 
 t.test('below a prefix the pages are below it too, and all links lead there', async (t) => {
