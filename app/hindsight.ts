@@ -78,7 +78,7 @@ async function openPages (app: FastifyInstance): Promise<void> {
   await app.register(errorRoutes, { prefix: '/_error' })
 }
 
-async function openProfiler (app: FastifyInstance, settings: ProfilerSettings | null, { debug, session, security }: HindsightOptions): Promise<void> {
+async function openProfiler (app: FastifyInstance, settings: ProfilerSettings | null, { debug, session, security, leave }: HindsightOptions): Promise<void> {
   const { Profiler } = await import('../plugins/profiler/profiler.js')
   const { openStorage } = await import('../plugins/profiler/storage/open.js')
   const { DEFAULT_BOUNDS } = await import('../plugins/profiler/storage/storage.js')
@@ -86,6 +86,7 @@ async function openProfiler (app: FastifyInstance, settings: ProfilerSettings | 
   const { maxQueue, maxProfileBytes, ...others } = settings ?? { storage: 'memory' }
   const role = debug === true ? undefined : settings?.role
   if (role !== undefined && security === undefined) throw new Error('profiler.role (PROFILER_ROLE): nobody can have a role without security; set the option security, with a firewall for /_profiler')
+  if (role !== undefined && leave?.includes('is-granted') === true) throw new Error('Option "leave": "is-granted" cannot be left to the application, as it keeps the pages of the profiler for profiler.role (PROFILER_ROLE)')
   const { otlp = false } = settings ?? {}
   const exporter = otlp === false ? undefined : (await import('../plugins/profiler/otlp/open.js')).openExporter(otlp, warn)
   const storage = await openStorage({ ...DEFAULT_BOUNDS, ...others, warn })

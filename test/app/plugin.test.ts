@@ -58,6 +58,17 @@ t.test('debug pages are for nobody else, whatever form a client asks for', async
   }
 })
 
+t.test('what keeps the pages for a role cannot be left to the application', async (t) => {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  await t.rejects(async () => await app.register(hindsight, {
+    debug: false,
+    leave: ['is-granted'],
+    profiler: { production: true, role: 'ROLE_OPERATOR', storage: 'memory' },
+    security: { providers: { people: { users: [] } }, firewalls: [{ name: 'all', authenticators: { basic: true } }] }
+  }), { message: /"is-granted" cannot be left to the application/ })
+})
+
 t.test('below a prefix the pages are below it too, and all links lead there', async (t) => {
   const app = Fastify()
   t.teardown(() => app.close())
