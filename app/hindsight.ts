@@ -40,6 +40,7 @@ export function openLifecycle (app: FastifyInstance, given: HindsightOptions, at
   // Stacks are read by people: in the coordinates of the source that they wrote.
   if (debug) process.setSourceMapsEnabled(true)
   const settings = profilerSettings(options.profiler)
+  const before = registeredSoFar(app)
   const profiled = debug || settings?.production === true
   const fromBeginning = debug || (profiled && settings !== null && wantsFromBeginning(settings))
   openServices(app, { ...options, attached, mask: [...options.mask ?? [], ...demandNames(settings?.onDemand)] }, profiled, fromBeginning)
@@ -55,7 +56,7 @@ export function openLifecycle (app: FastifyInstance, given: HindsightOptions, at
         for (const { plugin } of listeners) await app.register(plugin, options)
       }
       await handlers.load()
-      const ours = registeredSoFar(app)
+      const ours = registeredSoFar(app).slice(before.length)
       app.addHook('onReady', function respectOthers (done) {
         yieldToOthers(app, app.lifecycle.slots, ours)
         done()
@@ -77,7 +78,7 @@ async function openPages (app: FastifyInstance): Promise<void> {
   await app.register(errorRoutes, { prefix: '/_error' })
 }
 
-async function openProfiler (app: FastifyInstance, settings: ProfilerSettings | null, { debug, session, security }: HindsightOptions): Promise<void> {
+async function openProfiler (app: FastifyInstance, settings: ProfilerSettings | null, { debug, session, security, leave }: HindsightOptions): Promise<void> {
   const { Profiler } = await import('../plugins/profiler/profiler.js')
   const { openStorage } = await import('../plugins/profiler/storage/open.js')
   const { DEFAULT_BOUNDS } = await import('../plugins/profiler/storage/storage.js')
@@ -85,6 +86,7 @@ async function openProfiler (app: FastifyInstance, settings: ProfilerSettings | 
   const { maxQueue, maxProfileBytes, ...others } = settings ?? { storage: 'memory' }
   const role = debug === true ? undefined : settings?.role
   if (role !== undefined && security === undefined) throw new Error('profiler.role (PROFILER_ROLE): nobody can have a role without security; set the option security, with a firewall for /_profiler')
+  if (role !== undefined && leave?.includes('is-granted') === true) throw new Error('Option "leave": "is-granted" cannot be left to the application, as it keeps the pages of the profiler for profiler.role (PROFILER_ROLE)')
   const { otlp = false } = settings ?? {}
   const exporter = otlp === false ? undefined : (await import('../plugins/profiler/otlp/open.js')).openExporter(otlp, warn)
   const storage = await openStorage({ ...DEFAULT_BOUNDS, ...others, warn })

@@ -30,7 +30,7 @@ function manifest (): object {
     license,
     type: 'module',
     exports: {
-      '.': { types: './app/index.d.ts', require: './app/index.cjs', default: './app/index.js' },
+      '.': { require: { types: './app/index.d.cts', default: './app/index.cjs' }, default: { types: './app/index.d.ts', default: './app/index.js' } },
       './register': { types: './app/register.d.ts', default: './app/register.js' },
       './storage': { types: './app/storage.d.ts', default: './app/storage.js' },
       './package.json': './package.json'
@@ -57,7 +57,7 @@ execFileSync(process.execPath, [compiler, '-p', join(import.meta.dirname, 'tscon
 for (const source of SOURCES) {
   for (const entry of readdirSync(join(ROOT, source), { recursive: true, withFileTypes: true })) {
     // What pages are made of lies beside what makes them.
-    if (!entry.isFile() || !/\.(?:css|c?js)$/.test(entry.name)) continue
+    if (!entry.isFile() || !/\.(?:css|c?js|d\.cts)$/.test(entry.name)) continue
     const file = join(entry.parentPath, entry.name)
     const place = join(DIST, relative(ROOT, file))
     mkdirSync(dirname(place), { recursive: true })

@@ -48,8 +48,8 @@ function manifestOf (place: string): Manifest {
 
 t.test('the package holds what is needed to run it, and nothing else', async (t) => {
   const paths = packed.files.map(({ path }) => path)
-  for (const needed of ['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'app/index.js', 'app/index.cjs', 'app/index.d.ts', 'bin/hindsight.js', 'routes/_profiler/index.js', 'plugins/view/tokens.css', 'plugins/profiler/ui/toolbar/script.js']) t.ok(paths.includes(needed), needed)
-  t.same(paths.filter((path) => !/^(?:(?:app|plugins|routes|bin)\/.*\.(?:c?js|css|d\.ts)|package\.json|[A-Z]+(?:\.md)?)$/.test(path)), [])
+  for (const needed of ['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'app/index.js', 'app/index.cjs', 'app/index.d.cts', 'app/index.d.ts', 'bin/hindsight.js', 'routes/_profiler/index.js', 'plugins/view/tokens.css', 'plugins/profiler/ui/toolbar/script.js']) t.ok(paths.includes(needed), needed)
+  t.same(paths.filter((path) => !/^(?:(?:app|plugins|routes|bin)\/.*\.(?:c?js|css|d\.c?ts)|package\.json|[A-Z]+(?:\.md)?)$/.test(path)), [])
   t.ok(packed.unpackedSize < 2_000_000, `${packed.unpackedSize} bytes`)
 })
 
@@ -77,6 +77,17 @@ t.test('a TypeScript project compiles against it, as strictly as can be', async 
   const compiler = require.resolve('typescript/bin/tsc')
   const { stdout } = await run(process.execPath, [compiler, '--pretty', 'false', '-p', consumer]).catch((error: { stdout: string }) => error)
   t.equal(stdout, '')
+})
+
+t.test('it compiles as CommonJS too, and for a bundler; what is declared for require is all that there is', async (t) => {
+  const compiler = require.resolve('typescript/bin/tsc')
+  await Promise.all(([['node16', 'node16', 'consumer.cts'], ['esnext', 'bundler', 'consumer.ts']] as const).map(async ([module, resolution, file]) => {
+    const given = ['--module', module, '--moduleResolution', resolution, '--target', 'es2023', '--strict', '--exactOptionalPropertyTypes', '--noEmit', '--types', 'node', '--ignoreConfig']
+    const { stdout } = await run(process.execPath, [compiler, '--pretty', 'false', ...given, join(consumer, file)]).catch((error: { stdout: string }) => error)
+    t.equal(stdout, '', `${file}, ${resolution}`)
+  }))
+  const declared = [...readFileSync(join(ROOT, 'app/index.d.cts'), 'utf8').matchAll(/declare const (\w+)/g)].map(([, name]) => name)
+  t.same(declared.sort(), Object.keys(await import('../app/index.js')).filter((name) => name !== 'default').sort())
 })
 
 // tsx turns what is required into CommonJS.

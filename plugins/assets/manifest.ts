@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import createError from '@fastify/error'
+import createError, { type FastifyErrorConstructor } from '@fastify/error'
 
 /** One entry of Vite's `manifest.json`, as far as pages need it. */
 export interface Chunk {
@@ -37,7 +37,7 @@ export interface AssetSettings {
 }
 
 /** A page asks for an asset that the build does not have: a mistake of the application. */
-export const AssetNotFoundError = createError<[name: string, manifest: string, known: string]>(
+export const AssetNotFoundError: FastifyErrorConstructor<{ code: string }, [name: string, manifest: string, known: string]> = createError<[name: string, manifest: string, known: string]>(
   'HINDSIGHT_ASSET_NOT_FOUND', 'The asset "%s" is not in the manifest %s; known are %s.', 500)
 
 const ALGORITHMS = ['sha256', 'sha384', 'sha512']

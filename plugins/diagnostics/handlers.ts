@@ -11,6 +11,7 @@ import { addVary } from '../kernel/responses.js'
 import type { FlattenedException } from './exception.js'
 import { representation, type Representation } from './negotiate.js'
 import { hasOwnNotFound, setNotFound } from './not-found.js'
+import { symbolOf } from '../kernel/provided-names.js'
 import { asksForPage, checkErrorPages, passOn, sendOn, type ErrorPageOptions } from './pass-on.js'
 import { renderProductionError } from './page/production.js'
 import { messageOf, nameOf } from './thrown-value.js'
@@ -26,6 +27,7 @@ const ENTITY_HEADERS: ReadonlySet<string> = new Set([
 export function setHandlers (app: FastifyInstance, { errorPages = 'asked' }: ErrorPageOptions): { load: () => Promise<void> } {
   const { debug, observed, fromBeginning } = app.hindsight
   checkErrorPages(errorPages)
+  const own = takeErrorHandler(app)
   let pages: Pages | null = null
   const always = errorPages === 'always'
   app.hindsight.answersMiss = (request) => !hasOwnNotFound(request) && (always || asksForPage(request))
@@ -37,6 +39,8 @@ export function setHandlers (app: FastifyInstance, { errorPages = 'asked' }: Err
   // The application may set its own on the same instance.
   chainNextErrorHandler(app)
   if (observed) observeApplication(app)
+  // One that was there before answers like one that comes later.
+  if (own !== null) app.setErrorHandler(own)
   return {
     async load () {
       if (debug) pages = await loadPages()
@@ -108,6 +112,19 @@ type Pages = Awaited<ReturnType<typeof loadPages>>
 function chainNextErrorHandler (app: FastifyInstance): void {
   const alreadySet = Object.getOwnPropertySymbols(app).find((symbol) => symbol.description === 'fastify.errorHandlerAlreadySet')
   if (alreadySet !== undefined) Object.assign(app, { [alreadySet]: false })
+}
+
+type ErrorHandler = Parameters<FastifyInstance['setErrorHandler']>[0]
+
+// The application's own, where it has one already: taken out of the chain, in which ours would hide it.
+function takeErrorHandler (app: FastifyInstance): ErrorHandler | null {
+  const symbol = symbolOf(app, 'fastify.errorHandler')
+  const handlers = app as unknown as Record<symbol, { func?: ErrorHandler } | undefined>
+  const top = symbol === undefined ? undefined : handlers[symbol]
+  if (symbol === undefined || typeof top?.func !== 'function' || top.func.name === 'defaultErrorHandler') return null
+  handlers[symbol] = Object.getPrototypeOf(top) as object
+  chainNextErrorHandler(app)
+  return top.func
 }
 
 // What the public is told of a failure that operators can look up; in debug mode strangers are told nothing.

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { symbolOf } from '../kernel/provided-names.js'
 import { routeConfigOf } from '../kernel/route-config.js'
 import { explainMiss } from '../routing/route-error.js'
 
@@ -21,7 +22,7 @@ export function hasOwnNotFound (request: FastifyRequest): boolean {
 /** Leaves room for the application's own not-found handlers; until there is one, ours answers what a handler calls not found, where it `answers`. */
 export function setNotFound (app: FastifyInstance, answers: boolean): void {
   const setNotFoundHandler = app.setNotFoundHandler as NotFound
-  if (answers) {
+  if (!markOwn(app) && answers) {
     // Only `reply.callNotFound()` comes here; the router listener has raised for all else.
     setNotFoundHandler.call(app, {}, function notFoundHandler (request: FastifyRequest, reply: { redirect: (url: string, status: number) => unknown }) {
       const miss = explainMiss(request)
@@ -35,6 +36,17 @@ export function setNotFound (app: FastifyInstance, answers: boolean): void {
     const { config } = options as { config?: object }
     return setNotFoundHandler.call(this, { ...options as object, config: { ...config, [kOfApplication]: true } }, handler)
   } as typeof app.setNotFoundHandler
+}
+
+// The application may have set its own already: says whether it has.
+function markOwn (app: FastifyInstance): boolean {
+  const [free, at] = ['fastify.canSetNotFoundHandler', 'fastify.404ContextKey'].map((description) => symbolOf(app, description))
+  if (free === undefined || at === undefined) return false
+  const known = app as unknown as Record<symbol, unknown>
+  const context = known[at] as { config?: object } | null | undefined
+  if (known[free] !== false || !context) return false
+  context.config = { ...context.config, [kOfApplication]: true }
+  return true
 }
 
 // Fastify takes one of each prefix; ours is none of the application's.

@@ -111,9 +111,9 @@ export class EventRecorder {
   }
 
   /** Lets a listener change headers behind the hooks of the application: that is told with what it did last. */
-  amend (index: number, reply: FastifyReply, change: () => void): void {
+  amend (index: number, reply: FastifyReply, change: (reply: FastifyReply) => void): void {
     this.before(reply)
-    change()
+    change(reply)
     this.#isListening = false
     const made = this.#headerChanges(reply)
     const at = this.#signatures.findLastIndex((signature) => signature.index === index)

@@ -45,7 +45,9 @@ export class HeaderTrail {
 
 /** The value of a header as it is now: Fastify adds further cookies to the list that is there. */
 export function valueOf (reply: FastifyReply, name: string): HeaderValue {
-  return copied(reply.getHeader(name))
+  const value: unknown = reply.getHeader(name)
+  // Fastify looks in an object that has `constructor` and the like from its prototype.
+  return typeof value === 'function' ? undefined : copied(value as HeaderValue)
 }
 
 /** A value that whoever goes on with it does not change. */

@@ -20,10 +20,9 @@ export class OnFailure<Hook> {
   }
 }
 
-/** What `create` returns where a part of the work stays to be done when a plugin of the application does the rest. */
-export class Shared<Hook> {
+/** What `create` returns where others need a part of its job even when the rest is left to a plugin of the application: `rest` does that part alone. */
+export class Partly<Hook> {
   readonly hook: Hook
-  /** What is run in its place. */
   readonly rest: Hook
   constructor (hook: Hook, rest: Hook) {
     this.hook = hook
@@ -45,7 +44,7 @@ type HookOf<S extends Stage> = S extends 'kernel.response' | 'kernel.finish_requ
 export type Create<S extends Stage, Options> =
   (app: FastifyInstance, options: Options) => Created<S> | Promise<Created<S>>
 
-type Created<S extends Stage> = HookOf<S> | OnFailure<HookOf<S>> | Shared<HookOf<S>> | string
+type Created<S extends Stage> = HookOf<S> | OnFailure<HookOf<S>> | Partly<HookOf<S>> | string
 
 /** A Fastify plugin with one job in one stage. */
 export interface Listener<S extends Stage, Options = object> {
@@ -69,8 +68,8 @@ export function listener<S extends Stage, Options = object> (stage: S, name: str
       slot.reason = created
       return
     }
-    const hook = created instanceof OnFailure || created instanceof Shared ? created.hook : created
-    const able = YIELDING.has(name) ? yielding(slot, hook, created instanceof Shared ? created.rest : null) : hook
+    const hook = created instanceof OnFailure || created instanceof Partly ? created.hook : created
+    const able = YIELDING.has(name) ? yielding(slot, hook, created instanceof Partly ? created.rest : null) : hook
     const own = stage === 'kernel.request' && slots.some(({ listener }) => listener === 'router') && name !== 'router' ? routed(able) : able
     slot.run = observed ? measured(slot, own) : own
     if (created instanceof OnFailure && !fromBeginning) return
@@ -88,9 +87,10 @@ const YIELDING: ReadonlySet<string> = new Set(Object.values(OTHERS).flat())
 
 function yielding<Run extends RequestHook | ResponseHook> (slot: Slot, run: Run, rest: Run | null): Run {
   return ((request: FastifyRequest, reply: FastifyReply, payload: unknown) => {
-    if (slot.left === null) return run(request, reply, payload)
-    const result = rest?.(request, reply, payload)
-    return isPromise(result) ? result.then(() => slot.left) : slot.left
+    const { left } = slot
+    if (left === null) return run(request, reply, payload)
+    const result: unknown = rest?.(request, reply, payload)
+    return isPromise(result) ? result.then(() => left) : left
   }) as Run
 }
 

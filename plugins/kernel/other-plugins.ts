@@ -13,15 +13,15 @@ export const OTHERS: Readonly<Record<string, readonly string[]>> = {
 const REGISTERED = Symbol.for('registered-plugin')
 type Registered = FastifyInstance & { [REGISTERED]?: ArrayLike<string> }
 
-/** What was registered ahead of the application's own plugins, by ourselves among it. */
+/** The names of the plugins that were registered so far, ours among them. */
 export function registeredSoFar (app: FastifyInstance): readonly string[] {
   return Array.from((app as Registered)[REGISTERED] ?? [])
 }
 
-/** Leaves to the plugins of the application what they do: what is done twice may come out as neither of them says. */
-export function yieldToOthers (app: FastifyInstance, slots: readonly Slot[], before: readonly string[]): void {
+/** Leaves to the plugins of the application what they do: what is done twice may come out as neither of them says. `ours`: those that we have registered. */
+export function yieldToOthers (app: FastifyInstance, slots: readonly Slot[], ours: readonly string[]): void {
   const found = new Set<string>()
-  collect(app, before, found)
+  collect(app, ours, found)
   for (const [name, listeners] of Object.entries(OTHERS)) {
     if (!found.has(name)) continue
     const reason = `left to ${name}, which the application registers`
@@ -33,12 +33,12 @@ export function yieldToOthers (app: FastifyInstance, slots: readonly Slot[], bef
   }
 }
 
-function collect (instance: FastifyInstance, before: readonly string[], found: Set<string>): void {
+function collect (instance: FastifyInstance, ours: readonly string[], found: Set<string>): void {
   const names = Array.from((instance as Registered)[REGISTERED] ?? [])
   for (const name of Object.keys(OTHERS)) {
     const count = (list: readonly string[]): number => list.filter((one) => one === name).length
-    if (count(names) > count(before)) found.add(name)
+    if (count(names) > count(ours)) found.add(name)
   }
   const children = Object.getOwnPropertySymbols(instance).find((symbol) => symbol.description === 'fastify.children')
-  for (const child of children === undefined ? [] : (instance as unknown as Record<symbol, FastifyInstance[]>)[children] ?? []) collect(child, before, found)
+  for (const child of children === undefined ? [] : (instance as unknown as Record<symbol, FastifyInstance[]>)[children] ?? []) collect(child, ours, found)
 }

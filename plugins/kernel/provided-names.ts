@@ -81,8 +81,8 @@ function placeOf (app: FastifyInstance, holder: NameHolder): { place: object | n
   return { place: found?.prototype ?? null, props: found?.props ?? [] }
 }
 
-// Encapsulated instances inherit from the one that they are of.
-function symbolOf (app: object, description: string): symbol | undefined {
+/** What Fastify keeps under a symbol of its own, by that symbol's name: encapsulated instances inherit from the one that they are of. */
+export function symbolOf (app: object, description: string): symbol | undefined {
   for (let one: object | null = app; one !== null; one = Object.getPrototypeOf(one) as object | null) {
     const found = Object.getOwnPropertySymbols(one).find((symbol) => symbol.description === description)
     if (found !== undefined) return found

@@ -10,8 +10,8 @@ interface Watch {
   reply: FastifyReply
   state: RequestState
   methods: Readonly<Record<string, Method>>
-  /** Whether the head is being written: what is given with it may be set one by one. */
-  heading: boolean
+  /** Whether Node.js is at work on a change that is noted: it may set what it was given by its own functions, one by one. */
+  busy: boolean
 }
 
 const kWatch = Symbol('hindsight.rawHeaders')
@@ -38,7 +38,7 @@ export function watchHead (reply: FastifyReply, state: RequestState): void {
     methods[name] = method
     raw[name] = WATCHED[name]
   }
-  raw[kWatch] = { reply, state, methods, heading: false }
+  raw[kWatch] = { reply, state, methods, busy: false }
 }
 
 function trailOf ({ recorder }: RequestState): HeaderTrail | null {
@@ -53,18 +53,18 @@ function notedHead (this: Watched, ...args: unknown[]): unknown {
   const write = methods.writeHead as Method
   if (trailOf(state) === null) return write.apply(this, args)
   noteGiven(watch, typeof args[1] === 'string' ? args[2] : args[1])
-  watch.heading = true
+  watch.busy = true
   try {
     return write.apply(this, args)
   } finally {
-    watch.heading = false
+    watch.busy = false
   }
 }
 
 function noteGiven ({ reply, state }: Watch, given: unknown): void {
   const { recorder } = state
   if (recorder === null || recorder.trail === null || typeof given !== 'object' || given === null) return
-  const headers = Array.isArray(given) ? Object.fromEntries(pairsOf(given)) : given as OutgoingHttpHeaders
+  const headers = Array.isArray(given) ? grouped(pairsOf(given)) : given as OutgoingHttpHeaders
   for (const name in headers) {
     const to = headers[name]
     const from = reply.getHeader(name)
@@ -74,19 +74,37 @@ function noteGiven ({ reply, state }: Watch, given: unknown): void {
 
 function watched (method: string): Method {
   return function watchedChange (this: Watched, ...args) {
-    const { reply, state, methods, heading } = this[kWatch] as Watch
+    const watch = this[kWatch] as Watch
+    const { reply, state, methods, busy } = watch
     const change = methods[method] as Method
     const { recorder } = state
     if (method !== 'removeHeader') recorder?.tellRaw(true)
-    if (recorder === null || recorder.trail === null || heading || !recorder.isOutside) return change.apply(this, args)
+    if (recorder === null || recorder.trail === null || busy || !recorder.isOutside) return change.apply(this, args)
     const name = String(args[0]).toLowerCase()
     // Ahead of a stream Fastify hands the headers of its reply over one by one.
     if (method === 'setHeader' && isSameValue(reply.getHeader(name), args[1] as HeaderValue)) return change.apply(this, args)
     const from = copied(this.getHeader(name))
-    const result = change.apply(this, args)
+    watch.busy = true
+    let result: unknown
+    try {
+      result = change.apply(this, args)
+    } finally {
+      watch.busy = false
+    }
     recorder.trail.note({ name, from, to: copied(this.getHeader(name)), after: recorder.recorded, handling: state.isHandling, via: `reply.raw.${method}` }, watchedChange)
     return result
   }
+}
+
+// A name that comes twice is sent twice.
+function grouped (pairs: ReadonlyArray<readonly [name: string, value: HeaderValue]>): OutgoingHttpHeaders {
+  const headers = new Map<string, HeaderValue>()
+  for (const [name, value] of pairs) {
+    const key = name.toLowerCase()
+    const before = headers.get(key)
+    headers.set(key, before === undefined || value === undefined ? value : [before, value].flat().map(String))
+  }
+  return Object.fromEntries(headers)
 }
 
 // A list of names and values, flat or in pairs.

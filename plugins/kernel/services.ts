@@ -28,6 +28,8 @@ export interface SessionCookie {
 /** What the listeners of one application share. */
 export interface Services extends DebugAccess {
   readonly debug: boolean
+  /** The path below which the application was given its prefix, without a slash at the end: the profiler's pages begin there. */
+  readonly base: string
   /** Whether requests may be observed, all of them or some. */
   readonly observed: boolean
   /** Whether some of them may be so from their beginning. */
@@ -83,6 +85,7 @@ export function openServices (app: FastifyInstance, options: KernelOptions & { a
   makeRoom(app)
   app.decorate('hindsight', {
     debug,
+    base: app.prefix.replace(/\/$/, ''),
     observed,
     fromBeginning,
     isObserved: () => true,

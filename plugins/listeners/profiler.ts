@@ -31,7 +31,7 @@ const OWN_PATHS = /^\/_(?:profiler|wdt)(?:\/|$)/
 
 /** Assigns the request's token, tells it, and keeps the profile once the response is over. */
 export const profiler = listener('kernel.response', 'profiler', async (app, given: ProfilerListenerOptions) => {
-  const { attached, debug, observed, fromBeginning, maySeeDebug, originOf } = app.hindsight
+  const { attached, base, debug, observed, fromBeginning, maySeeDebug, originOf } = app.hindsight
   if (!observed) return 'not in debug mode'
   const settings = profilerSettings(given.profiler)
   if (settings === null) return 'not configured'
@@ -59,9 +59,13 @@ export const profiler = listener('kernel.response', 'profiler', async (app, give
     return state.token
   }
 
+  function isOwnPath (path: string): boolean {
+    return path.startsWith(base) && OWN_PATHS.test(path.slice(base.length))
+  }
+
   function mayBeProfiled (request: FastifyRequest): boolean {
     const state = stateOf(request)
-    return (state.mayBeProfiled ??= routeConfigOf(request)?.profile !== false && !OWN_PATHS.test(pathnameOf(request)))
+    return (state.mayBeProfiled ??= routeConfigOf(request)?.profile !== false && !isOwnPath(pathnameOf(request)))
   }
 
   function isProfiled (request: FastifyRequest, reply?: FastifyReply): boolean {
@@ -71,7 +75,7 @@ export const profiler = listener('kernel.response', 'profiler', async (app, give
   app.hindsight.profileOf = (request) => {
     if (!isProfiled(request)) return null
     const token = tokenOf(request)
-    return { token, url: absoluteUrl(originOf(request), `/_profiler/${token}`) }
+    return { token, url: absoluteUrl(originOf(request), `${base}/_profiler/${token}`) }
   }
 
   app.hindsight.tokenOf = (request) => mayBeProfiled(request) ? tokenOf(request) : null

@@ -27,8 +27,7 @@ export const response = listener('kernel.response', 'response', (app, { charset 
   const speakLast = ownHook(function speakLast (request: FastifyRequest, reply: FastifyReply, payload: unknown, done: (error: null, payload: unknown) => void) {
     if (isSilent(reply)) {
       const { recorder } = stateOf(request)
-      const keepPrivate = (): unknown => reply.header('cache-control', PRIVATE)
-      if (recorder === null) keepPrivate()
+      if (recorder === null) keepPrivate(reply)
       else recorder.amend(slot, reply, keepPrivate)
     }
     done(null, payload)
@@ -60,6 +59,10 @@ export const response = listener('kernel.response', 'response', (app, { charset 
     }
   }
 })
+
+function keepPrivate (reply: FastifyReply): void {
+  reply.header('cache-control', PRIVATE)
+}
 
 // What a client calls its request is told back as it came, unless the route says otherwise.
 function echoRequestId (id: unknown, reply: FastifyReply): void {

@@ -1,8 +1,8 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import { hostCookies } from '../kernel/cookies.js'
 import { awayOf, isOwn, isStillThere, openSessions, passOver, schemeView, secureCookie, startEagerly, type HostedSession, type SessionSettings } from '../kernel/hosted-session.js'
 import { runHooks } from '../kernel/hosting.js'
-import { listener, Shared, Skip } from '../kernel/listener.js'
+import { listener, Partly, Skip, type RequestHook, type ResponseHook } from '../kernel/listener.js'
 import { stateOf } from '../kernel/request-state.js'
 import { sessionRecord, unusedSession } from '../profiler/collectors/session.js'
 
@@ -37,14 +37,15 @@ export const session = listener('kernel.request', 'session', async (app, { sessi
   if (settings !== false) await openSessions(app, settings, hosted)
   const eager = settings !== false && settings.store !== undefined
 
-  const openCookies = (request: FastifyRequest, reply: FastifyReply): void => { stateOf(request).cookieReply = reply }
-  return new Shared((request, reply) => {
-    openCookies(request, reply)
+  return new Partly<RequestHook>((request, reply) => {
+    stateOf(request).cookieReply = reply
     if (request.headers.cookie === undefined) return noCookies
     // Nobody can wait for a store at the moment of the first touch.
     if (eager && app.hindsight.cookiesOf(request)[hosted.cookieName] !== undefined) return startEagerly(app, hosted, request, reply)
-  // Who brings sessions may have them stand on the cookies that are here already.
-  }, openCookies)
+  }, (request, reply) => {
+    // Who brings sessions of their own finds @fastify/cookie registered here, and relies on it.
+    stateOf(request).cookieReply = reply
+  })
 })
 
 /** Saves a session that was changed, sets the cookies, and makes the response private when the session was used. */
@@ -52,7 +53,7 @@ export const sessionResponse = listener('kernel.response', 'session', (app) => {
   const hosted = hostedOf.get(app.hindsight) as HostedSession
   const { writeCookies } = hosted
   const { mask } = app.hindsight
-  return new Shared((request, reply, payload) => {
+  return new Partly<ResponseHook>((request, reply, payload) => {
     const state = stateOf(request)
     const cookie = state.observed && app.hindsight.cookiesOf(request)[hosted.cookieName] !== undefined
     if (!state.sessionTouched) {

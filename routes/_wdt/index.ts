@@ -19,7 +19,7 @@ export default async function toolbarRoutes (app: FastifyInstance): Promise<void
     const token = segment.replace(/\.json$/, '')
     const profile = TOKEN_PATTERN.test(token) ? await app.profiler.find(token) : undefined
     if (profile === undefined) throw new TokenNotFoundError(token)
-    const data = toolbarOf(profile, absoluteUrl(app.hindsight.originOf(request), `/_profiler/${token}`))
+    const data = toolbarOf(profile, absoluteUrl(app.hindsight.originOf(request), `${app.hindsight.base}/_profiler/${token}`))
     reply.header('cache-control', 'no-store').header('vary', 'accept')
     if (segment !== token || representation(request.headers.accept).type === 'json') return data
     const { script, style } = noncesOf(stateOf(reply.request))

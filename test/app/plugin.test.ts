@@ -1,8 +1,10 @@
+import { get } from 'node:http'
 import cookie from '@fastify/cookie'
 import fastifyCors from '@fastify/cors'
 import fastifyHelmet from '@fastify/helmet'
 import fastifySession from '@fastify/session'
 import Fastify, { type FastifyInstance } from 'fastify'
+import fp from 'fastify-plugin'
 import t, { type Test } from 'tap'
 import { hindsight } from '../../app/hindsight.js'
 import { LEAVABLE } from '../../app/leave.js'
@@ -37,6 +39,52 @@ t.test('the plugin needs no option: pages, profiles, toolbar', async (t) => {
   t.equal((await app.inject('/_profiler/')).statusCode, 200)
   t.equal((await app.inject(`/_wdt/${String(page.headers['x-debug-token'])}`)).statusCode, 200)
   t.equal((await reasonsOf(app)).get('kernel.request session'), 'the request brought no cookies')
+})
+
+t.test('debug pages are for nobody else, whatever form a client asks for', async (t) => {
+  for (const errorPages of ['asked', 'always'] as const) {
+    const app = await application(t, (app) => { app.get('/', async () => 'x') }, { errorPages })
+    const token = String((await app.inject('/')).headers['x-debug-token'])
+    await profileOf(app, await app.inject('/'))
+    const origin = await app.listen({ host: '127.0.0.1', port: 0 })
+    const statusOf = async (path: string, headers: Record<string, string>): Promise<number | undefined> => await new Promise((resolve, reject) => {
+      get(`${origin}${path}`, { headers }, (response) => { response.resume().once('close', () => { resolve(response.statusCode) }) }).once('error', reject)
+    })
+    const paths = ['/_profiler/', '/_profiler/search.json', '/_profiler/latest', `/_profiler/${token}`, `/_profiler/${token}.md`, `/_profiler/${token}/headers.json`, `/_profiler/${token}/as/curl`, `/_profiler/${token}/replay`, `/_profiler/${token}/compare/${token}`, `/_wdt/${token}`, '/_error/500']
+    for (const path of paths) {
+      for (const accept of [{}, { accept: '*/*' }, { accept: 'application/json' }, { accept: 'text/html' }]) t.equal(await statusOf(path, { host: 'evil.example', ...accept }), 404, `${path} ${JSON.stringify(accept)}`)
+    }
+    t.equal(await statusOf('/_profiler/', {}), 200)
+  }
+})
+
+t.test('what keeps the pages for a role cannot be left to the application', async (t) => {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  await t.rejects(async () => await app.register(hindsight, {
+    debug: false,
+    leave: ['is-granted'],
+    profiler: { production: true, role: 'ROLE_OPERATOR', storage: 'memory' },
+    security: { providers: { people: { users: [] } }, firewalls: [{ name: 'all', authenticators: { basic: true } }] }
+  }), { message: /"is-granted" cannot be left to the application/ })
+})
+
+t.test('below a prefix the pages are below it too, and all links lead there', async (t) => {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  await app.register(async (child) => {
+    await child.register(hindsight, { profiler: { storage: 'memory' } })
+    child.get('/', async (_request, reply) => await reply.type('text/html').send('<!doctype html><title>x</title><body></body>'))
+  }, { prefix: '/shop' })
+  const page = await app.inject({ url: '/shop/', headers: HTML })
+  const token = String(page.headers['x-debug-token'])
+  const link = String(page.headers['x-debug-token-link'])
+  t.equal(link, `http://localhost/shop/_profiler/${token}`)
+  t.equal((await app.inject({ url: new URL(link).pathname, headers: HTML })).statusCode, 200)
+  const data = /data-more="([^"]+)"/.exec(page.body)?.[1] ?? ''
+  t.equal(data, `/shop/_wdt/${token}.json`)
+  t.equal((await app.inject(data)).json<{ url: string }>().url, link)
+  t.notOk((await app.inject('/shop/_profiler/nowhere/at/all')).headers['x-debug-token'], 'its own pages leave no profiles')
 })
 
 t.test('debug mode is off where NODE_ENV says production', async (t) => {
@@ -123,6 +171,43 @@ t.test('the handlers of the application stand in place of ours', async (t) => {
   t.equal(profile.events.find(({ listener }) => listener === 'router')?.reason, 'no route matched, and the application answers that itself')
 })
 
+t.test('what the application has set and registered ahead of the plugin stands as well', async (t) => {
+  for (const errorPages of ['asked', 'always'] as const) {
+    const app = Fastify()
+    t.teardown(() => app.close())
+    let calls = 0
+    app.setErrorHandler((error, request, reply) => {
+      calls++
+      if (request.url === '/fails-twice') throw new Error('broken again')
+      return reply.code(500).send({ own: (error as Error).message })
+    })
+    app.setNotFoundHandler((_request, reply) => reply.code(404).send({ own: 'nothing' }))
+    await app.register(fastifyHelmet, { xFrameOptions: { action: 'sameorigin' } })
+    await app.register(fastifyCors, { origin: 'https://app.example' })
+    await app.register(hindsight, { errorPages, profiler: { storage: 'memory' }, cors: [{ origin: 'https://other.example' }] })
+    for (const url of ['/fails', '/fails-twice']) app.get(url, async () => { throw new Error('broken') })
+
+    const failed = await app.inject({ url: '/fails', headers: { ...HTML, origin: 'https://app.example' } })
+    t.same(failed.json(), { own: 'broken' })
+    t.equal((await profileOf(app, failed)).exceptions.at(-1)?.message, 'broken')
+    t.same((await app.inject({ url: '/nowhere', headers: HTML })).json(), { own: 'nothing' })
+    for (const headers of [HTML, { accept: '*/*' }]) {
+      calls = 0
+      t.match((await app.inject({ url: '/fails-twice', headers })).body, /broken again/, 'the handler behind it tells that it has failed')
+      t.equal(calls, 1)
+    }
+
+    t.equal(failed.headers['access-control-allow-origin'], 'https://app.example')
+    t.equal(failed.headers['x-frame-options'], 'SAMEORIGIN')
+    const reasons = await reasonsOf(app, '/fails')
+    t.equal(reasons.get('kernel.response cors'), 'left to @fastify/cors, which the application registers')
+    t.equal(reasons.get('kernel.response clickjacking'), 'left to @fastify/helmet, which the application registers')
+    const { headers } = (await app.inject(`/_profiler/${String(failed.headers['x-debug-token'])}/headers.json`)).json<{ headers: Record<string, Array<{ by: string }>> }>()
+    t.equal(headers['x-frame-options']?.[0]?.by, 'a hook or plugin registered ahead of Hindsight')
+    t.equal(headers['content-type']?.[0]?.by, 'Fastify')
+  }
+})
+
 t.test('the service answers all errors itself, and still leaves room for handlers of the application', async (t) => {
   const app = await application(t, (app) => { app.setNotFoundHandler((_request, reply) => reply.code(404).send({ own: 'nothing' })) }, { errorPages: 'always' })
   t.same((await app.inject('/nowhere')).json(), { own: 'nothing' })
@@ -153,6 +238,32 @@ t.test('plugins that the application registers itself are left to it, and that i
   const reasons = await reasonsOf(app)
   for (const [place, name] of [['kernel.request cors', 'cors'], ['kernel.response cors', 'cors'], ['kernel.response clickjacking', 'helmet'], ['kernel.response content-security-policy', 'helmet'], ['kernel.response session', 'session']] as const) {
     t.equal(reasons.get(place), `left to @fastify/${name}, which the application registers`)
+  }
+})
+
+t.test('a plugin with sessions of its own, which relies on the cookies that it finds, has them', async (t) => {
+  // As @fastify/secure-session does, which registers @fastify/cookie only where nobody has, and as others do, which want it registered.
+  const sealing = (brings: boolean) => fp(async function secureSession (app: FastifyInstance) {
+    if (brings && !app.hasPlugin('@fastify/cookie')) await app.register(cookie, { secret: 'another secret, of thirty-two characters' })
+    app.decorateRequest('session', null as never)
+    app.addHook('onRequest', async (request) => { Object.assign(request, { session: { seen: request.cookies.session ?? 'nothing' } }) })
+    app.addHook('onSend', async (_request, reply) => { reply.setCookie('session', 'sealed') })
+  }, { name: '@fastify/secure-session', ...(!brings && { dependencies: ['@fastify/cookie'] }) })
+  const ours = { secret: 'a secret of ours, which is thirty-two characters' }
+  for (const [secureSession, session] of [[sealing(true), false], [sealing(true), ours], [sealing(false), false], [sealing(false), ours]] as const) {
+    const app = await application(t, async (app) => {
+      await app.register(secureSession)
+      app.get('/', async (request, reply) => {
+        reply.setCookie('other', '1')
+        return request.session
+      })
+    }, { session })
+    const response = await app.inject({ url: '/', headers: { cookie: 'session=opened' } })
+    t.equal(response.statusCode, 200, response.body)
+    t.same(response.json(), { seen: 'opened' })
+    t.same(response.cookies.map(({ name, value }) => [name, value]), [['other', '1'], ['session', 'sealed']])
+    const { events } = await profileOf(app, response)
+    for (const { reason } of events.filter(({ listener }) => listener === 'session')) t.equal(reason, 'left to @fastify/secure-session, which the application registers')
   }
 })
 

@@ -43,14 +43,19 @@ t.test('each way to change a header outside of the listeners is noted, with what
       reply.raw.removeHeader('x-raw')
       return 'x'
     }, ['reply.raw.setHeader x-raw undefined r', 'reply.raw.appendHeader x-raw r r,s', 'reply.raw.removeHeader x-raw r,s undefined']],
+    ['what Node.js does by other functions of its own is noted once', async (_request, reply) => {
+      reply.raw.appendHeader('x-raw', 's')
+      return 'x'
+    }, ['reply.raw.appendHeader x-raw undefined s']],
+    ['a name that all objects have', async (_request, reply) => reply.header('constructor', '1').send('x'), ['reply.header constructor undefined 1']],
     ['its head', (_request, reply) => {
       reply.hijack()
       reply.raw.writeHead(200, { 'X-Head': '1' }).end('x')
     }, ['reply.raw.writeHead x-head undefined 1']],
     ['its head with a reason', (_request, reply) => {
       reply.hijack()
-      reply.raw.writeHead(200, 'Fine', ['X-Head', '1', 'X-Other', '2'] as never).end('x')
-    }, ['reply.raw.writeHead x-head undefined 1', 'reply.raw.writeHead x-other undefined 2']],
+      reply.raw.writeHead(200, 'Fine', ['X-Head', '1', 'X-Other', '2', 'x-other', '3'] as never).end('x')
+    }, ['reply.raw.writeHead x-head undefined 1', 'reply.raw.writeHead x-other undefined 2,3']],
     ['what Fastify hands over ahead of a stream is not', async (_request, reply) => {
       const { Readable } = await import('node:stream')
       return reply.header('x-one', '1').send(Readable.from(['x']))

@@ -17,6 +17,7 @@ function routes (app: FastifyInstance): void {
   app.get('/moved', (_request, reply) => reply.redirect('/json', 301))
   app.get('/found', (_request, reply) => reply.redirect('/json', 302))
   app.get('/both', (_request, reply) => reply.header('transfer-encoding', 'chunked').header('content-length', '99').send(Readable.from(['ab'])))
+  app.get('/trailed', (_request, reply) => reply.trailer('x-sum', (_reply, _payload, done) => done(null, '2')).send('ab'))
   app.get('/wrong', (_request, reply) => reply.type('text/plain').header('content-length', '1').send('abc'))
 }
 
@@ -31,6 +32,16 @@ t.test('no content where there must be none', async t => {
       t.equal(response.headers.etag, '"1"', 'validators stay')
     }
   }
+})
+
+t.test('what is followed by trailers has no length ahead of it', async t => {
+  const app = await build(t, {}, routes)
+  const port = await listen(app)
+  const answer = await raw(port, 'GET /trailed HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
+  t.equal(statusOf(answer), 200)
+  t.equal(headerOf(answer, 'content-length'), undefined)
+  t.equal(headerOf(answer, 'transfer-encoding'), 'chunked')
+  t.match(answer, /x-sum: 2\r\n\r\n$/i)
 })
 
 t.test('nor for HEAD, whose route is Fastify\'s own', async t => {

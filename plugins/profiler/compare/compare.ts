@@ -1,14 +1,15 @@
 import type { Profile } from '../profile.js'
 import type { Compared, Comparison } from './comparison.js'
+import { headerChanges } from './header-changes.js'
 import { body, collector, exceptions, listOf, logs, outcome, request, response, type Compare } from './sections.js'
 import { durations, events } from './timeline.js'
 
 const TITLES: Readonly<Record<string, string>> = { csp: 'Content Security Policy', cors: 'CORS', cache: 'HTTP cache', 'http-client': 'HTTP client', config: 'Configuration', params: 'Parameters', router: 'Routing' }
 
 // In the order in which they explain a failure.
-const SECTIONS: readonly Compare[] = [outcome, exceptions, request, body, collector('session', 'Session'), collector('security', 'Security'), response, logs, events, durations]
+const SECTIONS: readonly Compare[] = [outcome, exceptions, request, body, collector('session', 'Session'), collector('security', 'Security'), response, headerChanges, logs, events, durations]
 /** What has a section of its own, or says how the process was and not what the request met. */
-const SHOWN = new Set(['request', 'response', 'session', 'security', 'performance', 'otherErrors', 'trace'])
+const SHOWN = new Set(['request', 'response', 'headers', 'session', 'security', 'performance', 'otherErrors', 'trace'])
 
 /** Puts two profiles beside each other: what differs, section by section, and how much is the same. */
 export function compareProfiles (a: Profile, b: Profile): Comparison {

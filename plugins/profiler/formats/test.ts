@@ -53,6 +53,8 @@ function source (dialect: Dialect, request: StoredRequest, profile: Profile, { a
   const { method, host, gaps, ip } = request
   const headers = [...host === null ? [] : [['host', [host]] as const], ...headerPieces(request)]
   const failed = isFailure(profile)
+  // Whoever asked was told of no failure.
+  const behind = failed && profile.status < 400
   return [
     ...headOf(request, profile).map((line) => `// ${line}`),
     failed
@@ -66,9 +68,12 @@ function source (dialect: Dialect, request: StoredRequest, profile: Profile, { a
     ...maskedFunction(gaps),
     '',
     `${dialect.test}(${jsString(`${method} ${profile.route?.pattern ?? request.path.map((part) => typeof part === 'string' ? `/${part}` : '/…').join('')}`)}, async (t) => {`,
-    '  const app = Fastify()',
+    ...failed ? ['  const raised = []'] : [],
+    ...behind
+      ? ['  // What is raised behind the response goes to the log alone.', "  const app = Fastify({ logger: { level: 'error', stream: { write (line) { raised.push(JSON.parse(line).err) } } } })"]
+      : ['  const app = Fastify()'],
     `  ${dialect.behind}(() => app.close())`,
-    ...failed ? ['  const raised = []', "  app.addHook('onError', async (_request, _reply, error) => { raised.push(error) })"] : [],
+    ...failed ? ["  app.addHook('onError', async (_request, _reply, error) => { raised.push(error) })"] : [],
     '  await app.register(application)',
     '  const response = await app.inject({',
     `    method: ${jsString(method)},`,
@@ -77,6 +82,7 @@ function source (dialect: Dialect, request: StoredRequest, profile: Profile, { a
     `    headers: {${headers.length === 0 ? '' : `\n${grouped(headers).map(([name, value]) => `      ${name}: ${value}`).join(',\n')}\n    `}}${bodyPieces(request) === null ? '' : ','}`,
     ...bodyPieces(request) === null ? [] : [`    payload: ${bodyExpression(request, '    ')}`],
     '  })',
+    ...behind ? ['  await app.close()'] : [],
     ...assertions(dialect, profile, failed).map((line) => `  ${line}`),
     '})',
     ''

@@ -1,4 +1,4 @@
-import createError from '@fastify/error'
+import createError, { type FastifyErrorConstructor } from '@fastify/error'
 import type { Profile, ProfileDraft } from '../profile.js'
 import type { Criteria } from './criteria.js'
 import type { ProfileSummary } from './summary.js'
@@ -55,10 +55,10 @@ export interface StorageStats extends StorageBounds {
 }
 
 /** Raised for a cursor that no page of this store has given. */
-export const InvalidCursorError = createError('HINDSIGHT_INVALID_CURSOR', 'Invalid "cursor": "%s" is not one of a previous page.', 400)
+export const InvalidCursorError: FastifyErrorConstructor<{ code: string, statusCode: 400 }> = createError('HINDSIGHT_INVALID_CURSOR', 'Invalid "cursor": "%s" is not one of a previous page.', 400)
 
 /** Raised when so much is pinned that there would be no room for what is new. */
-export const TooManyPinnedError = createError('HINDSIGHT_TOO_MANY_PINNED', 'Profile "%s" cannot be pinned: pinned ones would fill more than half of the store; unpin others, or raise profiler.maxProfiles and profiler.maxBytes.', 409)
+export const TooManyPinnedError: FastifyErrorConstructor<{ code: string, statusCode: 409 }> = createError('HINDSIGHT_TOO_MANY_PINNED', 'Profile "%s" cannot be pinned: pinned ones would fill more than half of the store; unpin others, or raise profiler.maxProfiles and profiler.maxBytes.', 409)
 
 /**
  * Where profiles are kept: the few verbs that an engine must know; `contract.ts` in the tests holds all engines to them.

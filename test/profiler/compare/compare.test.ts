@@ -11,6 +11,7 @@ import { sample } from '../sample.js'
 
 const line = (message: string, level: 'info' | 'warn' = 'info', context: Record<string, unknown> = {}) => ({ time: '2026-01-02T03:04:05.700Z', level, channel: 'app', message, context })
 const event = (listener: string, changes: object = {}) => ({ stage: 'kernel.request', listener, pass: 'main', outcome: 'ran', start: 1, duration: 0.1, ...changes }) as Profile['events'][number]
+const set = (name: string, changes: object = {}) => ({ name, from: null, to: '1', after: 3, via: 'reply.header', by: 'application', source: '/a.js:3', ...changes })
 const request = (changes: object) => ({ collectors: { request: { method: 'GET', headers: {}, ...changes } } })
 
 /** The differences as lines: section, what, and both sides. */
@@ -37,6 +38,8 @@ const CASES: ReadonlyArray<readonly [name: string, a: Partial<Profile>, b: Parti
     ['events | kernel.request router | "ran" | "raised"', 'events | kernel.request error (error pass) |  | "ran"']],
   ['a listener that took its time', { events: [event('firewall')], duration: 3 }, { events: [event('firewall', { duration: 80 })], duration: 84 }, ['durations | whole request | "3 ms" | "84 ms"', 'durations | kernel.request firewall | "0.1 ms" | "80 ms"']],
   ['the session', { collectors: { session: { used: true, cookie: true } } }, { collectors: { session: { used: false, cookie: false } } }, ['session | used | true | false', 'session | cookie | true | false']],
+  ['who set a header, where another one came first', { collectors: { headers: { changes: [set('x-one'), set('x-two')], node: { date: null } } } }, { collectors: { headers: { changes: [set('x-new'), set('x-one'), set('x-two', { source: '/a.js:9' }), set('x-one', { to: null, via: 'reply.removeHeader' })], node: { date: null } } } },
+    ['headers | header x-one | "set by application /a.js:3 (reply.header)" | "set by application /a.js:3 (reply.header); removed by application /a.js:3 (reply.removeHeader)"', 'headers | header x-two | "set by application /a.js:3 (reply.header)" | "set by application /a.js:9 (reply.header)"', 'headers | header x-new |  | "set by application /a.js:3 (reply.header)"']],
   ['a collector of the application', { collectors: { queries: [{ sql: 'select 1', duration: 2 }] } }, { collectors: { queries: [{ sql: 'select 2', duration: 9 }] } }, ['queries | [0].sql | "select 1" | "select 2"']]
 ]
 

@@ -85,6 +85,21 @@ t.test('a test of a failure fails, and passes once it is mended', async (t) => {
   }
 })
 
+t.test('so does that of a failure behind a response that went well', async (t) => {
+  const source = "export default async (app) => { app.get('/', { onResponse: async () => { if (FAILS) throw new Error('not told') } }, async () => 'x') }\n"
+  writeFileSync(join(folder, 'late.mjs'), source.replace('FAILS', 'true'))
+  const live = await import(join(folder, 'late.mjs')) as { default: FastifyPluginAsync }
+  const app = await build({ declare: async (app) => await app.register(live.default) })
+  t.teardown(() => app.close())
+  const profile = await profileOf(app, await app.inject('/'))
+  t.equal(profile.exceptions.at(-1)?.message, 'not told')
+  const file = join(folder, 'late.test.mjs')
+  writeFileSync(file, written('node', profile, { app: './late.mjs' }))
+  t.match(await run(file), { code: 1, out: /it is raised again/ })
+  writeFileSync(join(folder, 'late.mjs'), source.replace('FAILS', 'false'))
+  t.equal((await run(file)).code, 0)
+})
+
 t.test('a test of a success keeps its status, and asks for what is masked', async (t) => {
   const profile = requested({ target: '/a', headers: { authorization: 'Bearer ******' } })
   writeFileSync(join(folder, 'other.mjs'), "export default async (app) => { app.get('/a', async ({ headers }, reply) => reply.code(headers.authorization === 'Bearer x' ? 200 : 401).send()) }\n")

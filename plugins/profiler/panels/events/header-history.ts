@@ -33,6 +33,8 @@ export function headerReport (profile: Profile): { token: string, headers: Recor
 
 const NODE = 'Node.js'
 const OF_NODE = new Set(['date', 'connection', 'keep-alive', 'transfer-encoding'])
+/** What Fastify writes without a call of its own functions. */
+const OF_FASTIFY = new Set(['content-type', 'content-length', 'trailer'])
 // A long value is kept shorter than the listeners saw it.
 const CUT = /… \([\d,.]+ more (?:bytes|characters)\)$/
 const EXTENSION = extname(import.meta.url)
@@ -67,7 +69,7 @@ export function headerHistory (profile: Profile): Map<string, HeaderStep[]> {
     const to = (Array.isArray(value) ? value : [value]).map(String).join(', ')
     const last = standing(history.get(name) ?? [])
     if (last === to || CUT.test(to)) continue
-    stepsOf(name).push({ by: last === null ? unknown(profile, undefined, name) : isTrailed(profile) ? 'Fastify' : 'a hook behind the lifecycle', from: last, to })
+    stepsOf(name).push({ by: last === null || hasDropped(profile) ? unknown(profile, undefined, name) : isTrailed(profile) ? 'Fastify' : 'a hook behind the lifecycle', from: last, to })
   }
   for (const [name, value] of isObject(trail.node) ? Object.entries(trail.node) : []) {
     stepsOf(name).push({ by: NODE, from: null, to: typeof value === 'string' ? value : 'the moment at which it was sent' })
@@ -129,10 +131,17 @@ function isTrailed ({ collectors }: Profile): boolean {
   return isObject(collectors.headers) && isObject(collectors.headers.node)
 }
 
+function hasDropped (profile: Profile): boolean {
+  return Number(dataOf(profile, 'headers').dropped ?? 0) > 0
+}
+
 // Where all others are noted, it was Fastify itself, which writes its own without a call; of older profiles it can be guessed.
 function unknown (profile: Profile, next: number | undefined, name: string): string {
   if (OF_NODE.has(name)) return NODE
-  if (name === 'content-length' || isTrailed(profile)) return 'Fastify'
+  if (name === 'content-length') return 'Fastify'
+  if (hasDropped(profile)) return 'one of those whose changes are left out, as there were too many'
+  // Whatever runs behind the first listener is watched.
+  if (isTrailed(profile)) return OF_FASTIFY.has(name) ? 'Fastify' : 'a hook or plugin registered ahead of Hindsight'
   const { events, collectors } = profile
   const event: ListenerEvent | undefined = next === undefined ? events.findLast(({ stage }) => stage === 'kernel.response') : events[next]
   const handled = isObject(collectors.performance) && typeof collectors.performance.handlerStart === 'number'

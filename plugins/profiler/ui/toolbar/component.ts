@@ -36,7 +36,12 @@ export function toolbar (data: ToolbarData, nonces: BarNonces, { script: live, c
 <a class="small status-!${statusClass(status)}" href="${url}" target="_top">${status}<span class="hidden"> Profile ${token}</span></a>
 <ul>!${items(data).map((one) => item(one, url))}!${live ? '<li class="item requests" hidden><button type="button" class="head" aria-expanded="false"><span class="count">0</span> <span class="label">requests</span></button><div class="pop"><p>Requests of this page</p><ol></ol></div></li>' : ''}
 <li class="item profile"><a class="head" href="${url}" target="_top"><span class="label">Profile </span><code>${token}</code></a></li></ul>
-</aside></template>!${live ? html`<script nonce="${nonces.script}"!${connect ? html` data-more="/_wdt/${token}.json"` : ''}>!${script}</script>` : ''}</hindsight-toolbar>`
+</aside></template>!${live ? html`<script nonce="${nonces.script}"!${connect ? html` data-more="${dataPath(url)}"` : ''}>!${script}</script>` : ''}</hindsight-toolbar>`
+}
+
+// Beside the profile, on the origin of the page.
+function dataPath (url: string): string {
+  return `${url.replace(/^https?:\/\/[^/]*/i, '').replace(/\/_profiler\/(?=[^/]*$)/, '/_wdt/')}.json`
 }
 
 function item ({ name, panel, head, title, facts }: Item, url: string): string {
