@@ -24,9 +24,18 @@ export const hindsight = fp(async function hindsight (app: FastifyInstance, opti
       ? 'fastify-hindsight is there already: the process was started with fastify-hindsight/register; leave out that, or the plugin'
       : 'fastify-hindsight is registered twice')
   }
+  if (isPart(app)) {
+    app.log.warn('fastify-hindsight is registered in a part of the application: requests of other parts, and those that no route takes, have no diagnostic pages and profiles. ' +
+      'Register it at the root; what fastify-cli loads is at the root if it is exported by fastify-plugin.')
+  }
   await openLifecycle(app, options).load()
   await openPages(app)
 }, { fastify: '5.x', name: 'fastify-hindsight' })
+
+// An encapsulated instance has the one around it as its prototype.
+function isPart (app: FastifyInstance): boolean {
+  return Object.getPrototypeOf(app) !== Object.prototype
+}
 
 /**
  * Opens the lifecycle of an application: at once what has to be there ahead of its routes and hooks, and by `load`, within a plugin, the rest.

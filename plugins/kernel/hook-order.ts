@@ -2,6 +2,7 @@ import type { FastifyInstance, RouteOptions } from 'fastify'
 import { OF_HEAD } from './application-hooks.js'
 import { like, originalOf, standsFor } from './stand-in.js'
 import type { Slot } from './lifecycle.js'
+import { leftBy } from './other-plugins.js'
 import { isOwnHook, listenerOf } from './own-hooks.js'
 import { PluginNames } from './plugin-names.js'
 import type { Stage } from './stage.js'
@@ -106,8 +107,8 @@ export class HookOrder {
     const steps = ORDER.flatMap((hook): Step[] => {
       if (hook === 'handler') return [{ hook, name: originalOf(route.handler as unknown as Hook).name, plugin, ofRoute: true, addedAt: declaredAt }]
       return [
-        ...hooksOfInstance(instance, hook).flatMap((one) => listenerStep(hook, one, slots) ?? addedStep(hook, one, this.#additions)),
-        ...hooksOf(route, hook).flatMap((one) => listenerStep(hook, one, slots) ?? routeStep(hook, originalOf(one), declared))
+        ...hooksOfInstance(instance, hook).flatMap((one) => listenerStep(hook, one, instance, slots) ?? addedStep(hook, one, this.#additions)),
+        ...hooksOf(route, hook).flatMap((one) => listenerStep(hook, one, instance, slots) ?? routeStep(hook, originalOf(one), declared))
       ]
     })
     return {
@@ -118,17 +119,17 @@ export class HookOrder {
       isImplied: hooksOf(route, 'onSend').some((hook) => originalOf(hook).name === OF_HEAD),
       steps,
       idle: slots.filter((slot) => !steps.some((step) => 'stage' in step && isOf(slot, step)))
-        .map(({ stage, listener, left, reason }) => ({ stage, listener, reason: left?.reason ?? reason ?? 'only after a failure' }))
+        .map((slot) => ({ stage: slot.stage, listener: slot.listener, reason: leftBy(slot, instance)?.reason ?? slot.reason ?? 'only after a failure' }))
     }
   }
 }
 
 // Null for a hook of the application; none for what is ours and no listener, or has nothing to do.
-function listenerStep (hook: HookName, one: Hook, slots: readonly Slot[]): Step[] | null {
+function listenerStep (hook: HookName, one: Hook, instance: FastifyInstance, slots: readonly Slot[]): Step[] | null {
   if (one.name === OF_HEAD) return []
   if (!isOwnHook(one) || originalOf(one) !== one) return null
   const mark = listenerOf(one)
-  if (mark === null || slots.some((slot) => isOf(slot, mark) && slot.left !== null)) return []
+  if (mark === null || slots.some((slot) => isOf(slot, mark) && leftBy(slot, instance) !== null)) return []
   return [{ hook, stage: mark.stage, listener: mark.listener }]
 }
 

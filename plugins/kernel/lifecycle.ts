@@ -13,6 +13,8 @@ export interface Slot {
   reason: string | null
   /** Why its request is left to a plugin of the application; null where it is not. */
   left: Skip | null
+  /** The same for parts of the application, which have such a plugin for themselves; null where there are none. */
+  leftIn: Map<FastifyInstance, Skip> | null
   /** Runs the listener outside its hook, as an error pass does; null where there is nothing to do. */
   run: ((request: FastifyRequest, reply: FastifyReply, payload: unknown) => unknown) | null
   /** What it has done before, where requests are observed. */
@@ -21,7 +23,7 @@ export interface Slot {
 
 /** A place of the order, as it is ahead of its listener's registration. */
 export function newSlot (index: number, stage: Stage, listener: string, reason: string | null = null): Slot {
-  return { index, stage, listener, reason, left: null, run: null, memory: new SlotMemory({ index, stage, listener }) }
+  return { index, stage, listener, reason, left: null, leftIn: null, run: null, memory: new SlotMemory({ index, stage, listener }) }
 }
 
 /** The order as it was registered, and whether it is observed. */

@@ -6,7 +6,7 @@ import { stateOf, type RequestState } from './request-state.js'
 import type { EventRecorder } from './event-recorder.js'
 import type { PassName } from './events.js'
 import { newSlot, type Slot } from './lifecycle.js'
-import { OTHERS } from './other-plugins.js'
+import { leftBy, OTHERS } from './other-plugins.js'
 import { ownHook } from './own-hooks.js'
 import { Answer, Raise, Skip } from './verdict.js'
 
@@ -87,7 +87,7 @@ const YIELDING: ReadonlySet<string> = new Set(Object.values(OTHERS).flat())
 
 function yielding<Run extends RequestHook | ResponseHook> (slot: Slot, run: Run, rest: Run | null): Run {
   return ((request: FastifyRequest, reply: FastifyReply, payload: unknown) => {
-    const { left } = slot
+    const left = slot.left === null && slot.leftIn === null ? null : leftBy(slot, request.server)
     if (left === null) return run(request, reply, payload)
     const result: unknown = rest?.(request, reply, payload)
     return isPromise(result) ? result.then(() => left) : left

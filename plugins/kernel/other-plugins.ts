@@ -18,27 +18,38 @@ export function registeredSoFar (app: FastifyInstance): readonly string[] {
   return Array.from((app as Registered)[REGISTERED] ?? [])
 }
 
-/** Leaves to the plugins of the application what they do: what is done twice may come out as neither of them says. `ours`: those that we have registered. */
+/**
+ * Leaves to the plugins of the application what they do: what is done twice may come out as neither of them says. One that was registered in a part of
+ * the application does it for the routes of that part. `ours`: those that we have registered.
+ */
 export function yieldToOthers (app: FastifyInstance, slots: readonly Slot[], ours: readonly string[]): void {
-  const found = new Set<string>()
-  collect(app, ours, found)
   for (const [name, listeners] of Object.entries(OTHERS)) {
-    if (!found.has(name)) continue
-    const reason = `left to ${name}, which the application registers`
+    const left = new Skip(`left to ${name}, which the application registers`)
+    const count = (list: readonly string[]): number => list.filter((one) => one === name).length
+    const parts = partsWith(app, (instance) => count(registeredSoFar(instance)) > count(ours))
+    const isEverywhere = parts.includes(app)
     for (const slot of slots) {
       if (!listeners.includes(slot.listener)) continue
-      if (slot.reason !== null) slot.reason = reason
-      else slot.left = new Skip(reason)
+      if (slot.reason === null) leave(slot, left, isEverywhere ? null : parts)
+      else if (isEverywhere) slot.reason = left.reason
     }
   }
 }
 
-function collect (instance: FastifyInstance, ours: readonly string[], found: Set<string>): void {
-  const names = Array.from((instance as Registered)[REGISTERED] ?? [])
-  for (const name of Object.keys(OTHERS)) {
-    const count = (list: readonly string[]): number => list.filter((one) => one === name).length
-    if (count(names) > count(ours)) found.add(name)
-  }
+function leave (slot: Slot, left: Skip, parts: readonly FastifyInstance[] | null): void {
+  if (parts === null) slot.left = left
+  else for (const part of parts) (slot.leftIn ??= new Map()).set(part, left)
+}
+
+/** Why a listener's job is left to a plugin of the application in a part of it; null where it is not. */
+export function leftBy ({ left, leftIn }: Slot, part: FastifyInstance): Skip | null {
+  return left ?? leftIn?.get(part) ?? null
+}
+
+// What a part has, those within it have too.
+function partsWith (instance: FastifyInstance, has: (instance: FastifyInstance) => boolean, isWithin = false): FastifyInstance[] {
+  const isOne = isWithin || has(instance)
   const children = Object.getOwnPropertySymbols(instance).find((symbol) => symbol.description === 'fastify.children')
-  for (const child of children === undefined ? [] : (instance as unknown as Record<symbol, FastifyInstance[]>)[children] ?? []) collect(child, ours, found)
+  const within = children === undefined ? [] : (instance as unknown as Record<symbol, FastifyInstance[]>)[children] ?? []
+  return [...(isOne ? [instance] : []), ...within.flatMap((child) => partsWith(child, has, isOne))]
 }

@@ -241,6 +241,49 @@ t.test('plugins that the application registers itself are left to it, and that i
   }
 })
 
+t.test('what a part of the application registers for itself is left to it there, and nowhere else', async (t) => {
+  const app = await application(t, async (app) => {
+    await app.register(async (part) => {
+      await part.register(fastifyHelmet, { xFrameOptions: { action: 'sameorigin' } })
+      await part.register(fastifyCors, { origin: 'https://part.example' })
+      part.get('/', async () => 'part')
+      await part.register(async (within) => { within.get('/within', async () => 'within') })
+    }, { prefix: '/part' })
+    app.get('/', async () => 'rest')
+  }, { cors: [{ origin: 'https://rest.example' }] })
+  for (const [url, origin, frames, left] of [
+    ['/part', 'https://part.example', 'SAMEORIGIN', true], ['/part/within', 'https://part.example', 'SAMEORIGIN', true], ['/', 'https://rest.example', 'DENY', false],
+    ['/nowhere', 'https://rest.example', 'DENY', false]
+  ] as const) {
+    const response = await app.inject({ url, headers: { origin } })
+    t.equal(response.headers['x-frame-options'], frames, url)
+    t.equal(response.headers['access-control-allow-origin'], origin, url)
+    t.equal((await reasonsOf(app, url)).get('kernel.response clickjacking')?.startsWith('left to @fastify/helmet') ?? false, left, url)
+  }
+  for (const [url, origin] of [['/', 'https://rest.example'], ['/part', 'https://part.example']] as const) {
+    const preflight = await app.inject({ method: 'OPTIONS', url, headers: { 'access-control-request-method': 'GET', origin } })
+    t.equal(preflight.headers['access-control-allow-origin'], origin, `a preflight of ${url}`)
+  }
+})
+
+t.test('who registers it in a part of the application is told what that means', async (t) => {
+  const lines: string[] = []
+  const app = Fastify({ logger: { level: 'warn', stream: { write: (line: string) => { lines.push(line) } } } })
+  t.teardown(() => app.close())
+  await app.register(async (part) => {
+    await part.register(hindsight, { profiler: { storage: 'memory' } })
+    part.get('/', async () => 'x')
+  })
+  t.equal((await app.inject('/')).statusCode, 200)
+  t.match(lines.join(''), /registered in a part of the application.*fastify-plugin/)
+  const root = Fastify({ logger: { level: 'warn', stream: { write: (line: string) => { lines.push(line) } } } })
+  t.teardown(() => root.close())
+  lines.length = 0
+  await root.register(hindsight, { profiler: { storage: 'memory' } })
+  await root.ready()
+  t.same(lines, [])
+})
+
 t.test('a plugin with sessions of its own, which relies on the cookies that it finds, has them', async (t) => {
   // As @fastify/secure-session does, which registers @fastify/cookie only where nobody has, and as others do, which want it registered.
   const sealing = (brings: boolean) => fp(async function secureSession (app: FastifyInstance) {
