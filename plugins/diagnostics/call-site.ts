@@ -17,9 +17,17 @@ const FASTIFY = new Set(['fastify', 'light-my-request'])
 
 // The same calls again are the same object, as long as anybody remembers them.
 const known = new WeakMap<Calls, CallOrigin>()
+// One place may have been noted for many.
+const ofSites = new WeakMap<object, CallOrigin>()
 
 /** Reads where something was called from, off a stack that nobody has read yet. */
 export function originOfCall (site: { readonly stack?: string }): CallOrigin {
+  const told = ofSites.get(site) ?? readOrigin(site)
+  ofSites.set(site, told)
+  return told
+}
+
+function readOrigin (site: { readonly stack?: string }): CallOrigin {
   const { stack, written } = stackOf(site)
   const before = written === null ? undefined : known.get(written.calls)
   if (before !== undefined) return before

@@ -1,14 +1,16 @@
-import { STATUS_CODES, validateHeaderName, validateHeaderValue } from 'node:http'
+import { STATUS_CODES } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { statusOf } from '../kernel/http-errors.js'
 import { percentEncoded } from '../kernel/header-text.js'
 import { noncesOf } from '../kernel/content-policy.js'
 import { observeApplication } from '../kernel/application.js'
+import { siteAbove, type CallSite } from '../kernel/header-trail.js'
 import { kMalformed } from '../kernel/malformed.js'
 import { observe, runErrorPass } from '../kernel/pass.js'
 import { stateOf, type RequestState } from '../kernel/request-state.js'
 import { addVary } from '../kernel/responses.js'
 import type { FlattenedException } from './exception.js'
+import { beginErrorPass, dropEntityHeaders, dropUnsendable } from './failed-reply.js'
 import { representation, type Representation } from './negotiate.js'
 import { hasOwnNotFound, setNotFound } from './not-found.js'
 import { symbolOf } from '../kernel/provided-names.js'
@@ -17,18 +19,13 @@ import { renderProductionError } from './page/production.js'
 import { messageOf, nameOf } from './thrown-value.js'
 
 const DEBUG_HEADER_LIMIT = 2000
-// What the failed handler said about a body that is not sent.
-const ENTITY_HEADERS: ReadonlySet<string> = new Set([
-  'cache-control', 'content-disposition', 'content-encoding', 'content-language', 'content-length', 'content-range',
-  'content-security-policy', 'content-security-policy-report-only', 'etag', 'expires', 'last-modified', 'location', 'transfer-encoding'
-])
-
 /** Sets the not-found handler and the error handler: whatever fails is answered with the diagnostic page. What makes that is loaded later. */
 export function setHandlers (app: FastifyInstance, { errorPages = 'asked' }: ErrorPageOptions): { load: () => Promise<void> } {
   const { debug, observed, fromBeginning } = app.hindsight
   checkErrorPages(errorPages)
   const own = takeErrorHandler(app)
   let pages: Pages | null = null
+  let ownSite: CallSite | null = null
   const always = errorPages === 'always'
   app.hindsight.answersMiss = (request) => !hasOwnNotFound(request) && (always || asksForPage(request))
   setNotFound(app, always)
@@ -53,7 +50,7 @@ export function setHandlers (app: FastifyInstance, { errorPages = 'asked' }: Err
       passOn(stateOf(request), raised, request, reply)
       return
     }
-    begin(stateOf(request), raised, request, reply)
+    beginErrorPass(stateOf(request), raised, request, reply)
     observe(request, reply)
     const walking = runErrorPass(app, request, reply)
     return walking === undefined ? answer(raised, request, reply) : walking.then(() => answer(raised, request, reply))
@@ -61,6 +58,16 @@ export function setHandlers (app: FastifyInstance, { errorPages = 'asked' }: Err
 
   function answer (raised: unknown, request: FastifyRequest, reply: FastifyReply): string | Buffer {
     const state = stateOf(request)
+    const trail = state.recorder?.trail
+    if (trail != null) trail.site = (ownSite ??= siteAbove(siteAbove))
+    try {
+      return answerAs(state, raised, request, reply)
+    } finally {
+      if (trail != null) trail.site = null
+    }
+  }
+
+  function answerAs (state: RequestState, raised: unknown, request: FastifyRequest, reply: FastifyReply): string | Buffer {
     const { statusCode } = reply
     const reason = STATUS_CODES[statusCode] ?? 'Error'
     const as = representation(request.headers.accept)
@@ -131,56 +138,6 @@ function takeErrorHandler (app: FastifyInstance): ErrorHandler | null {
 function referenceOf (request: FastifyRequest): string | undefined {
   const { debug, profileOf } = request.server.hindsight
   return debug ? undefined : profileOf?.(request)?.token
-}
-
-function begin (state: RequestState, raised: unknown, request: FastifyRequest, reply: FastifyReply): void {
-  if (state.failed) state.others.push(state.raised)
-  state.pass = 'error'
-  state.failed = true
-  state.raised = raised
-  if (state.handlerStart !== 0 && state.handlerEnd === 0) state.handlerEnd = performance.now()
-  const headers = reply.getHeaders()
-  const had = dropEntityHeaders(reply, headers)
-  reply.code(statusOf(raised, reply.statusCode))
-  // What a failed attempt to write the head has left behind.
-  if (reply.raw.statusMessage !== undefined) reply.raw.statusMessage = STATUS_CODES[reply.statusCode] ?? ''
-  if (setHeadersOf(raised, request, reply) || had) dropUnsendable(request, reply)
-}
-
-function setHeadersOf (raised: unknown, request: FastifyRequest, reply: FastifyReply): boolean {
-  try {
-    const headers = typeof raised === 'object' && raised !== null ? (raised as { headers?: unknown }).headers : undefined
-    if (typeof headers !== 'object' || headers === null) return false
-    reply.headers(headers as Record<string, string>)
-  } catch (error) {
-    request.log.warn({ err: error, channel: 'request' }, 'The headers of the error could not be set')
-  }
-  return true
-}
-
-// Says whether there were headers at all.
-function dropEntityHeaders (reply: FastifyReply, headers: object): boolean {
-  let any = false
-  for (const name in headers) {
-    any = true
-    if (ENTITY_HEADERS.has(name)) reply.removeHeader(name)
-  }
-  return any
-}
-
-// A header that Node.js refuses to write would keep the page from being sent, and may be what failed in the first place.
-function dropUnsendable (request: FastifyRequest, reply: FastifyReply): void {
-  const headers = reply.getHeaders()
-  for (const name in headers) {
-    const value = headers[name]
-    try {
-      validateHeaderName(name)
-      for (const one of [value].flat()) validateHeaderValue(name, one as string)
-    } catch (error) {
-      reply.removeHeader(name)
-      request.log.warn({ err: error, channel: 'request' }, 'A header that cannot be sent was left out')
-    }
-  }
 }
 
 function diagnosticPage ({ reportOf, encodeReport }: Pages, request: FastifyRequest, reply: FastifyReply, state: RequestState, as: Representation, reason: string): string | Buffer {

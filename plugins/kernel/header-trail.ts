@@ -34,12 +34,14 @@ export class HeaderTrail {
   readonly changes: OutsideChange[] = []
   /** How many more there were. */
   dropped = 0
+  /** Where all that is noted comes from, while that is known: to find it out for each of many changes costs more than they do. */
+  site: CallSite | null = null
 
   /** Notes a change, where it is one, with what called `caller`. */
   note (change: Omit<OutsideChange, 'site'>, caller: Caller): void {
     if (change.cookie === undefined && isSameValue(change.from, change.to)) return
     if (this.changes.length >= MAX_CHANGES) this.dropped++
-    else this.changes.push({ ...change, site: siteAbove(caller) })
+    else this.changes.push({ ...change, site: this.site ?? siteAbove(caller) })
   }
 }
 
@@ -55,7 +57,8 @@ export function copied (value: HeaderValue): HeaderValue {
   return Array.isArray(value) ? [...value] : value
 }
 
-function siteAbove (caller: Caller): CallSite {
+/** The place that has called a function. */
+export function siteAbove (caller: Caller): CallSite {
   const { stackTraceLimit } = Error
   const site = {}
   Error.stackTraceLimit = DEPTH
