@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -237,7 +237,10 @@ t.test('several processes whose store is removed go on in one new store', async 
   const others = [writer(path, 'a'), writer(path, 'b')]
   await Promise.all(others.map(({ started }) => started))
   for (let round = 0; round < 5; round++) {
-    rmSync(round % 2 === 0 ? dirname(path) : path, { recursive: true, force: true })
+    // At once: what is removed file by file takes the lock of a store that was begun meanwhile with it.
+    const [gone, aside] = [round % 2 === 0 ? dirname(path) : path, `${dirname(path)}-gone`]
+    renameSync(gone, aside)
+    rmSync(aside, { recursive: true })
     const before = others.map(({ told }) => told())
     while (others.some(({ told }, i) => told() < (before[i] ?? 0) + 3)) {
       await storage.put([profile('cccccc')])
