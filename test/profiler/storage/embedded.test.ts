@@ -357,7 +357,8 @@ t.test('a file that cannot grow rejects writes, and is read', { skip: process.pl
   t.ok(written > 0 && refused > 0, `${written} batches written, ${refused} refused`)
   t.equal(read, written)
   t.match(message, `The store "${path}" cannot be used: `)
-  t.ok(printed.split('Error:').length <= 2, `LMDB prints no more than once: ${printed}`)
+  // How often depends on how many are under way at once.
+  t.ok(printed.split('Write error:').length - 1 < refused / 4, `LMDB does not print for each of ${refused}: ${printed}`)
   const storage = await opened(t, { path })
   t.equal((await isConsistent(t, storage)).length, written)
   await storage.put([profile('00000a')])
