@@ -6,6 +6,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isRepeated } from './header-text.js'
 import { LimitedMap } from './limited-map.js'
 import { kMalformed, kWhole } from './malformed.js'
+import { requestContext } from './request-context.js'
 import type { Origin } from './request-origin.js'
 import { stateOf } from './request-state.js'
 
@@ -50,7 +51,13 @@ export function debugAccess (
 
   function maySeeDebug (request: FastifyRequest): boolean {
     const state = stateOf(request)
-    return (state.maySeeDebug ??= isInjection(request.raw) || (clientAllowed(originOf(request).ip) && hostAllowed(originOf(request), request)))
+    return (state.maySeeDebug ??= isInjection(request.raw) ? askerAllowed(request) : (clientAllowed(originOf(request).ip) && hostAllowed(originOf(request), request)))
+  }
+
+  // What a handler injects it asks for its own client, who may be anybody; what nobody asked for came over no network.
+  function askerAllowed ({ raw }: FastifyRequest): boolean {
+    const asker = requestContext.getStore()?.request
+    return asker === undefined || asker.raw === raw || asker.server.hindsight.mayReadDebug(asker)
   }
 
   function clientAllowed (ip: string): boolean {
