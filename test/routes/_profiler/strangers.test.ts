@@ -284,6 +284,20 @@ t.test('in production pages are for their role, whoever asks from wherever', asy
   }
 })
 
+t.test('in production no listener that is left to the application opens the pages of a role', async (t) => {
+  const verify = (): StoredUser => ({ identifier: 'guest', roles: ['ROLE_USER'] })
+  for (const left of LEAVABLE.filter((name) => name !== 'is-granted')) {
+    const site = await start(t, 'plugin', { options: { debug: false, session: false, leave: [left], security: { firewalls: [{ name: 'all', authenticators: { bearer: { verify } } }] }, profiler: { production: true, storage: 'memory', role: 'ROLE_OPERATOR' } } })
+    t.ok(site.ours.length > 10, left)
+    for (const { method, path } of site.ours) {
+      const answer = await ask(site.port, { method, path, form: { form_token: site.app.profiler.formTokens.create(), pinned: '1' }, headers: { Authorization: method === 'HEAD' ? null : 'Bearer guest' } })
+      if (answer.status < 400 || answer.status > 403 || told({ ...answer, head: '' }) !== null) t.fail(`${left}: ${method} ${path} is ${answer.status}`)
+    }
+    await untouched(t, site, left)
+    await site.app.close()
+  }
+})
+
 t.test('an application that is attached to shows strangers what it would show without', async (t) => {
   for (const debug of [true, false]) {
     const app = Fastify({ pluginTimeout: 60_000 })
