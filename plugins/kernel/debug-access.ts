@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import { isIP } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import proxyAddr from '@fastify/proxy-addr'
@@ -6,6 +7,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isRepeated } from './header-text.js'
 import { LimitedMap } from './limited-map.js'
 import { kMalformed, kWhole } from './malformed.js'
+import { requestContext } from './request-context.js'
 import type { Origin } from './request-origin.js'
 import { stateOf } from './request-state.js'
 
@@ -27,6 +29,8 @@ export interface DebugAccess {
 /** What is known of a client by its address alone. */
 type Kind = 'allowed' | 'other' | 'none'
 
+/** RFC 7239, section 5.3. */
+const FORWARDED_HOST = /\bhost\s*=\s*(?:"([^"]*)"|([^\s;,"]+))/gi
 const isLoopback = proxyAddr.compile('loopback')
 const isPrivate = proxyAddr.compile(['loopback', 'linklocal', 'uniquelocal'])
 
@@ -50,7 +54,13 @@ export function debugAccess (
 
   function maySeeDebug (request: FastifyRequest): boolean {
     const state = stateOf(request)
-    return (state.maySeeDebug ??= isInjection(request.raw) || (clientAllowed(originOf(request).ip) && hostAllowed(originOf(request), request)))
+    return (state.maySeeDebug ??= isInjection(request.raw) ? askerAllowed(request) : (clientAllowed(originOf(request).ip) && hostAllowed(originOf(request), request)))
+  }
+
+  // What a handler injects it asks for its own client, who may be anybody; what nobody asked for came over no network.
+  function askerAllowed ({ raw }: FastifyRequest): boolean {
+    const asker = requestContext.getStore()?.request
+    return asker === undefined || asker.raw === raw || asker.server.hindsight.mayReadDebug(asker)
   }
 
   function clientAllowed (ip: string): boolean {
@@ -75,7 +85,7 @@ export function debugAccess (
     // A message whose host cannot be read was brought by no page: browsers send valid ones.
     if (host === '') return problem !== null && !hasHostOf(request)
     // A proxy tells what it was asked for, which a page can choose as well: neither name hides the other.
-    return nameAllowed(host) && sentAllowed(raw.headers.host) && sentAllowed(raw.headers[':authority'])
+    return nameAllowed(host) && sentAllowed(raw.headers.host) && sentAllowed(raw.headers[':authority']) && forwardedAllowed(raw.headers)
   }
 
   // Browsers do not let a page choose either header (Fetch, section 2.2.2; Fetch Metadata, section 2.4).
@@ -94,6 +104,14 @@ export function debugAccess (
   function sentAllowed (authority: string | string[] = ''): boolean {
     const name = String(authority).trim().toLowerCase().replace(/:\d+$/, '')
     return name === '' || nameAllowed(name)
+  }
+
+  // A tunnel that asks for a local name may be open to everybody: the name that it was asked for can only take away, so it need not be trusted.
+  function forwardedAllowed ({ 'x-forwarded-host': names, forwarded }: IncomingHttpHeaders): boolean {
+    if (names === undefined && forwarded === undefined) return true
+    const told = [names ?? []].flat().join().split(',')
+    for (const [, quoted, plain] of (forwarded ?? '').matchAll(FORWARDED_HOST)) told.push(quoted ?? plain ?? '')
+    return told.every(sentAllowed)
   }
 
   function nameAllowed (host: string): boolean {

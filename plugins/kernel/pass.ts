@@ -22,6 +22,8 @@ export function openPass (app: FastifyInstance): void {
   if (fromBeginning) app.lifecycle.watched = watchHeaders(app)
   app.addHook('onRequest', ownHook(function open (request, reply, done) {
     rememberReply(request.raw, reply.raw)
+    // Who injects a request is known only as long as it has no context of its own.
+    if (services.debug && isInjection(request.raw)) services.maySeeDebug(request)
     if (observed) {
       const state = stateOf(request)
       state.startedAt = performance.now()

@@ -58,7 +58,9 @@ export const requestDataCollector = listener('kernel.controller', 'request-data-
         ...(request.raw[kRawPacket] !== undefined && { rawMessage: mask.message(request.raw[kRawPacket]) })
       })
       const saysMore = body.value !== null || body.cut > 0 || unparsed !== null || uploads !== null || cookies.length > 0 || Object.keys(query).length > 0 ||
-        sharedText(shown) === undefined || mask !== app.hindsight.mask || request.raw[kRawPacket] !== undefined || attributes === null || Object.keys(attributes).length > 1
+        sharedText(shown) === undefined || mask !== app.hindsight.mask || request.raw[kRawPacket] !== undefined || attributes === null || Object.keys(attributes).length > 1 ||
+        // The application may have put something else in its place.
+        (attributes._route !== null && typeof attributes._route !== 'string')
       return saysMore ? record() : requestsLike(shown).of(`${request.method} ${targetOf(request)} ${request.raw.httpVersion} ${state.sessionTouched} ${String(attributes._route)}`, record)
     })
   })

@@ -36,10 +36,8 @@ export const router = listener('kernel.request', 'router', (app) => {
   return (request, reply) => {
     if (request.is404 || request.raw[kUnknownMethod] !== undefined) return miss(request, reply)
     const config = routeConfigOf(request)
-    if (config?.debugOnly === true && !mayReadDebug(request)) {
-      // Where Fastify tells of what is not found, it would have found this.
-      return request.server.hindsight.answersMiss(request) ? miss(request, reply) : new Raise(notFound(request))
-    }
+    // Also where Fastify tells of what is not found: it would have found this.
+    if (config?.debugOnly === true && !mayReadDebug(request)) return new Raise(notFound(request))
     const pattern = config?.url ?? ''
     const name = routeTable.of(request)?.name ?? config?.name ?? `${request.method} ${pattern}`
     const state = stateOf(request)

@@ -75,7 +75,8 @@ export class RequestLog {
 
   /** Keeps a line that no logger has to write. */
   say (level: number, said: Pick<LogRecord, 'channel' | 'message' | 'context'>): void {
-    if (this.#lines.length < LINE_LIMIT) this.#lines.push({ level, time: Date.now(), text: '', cut: 0, said, shown: null, view: null })
+    if (this.#lines.length >= LINE_LIMIT) this.#dropped++
+    else this.#lines.push({ level, time: Date.now(), text: '', cut: 0, said, shown: null, view: null })
   }
 
   /** Keeps a record that no logger wrote, such as a warning of the process. */

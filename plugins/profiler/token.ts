@@ -5,6 +5,8 @@ export const TOKEN_PATTERN = /^[0-9a-f]{6}$/
 
 const MAX_DRAWS = 64
 const POOL = 32
+/** Milliseconds for which the answer of a store that answers at once counts: another process may give the same token. */
+const FRESH = 1_000
 /** Tokens that were given away and whose profile has not come yet must not be given twice. */
 const MAX_RESERVED = 10_000
 
@@ -29,19 +31,23 @@ export class TokenSource {
   readonly #exists: Exists
   readonly #reserved = new Set<string>()
   readonly #pool: string[] = []
+  readonly #now: () => number
+  /** When the store was asked for those in the pool. */
+  #askedAt = 0
   /** How many are drawn at once. */
   #lot = 1
   #filling = false
   #answersAtOnce = true
 
   /** `exists` may throw or reject: a store that is away must not keep a request from its token. */
-  constructor (exists: Exists) {
+  constructor (exists: Exists, now = () => performance.now()) {
     this.#exists = exists
+    this.#now = now
   }
 
   /** A token that is given to nobody else, as far as the store could say so. */
   take (): string {
-    if (this.#answersAtOnce && this.#pool.length === 0) this.#drawMany()
+    if (this.#answersAtOnce && (this.#pool.length === 0 || this.#now() - this.#askedAt > FRESH)) this.#drawMany()
     const token = this.#pool.pop() ?? this.#drawUnseen()
     if (!this.#answersAtOnce && this.#pool.length < POOL / 2) this.#fill()
     this.#reserve(token)
@@ -55,6 +61,10 @@ export class TokenSource {
 
   // Ever more at once, as it is the first question of a turn that costs a store most; one again where it begins to be full.
   #drawMany (): void {
+    // Who asks seldom asks for one.
+    if (this.#pool.length > 0) this.#lot = 1
+    this.#pool.length = 0
+    this.#askedAt = this.#now()
     const lot = this.#lot
     this.#lot = Math.min(2 * lot, POOL)
     for (let drawn = 0; drawn < lot && drawn < this.#lot && this.#answersAtOnce; drawn++) this.#pool.push(this.#draw())

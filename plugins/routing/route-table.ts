@@ -44,6 +44,8 @@ interface Entered {
 interface Store {
   order: number
   method: string
+  /** Whether it is there for those only who may see the debug surface. */
+  debugOnly: boolean
 }
 
 /** The name of a route: its own, or its methods and pattern. */
@@ -82,6 +84,7 @@ export class RouteTable {
   add (route: RouteOptions & { routePath?: string, prefix?: string }, declaredAt: Error | null): void {
     const methods = ([] as string[]).concat(route.method as string | string[])
     const { url, constraints = {} } = route
+    const debugOnly = route.config?.debugOnly === true
     const constrained = JSON.stringify(Object.entries(constraints).map(([name, value]) => [name, String(value)]))
     const key = `${url} ${constrained}`
     const isHead = methods.length === 1 && methods[0] === 'HEAD'
@@ -93,9 +96,9 @@ export class RouteTable {
       this.#routes.set(`HEAD ${url}`, get.route)
       this.#mark(route, get.route)
       if (plain === undefined && route.prefixTrailingSlash !== 'no-slash') {
-        for (const method of get.route.methods) this.#tryOn(method, url, constraints, { order: this.#order++, method })
+        for (const method of get.route.methods) this.#tryOn(method, url, constraints, { order: this.#order++, method, debugOnly })
       }
-      this.#tryOn('HEAD', url, constraints, { order: -1, method: 'HEAD' })
+      this.#tryOn('HEAD', url, constraints, { order: -1, method: 'HEAD', debugOnly })
       return
     }
     const name = routeName(route)
@@ -108,7 +111,7 @@ export class RouteTable {
       this.#routes.set(`${method} ${url}`, declared)
       this.#entered.set(`${method} ${key}`, entered)
       for (const constraint of Object.keys(constraints)) this.#constraints.add(constraint)
-      this.#tryOn(method, url, constraints, { order: this.#order++, method })
+      this.#tryOn(method, url, constraints, { order: this.#order++, method, debugOnly })
     }
   }
 
@@ -133,17 +136,18 @@ export class RouteTable {
     return this.#declared.filter(({ name }) => !name.startsWith('_'))
   }
 
-  /** Looks a path up under every method. */
+  /** Looks a path up under every method. Who may not see what is for debugging is not told of it either. */
   lookup (path: string, request: FastifyRequest): LookupResult {
     const constraints = this.#derive(request)
+    const isThere = (store: Store | null): store is Store => store !== null && (!store.debugOnly || request.server.hindsight.mayReadDebug(request))
     const found: Store[] = []
     for (const method of this.#methods) {
       const store = this.#find(method, path, constraints)
-      if (store !== null && store.order >= 0) found.push(store)
+      if (isThere(store) && store.order >= 0) found.push(store)
     }
     const allowed = found.sort((a, b) => a.order - b.order).map(({ method }) => method)
     const other = path.endsWith('/') ? path.slice(0, -1) : `${path}/`
-    const redirect = allowed.length === 0 && other !== '' && this.#find('GET', other, constraints) !== null ? other : null
+    const redirect = allowed.length === 0 && other !== '' && isThere(this.#find('GET', other, constraints)) ? other : null
     return { allowed, redirect }
   }
 

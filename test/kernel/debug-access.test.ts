@@ -60,6 +60,26 @@ t.test('without a trusted proxy nobody can claim to be another', async t => {
   await failure(t, port, { 'X-Forwarded-For': '203.0.113.9' }, true, 'a header that does not count')
 })
 
+t.test('a tunnel that asks for a local name is open to whoever knows its own', async t => {
+  for (const [options, headers, expected] of [
+    [{}, { 'X-Forwarded-Host': 'a1b2.tunnel.example' }, false],
+    [{}, { 'X-Forwarded-Host': 'A1B2.tunnel.example:443' }, false],
+    [{}, { 'X-Forwarded-Host': 'localhost, a1b2.tunnel.example' }, false],
+    [{}, { Forwarded: 'for=203.0.113.9;host=a1b2.tunnel.example;proto=https' }, false],
+    [{}, { Forwarded: 'host="a1b2.tunnel.example:443"' }, false],
+    [{}, { Forwarded: 'host=localhost, Host = a1b2.tunnel.example' }, false],
+    [{}, { 'X-Forwarded-Host': 'localhost:5173' }, true],
+    [{}, { 'X-Forwarded-Host': '[::1]:5173', Forwarded: 'host="[::1]:5173"' }, true],
+    [{}, { Forwarded: 'for=127.0.0.1;proto=http' }, true],
+    [{ debugHosts: ['a1b2.tunnel.example'] }, { 'X-Forwarded-Host': 'a1b2.tunnel.example', Forwarded: 'host=a1b2.tunnel.example' }, true],
+    [{ debugHosts: ['*'] }, { 'X-Forwarded-Host': 'a1b2.tunnel.example' }, true]
+  ] as Array<[HindsightOptions, Record<string, string>, boolean]>) {
+    const app = await build(t, options, routes)
+    await failure(t, await listen(app), { Host: 'localhost', ...headers }, expected, JSON.stringify(headers))
+    await app.close()
+  }
+})
+
 t.test('hosts that a page of a stranger cannot bring', async t => {
   for (const [options, host, expected] of [
     [{}, '127.0.0.1', true],

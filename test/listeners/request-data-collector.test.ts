@@ -72,6 +72,23 @@ t.test('names that the application adds', async t => {
   t.same((collectors.request as Collected).query, { iban: '******' })
 })
 
+t.test('what the application has put in the place of the route is told of each request on a connection', async t => {
+  let count = 0
+  const app = await build(t, {}, app => {
+    app.addHook('onRequest', async function name ({ attributes }) {
+      delete attributes._route
+      attributes.tenant = `t${++count}`
+    })
+    app.get('/', () => 'x')
+  })
+  const port = await listen(app)
+  const one = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'
+  const answers = await raw(port, one.repeat(4) + one.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'))
+  const tokens = [...answers.matchAll(/^x-debug-token: (\w+)/gim)].map(([, token = '']) => token)
+  t.equal(tokens.length, 5)
+  for (const [i, token] of tokens.entries()) t.match((await app.profiler.find(token))?.collectors.request, { attributes: { tenant: `t${i + 1}` } })
+})
+
 t.test('a body is bounded', async t => {
   const app = await build(t, {}, app => app.post('/', () => 'x'))
   const response = await app.inject({ method: 'POST', url: '/', payload: { list: Array.from({ length: 20_000 }, () => 'abcdefgh') } })

@@ -21,6 +21,12 @@ t.test('a line without a message has its error\'s', async t => {
   t.match(log.records(), [{ message: 'boom' }, { message: '', context: { a: 1 } }])
 })
 
+t.test('what no logger has written is counted too, where it is not kept', async t => {
+  const log = new RequestLog()
+  for (let i = 0; i < 10_002; i++) log.say(30, { channel: 'request', message: 'x', context: {} })
+  t.ok(log.records().some(({ channel, message }) => channel === 'profiler' && message.startsWith('2 more log lines of this request were not kept')))
+})
+
 t.test('what is not kept is counted', async t => {
   const log = new RequestLog()
   for (let i = 0; i < 10_003; i++) log.add(30, '{"msg":"x"}')

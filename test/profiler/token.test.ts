@@ -40,6 +40,18 @@ t.test('a store that answers later is asked ahead, and what it has is not given'
   }
 })
 
+t.test('what was free a while ago may be somebody else\'s by now', async t => {
+  let now = 0
+  const asked = new Set<string>()
+  const taken = new Set<string>()
+  const source = new TokenSource(token => { asked.add(token); return taken.has(token) }, () => now)
+  for (let i = 0; i < 20; i++) taken.add(source.take())
+  t.ok(asked.size > taken.size, 'more were asked for than were given')
+  for (const token of asked) taken.add(token)
+  now += 2_000
+  for (let i = 0; i < 40; i++) t.notOk(taken.has(source.take()), 'another process has given what was left')
+})
+
 t.test('a burst is served from beyond the pool', async t => {
   const source = new TokenSource(async () => false)
   const first = source.take()

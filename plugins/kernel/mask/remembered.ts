@@ -47,7 +47,7 @@ export function rememberedHeader (mask: (name: string, value: string) => string)
   const known = new Map<string, (value: string) => string>()
   return (name, value) => {
     // Tokens are never the same, and nothing to hide: to remember them would only drive out what comes again.
-    const token = name.startsWith('x-debug-token') ? TOKEN.exec(value)?.index : undefined
+    const token = TELL_TOKENS.has(name) ? TOKEN.exec(value)?.index : undefined
     if (token === undefined) return header(name, value)
     return (token === 0 ? '' : header(name, value.slice(0, token))) + value.slice(token)
   }
@@ -65,6 +65,7 @@ export function rememberedHeader (mask: (name: string, value: string) => string)
   }
 }
 
+const TELL_TOKENS = new Set(['x-debug-token', 'x-debug-token-link'])
 const TOKEN = /(?<![^/])[0-9a-f]{6}$/
 const NONCE = /'nonce-[\w+/=-]{1,100}'/g
 const NO_NONCE = "'nonce-'"

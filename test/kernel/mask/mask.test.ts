@@ -18,6 +18,7 @@ t.test('a header keeps what tells its kind and loses what opens a door', async t
     ['x-csrf-token', 'k', '******'],
     ['x-amz-security-token', 'k', '******'],
     ['x-debug-token', '3fa94c', '3fa94c'],
+    ['x-debug-token-secret', 'abcdef', '******'],
     ['X-Debug-Token-Link', 'http://127.0.0.1/_profiler/3fa94c', 'http://127.0.0.1/_profiler/3fa94c'],
     ['www-authenticate', 'Bearer realm="app", error="invalid_token"', 'Bearer realm="app", error="invalid_token"'],
     ['referer', 'https://a.test/reset?token=s3cret x', 'https://a.test/reset?token=******'],
