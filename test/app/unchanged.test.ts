@@ -192,3 +192,22 @@ t.test('the config of a route is what the application declares', async (t) => {
   t.same(Reflect.ownKeys(seen[0] as object), Reflect.ownKeys(seen[1] as object))
   t.strictSame(seen[0], seen[1])
 })
+
+t.test('routes that differ in their constraints are told apart, in whatever order they are declared', async (t) => {
+  const app = await application(t, (app) => {
+    for (const url of ['/plain-first', '/plain-last']) {
+      const declare = [
+        () => app.get(url, { config: { name: 'plain' } }, async () => 'plain'),
+        () => app.get(url, { constraints: { host: 'shop.example' }, config: { name: 'shop' } }, async () => 'shop')
+      ]
+      for (const each of url === '/plain-first' ? declare : declare.reverse()) each()
+    }
+  })
+  for (const url of ['/plain-first', '/plain-last']) {
+    for (const [host, name] of [['localhost', 'plain'], ['shop.example', 'shop']] as const) {
+      const response = await app.inject({ url, headers: { host } })
+      t.equal(response.body, name, url)
+      t.equal((await profileOf(app, response)).route?.name, name, `${host}${url}`)
+    }
+  }
+})
