@@ -11,6 +11,8 @@ export const kMalformed = Symbol('hindsight.malformed')
 export const kRefused = Symbol('hindsight.refused')
 /** On a raw message: the target as the client sent it, where routing was given another. */
 export const kTarget = Symbol('hindsight.target')
+/** On a raw message: it names no host, and the server lets request validation refuse that. */
+export const kHostless = Symbol('hindsight.hostless')
 /** On a raw message: a method that overrides the real one and that Node.js does not know. */
 export const kUnknownMethod = Symbol('hindsight.unknownMethod')
 /** On a raw message: the parser refused it, and saw it from its beginning. */
@@ -23,6 +25,7 @@ declare module 'node:http' {
     [kMalformed]?: Error
     [kRefused]?: Error
     [kTarget]?: string
+    [kHostless]?: true
     [kUnknownMethod]?: string
     [kRawPacket]?: string
     [kWhole]?: boolean
@@ -89,6 +92,7 @@ export function endGently (socket: Socket): void {
 function target (message: IncomingMessage, methodOverride: boolean): string {
   const url = message.url ?? '/'
   if (url === NOWHERE) return url
+  if (message.headers.host === undefined) message[kHostless] = true
   const framing = framingProblem(message)
   if (framing !== null) {
     message[kTarget] = url

@@ -7,7 +7,7 @@ import type { FastifyRequest } from 'fastify'
 import { badRequest } from './http-errors.js'
 import { headerText, isRepeated, joinedHeader } from './header-text.js'
 import { LimitedMap } from './limited-map.js'
-import { kTarget, pathOf } from './malformed.js'
+import { kHostless, kTarget, pathOf } from './malformed.js'
 import type { Origin } from './request-origin.js'
 import { stateOf } from './request-state.js'
 
@@ -124,7 +124,8 @@ function targetAuthority (raw: IncomingMessage & { originalUrl?: string }): stri
 function hostProblem (raw: IncomingMessage, host: string, sent: string, hosts: RegExp[]): Error | null {
   // What a plugin of the application makes up for a request came over no connection.
   const isMessage = (raw.socket as unknown) !== undefined && raw[kTarget] === undefined
-  if (raw.headers.host === undefined && raw.httpVersion === '1.1' && sent === '' && isMessage) {
+  // An application's own server refuses it already, unless `requireHostHeader: false` says that it need not.
+  if (raw[kHostless] === true && raw.httpVersion === '1.1' && sent === '' && isMessage) {
     return badRequest('Missing Host: an HTTP/1.1 request needs one (RFC 9112, section 3.2).')
   }
   // RFC 9112, section 3.2: more than one is refused; Node.js takes the first.

@@ -6,9 +6,6 @@ import { ownHook } from '../kernel/own-hooks.js'
 import { stateOf } from '../kernel/request-state.js'
 import { routeConfigOf, type RouteConfig } from '../kernel/route-config.js'
 
-const kSpeaksLast = Symbol('hindsight.speaksLast')
-type Config = RouteConfig & { [kSpeaksLast]?: true }
-
 export interface ResponseOptions {
   /** Whether text that names no charset is said to be UTF-8. */
   charset?: boolean
@@ -32,17 +29,28 @@ export const response = listener('kernel.response', 'response', (app, { charset 
     }
     done(null, payload)
   })
+  // By method and path: a mark in its `config` would be seen by who reads that.
+  const spoken = new Set<string>()
+  const known = new WeakMap<RouteConfig, boolean>()
   app.addHook('onRoute', function letSpeakFirst (route: RouteOptions) {
     route.onSend = [...[route.onSend ?? []].flat(), speakLast] as NonNullable<RouteOptions['onSend']>
-    route.config = { ...route.config, [kSpeaksLast]: true } as NonNullable<RouteOptions['config']>
+    spoken.add(nameOf(route))
   })
+  const speaksLast = (config: RouteConfig | undefined): boolean => {
+    if (config === undefined) return false
+    const before = known.get(config)
+    if (before !== undefined) return before
+    const found = spoken.has(nameOf(config))
+    known.set(config, found)
+    return found
+  }
   return (request, reply, payload) => {
     const { statusCode } = reply
     const state = stateOf(request)
     if (isSilent(reply)) {
       state.defaultCacheControl = true
       // What no route took has no hook behind all others.
-      if ((routeConfigOf(request) as Config | undefined)?.[kSpeaksLast] !== true) reply.header('cache-control', PRIVATE)
+      if (!speaksLast(routeConfigOf(request))) reply.header('cache-control', PRIVATE)
     }
     if (hasLocales || state.languageRead || state.localeSource !== 'default') tellLanguage(request, reply, hasLocales)
     const { 'x-request-id': id } = request.headers
@@ -59,6 +67,10 @@ export const response = listener('kernel.response', 'response', (app, { charset 
     }
   }
 })
+
+function nameOf ({ method, url }: Pick<RouteConfig, 'method' | 'url'>): string {
+  return `${String(method)} ${url}`
+}
 
 function keepPrivate (reply: FastifyReply): void {
   reply.header('cache-control', PRIVATE)

@@ -53,6 +53,10 @@ export function routeName ({ config, method, url }: RouteOptions): string {
   return config?.name ?? `${([] as string[]).concat(method as string | string[]).join('|')} ${url}`
 }
 
+function isConstrained ({ constraints }: DeclaredRoute): boolean {
+  return Object.keys(constraints).length > 0
+}
+
 /** What the application's routes are, for those who explain why none of them matched. */
 export class RouteTable {
   readonly #router
@@ -66,7 +70,7 @@ export class RouteTable {
 
   readonly #marks: boolean
 
-  /** `marks`: the configuration of a route names it; otherwise nothing of that is changed, and of routes that differ in their constraints alone the last is told. */
+  /** `marks`: the configuration of a route with constraints names it; otherwise nothing of that is changed, and of routes that differ in their constraints alone the last is told. */
   constructor (app: FastifyInstance, marks = true) {
     this.#marks = marks
     const config = app.initialConfig as unknown as Record<string, unknown>
@@ -93,7 +97,7 @@ export class RouteTable {
     const get = plain ?? (isHead && route.routePath === '/' ? this.#entered.get(`GET ${route.prefix} ${constrained}`) : undefined)
     if (get?.exposesHead === true && get.handler === route.handler) {
       // Fastify's own companion of a GET route.
-      this.#routes.set(`HEAD ${url}`, get.route)
+      this.#enter(`HEAD ${url}`, get.route)
       this.#mark(route, get.route)
       if (plain === undefined && route.prefixTrailingSlash !== 'no-slash') {
         for (const method of get.route.methods) this.#tryOn(method, url, constraints, { order: this.#order++, method, debugOnly })
@@ -108,7 +112,7 @@ export class RouteTable {
     this.#mark(route, declared)
     for (const method of methods) {
       this.#methods.add(method)
-      this.#routes.set(`${method} ${url}`, declared)
+      this.#enter(`${method} ${url}`, declared)
       this.#entered.set(`${method} ${key}`, entered)
       for (const constraint of Object.keys(constraints)) this.#constraints.add(constraint)
       this.#tryOn(method, url, constraints, { order: this.#order++, method, debugOnly })
@@ -118,7 +122,7 @@ export class RouteTable {
   /** The route that a request matched. */
   of (request: FastifyRequest): DeclaredRoute | null {
     const config = routeConfigOf(request)
-    return config?.[kDeclared] ?? (this.#marks ? null : this.get(request.method, config?.url ?? ''))
+    return config?.[kDeclared] ?? this.get(request.method, config?.url ?? '')
   }
 
   /** A route by method and pattern; of several that differ in their constraints, the last. */
@@ -126,9 +130,16 @@ export class RouteTable {
     return this.#routes.get(`${method} ${pattern}`) ?? null
   }
 
-  // A copy: one configuration may be given to several routes.
+  // What has constraints is known by its mark; the other one by its name alone.
+  #enter (key: string, declared: DeclaredRoute): void {
+    const before = this.#routes.get(key)
+    if (this.#marks && before !== undefined && isConstrained(declared) && !isConstrained(before)) return
+    this.#routes.set(key, declared)
+  }
+
+  // A copy: one configuration may be given to several routes. Who reads that of a plain route finds what was declared.
   #mark (route: RouteOptions, declared: DeclaredRoute): void {
-    if (this.#marks) route.config = { ...route.config, [kDeclared]: declared }
+    if (this.#marks && isConstrained(declared)) route.config = { ...route.config, [kDeclared]: declared }
   }
 
   /** The application's own routes, in the order of declaration. */

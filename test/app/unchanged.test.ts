@@ -8,7 +8,7 @@ import fp from 'fastify-plugin'
 import t, { type Test } from 'tap'
 import { hindsight } from '../../app/hindsight.js'
 import type { HindsightOptions } from '../../app/options.js'
-import { listen, profileOf } from '../support/app.js'
+import { listen, profileOf, raw } from '../support/app.js'
 
 type Declare = (app: FastifyInstance) => unknown
 
@@ -169,5 +169,45 @@ t.test('what a plugin makes up for a request is none of the network, and is hand
     app.routing(made, response)
     await finished
     t.match(Buffer.concat(written).toString(), /^HTTP\/1\.1 200 OK\r\n[^]*\{"hello":"world"\}/)
+  }
+})
+
+t.test('a request without a host is the server\'s to refuse, unless the application lets it through', async (t) => {
+  const declare: Declare = (app) => { app.get('/', async (request) => ({ host: request.host })) }
+  for (const [requireHostHeader, status] of [[true, 400], [false, 200]] as const) {
+    const server = { http: { requireHostHeader } } as FastifyServerOptions
+    const answer = await raw(await listen(await application(t, declare, { server })), 'GET / HTTP/1.1\r\nConnection: close\r\n\r\n')
+    t.equal(answer?.status, status, String(requireHostHeader))
+  }
+  const trusting = await application(t, declare, { server: { http: { requireHostHeader: false } } as FastifyServerOptions, trustedHosts: ['shop.example'] })
+  t.equal((await raw(await listen(trusting), 'GET / HTTP/1.1\r\nConnection: close\r\n\r\n'))?.status, 400, 'where hosts are named, it is none of them')
+})
+
+t.test('the config of a route is what the application declares', async (t) => {
+  const seen: unknown[] = []
+  const declare: Declare = (app) => {
+    app.get('/', { config: { foo: 'bar' } as object, onSend: async (request) => { seen.push(request.routeOptions.config) } }, async () => 'x')
+  }
+  for (const app of [await application(t, declare), await bare(t, declare)]) await app.inject('/')
+  t.same(Reflect.ownKeys(seen[0] as object), Reflect.ownKeys(seen[1] as object))
+  t.strictSame(seen[0], seen[1])
+})
+
+t.test('routes that differ in their constraints are told apart, in whatever order they are declared', async (t) => {
+  const app = await application(t, (app) => {
+    for (const url of ['/plain-first', '/plain-last']) {
+      const declare = [
+        () => app.get(url, { config: { name: 'plain' } }, async () => 'plain'),
+        () => app.get(url, { constraints: { host: 'shop.example' }, config: { name: 'shop' } }, async () => 'shop')
+      ]
+      for (const each of url === '/plain-first' ? declare : declare.reverse()) each()
+    }
+  })
+  for (const url of ['/plain-first', '/plain-last']) {
+    for (const [host, name] of [['localhost', 'plain'], ['shop.example', 'shop']] as const) {
+      const response = await app.inject({ url, headers: { host } })
+      t.equal(response.body, name, url)
+      t.equal((await profileOf(app, response)).route?.name, name, `${host}${url}`)
+    }
   }
 })
