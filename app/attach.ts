@@ -1,12 +1,11 @@
 import { subscribe } from 'node:diagnostics_channel'
-import Fastify, { type FastifyInstance } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { openLifecycle } from './hindsight.js'
 import { LEAVABLE } from './leave.js'
 import type { HindsightOptions } from './options.js'
 import { pathnameOf } from '../plugins/kernel/origin.js'
 import { ownHook } from '../plugins/kernel/own-hooks.js'
-import profilerRoutes from '../routes/_profiler/index.js'
 
 const PAGES = /^\/_profiler(?:\/|$)/
 
@@ -43,7 +42,10 @@ export function attachToAll (options: HindsightOptions): void {
   })
 }
 
+// Loaded when somebody asks: what the application does ahead of its own import of Fastify, such as an instrumentation of Node.js's modules, is to have its effect.
 async function openPages ({ profiler, hindsight }: FastifyInstance): Promise<FastifyInstance> {
+  const { default: Fastify } = await import('fastify')
+  const { default: profilerRoutes } = await import('../routes/_profiler/index.js')
   isOurs = true
   const pages = Fastify({ logger: false })
   isOurs = false

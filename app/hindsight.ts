@@ -60,18 +60,28 @@ export function openLifecycle (app: FastifyInstance, given: HindsightOptions, at
   const handlers = setHandlers(app, options)
   return {
     async load () {
+      // Fastify calls an instance by all the plugins that have opened it: ours would fill its messages, and each span of an instrumentation.
+      const names = namesOf(app)
+      const known = (names?.length ?? 0) - (attached ? 1 : 0)
       if (profiled) await openProfiler(app, settings, options)
       for (const listeners of Object.values(lifecycle)) {
         for (const { plugin } of listeners) await app.register(plugin, options)
       }
       await handlers.load()
       const ours = registeredSoFar(app).slice(before.length)
+      names?.splice(known)
       app.addHook('onReady', function respectOthers (done) {
         yieldToOthers(app, app.lifecycle.slots, ours)
         done()
       })
     }
   }
+}
+
+// Every copy of Fastify has a symbol of its own for them.
+function namesOf (app: FastifyInstance): string[] | undefined {
+  const symbol = Object.getOwnPropertySymbols(app).find(({ description }) => description === 'fastify.pluginNameChain')
+  return symbol === undefined ? undefined : (app as unknown as Record<symbol, string[]>)[symbol]
 }
 
 // Outside debug mode those that operators need, where they have a role.

@@ -115,7 +115,7 @@ for (const [name, ...args] of [
   ['node -r, CommonJS', '-r', REGISTER, 'server.cjs']
 ] as const) {
   t.test(`an application that says nothing of us, by ${name}`, async (t) => {
-    const started = start(t, { args: [...args], env: { STORAGE_URL: 'memory' }, cwd: consumer })
+    const started = start(t, { args: [...args], env: { STORAGE_URL: 'memory' }, cwd: consumer, alone: args[0] === '-r' })
     const url = `http://127.0.0.1:${await listening(started)}`
     const answer = await fetch(`${url}/`)
     t.same([answer.status, await answer.json(), answer.headers.get('x-stamp')], [200, { hello: 'world' }, '1'])

@@ -20,8 +20,9 @@ export function timeHandlers (app: FastifyInstance, observed: boolean): void {
 
 function watched (handler: RouteHandlerMethod): RouteHandlerMethod {
   return function (request, reply) {
-    const state = stateOf(request)
-    if (!state.observed) return handler.call(this, request, reply) as unknown
+    // Whoever wraps handlers may call this one with less than Fastify does.
+    const state = (request as FastifyRequest | undefined) === undefined ? null : stateOf(request)
+    if (state === null || !state.observed) return handler.call(this, request, reply) as unknown
     state.handlerStart = performance.now()
     let result: unknown
     try {

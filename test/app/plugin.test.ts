@@ -266,6 +266,25 @@ t.test('what a part of the application registers for itself is left to it there,
   }
 })
 
+t.test('an instance is called by its plugins as ever, not by our forty-two', async (t) => {
+  const app = await application(t, async (app) => {
+    await app.register(fp(async () => {}, { name: 'mine' }))
+  })
+  t.equal(app.pluginName, 'fastify -> fastify-hindsight -> mine')
+  t.ok(app.hasPlugin('mine') && app.hasPlugin('fastify-hindsight') && !app.hasPlugin('nobody'))
+})
+
+t.test('a handler that is called with less than Fastify gives is called as it is', async (t) => {
+  const app = await application(t, (app) => {
+    app.addHook('onRoute', (route) => {
+      const { handler } = route
+      route.handler = function () { return (handler as unknown as () => unknown).call(this) }
+    })
+    app.get('/', async () => 'called')
+  })
+  t.equal((await app.inject('/')).body, 'called')
+})
+
 t.test('who registers it in a part of the application is told what that means', async (t) => {
   const lines: string[] = []
   const app = Fastify({ logger: { level: 'warn', stream: { write: (line: string) => { lines.push(line) } } } })

@@ -19,6 +19,8 @@ export interface Command {
   env: Environment
   /** The root of the project without it. */
   cwd?: string
+  /** Without what the test runner has its processes load: of module hooks, Node.js 22 requires no ES module. */
+  alone?: boolean
 }
 
 /** `npm start`, as package.json has it: variables, then `node` and its arguments. */
@@ -54,9 +56,10 @@ export class Process {
   readonly #child
   readonly ended: Promise<number | null>
 
-  constructor ({ args, env, cwd = ROOT }: Command, given: Environment = {}) {
+  constructor ({ args, env, cwd = ROOT, alone = false }: Command, given: Environment = {}) {
     const { NODE_ENV: _environment, ...inherited } = process.env
-    this.#child = spawn(process.execPath, args, { cwd, env: { ...inherited, ...env, PORT: '0', ...given }, stdio: ['ignore', 'pipe', 'pipe'] })
+    const [file, ...command] = alone ? ['env', '-u', 'NODE_OPTIONS', process.execPath, ...args] : [process.execPath, ...args]
+    this.#child = spawn(file as string, command, { cwd, env: { ...inherited, ...env, PORT: '0', ...given }, stdio: ['ignore', 'pipe', 'pipe'] })
     this.#child.stdout.setEncoding('utf8').on('data', (chunk: string) => { this.stdout += chunk })
     this.#child.stderr.setEncoding('utf8').on('data', (chunk: string) => { this.stderr += chunk })
     this.ended = once(this.#child, 'close').then(([code]) => code as number | null)
