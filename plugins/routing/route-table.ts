@@ -150,15 +150,14 @@ export class RouteTable {
   /** Looks a path up under every method. Who may not see what is for debugging is not told of it either. */
   lookup (path: string, request: FastifyRequest): LookupResult {
     const constraints = this.#derive(request)
-    const isThere = (store: Store | null): store is Store => store !== null && (!store.debugOnly || request.server.hindsight.mayReadDebug(request))
     const found: Store[] = []
     for (const method of this.#methods) {
       const store = this.#find(method, path, constraints)
-      if (isThere(store) && store.order >= 0) found.push(store)
+      if (isThere(store, request) && store.order >= 0) found.push(store)
     }
-    const allowed = found.sort((a, b) => a.order - b.order).map(({ method }) => method)
+    const allowed = found.length === 0 ? [] : found.sort((a, b) => a.order - b.order).map(({ method }) => method)
     const other = path.endsWith('/') ? path.slice(0, -1) : `${path}/`
-    const redirect = allowed.length === 0 && other !== '' && isThere(this.#find('GET', other, constraints)) ? other : null
+    const redirect = allowed.length === 0 && other !== '' && isThere(this.#find('GET', other, constraints), request) ? other : null
     return { allowed, redirect }
   }
 
@@ -179,6 +178,10 @@ export class RouteTable {
       this.#methods.add(method)
     }
   }
+}
+
+function isThere (store: Store | null, request: FastifyRequest): store is Store {
+  return store !== null && (!store.debugOnly || request.server.hindsight.mayReadDebug(request))
 }
 
 /** Gives an application its route table, filled as routes are declared from here on. */
