@@ -2,7 +2,8 @@ import type { ListenerEvent } from '../kernel/events.js'
 import { LimitedMap } from '../kernel/limited-map.js'
 import type { Mask } from '../kernel/mask/mask.js'
 import type { LogRecord } from '../logs/log-record.js'
-import { RequestLog, type LogView } from '../logs/request-log.js'
+import { shareAgain } from '../kernel/shared-part.js'
+import { RequestLog, type LogView, type Said } from '../logs/request-log.js'
 
 /**
  * A request's log as it is shown: its own lines, and the notifications of the lifecycle as debug lines between them.
@@ -31,7 +32,17 @@ function viewOf (mask: Mask): LogView {
   const before = views.get(mask)
   if (before !== undefined) return before
   const known = new LimitedMap<{ rest: string, shown: ReturnType<LogView['line']> }>(MAX_KNOWN, MAX_KNOWN_LENGTH)
+  const saidBefore = new WeakMap<Said, Said>()
   const view: LogView = {
+    said (said) {
+      if (said.isOurs === true) return said
+      let shown = saidBefore.get(said)
+      if (shown === undefined) {
+        shown = { channel: said.channel, message: mask.text(said.message), context: mask.value(said.context) as Record<string, unknown> }
+        saidBefore.set(said, shown)
+      } else shareAgain(shown.context)
+      return shown
+    },
     own: (record) => masked(record, mask),
     line (text, record) {
       const ahead = text === null || text.length > MAX_LENGTH ? 0 : AHEAD.exec(text)?.[0].length ?? 0

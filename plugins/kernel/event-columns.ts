@@ -17,24 +17,40 @@ export interface EventSignature {
 
 /** The events of a request, as columns: most of them differ from request to request in nothing but their times. */
 export class EventColumns {
-  readonly signatures: EventSignature[] = []
+  readonly signatures: EventSignature[]
   /** Microseconds since the request arrived. */
-  readonly starts: number[] = []
+  readonly starts: number[]
   /** Microseconds. */
-  readonly durations: number[] = []
-  readonly changes: Array<ListenerEvent['changes']> = []
+  readonly durations: number[]
+  readonly changes: Array<ListenerEvent['changes']>
   /** For each event that was recorded, and not filled in, how many there are up to it. */
   readonly places: number[] = []
 
+  #length = 0
+
+  /** `room`: for how many at most, so that the columns need not grow; whoever gives one calls `trim` at the end. */
+  constructor (room = 0) {
+    this.signatures = new Array<EventSignature>(room)
+    this.starts = new Array<number>(room)
+    this.durations = new Array<number>(room)
+    this.changes = new Array<ListenerEvent['changes']>(room)
+  }
+
   get length (): number {
-    return this.signatures.length
+    return this.#length
   }
 
   add (signature: EventSignature, start: number, duration: number, changes: ListenerEvent['changes']): void {
-    this.signatures.push(signature)
-    this.starts.push(start)
-    this.durations.push(duration)
-    this.changes.push(changes)
+    const at = this.#length++
+    this.signatures[at] = signature
+    this.starts[at] = start
+    this.durations[at] = duration
+    this.changes[at] = changes
+  }
+
+  trim (): this {
+    for (const column of [this.signatures, this.starts, this.durations, this.changes]) column.length = this.#length
+    return this
   }
 
   /** One event, as everybody else reads it. */

@@ -96,7 +96,8 @@ export class EventRecorder {
   }
 
   #insert (at: number, signature: EventSignature, startedAt: number, duration: number, changes: Changes | null): void {
-    const [start, lasted] = [microseconds(startedAt - this.#startedAt), microseconds(duration)]
+    const start = microseconds(startedAt - this.#startedAt)
+    const lasted = microseconds(duration)
     if (at === this.#signatures.length) {
       this.#signatures.push(signature)
       this.#starts.push(start)
@@ -161,12 +162,14 @@ export class EventRecorder {
 
   /** The same, as it is stored. */
   columns (mask: HeaderMask = this.#mask): EventColumns {
-    const columns = new EventColumns()
+    const columns = new EventColumns(this.#slots.length + this.#signatures.length)
     let previous: EventSignature | null = null
     let end = 0
     for (let i = 0; i < this.#signatures.length; i++) {
       const signature = this.#signatures[i] as EventSignature
-      const [start, duration, changes] = [this.#starts[i] ?? 0, this.#durations[i] ?? 0, this.#changes[i]]
+      const start = this.#starts[i] ?? 0
+      const duration = this.#durations[i] ?? 0
+      const changes = this.#changes[i]
       if (signature.index === -1) {
         // What was skipped behind the listeners so far comes ahead of the hook, unless more of them follow.
         if (previous !== null && !this.#goesOn(previous, i)) {
@@ -187,7 +190,7 @@ export class EventRecorder {
       end = start + duration
     }
     if (previous !== null) this.#fillBehind(columns, previous, end)
-    return columns
+    return columns.trim()
   }
 
   // What is set on Node.js's own response is hardly ever there.
@@ -198,6 +201,7 @@ export class EventRecorder {
   // Most listeners have left the headers alone.
   #headerChanges (reply: FastifyReply): Change[] | null {
     if (this.#headers !== null) return changesBetween(this.#headers, reply.getHeaders() as Headers)
+    if (this.#touched === null && !this.#hasRawHeaders(reply)) return null
     const touched = this.#touched === null ? [] : changed(this.#touched, reply)
     if (!this.#hasRawHeaders(reply)) return touched.length === 0 ? null : touched
     const raw = reply.raw.getHeaderNames().map((name) => ({ name, from: undefined, to: valueOf(reply, name) }))

@@ -10,9 +10,15 @@ export function noteTouched (touched: Change[], reply: FastifyReply, name: strin
   if (!touched.some((change) => change.name === name)) touched.push({ name, from: valueOf(reply, name), to: undefined })
 }
 
-/** What has changed of the headers that were touched. */
-export function changed (touched: readonly Change[], reply: FastifyReply): Change[] {
-  return touched.map(({ name, from }) => ({ name, from, to: valueOf(reply, name) })).filter(({ from, to }) => !isSameValue(from, to))
+/** What has changed of the headers that were touched: the list is its own answer. */
+export function changed (touched: Change[], reply: FastifyReply): Change[] {
+  let kept = 0
+  for (const change of touched) {
+    change.to = valueOf(reply, change.name)
+    if (!isSameValue(change.from, change.to)) touched[kept++] = change
+  }
+  touched.length = kept
+  return touched
 }
 
 /** All headers of a reply, as they are now. */

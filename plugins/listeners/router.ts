@@ -6,7 +6,7 @@ import { attributesOf } from '../kernel/request-attributes.js'
 import type { RouteMatch } from '../kernel/route-config.js'
 import { stateOf } from '../kernel/request-state.js'
 import { routeConfigOf } from '../kernel/route-config.js'
-import { RequestLog } from '../logs/request-log.js'
+import { RequestLog, type Said } from '../logs/request-log.js'
 import { explainMiss, notFound } from '../routing/route-error.js'
 import { redirectPage } from '../view/redirect-page.js'
 
@@ -33,6 +33,14 @@ export const router = listener('kernel.request', 'router', (app) => {
     setter (this: FastifyRequest, route: RouteMatch | null) { stateOf(this).route = route }
   })
   provide(app, 'request', 'attributes', { getter (this: FastifyRequest) { return attributesOf(this) } })
+  // One for each route, whose names are few: whoever shows it again knows it.
+  const known = new Map<string, Said>()
+  function matched (name: string): Said {
+    let said = known.get(name)
+    if (said === undefined) known.set(name, said = { channel: 'router', message: `Matched route "${name}".`, context: { route: name } })
+    return said
+  }
+
   return (request, reply) => {
     if (request.is404 || request.raw[kUnknownMethod] !== undefined) return miss(request, reply)
     const config = routeConfigOf(request)
@@ -43,7 +51,7 @@ export const router = listener('kernel.request', 'router', (app) => {
     const state = stateOf(request)
     state.route = { name, pattern, params: request.params as Record<string, unknown> }
     const { log } = state
-    if (log instanceof RequestLog) log.debug(request.log, 'router', { route: name }, `Matched route "${name}".`)
+    if (log instanceof RequestLog) log.debug(request.log, matched(name))
     else if (!attached) request.log.debug({ channel: 'router', route: name }, `Matched route "${name}".`)
   }
 })

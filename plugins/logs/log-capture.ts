@@ -135,7 +135,7 @@ function withoutDetour (logger: pino.Logger): FastifyBaseLogger {
     const log = Object.hasOwn(this, kLog) ? this[kLog] : undefined
     if (message !== 'request completed' || !(log instanceof RequestLog) || !isCompleted(completed)) return logger.info.apply(this, args as [object])
     const { res: { statusCode }, responseTime } = completed
-    log.say(INFO, { channel: 'request', message, context: { res: { statusCode }, responseTime } })
+    log.say(INFO, { channel: 'request', message, context: { res: { statusCode }, responseTime }, isOurs: true })
   }
   return own
 }

@@ -12,10 +12,20 @@ const MESSAGE = /"msg":"((?:[^"\\]|\\.)*)"\}\s*$/
 
 const LEVELS: ReadonlyArray<[number, LogLevel]> = [[60, 'fatal'], [50, 'error'], [40, 'warn'], [30, 'info'], [20, 'debug']]
 
+type Shown = Pick<LogRecord, 'channel' | 'message' | 'context'>
+
+/** What is said without a logger. */
+export interface Said extends Shown {
+  /** Whether nothing in it has come with the request, so that nothing has to be hidden. */
+  isOurs?: boolean
+}
+
 /** What shows records to others, without what is secret in them. */
 export interface LogView {
   /** A line: its record, and what the logger wrote of it, which is null where that is not all there or hardly comes again. */
-  line: (text: string | null, record: () => LogRecord) => Pick<LogRecord, 'channel' | 'message' | 'context'>
+  line: (text: string | null, record: () => LogRecord) => Shown
+  /** What no logger has written; the same object may be said by many requests. */
+  said: (said: Said) => Shown
   /** A record that no logger wrote. */
   own: (record: LogRecord) => LogRecord
 }
@@ -27,7 +37,7 @@ interface Line {
   /** How many bytes were cut out of its middle; 0 where it is whole. */
   cut: number
   /** What no logger has written. */
-  said: Pick<LogRecord, 'channel' | 'message' | 'context'> | null
+  said: Said | null
   /** What was shown of it, and by which view: the page of a failure and its profile show the same. */
   shown: LogRecord | null
   view: LogView | null
@@ -68,13 +78,13 @@ export class RequestLog {
   keepsOwn = false
 
   /** Keeps a debug line of our own: where the logger's destination takes none, none needs to be written for it. */
-  debug (logger: FastifyBaseLogger, channel: string, context: Record<string, unknown>, message: string): void {
-    if (this.outputLevel <= DEBUG && !this.keepsOwn) logger.debug({ channel, ...context }, message)
-    else this.say(DEBUG, { channel, message, context })
+  debug (logger: FastifyBaseLogger, said: Said): void {
+    if (this.outputLevel <= DEBUG && !this.keepsOwn) logger.debug({ channel: said.channel, ...said.context }, said.message)
+    else this.say(DEBUG, said)
   }
 
   /** Keeps a line that no logger has to write. */
-  say (level: number, said: Pick<LogRecord, 'channel' | 'message' | 'context'>): void {
+  say (level: number, said: Said): void {
     if (this.#lines.length >= LINE_LIMIT) this.#dropped++
     else this.#lines.push({ level, time: Date.now(), text: '', cut: 0, said, shown: null, view: null })
   }
@@ -108,7 +118,7 @@ const ERROR = 50
 
 function shownBy (view: LogView, line: Line, comesAgain: boolean): LogRecord {
   if (line.shown !== null && line.view === view) return line.shown
-  const { channel, message, context } = view.line(comesAgain && line.cut === 0 && line.said === null ? line.text : null, () => toRecord(line))
+  const { channel, message, context } = line.said !== null ? view.said(line.said) : view.line(comesAgain && line.cut === 0 ? line.text : null, () => toRecord(line))
   const shown = { time: new Date(line.time).toISOString(), level: levelName(line.level), channel, message, context }
   // To hold thousands of them costs more than to read them twice.
   if (comesAgain) {
@@ -144,7 +154,10 @@ function cutRecord ({ level, time, text, cut }: Line): LogRecord {
 }
 
 function toRecord (line: Line): LogRecord {
-  if (line.said !== null) return { time: new Date(line.time).toISOString(), level: levelName(line.level), ...line.said }
+  if (line.said !== null) {
+    const { channel, message, context } = line.said
+    return { time: new Date(line.time).toISOString(), level: levelName(line.level), channel, message, context }
+  }
   if (line.cut > 0) return cutRecord(line)
   const { level, time, text } = line
   let fields: Record<string, unknown>

@@ -55,12 +55,12 @@ t.test('a debug line of our own is written by the logger only where that takes i
   const log = new RequestLog()
   log.outputLevel = 30
   log.add(30, '{"msg":"first"}')
-  log.debug(logger, 'router', { route: 'home' }, 'second')
+  log.debug(logger, { channel: 'router', context: { route: 'home' }, message: 'second' })
   log.add(30, '{"msg":"third"}')
   t.match(log.records(), [{ message: 'first' }, { level: 'debug', channel: 'router', message: 'second', context: { route: 'home' } }, { message: 'third' }])
   t.same(written, [])
   log.outputLevel = 20
-  log.debug(logger, 'router', { route: 'home' }, 'fourth')
+  log.debug(logger, { channel: 'router', context: { route: 'home' }, message: 'fourth' })
   t.same(written, [[{ channel: 'router', route: 'home' }, 'fourth']])
   t.equal(log.records().length, 3, 'it comes back from the logger')
 })

@@ -90,7 +90,10 @@ export class ChunkWriter {
     const extras: Extras = []
     const order = this.#order
     for (let i = 0; i < signatures.length; i++, at += EVENT_BYTES) {
-      const [event, start = -1, duration = -1, change] = [signatures[i] as EventSignature, starts[i], durations[i], changes[i]]
+      const event = signatures[i] as EventSignature
+      const start = starts[i] ?? -1
+      const duration = durations[i] ?? -1
+      const change = changes[i]
       const isExact = start >= 0 && start < 2 ** 32 && duration >= 0 && duration < 2 ** 24
       const signature = isExact ? this.#signatureOf(event, order[i]) : RAW
       order[i] = signature
