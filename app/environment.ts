@@ -84,7 +84,7 @@ export function readEnvironment (source: NodeJS.ProcessEnv = process.env): Envir
     logLevel: variables.LOG_LEVEL,
     closeDelay: variables.CLOSE_DELAY,
     closeTimeout: variables.CLOSE_TIMEOUT,
-    options: { ...options, charset: true, errorPages: 'always', session: { secret } }
+    options: { ...options, session: { secret } }
   }
 }
 

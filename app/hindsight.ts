@@ -7,6 +7,7 @@ import { checkLeave } from './leave.js'
 import type { HindsightOptions } from './options.js'
 import { OPTIONS } from './options-table.js'
 import { setHandlers } from '../plugins/diagnostics/handlers.js'
+import { keptBy } from '../plugins/kernel/fastify-symbols.js'
 import { timeHandlers } from '../plugins/kernel/handler-time.js'
 import { registeredSoFar, yieldToOthers } from '../plugins/kernel/other-plugins.js'
 import { openPass } from '../plugins/kernel/pass.js'
@@ -61,7 +62,7 @@ export function openLifecycle (app: FastifyInstance, given: HindsightOptions, at
   return {
     async load () {
       // Fastify calls an instance by all the plugins that have opened it: ours would fill its messages, and each span of an instrumentation.
-      const names = namesOf(app)
+      const names = keptBy<string[]>(app, 'fastify.pluginNameChain')
       const known = (names?.length ?? 0) - (attached ? 1 : 0)
       if (profiled) await openProfiler(app, settings, options)
       for (const listeners of Object.values(lifecycle)) {
@@ -76,12 +77,6 @@ export function openLifecycle (app: FastifyInstance, given: HindsightOptions, at
       })
     }
   }
-}
-
-// Every copy of Fastify has a symbol of its own for them.
-function namesOf (app: FastifyInstance): string[] | undefined {
-  const symbol = Object.getOwnPropertySymbols(app).find(({ description }) => description === 'fastify.pluginNameChain')
-  return symbol === undefined ? undefined : (app as unknown as Record<symbol, string[]>)[symbol]
 }
 
 // Outside debug mode those that operators need, where they have a role.

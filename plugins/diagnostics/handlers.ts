@@ -4,6 +4,7 @@ import { statusOf } from '../kernel/http-errors.js'
 import { percentEncoded } from '../kernel/header-text.js'
 import { noncesOf } from '../kernel/content-policy.js'
 import { observeApplication } from '../kernel/application.js'
+import { keep, keptBy } from '../kernel/fastify-symbols.js'
 import { siteAbove, type CallSite } from '../kernel/header-trail.js'
 import { kMalformed } from '../kernel/malformed.js'
 import { observe, runErrorPass } from '../kernel/pass.js'
@@ -13,7 +14,6 @@ import type { FlattenedException } from './exception.js'
 import { beginErrorPass, dropEntityHeaders, dropUnsendable } from './failed-reply.js'
 import { representation, type Representation } from './negotiate.js'
 import { hasOwnNotFound, setNotFound } from './not-found.js'
-import { symbolOf } from '../kernel/provided-names.js'
 import { asksForPage, checkErrorPages, passOn, sendOn, type ErrorPageOptions } from './pass-on.js'
 import { renderProductionError } from './page/production.js'
 import { messageOf, nameOf } from './thrown-value.js'
@@ -117,19 +117,16 @@ type Pages = Awaited<ReturnType<typeof loadPages>>
 
 // Fastify warns of a second handler in one scope, for it hides the first; here the first is what the second falls back on.
 function chainNextErrorHandler (app: FastifyInstance): void {
-  const alreadySet = Object.getOwnPropertySymbols(app).find((symbol) => symbol.description === 'fastify.errorHandlerAlreadySet')
-  if (alreadySet !== undefined) Object.assign(app, { [alreadySet]: false })
+  keep(app, 'fastify.errorHandlerAlreadySet', false)
 }
 
 type ErrorHandler = Parameters<FastifyInstance['setErrorHandler']>[0]
 
 // The application's own, where it has one already: taken out of the chain, in which ours would hide it.
 function takeErrorHandler (app: FastifyInstance): ErrorHandler | null {
-  const symbol = symbolOf(app, 'fastify.errorHandler')
-  const handlers = app as unknown as Record<symbol, { func?: ErrorHandler } | undefined>
-  const top = symbol === undefined ? undefined : handlers[symbol]
-  if (symbol === undefined || typeof top?.func !== 'function' || top.func.name === 'defaultErrorHandler') return null
-  handlers[symbol] = Object.getPrototypeOf(top) as object
+  const top = keptBy<{ func?: ErrorHandler }>(app, 'fastify.errorHandler')
+  if (typeof top?.func !== 'function' || top.func.name === 'defaultErrorHandler') return null
+  keep(app, 'fastify.errorHandler', Object.getPrototypeOf(top))
   chainNextErrorHandler(app)
   return top.func
 }

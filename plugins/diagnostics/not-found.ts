@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { symbolOf } from '../kernel/provided-names.js'
+import { keep, keptBy } from '../kernel/fastify-symbols.js'
 import { routeConfigOf } from '../kernel/route-config.js'
 import { explainMiss } from '../routing/route-error.js'
 
@@ -40,17 +40,13 @@ export function setNotFound (app: FastifyInstance, answers: boolean): void {
 
 // The application may have set its own already: says whether it has.
 function markOwn (app: FastifyInstance): boolean {
-  const [free, at] = ['fastify.canSetNotFoundHandler', 'fastify.404ContextKey'].map((description) => symbolOf(app, description))
-  if (free === undefined || at === undefined) return false
-  const known = app as unknown as Record<symbol, unknown>
-  const context = known[at] as { config?: object } | null | undefined
-  if (known[free] !== false || !context) return false
+  const context = keptBy<{ config?: object } | null>(app, 'fastify.404ContextKey')
+  if (keptBy<boolean>(app, 'fastify.canSetNotFoundHandler') !== false || !context) return false
   context.config = { ...context.config, [kOfApplication]: true }
   return true
 }
 
 // Fastify takes one of each prefix; ours is none of the application's.
 function allowAnother (app: FastifyInstance): void {
-  const flag = Object.getOwnPropertySymbols(app).find((symbol) => symbol.description === 'fastify.canSetNotFoundHandler')
-  if (flag !== undefined) Object.assign(app, { [flag]: true })
+  keep(app, 'fastify.canSetNotFoundHandler', true)
 }

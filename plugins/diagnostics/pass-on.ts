@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { keep } from '../kernel/fastify-symbols.js'
 import { observe, walkErrorPass } from '../kernel/pass.js'
 import type { RequestState } from '../kernel/request-state.js'
 import { representation } from './negotiate.js'
@@ -40,9 +41,6 @@ export function passOn (state: RequestState, raised: unknown, request: FastifyRe
 /** Sends what was raised to the error handler that Fastify has behind this one. */
 export function sendOn (raised: unknown, reply: FastifyReply): void {
   // Whatever is no error would be taken for a payload.
-  if (!(raised instanceof Error)) {
-    const flag = Object.getOwnPropertySymbols(reply).find((symbol) => symbol.description === 'fastify.reply.isError')
-    if (flag !== undefined) Object.assign(reply, { [flag]: true })
-  }
+  if (!(raised instanceof Error)) keep(reply, 'fastify.reply.isError', true)
   reply.send(raised)
 }

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { keptBy } from '../kernel/fastify-symbols.js'
 import { MethodNotAllowedError } from '../kernel/http-errors.js'
 import { stateOf } from '../kernel/request-state.js'
 import type { SecurityRecord } from '../security/record.js'
@@ -68,10 +69,7 @@ interface Parsers {
 
 // Fastify tells by name only whether there is one.
 function parsersOf ({ server }: FastifyRequest): Parsers | undefined {
-  for (let scope: object | null = server; scope !== null; scope = Object.getPrototypeOf(scope) as object | null) {
-    const symbol = Object.getOwnPropertySymbols(scope).find(({ description }) => description === 'fastify.contentTypeParser')
-    if (symbol !== undefined) return (scope as Record<symbol, Parsers>)[symbol]
-  }
+  return keptBy(server, 'fastify.contentTypeParser')
 }
 
 function wrongMethod (request: FastifyRequest, allowed: unknown): Refusal {

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
+import { keptBy } from './fastify-symbols.js'
 import { valueOf } from './header-trail.js'
 import { stateOf } from './request-state.js'
 
@@ -21,8 +22,7 @@ export function watchHeaders (app: FastifyInstance): boolean {
 
 /** What the replies of an application have in common; undefined where another Fastify keeps it elsewhere. */
 export function replyPrototype (app: FastifyInstance): FastifyReply | undefined {
-  const symbol = Object.getOwnPropertySymbols(app).find((symbol) => symbol.description === 'fastify.Reply')
-  return symbol === undefined ? undefined : (app as unknown as Record<symbol, { prototype?: FastifyReply } | undefined>)[symbol]?.prototype
+  return keptBy<{ prototype?: FastifyReply }>(app, 'fastify.Reply')?.prototype
 }
 
 function watch (prototype: Record<string, Method>, method: string, nameOf: (name: unknown) => string): void {

@@ -1,5 +1,6 @@
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import { OF_HEAD } from './application-hooks.js'
+import { keptBy } from './fastify-symbols.js'
 import { like, originalOf, standsFor } from './stand-in.js'
 import type { Slot } from './lifecycle.js'
 import { leftBy } from './other-plugins.js'
@@ -158,11 +159,7 @@ function hooksOf (route: RouteOptions, name: HookName): Hook[] {
   return [route[name] as Hook | Hook[] | null | undefined ?? []].flat().filter((hook) => typeof hook === 'function')
 }
 
-// Every copy of Fastify has a symbol of its own for them; an instance has inherited those of the ones around it.
+// An instance has inherited those of the ones around it.
 function hooksOfInstance (instance: FastifyInstance, name: HookName): Hook[] {
-  for (let at: object | null = instance; at !== null; at = Object.getPrototypeOf(at) as object | null) {
-    const symbol = Object.getOwnPropertySymbols(at).find(({ description }) => description === 'fastify.hooks')
-    if (symbol !== undefined) return (at as Record<symbol, Record<string, Hook[]>>)[symbol]?.[name] ?? []
-  }
-  return []
+  return keptBy<Record<string, Hook[]>>(instance, 'fastify.hooks')?.[name] ?? []
 }

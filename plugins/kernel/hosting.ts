@@ -1,5 +1,6 @@
 import fp from 'fastify-plugin'
 import type { FastifyInstance } from 'fastify'
+import { registeredSoFar } from './other-plugins.js'
 import { provide, provideValue, type Provided } from './provided-names.js'
 
 export type CaughtHook = (...args: unknown[]) => unknown
@@ -26,15 +27,12 @@ interface Decorators {
   reply: (property: string | symbol, value: unknown) => void
 }
 
-const REGISTERED = Symbol.for('registered-plugin')
-
 // Who depends on a hosted plugin finds it; who would bring it with options of its own, where it is not there, is told what it would be told without.
 function hideFromWhoAsks (app: FastifyInstance, name: string): void {
   const { hasPlugin } = app
   app.hasPlugin = function (this: FastifyInstance, asked) {
     if (asked !== name) return hasPlugin.call(this, asked)
-    const registered = (this as FastifyInstance & { [REGISTERED]?: ArrayLike<string> })[REGISTERED] ?? []
-    return Array.from(registered).filter((one) => one === asked).length > 1
+    return registeredSoFar(this).filter((one) => one === asked).length > 1
   }
 }
 

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { keptBy } from './fastify-symbols.js'
 import type { Slot } from './lifecycle.js'
 import { Skip } from './verdict.js'
 
@@ -49,7 +50,6 @@ export function leftBy ({ left, leftIn }: Slot, part: FastifyInstance): Skip | n
 // What a part has, those within it have too.
 function partsWith (instance: FastifyInstance, has: (instance: FastifyInstance) => boolean, isWithin = false): FastifyInstance[] {
   const isOne = isWithin || has(instance)
-  const children = Object.getOwnPropertySymbols(instance).find((symbol) => symbol.description === 'fastify.children')
-  const within = children === undefined ? [] : (instance as unknown as Record<symbol, FastifyInstance[]>)[children] ?? []
+  const within = keptBy<FastifyInstance[]>(instance, 'fastify.children') ?? []
   return [...(isOne ? [instance] : []), ...within.flatMap((child) => partsWith(child, has, isOne))]
 }

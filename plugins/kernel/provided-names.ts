@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { keptBy } from './fastify-symbols.js'
 
 /** What is given a name: the instance itself, its requests or its replies. */
 export type NameHolder = 'instance' | 'request' | 'reply'
@@ -76,16 +77,6 @@ function owned (name: string): (this: object, value: unknown) => void {
 // Null where another Fastify keeps it elsewhere.
 function placeOf (app: FastifyInstance, holder: NameHolder): { place: object | null, props: Prop[] } {
   if (holder === 'instance') return { place: app, props: [] }
-  const symbol = symbolOf(app, CLASS[holder])
-  const found = symbol === undefined ? undefined : (app as unknown as Record<symbol, Holder | undefined>)[symbol]
+  const found = keptBy<Holder>(app, CLASS[holder])
   return { place: found?.prototype ?? null, props: found?.props ?? [] }
-}
-
-/** What Fastify keeps under a symbol of its own, by that symbol's name: encapsulated instances inherit from the one that they are of. */
-export function symbolOf (app: object, description: string): symbol | undefined {
-  for (let one: object | null = app; one !== null; one = Object.getPrototypeOf(one) as object | null) {
-    const found = Object.getOwnPropertySymbols(one).find((symbol) => symbol.description === description)
-    if (found !== undefined) return found
-  }
-  return undefined
 }

@@ -5,7 +5,6 @@ import { listener, OnFailure, Skip } from '../kernel/listener.js'
 import { attributesOf } from '../kernel/request-attributes.js'
 import { ownHook } from '../kernel/own-hooks.js'
 import { stateOf } from '../kernel/request-state.js'
-import { sharedText, SharedParts } from '../kernel/shared-part.js'
 
 const notObserved = new Skip('the request leaves no profile')
 
@@ -40,12 +39,11 @@ export const requestDataCollector = listener('kernel.controller', 'request-data-
     const unparsed = request.body === undefined || request.body === null ? whyUnparsed(state.raised) : null
     state.collect('request', () => {
       const mask = app.hindsight.mask.hiding(state.sentParams ?? params)
-      const shown = headers(mask)
-      const record = (): object => ({
+      return {
         method: request.method,
         target: mask.url(targetOf(request)),
         httpVersion: request.raw.httpVersion,
-        headers: shown,
+        headers: headers(mask),
         query: mask.value(query),
         cookies: Object.fromEntries(cookies.map((name) => [mask.text(name), '******'])),
         // Parts that the handler reads by itself are no body for Fastify.
@@ -56,25 +54,10 @@ export const requestDataCollector = listener('kernel.controller', 'request-data-
         attributes: mask.value(attributes ?? {}),
         session: { used: state.sessionTouched },
         ...(request.raw[kRawPacket] !== undefined && { rawMessage: mask.message(request.raw[kRawPacket]) })
-      })
-      const saysMore = body.value !== null || body.cut > 0 || unparsed !== null || uploads !== null || cookies.length > 0 || Object.keys(query).length > 0 ||
-        sharedText(shown) === undefined || mask !== app.hindsight.mask || request.raw[kRawPacket] !== undefined || attributes === null || Object.keys(attributes).length > 1 ||
-        // The application may have put something else in its place.
-        (attributes._route !== null && typeof attributes._route !== 'string')
-      return saysMore ? record() : requestsLike(shown).of(`${request.method} ${targetOf(request)} ${request.raw.httpVersion} ${state.sessionTouched} ${String(attributes._route)}`, record)
+      }
     })
   })
 })
-
-// Requests with the same headers that bring nothing else: what clients send on a connection that they keep hardly ever changes, and neither does what is shown of it.
-const known = new WeakMap<object, SharedParts<object>>()
-const MAX_LIKE = 20
-
-function requestsLike (headers: object): SharedParts<object> {
-  let like = known.get(headers)
-  if (like === undefined) known.set(headers, like = new SharedParts(MAX_LIKE))
-  return like
-}
 
 // Fastify's parsers raise errors with codes of their own; they do not tell what came.
 function whyUnparsed (raised: unknown): string | null {

@@ -70,7 +70,7 @@ export class TokenSource {
     for (let drawn = 0; drawn < lot && drawn < this.#lot && this.#answersAtOnce; drawn++) this.#pool.push(this.#draw())
   }
 
-  // A store that calls everything taken is believed 64 times; then the last draw is as good as any.
+  // Of a store that calls everything taken no token would ever come, and the response waits for one: after 64 draws the last is given all the same.
   #draw (): string {
     for (let draws = 1; ; draws++) {
       const token = this.#drawUnseen()
