@@ -21,7 +21,7 @@ interface Reading {
 }
 
 /** So many readings a span are exact; where requests come faster they share the last one, for to read costs more than most of them. */
-const EXACT = 8
+const EXACT = 2
 /** Milliseconds. */
 const SPAN = 10
 let reading: Reading = { user: 0, system: 0, heap: 0 }

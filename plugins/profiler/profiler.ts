@@ -4,6 +4,7 @@ import { FormTokens } from './form-tokens.js'
 import type { OtlpExporter } from './otlp/exporter.js'
 import { wholeProfile, type Profile, type ProfileDraft } from './profile.js'
 import type { Criteria } from './storage/criteria.js'
+import { DraftBatch } from './storage/draft-batch.js'
 import { httpError } from '../kernel/http-errors.js'
 import type { Awaitable, ProfilePage, ProfileStorage, SearchOptions, StorageStats } from './storage/storage.js'
 import type { ProfileSummary } from './storage/summary.js'
@@ -68,8 +69,9 @@ export class Profiler {
     this.#queue = new WriteQueue({
       maxWaiting: maxQueue,
       warn,
-      prepare: (profile) => boundProfile(profile, maxProfileBytes),
-      write: (profiles) => this.#write(profiles),
+      open: () => storage.batch?.() ?? new DraftBatch((profiles) => storage.put(profiles)),
+      prepare: (profile) => this.#prepared(profile),
+      written: (tokens) => { for (const token of tokens) this.#tokens.release(token) },
       ...(quiet !== undefined && { quiet })
     })
     this.#tokens = new TokenSource((token) => this.#queue.has(token) || storage.has(token))
@@ -185,11 +187,11 @@ export class Profiler {
     }
   }
 
-  async #write (profiles: ReadonlyArray<Profile | ProfileDraft>): Promise<void> {
+  #prepared (profile: Profile | ProfileDraft): Profile | ProfileDraft {
+    const bounded = boundProfile(profile, this.#maxProfileBytes)
     // Also while the store is away.
-    this.exporter?.add(profiles)
-    await this.#storage.put(profiles)
-    for (const { token } of profiles) this.#tokens.release(token)
+    this.exporter?.add([bounded])
+    return bounded
   }
 }
 

@@ -1,23 +1,17 @@
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
-import { counted } from '../view/counted.js'
+import { Losses, type Warn, type WriteCounters } from './losses.js'
 import type { Profile, ProfileDraft } from './profile.js'
+import type { ProfileBatch } from './storage/storage.js'
 
-export interface WriteCounters {
-  written: number
-  /** Not taken: too many were waiting already. */
-  dropped: number
-  /** Taken, but they could not be made, or the store refused them. */
-  failed: number
-}
-
-/** Told when profiles begin to be lost and when they are kept again, not for each one. */
-export type Warn = (message: string, error?: unknown) => void
+export type { Warn, WriteCounters } from './losses.js'
 
 export interface WriteQueueOptions {
-  /** Writes a batch, oldest first. */
-  write: (profiles: readonly Draft[]) => Promise<void> | void
-  /** Makes a profile ready to be stored. */
+  /** Begins the batch that profiles are packed into as they come. */
+  open: () => ProfileBatch
+  /** Makes a profile ready to be packed. */
   prepare: (profile: Draft) => Draft
+  /** Told the tokens of what was written. */
+  written?: (tokens: ReadonlySet<string>) => void
   /** How many may wait; those above are dropped and counted. */
   maxWaiting: number
   /** How many bytes those that wait may hold, as far as they are known; 64 MiB by default. */
@@ -31,7 +25,8 @@ type Draft = Profile | ProfileDraft
 type Source = Draft | (() => Draft)
 
 interface Waiting {
-  source: Source
+  /** What it is made of; null once it is packed. */
+  source: Source | null
   /** What it keeps from being collected until it is written, about. */
   bytes: number
 }
@@ -45,52 +40,66 @@ const MAX_BATCH = 256
 /** Milliseconds of it at a time. */
 const PATIENCE = 1
 const MAX_WAITING_BYTES = 64 * 1024 * 1024
+const NONE: ReadonlySet<string> = new Set()
 
-/** Takes profiles at once and writes them later, in batches, whatever the store does meanwhile. */
+/** Takes profiles at once, packs them behind their responses and writes them later, in batches, whatever the store does meanwhile. */
 export class WriteQueue {
-  readonly counters: WriteCounters = { written: 0, dropped: 0, failed: 0 }
-  /** Why profiles were lost, the last time; empty where none was. */
-  lastLoss = ''
   readonly #options: WriteQueueOptions
+  readonly #losses: Losses
   readonly #waiting = new Map<string, Waiting>()
-  readonly #unmade: string[] = []
-  #batch: ReadonlyMap<string, Draft> = new Map()
+  /** Those that have not been looked at since they came. */
+  readonly #unpacked: string[] = []
+  /** What is packed, and not yet being written. */
+  #open: ProfileBatch | null = null
+  /** Those of the open batch that have come again: a batch has each token once. */
+  readonly #again = new Set<string>()
+  #batch: ProfileBatch | null = null
+  #tokens = NONE
   #writing: Promise<void> | null = null
   #timer: NodeJS.Timeout | null = null
   #writingSince = 0
   #bytes = 0
   #taken = 0
   #settled = 0
-  #lost = 0
-  #told = false
-  #toldAt = -Infinity
 
   constructor (options: WriteQueueOptions) {
     this.#options = options
+    this.#losses = new Losses(options.warn, options.quiet ?? 60_000)
+  }
+
+  get counters (): Readonly<WriteCounters> {
+    return this.#losses.counters
+  }
+
+  /** Why profiles were lost, the last time; empty where none was. */
+  get lastLoss (): string {
+    return this.#losses.last
+  }
+
+  /** How many are not written yet. */
+  get waiting (): number {
+    return this.#waiting.size + this.#tokens.size
   }
 
   /** Takes a profile, or what makes it and how many bytes that holds; false when too much is waiting. */
   add (token: string, source: Source, bytes = 0): boolean {
     const known = this.#waiting.get(token)
     const { maxWaiting, maxWaitingBytes = MAX_WAITING_BYTES } = this.#options
-    const tooMany = known === undefined && this.#waiting.size + this.#batch.size >= maxWaiting
     // One alone may be as large as it likes.
-    if (tooMany || (this.#bytes > 0 && this.#bytes + bytes > maxWaitingBytes)) {
-      this.counters.dropped++
-      this.#lose('more are waiting to be written than profiler.maxQueue allows; the store is too slow')
+    if ((known === undefined && this.waiting >= maxWaiting) || (this.#bytes > 0 && this.#bytes + bytes > maxWaitingBytes)) {
+      this.#losses.dropped('more are waiting to be written than profiler.maxQueue allows; the store is too slow')
       return false
     }
-    if (known === undefined) this.#taken++
+    const isPacked = known?.source === null
+    if (isPacked) this.#again.add(token)
+    if (known === undefined || isPacked) this.#taken++
     this.#bytes += bytes - (known?.bytes ?? 0)
     this.#waiting.set(token, { source, bytes })
-    if (typeof source === 'function') this.#makeSoon(token)
+    // What a profile is made of, the request and all that it holds, is let go of behind its response, and what it is made to soon after:
+    // what is kept for the batch costs memory, and the collector's time, until it is written.
+    if (this.#unpacked.push(token) === 1) setImmediate(() => this.#packSome())
     if (this.#writing === null) this.#schedule()
     return true
-  }
-
-  /** How many are not written yet. */
-  get waiting (): number {
-    return this.#waiting.size + this.#batch.size
   }
 
   /** Whether the store has not come back from a write for that long (ms). */
@@ -99,12 +108,14 @@ export class WriteQueue {
   }
 
   has (token: string): boolean {
-    return this.#waiting.has(token) || this.#batch.has(token)
+    return this.#waiting.has(token) || this.#tokens.has(token)
   }
 
   /** A profile that is not written yet. */
   get (token: string): Draft | undefined {
-    return this.#made(token) ?? this.#batch.get(token)
+    const waiting = this.#waiting.get(token)
+    if (waiting === undefined) return this.#tokens.has(token) ? this.#batch?.get(token) : undefined
+    return waiting.source === null ? this.#open?.get(token) : this.#made(token, waiting)
   }
 
   /** Resolves when all that was taken before has been written or given up, or when the time (ms) is over. */
@@ -121,17 +132,12 @@ export class WriteQueue {
     while (this.#settled < end) await (this.#writing ?? this.#write())
   }
 
-  // What a profile is made of, the request and all that it holds, is let go of behind its response: to keep it for the batch would cost memory, and time to collect it.
-  #makeSoon (token: string): void {
-    if (this.#unmade.push(token) === 1) setImmediate(() => this.#makeSome())
-  }
-
-  #makeSome (): void {
+  #packSome (): void {
     const since = performance.now()
     let done = 0
-    while (done < this.#unmade.length && performance.now() - since < PATIENCE) this.#made(this.#unmade[done++] ?? '')
-    this.#unmade.splice(0, done)
-    if (this.#unmade.length > 0) setImmediate(() => this.#makeSome())
+    while (done < this.#unpacked.length && performance.now() - since < PATIENCE) this.#pack(this.#unpacked[done++] ?? '')
+    this.#unpacked.splice(0, done)
+    if (this.#unpacked.length > 0) setImmediate(() => this.#packSome())
   }
 
   #schedule (): void {
@@ -154,82 +160,78 @@ export class WriteQueue {
   }
 
   async #writeBatch (): Promise<void> {
-    const batch = new Map<string, Draft>()
-    this.#batch = batch
-    let taken = 0
-    let bytes = 0
     let since = performance.now()
-    for (const [token, waiting] of this.#waiting) {
-      if (taken === MAX_BATCH) break
-      const profile = this.#prepared(token)
-      // One that could not be made is out of the queue already.
-      if (this.#waiting.delete(token)) {
-        taken++
-        bytes += waiting.bytes
-      }
-      if (profile !== undefined) batch.set(token, profile)
+    for (const token of this.#waiting.keys()) {
+      if (this.#isFull) break
+      this.#pack(token)
       if (performance.now() - since < PATIENCE) continue
       await turn()
       since = performance.now()
     }
+    const batch = this.#open
+    if (batch === null) return
+    const tokens = new Set<string>()
+    let bytes = 0
+    for (const [token, waiting] of this.#waiting) {
+      if (waiting.source !== null) continue
+      tokens.add(token)
+      bytes += waiting.bytes
+      this.#waiting.delete(token)
+    }
+    this.#batch = batch
+    this.#tokens = tokens
+    this.#open = null
+    this.#again.clear()
     try {
       this.#writingSince = performance.now()
-      if (batch.size > 0) await this.#options.write([...batch.values()])
-      this.counters.written += batch.size
-      if (batch.size > 0) this.#recover()
+      await batch.write()
+      this.#losses.written(batch.length)
+      this.#options.written?.(tokens)
     } catch (error) {
-      this.counters.failed += batch.size
-      this.#lose('the store failed', error, batch.size)
+      this.#losses.failed('the store failed', error, batch.length)
     } finally {
       this.#writingSince = 0
-      this.#batch = new Map()
+      this.#batch = null
+      this.#tokens = NONE
       this.#bytes -= bytes
-      this.#settled += taken
+      this.#settled += batch.length
     }
   }
 
-  #prepared (token: string): Draft | undefined {
-    const profile = this.#made(token)
+  get #isFull (): boolean {
+    return this.#open !== null && this.#open.length >= MAX_BATCH
+  }
+
+  #pack (token: string): void {
+    const waiting = this.#waiting.get(token)
+    if (waiting === undefined || waiting.source === null) return
+    const profile = this.#made(token, waiting)
+    if (profile === undefined || this.#isFull || this.#again.has(token)) return
     try {
-      return profile && this.#options.prepare(profile)
+      const ready = this.#options.prepare(profile)
+      this.#open ??= this.#options.open()
+      this.#open.add(ready)
+      waiting.source = null
     } catch (error) {
-      this.counters.failed++
-      this.#lose('their data cannot be read', error)
+      this.#giveUp(token, waiting, 'their data cannot be read', error)
+    }
+  }
+
+  #made (token: string, waiting: Waiting): Draft | undefined {
+    if (typeof waiting.source !== 'function') return waiting.source ?? undefined
+    try {
+      return (waiting.source = waiting.source())
+    } catch (error) {
+      this.#giveUp(token, waiting, 'one could not be made', error)
       return undefined
     }
   }
 
   // A profile that cannot be made costs only itself.
-  #made (token: string): Draft | undefined {
-    const waiting = this.#waiting.get(token)
-    if (typeof waiting?.source !== 'function') return waiting?.source
-    try {
-      const profile = waiting.source()
-      waiting.source = profile
-      return profile
-    } catch (error) {
-      this.#waiting.delete(token)
-      this.#bytes -= waiting.bytes
-      this.#settled++
-      this.counters.failed++
-      this.#lose('one could not be made', error)
-      return undefined
-    }
-  }
-
-  #lose (why: string, error?: unknown, count = 1): void {
-    this.#lost += count
-    this.lastLoss = error === undefined ? `${why}.` : `${why}: ${error instanceof Error ? error.message : String(error)}`
-    const { quiet = 60_000, warn } = this.#options
-    if (this.#told || performance.now() - this.#toldAt < quiet) return
-    this.#told = true
-    this.#toldAt = performance.now()
-    warn(`Profiles are lost: ${why}.`, error)
-  }
-
-  #recover (): void {
-    if (this.#told) this.#options.warn(`Profiles are kept again; ${counted(this.#lost, 'was', 'were')} lost.`)
-    this.#told = false
-    this.#lost = 0
+  #giveUp (token: string, waiting: Waiting, why: string, error: unknown): void {
+    this.#waiting.delete(token)
+    this.#bytes -= waiting.bytes
+    this.#settled++
+    this.#losses.failed(why, error)
   }
 }

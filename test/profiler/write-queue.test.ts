@@ -1,5 +1,6 @@
 import t from 'tap'
 import type { Profile, ProfileDraft } from '../../plugins/profiler/profile.js'
+import { DraftBatch } from '../../plugins/profiler/storage/draft-batch.js'
 import { WriteQueue, type WriteQueueOptions } from '../../plugins/profiler/write-queue.js'
 import { profile, tokens } from './fixture.js'
 
@@ -11,7 +12,7 @@ interface Opened {
 }
 
 /** A queue whose batches and warnings are kept, and whose store does as told. */
-function open ({ write = () => {}, ...given }: Partial<WriteQueueOptions> = {}): Opened {
+function open ({ write = () => {}, ...given }: Partial<WriteQueueOptions> & { write?: ConstructorParameters<typeof DraftBatch>[0] } = {}): Opened {
   const batches: string[][] = []
   const warnings: Opened['warnings'] = []
   const queue = new WriteQueue({
@@ -19,11 +20,11 @@ function open ({ write = () => {}, ...given }: Partial<WriteQueueOptions> = {}):
     prepare: (profile) => profile,
     quiet: 0,
     warn: (message, error) => warnings.push([message, (error as Error | undefined)?.message]),
-    ...given,
-    write (profiles) {
+    open: () => new DraftBatch((profiles) => {
       batches.push(profiles.map(({ token }) => token))
       return write(profiles)
-    }
+    }),
+    ...given
   })
   return { queue, batches, warnings }
 }
@@ -54,6 +55,35 @@ t.test('a token that comes again while it waits is written once, as it was last'
   await queue.flush()
   t.same(written.map(({ status }) => status), [500])
   t.equal(queue.counters.written, 1)
+})
+
+t.test('one that comes again when the one before is packed is written behind it', async t => {
+  const written: number[][] = []
+  const { queue } = open({ write: async profiles => { written.push(profiles.map(({ status }) => status)) } })
+  queue.add('000001', () => profile('000001'))
+  await new Promise(resolve => setImmediate(resolve))
+  t.equal(queue.get('000001')?.status, 200, 'packed')
+  t.equal(queue.add('000001', () => profile('000001', { status: 500 })), true)
+  t.equal(queue.get('000001')?.status, 500)
+  t.equal(queue.waiting, 1)
+  await new Promise(resolve => setImmediate(resolve))
+  t.equal(queue.get('000001')?.status, 500)
+  await queue.flush()
+  t.same(written, [[200], [500]])
+  t.same(queue.counters, { written: 2, dropped: 0, failed: 0 })
+  t.equal(queue.has('000001'), false)
+})
+
+t.test('a batch that cannot be begun costs only what was to be in it', async t => {
+  let away = true
+  const { queue, warnings } = open({ open: () => { if (away) throw new Error('away'); return new DraftBatch(() => {}) } })
+  queue.add('000001', profile('000001'))
+  await queue.flush()
+  away = false
+  queue.add('000002', profile('000002'))
+  await queue.flush()
+  t.same(queue.counters, { written: 1, dropped: 0, failed: 1 })
+  t.same(warnings.map(([, error]) => error), ['away', undefined])
 })
 
 t.test('above its bound it drops, counts and says so once', async t => {

@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import createError from '@fastify/error'
 import { wholeProfile, type Profile, type ProfileDraft } from '../profile.js'
 import type { Criteria } from './criteria.js'
@@ -6,7 +7,7 @@ import { ALL_LANES, FATES, isFailureLane, isPinnedLane, laneKey, LANES, MAX_SEQ,
 import { Ledger } from './embedded/ledger.js'
 import { openFile } from './embedded/open.js'
 import { pin, profileAt } from './embedded/pins.js'
-import { AT_ONCE, pack, packInTurns } from './embedded/portion.js'
+import { PackedBatch } from './embedded/packed-batch.js'
 import { purgeAll, tidy } from './embedded/purge.js'
 import { Room } from './embedded/room.js'
 import type { SharedFile } from './embedded/shared-file.js'
@@ -14,6 +15,8 @@ import { committed, readState, StorageUnusableError, writeState, type StoreFile 
 import { DEFAULT_BOUNDS, InvalidCursorError, type ProfilePage, type ProfileStorage, type SearchOptions, type StorageBounds, type StorageStats } from './storage.js'
 
 const BATCH = 512
+/** So many are packed without letting others work. */
+const AT_ONCE = 64
 const PURGE_PAGE = 500
 
 /** Raised by what is asked of a store that was closed. */
@@ -43,17 +46,29 @@ export class EmbeddedStorage implements ProfileStorage {
 
   async put (profiles: ReadonlyArray<Profile | ProfileDraft>): Promise<void> {
     this.#mustBeOpen()
-    const { maxBytes } = this.#boundsOf(readState(this.#shared.file))
-    for (let at = 0; at < profiles.length; at += BATCH) {
-      const batch = profiles.slice(at, at + BATCH)
-      const portions = batch.length <= AT_ONCE ? pack(batch, maxBytes) : await packInTurns(batch, maxBytes)
+    const newest = new Map(profiles.map(({ token }, place) => [token, place]))
+    const all = profiles.filter(({ token }, place) => newest.get(token) === place)
+    for (let at = 0; at < all.length; at += BATCH) {
+      const batch = this.batch()
+      for (const [i, profile] of all.slice(at, at + BATCH).entries()) {
+        if (i > 0 && i % AT_ONCE === 0) await turn()
+        batch.add(profile)
+      }
+      await batch.write()
+    }
+  }
+
+  batch (): PackedBatch {
+    // One that is closed says so when it is to write.
+    const maxBytes = this.#closing === undefined ? this.#boundsOf(readState(this.#shared.file)).maxBytes : Infinity
+    return new PackedBatch(maxBytes, async (portions, length) => {
       const bytes = portions.reduce((sum, { chunk }) => sum + chunk.data.length, 0)
       const isDone = await this.#write((ledger) => {
-        ledger.add(portions, batch.length)
+        ledger.add(portions, length)
         return ledger.evict()
-      }, async (file) => await this.#room.check(this.#path, file, bytes, batch.length))
+      }, async (file) => await this.#room.check(this.#path, file, bytes, length))
       if (!isDone) await this.#evict()
-    }
+    })
   }
 
   async get (token: string): Promise<Profile | undefined> {

@@ -12,8 +12,10 @@ export interface ProfileChunk {
   sizes: number[]
 }
 
-// Profiles are packed one chunk after another, and what is packed is copied: one place to write serves all.
-let scratch = Buffer.alloc(2 * MAX_BYTES)
+/** Where chunks are written before it is known how long they are: what one has let go of is the next one's. */
+const SPACE = 2 * MAX_BYTES
+const MAX_FREE = 4
+const free: Buffer[] = []
 
 /** Collects profiles into a chunk. Half of a profile is its events, which are the same for every request but for their times: packed, they cost a tenth. */
 export class ChunkWriter {
@@ -21,6 +23,7 @@ export class ChunkWriter {
   readonly #parts = new ChunkParts()
   readonly #ends: number[] = []
   readonly #order: number[] = []
+  #scratch = free.pop() ?? Buffer.allocUnsafeSlow(SPACE)
   #position = 0
 
   get length (): number {
@@ -34,12 +37,13 @@ export class ChunkWriter {
 
   /** Adds a profile, unless it is larger than the bound: then says so. */
   add (profile: Profile | ProfileDraft, maxBytes = Infinity): boolean {
-    const start = this.#position
+    // One that threw has left its beginning.
+    const start = this.#position = this.#ends.at(-1) ?? 0
     const common = this.#parts.length
     const columns = profile.events instanceof EventColumns ? profile.events : columnsOf(profile.events)
     const extras = columns === null ? this.#raw(profile.events as Event[]) : this.#pack(columns)
     const { rest, layout } = this.#parts.extract({ ...profile, events: extras })
-    scratch.writeUInt32LE(layout, start + 4)
+    this.#scratch.writeUInt32LE(layout, start + 4)
     this.#write(JSON.stringify(rest))
     const fits = this.#position - start + this.#parts.length - common <= maxBytes
     if (fits) this.#ends.push(this.#position)
@@ -47,7 +51,21 @@ export class ChunkWriter {
     return fits
   }
 
+  /** The chunk as it is so far; more can be added to the next one. */
   finish (): ProfileChunk {
+    const profiles = this.#position
+    const chunk = this.#finish()
+    this.#position = profiles
+    return chunk
+  }
+
+  /** Lets go of the space that it was written in: nothing can be added from then on. */
+  release (): void {
+    if (this.#scratch.length === SPACE && free.length < MAX_FREE) free.push(this.#scratch)
+    this.#scratch = Buffer.alloc(0)
+  }
+
+  #finish (): ProfileChunk {
     const sizes = this.#ends.map((end, i) => end - (this.#ends[i - 1] ?? 0))
     const profiles = this.#position
     const parts = this.#parts.texts.map((text) => {
@@ -58,7 +76,7 @@ export class ChunkWriter {
     const signatures = this.#signatures.map(({ index, ...signature }) => signature)
     this.#write(JSON.stringify({ signatures, layouts: this.#parts.layouts, parts } satisfies Common))
     const data = Buffer.allocUnsafeSlow(this.#position + 4 * this.#ends.length + 8)
-    scratch.copy(data, 0, 0, this.#position)
+    this.#scratch.copy(data, 0, 0, this.#position)
     let at = this.#position
     for (const end of this.#ends) at = data.writeUInt32LE(end, at)
     at = data.writeUInt32LE(this.#ends.length, at)
@@ -70,21 +88,22 @@ export class ChunkWriter {
 
   #write (text: string | Buffer): void {
     this.#reserve(text.length * 3)
-    this.#position += typeof text === 'string' ? scratch.write(text, this.#position) : text.copy(scratch, this.#position)
+    this.#position += typeof text === 'string' ? this.#scratch.write(text, this.#position) : text.copy(this.#scratch, this.#position)
   }
 
   #reserve (bytes: number): void {
     const needed = this.#position + bytes
-    if (needed <= scratch.length) return
-    const larger = Buffer.alloc(needed * 2)
-    scratch.copy(larger, 0, 0, this.#position)
-    scratch = larger
+    if (needed <= this.#scratch.length) return
+    const larger = Buffer.allocUnsafeSlow(needed * 2)
+    this.#scratch.copy(larger, 0, 0, this.#position)
+    this.#scratch = larger
   }
 
   /** Writes the events as numbers; gives what is left. */
   #pack (columns: EventColumns): Extras {
     const { signatures, starts, durations, changes } = columns
     this.#reserve(HEAD_BYTES + signatures.length * EVENT_BYTES)
+    const scratch = this.#scratch
     scratch.writeUInt32LE(signatures.length, this.#position)
     let at = this.#position + HEAD_BYTES
     const extras: Extras = []
@@ -115,6 +134,7 @@ export class ChunkWriter {
   /** Events that have more in them than the columns have, or less. */
   #raw (events: readonly Event[]): Extras {
     this.#reserve(HEAD_BYTES + events.length * EVENT_BYTES)
+    const scratch = this.#scratch
     scratch.writeUInt32LE(events.length, this.#position)
     const from = this.#position + HEAD_BYTES
     this.#position = from + events.length * EVENT_BYTES

@@ -60,6 +60,18 @@ export const InvalidCursorError: FastifyErrorConstructor<{ code: string, statusC
 /** Raised when so much is pinned that there would be no room for what is new. */
 export const TooManyPinnedError: FastifyErrorConstructor<{ code: string, statusCode: 409 }> = createError('HINDSIGHT_TOO_MANY_PINNED', 'Profile "%s" cannot be pinned: pinned ones would fill more than half of the store; unpin others, or raise profiler.maxProfiles and profiler.maxBytes.', 409)
 
+/** Profiles that wait to be written together. */
+export interface ProfileBatch {
+  /** How many were taken in. */
+  readonly length: number
+  /** Takes in a profile, whose token is in no other place of the batch; throws where it can never be stored. */
+  add (profile: Profile | ProfileDraft): void
+  /** One that was taken in. */
+  get (token: string): Profile | ProfileDraft | undefined
+  /** Keeps all of them; nothing is taken in from then on. */
+  write (): Awaitable<void>
+}
+
 /**
  * Where profiles are kept: the few verbs that an engine must know; `contract.ts` in the tests holds all engines to them.
  * Newest means put last. An engine bounds itself, oldest first; successes go before failures, pinned ones not at all.
@@ -68,6 +80,8 @@ export const TooManyPinnedError: FastifyErrorConstructor<{ code: string, statusC
 export interface ProfileStorage {
   /** Keeps a batch, oldest first; a token that is there already is replaced, and is not pinned any more. The profiles are not changed afterwards. */
   put (profiles: ReadonlyArray<Profile | ProfileDraft>): Awaitable<void>
+  /** Begins what `put` is given otherwise, for an engine that packs each profile as it comes: as objects they would have to be kept until all are there. */
+  batch? (): ProfileBatch
   get (token: string): Awaitable<Profile | undefined>
   /** Asked before a token is given away, so it must be cheap. */
   has (token: string): Awaitable<boolean>

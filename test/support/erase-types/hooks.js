@@ -14,9 +14,10 @@ export async function resolve (specifier, context, nextResolve) {
   try {
     return await nextResolve(specifier, context)
   } catch (error) {
-    const { url } = error
-    if (typeof url !== 'string' || !url.endsWith('.js') || url.includes('/node_modules/')) throw error
-    return await nextResolve(`${url.slice(0, -'.js'.length)}.ts`, context)
+    // What is mocked has a query behind its name.
+    const [, module, query] = /^([^?]*)\.js(\?.*)?$/.exec(error.url ?? '') ?? []
+    if (module === undefined || module.includes('/node_modules/')) throw error
+    return await nextResolve(`${module}.ts${query ?? ''}`, context)
   }
 }
 

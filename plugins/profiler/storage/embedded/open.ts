@@ -4,10 +4,11 @@ import type { open } from 'lmdb'
 import { alone } from './alone.js'
 import { damageOf } from './check-file.js'
 import { FORMAT } from './layout.js'
-import { SharedFile } from './shared-file.js'
+import { closeDatabases, identityOf, SharedFile } from './shared-file.js'
 import { readState, StorageUnusableError, type StoreFile } from './store-file.js'
 
 const MAX_ASIDE = 2
+const MAX_TRIES = 10
 // What the system refuses is no fault of the file.
 const REFUSED = /^E[A-Z]+$/
 
@@ -21,7 +22,7 @@ export async function openFile (path: string, warn: (message: string) => void): 
     let opening = files.get(place)
     if (opening === undefined) {
       opening = beginOrOpen(open, place, warn).then((file) => new SharedFile(place, file, {
-        reopen: async () => await beginOrOpen(open, prepare(place), warn),
+        reopen: async () => await beginOrOpen(open, place, warn),
         warn,
         closed: () => { files.delete(place) }
       }))
@@ -33,13 +34,28 @@ export async function openFile (path: string, warn: (message: string) => void): 
   }
 }
 
-async function beginOrOpen (open: Open, place: string, warn: (message: string) => void): Promise<StoreFile> {
+// By one process at a time: LMDB opens a lock and then a file, and two processes that have the file with different locks destroy it.
+async function beginOrOpen (open: Open, path: string, warn: (message: string) => void): Promise<StoreFile> {
+  for (let tries = 1; ; tries++) {
+    const place = prepare(path)
+    const folder = identityOf(dirname(place))
+    // Who removes the folder meanwhile may part the two.
+    const isMoved = (): boolean => identityOf(dirname(place)) !== folder && tries < MAX_TRIES
+    try {
+      const file = await alone(place, () => inPlace(open, place, warn))
+      if (!isMoved()) return file
+      await closeDatabases(file)
+    } catch (error) {
+      if (!isMoved()) throw error
+    }
+  }
+}
+
+function inPlace (open: Open, place: string, warn: (message: string) => void): StoreFile {
   if (!existsSync(place)) {
-    return await alone(place, () => {
-      // The lock of a file that was removed alone: who still has that must not share it with the new one.
-      if (!existsSync(place)) rmSync(`${place}-lock`, { force: true })
-      return openSound(open, place, warn)
-    })
+    // The lock of a file that was removed alone: who still has that must not share it with the new one.
+    rmSync(`${place}-lock`, { force: true })
+    return openSound(open, place, warn)
   }
   // Only a file can have been a store; what else stands there belongs to somebody.
   if (!statSync(place).isFile()) throw new StorageUnusableError(place, 'what is in its place is no file')
@@ -54,10 +70,19 @@ function prepare (path: string): string {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
     const place = join(realpathSync(dirname(path)), basename(path))
     accessSync(dirname(place), constants.W_OK)
-    for (const file of [place, `${place}-lock`]) if (existsSync(file)) accessSync(file, constants.R_OK | constants.W_OK)
+    for (const file of [place, `${place}-lock`]) mustBeOurs(file)
     return place
   } catch (error) {
     throw new StorageUnusableError(path, messageOf(error))
+  }
+}
+
+function mustBeOurs (file: string): void {
+  try {
+    accessSync(file, constants.R_OK | constants.W_OK)
+  } catch (error) {
+    // Another process may remove it at any time.
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
   }
 }
 

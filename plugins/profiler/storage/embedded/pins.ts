@@ -27,6 +27,7 @@ export function pin (file: StoreFile, ledger: Ledger, token: string, number: num
   const writer = new ChunkWriter()
   writer.add(profile)
   const { data, sizes } = writer.finish()
+  writer.release()
   if (pinned && ledger.isOver(PINNED_SHARE, FATES.pinned, 1, data.length)) throw new TooManyPinnedError(token)
   ledger.remove(number, at)
   const failed = isFailure(profile)

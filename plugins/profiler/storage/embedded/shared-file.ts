@@ -88,12 +88,14 @@ export class SharedFile {
   }
 }
 
-function identityOf (place: string): string | undefined {
+/** Which file or folder of the system it is; undefined where there is none. */
+export function identityOf (place: string): string | undefined {
   const found = statSync(place, { bigint: true, throwIfNoEntry: false })
   return found && `${found.dev}:${found.ino}`
 }
 
-async function closeDatabases (file: StoreFile): Promise<void> {
+/** Lets go of them, also where LMDB would wait for ever. */
+export async function closeDatabases (file: StoreFile): Promise<void> {
   // After a transaction that failed LMDB waits for it to reach the disk, for ever; one that has nothing to write ends that.
   await file.root.transaction(() => {}).catch(() => {})
   await Promise.race([file.root.close(), sleep(MAX_CLOSING, undefined, { ref: false })])

@@ -1,0 +1,28 @@
+import type { Profile, ProfileDraft } from '../profile.js'
+import type { Awaitable, ProfileBatch } from './storage.js'
+
+/** The batch of an engine that has none of its own: the profiles as they are. */
+export class DraftBatch implements ProfileBatch {
+  readonly #profiles = new Map<string, Profile | ProfileDraft>()
+  readonly #put: (profiles: ReadonlyArray<Profile | ProfileDraft>) => Awaitable<void>
+
+  constructor (put: (profiles: ReadonlyArray<Profile | ProfileDraft>) => Awaitable<void>) {
+    this.#put = put
+  }
+
+  get length (): number {
+    return this.#profiles.size
+  }
+
+  add (profile: Profile | ProfileDraft): void {
+    this.#profiles.set(profile.token, profile)
+  }
+
+  get (token: string): Profile | ProfileDraft | undefined {
+    return this.#profiles.get(token)
+  }
+
+  write (): Awaitable<void> {
+    return this.#put([...this.#profiles.values()])
+  }
+}
