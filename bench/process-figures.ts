@@ -9,42 +9,54 @@ import { Client, Server } from './processes.js'
 const CONNECTIONS = 10
 const PROFILED = 10_000
 
-/** The 99th percentile at half of the rate that debug mode takes at most, in milliseconds: of debug mode, and of bare Fastify. */
+const SHARES = { p50: 0.5, p90: 0.9, p99: 0.99 } as const
+type Share = keyof typeof SHARES
+
+/** The time to an answer at half of the rate that debug mode takes at most, in milliseconds: of debug mode, and of bare Fastify. */
 export async function latency (quick: boolean): Promise<Record<string, number>> {
   const client = new Client()
   const debug = await Server.start('hindsight:debug', { production: false })
   const bare = await Server.start('fastify:bare')
-  const rounds = { debug: [] as number[], bare: [] as number[], ratio: [] as number[] }
+  const rounds: Array<Record<'debug' | 'bare', Record<Share, number>>> = []
   try {
     const ask = (server: Server, requests: number, rate?: number) =>
       client.load({ port: server.port, requests, connections: CONNECTIONS, path: '/', headers: {}, ...(rate !== undefined && { rate }) })
+    const measured = async (server: Server): Promise<Record<Share, number>> => {
+      const { latencies } = await ask(server, rate * 2, rate)
+      return Object.fromEntries(Object.entries(SHARES).map(([name, share]) => [name, latencies[Math.floor(latencies.length * share)] ?? NaN])) as Record<Share, number>
+    }
     await ask(bare, 10_000)
     await ask(debug, 10_000)
     const { elapsed } = await ask(debug, 10_000)
     const rate = 10_000 / elapsed * 1_000 / 2
-    for (let pair = 0; pair < (quick ? 3 : 9); pair++) {
-      const [slow, fast] = [await ask(debug, rate * 2, rate), await ask(bare, rate * 2, rate)].map(({ latencies }) => latencies[Math.floor(latencies.length * 0.99)] ?? NaN) as [number, number]
-      rounds.debug.push(slow)
-      rounds.bare.push(fast)
-      rounds.ratio.push(slow / fast)
+    for (let pair = 0; pair < (quick ? 3 : 9); pair++) rounds.push({ debug: await measured(debug), bare: await measured(bare) })
+    const found: Record<string, number> = { 'requests a second': Math.round(rate) }
+    for (const share of Object.keys(SHARES) as Share[]) {
+      for (const side of ['debug', 'bare'] as const) found[`${share} ${side}, ms`] = quartiles(rounds.map((round) => round[side][share])).median
     }
-    return { 'requests a second': Math.round(rate), 'p99 debug, ms': quartiles(rounds.debug).median, 'p99 bare, ms': quartiles(rounds.bare).median, ratio: quartiles(rounds.ratio).median }
+    return { ...found, 'p99 debug / bare': quartiles(rounds.map(({ debug, bare }) => debug.p99 / bare.p99)).median }
   } finally {
     client.close()
     await Promise.all([debug.close(), bare.close()])
   }
 }
 
-/** Megabytes that processes hold when they have answered 10,000 requests. */
+/** Megabytes that processes hold when they begin to listen, and when they have answered 10,000 requests; and what a profile holds that waits. */
 export async function memory (): Promise<Record<string, number>> {
   const client = new Client()
   const found: Record<string, number> = {}
   for (const variant of ['fastify:bare', 'hindsight:production', 'hindsight:debug']) {
     const server = await Server.start(variant, { production: variant !== 'hindsight:debug', flags: ['--expose-gc'] })
+    found[`${variant}, MB resident at the start`] = Math.round((await server.usage()).resident / 1e5) / 10
     await client.load({ port: server.port, requests: PROFILED, connections: CONNECTIONS, path: '/', headers: {} })
     const { resident, heap } = await server.usage()
     found[`${variant}, MB resident`] = Math.round(resident / 1e5) / 10
     found[`${variant}, MB of heap`] = Math.round(heap / 1e5) / 10
+    if (variant === 'hindsight:debug') {
+      const held = await server.held()
+      found['a profile that waits, bytes of heap'] = Math.round(held.heap)
+      found['a profile that waits, bytes of buffers'] = Math.round(held.buffers)
+    }
     await server.close()
   }
   client.close()

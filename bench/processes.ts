@@ -2,7 +2,7 @@ import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import type { Load, Loaded } from './load.js'
-import type { Question, Usage } from './server.js'
+import type { Held, Question, Usage } from './server.js'
 
 const FOLDER = import.meta.dirname
 
@@ -39,6 +39,13 @@ export class Server {
   async usage (): Promise<Usage> {
     const answering = answer<Usage>(this.#child, 'A server')
     this.#child.send('usage' satisfies Question)
+    return await answering
+  }
+
+  /** What profiles hold that wait to be written. */
+  async held (): Promise<Held> {
+    const answering = answer<Held>(this.#child, 'A server')
+    this.#child.send('waiting' satisfies Question)
     return await answering
   }
 

@@ -2,7 +2,7 @@ import { PerformanceObserver } from 'node:perf_hooks'
 import type { FastifyInstance } from 'fastify'
 
 /** What the measuring process asks of a server: its figures, or its end. */
-export type Question = 'usage' | 'close'
+export type Question = 'usage' | 'waiting' | 'close'
 
 /** What a server has used so far. */
 export interface Usage {
@@ -14,6 +14,14 @@ export interface Usage {
   heap: number
   /** Milliseconds in the garbage collector. */
   collecting: number
+}
+
+/** What profiles hold between their responses and their writes. */
+export interface Held {
+  /** Bytes of heap, each. */
+  heap: number
+  /** Bytes of buffers outside of it, each. */
+  buffers: number
 }
 
 // One process, one server: what others load does not count.
@@ -31,7 +39,7 @@ process.send?.({ port: typeof address === 'object' ? address?.port : undefined }
 
 process.on('message', (question: Question) => {
   if (question === 'close') app.close().then(() => process.exit(), () => process.exit(1))
-  else answer().catch((error: unknown) => process.send?.({ error: String(error) }))
+  else (question === 'waiting' ? answerHeld() : answer()).catch((error: unknown) => process.send?.({ error: String(error) }))
 })
 process.on('disconnect', () => process.exit())
 
@@ -51,4 +59,24 @@ async function answer (): Promise<void> {
     heap = process.memoryUsage().heapUsed
   }
   process.send?.({ cpu: user + system, resident, heap, collecting } satisfies Usage)
+}
+
+const WAITING = 50
+
+// Fewer than are written at once, and in less time than they wait.
+async function answerHeld (): Promise<void> {
+  if (globalThis.gc === undefined) throw new Error('The collector cannot be called without --expose-gc')
+  const rounds: Held[] = []
+  for (let round = 0; round < 5; round++) {
+    for (let i = 0; i < WAITING; i++) await app.inject('/')
+    for (let turn = 0; turn < WAITING; turn++) await new Promise((resolve) => { setImmediate(resolve) })
+    globalThis.gc()
+    const waiting = process.memoryUsage()
+    await app.profiler.flush()
+    globalThis.gc()
+    const written = process.memoryUsage()
+    rounds.push({ heap: (waiting.heapUsed - written.heapUsed) / WAITING, buffers: (waiting.arrayBuffers - written.arrayBuffers) / WAITING })
+  }
+  const middle = (values: number[]): number => values.sort((a, b) => a - b)[2] ?? NaN
+  process.send?.({ heap: middle(rounds.map(({ heap }) => heap)), buffers: middle(rounds.map(({ buffers }) => buffers)) } satisfies Held)
 }

@@ -3,7 +3,6 @@ import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyReques
 import { noncesOf } from '../../plugins/kernel/content-policy.js'
 import { stateOf } from '../../plugins/kernel/request-state.js'
 import { representation } from '../../plugins/diagnostics/negotiate.js'
-import { assetAddresses } from '../../plugins/profiler/ui/assets.js'
 import { ISOLATION, pagePolicy, type PageOptions } from '../../plugins/profiler/ui/layout/component.js'
 
 const ForeignRequestError = createError('HINDSIGHT_FOREIGN_REQUEST', 'The profiler answers its own pages and links, and no other page.', 403)
@@ -56,8 +55,9 @@ export function baseOf (request: FastifyRequest): string {
   return request.server.prefix.replace(/\/$/, '')
 }
 
-/** Answers with a page under a policy of its own. */
-export function sendPage (request: FastifyRequest, reply: FastifyReply, render: (options: PageOptions) => string): FastifyReply {
+/** Answers with a page under a policy of its own. Pages and panels are loaded with the first of them, so that no start waits for them. */
+export async function sendPage (request: FastifyRequest, reply: FastifyReply, render: (options: PageOptions) => string): Promise<FastifyReply> {
+  const { assetAddresses } = await import('../../plugins/profiler/ui/assets.js')
   const { script, style } = noncesOf(stateOf(reply.request))
   const nonce = { script, style }
   const base = baseOf(request)

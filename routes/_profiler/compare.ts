@@ -1,7 +1,6 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { readFilter } from '../../plugins/profiler/search-query.js'
-import { comparePage } from '../../plugins/profiler/ui/compare-page/component.js'
 import { baseOf, routeConfig, sendPage, wantsJson } from './answer.js'
 import { whileStoreIsThere } from './away.js'
 import { previousToken, profileOf } from './find.js'
@@ -39,5 +38,6 @@ async function compareTwo (request: FastifyRequest, reply: FastifyReply): Promis
   const [a, b] = await Promise.all([profileOf(request.server, token), profileOf(request.server, second)])
   const comparison = compareProfiles(a, b)
   if (second !== other || wantsJson(request, reply)) return comparison
-  return sendPage(request, reply, (options) => comparePage(comparison, options))
+  const { comparePage } = await import('../../plugins/profiler/ui/compare-page/component.js')
+  return await sendPage(request, reply, (options) => comparePage(comparison, options))
 }

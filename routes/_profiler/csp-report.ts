@@ -1,6 +1,6 @@
 import createError from '@fastify/error'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { RateLimiterMemory } from 'rate-limiter-flexible'
 import { ReportInbox } from '../../plugins/profiler/csp-reports/inbox.js'
 import { readReports } from '../../plugins/profiler/csp-reports/read-report.js'
 import { TOKEN_PATTERN } from '../../plugins/profiler/token.js'
@@ -23,7 +23,7 @@ export default async function reportRoutes (app: FastifyInstance): Promise<void>
   if (!app.hasDecorator('hindsight') || !app.hindsight.debug) return
   const { hindsight } = app
   const inbox = new ReportInbox(app.profiler)
-  const limiter = new RateLimiterMemory({ keyPrefix: 'csp-report', points: MAX_MESSAGES, duration: 60 })
+  let limiter: RateLimiterMemory | null = null
   // Runs ahead of the profiler's own, which was added before.
   app.addHook('onClose', async function attachReports () {
     await inbox.close()
@@ -37,6 +37,17 @@ export default async function reportRoutes (app: FastifyInstance): Promise<void>
     return `${hindsight.originOf(request).prefix}${baseOf({ server: app } as FastifyRequest)}/csp-report/${profile.token}`
   }
 
+  // The package has a module for each store that there is, and most applications never get a report.
+  async function count (request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const { RateLimiterMemory, RateLimiterRes } = await import('rate-limiter-flexible')
+    limiter ??= new RateLimiterMemory({ keyPrefix: 'csp-report', points: MAX_MESSAGES, duration: 60 })
+    await limiter.consume(hindsight.originOf(request).ip).catch((refused: unknown) => {
+      if (!(refused instanceof RateLimiterRes)) throw refused
+      reply.header('retry-after', Math.max(1, Math.ceil(refused.msBeforeNext / 1_000)))
+      throw new TooManyReportsError()
+    })
+  }
+
   for (const type of TYPES) {
     if (app.hasContentTypeParser(type)) app.removeContentTypeParser(type)
     app.addContentTypeParser(type, { parseAs: 'string', bodyLimit: BODY_LIMIT }, (_request, body, done) => { done(null, body) })
@@ -44,11 +55,7 @@ export default async function reportRoutes (app: FastifyInstance): Promise<void>
 
   app.post('/csp-report/:token', { config: routeConfig(app, '_profiler_csp_report'), bodyLimit: BODY_LIMIT }, async function takeReport (request, reply) {
     if (isForeign(request)) throw new ForeignReportError()
-    await limiter.consume(hindsight.originOf(request).ip).catch((refused: unknown) => {
-      if (!(refused instanceof RateLimiterRes)) throw refused
-      reply.header('retry-after', Math.max(1, Math.ceil(refused.msBeforeNext / 1_000)))
-      throw new TooManyReportsError()
-    })
+    await count(request, reply)
     const { token } = request.params as { token: string }
     if (!TOKEN_PATTERN.test(token) || !await inbox.knows(token)) throw new TokenNotFoundError(token)
     const violations = readReports(parsed(request.body), hindsight.mask)

@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify'
-import { headerReport } from '../../plugins/profiler/panels/events/header-history.js'
 import { TOKEN_PATTERN } from '../../plugins/profiler/token.js'
 import { routeConfig, TokenNotFoundError } from './answer.js'
 import { whileStoreIsThere } from './away.js'
@@ -10,6 +9,7 @@ export default async function headerRoutes (app: FastifyInstance): Promise<void>
     const { token } = request.params as { token: string }
     const profile = TOKEN_PATTERN.test(token) ? await app.profiler.find(token) : undefined
     if (profile === undefined) throw new TokenNotFoundError(token)
+    const { headerReport } = await import('../../plugins/profiler/panels/events/header-history.js')
     return headerReport(profile)
   }))
 }

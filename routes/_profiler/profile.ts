@@ -1,8 +1,6 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { profileMarkdown } from '../../plugins/profiler/markdown/profile-markdown.js'
-import { firstPanel, panelsOf } from '../../plugins/profiler/panels/index.js'
-import { profilePage } from '../../plugins/profiler/ui/profile-page/component.js'
+import type { Profile } from '../../plugins/profiler/profile.js'
 import { TOKEN_PATTERN } from '../../plugins/profiler/token.js'
 import { whileStoreIsThere } from './away.js'
 import { sendMarkdown, sendPage, routeConfig, TokenNotFoundError, wantsJson, wantsMarkdown } from './answer.js'
@@ -25,14 +23,15 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   if (profile === undefined) throw new TokenNotFoundError(token)
   const query = request.query as Record<string, unknown>
   const { panel: name } = query
+  const { firstPanel, panelsOf } = await import('../../plugins/profiler/panels/index.js')
   const known = panelsOf(profile)
   const panel = name === undefined ? firstPanel(profile) : known.find((one) => one.name === name)
   if (panel === undefined) throw new PanelNotFoundError(String(name), known.map((one) => one.name).join(', '))
   // A form that the path names is what the request accepts, and does not vary.
   if (segment.endsWith('.json')) return profile
-  if (segment.endsWith('.md')) return sendMarkdown(reply, profileMarkdown(profile))
+  if (segment.endsWith('.md')) return await sendAsMarkdown(reply, profile)
   if (wantsJson(request, reply)) return profile
-  if (wantsMarkdown(request, reply)) return sendMarkdown(reply, profileMarkdown(profile))
+  if (wantsMarkdown(request, reply)) return await sendAsMarkdown(reply, profile)
   const [{ profiles: [summary] }, { profiles: children }] = await Promise.all([
     app.profiler.search({ criteria: { token }, limit: 1 }),
     app.profiler.search({ criteria: { parent: token }, limit: MAX_CHILDREN })
@@ -41,5 +40,11 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   // The routes also stand without the lifecycle, in applications that only read a store.
   const { editor, debug: replayable } = app.hasDecorator('hindsight') ? app.hindsight : { editor: null, debug: false }
   const repeatsCpu = app.hasDecorator('hindsight') && canRepeatCpu(app)
-  return sendPage(request, reply, (options) => profilePage(profile, panel, { ...options, pinned, replayable, children, query, editor, repeatsCpu }))
+  const { profilePage } = await import('../../plugins/profiler/ui/profile-page/component.js')
+  return await sendPage(request, reply, (options) => profilePage(profile, panel, { ...options, pinned, replayable, children, query, editor, repeatsCpu }))
+}
+
+async function sendAsMarkdown (reply: FastifyReply, profile: Profile): Promise<FastifyReply> {
+  const { profileMarkdown } = await import('../../plugins/profiler/markdown/profile-markdown.js')
+  return sendMarkdown(reply, profileMarkdown(profile))
 }

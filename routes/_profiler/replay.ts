@@ -25,7 +25,7 @@ async function showRequest (request: FastifyRequest, reply: FastifyReply): Promi
   const view = await viewOf(request)
   if (wantsJson(request, reply)) return { ...view, formToken: request.server.profiler.formTokens.create() }
   const { replayPage } = await import('../../plugins/profiler/ui/replay-page/component.js')
-  return sendPage(request, reply, (options) => replayPage(view, options))
+  return await sendPage(request, reply, (options) => replayPage(view, options))
 }
 
 async function viewOf (request: FastifyRequest): Promise<ReplayView> {

@@ -2,7 +2,6 @@ import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { BadCriterionError, readFilter, readSearch, type SearchQuery } from '../../plugins/profiler/search-query.js'
 import { InvalidCursorError, type ProfilePage } from '../../plugins/profiler/storage/storage.js'
-import { searchPage } from '../../plugins/profiler/ui/search-page/component.js'
 import { whileStoreIsThere } from './away.js'
 import { baseOf, routeConfig, sendPage, wantsJson, wantsMarkdown } from './answer.js'
 
@@ -38,6 +37,7 @@ async function latest (request: FastifyRequest, reply: FastifyReply, suffix: str
 async function showProfiles (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
   const fields = request.query as Fields
   if (wantsJson(request, reply)) return await found(request, readSearch(fields))
+  const { searchPage } = await import('../../plugins/profiler/ui/search-page/component.js')
   try {
     const search = readSearch(fields)
     const { profiles, next } = await found(request, search)

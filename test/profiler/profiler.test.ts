@@ -2,6 +2,7 @@ import t from 'tap'
 import { Profiler } from '../../plugins/profiler/profiler.js'
 import type { Profile } from '../../plugins/profiler/profile.js'
 import { MemoryStorage } from '../../plugins/profiler/storage/memory.js'
+import type { ProfileBatch } from '../../plugins/profiler/storage/storage.js'
 import { TOKEN_PATTERN } from '../../plugins/profiler/token.js'
 import { failure, profile, tokens } from './fixture.js'
 
@@ -29,6 +30,45 @@ t.test('profiles are written in one batch, after the turn that saved them', asyn
   t.same(storage.batches, [tokens(1, 3)])
   t.same(profiler.counters, { written: 3, dropped: 0, failed: 0 })
   t.equal((await profiler.find('000002'))?.token, '000002')
+})
+
+t.test('a store with batches of its own is given each profile as it comes, and no `put`', async t => {
+  const events: string[] = []
+  class Packing extends MemoryStorage {
+    override put (): void {
+      events.push('put')
+    }
+
+    batch (): ProfileBatch {
+      const texts = new Map<string, string>()
+      return {
+        get length () { return texts.size },
+        add: (profile) => {
+          events.push(`add ${profile.token}`)
+          texts.set(profile.token, JSON.stringify(profile))
+        },
+        get: (token) => {
+          const text = texts.get(token)
+          return text === undefined ? undefined : JSON.parse(text) as Profile
+        },
+        write: () => {
+          events.push(`write ${[...texts.keys()].join()}`)
+          super.put([...texts.values()].map((text) => JSON.parse(text) as Profile))
+        }
+      }
+    }
+  }
+  const profiler = new Profiler({ storage: new Packing() })
+  profiler.save(profile('000001', { status: 201 }))
+  profiler.save(profile('000002'))
+  t.same(events, [], 'not in the turn of the request')
+  await new Promise((resolve) => { setImmediate(resolve) })
+  t.same(events, ['add 000001', 'add 000002'])
+  t.equal((await profiler.find('000001'))?.status, 201, 'found in the batch')
+  await profiler.flush()
+  t.same(events.slice(2), ['write 000001,000002'])
+  t.equal((await profiler.find('000001'))?.status, 201, 'and in the store')
+  t.same(profiler.counters, { written: 2, dropped: 0, failed: 0 })
 })
 
 t.test('what comes while a batch is written goes with the next one', async t => {
