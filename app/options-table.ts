@@ -74,7 +74,7 @@ const profiler: OptionEntries = {
       serviceName: { types: ['string'], default: '`OTEL_SERVICE_NAME`', what: 'what the traces call the service' }
     }
   },
-  maxQueue: { types: ['number'], default: '`1000`', what: 'how many profiles may wait to be written; those above are dropped and counted', from: 1 },
+  maxQueue: { types: ['number'], default: '`4000`', what: 'how many profiles may wait to be written; those above are dropped and counted', from: 1 },
   collectors: {
     types: ['array'],
     default: 'none',

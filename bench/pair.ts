@@ -28,6 +28,8 @@ export interface PairOptions {
   /** Of a scenario that does not say. */
   requests: number
   warmUp: number
+  /** The folder that a CPU profile of the subject is written to; none without it. */
+  cpuProfiles?: string
 }
 
 interface Round {
@@ -39,9 +41,10 @@ interface Round {
 const CONNECTIONS = 10
 
 /** Measures a scenario against its base in turns, so that what the machine does besides falls on both. */
-export async function measurePair (scenario: Scenario, { pairs, requests, warmUp }: PairOptions): Promise<Result> {
+export async function measurePair (scenario: Scenario, { pairs, requests, warmUp, cpuProfiles }: PairOptions): Promise<Result> {
   const client = new Client()
-  const subject = await Server.start(scenario.subject.variant, scenario.subject)
+  const flags = cpuProfiles === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${cpuProfiles}`, '--cpu-prof-interval=250']
+  const subject = await Server.start(scenario.subject.variant, { ...scenario.subject, flags })
   const base = await Server.start(scenario.base.variant, scenario.base)
   const count = Math.min(requests, scenario.requests ?? requests)
   const [ours, theirs]: [Round[], Round[]] = [[], []]

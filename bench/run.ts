@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { cpus, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 import { latency, memory, startUp } from './process-figures.js'
@@ -14,6 +14,7 @@ const { values, positionals } = parseArgs({
     pairs: { type: 'string' },
     requests: { type: 'string' },
     growth: { type: 'boolean', default: false },
+    'cpu-prof': { type: 'string' },
     list: { type: 'boolean', default: false }
   }
 })
@@ -38,12 +39,13 @@ async function main (): Promise<void> {
   const pairs = Number(values.pairs ?? (values.quick ? 3 : 11))
   const requests = Number(values.requests ?? (values.quick ? 1_500 : 4_000))
   const { scenarios, others } = chosen()
+  const cpuProfiles = values['cpu-prof'] === undefined ? undefined : resolve(values['cpu-prof'])
   const results: Result[] = []
   const figures: Record<string, Record<string, number>> = {}
   const machine = { node: process.version, cpu: cpus()[0]?.model ?? '', cpus: cpus().length, load: Number((loadavg()[0] ?? 0).toFixed(2)), pairs, requests }
   if (!values.json) console.log(`Node.js ${machine.node}, ${machine.cpus} × ${machine.cpu}, load ${machine.load}; ${pairs} pairs of ${requests} requests\n`)
   for (const scenario of scenarios) {
-    const result = await measurePair(scenario, { pairs, requests, warmUp: values.quick ? 4_000 : 12_000 })
+    const result = await measurePair(scenario, { pairs, requests, warmUp: values.quick ? 4_000 : 12_000, ...(cpuProfiles !== undefined && { cpuProfiles }) })
     results.push(result)
     if (!values.json) console.log(line(result))
   }

@@ -3,7 +3,7 @@ import fastifyCors from '@fastify/cors'
 import fastifyHelmet from '@fastify/helmet'
 import fastifySession from '@fastify/session'
 import Fastify from 'fastify'
-import { addHooks, failDeep, hello, helloWithLines, logging, ORIGIN, SECRET, type Variants } from './shared.js'
+import { addHooks, failing, hello, helloWithLines, logging, ORIGIN, SECRET, type Variants } from './shared.js'
 
 /** Fastify without Hindsight. */
 export const variants: Variants = {
@@ -17,7 +17,7 @@ export const variants: Variants = {
     await app.register(fastifyHelmet, { enableCSPNonces: true })
     return hello(app)
   },
-  'fastify:failing': async () => Fastify({ logger: { level: 'info', file: '/dev/null' } }).get('/', () => failDeep()) as never,
+  'fastify:failing': async (options) => failing(logging(), options),
   'fastify:routes': async ({ routes = 10 }) => {
     const app = hello(Fastify())
     for (let i = 0; i < routes; i++) app.get(`/section-${i % 10}/page-${i}/:id`, () => ({}))

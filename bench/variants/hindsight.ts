@@ -2,7 +2,7 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import { hindsight } from '../../app/hindsight.js'
 import type { HindsightOptions } from '../../app/options.js'
 import { serverOptions } from '../../app/server-options.js'
-import { addHooks, failDeep, hello, helloWithLines, logging, ORIGIN, SECRET, storeFolder, type Variants } from './shared.js'
+import { addHooks, failing, hello, helloWithLines, logging, ORIGIN, SECRET, storeFolder, type Variants } from './shared.js'
 
 const FEATURES = { debug: false, errorPages: 'always', cors: [{ origin: ORIGIN }], session: { secret: SECRET } } satisfies HindsightOptions
 
@@ -23,11 +23,11 @@ export const variants: Variants = {
   'hindsight:debug-in-memory': async () => hello(await withHindsight({ debug: true, profiler: { storage: 'memory' } })),
   'hindsight:debug-unprofiled': async () => hello(await withHindsight({ debug: true, profiler: false })),
   'hindsight:lines': async ({ lines }) => helloWithLines(await debugging(logging()), lines),
-  'hindsight:failing': async ({ depth }) => (await debugging(logging())).get('/', () => failDeep(depth)),
+  'hindsight:failing': async (options) => failing(await debugging(logging()), options),
   'hindsight:failing-without-maps': async () => {
     const app = await debugging(logging())
     process.setSourceMapsEnabled(false)
-    return app.get('/', () => failDeep())
+    return failing(app)
   },
   'hindsight:routes': async ({ routes = 10 }) => {
     const app = hello(await debugging())

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import Fastify, { type FastifyInstance } from 'fastify'
+import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 
 /** What makes the server of a variant; it is told numbers that belong to its scenario. */
 export type Make = (options: Record<string, number>) => Promise<FastifyInstance>
@@ -20,7 +20,7 @@ export function hello (app: FastifyInstance): FastifyInstance {
 /** The same with log lines, as an application writes them. */
 export function helloWithLines (app: FastifyInstance, lines = LINES): FastifyInstance {
   return app.get('/', (request) => {
-    for (let i = 0; i < lines; i++) request.log.info({ channel: 'app', item: i }, 'A line of the application about what it does')
+    say(request, lines)
     return { hello: 'world' }
   })
 }
@@ -44,8 +44,21 @@ export function addHooks (app: FastifyInstance, count: number): void {
   }
 }
 
+/** Writes log lines, as an application does. */
+function say (request: FastifyRequest, lines: number): void {
+  for (let i = 0; i < lines; i++) request.log.info({ channel: 'app', item: i }, 'A line of the application about what it does')
+}
+
+/** Fails behind some log lines. */
+export function failing (app: FastifyInstance, { depth, lines = 0 }: Record<string, number> = {}): FastifyInstance {
+  return app.get('/', (request) => {
+    say(request, lines)
+    failDeep(depth)
+  })
+}
+
 /** Fails ten calls deep, in a library's name, with a cause: two exceptions of some twenty frames with their excerpts. */
-export function failDeep (depth = 18): never {
+function failDeep (depth = 18): never {
   if (depth > 0) return failDeep(depth - 1)
   try {
     throw new TypeError('Cannot read properties of undefined (reading \'title\')')

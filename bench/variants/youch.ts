@@ -1,6 +1,6 @@
 import Fastify from 'fastify'
 import { Youch } from 'youch'
-import { failDeep, type Variants } from './shared.js'
+import { failing, type Variants } from './shared.js'
 
 /** The peer that explains failures. */
 export const variants: Variants = {
@@ -13,6 +13,6 @@ export const variants: Variants = {
       const page = await new Youch().toHTML(error, { request: request.raw as never })
       return reply.code(500).type('text/html; charset=utf-8').send(page)
     })
-    return app.get('/', () => failDeep()) as never
+    return failing(app as never)
   }
 }

@@ -58,7 +58,7 @@ export class Profiler {
   readonly #warn: Warn
   #closed = false
 
-  constructor ({ storage, enabled = true, maxQueue = 1_000, maxProfileBytes = 512 * 1024, warn = emitWarning, quiet, secret, role, exporter }: ProfilerOptions) {
+  constructor ({ storage, enabled = true, maxQueue = 4_000, maxProfileBytes = 512 * 1024, warn = emitWarning, quiet, secret, role, exporter }: ProfilerOptions) {
     this.enabled = enabled
     this.formTokens = new FormTokens(secret)
     this.role = role

@@ -33,12 +33,12 @@ interface Waiting {
 
 /** Milliseconds from the first profile of a batch to its writing: what one request makes others join. */
 const DELAY = 25
-/** The work of one batch must not be felt by requests that come meanwhile. */
+/** So many do not wait for others. A store that is slower than the requests gets more at a time. */
 const BATCH = 64
-/** A store that is slower than the requests gets more at a time. */
-const MAX_BATCH = 256
-/** Milliseconds of it at a time. */
+/** Milliseconds of work at a time, so that it is not felt by requests that come meanwhile. */
 const PATIENCE = 1
+/** So many that have come at once are worth as much again: who is too busy to pack would lose them. */
+const CROWD = 16
 const MAX_WAITING_BYTES = 64 * 1024 * 1024
 const NONE: ReadonlySet<string> = new Set()
 
@@ -133,9 +133,9 @@ export class WriteQueue {
   }
 
   #packSome (): void {
-    const since = performance.now()
+    const until = performance.now() + PATIENCE * (1 + this.#unpacked.length / CROWD)
     let done = 0
-    while (done < this.#unpacked.length && performance.now() - since < PATIENCE) this.#pack(this.#unpacked[done++] ?? '')
+    while (done < this.#unpacked.length && performance.now() < until) this.#pack(this.#unpacked[done++] ?? '')
     this.#unpacked.splice(0, done)
     if (this.#unpacked.length > 0) setImmediate(() => this.#packSome())
   }
@@ -199,7 +199,7 @@ export class WriteQueue {
   }
 
   get #isFull (): boolean {
-    return this.#open !== null && this.#open.length >= MAX_BATCH
+    return this.#open?.isFull === true
   }
 
   #pack (token: string): void {

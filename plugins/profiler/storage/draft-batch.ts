@@ -1,6 +1,9 @@
 import type { Profile, ProfileDraft } from '../profile.js'
 import type { Awaitable, ProfileBatch } from './storage.js'
 
+/** What an engine makes of a batch is felt by requests that come meanwhile. */
+const MAX_BATCH = 256
+
 /** The batch of an engine that has none of its own: the profiles as they are. */
 export class DraftBatch implements ProfileBatch {
   readonly #profiles = new Map<string, Profile | ProfileDraft>()
@@ -12,6 +15,10 @@ export class DraftBatch implements ProfileBatch {
 
   get length (): number {
     return this.#profiles.size
+  }
+
+  get isFull (): boolean {
+    return this.length >= MAX_BATCH
   }
 
   add (profile: Profile | ProfileDraft): void {

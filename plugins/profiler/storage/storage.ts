@@ -64,6 +64,8 @@ export const TooManyPinnedError: FastifyErrorConstructor<{ code: string, statusC
 export interface ProfileBatch {
   /** How many were taken in. */
   readonly length: number
+  /** Whether those are as many as should be written at once: what comes then waits for the next one. */
+  readonly isFull: boolean
   /** Takes in a profile, whose token is in no other place of the batch; throws where it can never be stored. */
   add (profile: Profile | ProfileDraft): void
   /** One that was taken in. */

@@ -21,6 +21,9 @@ interface OpenPortion extends Omit<Portion, 'chunk'> {
   writer: ChunkWriter
 }
 
+/** Most of the work is done when they are to be written. */
+const MAX_BATCH = 4_096
+
 /** Raised for a profile that cannot be stored since nobody could ask for it. */
 export const InvalidTokenError = createError('HINDSIGHT_INVALID_TOKEN', 'Invalid token "%s": a profile is stored by six lower-case hexadecimal digits.', 400)
 
@@ -40,6 +43,10 @@ export class PackedBatch implements ProfileBatch {
 
   get length (): number {
     return this.#length
+  }
+
+  get isFull (): boolean {
+    return this.#length >= MAX_BATCH
   }
 
   add (profile: Profile | ProfileDraft): void {
