@@ -3,8 +3,9 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { openEmbeddedStorage, type EmbeddedStorage } from '../plugins/profiler/storage/embedded.js'
 import type { Criteria } from '../plugins/profiler/storage/criteria.js'
+import { openStorage } from '../plugins/profiler/storage/open.js'
+import type { ProfileStorage } from '../plugins/profiler/storage/storage.js'
 import { lastHour, sampleProfile, timeOf, tokenOf } from './sample-profile.js'
 
 const BATCH = 50
@@ -17,6 +18,8 @@ const { values } = parseArgs({
   options: {
     profiles: { type: 'string', default: '1000,100000' },
     folder: { type: 'string', default: tmpdir() },
+    // A server that is emptied: what it keeps is lost.
+    redis: { type: 'string' },
     json: { type: 'boolean', default: false },
     start: { type: 'string' }
   }
@@ -45,14 +48,14 @@ function ownMemory (): number {
   }
 }
 
-async function fill (storage: EmbeddedStorage, from: number, to: number): Promise<void> {
+async function fill (storage: ProfileStorage, from: number, to: number): Promise<void> {
   for (let at = from; at < to; at += BATCH) {
     await storage.put(Array.from({ length: Math.min(BATCH, to - at) }, (_, i) => sampleProfile(at + i)))
   }
 }
 
 /** Batches one after another; the time of the threads that write counts too. */
-async function write (storage: EmbeddedStorage, from: number): Promise<Figures> {
+async function write (storage: ProfileStorage, from: number): Promise<Figures> {
   const rounds: Array<Record<'cpu' | 'system' | 'elapsed', number>> = []
   for (let round = 0; round < ROUNDS; round++) {
     const profiles = Array.from({ length: ROUND }, (_, i) => sampleProfile(from + round * ROUND + i))
@@ -83,11 +86,12 @@ async function median (work: (repeat: number) => Promise<unknown>): Promise<numb
 
 async function measure (profiles: number): Promise<Figures> {
   const folder = mkdtempSync(join(values.folder, 'hindsight-bench-'))
-  const path = join(folder, 'profiles')
+  const path = join(folder, 'profiles.mdb')
   try {
-    const storage = await openEmbeddedStorage({ path, maxProfiles: 1e9, maxBytes: 1e12 })
+    const storage = await openStorage({ storage: values.redis ?? 'embedded', dataDir: folder, maxProfiles: 1e9, maxBytes: 1e12 })
+    if (values.redis !== undefined) await storage.purge({}, { pinned: true })
     await fill(storage, 0, profiles)
-    const bytes = statSync(path).size / profiles
+    const bytes = values.redis === undefined ? statSync(path).size / profiles : NaN
     const figures = await write(storage, profiles)
     figures['bytes of JSON each'] = Buffer.byteLength(JSON.stringify(sampleProfile(0)))
     figures['bytes each on disk'] = bytes
@@ -109,7 +113,7 @@ async function measure (profiles: number): Promise<Figures> {
     figures['duration, absent'] = await search({ minDuration: 1_000 })
     figures['MB resident, without the mapped file'] = ownMemory()
     await storage.close()
-    Object.assign(figures, freshProcess(path))
+    if (values.redis === undefined) Object.assign(figures, freshProcess(path))
     return figures
   } finally {
     rmSync(folder, { recursive: true, force: true })
