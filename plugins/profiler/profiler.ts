@@ -31,7 +31,7 @@ export interface ProfilerOptions {
   quiet?: number
   /** The role that the profiler's pages need; none in debug mode. */
   role?: string
-  /** Sends what is written elsewhere too. */
+  /** Sends what is kept elsewhere too. */
   exporter?: OtlpExporter
   /** What the tokens of the profiler's forms are made with; processes that share it take each other's. */
   secret?: string
@@ -102,7 +102,7 @@ export class Profiler {
     return this.defer(profile.token, profile)
   }
 
-  /** The same for a profile that is made when it is written or asked for, away from the response that it describes; `bytes` is about what it holds until then. */
+  /** The same for a profile that is made in a turn behind the response that it describes, or when it is asked for; `bytes` is about what it holds until then. */
   defer (token: string, profile: Profile | (() => Profile | ProfileDraft), bytes = 0): boolean {
     return this.enabled && !this.#closed && this.#queue.add(token, profile, bytes)
   }
@@ -115,8 +115,10 @@ export class Profiler {
   /** The profile of a token, written or still waiting; undefined for a malformed token too. */
   async find (token: string): Promise<Profile | undefined> {
     if (!TOKEN_PATTERN.test(token)) return undefined
-    const waiting = this.#queue.get(token)
-    const profile = waiting === undefined ? await this.#ask(() => this.#storage.get(token)) : boundProfile(waiting, this.#maxProfileBytes)
+    const profile = await this.#ask(() => {
+      const waiting = this.#queue.get(token)
+      return waiting === undefined ? this.#storage.get(token) : boundProfile(waiting, this.#maxProfileBytes)
+    })
     return profile && wholeProfile(profile)
   }
 

@@ -1,6 +1,7 @@
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import { Losses, type Warn, type WriteCounters } from './losses.js'
 import type { Profile, ProfileDraft } from './profile.js'
+import { DraftBatch } from './storage/draft-batch.js'
 import type { ProfileBatch } from './storage/storage.js'
 
 export type { Warn, WriteCounters } from './losses.js'
@@ -25,9 +26,23 @@ type Draft = Profile | ProfileDraft
 type Source = Draft | (() => Draft)
 
 interface Waiting {
-  /** What it is made of; null once it is packed. */
+  /** How many were taken up to it. */
+  number: number
+  /** What it is made of; null once it is in the open batch. */
   source: Source | null
-  /** What it keeps from being collected until it is written, about. */
+  /** What it keeps from being collected, about. */
+  bytes: number
+}
+
+/** Profiles that are written together. */
+interface Batch {
+  packed: ProfileBatch
+  tokens: ReadonlySet<string>
+  /** How many there are, whatever their store says. */
+  count: number
+  /** The number of the oldest. */
+  first: number
+  /** What they keep from being collected, about. */
   bytes: number
 }
 
@@ -40,27 +55,28 @@ const PATIENCE = 1
 /** So many that have come at once are worth as much again: who is too busy to pack would lose them. */
 const CROWD = 16
 const MAX_WAITING_BYTES = 64 * 1024 * 1024
-const NONE: ReadonlySet<string> = new Set()
 
 /** Takes profiles at once, packs them behind their responses and writes them later, in batches, whatever the store does meanwhile. */
 export class WriteQueue {
   readonly #options: WriteQueueOptions
   readonly #losses: Losses
+  /** Oldest first. */
   readonly #waiting = new Map<string, Waiting>()
-  /** Those that have not been looked at since they came. */
-  readonly #unpacked: string[] = []
+  /** Those that have not been looked at since they came, oldest first. */
+  #unpacked: string[] = []
+  #isPacking = false
   /** What is packed, and not yet being written. */
   #open: ProfileBatch | null = null
+  #packed = 0
+  #openFirst = Infinity
   /** Those of the open batch that have come again: a batch has each token once. */
   readonly #again = new Set<string>()
-  #batch: ProfileBatch | null = null
-  #tokens = NONE
+  #batch: Batch | null = null
   #writing: Promise<void> | null = null
   #timer: NodeJS.Timeout | null = null
   #writingSince = 0
   #bytes = 0
   #taken = 0
-  #settled = 0
 
   constructor (options: WriteQueueOptions) {
     this.#options = options
@@ -78,7 +94,7 @@ export class WriteQueue {
 
   /** How many are not written yet. */
   get waiting (): number {
-    return this.#waiting.size + this.#tokens.size
+    return this.#waiting.size + (this.#batch?.count ?? 0)
   }
 
   /** Takes a profile, or what makes it and how many bytes that holds; false when too much is waiting. */
@@ -90,14 +106,12 @@ export class WriteQueue {
       this.#losses.dropped('more are waiting to be written than profiler.maxQueue allows; the store is too slow')
       return false
     }
-    const isPacked = known?.source === null
-    if (isPacked) this.#again.add(token)
-    if (known === undefined || isPacked) this.#taken++
+    if (known?.source === null) this.#again.add(token)
     this.#bytes += bytes - (known?.bytes ?? 0)
-    this.#waiting.set(token, { source, bytes })
-    // What a profile is made of, the request and all that it holds, is let go of behind its response, and what it is made to soon after:
-    // what is kept for the batch costs memory, and the collector's time, until it is written.
-    if (this.#unpacked.push(token) === 1) setImmediate(() => this.#packSome())
+    this.#waiting.delete(token)
+    this.#waiting.set(token, { number: ++this.#taken, source, bytes })
+    this.#unpacked.push(token)
+    this.#packSoon()
     if (this.#writing === null) this.#schedule()
     return true
   }
@@ -108,13 +122,13 @@ export class WriteQueue {
   }
 
   has (token: string): boolean {
-    return this.#waiting.has(token) || this.#tokens.has(token)
+    return this.#waiting.has(token) || this.#batch?.tokens.has(token) === true
   }
 
   /** A profile that is not written yet. */
   get (token: string): Draft | undefined {
     const waiting = this.#waiting.get(token)
-    if (waiting === undefined) return this.#tokens.has(token) ? this.#batch?.get(token) : undefined
+    if (waiting === undefined) return this.#batch?.tokens.has(token) === true ? this.#batch.packed.get(token) : undefined
     return waiting.source === null ? this.#open?.get(token) : this.#made(token, waiting)
   }
 
@@ -129,7 +143,20 @@ export class WriteQueue {
   }
 
   async #flushTo (end: number): Promise<void> {
-    while (this.#settled < end) await (this.#writing ?? this.#write())
+    while (this.#oldest <= end) await (this.#writing ?? this.#write())
+  }
+
+  get #oldest (): number {
+    const [waiting] = this.#waiting.values()
+    return Math.min(waiting?.number ?? Infinity, this.#openFirst, this.#batch?.first ?? Infinity)
+  }
+
+  // What a profile is made of, the request and all that it holds, is let go of behind its response, and what it is made to soon after:
+  // what is kept for the batch costs memory, and the collector's time, until it is written.
+  #packSoon (): void {
+    if (this.#isPacking || this.#unpacked.length === 0) return
+    this.#isPacking = true
+    setImmediate(() => this.#packSome())
   }
 
   #packSome (): void {
@@ -137,7 +164,8 @@ export class WriteQueue {
     let done = 0
     while (done < this.#unpacked.length && performance.now() < until) this.#pack(this.#unpacked[done++] ?? '')
     this.#unpacked.splice(0, done)
-    if (this.#unpacked.length > 0) setImmediate(() => this.#packSome())
+    this.#isPacking = false
+    this.#packSoon()
   }
 
   #schedule (): void {
@@ -162,14 +190,32 @@ export class WriteQueue {
   async #writeBatch (): Promise<void> {
     let since = performance.now()
     for (const token of this.#waiting.keys()) {
-      if (this.#isFull) break
-      this.#pack(token)
+      if (!this.#pack(token)) break
       if (performance.now() - since < PATIENCE) continue
       await turn()
       since = performance.now()
     }
-    const batch = this.#open
+    const batch = this.#close()
     if (batch === null) return
+    this.#batch = batch
+    try {
+      this.#writingSince = performance.now()
+      await batch.packed.write()
+      this.#losses.written(batch.count)
+      this.#options.written?.(batch.tokens)
+    } catch (error) {
+      this.#losses.failed('the store failed', error, batch.count)
+    } finally {
+      this.#writingSince = 0
+      this.#batch = null
+      this.#bytes -= batch.bytes
+    }
+  }
+
+  // What was packed is to be written; what was not is the first to be packed next.
+  #close (): Batch | null {
+    const packed = this.#open
+    if (packed === null) return null
     const tokens = new Set<string>()
     let bytes = 0
     for (const [token, waiting] of this.#waiting) {
@@ -178,43 +224,44 @@ export class WriteQueue {
       bytes += waiting.bytes
       this.#waiting.delete(token)
     }
-    this.#batch = batch
-    this.#tokens = tokens
+    const batch = { packed, tokens, count: this.#packed, first: this.#openFirst, bytes }
     this.#open = null
+    this.#packed = 0
+    this.#openFirst = Infinity
     this.#again.clear()
-    try {
-      this.#writingSince = performance.now()
-      await batch.write()
-      this.#losses.written(batch.length)
-      this.#options.written?.(tokens)
-    } catch (error) {
-      this.#losses.failed('the store failed', error, batch.length)
-    } finally {
-      this.#writingSince = 0
-      this.#batch = null
-      this.#tokens = NONE
-      this.#bytes -= bytes
-      this.#settled += batch.length
-    }
+    this.#unpacked = [...this.#waiting.keys()]
+    this.#packSoon()
+    return batch
   }
 
-  get #isFull (): boolean {
-    return this.#open?.isFull === true
-  }
-
-  #pack (token: string): void {
+  /** Whether there is room for more. */
+  #pack (token: string): boolean {
     const waiting = this.#waiting.get(token)
-    if (waiting === undefined || waiting.source === null) return
+    if (waiting === undefined || waiting.source === null) return true
     const profile = this.#made(token, waiting)
-    if (profile === undefined || this.#isFull || this.#again.has(token)) return
+    if (profile === undefined || this.#again.has(token)) return true
+    let batch: ProfileBatch
     try {
-      const ready = this.#options.prepare(profile)
-      this.#open ??= this.#options.open()
-      this.#open.add(ready)
-      waiting.source = null
+      batch = this.#open ?? this.#options.open()
+      if (this.#packed > 0 && batch.isFull) return false
+    } catch (error) {
+      this.#giveUp(token, waiting, 'the store failed', error)
+      return true
+    }
+    try {
+      batch.add(this.#options.prepare(profile))
     } catch (error) {
       this.#giveUp(token, waiting, 'their data cannot be read', error)
+      return true
     }
+    this.#open = batch
+    this.#packed++
+    this.#openFirst = Math.min(this.#openFirst, waiting.number)
+    waiting.source = null
+    if (batch instanceof DraftBatch) return true
+    this.#bytes -= waiting.bytes
+    waiting.bytes = 0
+    return true
   }
 
   #made (token: string, waiting: Waiting): Draft | undefined {
@@ -227,11 +274,12 @@ export class WriteQueue {
     }
   }
 
-  // A profile that cannot be made costs only itself.
+  // A profile that cannot be made costs only itself; the one before may be packed already.
   #giveUp (token: string, waiting: Waiting, why: string, error: unknown): void {
-    this.#waiting.delete(token)
     this.#bytes -= waiting.bytes
-    this.#settled++
+    waiting.bytes = 0
+    if (this.#again.delete(token)) waiting.source = null
+    else this.#waiting.delete(token)
     this.#losses.failed(why, error)
   }
 }

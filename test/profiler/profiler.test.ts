@@ -42,7 +42,6 @@ t.test('a store with batches of its own is given each profile as it comes, and n
     batch (): ProfileBatch {
       const texts = new Map<string, string>()
       return {
-        get length () { return texts.size },
         isFull: false,
         add: (profile) => {
           events.push(`add ${profile.token}`)

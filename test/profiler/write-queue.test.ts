@@ -86,6 +86,68 @@ t.test('a batch that cannot be begun costs only what was to be in it', async t =
   t.same(warnings.map(([, error]) => error), ['away', undefined])
 })
 
+t.test('what is too much for one batch is the first of the next, and is waited for', async t => {
+  const { queue, batches } = open()
+  for (const token of tokens(1, 300)) queue.add(token, profile(token))
+  const flushed = queue.flush()
+  // While the first batch is being packed and written.
+  for (const token of tokens(301, 320)) queue.add(token, profile(token))
+  await flushed
+  t.equal(queue.has('000300'), false, 'all that was there when it was asked')
+  await queue.flush()
+  t.same(batches.flat(), tokens(1, 320), 'oldest first')
+})
+
+t.test('flush waits for the newer one of a token, whatever comes in between', async t => {
+  let go = () => {}
+  const { queue } = open({ write: async () => await new Promise<void>(resolve => { go = resolve }) })
+  queue.add('000001', profile('000001'))
+  const first = queue.flush()
+  queue.add('000002', profile('000002'))
+  await new Promise(resolve => setImmediate(resolve))
+  queue.add('000002', profile('000002', { status: 500 }))
+  const flushed = queue.flush()
+  queue.add('000003', profile('000003'))
+  const letWrite = setInterval(() => go(), 1)
+  t.teardown(() => clearInterval(letWrite))
+  await first
+  await flushed
+  t.equal(queue.has('000002'), false, 'the older one and another were written before')
+  await queue.flush()
+  t.equal(queue.counters.written, 4)
+})
+
+t.test('one that comes again and cannot be made leaves the one before, which is written by itself', async t => {
+  const { queue, batches } = open()
+  queue.add('000001', profile('000001'))
+  await new Promise(resolve => setImmediate(resolve))
+  queue.add('000001', () => { throw new Error('broken') })
+  await new Promise(resolve => setImmediate(resolve))
+  t.equal(queue.get('000001')?.token, '000001')
+  for (let waited = 0; batches.length === 0 && waited < 5_000; waited += 10) await new Promise(resolve => setTimeout(resolve, 10))
+  t.same(batches, [['000001']])
+  await queue.flush()
+  t.same(queue.counters, { written: 1, dropped: 0, failed: 1 })
+})
+
+t.test('a batch of somebody else that throws anywhere is counted, and holds nobody up', async t => {
+  const away = () => { throw new Error('away') }
+  const broken = { add () {}, get () { return undefined }, write () {}, isFull: false }
+  const cases = [{ ...broken, add: away }, { ...broken, write: away }, { ...broken, get isFull (): boolean { return away() } }]
+  for (const batch of cases) {
+    const { queue } = open({ open: () => batch })
+    for (const token of tokens(1, 3)) queue.add(token, profile(token))
+    await queue.flush()
+    t.equal(queue.counters.written + queue.counters.failed, 3)
+    t.ok(queue.counters.failed > 0)
+    t.equal(queue.waiting, 0)
+  }
+  const { queue } = open({ open: () => ({ ...broken, isFull: true }) })
+  for (const token of tokens(1, 3)) queue.add(token, profile(token))
+  await queue.flush()
+  t.equal(queue.counters.written, 3, 'one that is always full takes one at a time')
+})
+
 t.test('above its bound it drops, counts and says so once', async t => {
   const { queue, warnings } = open({ maxWaiting: 2 })
   t.same(tokens(1, 4).map(token => queue.add(token, profile(token))), [true, true, false, false])

@@ -13,12 +13,8 @@ export class DraftBatch implements ProfileBatch {
     this.#put = put
   }
 
-  get length (): number {
-    return this.#profiles.size
-  }
-
   get isFull (): boolean {
-    return this.length >= MAX_BATCH
+    return this.#profiles.size >= MAX_BATCH
   }
 
   add (profile: Profile | ProfileDraft): void {

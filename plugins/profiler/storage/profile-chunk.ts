@@ -53,7 +53,7 @@ export class ChunkWriter {
 
   /** The chunk as it is so far; more can be added to the next one. */
   finish (): ProfileChunk {
-    const profiles = this.#position
+    const profiles = this.#position = this.#ends.at(-1) ?? 0
     const chunk = this.#finish()
     this.#position = profiles
     return chunk

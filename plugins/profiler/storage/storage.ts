@@ -62,9 +62,7 @@ export const TooManyPinnedError: FastifyErrorConstructor<{ code: string, statusC
 
 /** Profiles that wait to be written together. */
 export interface ProfileBatch {
-  /** How many were taken in. */
-  readonly length: number
-  /** Whether those are as many as should be written at once: what comes then waits for the next one. */
+  /** Whether as many were taken in as should be written at once: what comes then waits for the next one. */
   readonly isFull: boolean
   /** Takes in a profile, whose token is in no other place of the batch; throws where it can never be stored. */
   add (profile: Profile | ProfileDraft): void

@@ -82,6 +82,17 @@ t.test('columns are packed as the events that they are', async (t) => {
   t.strictSame(read, JSON.parse(JSON.stringify(draft)), 'as all other stores keep it')
 })
 
+t.test('a profile that cannot be packed leaves the others whole', async (t) => {
+  const shared = share({ 'user-agent': 'x'.repeat(100) })
+  const writer = new ChunkWriter()
+  writer.add(profile('000001', { collectors: { shared } }))
+  t.throws(() => writer.add(profile('000002', { collectors: { big: 1n } })))
+  t.strictSame(readProfile(writer.finish().data, 0).collectors, { shared: { 'user-agent': 'x'.repeat(100) } })
+  writer.add(profile('000003', { collectors: { shared } }))
+  const { data } = writer.finish()
+  t.same([readProfile(data, 0).token, readProfile(data, 1).token], ['000001', '000003'])
+})
+
 t.test('hostile text stays what it is', async (t) => {
   const text = '</script>\u0000\n\ud83d😀__proto__'
   const one = sample(text)

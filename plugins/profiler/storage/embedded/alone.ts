@@ -1,4 +1,4 @@
-import { closeSync, openSync, rmSync, statSync } from 'node:fs'
+import { closeSync, linkSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** Milliseconds after which who claimed a place is taken for dead: what is done there takes a few. */
@@ -8,15 +8,25 @@ const PAUSE = 10
 /** Does what only one process may do at a place at a time. */
 export async function alone<T> (place: string, work: () => T): Promise<T> {
   const claim = `${place}-begin`
+  let seen: string | undefined
+  let since = 0
   while (!isClaimed(claim)) {
-    const since = statSync(claim, { throwIfNoEntry: false })?.mtimeMs
-    if (since !== undefined && Date.now() - since > STALE) rmSync(claim, { force: true })
+    const found = identityOf(claim)
+    if (found === undefined) continue
+    if (found !== seen) {
+      seen = found
+      since = performance.now()
+    }
+    // By its own clock, too: a claim may be from a time that is yet to come.
+    if (performance.now() - since > STALE || ageOf(claim) > STALE) removeStale(claim, found)
     else await sleep(PAUSE)
   }
+  const own = identityOf(claim)
   try {
     return work()
   } finally {
-    rmSync(claim, { force: true })
+    // Who was asleep for too long has lost it to another.
+    if (identityOf(claim) === own) rmSync(claim, { force: true })
   }
 }
 
@@ -28,4 +38,26 @@ function isClaimed (claim: string): boolean {
     if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false
     throw error
   }
+}
+
+function identityOf (claim: string): string | undefined {
+  const found = statSync(claim, { bigint: true, throwIfNoEntry: false })
+  return found && `${found.dev}:${found.ino}:${found.ctimeNs}`
+}
+
+function ageOf (claim: string): number {
+  return Date.now() - (statSync(claim, { throwIfNoEntry: false })?.mtimeMs ?? Date.now())
+}
+
+// Of two that find the same stale claim the second one would remove the new claim of the first.
+function removeStale (claim: string, found: string): void {
+  const aside = `${claim}-${process.pid}`
+  const [inode] = found.split(':').slice(1)
+  try {
+    renameSync(claim, aside)
+    if (String(statSync(aside, { bigint: true }).ino) !== inode) linkSync(aside, claim)
+  } catch {
+    // Somebody else was faster.
+  }
+  rmSync(aside, { force: true })
 }

@@ -46,7 +46,7 @@ async function beginOrOpen (open: Open, path: string, warn: (message: string) =>
       if (!isMoved()) return file
       await closeDatabases(file)
     } catch (error) {
-      if (!isMoved()) throw error
+      if (!isMoved()) throw error instanceof StorageUnusableError ? error : new StorageUnusableError(place, messageOf(error))
     }
   }
 }

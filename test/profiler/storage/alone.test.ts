@@ -1,0 +1,38 @@
+import { existsSync, readdirSync, renameSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { alone } from '../../../plugins/profiler/storage/embedded/alone.js'
+
+t.test('what claims a place keeps others from it, and lets go of it', async (t) => {
+  const place = join(t.testdir(), 'place')
+  const order: number[] = []
+  await Promise.all([1, 2, 3].map((one) => alone(place, () => {
+    t.ok(existsSync(`${place}-begin`))
+    order.push(one)
+  })))
+  t.same(order.sort(), [1, 2, 3])
+  await t.rejects(alone(place, () => { throw new Error('no') }), { message: 'no' })
+  t.notOk(existsSync(`${place}-begin`), 'also of one that fails')
+})
+
+t.test('a claim that a dead process has left is taken over, whatever its time says', async (t) => {
+  for (const seconds of [-3_600, 3_600]) {
+    const folder = t.testdir()
+    const place = join(folder, 'place')
+    writeFileSync(`${place}-begin`, '')
+    const time = Date.now() / 1_000 + seconds
+    utimesSync(`${place}-begin`, time, time)
+    t.equal(await alone(place, () => 'done'), 'done')
+    t.same(readdirSync(folder), [], 'nothing is left')
+  }
+})
+
+t.test('who has lost its claim leaves that of another', async (t) => {
+  const folder = t.testdir()
+  const place = join(folder, 'place')
+  await alone(place, () => {
+    renameSync(`${place}-begin`, join(folder, 'aside'))
+    writeFileSync(`${place}-begin`, 'of another')
+  })
+  t.ok(existsSync(`${place}-begin`))
+})
