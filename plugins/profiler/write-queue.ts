@@ -1,7 +1,7 @@
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
+import { Batch } from './batch.js'
 import { Losses, type Warn, type WriteCounters } from './losses.js'
 import type { Profile, ProfileDraft } from './profile.js'
-import { DraftBatch } from './storage/draft-batch.js'
 import type { ProfileBatch } from './storage/storage.js'
 
 export type { Warn, WriteCounters } from './losses.js'
@@ -34,18 +34,6 @@ interface Waiting {
   bytes: number
 }
 
-/** Profiles that are written together. */
-interface Batch {
-  packed: ProfileBatch
-  tokens: ReadonlySet<string>
-  /** How many there are, whatever their store says. */
-  count: number
-  /** The number of the oldest. */
-  first: number
-  /** What they keep from being collected, about. */
-  bytes: number
-}
-
 /** Milliseconds from the first profile of a batch to its writing: what one request makes others join. */
 const DELAY = 25
 /** So many do not wait for others. A store that is slower than the requests gets more at a time. */
@@ -66,11 +54,8 @@ export class WriteQueue {
   #unpacked: string[] = []
   #isPacking = false
   /** What is packed, and not yet being written. */
-  #open: ProfileBatch | null = null
-  #packed = 0
-  #openFirst = Infinity
-  /** Those of the open batch that have come again: a batch has each token once. */
-  readonly #again = new Set<string>()
+  #open: Batch | null = null
+  /** What is being written. */
   #batch: Batch | null = null
   #writing: Promise<void> | null = null
   #timer: NodeJS.Timeout | null = null
@@ -94,7 +79,7 @@ export class WriteQueue {
 
   /** How many are not written yet. */
   get waiting (): number {
-    return this.#waiting.size + (this.#batch?.count ?? 0)
+    return this.#waiting.size + (this.#batch?.tokens.size ?? 0)
   }
 
   /** Takes a profile, or what makes it and how many bytes that holds; false when too much is waiting. */
@@ -106,7 +91,6 @@ export class WriteQueue {
       this.#losses.dropped('more are waiting to be written than profiler.maxQueue allows; the store is too slow')
       return false
     }
-    if (known?.source === null) this.#again.add(token)
     this.#bytes += bytes - (known?.bytes ?? 0)
     this.#waiting.delete(token)
     this.#waiting.set(token, { number: ++this.#taken, source, bytes })
@@ -128,7 +112,7 @@ export class WriteQueue {
   /** A profile that is not written yet. */
   get (token: string): Draft | undefined {
     const waiting = this.#waiting.get(token)
-    if (waiting === undefined) return this.#batch?.tokens.has(token) === true ? this.#batch.packed.get(token) : undefined
+    if (waiting === undefined) return this.#batch?.get(token)
     return waiting.source === null ? this.#open?.get(token) : this.#made(token, waiting)
   }
 
@@ -148,7 +132,7 @@ export class WriteQueue {
 
   get #oldest (): number {
     const [waiting] = this.#waiting.values()
-    return Math.min(waiting?.number ?? Infinity, this.#openFirst, this.#batch?.first ?? Infinity)
+    return Math.min(waiting?.number ?? Infinity, this.#open?.first ?? Infinity, this.#batch?.first ?? Infinity)
   }
 
   // What a profile is made of, the request and all that it holds, is let go of behind its response, and what it is made to soon after:
@@ -195,43 +179,38 @@ export class WriteQueue {
       await turn()
       since = performance.now()
     }
-    const batch = this.#close()
-    if (batch === null) return
-    this.#batch = batch
+    const batch = this.#open
+    // Where nothing could be packed.
+    if (batch === null || batch.tokens.size === 0) return
+    const bytes = this.#close(batch)
     try {
       this.#writingSince = performance.now()
-      await batch.packed.write()
-      this.#losses.written(batch.count)
+      await batch.write()
+      this.#losses.written(batch.tokens.size)
       this.#options.written?.(batch.tokens)
     } catch (error) {
-      this.#losses.failed('the store failed', error, batch.count)
+      this.#losses.failed('the store failed', error, batch.tokens.size)
     } finally {
       this.#writingSince = 0
       this.#batch = null
-      this.#bytes -= batch.bytes
+      this.#bytes -= bytes
     }
   }
 
-  // What was packed is to be written; what was not is the first to be packed next.
-  #close (): Batch | null {
-    const packed = this.#open
-    if (packed === null) return null
-    const tokens = new Set<string>()
+  // What is packed waits no longer; what is not is the first to be packed next. Says how much is held until it is written.
+  #close (batch: Batch): number {
     let bytes = 0
-    for (const [token, waiting] of this.#waiting) {
-      if (waiting.source !== null) continue
-      tokens.add(token)
+    for (const token of batch.tokens) {
+      const waiting = this.#waiting.get(token)
+      if (waiting?.source !== null) continue
       bytes += waiting.bytes
       this.#waiting.delete(token)
     }
-    const batch = { packed, tokens, count: this.#packed, first: this.#openFirst, bytes }
+    this.#batch = batch
     this.#open = null
-    this.#packed = 0
-    this.#openFirst = Infinity
-    this.#again.clear()
     this.#unpacked = [...this.#waiting.keys()]
     this.#packSoon()
-    return batch
+    return bytes
   }
 
   /** Whether there is room for more. */
@@ -239,26 +218,23 @@ export class WriteQueue {
     const waiting = this.#waiting.get(token)
     if (waiting === undefined || waiting.source === null) return true
     const profile = this.#made(token, waiting)
-    if (profile === undefined || this.#again.has(token)) return true
-    let batch: ProfileBatch
+    // One that has come again goes with the next batch.
+    if (profile === undefined || this.#open?.tokens.has(token) === true) return true
     try {
-      batch = this.#open ?? this.#options.open()
-      if (this.#packed > 0 && batch.isFull) return false
+      this.#open ??= new Batch(this.#options.open())
+      if (this.#open.isFull) return false
     } catch (error) {
       this.#giveUp(token, waiting, 'the store failed', error)
       return true
     }
     try {
-      batch.add(this.#options.prepare(profile))
+      this.#open.add(token, waiting.number, this.#options.prepare(profile))
     } catch (error) {
       this.#giveUp(token, waiting, 'their data cannot be read', error)
       return true
     }
-    this.#open = batch
-    this.#packed++
-    this.#openFirst = Math.min(this.#openFirst, waiting.number)
     waiting.source = null
-    if (batch instanceof DraftBatch) return true
+    if (this.#open.holdsObjects) return true
     this.#bytes -= waiting.bytes
     waiting.bytes = 0
     return true
@@ -278,7 +254,7 @@ export class WriteQueue {
   #giveUp (token: string, waiting: Waiting, why: string, error: unknown): void {
     this.#bytes -= waiting.bytes
     waiting.bytes = 0
-    if (this.#again.delete(token)) waiting.source = null
+    if (this.#open?.tokens.has(token) === true) waiting.source = null
     else this.#waiting.delete(token)
     this.#losses.failed(why, error)
   }
