@@ -145,7 +145,8 @@ t.test('a store at its bound does not grow', async (t) => {
     sizes.push(statSync(path).size)
   }
   const [, settled = 0] = sizes
-  t.ok(sizes.slice(2).every((size) => size <= settled * 1.3), sizes.join(' '))
+  // One that took new room for each round would have several times that; free pages that lie apart make it somewhat larger.
+  t.ok(sizes.slice(2).every((size) => size <= settled * 1.6), sizes.join(' '))
   t.match(await storage.stats(), { profiles: 2_000 })
   await isConsistent(t, storage)
 })
