@@ -39,9 +39,9 @@ export async function hostCookies (app: FastifyInstance): Promise<WriteCookies> 
   function parsed (state: RequestState, request: FastifyRequest): RequestState {
     if (!state.cookiesParsed && state.cookieReply !== null) {
       state.cookiesParsed = true
-      // All that the package reads of a request, and where it writes: on the request itself the application may have something of that name. An object with
+      // What the package may read of a request, and where it writes: on the request itself the application may have something of that name. An object with
       // the request as its prototype would give that a shape of its own in V8, and each access to it from there on would be slow.
-      const view: Pick<FastifyRequest, 'raw'> & Pick<RequestState, 'cookies'> = { raw: request.raw, cookies: null }
+      const view: Pick<FastifyRequest, 'raw' | 'headers' | 'server'> & Pick<RequestState, 'cookies'> = { raw: request.raw, headers: request.headers, server: request.server, cookies: null }
       runHooks(parse, view, state.cookieReply)
       state.cookies = view.cookies
     }

@@ -8,7 +8,6 @@ import { ClientGoneError } from '../kernel/http-errors.js'
 import type { Mask } from '../kernel/mask/mask.js'
 import { methodOf } from '../kernel/malformed.js'
 import { absoluteUrl, targetOf } from '../kernel/origin.js'
-import { isoTime } from '../logs/iso-time.js'
 import { stateOf, type RequestState } from '../kernel/request-state.js'
 import { linesOf } from '../diagnostics/records.js'
 import { blockedBy } from './blocked/blocked.js'
@@ -29,31 +28,33 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, ende
   const others = state.others.filter((other) => other !== state.raised)
   const status = state.clientGone ? 499 : reply.raw.headersSent ? reply.raw.statusCode : reply.statusCode
   const blocked = request.server.hindsight.debug ? blockedBy(request, reply, status, collectors) : []
-  collectors.performance = performanceRecord(state, events, endedAt)
-  Object.assign(collectors, more)
-  const trail = state.recorder?.trail ?? null
-  if (trail !== null) collectors.headers = trailRecord(trail, events, (reply.raw as { _header?: unknown })._header, state.sentHeaders ?? reply.getHeaders(), mask)
-  if (blocked.length > 0) collectors.blocked = blocked
-  if (others.length > 0) collectors.otherErrors = others.map((other) => flattenError(other).map((exception) => maskException(exception, mask)))
-  const profile: ProfileDraft = {
+  return {
     version: PROFILE_VERSION,
     token: state.token,
-    time: isoTime(state.startedTime),
+    time: new Date(state.startedTime).toISOString(),
     duration: round(endedAt - state.startedAt),
     method: methodOf(request),
     url: mask.url(absoluteUrl(origin, targetOf(request))),
     ip: origin.ip,
     status,
+    ...(state.parent !== '' && { parent: state.parent }),
+    ...(state.replayOf !== '' && { replayOf: state.replayOf }),
     route: routeOf(collectors.router),
     exceptions: exceptionsOf(state).map((exception) => shareAgain(maskException(exception, mask))),
     logs: sharingErrors(linesOf(state.log, mask)),
     notificationsLeftOut: true,
     events,
-    collectors
+    collectors: {
+      ...collectors,
+      ...more,
+      performance: performanceRecord(state, events, endedAt),
+      ...(state.recorder?.trail != null && { headers: trailRecord(state.recorder.trail, events, (reply.raw as { _header?: unknown })._header, state.sentHeaders ?? reply.getHeaders(), mask) }),
+      ...(blocked.length > 0 && { blocked }),
+      ...(others.length > 0 && {
+        otherErrors: others.map((other) => flattenError(other).map((exception) => maskException(exception, mask)))
+      })
+    }
   }
-  if (state.parent !== '') profile.parent = state.parent
-  if (state.replayOf !== '') profile.replayOf = state.replayOf
-  return profile
 }
 
 // The stack of an error is long, and the same when the failure comes again.

@@ -68,11 +68,8 @@ function shown ({ name, from, to, after, handling, via, site, cookie }: OutsideC
 }
 
 // What stands in the head that nobody has told Node.js.
-function addedByNode (whole: string, sent: Readonly<Record<string, unknown>>): Array<[name: string, value: string | null]> {
+function addedByNode (head: string, sent: Readonly<Record<string, unknown>>): Array<[name: string, value: string | null]> {
   const added: Array<[string, string | null]> = []
-  // It begins with the date, behind all that it was told.
-  const date = sent.date === undefined ? whole.lastIndexOf('\r\nDate: ') : -1
-  const head = date === -1 ? whole : whole.slice(date)
   for (const [name, start] of OF_NODE) {
     if (sent[name] !== undefined) continue
     const at = head.indexOf(start)

@@ -18,15 +18,13 @@ export interface PerformanceRecord {
 export function performanceRecord (state: RequestState, events: EventColumns, endedAt: number): PerformanceRecord {
   const { startedAt, handlerStart, handlerEnd, serializeStart, headAt } = state
   const responded = serializeStart === 0 ? undefined : firstOfResponse(events, round(serializeStart - startedAt))
-  const record: PerformanceRecord = { total: round(endedAt - startedAt) }
-  if (handlerEnd !== 0) {
-    record.handlerStart = round(handlerStart - startedAt)
-    record.handler = round(handlerEnd - handlerStart)
+  return {
+    total: round(endedAt - startedAt),
+    ...(handlerEnd !== 0 && { handlerStart: round(handlerStart - startedAt), handler: round(handlerEnd - handlerStart) }),
+    ...(responded !== undefined && { serialization: round(responded - round(serializeStart - startedAt)) }),
+    ...(headAt !== 0 && { firstByte: round(headAt - startedAt) }),
+    ...(state.usage !== null && { process: state.usage.stop(endedAt) })
   }
-  if (responded !== undefined) record.serialization = round(responded - round(serializeStart - startedAt))
-  if (headAt !== 0) record.firstByte = round(headAt - startedAt)
-  if (state.usage !== null) record.process = state.usage.stop(endedAt)
-  return record
 }
 
 /** When the first listener of the response began that had something to do. */

@@ -42,7 +42,7 @@ function isClaimed (claim: string): boolean {
 
 function identityOf (claim: string): string | undefined {
   const found = statSync(claim, { bigint: true, throwIfNoEntry: false })
-  return found && `${found.dev}:${found.ino}:${found.ctimeNs}`
+  return found && `${found.ino}:${found.mtimeNs}`
 }
 
 function ageOf (claim: string): number {
@@ -52,7 +52,7 @@ function ageOf (claim: string): number {
 // Of two that find the same stale claim the second one would remove the new claim of the first.
 function removeStale (claim: string, found: string): void {
   const aside = `${claim}-${process.pid}`
-  const [inode] = found.split(':').slice(1)
+  const [inode] = found.split(':')
   try {
     renameSync(claim, aside)
     if (String(statSync(aside, { bigint: true }).ino) !== inode) linkSync(aside, claim)
