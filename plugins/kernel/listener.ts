@@ -1,12 +1,13 @@
 import fp from 'fastify-plugin'
-import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest, onSendHookHandler, onRequestHookHandler } from 'fastify'
+import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import { requestHook, sendHook } from './joined-hooks.js'
 import { measured, measuredOnceFailed, type RequestHook, type ResponseHook } from './measured.js'
 import { isPromise } from './promise.js'
 import { HOOK_OF_STAGE, type Stage } from './stage.js'
 import { stateOf } from './request-state.js'
 import { newSlot, type Slot } from './lifecycle.js'
 import { leftBy, OTHERS } from './other-plugins.js'
-import { ownHook } from './own-hooks.js'
+import { ownHook, type Run } from './own-hooks.js'
 import { Answer, Raise, Skip } from './verdict.js'
 
 export { Answer, isPromise, Raise, Skip }
@@ -68,8 +69,8 @@ export function listener<S extends Stage, Options = object> (stage: S, name: str
     const run = observed && !fromBeginning ? measuredOnceFailed(own, slot.run as ResponseHook) : slot.run
     const at = HOOK_OF_STAGE[stage]
     const mark = { stage, listener: name }
-    if (at === 'onSend') app.addHook('onSend', ownHook(named(name, sendHook(run as ResponseHook)), mark))
-    else app.addHook(at as 'onRequest', ownHook(named(name, requestHook(run as RequestHook)), mark))
+    if (at === 'onSend') app.addHook('onSend', ownHook(named(name, sendHook([run as Run])), mark, run as Run))
+    else app.addHook(at as 'onRequest', ownHook(named(name, requestHook([run as Run])), mark, run as Run))
   }
   return { stage, listener: name, plugin: fp(register, { fastify: '5.x', name: `hindsight/${stage}/${name}`, encapsulate: false }) }
 }
@@ -91,35 +92,6 @@ const unrouted = new Skip('no route matched')
 // What is behind the router runs for requests that have a route, also where the application answers those that have none.
 function routed<Run extends RequestHook | ResponseHook> (run: Run): Run {
   return ((request: FastifyRequest, reply: FastifyReply, payload: unknown) => stateOf(request).missed === null ? run(request, reply, payload) : unrouted) as Run
-}
-
-function requestHook (run: RequestHook): onRequestHookHandler {
-  return function (request, reply, done) {
-    const verdict = run(request, reply)
-    if (verdict === undefined || verdict instanceof Skip) return done()
-    if (!isPromise(verdict)) return proceed(verdict, reply, done)
-    verdict.then((later) => proceed(later, reply, done), (raised) => fail(raised, done))
-  }
-}
-
-function proceed (verdict: unknown, reply: FastifyReply, done: (error?: Error) => void): void {
-  if (verdict instanceof Answer) reply.send(verdict.payload)
-  else if (verdict instanceof Raise) done(verdict.error)
-  else done()
-}
-
-function sendHook (run: ResponseHook): onSendHookHandler {
-  return function (request, reply, payload, done) {
-    const result = run(request, reply, payload)
-    if (result === undefined || result instanceof Skip) return done(null, payload)
-    if (!isPromise(result)) return done(null, result)
-    result.then((later) => done(null, later === undefined || later instanceof Skip ? payload : later), (raised) => fail(raised, done))
-  }
-}
-
-// Fastify takes a falsy error for none.
-function fail (raised: unknown, done: (error: Error) => void): void {
-  done((raised ?? new Error(`A listener rejected with ${String(raised)}`)) as Error)
 }
 
 function named<F extends (...args: never[]) => unknown> (name: string, hook: F): F {

@@ -1,3 +1,4 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Stage } from './stage.js'
 
 /** What a hook of ours does, where it is that of a listener. */
@@ -6,12 +7,22 @@ export interface ListenerMark {
   listener: string
 }
 
-const own = new WeakMap<object, ListenerMark | null>()
+/** What a hook does, without the callback of Fastify: `requestHook` and `sendHook` make a hook of it. */
+export type Run = (request: FastifyRequest, reply: FastifyReply, payload: unknown) => unknown
 
-/** Marks a hook as one of ours, which is no hook of the application; `mark` says of which listener. */
-export function ownHook<F extends object> (hook: F, mark: ListenerMark | null = null): F {
+const own = new WeakMap<object, ListenerMark | null>()
+const runs = new WeakMap<object, Run>()
+
+/** Marks a hook as one of ours, which is no hook of the application; `mark` says of which listener, and `run` what can be joined with others. */
+export function ownHook<F extends object> (hook: F, mark: ListenerMark | null = null, run: Run | null = null): F {
   own.set(hook, mark)
+  if (run !== null) runs.set(hook, run)
   return hook
+}
+
+/** What a hook of ours does; null where it cannot be joined with others. */
+export function runOf (hook: object): Run | null {
+  return runs.get(hook) ?? null
 }
 
 /** Whether a hook is one of ours, or has been looked at already. */

@@ -3,12 +3,14 @@ import { isInjection } from 'light-my-request'
 import { EventRecorder } from './event-recorder.js'
 import { HeaderTrail } from './header-trail.js'
 import { watchHeaders } from './header-watch.js'
+import { joinHooks, requestHook } from './joined-hooks.js'
 import type { Slot } from './lifecycle.js'
 import { adoptMessages, kMalformed, rememberReply } from './malformed.js'
 import { watchHead } from './raw-headers.js'
 import { requestContext } from './request-context.js'
 import { ownHook } from './own-hooks.js'
 import { stateOf, type RequestState } from './request-state.js'
+import { Raise } from './verdict.js'
 import { UsageMeter } from './usage.js'
 
 /**
@@ -20,7 +22,7 @@ export function openPass (app: FastifyInstance): void {
   const services = app.hindsight
   adoptMessages(app)
   if (fromBeginning) app.lifecycle.watched = watchHeaders(app)
-  app.addHook('onRequest', ownHook(function open (request, reply, done) {
+  function opened (request: FastifyRequest, reply: FastifyReply): Raise | undefined {
     rememberReply(request.raw, reply.raw)
     // Who injects a request is known only as long as it has no context of its own.
     if (services.debug && isInjection(request.raw)) services.maySeeDebug(request)
@@ -34,11 +36,17 @@ export function openPass (app: FastifyInstance): void {
       }
     }
     const malformed = request.raw[kMalformed]
-    if (malformed === undefined) return done()
+    if (malformed === undefined) return
     services.openDiagnostics?.(request, reply)
     stateOf(request).pass = 'error'
-    done(malformed)
-  }))
+    return new Raise(malformed)
+  }
+  // Once for each route: from its second request on there is nothing left of this but what it is joined with.
+  const open = requestHook([opened])
+  app.addHook('onRequest', ownHook(function openFirst (request, reply, done) {
+    joinHooks(request)
+    open(request, reply, done)
+  }, null, opened))
 }
 
 /** Begins to record what happens to a request: at its beginning, or when it has failed and its profile is kept for that. */
