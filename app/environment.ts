@@ -1,6 +1,6 @@
 import envSchema from 'env-schema'
 import type { ProfilerOption } from '../plugins/profiler/settings.js'
-import { DEFAULT_DATA_DIR } from '../plugins/profiler/storage/open.js'
+import { DEFAULT_DATA_DIR } from '../plugins/profiler/storage/data-dir.js'
 import { originResolver } from '../plugins/kernel/origin.js'
 import { readLimits, SERVER_LIMITS } from './server-limits.js'
 import { sessionSecret } from './session-secret.js'

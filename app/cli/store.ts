@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { DEFAULT_DATA_DIR, openStorage, STORE_FILE } from '../../plugins/profiler/storage/open.js'
+import { DEFAULT_DATA_DIR } from '../../plugins/profiler/storage/data-dir.js'
+import { openStorage, STORE_FILE } from '../../plugins/profiler/storage/open.js'
 import type { ProfileStorage } from '../../plugins/profiler/storage/storage.js'
 import { CommandError, type Flags } from './command.js'
 

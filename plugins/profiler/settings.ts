@@ -17,7 +17,7 @@ export interface ProfilerSettings extends CollectOptions {
   maxBytes?: number
   /** How many bytes one profile may take as JSON; 512 KiB by default. */
   maxProfileBytes?: number
-  /** How many profiles may wait to be written; 1,000 by default. */
+  /** How many profiles may wait to be written; 4,000 by default. */
   maxQueue?: number
   /** Collectors of the application, each with a panel of its own: see `docs/collectors.md`. */
   collectors?: Collector[]

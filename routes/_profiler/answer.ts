@@ -3,7 +3,8 @@ import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyReques
 import { noncesOf } from '../../plugins/kernel/content-policy.js'
 import { stateOf } from '../../plugins/kernel/request-state.js'
 import { representation } from '../../plugins/diagnostics/negotiate.js'
-import { ISOLATION, pagePolicy, type PageOptions } from '../../plugins/profiler/ui/layout/component.js'
+import type { PageOptions } from '../../plugins/profiler/ui/layout/component.js'
+import { ISOLATION, pagePolicy } from '../../plugins/profiler/ui/page-policy.js'
 
 const ForeignRequestError = createError('HINDSIGHT_FOREIGN_REQUEST', 'The profiler answers its own pages and links, and no other page.', 403)
 export const TokenNotFoundError = createError('HINDSIGHT_TOKEN_NOT_FOUND', 'Token "%s" was not found.', 404)

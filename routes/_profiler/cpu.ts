@@ -1,8 +1,6 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { MASKED } from '../../plugins/kernel/mask/parts.js'
-import { cpuProfileOf } from '../../plugins/profiler/cpu/cpuprofile.js'
-import { readCpuRecord, refusalOf } from '../../plugins/profiler/cpu/cpu-record.js'
 import { CPU_HEADER } from '../../plugins/profiler/cpu/demand.js'
 import { dataOf } from '../../plugins/profiler/panels/panel.js'
 import type { Profile } from '../../plugins/profiler/profile.js'
@@ -23,8 +21,10 @@ const NOT_REPEATED = new Set(['connection', 'content-length', 'transfer-encoding
 export default async function cpuRoutes (app: FastifyInstance): Promise<void> {
   app.get('/:token/cpu', { config: routeConfig(app, '_profiler_cpu') }, async function sendCpuProfile (request, reply) {
     const { token, collectors: { cpu } } = await profileOf(request)
+    const { readCpuRecord, refusalOf } = await import('../../plugins/profiler/cpu/cpu-record.js')
     const record = readCpuRecord(cpu)
     if (record === null) throw new NoCpuProfileError(token, refusalOf(cpu) ?? 'none was asked for.')
+    const { cpuProfileOf } = await import('../../plugins/profiler/cpu/cpuprofile.js')
     return reply.header('content-disposition', `attachment; filename="${token}.cpuprofile"`).type('application/json; charset=utf-8').send(JSON.stringify(cpuProfileOf(record)))
   })
 

@@ -2,7 +2,6 @@ import createError from '@fastify/error'
 import type { FastifyInstance } from 'fastify'
 import type { Profile } from '../../plugins/profiler/profile.js'
 import type { Criteria } from '../../plugins/profiler/storage/criteria.js'
-import { previousOf } from '../../plugins/profiler/compare/previous.js'
 import { TokenNotFoundError } from './answer.js'
 
 const NoPreviousError = createError('HINDSIGHT_NO_PREVIOUS', 'No profile of the same route is stored that is older than "%s"%s.', 404)
@@ -16,6 +15,7 @@ export async function profileOf ({ profiler }: FastifyInstance, token: string): 
 
 /** The newest profile of the same route that is older and fits; raises where there is none. */
 export async function previousToken ({ profiler }: FastifyInstance, profile: Profile, criteria: Criteria): Promise<string> {
+  const { previousOf } = await import('../../plugins/profiler/compare/previous.js')
   const found = await previousOf(profile, criteria, (options) => profiler.search(options))
   if (found === undefined) throw new NoPreviousError(profile.token, Object.keys(criteria).length === 0 ? '' : ' and fits')
   return found.token

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import createError from '@fastify/error'
 import type { FastifyInstance } from 'fastify'
-import { follow } from '../../plugins/profiler/follow.js'
+import type { follow } from '../../plugins/profiler/follow.js'
 import { readFilter } from '../../plugins/profiler/search-query.js'
 import { InvalidCursorError } from '../../plugins/profiler/storage/storage.js'
 import { routeConfig } from './answer.js'
@@ -48,6 +48,7 @@ async function positionOf ({ profiler }: FastifyInstance, lastEventId: unknown):
 }
 
 async function * eventsOf ({ profiler }: FastifyInstance, options: Parameters<typeof follow>[1]): AsyncGenerator<string> {
+  const { follow } = await import('../../plugins/profiler/follow.js')
   // Who is cut off before there was news comes back to this place.
   yield `retry: 2000\nid: ${options.after}\n\n`
   for await (const { profiles, head } of follow(profiler, options)) {

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ownHook } from '../../kernel/own-hooks.js'
 import { stateOf } from '../../kernel/request-state.js'
-import { aggregate } from './aggregate.js'
+import type { aggregate } from './aggregate.js'
 import type { CpuRecord, CpuRefusal } from './cpu-record.js'
 import { CPU_HEADER, CPU_PARAMETER } from './demand.js'
 import { currentRecording, INTERVAL, Recording } from './recording.js'
@@ -34,9 +34,14 @@ export function openCpuProfiles (app: FastifyInstance, maxProfileBytes = Infinit
     reply.raw.prependOnceListener('finish', () => recording.stop('response'))
     reply.raw.prependOnceListener('close', () => recording.stop('gone'))
     let made: CpuRecord | CpuRefusal | null = null
-    state.collect('cpu', () => (made ??= recordOf(recording, maxBytes, (text) => mask.text(text))))
-    // From the loop on: what is seen below the request is not the recorder.
-    recording.start().then(() => setImmediate(done))
+    // What makes the record of it is there before it begins.
+    import('./aggregate.js').then(({ aggregate }) => {
+      state.collect('cpu', () => (made ??= recordOf(recording, aggregate, maxBytes, (text) => mask.text(text))))
+      return recording.start()
+    }).then(() => {
+      // From the loop on: what is seen below the request is not the recorder.
+      setImmediate(done)
+    }, done)
   }))
 
   app.addHook('onResponse', ownHook(function countOthers (request, _reply, done) {
@@ -57,11 +62,11 @@ export function openCpuProfiles (app: FastifyInstance, maxProfileBytes = Infinit
   }
 }
 
-function recordOf (recording: Recording, maxBytes: number, mask: (text: string) => string): CpuRecord | CpuRefusal {
+function recordOf (recording: Recording, toRecord: typeof aggregate, maxBytes: number, mask: (text: string) => string): CpuRecord | CpuRefusal {
   // What is raised behind the response may ask for its profile before that is over.
   recording.stop('response')
   const { profile, problem, others, end, startup } = recording
   if (profile === null) return { refused: `The processor could not be recorded: ${problem === '' ? 'the request was over before it began' : mask(problem)}.` }
   recording.profile = null
-  return aggregate(profile, { interval: INTERVAL, startup: Math.round(startup * 1000) / 1000, others, end }, maxBytes, mask)
+  return toRecord(profile, { interval: INTERVAL, startup: Math.round(startup * 1000) / 1000, others, end }, maxBytes, mask)
 }

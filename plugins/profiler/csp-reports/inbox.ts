@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Profiler } from '../profiler.js'
 import { LimitedMap } from '../../kernel/limited-map.js'
-import { withViolations } from './attach.js'
 import type { CspViolation } from './read-report.js'
 
 /** Milliseconds: what one page violates comes in many reports, and its profile is written once for them. */
@@ -72,6 +71,8 @@ export class ReportInbox {
   }
 
   async #attachAll (): Promise<void> {
+    if (this.#waiting.size === 0) return
+    const { withViolations } = await import('./attach.js')
     for (const [token, { violations, tries }] of [...this.#waiting]) {
       this.#waiting.delete(token)
       const attached = await this.#profiler.amend(token, (profile) => withViolations(profile, violations)).catch(() => false)

@@ -2,13 +2,12 @@ import { setImmediate as turn } from 'node:timers/promises'
 import createError from '@fastify/error'
 import { wholeProfile, type Profile, type ProfileDraft } from '../profile.js'
 import type { Criteria } from './criteria.js'
-import { find, type Found } from './embedded/find.js'
+import type { Found } from './embedded/find.js'
 import { ALL_LANES, FATES, isFailureLane, isPinnedLane, laneKey, LANES, MAX_SEQ, readLocation, sumOf, tokenNumber, type State } from './embedded/layout.js'
 import { Ledger } from './embedded/ledger.js'
 import { openFile } from './embedded/open.js'
 import { pin, profileAt } from './embedded/pins.js'
 import { PackedBatch } from './embedded/packed-batch.js'
-import { purgeAll, tidy } from './embedded/purge.js'
 import { Room } from './embedded/room.js'
 import type { SharedFile } from './embedded/shared-file.js'
 import { committed, readState, StorageUnusableError, writeState, type StoreFile } from './embedded/store-file.js'
@@ -113,7 +112,10 @@ export class EmbeddedStorage implements ProfileStorage {
   }
 
   async purge (criteria: Criteria = {}, { pinned = false }: { pinned?: boolean } = {}): Promise<number> {
-    if (Object.values(criteria).every((value) => value === undefined)) return await this.#write((ledger, file) => purgeAll(file, ledger, pinned))
+    if (Object.values(criteria).every((value) => value === undefined)) {
+      const { purgeAll } = await import('./embedded/purge.js')
+      return await this.#write((ledger, file) => purgeAll(file, ledger, pinned))
+    }
     let purged = 0
     let newest: number | undefined
     for (let before = MAX_SEQ; ;) {
@@ -160,6 +162,7 @@ export class EmbeddedStorage implements ProfileStorage {
   }
 
   async #tidy (until: number): Promise<void> {
+    const { tidy } = await import('./embedded/purge.js')
     for (const lane of [LANES.success, LANES.failure]) {
       for (let after: number | undefined = laneKey(lane, 0); after !== undefined;) {
         const from: number = after
@@ -174,7 +177,11 @@ export class EmbeddedStorage implements ProfileStorage {
 
   async #find (criteria: Criteria, limit: number, behind: number, before: number): Promise<{ found: Found[], head: number }> {
     this.#mustBeOpen()
-    return await this.#run(false, (file) => find(file, criteria, limit, { behind, before }, () => this.#mustBeOpen()))
+    return await this.#run(false, async (file) => {
+      // What only readers need is loaded with the first of them.
+      const { find } = await import('./embedded/find.js')
+      return await find(file, criteria, limit, { behind, before }, () => this.#mustBeOpen())
+    })
   }
 
   async #write<T> (change: (ledger: Ledger, file: StoreFile) => T, check?: (file: StoreFile) => Promise<void>): Promise<T> {

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { MemoryStorage } from './memory.js'
+import { DEFAULT_DATA_DIR } from './data-dir.js'
 import type { ProfileStorage, StorageBounds } from './storage.js'
 
 /** Where profiles are kept: an engine by its name or URL, or one of the application's own. */
@@ -14,7 +14,6 @@ export interface OpenStorageOptions extends Partial<StorageBounds> {
   warn?: (message: string, error?: unknown) => void
 }
 
-export const DEFAULT_DATA_DIR = 'node_modules/.cache/hindsight'
 /** The name of the embedded store in its folder. */
 export const STORE_FILE = 'profiles.mdb'
 const VERBS = ['put', 'get', 'has', 'search', 'pin', 'purge', 'stats', 'close'] as const
@@ -24,7 +23,10 @@ export async function openStorage ({ storage = 'embedded', dataDir = DEFAULT_DAT
   if (typeof storage !== 'string') return checked(storage)
   // Who says nothing of the bounds takes those that the store was given by others.
   const options = { ...(maxProfiles !== undefined && { maxProfiles }), ...(maxBytes !== undefined && { maxBytes }), ...(warn !== undefined && { warn }) }
-  if (storage === 'memory') return new MemoryStorage(options)
+  if (storage === 'memory') {
+    const { MemoryStorage } = await import('./memory.js')
+    return new MemoryStorage(options)
+  }
   if (storage === 'embedded') {
     const { openEmbeddedStorage } = await import('./embedded.js')
     return await openEmbeddedStorage({ ...options, path: join(dataDir, STORE_FILE) })

@@ -2,7 +2,7 @@ import t from 'tap'
 import { JSDOM } from 'jsdom'
 import { failure, profile } from '../../profiler/fixture.js'
 import { HOSTILE } from '../../profiler/hostile.js'
-import { ISOLATION } from '../../../plugins/profiler/ui/layout/component.js'
+import { ISOLATION } from '../../../plugins/profiler/ui/page-policy.js'
 import { build, listen, raw } from '../../support/app.js'
 
 const route = { name: 'robots', pattern: '/robots.txt', params: {}, methods: ['GET'] }
