@@ -17,40 +17,28 @@ export interface EventSignature {
 
 /** The events of a request, as columns: most of them differ from request to request in nothing but their times. */
 export class EventColumns {
-  readonly signatures: EventSignature[]
+  readonly signatures: readonly EventSignature[]
   /** Microseconds since the request arrived. */
-  readonly starts: number[]
+  readonly starts: readonly number[]
   /** Microseconds. */
-  readonly durations: number[]
-  readonly changes: Array<ListenerEvent['changes']>
+  readonly durations: readonly number[]
+  readonly changes: ReadonlyArray<ListenerEvent['changes']>
   /** For each event that was recorded, and not filled in, how many there are up to it. */
-  readonly places: number[] = []
+  readonly places: readonly number[]
 
-  #length = 0
-
-  /** `room`: for how many at most, so that the columns need not grow; whoever gives one calls `trim` at the end. */
-  constructor (room = 0) {
-    this.signatures = new Array<EventSignature>(room)
-    this.starts = new Array<number>(room)
-    this.durations = new Array<number>(room)
-    this.changes = new Array<ListenerEvent['changes']>(room)
+  constructor (
+    signatures: readonly EventSignature[] = [], starts: readonly number[] = [], durations: readonly number[] = [], changes: ReadonlyArray<ListenerEvent['changes']> = [],
+    places: readonly number[] = []
+  ) {
+    this.signatures = signatures
+    this.starts = starts
+    this.durations = durations
+    this.changes = changes
+    this.places = places
   }
 
   get length (): number {
-    return this.#length
-  }
-
-  add (signature: EventSignature, start: number, duration: number, changes: ListenerEvent['changes']): void {
-    const at = this.#length++
-    this.signatures[at] = signature
-    this.starts[at] = start
-    this.durations[at] = duration
-    this.changes[at] = changes
-  }
-
-  trim (): this {
-    for (const column of [this.signatures, this.starts, this.durations, this.changes]) column.length = this.#length
-    return this
+    return this.signatures.length
   }
 
   /** One event, as everybody else reads it. */

@@ -1,8 +1,10 @@
 import type { FastifyReply } from 'fastify'
 import { EventColumns, type EventSignature } from './event-columns.js'
+import { layoutOf } from './event-layout.js'
 import type { ListenerEvent, Outcome, PassName } from './events.js'
 import { changed, changesBetween, headersOf, noteTouched, type Headers } from './header-changes.js'
 import { valueOf, type HeaderTrail } from './header-trail.js'
+import { markedChanges } from './token-mark.js'
 import type { Slot } from './lifecycle.js'
 import type { Change, Changes, HeaderMask, SlotMemory } from './slot-memory.js'
 
@@ -160,37 +162,31 @@ export class EventRecorder {
     return this.columns(mask).list()
   }
 
-  /** The same, as it is stored. */
-  columns (mask: HeaderMask = this.#mask): EventColumns {
-    const columns = new EventColumns(this.#slots.length + this.#signatures.length)
-    let previous: EventSignature | null = null
-    let end = 0
-    for (let i = 0; i < this.#signatures.length; i++) {
-      const signature = this.#signatures[i] as EventSignature
-      const start = this.#starts[i] ?? 0
-      const duration = this.#durations[i] ?? 0
-      const changes = this.#changes[i]
-      if (signature.index === -1) {
-        // What was skipped behind the listeners so far comes ahead of the hook, unless more of them follow.
-        if (previous !== null && !this.#goesOn(previous, i)) {
-          this.#fillBehind(columns, previous, end)
-          previous = null
-        }
-        columns.add(signature, start, duration, changes == null ? undefined : this.#memories?.get(signature)?.shown(changes, mask))
-        columns.places.push(columns.length)
+  /** The same, as it is stored; with a `token` its place is marked where the response tells it, so that what else changes is the same for many requests. */
+  columns (mask: HeaderMask = this.#mask, token = ''): EventColumns {
+    const layout = layoutOf(this.#slots, this.#signatures)
+    const { signatures, sources, places } = layout
+    const starts = new Array<number>(sources.length)
+    const durations = new Array<number>(sources.length)
+    const changes = new Array<ListenerEvent['changes']>(sources.length)
+    for (let at = 0; at < sources.length; at++) {
+      const source = sources[at] as number
+      if (source < 0) {
+        starts[at] = source === -1 ? 0 : (this.#starts[-2 - source] ?? 0) + (this.#durations[-2 - source] ?? 0)
+        durations[at] = 0
+        changes[at] = undefined
         continue
       }
-      const sameRun = previous !== null && previous.pass === signature.pass && previous.stage === signature.stage && previous.index < signature.index
-      if (previous !== null && !sameRun) this.#fillBehind(columns, previous, end)
-      const from = sameRun && previous !== null ? previous.index + 1 : this.#slots.findIndex(({ stage }) => stage === signature.stage)
-      this.#fill(columns, from, signature.index, signature.pass, end)
-      columns.add(signature, start, duration, changes == null ? undefined : (this.#slots[signature.index] as Slot).memory.shown(changes, mask))
-      columns.places.push(columns.length)
-      previous = signature
-      end = start + duration
+      starts[at] = this.#starts[source] as number
+      durations[at] = this.#durations[source] as number
+      const made = this.#changes[source]
+      changes[at] = made == null ? undefined : this.#memoryOf(signatures[at] as EventSignature)?.shown(token === '' ? made : markedChanges(made, token), mask)
     }
-    if (previous !== null) this.#fillBehind(columns, previous, end)
-    return columns.trim()
+    return new EventColumns(signatures, starts, durations, changes, places)
+  }
+
+  #memoryOf (signature: EventSignature): SlotMemory | undefined {
+    return signature.index === -1 ? this.#memories?.get(signature) : (this.#slots[signature.index] as Slot).memory
   }
 
   // What is set on Node.js's own response is hardly ever there.
@@ -206,27 +202,6 @@ export class EventRecorder {
     if (!this.#hasRawHeaders(reply)) return touched.length === 0 ? null : touched
     const raw = reply.raw.getHeaderNames().map((name) => ({ name, from: undefined, to: valueOf(reply, name) }))
     return [...touched, ...raw.filter(({ name }) => !touched.some((change) => change.name === name))]
-  }
-
-  // Whether the listeners of a stage go on behind the hooks that come next.
-  #goesOn ({ pass, stage, index }: EventSignature, from: number): boolean {
-    const next = this.#signatures.slice(from).find((signature) => signature.index !== -1)
-    return next !== undefined && next.pass === pass && next.stage === stage && next.index > index
-  }
-
-  // Behind a listener that raised or answered in the main pass nothing else was reached.
-  #fillBehind (columns: EventColumns, { index, stage, pass, outcome }: EventSignature, at: number): void {
-    if (pass === 'main' && (outcome === 'raised' || outcome === 'answered')) return
-    let end = index + 1
-    while (this.#slots[end]?.stage === stage) end++
-    this.#fill(columns, index + 1, end, pass, at)
-  }
-
-  #fill (columns: EventColumns, from: number, to: number, pass: PassName, at: number): void {
-    for (let i = from; i < to; i++) {
-      const { reason, memory } = this.#slots[i] as Slot
-      if (reason !== null) columns.add(memory.signature(pass, 'skipped', reason), at, 0, undefined)
-    }
   }
 }
 

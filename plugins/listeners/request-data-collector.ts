@@ -12,6 +12,8 @@ const notObserved = new Skip('the request leaves no profile')
 export const requestDataCollector = listener('kernel.controller', 'request-data-collector', async (app) => {
   if (!app.hindsight.observed) return 'not in debug mode'
   const { headersNow } = await import('../profiler/collectors/request-headers.js')
+  const { RecentRecords } = await import('../profiler/collectors/recent-records.js')
+  const recent = new RecentRecords()
   const { snapshot } = await import('../profiler/collectors/snapshot.js')
   const { uploadsIn, watchUploads } = await import('../profiler/collectors/uploads.js')
   if (app.hindsight.fromBeginning) {
@@ -37,13 +39,17 @@ export const requestDataCollector = listener('kernel.controller', 'request-data-
       ...(uploads !== null && { replace: uploads.replace })
     })
     const unparsed = request.body === undefined || request.body === null ? whyUnparsed(state.raised) : null
+    const isBare = body.value === null && unparsed === null && uploads === null && cookies.length === 0 && Object.keys(query).length === 0 && request.raw[kRawPacket] === undefined
     state.collect('request', () => {
       const mask = app.hindsight.mask.hiding(state.sentParams ?? params)
-      return {
-        method: request.method,
-        target: mask.url(targetOf(request)),
-        httpVersion: request.raw.httpVersion,
-        headers: headers(mask),
+      const { method, raw: { httpVersion } } = request
+      const target = targetOf(request)
+      const shown = headers(mask)
+      const made = () => ({
+        method,
+        target: mask.url(target),
+        httpVersion,
+        headers: shown,
         query: mask.value(query),
         cookies: Object.fromEntries(cookies.map((name) => [mask.text(name), '******'])),
         // Parts that the handler reads by itself are no body for Fastify.
@@ -54,7 +60,12 @@ export const requestDataCollector = listener('kernel.controller', 'request-data-
         attributes: mask.value(attributes ?? {}),
         session: { used: state.sessionTouched },
         ...(request.raw[kRawPacket] !== undefined && { rawMessage: mask.message(request.raw[kRawPacket]) })
-      }
+      })
+      // Of those that bring nothing else, many are the same.
+      const names = Object.keys(attributes ?? {})
+      return isBare && names.every((name) => name === '_route')
+        ? recent.of([mask, shown, method, target, httpVersion, attributes?._route, state.sessionTouched], made)
+        : made()
     })
   })
 })
@@ -68,7 +79,7 @@ function whyUnparsed (raised: unknown): string | null {
 /** Records what goes out: status, headers, content type and size, and what the body is where it is no text. */
 export const requestDataCollectorResponse = listener('kernel.response', 'request-data-collector', async (app) => {
   if (!app.hindsight.observed) return 'not in debug mode'
-  const { shownHeaders } = await import('../profiler/collectors/headers.js')
+  const { responseRecord } = await import('../profiler/collectors/response.js')
   const { binaryText } = await import('../profiler/collectors/snapshot.js')
   return (request, reply, payload) => {
     const state = stateOf(request)
@@ -82,14 +93,8 @@ export const requestDataCollectorResponse = listener('kernel.response', 'request
       const headers = state.sentHeaders ?? reply.getHeaders() as Record<string, unknown>
       const type = headers['content-type'] ?? null
       const body = stream ?? (isBuffer && !/^text\/|json|xml|javascript/i.test(String(type)) ? `[binary, ${size} bytes, ${String(type ?? 'no type')}]` : null)
-      return {
-        status: reply.statusCode,
-        headers: shownHeaders(headers, mask),
-        contentType: type,
-        // The http-cache listener may still find that the client has the content already.
-        size: reply.statusCode === 304 ? null : size,
-        ...(body !== null && { body })
-      }
+      // The http-cache listener may still find that the client has the content already.
+      return responseRecord({ status: reply.statusCode, headers, size: reply.statusCode === 304 ? null : size, ...(body !== null && { body }) }, state.token, mask)
     })
   }
 })

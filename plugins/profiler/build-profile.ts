@@ -22,7 +22,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, ende
   const mask = maskOfAll.hiding(state.sentParams ?? request.params)
   const origin = originOf(request)
   state.recorder?.leaveAll(reply)
-  const events = state.recorder?.columns(mask.header) ?? new EventColumns()
+  const events = state.recorder?.columns(mask.header, state.token) ?? new EventColumns()
   // Collectors know the secrets of their own data, not those that this request's path brings.
   const collectors = mask === maskOfAll ? collectedBy(state) : redacted(collectedBy(state), mask) as Record<string, unknown>
   const others = state.others.filter((other) => other !== state.raised)
@@ -43,6 +43,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, ende
     exceptions: exceptionsOf(state).map((exception) => shareAgain(maskException(exception, mask))),
     logs: sharingErrors(linesOf(state.log, mask)),
     notificationsLeftOut: true,
+    tokenLeftOut: true,
     events,
     collectors: {
       ...collectors,

@@ -2,7 +2,8 @@ import type { FlattenedException } from '../diagnostics/exception.js'
 import { withNotifications } from '../diagnostics/records.js'
 import type { LogRecord } from '../logs/log-record.js'
 import { EventColumns } from '../kernel/event-columns.js'
-import type { ListenerEvent } from '../kernel/events.js'
+import type { HeaderChange, ListenerEvent } from '../kernel/events.js'
+import { TOKEN_HEADERS, unmarked } from '../kernel/token-mark.js'
 
 export { EventColumns, type EventSignature } from '../kernel/event-columns.js'
 export { sharedText } from '../kernel/shared-part.js'
@@ -43,6 +44,8 @@ export interface Profile {
   logs: LogRecord[]
   /** Only on the way to a store and in it: the notifications of the lifecycle are not in the log, as they follow from the events. */
   notificationsLeftOut?: true
+  /** The same: where the response tells the token there is a mark in its place. */
+  tokenLeftOut?: true
   events: ListenerEvent[]
   collectors: Record<string, unknown>
 }
@@ -53,8 +56,29 @@ export interface ProfileDraft extends Omit<Profile, 'events'> {
 }
 
 /** A profile as it is read: with all that was left out as it follows from the rest. */
-export function wholeProfile ({ notificationsLeftOut, ...draft }: Profile | ProfileDraft): Profile {
+export function wholeProfile ({ notificationsLeftOut, tokenLeftOut, ...draft }: Profile | ProfileDraft): Profile {
   const profile = { ...draft, events: draft.events instanceof EventColumns ? draft.events.list() : draft.events }
+  if (tokenLeftOut === true) tellToken(profile)
   if (notificationsLeftOut !== true) return profile
   return { ...profile, logs: withNotifications(profile.logs, profile.events, Date.parse(profile.time)) }
+}
+
+// In the headers of the response, and in what the listeners changed that have told it there.
+function tellToken (profile: Profile): void {
+  const { token, collectors: { response } } = profile
+  const headers = (response as { headers?: Record<string, unknown> } | undefined)?.headers
+  if (typeof headers === 'object' && headers !== null && TOKEN_HEADERS.some((name) => headers[name] !== undefined)) {
+    const told = { ...headers }
+    for (const name of TOKEN_HEADERS) if (told[name] !== undefined) told[name] = unmarked(told[name], token)
+    profile.collectors = { ...profile.collectors, response: { ...response as object, headers: told } }
+  }
+  profile.events = profile.events.map((event) => {
+    const changed = event.changes?.headers
+    if (changed?.some(isTold) !== true) return event
+    return { ...event, changes: { ...event.changes, headers: changed.map((change) => isTold(change) ? { ...change, to: unmarked(change.to, token) } : change) } }
+  })
+}
+
+function isTold ({ name }: HeaderChange): boolean {
+  return (TOKEN_HEADERS as readonly string[]).includes(name)
 }

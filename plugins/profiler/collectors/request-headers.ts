@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import type { Mask } from '../../kernel/mask/mask.js'
-import { share } from '../../kernel/shared-part.js'
+import { SharedParts } from '../../kernel/shared-part.js'
 import { shownHeaders } from './headers.js'
 
 type ShownHeaders = Record<string, string | string[]>
@@ -14,6 +14,8 @@ interface Seen {
 
 // What a client sends on a connection that it keeps hardly ever changes; all of it goes with the connection.
 const seen = new WeakMap<object, Seen>()
+// And the connections of one client are alike.
+const known = new SharedParts<ShownHeaders>()
 
 /** The headers of a request as they are now; what they look like in a profile is found out once it is written. */
 export function headersNow ({ headers, raw }: FastifyRequest): (mask: Mask) => ShownHeaders {
@@ -27,7 +29,8 @@ export function headersNow ({ headers, raw }: FastifyRequest): (mask: Mask) => S
   }
   return (mask) => {
     if (before.mask !== mask) {
-      before.shown = share(shownHeaders(before.headers, mask))
+      const shown = shownHeaders(before.headers, mask)
+      before.shown = known.of(JSON.stringify(shown), () => shown)
       before.mask = mask
     }
     return before.shown

@@ -155,16 +155,19 @@ export class ChunkWriter {
 
 // Events that were read from somewhere else; null where they do not fit.
 function columnsOf (events: readonly Event[]): EventColumns | null {
-  const columns = new EventColumns()
+  const signatures: EventSignature[] = []
+  const starts: number[] = []
+  const durations: number[] = []
   for (const event of events) {
     const { stage, listener, pass, outcome, reason, plugin, source, start, duration, changes } = event
     const known = 6 + [reason, plugin, source, changes].filter((value) => value !== undefined).length
     const [from, lasted] = [Math.round(start * 1_000), Math.round(duration * 1_000)]
     if (Object.keys(event).length !== known || from / 1_000 !== start || lasted / 1_000 !== duration) return null
-    const signature = { index: -1, stage, listener, pass, outcome, reason: reason ?? null, ...(plugin !== undefined && { plugin }), ...(source !== undefined && { source }) }
-    columns.add(signature, from, lasted, changes)
+    signatures.push({ index: -1, stage, listener, pass, outcome, reason: reason ?? null, ...(plugin !== undefined && { plugin }), ...(source !== undefined && { source }) })
+    starts.push(from)
+    durations.push(lasted)
   }
-  return columns
+  return new EventColumns(signatures, starts, durations, events.map(({ changes }) => changes))
 }
 
 function isSame (one: EventSignature, other: EventSignature): boolean {

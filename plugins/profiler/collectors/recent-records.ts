@@ -1,0 +1,30 @@
+import { share } from '../../kernel/shared-part.js'
+
+/** So many kinds of requests in a row are told apart. */
+const MAX_RECENT = 16
+
+interface Recent {
+  facts: readonly unknown[]
+  record: object | null
+}
+
+/** Records by the facts that they are made of: from the second time on that these are the same, the record is one shared part. */
+export class RecentRecords {
+  readonly #recent: Recent[] = []
+  #next = 0
+
+  of<T extends object> (facts: readonly unknown[], make: () => T): T {
+    for (const recent of this.#recent) {
+      if (!areSame(recent.facts, facts)) continue
+      return (recent.record ??= share(make())) as T
+    }
+    this.#recent[this.#next++ % MAX_RECENT] = { facts, record: null }
+    return make()
+  }
+}
+
+function areSame (one: readonly unknown[], other: readonly unknown[]): boolean {
+  if (one.length !== other.length) return false
+  for (let i = 0; i < one.length; i++) if (one[i] !== other[i]) return false
+  return true
+}
