@@ -39,8 +39,8 @@ function joined (bound: Hook[] | null, hooks: readonly Hook[], join: (runs: read
   let first = 0
   for (let i = 0; i <= bound.length; i++) {
     if (i < bound.length && runAt(i, bound, hooks) !== null) continue
-    if (i - first > 1) all.push(join(bound.slice(first, i).map((_, at) => runAt(first + at, bound, hooks) as Run)))
-    else all.push(...bound.slice(first, i))
+    // One alone, too: what it does may be less than its hook does.
+    if (i > first) all.push(join(bound.slice(first, i).map((_, at) => runAt(first + at, bound, hooks) as Run)))
     if (i < bound.length) all.push(bound[i] as Hook)
     first = i + 1
   }

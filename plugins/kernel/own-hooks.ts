@@ -13,7 +13,7 @@ export type Run = (request: FastifyRequest, reply: FastifyReply, payload: unknow
 const own = new WeakMap<object, ListenerMark | null>()
 const runs = new WeakMap<object, Run>()
 
-/** Marks a hook as one of ours, which is no hook of the application; `mark` says of which listener, and `run` what can be joined with others. */
+/** Marks a hook as one of ours, which is no hook of the application; `mark` says of which listener, and `run` what it does from the second request of a route on, joined with others. */
 export function ownHook<F extends object> (hook: F, mark: ListenerMark | null = null, run: Run | null = null): F {
   own.set(hook, mark)
   if (run !== null) runs.set(hook, run)

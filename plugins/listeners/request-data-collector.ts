@@ -45,7 +45,10 @@ export const requestDataCollector = listener('kernel.controller', 'request-data-
       const { method, raw: { httpVersion } } = request
       const target = targetOf(request)
       const shown = headers(mask)
-      const made = () => ({
+      // Of those that bring nothing else, many are the same.
+      const names = Object.keys(attributes ?? {})
+      const isLikely = isBare && names.every((name) => name === '_route')
+      return recent.of(isLikely ? [mask, shown, method, target, httpVersion, attributes?._route, state.sessionTouched] : null, () => ({
         method,
         target: mask.url(target),
         httpVersion,
@@ -60,12 +63,7 @@ export const requestDataCollector = listener('kernel.controller', 'request-data-
         attributes: mask.value(attributes ?? {}),
         session: { used: state.sessionTouched },
         ...(request.raw[kRawPacket] !== undefined && { rawMessage: mask.message(request.raw[kRawPacket]) })
-      })
-      // Of those that bring nothing else, many are the same.
-      const names = Object.keys(attributes ?? {})
-      return isBare && names.every((name) => name === '_route')
-        ? recent.of([mask, shown, method, target, httpVersion, attributes?._route, state.sessionTouched], made)
-        : made()
+      }))
     })
   })
 })

@@ -28,7 +28,14 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, ende
   const others = state.others.filter((other) => other !== state.raised)
   const status = state.clientGone ? 499 : reply.raw.headersSent ? reply.raw.statusCode : reply.statusCode
   const blocked = request.server.hindsight.debug ? blockedBy(request, reply, status, collectors) : []
-  return {
+  // Set one by one: to spread parts that hardly ever are there costs more than all the rest.
+  Object.assign(collectors, more)
+  collectors.performance = performanceRecord(state, events, endedAt)
+  const trail = state.recorder?.trail
+  if (trail != null) collectors.headers = trailRecord(trail, events, (reply.raw as { _header?: unknown })._header, state.sentHeaders ?? reply.getHeaders(), mask)
+  if (blocked.length > 0) collectors.blocked = blocked
+  if (others.length > 0) collectors.otherErrors = others.map((other) => flattenError(other).map((exception) => maskException(exception, mask)))
+  const draft: ProfileDraft = {
     version: PROFILE_VERSION,
     token: state.token,
     time: new Date(state.startedTime).toISOString(),
@@ -37,25 +44,17 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, ende
     url: mask.url(absoluteUrl(origin, targetOf(request))),
     ip: origin.ip,
     status,
-    ...(state.parent !== '' && { parent: state.parent }),
-    ...(state.replayOf !== '' && { replayOf: state.replayOf }),
     route: routeOf(collectors.router),
     exceptions: exceptionsOf(state).map((exception) => shareAgain(maskException(exception, mask))),
     logs: sharingErrors(linesOf(state.log, mask)),
     notificationsLeftOut: true,
     tokenLeftOut: true,
     events,
-    collectors: {
-      ...collectors,
-      ...more,
-      performance: performanceRecord(state, events, endedAt),
-      ...(state.recorder?.trail != null && { headers: trailRecord(state.recorder.trail, events, (reply.raw as { _header?: unknown })._header, state.sentHeaders ?? reply.getHeaders(), mask) }),
-      ...(blocked.length > 0 && { blocked }),
-      ...(others.length > 0 && {
-        otherErrors: others.map((other) => flattenError(other).map((exception) => maskException(exception, mask)))
-      })
-    }
+    collectors
   }
+  if (state.parent !== '') draft.parent = state.parent
+  if (state.replayOf !== '') draft.replayOf = state.replayOf
+  return draft
 }
 
 // The stack of an error is long, and the same when the failure comes again.

@@ -8,12 +8,13 @@ interface Recent {
   record: object | null
 }
 
-/** Records by the facts that they are made of: from the second time on that these are the same, the record is one shared part. */
+/** Records by the facts that they are made of: from the second time on that these are the same, the record is one shared part; with null for them it is always made. */
 export class RecentRecords {
   readonly #recent: Recent[] = []
   #next = 0
 
-  of<T extends object> (facts: readonly unknown[], make: () => T): T {
+  of<T extends object> (facts: readonly unknown[] | null, make: () => T): T {
+    if (facts === null) return make()
     for (const recent of this.#recent) {
       if (!areSame(recent.facts, facts)) continue
       return (recent.record ??= share(make())) as T

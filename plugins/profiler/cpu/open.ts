@@ -1,4 +1,6 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { setImmediate as turn } from 'node:timers/promises'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { requestHook } from '../../kernel/joined-hooks.js'
 import { ownHook } from '../../kernel/own-hooks.js'
 import { stateOf } from '../../kernel/request-state.js'
 import type { aggregate } from './aggregate.js'
@@ -16,18 +18,18 @@ export function openCpuProfiles (app: FastifyInstance, maxProfileBytes = Infinit
   const { debug, mask } = app.hindsight
   const maxBytes = Math.min(MAX_BYTES, maxProfileBytes / 3)
 
-  app.addHook('onRequest', ownHook(function recordCpu (request, reply, done) {
+  function recordCpu (request: FastifyRequest, reply: FastifyReply): undefined | Promise<void> {
     const going = currentRecording()
     if (going !== null) going.others++
-    if (!isAsked(request)) return done()
+    if (!isAsked(request)) return
     const state = stateOf(request)
     // Whoever asks for it is shown it, whatever else is left out.
     state.demanded = true
     const token = app.hindsight.tokenOf?.(request) ?? null
-    if (token === null) return done()
+    if (token === null) return
     if (going !== null) {
       state.collect('cpu', { refused: `The processor was being recorded for ${going.token}: one request at a time is. Ask again.` } satisfies CpuRefusal)
-      return done()
+      return
     }
     const recording = new Recording(token)
     // Ahead of all that makes the profile.
@@ -35,14 +37,13 @@ export function openCpuProfiles (app: FastifyInstance, maxProfileBytes = Infinit
     reply.raw.prependOnceListener('close', () => recording.stop('gone'))
     let made: CpuRecord | CpuRefusal | null = null
     // What makes the record of it is there before it begins.
-    import('./aggregate.js').then(({ aggregate }) => {
+    return import('./aggregate.js').then(({ aggregate }) => {
       state.collect('cpu', () => (made ??= recordOf(recording, aggregate, maxBytes, (text) => mask.text(text))))
       return recording.start()
-    }).then(() => {
-      // From the loop on: what is seen below the request is not the recorder.
-      setImmediate(done)
-    }, done)
-  }))
+    // From the loop on: what is seen below the request is not the recorder.
+    }).then(() => turn())
+  }
+  app.addHook('onRequest', ownHook(requestHook([recordCpu]), null, recordCpu))
 
   app.addHook('onResponse', ownHook(function countOthers (request, _reply, done) {
     const going = currentRecording()
