@@ -28,6 +28,7 @@ const html = { accept: 'text/html' }
 /** The table of the performance goals, and what says how the costs grow. */
 export const SCENARIOS: readonly Scenario[] = [
   { name: 'production', what: 'production, defaults, CORS for one origin, sessions on and untouched', subject: production, against: 'bare Fastify', base: bare, goal: 0.80 },
+  { name: 'headers', what: 'Fastify with six headers as production adds them, set in one hook', subject: { variant: 'fastify:headers' }, against: 'bare Fastify', base: bare, goal: null },
   { name: 'stock', what: 'the same', subject: production, against: 'Fastify with cors, cookie, session, helmet', base: { variant: 'fastify:stock' }, goal: 3 },
   { name: 'production-origin', what: 'the same, asked by that origin', subject: production, against: 'bare Fastify', base: bare, goal: null, headers: { origin: 'https://app.example' } },
   { name: 'not-found', what: 'production, 404', subject: production, against: 'bare Fastify\'s 404', base: bare, goal: 0.75, path: '/nowhere' },
@@ -44,6 +45,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...[10, 100].map((hooks) => grown('hooks', hooks, 'hindsight:hooks', 'fastify:hooks')),
   ...[1, 10, 100, 1_000].map((lines) => ({ ...grown('lines', lines, 'hindsight:lines', 'fastify:lines'), requests: Math.max(100, 4_000 / lines) })),
   { ...grown('lines', 10_000, 'hindsight:failing', 'fastify:failing'), name: 'growth-page-lines', what: 'debug, 10,000 log lines, the page of a failure', requests: 5, headers: html },
+  { ...grown('lines', 10_000, 'hindsight:failing-unprofiled', 'fastify:failing'), name: 'growth-page-lines-alone', what: 'the same, without its profile', requests: 5, headers: html },
   ...[10, 50, 200].map((depth): Scenario => ({ ...grown('depth', depth, 'hindsight:failing', 'fastify:failing'), requests: 100, headers: html }))
 ]
 

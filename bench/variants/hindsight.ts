@@ -24,6 +24,7 @@ export const variants: Variants = {
   'hindsight:debug-unprofiled': async () => hello(await withHindsight({ debug: true, profiler: false })),
   'hindsight:lines': async ({ lines }) => helloWithLines(await debugging(logging()), lines),
   'hindsight:failing': async (options) => failing(await debugging(logging()), options),
+  'hindsight:failing-unprofiled': async (options) => failing(await withHindsight({ debug: true, profiler: false }, logging()), options),
   'hindsight:failing-without-maps': async () => {
     const app = await debugging(logging())
     process.setSourceMapsEnabled(false)

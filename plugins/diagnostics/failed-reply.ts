@@ -27,7 +27,7 @@ export function beginErrorPass (state: RequestState, raised: unknown, request: F
 function setHeadersOf (raised: unknown, request: FastifyRequest, reply: FastifyReply): boolean {
   try {
     const headers = typeof raised === 'object' && raised !== null ? (raised as { headers?: unknown }).headers : undefined
-    if (typeof headers !== 'object' || headers === null) return false
+    if (typeof headers !== 'object' || headers === null || Object.keys(headers).length === 0) return false
     reply.headers(headers as Record<string, string>)
   } catch (error) {
     request.log.warn({ err: error, channel: 'request' }, 'The headers of the error could not be set')

@@ -36,6 +36,11 @@ export function measured (slot: Slot, run: ResponseHook | RequestHook): Response
       recorder.record(slot, pass, 'raised', startedAt, reply, null)
       return onRaised(state, slot, raised, request, pass)
     }
+    // What most of them return.
+    if (result === undefined) {
+      recorder.record(slot, pass, 'ran', startedAt, reply, null)
+      return
+    }
     if (isPromise(result)) return settled(result, slot, state, recorder, startedAt, request, reply)
     if (result instanceof Raise) {
       recorder.record(slot, pass, 'raised', startedAt, reply, null)
