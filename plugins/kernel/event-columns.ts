@@ -15,49 +15,64 @@ export interface EventSignature {
   source?: string
 }
 
-/** The events of a request, as columns: most of them differ from request to request in nothing but their times. */
-export class EventColumns {
+/** How recorded events stand in the order, with the listeners filled in that had nothing to do at registration: the same whenever a request walks the same way. */
+export interface EventLayout {
+  readonly recorded: readonly EventSignature[]
   readonly signatures: readonly EventSignature[]
-  /** Microseconds since the request arrived. */
+  /** For each place, which of the recorded stands there; of one that was filled in, `-2 - i` for the one whose end it stands at, -1 for none. */
+  readonly sources: readonly number[]
+  /** For each that was recorded, how many stand up to it. */
+  readonly places: readonly number[]
+}
+
+const EMPTY: EventLayout = { recorded: [], signatures: [], sources: [], places: [] }
+
+/** The events of a request, as columns of what was recorded: most of them differ from request to request in nothing but their times. */
+export class EventColumns {
+  readonly layout: EventLayout
+  /** Of those that were recorded, microseconds since the request arrived. */
   readonly starts: readonly number[]
   /** Microseconds. */
   readonly durations: readonly number[]
   readonly changes: ReadonlyArray<ListenerEvent['changes']>
-  /** For each event that was recorded, and not filled in, how many there are up to it. */
-  readonly places: readonly number[]
 
-  constructor (
-    signatures: readonly EventSignature[] = [], starts: readonly number[] = [], durations: readonly number[] = [], changes: ReadonlyArray<ListenerEvent['changes']> = [],
-    places: readonly number[] = []
-  ) {
-    this.signatures = signatures
+  constructor (layout: EventLayout = EMPTY, starts: readonly number[] = [], durations: readonly number[] = [], changes: ReadonlyArray<ListenerEvent['changes']> = []) {
+    this.layout = layout
     this.starts = starts
     this.durations = durations
     this.changes = changes
-    this.places = places
   }
 
   get length (): number {
-    return this.signatures.length
+    return this.layout.signatures.length
   }
 
   /** One event, as everybody else reads it. */
   at (i: number): ListenerEvent {
-    const { stage, listener, pass, outcome, reason, plugin, source } = this.signatures[i] as EventSignature
-    const event: ListenerEvent = { stage, listener, pass, outcome, start: (this.starts[i] ?? 0) / 1_000, duration: (this.durations[i] ?? 0) / 1_000 }
-    const changes = this.changes[i]
-    if (reason !== null) event.reason = reason
-    if (plugin !== undefined) event.plugin = plugin
-    if (source !== undefined) event.source = source
-    if (changes !== undefined) event.changes = changes
-    return event
+    const { signatures, sources } = this.layout
+    return eventOf(signatures[i] as EventSignature, sources[i] ?? -1, this.starts, this.durations, this.changes)
   }
 
   list (): ListenerEvent[] {
-    return this.signatures.map((_, i) => this.at(i))
+    return this.layout.signatures.map((_, i) => this.at(i))
   }
 
   toJSON (): ListenerEvent[] {
     return this.list()
   }
+}
+
+/** The event of a place in a layout. */
+export function eventOf (
+  { stage, listener, pass, outcome, reason, plugin, source }: Omit<EventSignature, 'index'>, from: number, starts: readonly number[], durations: readonly number[],
+  changes: ReadonlyArray<ListenerEvent['changes']>
+): ListenerEvent {
+  const start = from >= 0 ? starts[from] ?? 0 : from === -1 ? 0 : (starts[-2 - from] ?? 0) + (durations[-2 - from] ?? 0)
+  const event: ListenerEvent = { stage, listener, pass, outcome, start: start / 1_000, duration: from >= 0 ? (durations[from] ?? 0) / 1_000 : 0 }
+  const changed = from >= 0 ? changes[from] : undefined
+  if (reason !== null) event.reason = reason
+  if (plugin !== undefined) event.plugin = plugin
+  if (source !== undefined) event.source = source
+  if (changed !== undefined) event.changes = changed
+  return event
 }

@@ -1,16 +1,6 @@
-import type { EventSignature } from './event-columns.js'
+import type { EventLayout, EventSignature } from './event-columns.js'
 import type { PassName } from './events.js'
 import type { Slot } from './lifecycle.js'
-
-/** How recorded events stand in the order, with the listeners filled in that had nothing to do at registration: the same whenever a request walks the same way. */
-export interface EventLayout {
-  readonly recorded: readonly EventSignature[]
-  readonly signatures: readonly EventSignature[]
-  /** For each place, which of the recorded stands there; of one that was filled in, `-2 - i` for the one whose end it stands at, -1 for none. */
-  readonly sources: readonly number[]
-  /** For each that was recorded, how many stand up to it. */
-  readonly places: readonly number[]
-}
 
 const known = new WeakMap<readonly Slot[], EventLayout[]>()
 const MAX_KNOWN = 20

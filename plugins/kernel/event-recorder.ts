@@ -164,25 +164,10 @@ export class EventRecorder {
 
   /** The same, as it is stored; with a `token` its place is marked where the response tells it, so that what else changes is the same for many requests. */
   columns (mask: HeaderMask = this.#mask, token = ''): EventColumns {
-    const layout = layoutOf(this.#slots, this.#signatures)
-    const { signatures, sources, places } = layout
-    const starts = new Array<number>(sources.length)
-    const durations = new Array<number>(sources.length)
-    const changes = new Array<ListenerEvent['changes']>(sources.length)
-    for (let at = 0; at < sources.length; at++) {
-      const source = sources[at] as number
-      if (source < 0) {
-        starts[at] = source === -1 ? 0 : (this.#starts[-2 - source] ?? 0) + (this.#durations[-2 - source] ?? 0)
-        durations[at] = 0
-        changes[at] = undefined
-        continue
-      }
-      starts[at] = this.#starts[source] as number
-      durations[at] = this.#durations[source] as number
-      const made = this.#changes[source]
-      changes[at] = made == null ? undefined : this.#memoryOf(signatures[at] as EventSignature)?.shown(token === '' ? made : markedChanges(made, token), mask)
-    }
-    return new EventColumns(signatures, starts, durations, changes, places)
+    const changes = this.#changes.map((made, i) => made === null
+      ? undefined
+      : this.#memoryOf(this.#signatures[i] as EventSignature)?.shown(token === '' ? made : markedChanges(made, token), mask))
+    return new EventColumns(layoutOf(this.#slots, this.#signatures), [...this.#starts], [...this.#durations], changes)
   }
 
   #memoryOf (signature: EventSignature): SlotMemory | undefined {

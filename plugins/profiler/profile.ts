@@ -5,7 +5,7 @@ import { EventColumns } from '../kernel/event-columns.js'
 import type { HeaderChange, ListenerEvent } from '../kernel/events.js'
 import { TOKEN_HEADERS, unmarked } from '../kernel/token-mark.js'
 
-export { EventColumns, type EventSignature } from '../kernel/event-columns.js'
+export { EventColumns, eventOf, type EventLayout, type EventSignature } from '../kernel/event-columns.js'
 export { sharedText } from '../kernel/shared-part.js'
 
 export const PROFILE_VERSION = 1

@@ -12,8 +12,7 @@ export function addServerTiming (request: FastifyRequest, reply: FastifyReply): 
   const { recorder, route, startedAt, handlerStart, handlerEnd } = stateOf(request)
   if (recorder === null) return
   const now = performance.now()
-  const { signatures, durations } = recorder.columns()
-  const listeners = signatures.map(({ stage, listener, outcome }, i) => ({ stage, listener, outcome, duration: (durations[i] ?? 0) / 1000 })).filter(({ outcome }) => outcome !== 'skipped')
+  const listeners = recorder.events().filter(({ outcome }) => outcome !== 'skipped')
   const stages = new Map<string, number>()
   for (const { stage, duration } of listeners) stages.set(stage, (stages.get(stage) ?? 0) + duration)
   const slowest = listeners.filter(({ duration }) => duration >= LEAST).sort((a, b) => b.duration - a.duration).slice(0, MAX_LISTENERS)

@@ -50,7 +50,7 @@ export function trailRecord (trail: HeaderTrail, events: EventColumns, head: unk
   }
 }
 
-function shown ({ name, from, to, after, handling, via, site, cookie }: OutsideChange, { places }: EventColumns, mask: Mask): TrailedChange {
+function shown ({ name, from, to, after, handling, via, site, cookie }: OutsideChange, { layout: { places } }: EventColumns, mask: Mask): TrailedChange {
   const value = (one: OutsideChange['to']): string | null => {
     const text = shownValue(name, one, mask.header)
     return text === null ? null : cut(text, MAX_VALUE)

@@ -28,10 +28,10 @@ export function performanceRecord (state: RequestState, events: EventColumns, en
 }
 
 /** When the first listener of the response began that had something to do. */
-function firstOfResponse ({ signatures, starts }: EventColumns, since: number): number | undefined {
-  for (let i = 0; i < signatures.length; i++) {
+function firstOfResponse ({ layout: { recorded }, starts }: EventColumns, since: number): number | undefined {
+  for (let i = 0; i < recorded.length; i++) {
     const start = (starts[i] ?? 0) / 1_000
-    if (signatures[i]?.stage === 'kernel.response' && signatures[i]?.outcome !== 'skipped' && start >= since) return start
+    if (recorded[i]?.stage === 'kernel.response' && recorded[i]?.outcome !== 'skipped' && start >= since) return start
   }
   return undefined
 }

@@ -1,65 +1,80 @@
 import { sharedText } from '../profile.js'
+import { ARRAY, END, LEAF, OBJECT, PART, type Shape } from './chunk-format.js'
 
-/** How deep into a profile shared parts are looked for: the frame of an exception is the deepest. */
+/** How deep into the exceptions shared parts are looked for: a frame is the deepest. Of collectors it is what they are made of. */
 const MAX_DEPTH = 4
-/** In a longer log it is not worth looking. */
-const MAX_LOGS = 100
-
-// Nothing on the way to a shared part has these in its name.
-const NAME_END = '\0'
-const PLACE_END = '\u0001'
+const MAX_COLLECTED = 2
+/** In a longer list it is not worth looking. */
+const MAX_ITEMS = 100
 
 type Branch = Record<string, unknown>
 
-/** The parts that profiles of one chunk have in common, each written once. */
+/** What profiles of one chunk have in common: their names, and the parts that are shared, each written once. */
 export class ChunkParts {
   readonly texts: string[] = []
-  /** Where in a profile the number of a part stands for it: most profiles of a chunk have them in the same places. */
-  readonly layouts: string[] = []
+  readonly shapes: Shape[] = []
   readonly #numbers = new Map<object, number>()
-  #paths: string[] = []
-  /** Characters of all parts. */
+  // Of the profile that is looked at.
+  readonly #tokens: Shape = []
+  #leaves: unknown[] = []
+  /** Characters of all parts and shapes. */
   length = 0
 
-  /** A profile with numbers in place of its shared parts; which of its values those are says the layout. */
-  extract (profile: Branch): { rest: unknown, layout: number } {
-    this.#paths = []
-    const rest = this.#stripped(profile, '', 0)
-    const layout = this.#paths.join(PLACE_END)
-    const known = this.layouts.indexOf(layout)
-    return { rest, layout: known === -1 ? this.layouts.push(layout) - 1 : known }
+  /** What a profile is without what it has in common: the number of its shape, and what stands in the places of that; `events` are told otherwise. */
+  extract (profile: object, events: unknown): { shape: number, leaves: readonly unknown[] } {
+    this.#tokens.length = 0
+    this.#leaves = []
+    this.#walk(profile, 0, MAX_DEPTH, events)
+    return { shape: this.#shape(), leaves: this.#leaves }
   }
 
-  // Only what holds a shared part is copied.
-  #stripped (branch: object, path: string, depth: number): unknown {
-    let copy: Branch | null = null
+  #walk (branch: object, depth: number, maxDepth: number, events?: unknown): void {
+    const tokens = this.#tokens
     for (const name in branch) {
-      const value = (branch as Branch)[name]
-      if (typeof value !== 'object' || value === null || (depth === 0 && (name === 'events' || (name === 'logs' && (value as unknown[]).length > MAX_LOGS)))) continue
-      const place = path === '' ? name : path + NAME_END + name
-      const text = sharedText(value)
-      const stripped = text !== undefined ? this.#number(value, text, place) : depth < MAX_DEPTH ? this.#stripped(value, place, depth + 1) : value
-      if (stripped === value) continue
-      copy ??= (Array.isArray(branch) ? [...branch] : { ...branch }) as Branch
-      copy[name] = stripped
+      const value = depth === 0 && name === 'events' ? events : (branch as Branch)[name]
+      if (typeof value !== 'object' || value === null) {
+        // As JSON has it: left out of an object, null in a list.
+        const isNothing = value === undefined || typeof value === 'function'
+        if (isNothing && !Array.isArray(branch)) continue
+        tokens.push(LEAF, name)
+        this.#leaves.push(isNothing ? null : value)
+        continue
+      }
+      const part = this.numberOf(value)
+      if (part !== undefined) {
+        tokens.push(PART, name)
+        this.#leaves.push(part)
+      } else if (depth < maxDepth && this.#mayHoldParts(value, depth, name)) {
+        tokens.push(Array.isArray(value) ? ARRAY : OBJECT, name)
+        this.#walk(value, depth + 1, depth === 0 && name === 'collectors' ? MAX_COLLECTED : maxDepth)
+        tokens.push(END)
+      } else {
+        tokens.push(LEAF, name)
+        this.#leaves.push(value)
+      }
     }
-    return copy ?? branch
   }
 
-  #number (part: object, text: string, place: string): number {
-    this.#paths.push(place)
-    return this.#add(part, text)
+  // Lists of collectors, and what has a form of its own as JSON, are taken as they are.
+  #mayHoldParts (value: object, depth: number, name: string): boolean {
+    if (Array.isArray(value)) return value.length <= MAX_ITEMS && (depth > 0 || name !== 'events')
+    return !('toJSON' in value)
   }
 
-  /** The number of a part that stands outside of the layout; undefined where it is not shared. */
+  // Most profiles of a chunk have the shape of the one before.
+  #shape (): number {
+    const tokens = this.#tokens
+    for (let i = this.shapes.length - 1; i >= 0; i--) if (isSame(this.shapes[i] as Shape, tokens)) return i
+    for (const token of tokens) this.length += typeof token === 'string' ? token.length + 5 : 2
+    return this.shapes.push([...tokens]) - 1
+  }
+
+  /** The number of a part; undefined where it is not shared. */
   numberOf (part: object): number | undefined {
-    const text = sharedText(part)
-    return text === undefined ? undefined : this.#add(part, text)
-  }
-
-  #add (part: object, text: string): number {
     const known = this.#numbers.get(part)
     if (known !== undefined) return known
+    const text = sharedText(part)
+    if (text === undefined) return undefined
     const number = this.texts.push(text) - 1
     this.#numbers.set(part, number)
     this.length += text.length
@@ -67,12 +82,34 @@ export class ChunkParts {
   }
 }
 
-/** Puts the parts back where their numbers stand. */
-export function restore (rest: Branch, layout: string, part: (number: number) => unknown): void {
-  for (const place of layout === '' ? [] : layout.split(PLACE_END)) {
-    const names = place.split(NAME_END)
-    const last = names.pop() ?? ''
-    const holder = names.reduce<unknown>((branch, name) => (branch as Branch)[name], rest) as Branch
-    holder[last] = part(holder[last] as number)
+function isSame (one: Shape, other: Shape): boolean {
+  if (one.length !== other.length) return false
+  for (let i = 0; i < one.length; i++) if (one[i] !== other[i]) return false
+  return true
+}
+
+/** Puts a profile together again. */
+export function restore (shape: Shape, leaves: readonly unknown[], part: (number: number) => unknown): Branch {
+  let at = 0
+  let leaf = 0
+  const fill = (branch: Branch): Branch => {
+    while (at < shape.length) {
+      const kind = shape[at++]
+      if (kind === END) return branch
+      const name = String(shape[at++])
+      if (kind === LEAF) set(branch, name, leaves[leaf++])
+      else if (kind === PART) set(branch, name, part(leaves[leaf++] as number))
+      else if (kind === OBJECT) set(branch, name, fill({}))
+      else if (kind === ARRAY) set(branch, name, fill([] as unknown as Branch))
+      else throw new RangeError('A shape has no such place')
+    }
+    return branch
   }
+  return fill({})
+}
+
+// A name of the application may be `__proto__`.
+function set (branch: Branch, name: string, value: unknown): void {
+  if (name === '__proto__') Object.defineProperty(branch, name, { value, enumerable: true, configurable: true, writable: true })
+  else branch[name] = value
 }

@@ -1,6 +1,7 @@
-import { EventColumns, type EventSignature, type Profile, type ProfileDraft } from '../profile.js'
-import { CHANGED, EVENT_BYTES, HEAD_BYTES, RAW, type Common, type Event, type Extras } from './chunk-format.js'
+import type { EventLayout, EventSignature, Profile, ProfileDraft } from '../profile.js'
+import { HEAD_BYTES, MAX_TIME_BYTES, NO_WAY, type Changed, type Common, type Way } from './chunk-format.js'
 import { ChunkParts } from './chunk-parts.js'
+import { columnsOf } from './event-columns-of.js'
 
 const MAX_PROFILES = 64
 const MAX_BYTES = 256 * 1024
@@ -17,12 +18,13 @@ const SPACE = 2 * MAX_BYTES
 const MAX_FREE = 4
 const free: Buffer[] = []
 
-/** Collects profiles into a chunk. Half of a profile is its events, which are the same for every request but for their times: packed, they cost a tenth. */
+/** Collects profiles into a chunk: names, the ways that events went and shared parts are written once, so that little is left of most of them but their times. */
 export class ChunkWriter {
   readonly #signatures: EventSignature[] = []
   readonly #parts = new ChunkParts()
   readonly #ends: number[] = []
-  readonly #order: number[] = []
+  readonly #ways: Way[] = []
+  readonly #wayOf = new Map<EventLayout, number>()
   #scratch = free.pop() ?? Buffer.allocUnsafeSlow(SPACE)
   #position = 0
 
@@ -40,11 +42,23 @@ export class ChunkWriter {
     // One that threw has left its beginning.
     const start = this.#position = this.#ends.at(-1) ?? 0
     const common = this.#parts.length
-    const columns = profile.events instanceof EventColumns ? profile.events : columnsOf(profile.events)
-    const extras = columns === null ? this.#raw(profile.events as Event[]) : this.#pack(columns)
-    const { rest, layout } = this.#parts.extract({ ...profile, events: extras })
-    this.#scratch.writeUInt32LE(layout, start + 4)
-    this.#write(JSON.stringify(rest))
+    const columns = columnsOf(profile.events)
+    this.#reserve(HEAD_BYTES + 2 * MAX_TIME_BYTES * (columns?.starts.length ?? 0))
+    this.#scratch.writeUInt32LE(columns === null ? NO_WAY : this.#way(columns.layout), start + 4)
+    this.#position += HEAD_BYTES
+    const changed: Changed = []
+    if (columns !== null) {
+      const { starts, durations, changes } = columns
+      for (let i = 0; i < starts.length; i++) {
+        this.#time(starts[i] as number)
+        this.#time(durations[i] as number)
+        const change = changes[i]
+        if (change !== undefined) changed.push(i, this.#parts.numberOf(change) ?? change)
+      }
+    }
+    const { shape, leaves } = this.#parts.extract(profile, columns === null ? profile.events : changed)
+    this.#scratch.writeUInt32LE(shape, start)
+    this.#write(JSON.stringify(leaves))
     const fits = this.#position - start + this.#parts.length - common <= maxBytes
     if (fits) this.#ends.push(this.#position)
     else this.#position = start
@@ -74,7 +88,7 @@ export class ChunkWriter {
     })
     const head = this.#position
     const signatures = this.#signatures.map(({ index, ...signature }) => signature)
-    this.#write(JSON.stringify({ signatures, layouts: this.#parts.layouts, parts } satisfies Common))
+    this.#write(JSON.stringify({ signatures, ways: this.#ways, shapes: this.#parts.shapes, parts } satisfies Common))
     const data = Buffer.allocUnsafeSlow(this.#position + 4 * this.#ends.length + 8)
     this.#scratch.copy(data, 0, 0, this.#position)
     let at = this.#position
@@ -99,75 +113,34 @@ export class ChunkWriter {
     this.#scratch = larger
   }
 
-  /** Writes the events as numbers; gives what is left. */
-  #pack (columns: EventColumns): Extras {
-    const { signatures, starts, durations, changes } = columns
-    this.#reserve(HEAD_BYTES + signatures.length * EVENT_BYTES)
-    const scratch = this.#scratch
-    scratch.writeUInt32LE(signatures.length, this.#position)
-    let at = this.#position + HEAD_BYTES
-    const extras: Extras = []
-    const order = this.#order
-    for (let i = 0; i < signatures.length; i++, at += EVENT_BYTES) {
-      const event = signatures[i] as EventSignature
-      const start = starts[i] ?? -1
-      const duration = durations[i] ?? -1
-      const change = changes[i]
-      const isExact = start >= 0 && start < 2 ** 32 && duration >= 0 && duration < 2 ** 24
-      const signature = isExact ? this.#signatureOf(event, order[i]) : RAW
-      order[i] = signature
-      scratch[at] = change === undefined || signature === RAW ? signature : signature | CHANGED
-      scratch[at + 1] = start
-      scratch[at + 2] = start >>> 8
-      scratch[at + 3] = start >>> 16
-      scratch[at + 4] = start >>> 24
-      scratch[at + 5] = duration
-      scratch[at + 6] = duration >>> 8
-      scratch[at + 7] = duration >>> 16
-      if (signature === RAW) extras.push(columns.at(i))
-      else if (change !== undefined) extras.push(this.#parts.numberOf(change) ?? change)
+  #time (time: number): void {
+    let left = time
+    while (left > 127) {
+      this.#scratch[this.#position++] = (left & 127) | 128
+      left = Math.floor(left / 128)
     }
-    this.#position = at
-    return extras
+    this.#scratch[this.#position++] = left
   }
 
-  /** Events that have more in them than the columns have, or less. */
-  #raw (events: readonly Event[]): Extras {
-    this.#reserve(HEAD_BYTES + events.length * EVENT_BYTES)
-    const scratch = this.#scratch
-    scratch.writeUInt32LE(events.length, this.#position)
-    const from = this.#position + HEAD_BYTES
-    this.#position = from + events.length * EVENT_BYTES
-    scratch.fill(0, from, this.#position)
-    for (let at = from; at < this.#position; at += EVENT_BYTES) scratch[at] = RAW
-    return [...events]
+  // Most requests walk the same way, and that is one object.
+  #way (layout: EventLayout): number {
+    const known = this.#wayOf.get(layout)
+    if (known !== undefined) return known
+    const signatures = layout.signatures.map((signature) => this.#signature(signature))
+    const like = this.#ways.findIndex((way) => isSameList(way.signatures, signatures) && isSameList(way.sources, layout.sources))
+    const number = like === -1 ? this.#ways.push({ signatures, sources: [...layout.sources], recorded: layout.recorded.length }) - 1 : like
+    this.#wayOf.set(layout, number)
+    return number
   }
 
-  /** Most requests walk the same way, so that the signature is the one that stood there the last time. */
-  #signatureOf (event: EventSignature, guess: number | undefined): number {
-    const guessed = guess === undefined ? undefined : this.#signatures[guess]
-    if (guess !== undefined && guessed !== undefined && isSame(event, guessed)) return guess
-    const found = this.#signatures.findIndex((signature) => isSame(event, signature))
-    if (found !== -1) return found
-    return this.#signatures.length >= RAW ? RAW : this.#signatures.push(event) - 1
+  #signature (signature: EventSignature): number {
+    const found = this.#signatures.findIndex((other) => isSame(signature, other))
+    return found === -1 ? this.#signatures.push(signature) - 1 : found
   }
 }
 
-// Events that were read from somewhere else; null where they do not fit.
-function columnsOf (events: readonly Event[]): EventColumns | null {
-  const signatures: EventSignature[] = []
-  const starts: number[] = []
-  const durations: number[] = []
-  for (const event of events) {
-    const { stage, listener, pass, outcome, reason, plugin, source, start, duration, changes } = event
-    const known = 6 + [reason, plugin, source, changes].filter((value) => value !== undefined).length
-    const [from, lasted] = [Math.round(start * 1_000), Math.round(duration * 1_000)]
-    if (Object.keys(event).length !== known || from / 1_000 !== start || lasted / 1_000 !== duration) return null
-    signatures.push({ index: -1, stage, listener, pass, outcome, reason: reason ?? null, ...(plugin !== undefined && { plugin }), ...(source !== undefined && { source }) })
-    starts.push(from)
-    durations.push(lasted)
-  }
-  return new EventColumns(signatures, starts, durations, events.map(({ changes }) => changes))
+function isSameList (one: readonly number[], other: readonly number[]): boolean {
+  return one.length === other.length && one.every((number, i) => number === other[i])
 }
 
 function isSame (one: EventSignature, other: EventSignature): boolean {

@@ -308,7 +308,7 @@ t.test('what is no sound store is set aside', async (t) => {
       const old = open<string, string>({ path, noSubdir: true, encoding: 'string' })
       await old.put('state', JSON.stringify({ format: 0 }))
       await old.close()
-    }, 'its format is 0, and this version knows 2'],
+    }, 'its format is 0, and this version knows 3'],
     ['a store of something else', async (path) => {
       const other = open<string, string>({ path, noSubdir: true, encoding: 'string' })
       await other.put('state', 'no JSON')

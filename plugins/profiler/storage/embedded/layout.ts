@@ -29,7 +29,7 @@ export function isFailureLane (lane: Lane): boolean {
 export const MAX_SEQ = 2 ** 44 - 1
 
 /** Raised with every change of what is written here; other formats are set aside. */
-export const FORMAT = 2
+export const FORMAT = 3
 
 export interface Tally {
   profiles: number
