@@ -24,6 +24,7 @@ export interface Result {
 }
 
 export interface PairOptions {
+  /** Of rounds of both, over all starts of the processes. */
   pairs: number
   /** Of a scenario that does not say. */
   requests: number
@@ -40,14 +41,35 @@ interface Round {
 
 const CONNECTIONS = 10
 
+/** How often both processes are started anew: what V8 makes of the same code differs from process to process. */
+const STARTS = 3
+
 /** Measures a scenario against its base in turns, so that what the machine does besides falls on both. */
-export async function measurePair (scenario: Scenario, { pairs, requests, warmUp, cpuProfiles }: PairOptions): Promise<Result> {
+export async function measurePair (scenario: Scenario, options: PairOptions): Promise<Result> {
+  const [ours, theirs]: [Round[], Round[]] = [[], []]
+  const starts = Math.min(STARTS, options.pairs)
+  for (let start = 0; start < starts; start++) {
+    const pairs = Math.floor((options.pairs + start) / starts)
+    await measureStart(scenario, { ...options, pairs }, ours, theirs)
+  }
+  return {
+    name: scenario.name,
+    what: scenario.what,
+    against: scenario.against,
+    goal: scenario.goal,
+    ratio: quartiles(ours.map(({ cpu }, i) => (theirs[i] as Round).cpu / cpu)),
+    cpu: { subject: quartiles(ours.map(({ cpu }) => cpu)), base: quartiles(theirs.map(({ cpu }) => cpu)) },
+    rate: { subject: quartiles(ours.map(({ rate }) => rate)), base: quartiles(theirs.map(({ rate }) => rate)) },
+    status: ours[0]?.status ?? 0
+  }
+}
+
+async function measureStart (scenario: Scenario, { pairs, requests, warmUp, cpuProfiles }: PairOptions, ours: Round[], theirs: Round[]): Promise<void> {
   const client = new Client()
   const flags = cpuProfiles === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${cpuProfiles}`, '--cpu-prof-interval=250']
   const subject = await Server.start(scenario.subject.variant, { ...scenario.subject, flags })
   const base = await Server.start(scenario.base.variant, scenario.base)
   const count = Math.min(requests, scenario.requests ?? requests)
-  const [ours, theirs]: [Round[], Round[]] = [[], []]
   try {
     const round = (server: Server, number: number): Promise<Round> => measureRound(client, server, scenario, number)
     // No more than can wait to be written, where a profile is large.
@@ -60,16 +82,6 @@ export async function measurePair (scenario: Scenario, { pairs, requests, warmUp
   } finally {
     client.close()
     await Promise.all([subject.close(), base.close()])
-  }
-  return {
-    name: scenario.name,
-    what: scenario.what,
-    against: scenario.against,
-    goal: scenario.goal,
-    ratio: quartiles(ours.map(({ cpu }, i) => (theirs[i] as Round).cpu / cpu)),
-    cpu: { subject: quartiles(ours.map(({ cpu }) => cpu)), base: quartiles(theirs.map(({ cpu }) => cpu)) },
-    rate: { subject: quartiles(ours.map(({ rate }) => rate)), base: quartiles(theirs.map(({ rate }) => rate)) },
-    status: ours[0]?.status ?? 0
   }
 }
 
