@@ -12,6 +12,7 @@ import { timeHandlers } from '../plugins/kernel/handler-time.js'
 import { registeredSoFar, yieldToOthers } from '../plugins/kernel/other-plugins.js'
 import { openPass } from '../plugins/kernel/pass.js'
 import { openServices } from '../plugins/kernel/services.js'
+import { keepTickShape } from '../plugins/kernel/tick-shape.js'
 import { wantsFromBeginning } from '../plugins/profiler/collect-policy.js'
 import { demandNames } from '../plugins/profiler/on-demand.js'
 import { profilerSettings, type ProfilerSettings } from '../plugins/profiler/settings.js'
@@ -49,6 +50,7 @@ export function openLifecycle (app: FastifyInstance, given: HindsightOptions, at
   const options = { ...given, debug }
   // Stacks are read by people: in the coordinates of the source that they wrote.
   if (debug) process.setSourceMapsEnabled(true)
+  keepTickShape()
   const settings = profilerSettings(options.profiler)
   const before = registeredSoFar(app)
   const profiled = debug || settings?.production === true
