@@ -28,9 +28,9 @@ const html = { accept: 'text/html' }
 /** The table of the performance goals, and what says how the costs grow. */
 export const SCENARIOS: readonly Scenario[] = [
   { name: 'production', what: 'production, defaults, CORS for one origin, sessions on and untouched', subject: production, against: 'bare Fastify', base: bare, goal: 0.80 },
-  { name: 'headers', what: 'Fastify with six headers as production adds them, set in one hook', subject: { variant: 'fastify:headers' }, against: 'bare Fastify', base: bare, goal: null },
   { name: 'stock', what: 'the same', subject: production, against: 'Fastify with cors, cookie, session, helmet', base: { variant: 'fastify:stock' }, goal: 3 },
   { name: 'production-origin', what: 'the same, asked by that origin', subject: production, against: 'bare Fastify', base: bare, goal: null, headers: { origin: 'https://app.example' } },
+  { name: 'headers', what: 'Fastify with six headers as production adds them, set in one hook', subject: { variant: 'fastify:headers' }, against: 'bare Fastify', base: bare, goal: null },
   { name: 'not-found', what: 'production, 404', subject: production, against: 'bare Fastify\'s 404', base: bare, goal: 0.75, path: '/nowhere' },
   { name: 'debug', what: 'debug, every request profiled, masked and stored', subject: debug, against: 'bare Fastify', base: bare, goal: 0.35 },
   { name: 'debug-in-memory', what: 'the same, stored in memory', subject: { variant: 'hindsight:debug-in-memory', production: false }, against: 'bare Fastify', base: bare, goal: null },
