@@ -6,7 +6,6 @@ import { noncesOf } from '../kernel/content-policy.js'
 import { observeApplication } from '../kernel/application.js'
 import { keep, keptBy } from '../kernel/fastify-symbols.js'
 import { siteAbove, type CallSite } from '../kernel/header-trail.js'
-import { LoadedLater } from '../kernel/loaded-later.js'
 import { kMalformed } from '../kernel/malformed.js'
 import { observe, runErrorPass } from '../kernel/pass.js'
 import { stateOf, type RequestState } from '../kernel/request-state.js'
@@ -16,7 +15,6 @@ import { beginErrorPass, dropEntityHeaders, dropUnsendable } from './failed-repl
 import { representation, type Representation } from './negotiate.js'
 import { hasOwnNotFound, setNotFound } from './not-found.js'
 import { asksForPage, checkErrorPages, passOn, sendOn, type ErrorPageOptions } from './pass-on.js'
-import { renderFallback } from './page/fallback.js'
 import { renderProductionError } from './page/production.js'
 import { messageOf, nameOf } from './thrown-value.js'
 
@@ -26,7 +24,7 @@ export function setHandlers (app: FastifyInstance, { errorPages = 'asked' }: Err
   const { debug, observed, fromBeginning } = app.hindsight
   checkErrorPages(errorPages)
   const own = takeErrorHandler(app)
-  const pages = debug ? new LoadedLater(app, loadPages) : null
+  let pages: Pages | null = null
   let ownSite: CallSite | null = null
   const always = errorPages === 'always'
   app.hindsight.answersMiss = (request) => !hasOwnNotFound(request) && (always || asksForPage(request))
@@ -42,6 +40,7 @@ export function setHandlers (app: FastifyInstance, { errorPages = 'asked' }: Err
   if (own !== null) app.setErrorHandler(own)
   return {
     async load () {
+      if (debug) pages = await loadPages()
       if (fromBeginning) app.hindsight.placeOf = (await import('./declared-place.js')).declaredPlace
     }
   }
@@ -57,12 +56,7 @@ export function setHandlers (app: FastifyInstance, { errorPages = 'asked' }: Err
     return walking === undefined ? answer(raised, request, reply) : walking.then(() => answer(raised, request, reply))
   }
 
-  function answer (raised: unknown, request: FastifyRequest, reply: FastifyReply): string | Buffer | Promise<string | Buffer> {
-    if (pages === null || pages.now !== null || !app.hindsight.mayReadDebug(request)) return answerNow(raised, request, reply)
-    return pages.load().then(() => answerNow(raised, request, reply))
-  }
-
-  function answerNow (raised: unknown, request: FastifyRequest, reply: FastifyReply): string | Buffer {
+  function answer (raised: unknown, request: FastifyRequest, reply: FastifyReply): string | Buffer {
     const state = stateOf(request)
     const trail = state.recorder?.trail
     if (trail != null) trail.site = (ownSite ??= siteAbove(siteAbove))
@@ -80,8 +74,8 @@ export function setHandlers (app: FastifyInstance, { errorPages = 'asked' }: Err
     reply.header('content-type', as.contentType)
     addVary(reply, 'Accept')
     logUncaught(state, raised, request, statusCode)
-    if (!pages?.now || !app.hindsight.mayReadDebug(request)) return renderProductionError(statusCode, reason, as.type, referenceOf(request))
-    return diagnosticPage(pages.now, request, reply, state, as, reason)
+    if (pages === null || !app.hindsight.mayReadDebug(request)) return renderProductionError(statusCode, reason, as.type, referenceOf(request))
+    return diagnosticPage(pages, request, reply, state, as, reason)
   }
 
   // No stage of an error pass may start a second one: what can still be said is said at once, in one small page.
@@ -94,8 +88,8 @@ export function setHandlers (app: FastifyInstance, { errorPages = 'asked' }: Err
     const { mask, mayReadDebug } = request.server.hindsight
     const status = statusOf(first, reply.statusCode)
     const { type, contentType } = representation(request.headers.accept)
-    const body = debug && mayReadDebug(request)
-      ? renderFallback(first, second, type, mask.text)
+    const body = pages !== null && mayReadDebug(request)
+      ? pages.renderFallback(first, second, type, mask.text)
       : renderProductionError(status, STATUS_CODES[status] ?? 'Error', type, referenceOf(request))
     reply.hijack()
     if (reply.raw.headersSent) {
@@ -117,7 +111,7 @@ export function setHandlers (app: FastifyInstance, { errorPages = 'asked' }: Err
 
 // Only those who may see them need what makes them.
 async function loadPages () {
-  return { ...await import('./report-of.js'), ...await import('./render.js') }
+  return { ...await import('./report-of.js'), ...await import('./render.js'), ...await import('./page/fallback.js') }
 }
 type Pages = Awaited<ReturnType<typeof loadPages>>
 
