@@ -4,9 +4,9 @@ import { layoutOf } from './event-layout.js'
 import type { ListenerEvent, Outcome, PassName } from './events.js'
 import { changed, changesBetween, headersOf, noteTouched, type Headers } from './header-changes.js'
 import { valueOf, type HeaderTrail } from './header-trail.js'
-import { markedChanges } from './token-mark.js'
 import type { Slot } from './lifecycle.js'
 import type { Change, Changes, HeaderMask, SlotMemory } from './slot-memory.js'
+import { markedChanges } from './token-mark.js'
 
 /** A hook of the application that is running. */
 export interface HookFrame {

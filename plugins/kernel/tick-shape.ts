@@ -5,7 +5,7 @@ let kept: object | null = null
 
 /**
  * Keeps the shape of what `process.nextTick` queues. V8 forgets a shape that no object has at the moment of a collection, and code that has learnt
- * to make such objects by it makes them the slow way from then on: some 5 µs a request, in processes that happen to collect at such a moment.
+ * to make such objects by it makes them the slow way from then on: each request queues several, in processes that happened to collect at such a moment.
  */
 export function keepTickShape (): void {
   if (kept !== null) return

@@ -45,10 +45,10 @@ export const requestDataCollector = listener('kernel.controller', 'request-data-
       const { method, raw: { httpVersion } } = request
       const target = targetOf(request)
       const shown = headers(mask)
-      // Of those that bring nothing else, many are the same.
+      // Of those that bring nothing else, many are the same; what one request hides is forgotten with it.
       const names = Object.keys(attributes ?? {})
-      const isLikely = isBare && names.every((name) => name === '_route')
-      return recent.of(isLikely ? [mask, shown, method, target, httpVersion, attributes?._route, state.sessionTouched] : null, () => ({
+      const isLikely = isBare && mask === app.hindsight.mask && names.every((name) => name === '_route')
+      return recent.of(isLikely ? [shown, method, target, httpVersion, attributes?._route, state.sessionTouched] : null, () => ({
         method,
         target: mask.url(target),
         httpVersion,
@@ -77,6 +77,8 @@ function whyUnparsed (raised: unknown): string | null {
 /** Records what goes out: status, headers, content type and size, and what the body is where it is no text. */
 export const requestDataCollectorResponse = listener('kernel.response', 'request-data-collector', async (app) => {
   if (!app.hindsight.observed) return 'not in debug mode'
+  const { RecentRecords } = await import('../profiler/collectors/recent-records.js')
+  const recent = new RecentRecords()
   const { responseRecord } = await import('../profiler/collectors/response.js')
   const { binaryText } = await import('../profiler/collectors/snapshot.js')
   return (request, reply, payload) => {
@@ -92,7 +94,9 @@ export const requestDataCollectorResponse = listener('kernel.response', 'request
       const type = headers['content-type'] ?? null
       const body = stream ?? (isBuffer && !/^text\/|json|xml|javascript/i.test(String(type)) ? `[binary, ${size} bytes, ${String(type ?? 'no type')}]` : null)
       // The http-cache listener may still find that the client has the content already.
-      return responseRecord({ status: reply.statusCode, headers, size: reply.statusCode === 304 ? null : size, ...(body !== null && { body }) }, state.token, mask)
+      const record = { status: reply.statusCode, headers, size: reply.statusCode === 304 ? null : size, ...(body !== null && { body }) }
+      // What one request hides is forgotten with it.
+      return responseRecord(record, state.token, mask, mask === app.hindsight.mask ? recent : null)
     })
   }
 })

@@ -28,7 +28,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, ende
   const others = state.others.filter((other) => other !== state.raised)
   const status = state.clientGone ? 499 : reply.raw.headersSent ? reply.raw.statusCode : reply.statusCode
   const blocked = request.server.hindsight.debug ? blockedBy(request, reply, status, collectors) : []
-  // Set one by one: to spread parts that hardly ever are there costs more than all the rest.
+  // Set one by one: spreading parts that hardly ever are there would be felt by each profile.
   Object.assign(collectors, more)
   collectors.performance = performanceRecord(state, events, endedAt)
   const trail = state.recorder?.trail

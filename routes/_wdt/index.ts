@@ -5,6 +5,8 @@ import { representation } from '../../plugins/diagnostics/negotiate.js'
 import { absoluteUrl } from '../../plugins/kernel/origin.js'
 import { TOKEN_PATTERN } from '../../plugins/profiler/token.js'
 import { pagePolicy } from '../../plugins/profiler/ui/page-policy.js'
+import { toolbar } from '../../plugins/profiler/ui/toolbar/component.js'
+import { toolbarOf } from '../../plugins/profiler/ui/toolbar/data.js'
 import { keepToItself, TokenNotFoundError } from '../_profiler/answer.js'
 
 /** The debug toolbar of a stored profile, loaded in debug mode only: the bar alone, or its data. */
@@ -17,11 +19,9 @@ export default async function toolbarRoutes (app: FastifyInstance): Promise<void
     const token = segment.replace(/\.json$/, '')
     const profile = TOKEN_PATTERN.test(token) ? await app.profiler.find(token) : undefined
     if (profile === undefined) throw new TokenNotFoundError(token)
-    const { toolbarOf } = await import('../../plugins/profiler/ui/toolbar/data.js')
     const data = toolbarOf(profile, absoluteUrl(app.hindsight.originOf(request), `${app.hindsight.base}/_profiler/${token}`))
     reply.header('cache-control', 'no-store').header('vary', 'accept')
     if (segment !== token || representation(request.headers.accept).type === 'json') return data
-    const { toolbar } = await import('../../plugins/profiler/ui/toolbar/component.js')
     const { script, style } = noncesOf(stateOf(reply.request))
     const nonces = { script, style }
     return reply

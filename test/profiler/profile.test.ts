@@ -1,5 +1,6 @@
 import t from 'tap'
 import type { ListenerEvent } from '../../plugins/kernel/events.js'
+import { marked } from '../../plugins/kernel/token-mark.js'
 import { wholeProfile, type Profile } from '../../plugins/profiler/profile.js'
 
 const event = (listener: string, outcome: ListenerEvent['outcome'], start: number): ListenerEvent =>
@@ -24,4 +25,35 @@ t.test('the notifications that a store has not are put back between the lines', 
 
 t.test('a profile that has them is left as it is', async t => {
   t.same(wholeProfile(profile), profile)
+})
+
+t.test('the token is told again where a store has a mark in its place, and nowhere else', async t => {
+  const mark = marked('abc', 'abc')
+  const told = (name: string, to: string): ListenerEvent => ({
+    ...event('web-debug-toolbar', 'ran', 5),
+    changes: { headers: [{ name: 'etag', from: null, to: '"abc"' }, { name, from: null, to }] }
+  })
+  const stored = {
+    ...profile,
+    token: 'fedcba',
+    tokenLeftOut: true,
+    events: [...profile.events, told('x-debug-token', mark), told('x-debug-token-link', `/_profiler/${mark}`), told('x-debug-token-link', '/of/the/application')],
+    collectors: {
+      request: { headers: { 'x-debug-token': mark } },
+      response: { status: 200, headers: { 'x-debug-token': mark, 'x-debug-token-link': `http://a.example/_profiler/${mark}`, 'x-own': mark } }
+    }
+  } as unknown as Profile
+  const { collectors, events, ...rest } = wholeProfile(stored)
+  t.same(collectors, {
+    request: { headers: { 'x-debug-token': mark } },
+    response: { status: 200, headers: { 'x-debug-token': 'fedcba', 'x-debug-token-link': 'http://a.example/_profiler/fedcba', 'x-own': mark } }
+  })
+  t.same(events.slice(-3).map(({ changes }) => changes?.headers?.map(({ to }) => to)), [['"abc"', 'fedcba'], ['"abc"', '/_profiler/fedcba'], ['"abc"', '/of/the/application']])
+  t.same(events.slice(0, -3), profile.events)
+  t.notOk('tokenLeftOut' in rest)
+})
+
+t.test('a value that does not end with the token has no mark', async t => {
+  for (const value of ['', 'abcd', 'abc/', 7, null, ['abc']]) t.equal(marked(value, 'abc'), value)
+  t.equal(marked('of the application', ''), 'of the application', 'nor where there is no token')
 })

@@ -8,7 +8,10 @@ interface Recent {
   record: object | null
 }
 
-/** Records by the facts that they are made of: from the second time on that these are the same, the record is one shared part; with null for them it is always made. */
+/**
+ * Records by the facts that they are made of: from the second time on that these are the same, the record is one shared part. With null for them, as for what
+ * nobody is to remember, it is always made. `make` is to depend on nothing else.
+ */
 export class RecentRecords {
   readonly #recent: Recent[] = []
   #next = 0

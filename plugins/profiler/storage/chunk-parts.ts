@@ -29,36 +29,30 @@ export class ChunkParts {
   }
 
   #walk (branch: object, depth: number, maxDepth: number, events?: unknown): void {
-    const tokens = this.#tokens
+    if (Array.isArray(branch)) {
+      // As JSON has them: what is no value is null, and names beside the places do not count.
+      for (let i = 0; i < branch.length; i++) this.#take(String(i), asJson(branch[i]) ?? null, depth, maxDepth)
+      return
+    }
     for (const name in branch) {
-      const value = depth === 0 && name === 'events' ? events : (branch as Branch)[name]
-      if (typeof value !== 'object' || value === null) {
-        // As JSON has it: left out of an object, null in a list.
-        const isNothing = value === undefined || typeof value === 'function'
-        if (isNothing && !Array.isArray(branch)) continue
-        tokens.push(LEAF, name)
-        this.#leaves.push(isNothing ? null : value)
-        continue
-      }
-      const part = this.numberOf(value)
-      if (part !== undefined) {
-        tokens.push(PART, name)
-        this.#leaves.push(part)
-      } else if (depth < maxDepth && this.#mayHoldParts(value, depth, name)) {
-        tokens.push(Array.isArray(value) ? ARRAY : OBJECT, name)
-        this.#walk(value, depth + 1, depth === 0 && name === 'collectors' ? MAX_COLLECTED : maxDepth)
-        tokens.push(END)
-      } else {
-        tokens.push(LEAF, name)
-        this.#leaves.push(value)
-      }
+      const value = asJson(depth === 0 && name === 'events' ? events : (branch as Branch)[name])
+      if (value !== undefined) this.#take(name, value, depth, maxDepth)
     }
   }
 
-  // Lists of collectors, and what has a form of its own as JSON, are taken as they are.
-  #mayHoldParts (value: object, depth: number, name: string): boolean {
-    if (Array.isArray(value)) return value.length <= MAX_ITEMS && (depth > 0 || name !== 'events')
-    return !('toJSON' in value)
+  #take (name: string, value: unknown, depth: number, maxDepth: number): void {
+    const part = typeof value === 'object' && value !== null ? this.numberOf(value) : undefined
+    if (part !== undefined) {
+      this.#tokens.push(PART, name)
+      this.#leaves.push(part)
+    } else if (typeof value === 'object' && value !== null && depth < maxDepth && mayHoldParts(value, depth, name)) {
+      this.#tokens.push(Array.isArray(value) ? ARRAY : OBJECT, name)
+      this.#walk(value, depth + 1, depth === 0 && name === 'collectors' ? MAX_COLLECTED : maxDepth)
+      this.#tokens.push(END)
+    } else {
+      this.#tokens.push(LEAF, name)
+      this.#leaves.push(value)
+    }
   }
 
   // Most profiles of a chunk have the shape of the one before.
@@ -80,6 +74,17 @@ export class ChunkParts {
     this.length += text.length
     return number
   }
+}
+
+// What JSON leaves out.
+function asJson (value: unknown): unknown {
+  return typeof value === 'function' || typeof value === 'symbol' ? undefined : value
+}
+
+// Events are no list of parts, and what has a form of its own as JSON is taken as it is.
+function mayHoldParts (value: object, depth: number, name: string): boolean {
+  if (Array.isArray(value)) return value.length <= MAX_ITEMS && (depth > 0 || name !== 'events')
+  return !('toJSON' in value)
 }
 
 function isSame (one: Shape, other: Shape): boolean {

@@ -93,6 +93,16 @@ t.test('a profile that cannot be packed leaves the others whole', async (t) => {
   t.same([readProfile(data, 0).token, readProfile(data, 1).token], ['000001', '000003'])
 })
 
+t.test('what is no value is told as JSON tells it', async (t) => {
+  const part = share({ a: 1 })
+  // eslint-disable-next-line no-sparse-arrays -- a hole is what this is about
+  const list: unknown[] = [part, , undefined, () => 1, Symbol('x'), null, 2, 'c']
+  Object.assign(list, { more: 'beside the places' })
+  const one = profile('000001', { collectors: { list, none: undefined, call: () => 1, symbol: Symbol('x'), date: new Date(0), zero: 0, not: NaN } })
+  const { data } = chunkOf([one, one])
+  for (const slot of [0, 1]) t.strictSame(readProfile(data, slot), JSON.parse(JSON.stringify(one)))
+})
+
 t.test('hostile text stays what it is', async (t) => {
   const text = '</script>\u0000\n\ud83d😀__proto__'
   const one = sample(text)

@@ -1,17 +1,26 @@
 import { isUtf8 } from 'node:buffer'
+import { getHeapStatistics } from 'node:v8'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { recordsOf } from '../../../diagnostics/records.js'
+import { drawNonce } from '../../../kernel/content-policy.js'
 import { Skip, type ResponseHook } from '../../../kernel/listener.js'
-import { LoadedLater } from '../../../kernel/loaded-later.js'
 import { isRedirect } from '../../../kernel/responses.js'
+import type { RouteMatch } from '../../../kernel/route-config.js'
 import { stateOf } from '../../../kernel/request-state.js'
+import type { ProfiledRoute } from '../../profile.js'
+import { toolbar } from './component.js'
+import { toolbarOf } from './data.js'
+import { barRights, extendPolicy, type BarNonces, type BarRights } from './policy.js'
 
 const noProfile = new Skip('the request has no profile, or its client may not see it')
 const BODY_END = /<\/body\s*>/gi
+/** The collectors that the bar has something of. */
+const SHOWN = ['router', 'security', 'locale', 'cache', 'http-client']
+const POLICIES = ['content-security-policy', 'content-security-policy-report-only']
 
 /** Makes the hook that tells where a profile is, and puts the bar into pages. */
 export function toolbarHook (app: FastifyInstance, shown: boolean): ResponseHook {
   const { maySeeDebug, mayReadDebug } = app.hindsight
-  const bars = new LoadedLater(app, () => import('./bar.js'))
   return (request, reply, payload) => {
     const profile = app.hindsight.profileOf?.(request) ?? null
     if (profile === null || !maySeeDebug(request)) return noProfile
@@ -20,14 +29,44 @@ export function toolbarHook (app: FastifyInstance, shown: boolean): ResponseHook
     const page = textOf(payload)
     const end = page === null ? -1 : lastBodyEnd(page)
     if (page === null || end === -1) return
-    const insert = (bar: string): string => {
-      const whole = page.slice(0, end) + bar + page.slice(end)
-      if (reply.hasHeader('content-length')) reply.header('content-length', Buffer.byteLength(whole))
-      return whole
-    }
-    if (bars.now !== null) return insert(bars.now.barFor(request, reply, profile))
-    return bars.load().then(({ barFor }) => insert(barFor(request, reply, profile)))
+    const nonces = { style: drawNonce(), script: drawNonce() }
+    const rights = barRights(policiesOf(reply))
+    const whole = page.slice(0, end) + bar(request, reply, profile, nonces, rights) + page.slice(end)
+    allowBar(reply, nonces, rights)
+    if (reply.hasHeader('content-length')) reply.header('content-length', Buffer.byteLength(whole))
+    return whole
   }
+}
+
+function bar (request: FastifyRequest, { statusCode }: FastifyReply, { token, url }: { token: string, url: string }, nonces: BarNonces, rights: BarRights): string {
+  const { log, recorder, startedAt, startedTime, handlerStart, handlerEnd } = stateOf(request)
+  const { router, ...collectors } = collectedBy(request)
+  const { matched } = (router ?? {}) as { matched?: ProfiledRoute | null }
+  return toolbar(toolbarOf({
+    token,
+    status: statusCode,
+    method: request.method,
+    route: matched ?? (stateOf(request).route === null ? null : { ...stateOf(request).route as RouteMatch, methods: [] }),
+    duration: performance.now() - startedAt,
+    logs: recordsOf(log, recorder?.events() ?? [], startedTime),
+    collectors: {
+      ...collectors,
+      performance: { ...(handlerStart !== 0 && { handler: (handlerEnd === 0 ? performance.now() : handlerEnd) - handlerStart }), process: { heapAfter: getHeapStatistics().used_heap_size } }
+    }
+  }, url), nonces, rights)
+}
+
+// As far as it is known already; what fails here is told by the profile.
+function collectedBy (request: FastifyRequest): Record<string, unknown> {
+  const collected = stateOf(request).collected ?? {}
+  return Object.fromEntries(SHOWN.filter((name) => collected[name] !== undefined).map((name) => {
+    const data = collected[name]
+    try {
+      return [name, typeof data === 'function' ? data() as unknown : data]
+    } catch {
+      return [name, null]
+    }
+  }))
 }
 
 // Fetch Metadata, section 2.1: a page that a script has asked for is not looked at as one.
@@ -54,4 +93,17 @@ function lastBodyEnd (page: string): number {
   let last = -1
   for (const { index } of page.matchAll(BODY_END)) last = index
   return last
+}
+
+function policiesOf (reply: FastifyReply): string[] {
+  return POLICIES.flatMap((name) => [reply.getHeader(name) ?? []].flat().map(String))
+}
+
+// The content-security-policy listener ran before the bar was made; a policy of the route is held to as well.
+function allowBar (reply: FastifyReply, nonces: BarNonces, rights: BarRights): void {
+  for (const name of POLICIES) {
+    const policy = reply.getHeader(name)
+    if (policy === undefined) continue
+    reply.header(name, Array.isArray(policy) ? policy.map((one) => extendPolicy(one, nonces, rights)) : extendPolicy(String(policy), nonces, rights))
+  }
 }
