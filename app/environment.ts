@@ -1,4 +1,4 @@
-import envSchema from 'env-schema'
+import { Ajv } from 'ajv'
 import type { ProfilerOption } from '../plugins/profiler/settings.js'
 import { DEFAULT_DATA_DIR } from '../plugins/profiler/storage/data-dir.js'
 import { originResolver } from '../plugins/kernel/origin.js'
@@ -94,13 +94,16 @@ export function optionsOfEnvironment (source: NodeJS.ProcessEnv = process.env): 
 }
 
 function readVariables (source: NodeJS.ProcessEnv): Variables {
-  try {
-    // An empty variable is one that was not set.
-    const data = Object.fromEntries(Object.keys(schema.properties).filter((name) => source[name] !== undefined && source[name] !== '').map((name) => [name, source[name]]))
-    return envSchema<Variables>({ schema, data, env: false })
-  } catch (error) {
-    throw new Error(`Environment: ${(error as Error).message.replace(/env\//g, '')}`, { cause: error })
+  // The schema is no input: to compile the schema of schemas as well would make each start wait.
+  const ajv = new Ajv({ allErrors: true, useDefaults: true, coerceTypes: true, meta: false, validateSchema: false })
+  // An empty variable is one that was not set.
+  const variables = Object.fromEntries(Object.keys(schema.properties).filter((name) => source[name] !== undefined && source[name] !== '').map((name) => [name, source[name]]))
+  if (!ajv.validate<Variables>(schema, variables)) {
+    const problems = (ajv.errors ?? []).map(({ instancePath, message = 'is not right', params }) =>
+      `${instancePath.slice(1)} ${message}${Array.isArray(params.allowedValues) ? `: ${params.allowedValues.filter((value) => value !== '').join(', ')}` : ''}`)
+    throw new Error(`Environment: ${problems.join(', ')}`)
   }
+  return variables
 }
 
 function optionsOf (variables: Variables): HindsightOptions {

@@ -15,7 +15,6 @@ const MULTIPART: Readonly<Record<string, string>> = {
   FST_REQ_FILE_TOO_LARGE: 'limits.fileSize', FST_FILES_LIMIT: 'limits.files', FST_FIELDS_LIMIT: 'limits.fields', FST_PARTS_LIMIT: 'limits.parts'
 }
 const KIND: Readonly<Record<number, Refusal['kind']>> = { 401: 'credentials', 403: 'access', 405: 'method', 413: 'size', 415: 'type', 429: 'rate' }
-const numbers = new Intl.NumberFormat('en')
 
 /** Why a request was refused, in one sentence; null where it was not, or where its answer tells of another failure. */
 export function refusalOf (request: FastifyRequest, reply: FastifyReply | null, status: number, record: SecurityRecord | null): Refusal | null {
@@ -45,8 +44,8 @@ function tooLarge (request: FastifyRequest): Refusal {
       ? [ofParser, 'the bodyLimit of the parser of its type', 'bodyLimit of addContentTypeParser, or of the route']
       : [server, 'the bodyLimit of the server', 'bodyLimit of Fastify, or of the route']
   const length = Number(request.headers['content-length'])
-  const size = Number.isSafeInteger(length) && length > limit ? `of ${numbers.format(length)} bytes ` : ''
-  return { kind: 'size', sentence: `The body ${size}is larger than the ${numbers.format(limit)} bytes that ${rule} allows: the option ${option} decides.`, rule, option }
+  const size = Number.isSafeInteger(length) && length > limit ? `of ${length.toLocaleString('en')} bytes ` : ''
+  return { kind: 'size', sentence: `The body ${size}is larger than the ${limit.toLocaleString('en')} bytes that ${rule} allows: the option ${option} decides.`, rule, option }
 }
 
 function unreadable (request: FastifyRequest): Refusal {

@@ -8,7 +8,6 @@ const MAX_DEPTH = 24
 const MAX_NAME = 500
 /** More than the JSON of one without its changes takes, with that of its notification. */
 const MAX_EVENT = 750
-const numbers = new Intl.NumberFormat('en-US')
 
 /** A profile that is plain JSON and no larger than `maxBytes`: itself where it is that, or a copy without what is bulkiest and least missed. */
 export function boundProfile<P extends Profile | ProfileDraft> (profile: P, maxBytes: number): P | Profile {
@@ -17,7 +16,7 @@ export function boundProfile<P extends Profile | ProfileDraft> (profile: P, maxB
 
 function cutProfile (profile: Profile, maxBytes: number): Profile {
   const bounded = plain(profile, MAX_STRING) as Profile
-  const reason = `the profile was larger than ${numbers.format(maxBytes)} bytes`
+  const reason = `the profile was larger than ${maxBytes.toLocaleString('en')} bytes`
   const { logs } = bounded
   const sizes = new Sizes(bounded)
   const fitLogs = (least: number): void => {
@@ -143,6 +142,6 @@ function dropLargeCollectors (profile: Profile, maxBytes: number, reason: string
   for (const [name, data] of Object.entries(profile.collectors)) {
     const bytes = bytesOf(data)
     if (bytes <= Math.max(maxBytes, 200)) continue
-    profile.collectors[name] = { error: `${numbers.format(bytes)} bytes were left out: ${reason}.` }
+    profile.collectors[name] = { error: `${bytes.toLocaleString('en')} bytes were left out: ${reason}.` }
   }
 }

@@ -113,7 +113,7 @@ function validatorOf (name: string): ValidateFunction {
 }
 
 function compile (): Map<string, ValidateFunction> {
-  const ajv = new Ajv({ verbose: true, allowUnionTypes: true })
+  const ajv = new Ajv({ verbose: true, allowUnionTypes: true, meta: false, validateSchema: false })
   ajv.addKeyword({ keyword: 'callable', validate: (_: boolean, value: unknown) => typeof value === 'function' })
   ajv.addKeyword({ keyword: 'date', validate: (_: boolean, value: unknown) => value instanceof Date && !Number.isNaN(value.getTime()) })
   ajv.addKeyword({ keyword: 'duration', validate: (_: boolean, value: unknown) => secondsOf(value) !== null })

@@ -63,8 +63,10 @@ t.test('a value that a variable cannot have names it', async t => {
     [{ PORT: '-1' }, 'Environment: PORT must be >= 0'],
     [{ PORT: '65536' }, 'Environment: PORT must be <= 65535'],
     [{ PORT: '80.5' }, 'Environment: PORT must be integer'],
-    [{ LOG_LEVEL: 'loud' }, /^Environment: LOG_LEVEL must be equal to one of the allowed values/],
-    [{ LOG_LEVEL: 'INFO' }, /^Environment: LOG_LEVEL must be equal to one of the allowed values/],
+    [{ LOG_LEVEL: 'loud' }, 'Environment: LOG_LEVEL must be equal to one of the allowed values: trace, debug, info, warn, error, fatal, silent'],
+    [{ LOG_LEVEL: 'INFO' }, 'Environment: LOG_LEVEL must be equal to one of the allowed values: trace, debug, info, warn, error, fatal, silent'],
+    [{ PROFILER: 'some' }, 'Environment: PROFILER must be equal to one of the allowed values: all, errors, off'],
+    [{ PORT: 'http', CLOSE_DELAY: '-5' }, 'Environment: PORT must be integer, CLOSE_DELAY must be >= 0'],
     [{ SESSION_SECRET: 'short' }, 'SESSION_SECRET is too short: 5 characters, at least 32 are needed'],
     [{ NODE_ENV: 'production', SESSION_SECRET: '' }, 'SESSION_SECRET is not set: production needs one of at least 32 characters']
   ] as const) {

@@ -1,7 +1,7 @@
 import type { Mask } from '../../kernel/mask/mask.js'
 import { marked, TOKEN_HEADERS } from '../../kernel/token-mark.js'
 import { shownHeaders } from './headers.js'
-import type { RecentRecords } from './recent-records.js'
+import { RecentRecords } from './recent-records.js'
 
 /** What a profile tells of the response. */
 export interface ResponseRecord {
@@ -16,6 +16,9 @@ export interface ResponseRecord {
 
 type Facts = Omit<ResponseRecord, 'headers' | 'contentType'> & { headers: Readonly<Record<string, unknown>> }
 
+// Without facts nothing is.
+const unremembered = new RecentRecords()
+
 /**
  * What goes out, masked; where it tells the token of its profile, there is a mark in place of that. `recent` has what other responses were;
  * it is null where the mask hides what only this request has.
@@ -23,14 +26,14 @@ type Facts = Omit<ResponseRecord, 'headers' | 'contentType'> & { headers: Readon
 export function responseRecord ({ status, headers, size, body }: Facts, token: string, mask: Mask, recent: RecentRecords | null): ResponseRecord {
   const told: Record<string, unknown> = { ...headers }
   for (const name of TOKEN_HEADERS) if (told[name] !== undefined) told[name] = marked(told[name], token)
-  const make = (): ResponseRecord => ({
+  const facts = recent === null ? null : factsOf(told, status, size, body)
+  return (recent ?? unremembered).of(facts, () => ({
     status,
     headers: shownHeaders(told, mask),
     contentType: headers['content-type'] ?? null,
     size,
     ...(body !== undefined && { body })
-  })
-  return recent === null ? make() : recent.of(factsOf(told, status, size, body), make)
+  }))
 }
 
 // All that a record depends on; null where it has a cookie, which is for one client, or a list, which may change where it is.

@@ -1,0 +1,21 @@
+import type { HindsightOptions } from './options.js'
+
+/**
+ * Begins to load what debug mode needs beside production: modules are found and read by a thread of their own, which would have nothing to do while
+ * Fastify is compiled and evaluated by this one. Whoever needs a module imports it as ever, and is told why where it cannot be loaded.
+ */
+export function beginToLoadDebugModules ({ debug, profiler = {} }: HindsightOptions): void {
+  if (debug !== true) return
+  const roots: Array<Promise<unknown>> = [import('../plugins/diagnostics/render.js')]
+  if (profiler !== false) {
+    roots.push(
+      import('../plugins/profiler/profiler.js'),
+      import('../plugins/profiler/build-profile.js'),
+      import('../plugins/profiler/ui/toolbar/insert.js'),
+      import('../routes/_profiler/index.js'),
+      import('../routes/_wdt/index.js')
+    )
+    if (typeof profiler === 'object' && profiler.storage === 'embedded') roots.push(import('../plugins/profiler/storage/embedded.js'))
+  }
+  for (const loading of roots) loading.catch(() => {})
+}
