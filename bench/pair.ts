@@ -39,6 +39,8 @@ interface Round {
   status: number
 }
 
+/** Milliseconds that the warm-up of a server may take. */
+const WARM_UP = 10_000
 const CONNECTIONS = 10
 
 /** How often both processes are started anew: what V8 makes of the same code differs from process to process. */
@@ -73,8 +75,11 @@ async function measureStart (scenario: Scenario, { pairs, requests, warmUp, cpuP
   try {
     const round = (server: Server, number: number): Promise<Round> => measureRound(client, server, scenario, number)
     // No more than can wait to be written, where a profile is large.
-    const warm = Math.min(Math.ceil(warmUp * count / requests), count < requests ? 3 * count : Infinity)
-    for (const server of [subject, base]) await round(server, warm)
+    const warm = scenario.warmUp ?? Math.min(Math.ceil(warmUp * count / requests), count < requests ? 3 * count : Infinity)
+    for (const server of [subject, base]) {
+      const since = performance.now()
+      for (let left = warm; left > 0 && performance.now() - since < WARM_UP; left -= count) await round(server, Math.min(left, count))
+    }
     for (let pair = 0; pair < pairs; pair++) {
       theirs.push(await round(base, count))
       ours.push(await round(subject, count))

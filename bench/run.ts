@@ -45,7 +45,7 @@ async function main (): Promise<void> {
   const machine = { node: process.version, cpu: cpus()[0]?.model ?? '', cpus: cpus().length, load: Number((loadavg()[0] ?? 0).toFixed(2)), pairs, requests }
   if (!values.json) console.log(`Node.js ${machine.node}, ${machine.cpus} × ${machine.cpu}, load ${machine.load}; ${pairs} pairs of ${requests} requests\n`)
   for (const scenario of scenarios) {
-    const result = await measurePair(scenario, { pairs, requests, warmUp: values.quick ? 4_000 : 12_000, ...(cpuProfiles !== undefined && { cpuProfiles }) })
+    const result = await measurePair(scenario, { pairs, requests, warmUp: values.quick ? 4_000 : 30_000, ...(cpuProfiles !== undefined && { cpuProfiles }) })
     results.push(result)
     if (!values.json) console.log(line(result))
   }

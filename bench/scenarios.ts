@@ -17,6 +17,8 @@ export interface Scenario {
   headers?: Readonly<Record<string, string>>
   /** Requests of one round; rarely asked where they cost much. */
   requests?: number
+  /** Requests ahead of the first round; by default as many as `run.ts` says, or three rounds where these are short. */
+  warmUp?: number
 }
 
 const bare: Side = { variant: 'fastify:bare' }
@@ -37,9 +39,9 @@ export const SCENARIOS: readonly Scenario[] = [
   { name: 'debug-unprofiled', what: 'debug without profiles', subject: { variant: 'hindsight:debug-unprofiled', production: false }, against: 'bare Fastify', base: bare, goal: null },
   { name: 'debug-lines', what: 'the same, five log lines a request', subject: { variant: 'hindsight:lines', production: false }, against: 'Fastify with pino and the same lines', base: { variant: 'fastify:lines' }, goal: 0.60 },
   { name: 'errors', what: 'production, `profiler: \'errors\'`, successful requests', subject: { variant: 'hindsight:errors' }, against: 'production without profiler', base: production, goal: 0.95 },
-  { name: 'page-youch', what: 'diagnostic page, two exceptions, 20 frames with excerpts, logs', subject: failing, against: 'youch 4', base: { variant: 'youch:failing', production: false }, goal: 20, headers: html, requests: 100 },
-  { name: 'page-json', what: 'the same', subject: failing, against: 'Fastify\'s JSON error', base: { variant: 'fastify:failing' }, goal: 0.25, headers: html, requests: 500 },
-  { name: 'page-maps', what: 'the same, source maps on', subject: failing, against: 'off', base: { variant: 'hindsight:failing-without-maps', production: false }, goal: 0.8, headers: html, requests: 300 },
+  { name: 'page-youch', what: 'diagnostic page, two exceptions, 20 frames with excerpts, logs', subject: failing, against: 'youch 4', base: { variant: 'youch:failing', production: false }, goal: 20, headers: html, requests: 100, warmUp: 6_000 },
+  { name: 'page-json', what: 'the same', subject: failing, against: 'Fastify\'s JSON error', base: { variant: 'fastify:failing' }, goal: 0.25, headers: html, requests: 500, warmUp: 6_000 },
+  { name: 'page-maps', what: 'the same, source maps on', subject: failing, against: 'off', base: { variant: 'hindsight:failing-without-maps', production: false }, goal: 0.8, headers: html, requests: 300, warmUp: 6_000 },
   { name: 'otel', what: 'in an application of 30 hooks, debug', subject: { variant: 'hindsight:hooks', production: false }, against: '@fastify/otel with a no-op processor', base: { variant: 'otel:hooks' }, goal: 5 },
   ...[10, 100, 1_000, 10_000].map((routes) => grown('routes', routes, 'hindsight:routes', 'fastify:routes')),
   ...[10, 100].map((hooks) => grown('hooks', hooks, 'hindsight:hooks', 'fastify:hooks')),
