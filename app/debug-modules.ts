@@ -1,8 +1,8 @@
 import type { HindsightOptions } from './options.js'
 
 /**
- * Begins to load what debug mode needs beside production: modules are found and read by a thread of their own, which would have nothing to do while
- * Fastify is compiled and evaluated by this one. Whoever needs a module imports it as ever, and is told why where it cannot be loaded.
+ * Begins to load what debug mode needs beside production: what runs as TypeScript is found and read by a thread of its own, which would have nothing to do
+ * while Fastify is compiled and evaluated by this one. Whoever needs a module imports it as ever, and is told why where it cannot be loaded.
  */
 export function beginToLoadDebugModules ({ debug, profiler = {} }: HindsightOptions): void {
   if (debug !== true) return

@@ -6,7 +6,7 @@ import { changed, changesBetween, headersOf, noteTouched, type Headers } from '.
 import { valueOf, type HeaderTrail } from './header-trail.js'
 import type { Slot } from './lifecycle.js'
 import type { Change, Changes, HeaderMask, SlotMemory } from './slot-memory.js'
-import { markedChanges } from './token-mark.js'
+import { markedChanges, tellsToken } from './token-mark.js'
 
 /** A hook of the application that is running. */
 export interface HookFrame {
@@ -166,7 +166,8 @@ export class EventRecorder {
   columns (mask: HeaderMask = this.#mask, token = ''): EventColumns {
     const changes = this.#changes.map((made, i) => made === null
       ? undefined
-      : this.#memoryOf(this.#signatures[i] as EventSignature)?.shown(token === '' ? made : markedChanges(made, token), mask))
+      // What one request hides is forgotten with it, and so is its token.
+      : this.#memoryOf(this.#signatures[i] as EventSignature)?.shown(token === '' ? made : markedChanges(made, token), mask, mask === this.#mask && (token !== '' || !tellsToken(made))))
     return new EventColumns(layoutOf(this.#slots, this.#signatures), [...this.#starts], [...this.#durations], changes)
   }
 

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { keptBy } from './fastify-symbols.js'
 import { isPromise } from './promise.js'
@@ -49,7 +50,9 @@ function joined (bound: Hook[] | null, hooks: readonly Hook[], join: (runs: read
 
 function runAt (at: number, bound: readonly Hook[], hooks: readonly Hook[]): Run | null {
   const hook = hooks[at]
-  return hook !== undefined && bound[at]?.name === `bound ${hook.name}` ? runOf(hook) : null
+  const run = hook === undefined ? null : runOf(hook)
+  // Only ours are known to have a name that can be read.
+  return run !== null && bound[at]?.name === `bound ${hook?.name}` ? run : null
 }
 
 /** The hook of listeners ahead of the handler. */
@@ -112,7 +115,7 @@ function walkSend (runs: readonly Run[], first: number, request: FastifyRequest,
   done(null, payload)
 }
 
-// Fastify takes a falsy error for none.
+// Fastify takes a falsy error for none, and would go on behind all of them.
 function fail (raised: unknown, done: (error: Error) => void): void {
-  done((raised ?? new Error(`A listener rejected with ${String(raised)}`)) as Error)
+  done((raised || new Error(`A listener raised ${inspect(raised)}`)) as Error)
 }

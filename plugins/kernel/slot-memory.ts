@@ -52,8 +52,9 @@ export class SlotMemory {
     return signature
   }
 
-  /** Changes as they are shown; the same object for the same ones. */
-  shown (changes: Changes, mask: HeaderMask): Shown {
+  /** Changes as they are shown; the same object for the same ones, unless nobody is to remember them. */
+  shown (changes: Changes, mask: HeaderMask, isRemembered: boolean): Shown {
+    if (!isRemembered) return shownChanges(changes, mask)
     for (const known of this.#known) if (known.mask === mask && isSame(known.changes, changes)) return known.shown
     const shown = shownChanges(changes, mask)
     if (this.#last === null || !isSame(this.#last, changes)) {

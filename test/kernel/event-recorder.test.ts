@@ -14,8 +14,10 @@ function replyOf (headers: Record<string, string | number | string[]>, statusCod
   return { getHeaders: () => ({ ...headers }), statusCode } as unknown as FastifyReply
 }
 
+const mask = (name: string, value: string): string => name === 'set-cookie' ? value.replace(/=[^;]*/, '=***') : value
+
 function recorder (): EventRecorder {
-  return new EventRecorder(slots, performance.now(), (name, value) => name === 'set-cookie' ? value.replace(/=[^;]*/, '=***') : value)
+  return new EventRecorder(slots, performance.now(), mask)
 }
 const told = (recorder: EventRecorder) => recorder.events().map(({ listener, outcome, pass }) => `${pass} ${listener} ${outcome}`)
 
@@ -105,4 +107,17 @@ t.test('a cookie more, in the list that is there', async (t) => {
   t.same(events.events().map(({ listener, changes }) => [listener, changes?.headers]), [
     ['one', [{ name: 'set-cookie', from: 's=***', to: 's=***, t=***' }]], ['two', undefined], ['three', undefined], ['four', undefined]
   ])
+})
+
+t.test('what tells the token is the same for many requests, also where events were looked at meanwhile', async t => {
+  const changes = ['aaaaaa', 'bbbbbb', 'cccccc'].map((token) => {
+    const events = recorder()
+    events.before(replyOf({}))
+    events.record(slot('seven'), 'main', 'ran', performance.now(), replyOf({ 'x-debug-token': token }), null)
+    t.same(events.events().at(-1)?.changes, { headers: [{ name: 'x-debug-token', from: null, to: token }] })
+    return events.columns(undefined, token).changes.at(-1)
+  })
+  t.same(changes[0]?.headers?.map(({ name, to }) => [name, to?.includes('aaaaaa')]), [['x-debug-token', false]])
+  t.same(changes[1], changes[0])
+  t.equal(changes[2], changes[1], 'one object')
 })

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import t, { type Test } from 'tap'
 import { keptBy } from '../../plugins/kernel/fastify-symbols.js'
@@ -58,7 +59,12 @@ const cases: Array<{ name: string, before: Record<string, Run>, after?: Record<s
   { name: 'thrown behind one that was later', before: { a: later(undefined), b: () => { throw new Error('thrown') }, c: nothing }, status: 500, body: 'thrown', ran: ['a', 'b'] },
   { name: 'rejected', before: { a: nothing, b: async () => { throw new Error('rejected') }, c: nothing }, status: 500, body: 'rejected', ran: ['a', 'b'] },
   // eslint-disable-next-line prefer-promise-reject-errors -- that is what is tried
-  { name: 'rejected with nothing', before: { a: nothing, b: () => Promise.reject(undefined), c: nothing }, status: 500, body: 'A listener rejected with undefined', ran: ['a', 'b'] },
+  { name: 'rejected with nothing', before: { a: nothing, b: () => Promise.reject(undefined), c: nothing }, status: 500, body: 'A listener raised undefined', ran: ['a', 'b'] },
+  ...['', 0, false, NaN, 0n, null].flatMap((falsy): typeof cases => [
+    { name: `thrown ${inspect(falsy)}`, before: { a: nothing, b: () => { throw falsy }, c: nothing }, status: 500, body: `A listener raised ${inspect(falsy)}`, ran: ['a', 'b'] },
+    { name: `rejected with ${inspect(falsy)}`, before: { a: nothing, b: () => Promise.reject(falsy), c: nothing }, status: 500, body: `A listener raised ${inspect(falsy)}`, ran: ['a', 'b'] },
+    { name: `a response that fails with ${inspect(falsy)}`, before: {}, after: { a: nothing, b: (_request, reply) => { if (reply.statusCode === 200) throw falsy }, c: nothing }, status: 500, body: `A listener raised ${inspect(falsy)}`, ran: ['a', 'b', 'a', 'b', 'c'] }
+  ]),
   { name: 'other payloads', before: {}, after: { a: (_request, _reply, payload) => `${String(payload)} a`, b: later('later'), c: nothing, d: (_request, _reply, payload) => `${String(payload)} d` }, status: 200, body: 'later d', ran: ['a', 'b', 'c', 'd'] },
   { name: 'a payload with one of the application between', before: {}, after: { a: nothing, b: (_request, _reply, payload) => `${String(payload)} b`, 'of the application': (_request, _reply, payload) => `${String(payload)} x`, c: later(undefined), d: later(new Skip('nothing')) }, status: 200, body: 'handled b x', ran: ['a', 'b', 'of the application', 'c', 'd'] },
   { name: 'a response that fails', before: {}, after: { a: nothing, b: (_request, reply) => { if (reply.statusCode === 200) throw new Error('thrown') }, c: nothing }, status: 500, body: 'thrown', ran: ['a', 'b', 'a', 'b', 'c'] },
@@ -103,4 +109,13 @@ t.test('hooks of a route that somebody else has replaced are left alone', async 
   for (let i = 0; i < 2; i++) await other.inject('/')
   t.strictSame(ran, ['a', 'b', 'a', 'b'])
   t.equal(context?.onRequest.length, 3)
+})
+
+t.test('a hook whose name cannot be read is left alone', async (t) => {
+  const { app, ran } = application({ a: nothing, b: nothing })
+  const named = (descriptor: PropertyDescriptor): (request: unknown, reply: unknown, done: () => void) => void => Object.defineProperty((_request: unknown, _reply: unknown, done: () => void) => { done() }, 'name', descriptor)
+  app.addHook('preHandler', named({ value: Symbol('x') }))
+  app.addHook('preHandler', ownHook(requestHook([nothing]), null, nothing))
+  const wanted = { status: 200, body: 'handled', ran: ['a', 'b'] }
+  t.strictSame(await answers(t, { app, ran }), [wanted, wanted, wanted])
 })

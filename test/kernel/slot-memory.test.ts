@@ -22,31 +22,43 @@ t.test('an outcome has one signature, as long as there are not too many reasons'
 
 t.test('changes that come again are a shared part, others are not', async (t) => {
   const slot = memory()
-  const first = slot.shown(header('origin'), plain)
+  const first = slot.shown(header('origin'), plain, true)
   t.same(first, { headers: [{ name: 'vary', from: null, to: 'origin' }] })
   t.equal(sharedText(first), undefined)
-  const second = slot.shown(header('origin'), plain)
+  const second = slot.shown(header('origin'), plain, true)
   t.type(sharedText(second), 'string')
-  t.equal(slot.shown(header('origin'), plain), second)
+  t.equal(slot.shown(header('origin'), plain, true), second)
   for (const other of [header('accept'), header('origin', 'x'), header(['origin']), { headers: null, status: { from: 200, to: 404 } }, { ...header('origin'), status: { from: 200, to: 404 } }]) {
-    t.not(slot.shown(other, plain), second)
+    t.not(slot.shown(other, plain, true), second)
   }
-  t.same(slot.shown(header(['a=1', 'b=2']), (_name, value) => value.replace(/=.*/, '=***')), { headers: [{ name: 'vary', from: null, to: 'a=***, b=***' }] })
+  t.same(slot.shown(header(['a=1', 'b=2']), (_name, value) => value.replace(/=.*/, '=***'), true), { headers: [{ name: 'vary', from: null, to: 'a=***, b=***' }] })
 })
 
 t.test('what another mask has shown is not shown again', async (t) => {
   const slot = memory()
-  slot.shown(header('secret'), plain)
-  slot.shown(header('secret'), plain)
-  t.same(slot.shown(header('secret'), () => '******'), { headers: [{ name: 'vary', from: null, to: '******' }] })
+  slot.shown(header('secret'), plain, true)
+  slot.shown(header('secret'), plain, true)
+  t.same(slot.shown(header('secret'), () => '******', true), { headers: [{ name: 'vary', from: null, to: '******' }] })
+})
+
+t.test('what nobody is to remember is not, and drives out nothing', async (t) => {
+  const slot = memory()
+  slot.shown(header('origin'), plain, true)
+  const known = slot.shown(header('origin'), plain, true)
+  for (let i = 0; i < 20; i++) {
+    const shown = slot.shown(header('origin'), (_name, value) => value, false)
+    t.equal(sharedText(shown), undefined)
+    t.same(shown, known)
+  }
+  t.equal(slot.shown(header('origin'), plain, true), known)
 })
 
 t.test('as much is remembered as of eight ways', async (t) => {
   const slot = memory()
-  const twice = (value: string) => { slot.shown(header(value), plain); return slot.shown(header(value), plain) }
+  const twice = (value: string) => { slot.shown(header(value), plain, true); return slot.shown(header(value), plain, true) }
   const first = twice('0')
   for (let i = 1; i < 8; i++) twice(String(i))
-  t.equal(slot.shown(header('0'), plain), first)
+  t.equal(slot.shown(header('0'), plain, true), first)
   twice('8')
-  t.not(slot.shown(header('0'), plain), first)
+  t.not(slot.shown(header('0'), plain, true), first)
 })

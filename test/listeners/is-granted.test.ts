@@ -151,3 +151,16 @@ t.test('mistakes stop the start, and name the route', async t => {
   for (const [isGranted, message] of table) t.equal(await refusal(settings, route(isGranted as IsGranted)), message)
   t.equal(await refusal(undefined, route('ROLE_ADMIN')), 'Route GET /a/:id: config.isGranted needs the option security, which is not configured')
 })
+
+t.test('what is raised ahead of it, be it nothing at all, opens no door', async t => {
+  for (const raised of ['', 0, undefined]) {
+    for (const etag of [() => { throw raised }, async () => { throw raised }]) {
+      let handled = 0
+      const app = await build(t, settings, (app) => {
+        app.get('/a', { config: { isGranted: 'ROLE_ADMIN', cache: { etag } } }, async () => `handled ${++handled}`)
+      })
+      for (let i = 0; i < 3; i++) t.equal((await app.inject({ url: '/a', headers: bob })).statusCode, 500)
+      t.equal(handled, 0)
+    }
+  }
+})

@@ -18,7 +18,7 @@ const seen = new WeakMap<object, Seen>()
 const known = new SharedParts<ShownHeaders>()
 
 /** The headers of a request as they are now; what they look like in a profile is found out once it is written. */
-export function headersNow ({ headers, raw }: FastifyRequest): (mask: Mask) => ShownHeaders {
+export function headersNow ({ headers, raw, server }: FastifyRequest): (mask: Mask) => ShownHeaders {
   // A message that another plugin has made up came over no connection.
   const socket = (raw.socket as object | null | undefined) ?? raw
   const before = seen.get(socket)
@@ -28,6 +28,8 @@ export function headersNow ({ headers, raw }: FastifyRequest): (mask: Mask) => S
     return (mask) => shownHeaders(now.headers, mask)
   }
   return (mask) => {
+    // What one request hides is forgotten with it.
+    if (mask !== server.hindsight.mask) return shownHeaders(before.headers, mask)
     if (before.mask !== mask) {
       const shown = shownHeaders(before.headers, mask)
       before.shown = known.of(JSON.stringify(shown), () => shown)

@@ -7,7 +7,7 @@ export type Event = Profile['events'][number]
 export const HEAD_BYTES = 8
 /** In place of the number of a way: the events are with the rest. */
 export const NO_WAY = 0xFFFFFFFF
-/** Microseconds; an event that begins later, or takes longer, stands with the rest. */
+/** Microseconds; where an event begins later, or takes longer, all events of the profile stand with the rest. */
 export const MAX_TIME = 2 ** 32 - 1
 /** A time is a number of seven bits a byte, the lowest first; the highest bit says that there are more. */
 export const MAX_TIME_BYTES = 5

@@ -78,7 +78,10 @@ export interface ProfileBatch {
  * One that cannot reach its data rejects, soon; who calls it counts and goes on.
  */
 export interface ProfileStorage {
-  /** Keeps a batch, oldest first; a token that is there already is replaced, and is not pinned any more. The profiles are not changed afterwards. */
+  /**
+   * Keeps a batch, oldest first; a token that is there already is replaced, and is not pinned any more. The profiles are not changed afterwards.
+   * `get` gives back all that `JSON.stringify` tells of one, `notificationsLeftOut` and `tokenLeftOut` too: by these the profiler tells the rest of it.
+   */
   put (profiles: ReadonlyArray<Profile | ProfileDraft>): Awaitable<void>
   /** Begins what `put` is given otherwise, for an engine that packs each profile as it comes: as objects they would have to be kept until all are there. */
   batch? (): ProfileBatch

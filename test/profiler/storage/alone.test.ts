@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, renameSync, utimesSync, writeFileSync } from 'node:fs'
+import { existsSync, lutimesSync, mkdirSync, readdirSync, renameSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { alone } from '../../../plugins/profiler/storage/embedded/alone.js'
@@ -35,4 +35,25 @@ t.test('who has lost its claim leaves that of another', async (t) => {
     writeFileSync(`${place}-begin`, 'of another')
   })
   t.ok(existsSync(`${place}-begin`))
+})
+
+t.test('a claim that stands for nothing is taken over, too', async (t) => {
+  const folder = t.testdir()
+  const place = join(folder, 'place')
+  symlinkSync(join(folder, 'nowhere'), `${place}-begin`)
+  const time = Date.now() / 1_000 - 3_600
+  lutimesSync(`${place}-begin`, time, time)
+  t.equal(await alone(place, () => 'done'), 'done')
+  t.same(readdirSync(folder), [])
+})
+
+t.test('one that the system does not let go of is told', async (t) => {
+  const folder = t.testdir()
+  const place = join(folder, 'place')
+  // A folder in its place, and one that is not empty where it would go to.
+  mkdirSync(`${place}-begin`)
+  mkdirSync(join(`${place}-begin-${process.pid}`, 'full'), { recursive: true })
+  const time = Date.now() / 1_000 - 3_600
+  utimesSync(`${place}-begin`, time, time)
+  await t.rejects(alone(place, () => 'done'), { code: /^E/ })
 })

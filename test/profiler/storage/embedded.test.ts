@@ -262,7 +262,6 @@ t.test('a batch packs what comes, can be read meanwhile, and is written as a who
   for (const one of all) batch.add(one)
   t.throws(() => batch.add(profile('../../x')), { message: /Invalid token/ })
   batch.add(profile('00ffff', { collectors: { text: 'x'.repeat(100_001) } }))
-  t.equal(batch.length, 151)
   t.same(await listed(storage), [], 'nothing is written yet')
   for (const one of all) t.strictSame(batch.get(one.token), JSON.parse(JSON.stringify(one)))
   t.equal(batch.get('00ffff'), undefined, 'too large for the store')

@@ -1,4 +1,4 @@
-import { closeSync, linkSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
+import { closeSync, linkSync, lstatSync, openSync, renameSync, rmSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** Milliseconds after which who claimed a place is taken for dead: what is done there takes a few. */
@@ -12,13 +12,12 @@ export async function alone<T> (place: string, work: () => T): Promise<T> {
   let since = 0
   while (!isClaimed(claim)) {
     const found = identityOf(claim)
-    if (found === undefined) continue
     if (found !== seen) {
       seen = found
       since = performance.now()
     }
     // By its own clock, too: a claim may be from a time that is yet to come.
-    if (performance.now() - since > STALE || ageOf(claim) > STALE) removeStale(claim, found)
+    if (found !== undefined && (performance.now() - since > STALE || ageOf(claim) > STALE)) removeStale(claim, found)
     else await sleep(PAUSE)
   }
   const own = identityOf(claim)
@@ -41,12 +40,12 @@ function isClaimed (claim: string): boolean {
 }
 
 function identityOf (claim: string): string | undefined {
-  const found = statSync(claim, { bigint: true, throwIfNoEntry: false })
+  const found = lstatSync(claim, { bigint: true, throwIfNoEntry: false })
   return found && `${found.ino}:${found.mtimeNs}`
 }
 
 function ageOf (claim: string): number {
-  return Date.now() - (statSync(claim, { throwIfNoEntry: false })?.mtimeMs ?? Date.now())
+  return Date.now() - (lstatSync(claim, { throwIfNoEntry: false })?.mtimeMs ?? Date.now())
 }
 
 // Of two that find the same stale claim the second one would remove the new claim of the first.
@@ -55,9 +54,11 @@ function removeStale (claim: string, found: string): void {
   const [inode] = found.split(':')
   try {
     renameSync(claim, aside)
-    if (String(statSync(aside, { bigint: true }).ino) !== inode) linkSync(aside, claim)
-  } catch {
-    // Somebody else was faster.
+    if (String(lstatSync(aside, { bigint: true }).ino) !== inode) linkSync(aside, claim)
+  } catch (error) {
+    // Somebody else was faster; what the system does not allow would not get better by being tried again.
+    if (!['ENOENT', 'EEXIST'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
+  } finally {
+    rmSync(aside, { force: true })
   }
-  rmSync(aside, { force: true })
 }

@@ -41,10 +41,6 @@ export class PackedBatch implements ProfileBatch {
     this.#keep = keep
   }
 
-  get length (): number {
-    return this.#length
-  }
-
   get isFull (): boolean {
     return this.#length >= MAX_BATCH
   }
