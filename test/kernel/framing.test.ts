@@ -28,7 +28,7 @@ const REFUSED: Refused[] = [
   ...([
     ['another coding', 'Transfer-Encoding: xchunked', /Transfer-Encoding/],
     ['identity', 'Transfer-Encoding: identity', /Transfer-Encoding "identity": only "chunked" is understood/],
-    ['none', 'Transfer-Encoding:', /Transfer-Encoding "": only "chunked" is understood/],
+    ['none', 'Transfer-Encoding:', /Transfer-Encoding "": only "chunked" is understood|Empty Transfer-Encoding/],
     ['identity ahead', 'Transfer-Encoding: identity, chunked', /Transfer-Encoding "identity, chunked": only "chunked" is understood/],
     ['gzip ahead', 'Transfer-Encoding: gzip, chunked', /Transfer-Encoding "gzip, chunked": only "chunked" is understood/],
     ['gzip behind', 'Transfer-Encoding: chunked, gzip', /Transfer-Encoding/],
