@@ -28,6 +28,7 @@ export function tellsToken ({ headers }: Changes): boolean {
   return headers !== null && headers.some(isToken)
 }
 
-function isToken ({ name }: Change): boolean {
+/** Whether it is a header that tells a token which has changed. */
+export function isToken ({ name }: Pick<Change, 'name'>): boolean {
   return (TOKEN_HEADERS as readonly string[]).includes(name)
 }

@@ -96,7 +96,7 @@ export const requestDataCollectorResponse = listener('kernel.response', 'request
       // The http-cache listener may still find that the client has the content already.
       const record = { status: reply.statusCode, headers, size: reply.statusCode === 304 ? null : size, ...(body !== null && { body }) }
       // What one request hides is forgotten with it.
-      return responseRecord(record, state.token, mask, mask === app.hindsight.mask ? recent : null)
+      return responseRecord(record, state.token, mask, recent, mask === app.hindsight.mask)
     })
   }
 })

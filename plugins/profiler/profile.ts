@@ -2,8 +2,8 @@ import type { FlattenedException } from '../diagnostics/exception.js'
 import { withNotifications } from '../diagnostics/records.js'
 import type { LogRecord } from '../logs/log-record.js'
 import { EventColumns } from '../kernel/event-columns.js'
-import type { HeaderChange, ListenerEvent } from '../kernel/events.js'
-import { TOKEN_HEADERS, unmarked } from '../kernel/token-mark.js'
+import type { ListenerEvent } from '../kernel/events.js'
+import { isToken, TOKEN_HEADERS, unmarked } from '../kernel/token-mark.js'
 
 export { EventColumns, eventOf, type EventLayout, type EventSignature } from '../kernel/event-columns.js'
 export { sharedText } from '../kernel/shared-part.js'
@@ -74,11 +74,7 @@ function tellToken (profile: Profile): void {
   }
   profile.events = profile.events.map((event) => {
     const changed = event.changes?.headers
-    if (changed?.some(isTold) !== true) return event
-    return { ...event, changes: { ...event.changes, headers: changed.map((change) => isTold(change) ? { ...change, to: unmarked(change.to, token) } : change) } }
+    if (changed?.some(isToken) !== true) return event
+    return { ...event, changes: { ...event.changes, headers: changed.map((change) => isToken(change) ? { ...change, to: unmarked(change.to, token) } : change) } }
   })
-}
-
-function isTold ({ name }: HeaderChange): boolean {
-  return (TOKEN_HEADERS as readonly string[]).includes(name)
 }

@@ -1,7 +1,11 @@
+import { Agent, get } from 'node:http'
 import { Readable } from 'node:stream'
 import multipart from '@fastify/multipart'
 import type { FastifyRequest } from 'fastify'
 import t from 'tap'
+import { sharedText, type ProfileDraft } from '../../plugins/profiler/profile.js'
+import { MemoryStorage } from '../../plugins/profiler/storage/memory.js'
+import type { ProfileStorage } from '../../plugins/profiler/storage/storage.js'
 import { build, listen, profileOf, newest, raw } from '../app/harness.js'
 
 interface Collected {
@@ -228,5 +232,33 @@ t.test('bodies that are streams or octets are named', async t => {
   for (const [url, expected] of [['/stream', '[stream Readable]'], ['/web', /^\[stream \w+\]$/], ['/png', '[binary, 3 bytes, image/png]'], ['/text', undefined]] as const) {
     const { collectors } = await profileOf(app, await app.inject(url))
     t.match((collectors.response as { body?: string }).body, expected, url)
+  }
+})
+
+t.test('what comes again is shared with the next profile, but no change that a mask of one request has shown', async t => {
+  const drafts: ProfileDraft[] = []
+  class Storage extends MemoryStorage {
+    override put (profiles: Parameters<ProfileStorage['put']>[0]): void {
+      drafts.push(...profiles as ProfileDraft[])
+      super.put(profiles)
+    }
+  }
+  const app = await build(t, { profiler: { storage: new Storage() } }, app => {
+    app.get('/reset/:token', () => 'x')
+    app.get('/plain', () => 'x')
+  })
+  const isShared = (part: unknown): boolean => sharedText(part as object) !== undefined
+  const port = await listen(app)
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  t.teardown(() => agent.destroy())
+  for (const [url, shared] of [['/plain', true], ['/reset/s3cret', false]] as const) {
+    drafts.length = 0
+    for (let i = 0; i < 4; i++) await new Promise<void>((resolve) => { get({ port, path: url, agent }, (response) => { response.resume().on('end', resolve) }) })
+    await app.profiler.flush()
+    const { collectors: { request, response }, events } = drafts.at(-1) as ProfileDraft
+    if (shared) t.ok([(request as Collected).headers, request, response].every(isShared))
+    const changes = events.changes.filter((change) => change !== undefined)
+    t.ok(changes.length > 0)
+    t.ok(changes.every((change) => isShared(change) === shared), `${url}: what listeners changed`)
   }
 })

@@ -1,7 +1,7 @@
 import type { Mask } from '../../kernel/mask/mask.js'
 import { marked, TOKEN_HEADERS } from '../../kernel/token-mark.js'
 import { shownHeaders } from './headers.js'
-import { RecentRecords } from './recent-records.js'
+import type { RecentRecords } from './recent-records.js'
 
 /** What a profile tells of the response. */
 export interface ResponseRecord {
@@ -16,18 +16,14 @@ export interface ResponseRecord {
 
 type Facts = Omit<ResponseRecord, 'headers' | 'contentType'> & { headers: Readonly<Record<string, unknown>> }
 
-// Without facts nothing is.
-const unremembered = new RecentRecords()
-
 /**
- * What goes out, masked; where it tells the token of its profile, there is a mark in place of that. `recent` has what other responses were;
- * it is null where the mask hides what only this request has.
+ * What goes out, masked; where it tells the token of its profile, there is a mark in place of that. `recent` has what other responses were,
+ * and this one, unless it is not to be remembered.
  */
-export function responseRecord ({ status, headers, size, body }: Facts, token: string, mask: Mask, recent: RecentRecords | null): ResponseRecord {
+export function responseRecord ({ status, headers, size, body }: Facts, token: string, mask: Mask, recent: RecentRecords, isRemembered: boolean): ResponseRecord {
   const told: Record<string, unknown> = { ...headers }
   for (const name of TOKEN_HEADERS) if (told[name] !== undefined) told[name] = marked(told[name], token)
-  const facts = recent === null ? null : factsOf(told, status, size, body)
-  return (recent ?? unremembered).of(facts, () => ({
+  return recent.of(isRemembered ? factsOf(told, status, size, body) : null, () => ({
     status,
     headers: shownHeaders(told, mask),
     contentType: headers['content-type'] ?? null,
