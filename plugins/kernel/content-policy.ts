@@ -26,12 +26,26 @@ export function drawNonce (): string {
   return nonce
 }
 
+// Getters of a class: V8 keeps those of an object literal until all of the heap is collected, and what they refer to, which is the request.
+class NoncesOf implements Nonces {
+  readonly #state: RequestState
+
+  constructor (state: RequestState) {
+    this.#state = state
+  }
+
+  get script (): string {
+    return (this.#state.scriptNonce ||= drawNonce())
+  }
+
+  get style (): string {
+    return (this.#state.styleNonce ||= drawNonce())
+  }
+}
+
 /** The nonces that a response shares with its policy; no random byte is drawn until one is read. */
 export function noncesOf (state: RequestState): Nonces {
-  return {
-    get script () { return (state.scriptNonce ||= drawNonce()) },
-    get style () { return (state.styleNonce ||= drawNonce()) }
-  }
+  return new NoncesOf(state)
 }
 
 /** The directives of a policy with a nonce added to one of them, as its fallback leaves room for it. */

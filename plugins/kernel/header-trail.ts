@@ -19,7 +19,7 @@ export interface OutsideChange {
   via: string
   site: CallSite
   /** A cookie that was asked for by this name: the header is written by the session listener, for all of them. */
-  cookie?: string
+  cookie?: string | undefined
 }
 
 type Caller = (...args: never[]) => unknown
@@ -41,8 +41,13 @@ export class HeaderTrail {
   note (change: Omit<OutsideChange, 'site'>, caller: Caller): void {
     if (change.cookie === undefined && isSameValue(change.from, change.to)) return
     if (this.changes.length >= MAX_CHANGES) this.dropped++
-    else this.changes.push({ ...change, site: this.site ?? siteAbove(caller) })
+    else this.changes.push(withSite(change, this.site ?? siteAbove(caller)))
   }
+}
+
+// Each field by its name: what is spread and added to gets a shape of its own each time, which stays until all of the heap is collected.
+function withSite ({ name, from, to, after, handling, via, cookie }: Omit<OutsideChange, 'site'>, site: CallSite): OutsideChange {
+  return { name, from, to, after, handling, via, site, cookie }
 }
 
 /** The value of a header as it is now: Fastify adds further cookies to the list that is there. */

@@ -20,13 +20,13 @@ export interface NearMiss {
 
 /** The routes that nearly took a request that none has taken, the nearest first: a few characters away, or one option. */
 export function nearMisses (routes: readonly DeclaredRoute[], wanted: Wanted): NearMiss[] {
-  const near = Math.max(2, Math.floor(wanted.path.length / 5))
+  const most = Math.max(2, Math.floor(wanted.path.length / 5))
   const { tried } = triedRoutes(routes, wanted)
   return tried
-    .map((route) => ({ ...route, option: optionFor(route.pattern, route.methods, wanted, route.why) }))
-    .filter(({ option, distance }) => option !== null || distance <= near)
+    .map(({ methods, pattern, why, distance }) => ({ near: { methods, pattern, why, option: optionFor(pattern, methods, wanted, why) }, distance }))
+    .filter(({ near: { option }, distance }) => option !== null || distance <= most)
     .slice(0, MAX_SHOWN)
-    .map(({ methods, pattern, why, option }) => ({ methods, pattern, why, option }))
+    .map(({ near }) => near)
 }
 
 // The router itself is asked: it decides by its own rules, and is right about them.

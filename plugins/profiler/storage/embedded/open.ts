@@ -12,6 +12,11 @@ import { readState, StorageUnusableError, type StoreFile } from './store-file.js
 const require = createRequire(import.meta.url)
 
 const MAX_ASIDE = 2
+/**
+ * Addresses of the process that are set aside for the file, in bytes: LMDB maps one that outgrows them anew, twice as large, and the old pages stay where
+ * they are. They take no memory by themselves; Windows may make the file as large, and 32 bits have few of them.
+ */
+const ADDRESSES = process.platform === 'win32' || ['arm', 'ia32', 'mips', 'mipsel'].includes(process.arch) ? undefined : 1024 ** 3
 const MAX_TRIES = 10
 // What the system refuses is no fault of the file.
 const REFUSED = /^E[A-Z]+$/
@@ -124,7 +129,7 @@ type Open = typeof open
 
 function databases (open: Open, path: string): StoreFile {
   // Batching by turns makes a promise of its own, which nobody hears when it is rejected.
-  const root = open<string, string>({ path, noSubdir: true, eventTurnBatching: false, encoding: 'string', maxDbs: 8, maxReaders: 254 })
+  const root = open<string, string>({ path, noSubdir: true, eventTurnBatching: false, encoding: 'string', maxDbs: 8, maxReaders: 254, ...(ADDRESSES !== undefined && { mapSize: ADDRESSES }) })
   // What requests were about is nobody else's business.
   for (const own of [path, `${path}-lock`]) chmodSync(own, 0o600)
   const numbered = { keyEncoding: 'ordered-binary', encoding: 'binary' } as const

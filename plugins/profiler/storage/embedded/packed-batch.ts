@@ -78,9 +78,9 @@ export class PackedBatch implements ProfileBatch {
     return portion
   }
 
-  #finish ({ writer, ...portion }: OpenPortion): void {
-    if (writer.length > 0) this.#full.push({ ...portion, chunk: writer.finish() })
+  #finish ({ writer, lane, tokens, lines, places }: OpenPortion): void {
+    if (writer.length > 0) this.#full.push({ lane, chunk: writer.finish(), tokens, lines, places })
     writer.release()
-    this.#open.delete(portion.lane)
+    this.#open.delete(lane)
   }
 }
