@@ -32,8 +32,9 @@ function connectionOf ({ socket }: { socket?: Socket | null }): Connection | nul
 
 // HTTP/2 has a preface and a connection of its own, HTTP/0.9 no headers; a version that is only claimed is a way to smuggle.
 function versionProblem (message: IncomingMessage): string | null {
-  if (/^1\.[0-9]$/.test(message.httpVersion) || 'stream' in message) return null
-  return `HTTP/${message.httpVersion} is not spoken on this connection: HTTP/1.1 is.`
+  const { httpVersion } = message
+  if (httpVersion === '1.1' || /^1\.[0-9]$/.test(httpVersion) || 'stream' in message) return null
+  return `HTTP/${httpVersion} is not spoken on this connection: HTTP/1.1 is.`
 }
 
 function codingProblem (coding: string | undefined, { httpVersion }: IncomingMessage): string | null {

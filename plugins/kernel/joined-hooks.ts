@@ -1,8 +1,9 @@
 import { inspect } from 'node:util'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { keptBy } from './fastify-symbols.js'
 import { isPromise } from './promise.js'
 import { runOf, type Run } from './own-hooks.js'
+import type { RouteConfig } from './route-config.js'
 import { Answer, Raise, Skip } from './verdict.js'
 
 type Hook = (...args: never[]) => unknown
@@ -11,7 +12,7 @@ type Sent = (error: Error | null, payload?: unknown) => void
 
 /** The hooks of a route, each bound to its instance, as Fastify keeps them when the application is ready. */
 interface RouteHooks {
-  server: FastifyInstance
+  config?: RouteConfig
   onRequest: Hook[] | null
   preHandler: Hook[] | null
   onSend: Hook[] | null
@@ -21,38 +22,38 @@ const seen = new WeakSet<object>()
 
 /**
  * Makes one of the listeners' hooks that follow each other directly on the route of a request: Fastify takes longer to go from one to the next
- * than most of them need. Each stays registered as it was; order, and what becomes of an answer, an error or a promise, are the same.
+ * than most of them need, and passes over those that have nothing to do for any request of it. Each stays registered as it was; order, and what becomes
+ * of an answer, an error or a promise, are the same.
  */
 export function joinHooks (request: FastifyRequest): void {
   const route = keptBy<RouteHooks>(request, 'fastify.context')
   if (route === undefined || seen.has(route)) return
   seen.add(route)
-  const hooks = keptBy<Partial<Record<string, Hook[]>>>(route.server, 'fastify.hooks')
-  if (hooks === undefined) return
-  for (const name of ['onRequest', 'preHandler'] as const) route[name] = joined(route[name], hooks[name] ?? [], requestHook)
-  route.onSend = joined(route.onSend, hooks.onSend ?? [], sendHook)
+  for (const name of ['onRequest', 'preHandler'] as const) route[name] = joined(route[name], route.config, requestHook)
+  route.onSend = joined(route.onSend, route.config, sendHook)
 }
 
-// An instance's hooks come first, in the same order; where one of another name stands somebody else has been there, and it is left alone.
-function joined (bound: Hook[] | null, hooks: readonly Hook[], join: (runs: readonly Run[]) => Hook): Hook[] | null {
+// Where somebody else has replaced one it is left alone.
+function joined (bound: Hook[] | null, config: RouteConfig | undefined, join: (runs: readonly Run[]) => Hook): Hook[] | null {
   if (bound === null) return null
   const all: Hook[] = []
-  let first = 0
-  for (let i = 0; i <= bound.length; i++) {
-    if (i < bound.length && runAt(i, bound, hooks) !== null) continue
-    // One alone, too: what it does may be less than its hook does.
-    if (i > first) all.push(join(bound.slice(first, i).map((_, at) => runAt(first + at, bound, hooks) as Run)))
-    if (i < bound.length) all.push(bound[i] as Hook)
-    first = i + 1
+  let runs: Run[] = []
+  // One alone, too: what it does may be less than its hook does.
+  const add = (): void => { if (runs.length > 0) all.push(join(runs)) }
+  for (const hook of bound) {
+    const ofRoute = runOf(hook)
+    if (ofRoute === null) {
+      add()
+      runs = []
+      all.push(hook)
+      continue
+    }
+    const run = ofRoute(config)
+    if (run !== null) runs.push(run)
   }
-  return all
-}
-
-function runAt (at: number, bound: readonly Hook[], hooks: readonly Hook[]): Run | null {
-  const hook = hooks[at]
-  const run = hook === undefined ? null : runOf(hook)
-  // Only ours are known to have a name that can be read.
-  return run !== null && bound[at]?.name === `bound ${hook?.name}` ? run : null
+  add()
+  // As Fastify has it where there are none.
+  return all.length === 0 ? null : all
 }
 
 /** The hook of listeners ahead of the handler. */

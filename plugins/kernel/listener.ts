@@ -8,6 +8,7 @@ import { stateOf } from './request-state.js'
 import { newSlot, type Slot } from './lifecycle.js'
 import { leftBy, OTHERS } from './other-plugins.js'
 import { ownHook, type Run } from './own-hooks.js'
+import type { RouteConfig } from './route-config.js'
 import { Answer, Raise, Skip } from './verdict.js'
 
 export { Answer, isPromise, Raise, Skip }
@@ -31,13 +32,23 @@ export class Partly<Hook> {
   }
 }
 
+/** What `create` returns where it is about routes that declare something: `concerns` says whether one with this `config` does. The hook itself asks, too. */
+export class OfRoutes<Hook> {
+  readonly hook: Hook
+  readonly concerns: (config: RouteConfig | undefined) => boolean
+  constructor (hook: Hook, concerns: (config: RouteConfig | undefined) => boolean) {
+    this.hook = hook
+    this.concerns = concerns
+  }
+}
+
 type HookOf<S extends Stage> = S extends 'kernel.response' | 'kernel.finish_request' ? ResponseHook : RequestHook
 
 /** Runs once, at registration: prepares what it can, and returns the hook or the reason why there is nothing to do. */
 export type Create<S extends Stage, Options> =
   (app: FastifyInstance, options: Options) => Created<S> | Promise<Created<S>>
 
-type Created<S extends Stage> = HookOf<S> | OnFailure<HookOf<S>> | Partly<HookOf<S>> | string
+type Created<S extends Stage> = HookOf<S> | OnFailure<HookOf<S>> | Partly<HookOf<S>> | OfRoutes<HookOf<S>> | string
 
 /** A Fastify plugin with one job in one stage. */
 export interface Listener<S extends Stage, Options = object> {
@@ -61,16 +72,25 @@ export function listener<S extends Stage, Options = object> (stage: S, name: str
       slot.reason = created
       return
     }
-    const hook = created instanceof OnFailure || created instanceof Partly ? created.hook : created
+    const hook = typeof created === 'function' ? created : created.hook
+    const isRouted = stage === 'kernel.request' && slots.some(({ listener }) => listener === 'router') && name !== 'router'
     const able = YIELDING.has(name) ? yielding(slot, hook, created instanceof Partly ? created.rest : null) : hook
-    const own = stage === 'kernel.request' && slots.some(({ listener }) => listener === 'router') && name !== 'router' ? routed(able) : able
+    const own = isRouted ? routed(able) : able
     slot.run = observed ? measured(slot, own) : own
     if (created instanceof OnFailure && !fromBeginning) return
-    const run = observed && !fromBeginning ? measuredOnceFailed(own, slot.run as ResponseHook) : slot.run
     const at = HOOK_OF_STAGE[stage]
+    // A request that is observed from its failure on comes to no hook any more but those of its response.
+    const isMeasured = observed && (fromBeginning || at === 'onSend')
+    const run = (!isMeasured ? own : fromBeginning ? slot.run : measuredOnceFailed(own, slot.run as ResponseHook)) as Run
     const mark = { stage, listener: name }
-    if (at === 'onSend') app.addHook('onSend', ownHook(named(name, sendHook([run as Run])), mark, run as Run))
-    else app.addHook(at as 'onRequest', ownHook(named(name, requestHook([run as Run])), mark, run as Run))
+    // Where nobody tells what a listener did, it need not be asked what it has nothing to do with.
+    const runOf = (config: RouteConfig | undefined): Run | null => {
+      if (isMeasured) return run
+      if (created instanceof OfRoutes && !created.concerns(config)) return null
+      return (slot.left !== null || slot.leftIn !== null ? own : isRouted ? routed(hook) : hook) as Run
+    }
+    if (at === 'onSend') app.addHook('onSend', ownHook(named(name, sendHook([run])), mark, runOf))
+    else app.addHook(at as 'onRequest', ownHook(named(name, requestHook([run])), mark, runOf))
   }
   return { stage, listener: name, plugin: fp(register, { fastify: '5.x', name: `hindsight/${stage}/${name}`, encapsulate: false }) }
 }

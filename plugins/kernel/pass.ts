@@ -46,7 +46,7 @@ export function openPass (app: FastifyInstance): void {
   app.addHook('onRequest', ownHook(function openFirst (request, reply, done) {
     joinHooks(request)
     open(request, reply, done)
-  }, null, opened))
+  }, null, () => opened))
 }
 
 /** Begins to record what happens to a request: at its beginning, or when it has failed and its profile is kept for that. */

@@ -1,27 +1,24 @@
-import { listener } from '../kernel/listener.js'
+import { listener, OfRoutes, type RequestHook } from '../kernel/listener.js'
 import { stateOf } from '../kernel/request-state.js'
 import { routeConfigOf } from '../kernel/route-config.js'
-import { notDeclared, ofDiagnosticHandler, type RouteAttributes } from '../routing/attributes.js'
+import { declaredIn, declares, kDeclared, notDeclared, ofDiagnosticHandler } from '../routing/attributes.js'
 import { readAttributes } from '../routing/attribute-schema.js'
 import { routeName } from '../routing/route-table.js'
-
-const kAttributes = Symbol('hindsight.routeAttributes')
-type Config = Record<string, unknown> & { [kAttributes]?: RouteAttributes }
 
 /** Reads what the route declares for the listeners around its handler; a mistyped attribute stops the start. */
 export const controllerAttributes = listener('kernel.controller', 'controller-attributes', (app) => {
   app.addHook('onRoute', function validate (route) {
     if (route.config === undefined) return
-    const attributes = readAttributes(routeName(route), route.config as Config)
-    if (attributes !== null) route.config = { ...route.config, [kAttributes]: attributes } as typeof route.config
+    const attributes = readAttributes(routeName(route), route.config as Record<string, unknown>)
+    if (attributes !== null) route.config = { ...route.config, [kDeclared]: attributes } as typeof route.config
   })
   const { mask } = app.hindsight
-  return (request) => {
-    const attributes = (routeConfigOf(request) as { [kAttributes]?: RouteAttributes } | undefined)?.[kAttributes]
+  return new OfRoutes<RequestHook>((request) => {
+    const attributes = declaredIn(routeConfigOf(request))
     if (attributes === undefined) return notDeclared
     const state = stateOf(request)
     if (state.failed) return ofDiagnosticHandler
     state.attributes = attributes
     if (state.observed) state.collect('attributes', () => mask.value(attributes))
-  }
+  }, declares)
 })

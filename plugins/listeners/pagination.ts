@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { listener, Skip } from '../kernel/listener.js'
+import { listener, OfRoutes, Skip, type RequestHook } from '../kernel/listener.js'
 import { provide } from '../kernel/provided-names.js'
 import { stateOf } from '../kernel/request-state.js'
 import { routeConfigOf } from '../kernel/route-config.js'
@@ -61,12 +61,12 @@ export const pagination = listener('kernel.request', 'pagination', (app, { pagin
     return page
   })
 
-  return (request) => {
+  return new OfRoutes<RequestHook>((request) => {
     const rule = ruleOf(request)
     if (rule === null) return notConfigured
     const found = readPagination(rule, request)
     const state = stateOf(request)
     state.pagination = found
     if (state.observed) state.collect('pagination', { ...found, fields: rule.names, sortable: rule.sort, maxLimit: rule.maxLimit })
-  }
+  }, (config) => config?.pagination !== undefined)
 })

@@ -21,14 +21,16 @@ export const response = listener('kernel.response', 'response', (app, { charset 
   const slot = app.lifecycle.slots.at(-1)?.index ?? -1
   const isSilent = (reply: FastifyReply): boolean => !reply.hasHeader('cache-control') && !(reply.statusCode === 301 && isRedirect(reply))
   // Hooks of the application that set a `Cache-Control` where there is none come behind the listeners.
+  const speak = (request: FastifyRequest, reply: FastifyReply): void => {
+    if (!isSilent(reply)) return
+    const { recorder } = stateOf(request)
+    if (recorder === null) keepPrivate(reply)
+    else recorder.amend(slot, reply, keepPrivate)
+  }
   const speakLast = ownHook(function speakLast (request: FastifyRequest, reply: FastifyReply, payload: unknown, done: (error: null, payload: unknown) => void) {
-    if (isSilent(reply)) {
-      const { recorder } = stateOf(request)
-      if (recorder === null) keepPrivate(reply)
-      else recorder.amend(slot, reply, keepPrivate)
-    }
+    speak(request, reply)
     done(null, payload)
-  })
+  }, null, () => speak)
   // By method and path: a mark in its `config` would be seen by who reads that.
   const spoken = new Set<string>()
   const known = new WeakMap<RouteConfig, boolean>()

@@ -100,6 +100,19 @@ declare module 'fastify' {
   interface FastifyContextConfig extends RouteAttributes {}
 }
 
+/** Where the attributes of a route stand in its `config`, once they are read. */
+export const kDeclared = Symbol('hindsight.routeAttributes')
+
+/** What a route declares, of its `config`; undefined where that is nothing. */
+export function declaredIn (config: object | undefined): RouteAttributes | undefined {
+  return (config as { [kDeclared]?: RouteAttributes } | undefined)?.[kDeclared]
+}
+
+/** Whether a route declares anything. */
+export function declares (config: object | undefined): boolean {
+  return declaredIn(config) !== undefined
+}
+
 /** Why a listener of attributes has nothing to do on a route that declares none for it. */
 export const notDeclared = new Skip('not configured')
 /** Why it has nothing to do in an error pass, whatever the route declares. */

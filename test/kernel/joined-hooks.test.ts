@@ -17,16 +17,16 @@ function application (before: Record<string, Run>, after: Record<string, Run> = 
   app.addHook('onRequest', ownHook(function first (request: FastifyRequest, reply: FastifyReply, done: () => void) {
     joinHooks(request)
     done()
-  }, null, () => undefined))
+  }, null, () => () => undefined))
   for (const [name, given] of Object.entries(before)) {
     const run = said(name, given)
     const hook = requestHook([run])
-    app.addHook('onRequest', name.startsWith('of the application') ? hook : ownHook(hook, null, run))
+    app.addHook('onRequest', name.startsWith('of the application') ? hook : ownHook(hook, null, () => run))
   }
   for (const [name, given] of Object.entries(after)) {
     const run = said(name, given)
     const hook = sendHook([run])
-    app.addHook('onSend', name.startsWith('of the application') ? hook : ownHook(hook, null, run))
+    app.addHook('onSend', name.startsWith('of the application') ? hook : ownHook(hook, null, () => run))
   }
   app.get('/', async () => 'handled')
   return { app, ran }
@@ -103,8 +103,8 @@ t.test('hooks of a route that somebody else has replaced are left alone', async 
     if (context !== undefined) context.onRequest = [...context.onRequest].map((hook) => (...args: unknown[]) => hook(...args))
     joinHooks(request)
     done()
-  }, null, () => undefined))
-  for (const name of ['a', 'b']) other.addHook('onRequest', ownHook(requestHook([() => { ran.push(name) }]), null, () => { ran.push(`${name} joined`) }))
+  }, null, () => () => undefined))
+  for (const name of ['a', 'b']) other.addHook('onRequest', ownHook(requestHook([() => { ran.push(name) }]), null, () => () => { ran.push(`${name} joined`) }))
   other.get('/', async () => 'handled')
   for (let i = 0; i < 2; i++) await other.inject('/')
   t.strictSame(ran, ['a', 'b', 'a', 'b'])
@@ -115,7 +115,34 @@ t.test('a hook whose name cannot be read is left alone', async (t) => {
   const { app, ran } = application({ a: nothing, b: nothing })
   const named = (descriptor: PropertyDescriptor): (request: unknown, reply: unknown, done: () => void) => void => Object.defineProperty((_request: unknown, _reply: unknown, done: () => void) => { done() }, 'name', descriptor)
   app.addHook('preHandler', named({ value: Symbol('x') }))
-  app.addHook('preHandler', ownHook(requestHook([nothing]), null, nothing))
+  app.addHook('preHandler', ownHook(requestHook([nothing]), null, () => nothing))
   const wanted = { status: 200, body: 'handled', ran: ['a', 'b'] }
   t.strictSame(await answers(t, { app, ran }), [wanted, wanted, wanted])
+})
+
+t.test('hooks that have nothing to do for a route are passed over from its second request on', async (t) => {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  const ran: string[] = []
+  const contexts = new Map<string, { preHandler: unknown[] | null } | undefined>()
+  app.addHook('onRequest', ownHook(function first (request: FastifyRequest, _reply: FastifyReply, done: () => void) {
+    contexts.set(request.url, keptBy(request, 'fastify.context'))
+    joinHooks(request)
+    done()
+  }, null, () => () => undefined))
+  const ofOthers = (name: string): Parameters<typeof ownHook>[2] => (config) => (config as { others?: boolean }).others === true ? () => { ran.push(`${name} joined`) } : null
+  for (const name of ['a', 'b']) app.addHook('preHandler', ownHook(requestHook([() => { ran.push(name) }]), null, ofOthers(name)))
+  app.addHook('onSend', ownHook(sendHook([() => { ran.push('c') }]), null, ofOthers('c')))
+  app.addHook('onSend', async function ofTheApplication () { ran.push('own') })
+  app.get('/', async () => 'handled')
+  app.get('/others', { config: { others: true } as object }, async () => 'handled')
+  for (const [url, expected] of [['/', ['own']], ['/others', ['a joined', 'b joined', 'c joined', 'own']]] as const) {
+    for (let i = 0; i < 3; i++) {
+      ran.length = 0
+      t.equal((await app.inject(url)).payload, 'handled')
+      t.strictSame(ran, expected)
+    }
+  }
+  t.equal(contexts.get('/others')?.preHandler?.length, 1)
+  t.equal(contexts.get('/')?.preHandler, null, 'as Fastify has it where there are none')
 })

@@ -43,7 +43,7 @@ export function openCpuProfiles (app: FastifyInstance, maxProfileBytes = Infinit
     // From the loop on: what is seen below the request is not the recorder.
     }).then(() => turn())
   }
-  app.addHook('onRequest', ownHook(requestHook([recordCpu]), null, recordCpu))
+  app.addHook('onRequest', ownHook(requestHook([recordCpu]), null, () => recordCpu))
 
   app.addHook('onResponse', ownHook(function countOthers (request, _reply, done) {
     const going = currentRecording()
