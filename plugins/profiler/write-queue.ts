@@ -37,7 +37,7 @@ interface Waiting {
 /** Milliseconds from the first profile of a batch to its writing: what one request makes others join. */
 const DELAY = 25
 /** So many do not wait for others. A store that is slower than the requests gets more at a time. */
-const BATCH = 64
+const BATCH = 256
 /** Milliseconds of work at a time, so that it is not felt by requests that come meanwhile. */
 const PATIENCE = 1
 /** So many that have come at once are worth as much again: who is too busy to pack would lose them. */

@@ -1,15 +1,11 @@
 import { accessSync, chmodSync, constants, existsSync, mkdirSync, readdirSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { basename, dirname, join } from 'node:path'
-import type { open } from 'lmdb'
 import { alone } from './alone.js'
 import { damageOf } from './check-file.js'
+import { loadEngine, type Open } from './engine.js'
 import { FORMAT } from './layout.js'
 import { closeDatabases, identityOf, SharedFile } from './shared-file.js'
 import { readState, StorageUnusableError, type StoreFile } from './store-file.js'
-
-// The engine as CommonJS is one file, as modules it is a dozen: each takes its time at the start.
-const require = createRequire(import.meta.url)
 
 const MAX_ASIDE = 2
 /**
@@ -25,7 +21,7 @@ const files = new Map<string, Promise<SharedFile>>()
 
 /** A store's databases; one path is opened once, whoever asks for it. */
 export async function openFile (path: string, warn: (message: string) => void): Promise<SharedFile> {
-  const { open } = require('lmdb') as { open: Open }
+  const open = loadEngine()
   const place = prepare(path)
   for (;;) {
     let opening = files.get(place)
@@ -124,8 +120,6 @@ function formatOf (file: StoreFile): number | undefined {
     return undefined
   }
 }
-
-type Open = typeof open
 
 function databases (open: Open, path: string): StoreFile {
   // Batching by turns makes a promise of its own, which nobody hears when it is rejected.
