@@ -20,7 +20,7 @@ const runs = new WeakMap<object, RunOf>()
 /** Marks a hook as one of ours, which is no hook of the application; `mark` says of which listener, and `run` what it does from the second request of a route on, joined with others. */
 export function ownHook<F extends object> (hook: F, mark: ListenerMark | null = null, run: RunOf | null = null): F {
   own.set(hook, mark)
-  if (run !== null) Object.defineProperty(hook, 'bind', { value: bindKnown.bind(hook, run) })
+  if (run !== null) Object.defineProperty(hook, 'bind', { value: bindKnown.bind(hook, run), configurable: true, writable: true })
   return hook
 }
 

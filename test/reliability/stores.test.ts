@@ -61,7 +61,7 @@ t.test('Redis is killed, started again, hangs, is full, has keys of others', asy
   const app = await build(t, { profiler: { storage: redis.url }, health: true }, (app) => app.get('/hello', async () => 'hello'))
   await isBack(t, app)
   await redis.stop()
-  await isAway(t, app, /Redis at redis:\/\/127\.0\.0\.1:\d+\/0 cannot be used: (connect ECONNREFUSED|Socket closed)/)
+  await isAway(t, app, /Redis at redis:\/\/127\.0\.0\.1:\d+\/0 cannot be used: (connect ECONNREFUSED|read ECONNRESET|Socket closed)/)
   await redis.start()
   await isBack(t, app)
   redis.pause()
