@@ -32,15 +32,6 @@ interface Told {
 // Texts, and characters of them, that one scheme remembers.
 const MAX_HOSTS = 200
 const MAX_HOSTS_LENGTH = 20_000
-const kLast = Symbol('hindsight.lastOrigin')
-
-/** What the request before on a connection had: most of them are sent to the same host. */
-interface LastOrigin {
-  resolver: object
-  sent: string
-  origin: Origin
-}
-
 const NOTHING: Told = { values: {}, problem: null, tellsClient: true }
 
 /** Makes the function that finds a request's origin once and remembers it; it never throws. */
@@ -59,17 +50,15 @@ export function originResolver ({ trustedProxies = [], trustedHosts = [] }: Orig
     const { headers: { host } } = raw
     const rawHeaders = rawHeadersOf(raw)
     const socket = socketOf(raw)
-    if (targetAuthority(raw) !== undefined) return resolve(raw, trusts, hosts)
-    if (host === undefined || host === '' || isRepeated(rawHeaders, 'host')) return resolve(raw, trusts, hosts)
-    const last = socket[kLast]
-    if (last?.resolver === plain && last.sent === host) return last.origin
     const known = plain[socket.encrypted === true ? 'https' : 'http']
-    const like = known.get(host)
-    const origin = like === undefined ? resolve(raw, trusts, hosts) : { ...like, ip: socket.remoteAddress ?? '' }
-    if (origin.problem !== null) return origin
-    if (like === undefined) known.set(host, origin)
-    // One that is gone has no address any more.
-    if (origin.ip !== '') socket[kLast] = { resolver: plain, sent: host, origin }
+    if (targetAuthority(raw) !== undefined) return resolve(raw, trusts, hosts)
+    const like = host === undefined ? undefined : known.get(host)
+    if (like !== undefined && !isRepeated(rawHeaders, 'host')) {
+      const { scheme, host, authority, prefix, problem } = like
+      return { scheme, host, authority, prefix, ip: socket.remoteAddress ?? '', problem }
+    }
+    const origin = resolve(raw, trusts, hosts)
+    if (host !== undefined && host !== '' && origin.problem === null) known.set(host, origin)
     return origin
   }
 }
@@ -116,7 +105,7 @@ function resolve (raw: IncomingMessage, trusts: Trust, hosts: RegExp[]): Origin 
 }
 
 // A message that was made up by another plugin has none, nor has one any more whose body was piped away.
-function socketOf ({ socket }: { socket?: IncomingMessage['socket'] | null }): Partial<Pick<TLSSocket, 'encrypted' | 'localAddress' | 'localPort' | 'remoteAddress'>> & { [kLast]?: LastOrigin } {
+function socketOf ({ socket }: { socket?: IncomingMessage['socket'] | null }): Partial<Pick<TLSSocket, 'encrypted' | 'localAddress' | 'localPort' | 'remoteAddress'>> {
   return (socket as TLSSocket | null | undefined) ?? {}
 }
 

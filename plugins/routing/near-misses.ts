@@ -20,13 +20,14 @@ export interface NearMiss {
 
 /** The routes that nearly took a request that none has taken, the nearest first: a few characters away, or one option. */
 export function nearMisses (routes: readonly DeclaredRoute[], wanted: Wanted): NearMiss[] {
-  const most = Math.max(2, Math.floor(wanted.path.length / 5))
-  const { tried } = triedRoutes(routes, wanted)
-  return tried
-    .map(({ methods, pattern, why, distance }) => ({ near: { methods, pattern, why, option: optionFor(pattern, methods, wanted, why) }, distance }))
-    .filter(({ near: { option }, distance }) => option !== null || distance <= most)
-    .slice(0, MAX_SHOWN)
-    .map(({ near }) => near)
+  const near = Math.max(2, Math.floor(wanted.path.length / 5))
+  const found: NearMiss[] = []
+  for (const { methods, pattern, why, distance } of triedRoutes(routes, wanted).tried) {
+    const option = optionFor(pattern, methods, wanted, why)
+    if (option !== null || distance <= near) found.push({ methods, pattern, why, option })
+    if (found.length === MAX_SHOWN) break
+  }
+  return found
 }
 
 // The router itself is asked: it decides by its own rules, and is right about them.

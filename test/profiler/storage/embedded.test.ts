@@ -130,6 +130,19 @@ t.test('a process that is killed while it writes loses no batch that was written
   }
 })
 
+t.test('a file that grows is mapped once', { skip: process.platform !== 'linux' && 'only Linux tells what is mapped' }, async (t) => {
+  const path = place(t)
+  const storage = await opened(t, { path })
+  const maps = (): number => readFileSync('/proc/self/maps', 'utf8').split('\n').filter((line) => line.endsWith(path)).length
+  for (let batch = 0; batch < 4; batch++) {
+    const written = tokens(batch * 250, batch * 250 + 249)
+    await storage.put(written.map((token) => profile(token, { url: `http://localhost/${token.repeat(500)}` })))
+    t.type(await storage.get(written[0] as string), 'object')
+  }
+  t.ok(statSync(path).size > 2_000_000)
+  t.equal(maps(), 1)
+})
+
 t.test('a store at its bound does not grow', async (t) => {
   const path = place(t)
   const storage = await opened(t, { path, maxProfiles: 2_000 })

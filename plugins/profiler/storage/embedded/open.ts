@@ -8,12 +8,10 @@ import { closeDatabases, identityOf, SharedFile } from './shared-file.js'
 import { readState, StorageUnusableError, type StoreFile } from './store-file.js'
 
 const MAX_ASIDE = 2
-/**
- * Addresses of the process that are set aside for the file, in bytes: LMDB maps one that outgrows them anew, twice as large, and the old pages stay where
- * they are. They take no memory by themselves; Windows may make the file as large, and 32 bits have few of them.
- */
-const ADDRESSES = process.platform === 'win32' || ['arm', 'ia32', 'mips', 'mipsel'].includes(process.arch) ? undefined : 1024 ** 3
 const MAX_TRIES = 10
+// How many bytes LMDB maps of a file that may grow: one that outgrows them is mapped anew, twice as large, and the old pages stay where they are. What is
+// mapped takes no memory by itself; but Windows may make the file as large, and 32 bits have few addresses.
+const MAPPED = process.platform === 'win32' || ['arm', 'ia32', 'mips', 'mipsel'].includes(process.arch) ? {} : { mapSize: 1024 ** 3 }
 // What the system refuses is no fault of the file.
 const REFUSED = /^E[A-Z]+$/
 
@@ -123,7 +121,7 @@ function formatOf (file: StoreFile): number | undefined {
 
 function databases (open: Open, path: string): StoreFile {
   // Batching by turns makes a promise of its own, which nobody hears when it is rejected.
-  const root = open<string, string>({ path, noSubdir: true, eventTurnBatching: false, encoding: 'string', maxDbs: 8, maxReaders: 254, ...(ADDRESSES !== undefined && { mapSize: ADDRESSES }) })
+  const root = open<string, string>({ path, noSubdir: true, eventTurnBatching: false, encoding: 'string', maxDbs: 8, maxReaders: 254, ...MAPPED })
   // What requests were about is nobody else's business.
   for (const own of [path, `${path}-lock`]) chmodSync(own, 0o600)
   const numbered = { keyEncoding: 'ordered-binary', encoding: 'binary' } as const
