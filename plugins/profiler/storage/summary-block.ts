@@ -1,8 +1,8 @@
-import { addressFilter, keepAddresses, packAddresses } from './address-column.js'
+import { addressBitsOf, addressFilter, keepAddresses, packAddresses } from './address-column.js'
 import { nameMatcher, statusRange, type Criteria } from './criteria.js'
 import type { IndexEntry, ProfileSummary } from './summary.js'
-import { bitsOf, findTexts, packTexts, textAt } from './text-column.js'
-import { hasSignature, latest, earliest, longest, numbers, packZone, statusesOf } from './zone.js'
+import { bitsOf, findTexts, packTexts, pairBitsOf, textAt } from './text-column.js'
+import { hasAddress, hasPairs, hasSignature, latest, earliest, longest, numbers, packZone, statusesOf } from './zone.js'
 
 export { spanOf } from './zone.js'
 
@@ -49,10 +49,11 @@ export function packBlock (lines: readonly string[], seqs: readonly number[]): S
   const times = summaries.map(({ time }) => Date.parse(time))
   const durations = summaries.map(({ duration }) => duration)
   const statuses = summaries.map(({ status }) => status)
+  const addresses = summaries.map(({ ip }) => ip)
   const url = packTexts(summaries.map(({ url }) => url.toLowerCase()))
   const exceptions = packTexts(entries.some(({ exceptions }) => exceptions !== '') ? entries.map(({ exceptions }) => exceptions.toLowerCase()) : [])
   return {
-    zone: packZone({ seqs, times, durations, statuses, url, exceptions }),
+    zone: packZone({ seqs, times, durations, statuses, addresses, url, exceptions }),
     columns: {
       seq: numbers(seqs),
       status: numbers(statuses),
@@ -60,7 +61,7 @@ export function packBlock (lines: readonly string[], seqs: readonly number[]): S
       duration: numbers(durations),
       method: packNames(summaries.map(({ method }) => method)),
       route: packNames(summaries.map(({ route }) => route)),
-      ip: packAddresses(summaries.map(({ ip }) => ip)),
+      ip: packAddresses(addresses),
       parent: packNames(summaries.map(({ parent }) => parent)),
       url,
       exceptions,
@@ -101,6 +102,8 @@ export class BlockSearch {
     if (criteria.route !== undefined) this.#name('route', nameMatcher(criteria.route))
     if (criteria.ip !== undefined) {
       const fits = addressFilter(criteria.ip)
+      const bits = addressBitsOf(criteria.ip)
+      this.#zoneTests.push((zone) => hasAddress(zone, bits))
       this.#filters.push(['ip', (addresses, alive) => keepAddresses(addresses, alive, fits)])
     }
     if (criteria.url !== undefined) this.#text('url', criteria.url)
@@ -154,6 +157,8 @@ export class BlockSearch {
     const needle = Buffer.from(lower)
     const bits = bitsOf(needle)
     this.#zoneTests.push((zone) => hasSignature(zone, column, bits))
+    const pairs = column === 'url' ? pairBitsOf(needle) : []
+    if (pairs.length > 0) this.#zoneTests.push((zone) => hasPairs(zone, pairs))
     this.#filters.push([column, (texts, alive) => {
       const has = new Uint8Array(alive.length)
       findTexts(texts, needle, (index) => { has[index] = 1 })

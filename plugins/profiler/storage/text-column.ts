@@ -1,4 +1,5 @@
 const BITS = 16_384
+const PAIR_BITS = 8_192
 
 /** Texts in a row as one value: how many, where each ends, and their bytes. */
 export function packTexts (texts: readonly string[]): Buffer {
@@ -41,10 +42,7 @@ export function findTexts (column: Buffer, needle: Buffer, found: (index: number
 /** Which groups of three bytes occur in a column of texts, as bits: where one of a needle is missing, no text contains it. */
 export function signatureOf (column: Buffer): Buffer {
   const bits = Buffer.alloc(BITS / 8)
-  for (let at = bytesStart(column) + 2; at < column.length; at++) {
-    const hash = hashAt(column, at)
-    bits[hash >> 3] = (bits[hash >> 3] ?? 0) | (1 << (hash & 7))
-  }
+  for (let at = bytesStart(column) + 2; at < column.length; at++) set(bits, hashAt(column, at))
   return bits
 }
 
@@ -55,16 +53,45 @@ export function bitsOf (needle: Buffer): number[] {
   return [...bits]
 }
 
+/** Which bytes, and which groups of two, occur in a column of texts: for needles that have no group of three. */
+export function pairSignatureOf (column: Buffer): Buffer {
+  const bits = Buffer.alloc(PAIR_SIGNATURE_BYTES)
+  const start = bytesStart(column)
+  for (let at = start; at < column.length; at++) {
+    set(bits, pairHash(0, column[at] ?? 0))
+    if (at > start) set(bits, pairHash((column[at - 1] ?? 0) + 1, column[at] ?? 0))
+  }
+  return bits
+}
+
+/** The bits that a text must set which contains a needle of one byte or two; of a longer one none. */
+export function pairBitsOf (needle: Buffer): number[] {
+  if (needle.length > 2) return []
+  const [first, second] = needle
+  if (first === undefined) return []
+  return [pairHash(0, first), ...second === undefined ? [] : [pairHash(0, second), pairHash(first + 1, second)]]
+}
+
 /** Whether a signature, at its place in the buffer, has all of the bits. */
 export function hasBits (buffer: Buffer, offset: number, bits: readonly number[]): boolean {
   return bits.every((hash) => ((buffer[offset + (hash >> 3)] ?? 0) & (1 << (hash & 7))) !== 0)
 }
 
 export const SIGNATURE_BYTES = BITS / 8
+export const PAIR_SIGNATURE_BYTES = PAIR_BITS / 8
+
+/** Sets one bit of a signature. */
+export function set (signature: Buffer, bit: number): void {
+  signature[bit >> 3] = (signature[bit >> 3] ?? 0) | (1 << (bit & 7))
+}
 
 function hashAt (bytes: Buffer, at: number): number {
   const key = ((bytes[at - 2] ?? 0) << 16) | ((bytes[at - 1] ?? 0) << 8) | (bytes[at] ?? 0)
   return Math.imul(key, 0x9E3779B1) >>> 18
+}
+
+function pairHash (first: number, second: number): number {
+  return Math.imul((first << 8) | second, 0x9E3779B1) >>> 19
 }
 
 function bytesStart (column: Buffer): number {

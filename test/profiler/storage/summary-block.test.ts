@@ -28,7 +28,7 @@ function entry (number: number): IndexEntry {
 
 function criteria (): Criteria {
   const all: Required<Omit<Criteria, 'token'>> = {
-    ip: pick(['10.1.2.3', '10.0.0.0/8', '2001:db8::/32', '2001:db8::7', '::/0']),
+    ip: pick(['10.1.2.3', '10.1.2.4', '10.0.0.0/8', '10.1.2.0/28', '10.1.3.0/24', '11.0.0.0/7', '192.168.0.0/16', '2001:db8::/32', '2001:db8::7', '2001:db8:0:0:7::/56', '2001:db9::/30', '::/0', '::/96', '::ffff:10.1.2.0/120']),
     method: pick(['get', 'POST', 'PUT']),
     status: pick(['404', '4xx', '5xx', '301']),
     url: text(),
@@ -76,7 +76,7 @@ t.test('a block knows its place', async (t) => {
 })
 
 t.test('a block rules out what it cannot hold', async (t) => {
-  const entries = [indexEntry(profile('000001', { status: 204, duration: 5 })), indexEntry(profile('000002', { status: 404 }))]
+  const entries = [indexEntry(profile('000001', { status: 204, duration: 5, ip: '192.0.2.1' })), indexEntry(profile('000002', { status: 404, ip: '2001:db8:1:2::9' }))]
   const { zone } = packBlock(entries.map(toLine), [1, 2])
   const time = Date.parse('2026-01-02T03:04:05.678Z')
   const cases: Array<[Criteria, boolean]> = [
@@ -93,10 +93,37 @@ t.test('a block rules out what it cannot hold', async (t) => {
     [{ until: time - 1 }, false],
     [{ url: 'ROBOTS' }, true],
     [{ url: 'nowhere' }, false],
+    [{ url: 'T' }, true],
+    [{ url: 'xt' }, true],
+    [{ url: '~' }, false],
+    [{ url: '%%' }, false],
+    [{ url: 't%' }, false],
+    [{ url: 'ß' }, false],
     [{ exception: 'anything' }, false],
-    [{ exception: '' }, true]
+    [{ exception: '' }, true],
+    [{ ip: '192.0.2.1' }, true],
+    [{ ip: '::ffff:192.0.2.1' }, true],
+    [{ ip: '192.0.2.7' }, false],
+    [{ ip: '192.0.2.0/28' }, true],
+    [{ ip: '192.0.3.0/24' }, false],
+    [{ ip: '192.0.0.0/16' }, true],
+    [{ ip: '192.168.0.0/16' }, false],
+    [{ ip: '10.0.0.0/8' }, false],
+    [{ ip: '128.0.0.0/4' }, true],
+    [{ ip: '2001:db8:1:2::/64' }, true],
+    [{ ip: '2001:db8:1:3::/64' }, false],
+    [{ ip: '2001:db8:1::/48' }, true],
+    [{ ip: '2001:db8:1:ff00::/56' }, true],
+    [{ ip: '2001:db9::/32' }, false],
+    [{ ip: '2000::/16' }, true]
   ]
   for (const [wanted, expected] of cases) t.equal(new BlockSearch(wanted).mayHold(zone), expected, JSON.stringify(wanted))
+  // Of a version that knew nothing of addresses and of what is shorter than three bytes.
+  const known = zone.subarray(0, zone.length - 1_536)
+  for (const [wanted, expected] of cases) {
+    const told = wanted.ip === undefined && (wanted.url === undefined || wanted.url.length > 2)
+    t.equal(new BlockSearch(wanted).mayHold(known), told ? expected : true, `an older block: ${JSON.stringify(wanted)}`)
+  }
 })
 
 t.test('a line gives the entry back', async (t) => {

@@ -74,6 +74,8 @@ export class Blocks {
     // A copy of its own: this one may be a part of a large answer.
     this.#zones.set(id, zone.buffer.byteLength > 2 * zone.length ? Buffer.from(zone) : zone)
     this.#bytes += zone.length
+    // Those in front have been taken out and put back so often that only to look for the first of them takes long.
+    if (this.#bytes <= MAX_CACHED_BYTES) return
     for (const [oldest, { length }] of this.#zones) {
       if (this.#bytes <= MAX_CACHED_BYTES) return
       this.#zones.delete(oldest)

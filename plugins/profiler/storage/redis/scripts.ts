@@ -87,7 +87,7 @@ return gone
 
 /**
  * root, lanes, above which number, below which number or +inf, how many rows, how many blocks: the number reached, then
- * for each lane its rows with their numbers, and its blocks with the number of their last row; newest first.
+ * for each lane its rows with their numbers, and its blocks, whose names begin with the number of their last row; newest first.
  */
 export const ROWS = script(`${COMMON}
 local answer = { redis.call('HGET', meta, 'order') or '0' }
@@ -97,8 +97,8 @@ for lane in ARGV[2]:gmatch('.') do
   local blocks = {}
   if lane == lane:lower() then
     -- One may begin below the number and end above it.
-    if below ~= '+inf' then blocks = redis.call('ZRANGEBYSCORE', root .. 'packed:' .. lane, ARGV[4], '+inf', 'WITHSCORES', 'LIMIT', 0, 1) end
-    for _, part in ipairs(redis.call('ZREVRANGEBYSCORE', root .. 'packed:' .. lane, below, above, 'WITHSCORES', 'LIMIT', 0, ARGV[6])) do blocks[#blocks + 1] = part end
+    if below ~= '+inf' then blocks = redis.call('ZRANGEBYSCORE', root .. 'packed:' .. lane, ARGV[4], '+inf', 'LIMIT', 0, 1) end
+    for _, part in ipairs(redis.call('ZREVRANGEBYSCORE', root .. 'packed:' .. lane, below, above, 'LIMIT', 0, ARGV[6])) do blocks[#blocks + 1] = part end
   end
   answer[#answer + 1] = blocks
 end

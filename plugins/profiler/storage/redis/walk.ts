@@ -44,7 +44,7 @@ export async function * walk (options: WalkOptions): AsyncGenerator<Step> {
       const own = pairs(answers[i * 2]).map(({ text, number }) => ({ order: number, text, lane }))
       if (own.length >= wanted) bound = Math.max(bound, own.at(-1)?.order ?? 0)
       for (const { order, text } of own) rows.push({ order, ...fromLine(text, isPinned(lane)) })
-      const packed = pairs(answers[i * 2 + 1]).map(({ text, number }) => ({ id: text, last: number }))
+      const packed = blocksOf(answers[i * 2 + 1])
       if (packed.length >= blockCount) bound = Math.max(bound, (packed.at(-1)?.last ?? 0) + 1)
       blocks.push(...packed)
     }
@@ -67,6 +67,11 @@ export async function * walk (options: WalkOptions): AsyncGenerator<Step> {
 function merged (found: Found[]): Found[] {
   // One that was pinned, and is not any more, has a row beside the one in its block.
   return [...new Map(found.map((one) => [one.order, one])).values()].sort((a, b) => b.order - a.order)
+}
+
+// Of a block's name: the number of its last row, and one that tells it from others.
+function blocksOf (answer: Reply | undefined): Block[] {
+  return Array.isArray(answer) ? answer.map(String).map((id) => ({ id, last: Number.parseInt(id) })) : []
 }
 
 function pairs (answer: Reply | undefined): Array<{ text: string, number: number }> {
