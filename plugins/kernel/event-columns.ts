@@ -11,8 +11,8 @@ export interface EventSignature {
   outcome: Outcome
   reason: string | null
   /** Of a hook. */
-  plugin?: string
-  source?: string
+  plugin?: string | undefined
+  source?: string | undefined
 }
 
 /** How recorded events stand in the order, with the listeners filled in that had nothing to do at registration: the same whenever a request walks the same way. */

@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks'
 import type { FastifyReply } from 'fastify'
 import { EventColumns, type EventSignature } from './event-columns.js'
 import { layoutOf } from './event-layout.js'

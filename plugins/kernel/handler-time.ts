@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks'
 import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from 'fastify'
 import { ownHook } from './own-hooks.js'
 import { stateOf } from './request-state.js'

@@ -17,7 +17,8 @@ export function changed (touched: Change[], reply: FastifyReply): Change[] {
     change.to = valueOf(reply, change.name)
     if (!isSameValue(change.from, change.to)) touched[kept++] = change
   }
-  touched.length = kept
+  // Most are changed indeed, and V8 takes its time to set a length.
+  if (kept !== touched.length) touched.length = kept
   return touched
 }
 

@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks'
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
 import { copied, type HeaderTrail } from './header-trail.js'
@@ -6,10 +7,18 @@ import { isSameValue, type HeaderValue } from './slot-memory.js'
 
 type Method = (this: ServerResponse, ...args: unknown[]) => unknown
 
+/** The methods that a response had before it was watched. */
+interface Methods {
+  writeHead: Method
+  setHeader: Method
+  appendHeader: Method
+  removeHeader: Method
+}
+
 interface Watch {
   reply: FastifyReply
   state: RequestState
-  methods: Readonly<Record<string, Method>>
+  methods: Methods
   /** Whether Node.js is at work on a change that is noted: it may set what it was given by its own functions, one by one. */
   busy: boolean
 }
@@ -17,26 +26,25 @@ interface Watch {
 const kWatch = Symbol('hindsight.rawHeaders')
 type Watched = ServerResponse & { [kWatch]?: Watch }
 
-const CHANGES = ['setHeader', 'appendHeader', 'removeHeader'] as const
 // The same functions for each response: one of its own would cost a closure.
-const WATCHED: Readonly<Record<string, Method>> = { writeHead: notedHead, ...Object.fromEntries(CHANGES.map((name) => [name, watched(name)])) }
-const HEAD_ALONE = ['writeHead']
-const ALL = Object.keys(WATCHED)
+const setHeader = watched('setHeader')
+const appendHeader = watched('appendHeader')
+const removeHeader = watched('removeHeader')
 
 /**
  * Notes when the head of an observed response goes out: whatever sends one, a stream too, comes through there with its first byte. Where it is told
  * who changed headers, what changes them on Node.js's own response, past Fastify, is noted too.
  */
 export function watchHead (reply: FastifyReply, state: RequestState): void {
-  const raw = reply.raw as unknown as Record<string, Method | undefined> & { [kWatch]?: Watch }
-  const methods: Record<string, Method> = {}
-  const isTrailed = trailOf(state) !== null
-  if (isTrailed) state.recorder?.tellRaw(reply.raw.getHeaderNames().length > 0)
-  for (const name of isTrailed ? ALL : HEAD_ALONE) {
-    const method = raw[name]
-    if (typeof method !== 'function') continue
-    methods[name] = method
-    raw[name] = WATCHED[name]
+  const raw = reply.raw as unknown as Methods & { [kWatch]?: Watch }
+  // Of what is injected, or of HTTP/2, some may be missing.
+  const methods: Methods = { writeHead: raw.writeHead, setHeader: raw.setHeader, appendHeader: raw.appendHeader, removeHeader: raw.removeHeader }
+  if (typeof methods.writeHead === 'function') raw.writeHead = notedHead
+  if (trailOf(state) !== null) {
+    state.recorder?.tellRaw(reply.raw.getHeaderNames().length > 0)
+    if (typeof methods.setHeader === 'function') raw.setHeader = setHeader
+    if (typeof methods.appendHeader === 'function') raw.appendHeader = appendHeader
+    if (typeof methods.removeHeader === 'function') raw.removeHeader = removeHeader
   }
   raw[kWatch] = { reply, state, methods, busy: false }
 }
@@ -50,7 +58,7 @@ function notedHead (this: Watched, ...args: unknown[]): unknown {
   const watch = this[kWatch] as Watch
   const { state, methods } = watch
   if (state.headAt === 0) state.headAt = performance.now()
-  const write = methods.writeHead as Method
+  const write = methods.writeHead
   if (trailOf(state) === null) return write.apply(this, args)
   noteGiven(watch, typeof args[1] === 'string' ? args[2] : args[1])
   watch.busy = true
@@ -72,11 +80,11 @@ function noteGiven ({ reply, state }: Watch, given: unknown): void {
   }
 }
 
-function watched (method: string): Method {
+function watched (method: 'setHeader' | 'appendHeader' | 'removeHeader'): Method {
   return function watchedChange (this: Watched, ...args) {
     const watch = this[kWatch] as Watch
     const { reply, state, methods, busy } = watch
-    const change = methods[method] as Method
+    const change = methods[method]
     const { recorder } = state
     if (method !== 'removeHeader') recorder?.tellRaw(true)
     if (recorder === null || recorder.trail === null || busy || !recorder.isOutside) return change.apply(this, args)

@@ -46,7 +46,9 @@ export class SlotMemory {
   /** The signature of an outcome. */
   signature (pass: PassName, outcome: Outcome, reason: string | null): EventSignature {
     for (const known of this.#signatures) if (known.outcome === outcome && known.pass === pass && known.reason === reason) return known
-    const signature = { ...this.#place, pass, outcome, reason }
+    const { index, stage, listener, plugin, source } = this.#place
+    // All of one shape, also where there is no plugin: they are compared for each event of each request.
+    const signature: EventSignature = { index, stage, listener, pass, outcome, reason, plugin, source }
     // A reason may be made of what was asked.
     if (this.#signatures.length < MAX_SIGNATURES) this.#signatures.push(signature)
     return signature

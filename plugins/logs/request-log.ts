@@ -1,4 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify'
+import { isoTime } from './iso-time.js'
 import type { LogLevel, LogRecord } from './log-record.js'
 
 const DEBUG = 20
@@ -119,7 +120,7 @@ const ERROR = 50
 function shownBy (view: LogView, line: Line, comesAgain: boolean): LogRecord {
   if (line.shown !== null && line.view === view) return line.shown
   const { channel, message, context } = line.said !== null ? view.said(line.said) : view.line(comesAgain && line.cut === 0 ? line.text : null, () => toRecord(line))
-  const shown = { time: new Date(line.time).toISOString(), level: levelName(line.level), channel, message, context }
+  const shown = { time: isoTime(line.time), level: levelName(line.level), channel, message, context }
   // To hold thousands of them costs more than to read them twice.
   if (comesAgain) {
     line.shown = shown
@@ -144,7 +145,7 @@ function cutRecord ({ level, time, text, cut }: Line): LogRecord {
   const message = MESSAGE.exec(tail)?.[1]
   const note = `${cut.toLocaleString('en')} bytes of this line were left out`
   return {
-    time: new Date(time).toISOString(),
+    time: isoTime(time),
     level: levelName(level),
     channel: /"channel":"([\w.-]{1,100})"/.exec(head)?.[1] ?? 'app',
     message: message === undefined ? note : JSON.parse(`"${message}"`) as string,
@@ -156,7 +157,7 @@ function cutRecord ({ level, time, text, cut }: Line): LogRecord {
 function toRecord (line: Line): LogRecord {
   if (line.said !== null) {
     const { channel, message, context } = line.said
-    return { time: new Date(line.time).toISOString(), level: levelName(line.level), channel, message, context }
+    return { time: isoTime(line.time), level: levelName(line.level), channel, message, context }
   }
   if (line.cut > 0) return cutRecord(line)
   const { level, time, text } = line
@@ -164,11 +165,11 @@ function toRecord (line: Line): LogRecord {
   try {
     fields = JSON.parse(text) as Record<string, unknown>
   } catch {
-    return { time: new Date(time).toISOString(), level: levelName(level), channel: 'app', message: text.trimEnd(), context: {} }
+    return { time: isoTime(time), level: levelName(level), channel: 'app', message: text.trimEnd(), context: {} }
   }
   const { level: _level, time: _time, pid: _pid, hostname: _hostname, reqId: _reqId, channel, msg, ...context } = fields
   return {
-    time: new Date(time).toISOString(),
+    time: isoTime(time),
     level: levelName(level),
     channel: typeof channel === 'string' ? channel : 'req' in context || 'res' in context ? 'request' : 'app',
     message: typeof msg === 'string' ? msg : messageOf(context),

@@ -3,6 +3,7 @@ import type { FlattenedException } from '../diagnostics/exception.js'
 import { flattenError } from '../diagnostics/flatten-error.js'
 import { maskException } from '../diagnostics/mask-exception.js'
 import { shareAgain } from '../kernel/shared-part.js'
+import { isoTime } from '../logs/iso-time.js'
 import type { LogRecord } from '../logs/log-record.js'
 import { ClientGoneError } from '../kernel/http-errors.js'
 import type { Mask } from '../kernel/mask/mask.js'
@@ -38,7 +39,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, ende
   const draft: ProfileDraft = {
     version: PROFILE_VERSION,
     token: state.token,
-    time: new Date(state.startedTime).toISOString(),
+    time: isoTime(state.startedTime),
     duration: round(endedAt - state.startedAt),
     method: methodOf(request),
     url: mask.url(absoluteUrl(origin, targetOf(request))),

@@ -4,6 +4,7 @@ import t from 'tap'
 import { noncesOf } from '../../plugins/kernel/content-policy.js'
 import { HeaderTrail, type OutsideChange } from '../../plugins/kernel/header-trail.js'
 import { RequestState } from '../../plugins/kernel/request-state.js'
+import { SlotMemory } from '../../plugins/kernel/slot-memory.js'
 
 setFlagsFromString('--allow-natives-syntax')
 const haveSameShape = runInThisContext('(one, other) => %HaveSameMap(one, other)') as (one: object, other: object) => boolean
@@ -27,4 +28,10 @@ t.test('changes of headers that are noted share a shape: one for each would stay
   }
   t.ok(shapesOf(() => noted({})) < 10)
   t.ok(haveSameShape(noted({}), noted({ cookie: 'a' })), 'with the name of a cookie, too')
+})
+
+t.test('what listeners and hooks did is told by objects of one shape: each event of each request is compared with them', async (t) => {
+  const signature = (place: object): object => new SlotMemory({ index: 1, stage: 'onRequest', listener: 'one', ...place }).signature('main', 'ran', null)
+  t.ok(shapesOf(() => signature({})) < 10)
+  t.ok(haveSameShape(signature({}), signature({ plugin: '@fastify/cors', source: 'node_modules/@fastify/cors/index.js:1:1' })), 'with a plugin, too')
 })

@@ -33,6 +33,7 @@ export interface TrailRecord {
 
 const MAX_VALUE = 4_096
 // As it writes them.
+const DATE = '\r\nDate: '
 const OF_NODE = ['Date', 'Connection', 'Keep-Alive', 'Transfer-Encoding', 'Content-Length'].map((name) => [name.toLowerCase(), `\r\n${name}: `] as const)
 
 // The heads of most responses end alike.
@@ -70,9 +71,11 @@ function shown ({ name, from, to, after, handling, via, site, cookie }: OutsideC
 // What stands in the head that nobody has told Node.js.
 function addedByNode (head: string, sent: Readonly<Record<string, unknown>>): Array<[name: string, value: string | null]> {
   const added: Array<[string, string | null]> = []
+  // It adds them behind those that it was told, its date first.
+  const from = sent.date === undefined ? Math.max(0, head.lastIndexOf(DATE)) : 0
   for (const [name, start] of OF_NODE) {
     if (sent[name] !== undefined) continue
-    const at = head.indexOf(start)
+    const at = head.indexOf(start, from)
     if (at !== -1) added.push([name, name === 'date' ? null : head.slice(at + start.length, head.indexOf('\r\n', at + start.length))])
   }
   return added

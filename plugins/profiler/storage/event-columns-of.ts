@@ -21,7 +21,7 @@ function read (events: Profile['events']): EventColumns | null {
     const known = 6 + [reason, plugin, source, changes].filter((value) => value !== undefined).length
     const [from, lasted] = [Math.round(start * 1_000), Math.round(duration * 1_000)]
     if (Object.keys(event).length !== known || from / 1_000 !== start || lasted / 1_000 !== duration) return null
-    signatures.push({ index: -1, stage, listener, pass, outcome, reason: reason ?? null, ...(plugin !== undefined && { plugin }), ...(source !== undefined && { source }) })
+    signatures.push({ index: -1, stage, listener, pass, outcome, reason: reason ?? null, plugin, source })
     starts.push(from)
     durations.push(lasted)
   }
