@@ -1,4 +1,4 @@
-import { fork, type ChildProcess } from 'node:child_process'
+import { fork, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import type { Load, Loaded } from './load.js'
@@ -14,6 +14,11 @@ export interface ServerOptions {
   options?: Readonly<Record<string, number>>
   /** Further flags of Node.js. */
   flags?: readonly string[]
+}
+
+/** Whether a process, with all of its threads, could be kept to one processor: `taskset` is Linux's. */
+function keptTo ({ pid }: ChildProcess, processor: number): boolean {
+  return spawnSync('taskset', ['--all-tasks', '--pid', '--cpu-list', String(processor), String(pid)], { stdio: 'ignore' }).status === 0
 }
 
 /** A server in a process of its own, run as `npm start` runs the service. */
@@ -34,6 +39,11 @@ export class Server {
     })
     const { port } = await answer<{ port: number }>(child, `The server "${variant}"`)
     return new Server(child, port)
+  }
+
+  /** Keeps it to one processor; says whether that could be done. */
+  keepTo (processor: number): boolean {
+    return keptTo(this.#child, processor)
   }
 
   async usage (): Promise<Usage> {
@@ -58,6 +68,11 @@ export class Server {
 /** What asks, in a process of its own. */
 export class Client {
   readonly #child = fork(join(FOLDER, 'load.ts'), [], { execArgv: ['--import=tsx'], stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+
+  /** Keeps it to one processor; says whether that could be done. */
+  keepTo (processor: number): boolean {
+    return keptTo(this.#child, processor)
+  }
 
   async load (load: Load): Promise<Loaded> {
     const answering = answer<Loaded>(this.#child, 'The load')
