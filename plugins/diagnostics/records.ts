@@ -3,6 +3,7 @@ import { LimitedMap } from '../kernel/limited-map.js'
 import type { Mask } from '../kernel/mask/mask.js'
 import type { LogRecord } from '../logs/log-record.js'
 import { shareAgain } from '../kernel/shared-part.js'
+import { aheadOf } from '../logs/line-head.js'
 import { RequestLog, type LogView, type Said } from '../logs/request-log.js'
 
 /**
@@ -18,8 +19,6 @@ export function linesOf (log: unknown, mask?: Mask): LogRecord[] {
   return log instanceof RequestLog ? log.records(mask && viewOf(mask)) : []
 }
 
-// What the logger puts ahead of a line: its time and its request differ, what follows is often the same.
-const AHEAD = /^\{"level":\d+,"time":\d+,(?:"pid":\d+,"hostname":"[^"\\]*",)?(?:"reqId":"[^"\\]*",)?/
 const MAX_KNOWN = 100
 const MAX_KNOWN_LENGTH = 60_000
 const MAX_LENGTH = 20_000
@@ -45,7 +44,7 @@ function viewOf (mask: Mask): LogView {
     },
     own: (record) => masked(record, mask),
     line (text, record) {
-      const ahead = text === null || text.length > MAX_LENGTH ? 0 : AHEAD.exec(text)?.[0].length ?? 0
+      const ahead = text === null || text.length > MAX_LENGTH ? 0 : aheadOf(text)
       if (text === null || ahead === 0) return masked(record(), mask)
       const rest = text.slice(ahead)
       // To compare a long text is cheaper than to hash it.

@@ -1,10 +1,13 @@
 import pino from 'pino'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { RequestLog } from './request-log.js'
+import { aheadOf } from './line-head.js'
+import { RequestLog, type Said } from './request-log.js'
 
 const METADATA = Symbol.for('pino.metadata')
 const DEBUG = 20
 const INFO = 30
+// What Fastify says of each response.
+const COMPLETED = 'request completed'
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const
 
 // What Fastify's own logger says of a request and a reply; without these a line would hold the whole of both, secrets too.
@@ -114,7 +117,9 @@ export class LogCapture {
         // Fastify's first line of a request comes while a connection that is kept still has the context of the one before.
         const isFirst = logger !== capture.#root && this.lastMsg === 'incoming request'
         const log = own ?? (isFirst ? null : capture.#current())
-        if (log !== null) log.add(level, line)
+        const said = log !== null && this.lastMsg === COMPLETED ? completedAs(this.lastObj, line) : null
+        if (log !== null && said !== null) log.say(level, said)
+        else if (log !== null) log.add(level, line)
         else if (logger !== capture.#root) capture.#orphan = { logger, level, text: line }
         if (destination === null || (own !== undefined && level < own.outputLevel)) return
         if (destination[METADATA] === true) {
@@ -133,14 +138,30 @@ function withoutDetour (logger: pino.Logger): FastifyBaseLogger {
   own.info = function (this: Captured, ...args: unknown[]): void {
     const [completed, message] = args
     const log = Object.hasOwn(this, kLog) ? this[kLog] : undefined
-    if (message !== 'request completed' || !(log instanceof RequestLog) || !isCompleted(completed)) return logger.info.apply(this, args as [object])
-    const { res: { statusCode }, responseTime } = completed
-    log.say(INFO, { channel: 'request', message, context: { res: { statusCode }, responseTime }, isOurs: true })
+    if (message !== COMPLETED || !(log instanceof RequestLog) || !isCompleted(completed)) return logger.info.apply(this, args as [object])
+    log.say(INFO, saidOf(completed))
   }
   return own
 }
 
-function isCompleted (fields: unknown): fields is { res: FastifyReply, responseTime: number } {
+// The same line of a logger that wrote it: it differs each time, so that nobody would know it again. Null where it says more, or something else.
+function completedAs (fields: unknown, line: string): Said | null {
+  if (!isCompleted(fields)) return null
+  const said = saidOf(fields)
+  const ahead = aheadOf(line)
+  return ahead > 0 && line.startsWith(`${JSON.stringify(said.context).slice(1, -1)},"msg":"${COMPLETED}"}`, ahead) ? said : null
+}
+
+function saidOf ({ res: { statusCode }, responseTime }: Completed): Said {
+  return { channel: 'request', message: COMPLETED, context: { res: { statusCode }, responseTime }, isOurs: true }
+}
+
+interface Completed {
+  res: FastifyReply
+  responseTime: number
+}
+
+function isCompleted (fields: unknown): fields is Completed {
   if (typeof fields !== 'object' || fields === null || !('res' in fields) || !('responseTime' in fields)) return false
   return typeof fields.responseTime === 'number' && fields.res instanceof Object && Object.keys(fields).length === 2
 }

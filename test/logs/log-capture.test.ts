@@ -73,6 +73,28 @@ t.test('"incoming request" belongs to its request, and "request completed" too',
   }
 })
 
+t.test('"request completed" is told as it was written, whatever the application has made of it', async t => {
+  const loggers: Record<string, { more: object, context: (line: Line) => object, message?: string }> = {
+    'as it comes': { more: {}, context: ({ responseTime }) => ({ res: { statusCode: 200 }, responseTime }) },
+    'a serializer': { more: { serializers: { res: () => ({ by: 'us' }) } }, context: ({ responseTime }) => ({ res: { by: 'us' }, responseTime }) },
+    'a mixin': { more: { mixin: () => ({ part: 'shop' }) }, context: ({ responseTime }) => ({ part: 'shop', res: { statusCode: 200 }, responseTime }) },
+    bindings: { more: { base: { service: 'shop' } }, context: ({ responseTime }) => ({ service: 'shop', res: { statusCode: 200 }, responseTime }) },
+    redacted: { more: { redact: ['res.statusCode'] }, context: ({ responseTime }) => ({ res: { statusCode: '[Redacted]' }, responseTime }) },
+    'another key of the message': { more: { messageKey: 'text' }, context: ({ responseTime }) => ({ res: { statusCode: 200 }, responseTime, text: 'request completed' }), message: '' }
+  }
+  for (const [name, { more, context, message = 'request completed' }] of Object.entries(loggers)) {
+    const { stream, lines } = sink()
+    const app = await build(t, {}, app => app.get('/', () => 'x'), withLogger('info', stream, more))
+    const { logs } = await profileOf(app, await app.inject('/'))
+    const written = lines.find(({ responseTime }) => responseTime !== undefined) as Line
+    const [told, ...others] = logs.filter(({ context }) => context.responseTime !== undefined)
+    t.same(others, [], name)
+    t.same(told?.context, context(written), name)
+    t.match(told, { level: 'info', channel: 'request', message }, name)
+    await app.close()
+  }
+})
+
 t.test('child loggers, and the application\'s own inside a request', async t => {
   const { stream, lines } = sink()
   const app = await build(t, {}, app => app.get('/', async request => {
