@@ -1,4 +1,4 @@
-import { closeSync, linkSync, lstatSync, openSync, renameSync, rmSync } from 'node:fs'
+import { closeSync, linkSync, lstatSync, openSync, renameSync, unlinkSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** Milliseconds after which who claimed a place is taken for dead: what is done there takes a few. */
@@ -25,7 +25,7 @@ export async function alone<T> (place: string, work: () => T): Promise<T> {
     return work()
   } finally {
     // Who was asleep for too long has lost it to another.
-    if (identityOf(claim) === own) rmSync(claim, { force: true })
+    if (identityOf(claim) === own) removeIfThere(claim)
   }
 }
 
@@ -59,6 +59,15 @@ function removeStale (claim: string, found: string): void {
     // Somebody else was faster; what the system does not allow would not get better by being tried again.
     if (!['ENOENT', 'EEXIST'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
   } finally {
-    rmSync(aside, { force: true })
+    removeIfThere(aside)
+  }
+}
+
+// Node.js 24's `rmSync` leaves a symbolic link that points to nothing where it is, and says nothing of it.
+function removeIfThere (path: string): void {
+  try {
+    unlinkSync(path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
   }
 }
