@@ -39,7 +39,7 @@ t.test('a store with batches of its own is given each profile as it comes, and n
       events.push('put')
     }
 
-    batch (): ProfileBatch {
+    override batch (): ProfileBatch {
       const texts = new Map<string, string>()
       return {
         isFull: false,

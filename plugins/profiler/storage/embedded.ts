@@ -7,10 +7,10 @@ import { ALL_LANES, FATES, isFailureLane, isPinnedLane, laneKey, LANES, MAX_SEQ,
 import { Ledger } from './embedded/ledger.js'
 import { openFile } from './embedded/open.js'
 import { pin, profileAt } from './embedded/pins.js'
-import { PackedBatch } from './embedded/packed-batch.js'
 import { Room } from './embedded/room.js'
 import type { SharedFile } from './embedded/shared-file.js'
 import { committed, readState, StorageUnusableError, writeState, type StoreFile } from './embedded/store-file.js'
+import { PackedBatch } from './packed-batch.js'
 import { DEFAULT_BOUNDS, InvalidCursorError, type ProfilePage, type ProfileStorage, type SearchOptions, type StorageBounds, type StorageStats } from './storage.js'
 
 const BATCH = 512

@@ -3,7 +3,8 @@ import { MAX_TIME } from './chunk-format.js'
 
 /** Events as columns of whole microseconds; null where there is more in them than columns have, or less. */
 export function columnsOf (events: Profile['events'] | ProfileDraft['events']): EventColumns | null {
-  const columns = events instanceof EventColumns ? events : read(events)
+  // One that somebody else has stored may have none.
+  const columns = events instanceof EventColumns ? events : Array.isArray(events) ? read(events) : null
   return columns !== null && columns.starts.every(isTime) && columns.durations.every(isTime) ? columns : null
 }
 

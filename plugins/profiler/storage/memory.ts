@@ -1,31 +1,64 @@
 import { wholeProfile, type Profile, type ProfileDraft } from '../profile.js'
 import { matcher, type Criteria } from './criteria.js'
+import { DraftBatch } from './draft-batch.js'
+import { PackedBatch, type Portion } from './packed-batch.js'
+import { ChunkWriter } from './profile-chunk.js'
+import { readProfile } from './read-chunk.js'
 import { DEFAULT_BOUNDS, FAILURE_SHARE, InvalidCursorError, PINNED_SHARE, TooManyPinnedError } from './storage.js'
-import type { ProfilePage, ProfileStorage, SearchOptions, StorageBounds, StorageStats } from './storage.js'
-import { indexEntry, type IndexEntry } from './summary.js'
+import type { ProfileBatch, ProfilePage, ProfileStorage, SearchOptions, StorageBounds, StorageStats } from './storage.js'
+import { fromLine } from './summary-block.js'
+import type { IndexEntry } from './summary.js'
+
+/** Profiles that were packed together, and which of them are still there: as long as one is, all of the data are. */
+interface Chunk {
+  data: Buffer
+  size: number
+  entries: Set<Entry>
+}
 
 interface Entry extends IndexEntry {
   order: number
-  json: Buffer
+  chunk: Chunk
+  slot: number
+  bytes: number
 }
+
+const BATCH = 512
+/** A chunk of which less is left is packed anew. */
+const LEAST_LEFT = 0.25
 
 /** What shares a fate: its profiles by token, oldest first. */
 class Lane extends Map<string, Entry> {
   bytes = 0
+  // V8 passes over what was deleted each time that somebody begins at the front.
+  #ahead = this.keys()
+  #oldest: string | undefined
+
+  get oldest (): Entry | undefined {
+    if (this.#oldest === undefined) {
+      let next = this.#ahead.next()
+      // One that has come to its end stays there.
+      if (next.done === true) next = (this.#ahead = this.keys()).next()
+      this.#oldest = next.value
+    }
+    return this.#oldest === undefined ? undefined : this.get(this.#oldest)
+  }
 
   override set (token: string, entry: Entry): this {
     this.delete(token)
-    this.bytes += entry.json.length
+    this.bytes += entry.bytes
     return super.set(token, entry)
   }
 
   override delete (token: string): boolean {
-    this.bytes -= this.get(token)?.json.length ?? 0
+    this.bytes -= this.get(token)?.bytes ?? 0
+    if (this.#oldest === token) this.#oldest = undefined
     return super.delete(token)
   }
 
   override clear (): void {
     this.bytes = 0
+    this.#oldest = undefined
     super.clear()
   }
 }
@@ -44,19 +77,25 @@ export class MemoryStorage implements ProfileStorage {
   }
 
   put (profiles: ReadonlyArray<Profile | ProfileDraft>): void {
-    for (const profile of profiles) {
-      this.#remove(profile.token)
-      const entry = { ...indexEntry(profile), order: ++this.#order, json: Buffer.from(JSON.stringify(profile)) }
-      // One that would push everything else out is not worth it.
-      if (entry.json.length > this.#bounds.maxBytes) continue
-      this.#laneOf(entry).set(profile.token, entry)
-      this.#evict()
+    for (let at = 0; at < profiles.length; at += BATCH) {
+      const batch = this.#packed()
+      for (const profile of profiles.slice(at, at + BATCH)) batch.add(profile)
+      this.#enter(batch.finish())
     }
+  }
+
+  batch (): ProfileBatch {
+    // Who has a `put` of their own is told of all that is put.
+    return this.put === ownPut ? this.#packed() : new DraftBatch((profiles) => this.put(profiles))
+  }
+
+  #packed (): PackedBatch {
+    return new PackedBatch(this.#bounds.maxBytes, async (portions) => this.#enter(portions))
   }
 
   get (token: string): Profile | undefined {
     const entry = this.#entry(token)
-    return entry && wholeProfile(JSON.parse(entry.json.toString()) as Profile)
+    return entry && wholeProfile(readProfile(entry.chunk.data, entry.slot))
   }
 
   has (token: string): boolean {
@@ -84,8 +123,13 @@ export class MemoryStorage implements ProfileStorage {
   pin (token: string, pinned: boolean): boolean {
     const entry = this.#entry(token)
     if (entry === undefined || entry.summary.pinned === pinned) return entry !== undefined
-    if (pinned && this.#isOver(PINNED_SHARE, this.#pinned.size + 1, this.#pinned.bytes + entry.json.length)) throw new TooManyPinnedError(token)
+    // What stays for long holds nobody else.
+    const alone = chunkOf([readProfile(entry.chunk.data, entry.slot)])
+    const [bytes = 0] = alone.sizes
+    if (pinned && this.#isOver(PINNED_SHARE, this.#pinned.size + 1, this.#pinned.bytes + bytes)) throw new TooManyPinnedError(token)
     this.#remove(token)
+    Object.assign(entry, { chunk: alone.chunk, slot: 0, bytes })
+    alone.chunk.entries.add(entry)
     entry.summary.pinned = pinned
     const lane = this.#laneOf(entry)
     lane.set(token, entry)
@@ -134,13 +178,35 @@ export class MemoryStorage implements ProfileStorage {
     return this.#lanes.reduce((sum, lane) => sum + of(lane), 0)
   }
 
+  // In the order in which they were taken in, as if each had come alone.
+  #enter (portions: readonly Portion[]): void {
+    const entered: Array<{ place: number, entry: Entry }> = []
+    for (const { chunk: { data, sizes }, lines, places } of portions) {
+      const chunk: Chunk = { data, size: lines.length, entries: new Set() }
+      for (const [slot, line] of lines.entries()) {
+        entered.push({ place: places[slot] ?? 0, entry: { ...fromLine(line), order: 0, chunk, slot, bytes: sizes[slot] ?? 0 } })
+      }
+    }
+    if (portions.length > 1) entered.sort((a, b) => a.place - b.place)
+    for (const { entry } of entered) {
+      entry.order = ++this.#order
+      this.#remove(entry.summary.token)
+      entry.chunk.entries.add(entry)
+      this.#laneOf(entry).set(entry.summary.token, entry)
+      this.#evict()
+    }
+  }
+
   #evict (): void {
     while (this.#isOver(1, this.#sum((lane) => lane.size), this.#sum((lane) => lane.bytes))) {
       const failuresHaveTooMuch = this.#successes.size === 0 ||
         (this.#failures.size > 1 && this.#isOver(FAILURE_SHARE, this.#failures.size, this.#failures.bytes))
-      const [oldest] = failuresHaveTooMuch ? this.#failures.keys() : this.#successes.keys()
+      const lane = failuresHaveTooMuch ? this.#failures : this.#successes
+      const { oldest } = lane
       if (oldest === undefined) return
-      this.#remove(oldest)
+      // Those of its chunk are next.
+      lane.delete(oldest.summary.token)
+      oldest.chunk.entries.delete(oldest)
     }
   }
 
@@ -149,8 +215,31 @@ export class MemoryStorage implements ProfileStorage {
   }
 
   #remove (token: string): void {
-    for (const lane of this.#lanes) lane.delete(token)
+    const entry = this.#entry(token)
+    if (entry === undefined) return
+    this.#laneOf(entry).delete(token)
+    const { chunk } = entry
+    chunk.entries.delete(entry)
+    if (chunk.entries.size === 0 || chunk.entries.size > chunk.size * LEAST_LEFT) return
+    const left = [...chunk.entries]
+    const anew = chunkOf(left.map((one) => readProfile(chunk.data, one.slot)))
+    for (const [slot, one] of left.entries()) {
+      const bytes = anew.sizes[slot] ?? 0
+      this.#laneOf(one).bytes += bytes - one.bytes
+      Object.assign(one, { chunk: anew.chunk, slot, bytes })
+      anew.chunk.entries.add(one)
+    }
   }
+}
+
+const { put: ownPut } = MemoryStorage.prototype
+
+function chunkOf (profiles: readonly Profile[]): { chunk: Chunk, sizes: readonly number[] } {
+  const writer = new ChunkWriter()
+  for (const profile of profiles) writer.add(profile)
+  const { data, sizes } = writer.finish()
+  writer.release()
+  return { chunk: { data, size: profiles.length, entries: new Set() }, sizes }
 }
 
 function position (cursor: string): number {

@@ -15,14 +15,93 @@ t.test('the oldest goes first when there are too many', async t => {
 })
 
 t.test('the oldest goes first when there are too many bytes', async t => {
-  const bytes = JSON.stringify(profile('000001')).length
+  const one = new MemoryStorage()
+  one.put([profile('000001')])
+  const { bytes } = one.stats()
   const storage = new MemoryStorage({ maxBytes: bytes * 3 })
-  storage.put(tokens(1, 5).map(token => profile(token)))
+  for (const token of tokens(1, 5)) storage.put([profile(token)])
   t.same(listed(storage), ['000005', '000004', '000003'])
-  storage.put([profile('000005'), profile('000005')])
+  storage.put([profile('000005')])
+  storage.put([profile('000005')])
   t.same(listed(storage), ['000005', '000004', '000003'], 'a replaced profile counts once')
   storage.put([profile('000009', { url: 'x'.repeat(bytes * 3) })])
   t.same(listed(storage), ['000005', '000004', '000003'], 'what is larger than the whole store is not kept')
+})
+
+t.test('what profiles have in common is kept once', async t => {
+  const storage = new MemoryStorage()
+  storage.put(tokens(1, 500).map(token => profile(token)))
+  const { bytes } = storage.stats()
+  const alone = 500 * JSON.stringify(profile('000001')).length
+  t.ok(bytes < alone * 0.8, `${bytes} of ${alone} bytes`)
+  t.same(storage.get('000123'), profile('000123'))
+})
+
+t.test('what is left of a chunk is packed anew when most of it is gone', async t => {
+  const storage = new MemoryStorage()
+  const all = tokens(1, 64)
+  storage.put(all.map((token, i) => profile(token, { url: `http://h/${i % 8 === 0 ? 'kept' : 'gone'}/${'x'.repeat(1_000)}` })))
+  const { bytes } = storage.stats()
+  t.equal(storage.purge({ url: '/gone/' }), 56)
+  const { profiles, bytes: left } = storage.stats()
+  t.equal(profiles, 8)
+  t.ok(left > 0 && left < bytes / 4, `${left} of ${bytes} bytes`)
+  for (const [i, token] of all.entries()) t.equal(storage.get(token)?.token, i % 8 === 0 ? token : undefined)
+  t.equal(storage.purge(), 8)
+  t.match(storage.stats(), { profiles: 0, bytes: 0 })
+})
+
+t.test('one that is pinned stands for itself, and goes back to its age', async t => {
+  const storage = new MemoryStorage({ maxProfiles: 20 })
+  storage.put(tokens(1, 20).map(token => profile(token)))
+  t.equal(storage.pin('000002', true), true)
+  storage.put(tokens(100, 140).map(token => profile(token)))
+  t.equal(storage.get('000002')?.token, '000002')
+  t.equal(storage.stats().pinned, 1)
+  t.equal(storage.pin('000002', false), true)
+  t.equal(listed(storage).at(-1), '000002')
+  storage.put([profile('00000f')])
+  t.equal(storage.get('000002'), undefined, 'the oldest')
+})
+
+t.test('the oldest is found whatever has come and gone', async t => {
+  const storage = new MemoryStorage({ maxProfiles: 50 })
+  const expected: string[] = []
+  for (let round = 0; round < 2_000; round++) {
+    const token = (Math.floor(Math.random() * 120) + 1).toString(16).padStart(6, '0')
+    const at = expected.indexOf(token)
+    if (at !== -1) expected.splice(at, 1)
+    if (round % 7 === 3) t.equal(storage.purge({ token }), at === -1 ? 0 : 1)
+    else {
+      storage.put([profile(token)])
+      expected.push(token)
+      if (expected.length > 50) expected.shift()
+    }
+    if (round % 500 === 499) {
+      storage.purge()
+      expected.length = 0
+    }
+    if (round % 50 === 0) t.same(listed(storage), [...expected].reverse())
+  }
+})
+
+t.test('a store with a `put` of its own is told of all that is put', async t => {
+  const put: string[] = []
+  class Told extends MemoryStorage {
+    override put (profiles: Parameters<MemoryStorage['put']>[0]): void {
+      put.push(...profiles.map(({ token }) => token))
+      super.put(profiles)
+    }
+  }
+  for (const storage of [new Told(), new MemoryStorage()]) {
+    const batch = storage.batch()
+    batch.add(profile('000001'))
+    batch.add(failure('000002'))
+    t.equal(batch.get('000002')?.token, '000002')
+    await batch.write()
+    t.same(listed(storage), ['000002', '000001'])
+  }
+  t.same(put, ['000001', '000002'])
 })
 
 t.test('failures outlive successes', async t => {

@@ -2,7 +2,7 @@ import { FAILURE_SHARE, type StorageBounds } from '../storage.js'
 import { COLUMNS, isLine, packBlock, spanOf } from '../summary-block.js'
 import { Head } from './head.js'
 import { ALL_LANES, FATES, laneKey, LANES, MAX_SEQ, packLocation, packWaiting, readLocation, readWaiting, seqOfKey, Slots, sumOf, type Lane, type Location, type State } from './layout.js'
-import type { Portion } from './packed-batch.js'
+import type { Portion } from '../packed-batch.js'
 import { columnKey, type StoreFile } from './store-file.js'
 
 const BLOCK_ROWS = 512

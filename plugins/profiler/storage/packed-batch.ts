@@ -1,11 +1,11 @@
 import createError from '@fastify/error'
-import type { Profile, ProfileDraft } from '../../profile.js'
-import { ChunkWriter, type ProfileChunk } from '../profile-chunk.js'
-import { readProfile } from '../read-chunk.js'
-import type { ProfileBatch } from '../storage.js'
-import { toLine } from '../summary-block.js'
-import { indexEntry, isFailure } from '../summary.js'
-import { LANES, tokenNumber, type Lane } from './layout.js'
+import type { Profile, ProfileDraft } from '../profile.js'
+import { LANES, tokenNumber, type Lane } from './embedded/layout.js'
+import { ChunkWriter, type ProfileChunk } from './profile-chunk.js'
+import { readProfile } from './read-chunk.js'
+import type { ProfileBatch } from './storage.js'
+import { toLine } from './summary-block.js'
+import { indexEntry, isFailure } from './summary.js'
 
 /** Profiles of one lane, ready to be written. */
 export interface Portion {
@@ -27,7 +27,7 @@ const MAX_BATCH = 4_096
 /** Raised for a profile that cannot be stored since nobody could ask for it. */
 export const InvalidTokenError = createError('HINDSIGHT_INVALID_TOKEN', 'Invalid token "%s": a profile is stored by six lower-case hexadecimal digits.', 400)
 
-/** Packs profiles as they come, ahead of the transaction that writes them: one portion for each chunk. */
+/** Packs profiles as they come, ahead of what keeps them: one portion for each chunk. */
 export class PackedBatch implements ProfileBatch {
   readonly #maxBytes: number
   readonly #keep: (portions: readonly Portion[], length: number) => Promise<void>
@@ -68,8 +68,14 @@ export class PackedBatch implements ProfileBatch {
   }
 
   async write (): Promise<void> {
+    const portions = this.finish()
+    if (portions.length > 0) await this.#keep(portions, this.#length)
+  }
+
+  /** What was taken in; nothing more is from then on. */
+  finish (): readonly Portion[] {
     for (const portion of this.#open.values()) this.#finish(portion)
-    if (this.#full.length > 0) await this.#keep(this.#full, this.#length)
+    return this.#full
   }
 
   #portionOf (lane: Lane): OpenPortion {
