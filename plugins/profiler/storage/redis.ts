@@ -3,9 +3,10 @@ import { matcher, type Criteria } from './criteria.js'
 import { redisAddress, type RedisAddress } from './redis/address.js'
 import type { Found, WalkOptions } from './redis/block-reader.js'
 import { Blocks } from './redis/blocks.js'
-import { decodeProfile, encodeProfile, headOf, isPinned, type Head } from './redis/codec.js'
+import { decodeProfile, headOf, isPinned, type Head } from './redis/codec.js'
 import { RedisConnection, type Argument, type Reply } from './redis/connection.js'
 import { agreeOnBounds, checkFormat } from './redis/format.js'
+import { JsonBatch, type Encoded } from './redis/json-batch.js'
 import { FORMAT } from './redis/lua.js'
 import { CLEAR, EVICT, PIN, PUT, REMOVE, ROWS, STATS } from './redis/scripts.js'
 import { replaceStale, tidy } from './redis/tidy.js'
@@ -64,23 +65,13 @@ export class RedisStorage implements ProfileStorage {
   }
 
   async put (profiles: ReadonlyArray<Profile | ProfileDraft>): Promise<void> {
-    const bodies = await Promise.all(profiles.map(encodeProfile))
-    const batches: Argument[][] = []
-    let bytes = Infinity
-    for (const [i, profile] of profiles.entries()) {
-      const body = bodies[i] as Buffer
-      const entry = indexEntry(profile)
-      bytes += body.length
-      if (bytes > MAX_SCRIPT_BYTES) {
-        batches.push([])
-        bytes = body.length
-      }
-      batches.at(-1)?.push(profile.token, entry.summary.error ? 'f' : 's', toLine(entry), body)
-    }
-    const answers = await Promise.all(batches.map((batch) => this.#run(PUT, ...this.#limits(), ...batch))) as Array<[isOver: number, isUntidy: number]>
-    // What this leaves undone is done after another put.
-    if (answers.some(([, isUntidy]) => isUntidy === 1)) tidy(this.#parts()).catch(() => {})
-    if (answers.some(([isOver]) => isOver === 1)) while (await this.#run(EVICT, ...this.#limits()) === 1);
+    const batch = this.batch()
+    for (const profile of profiles) batch.add(profile)
+    await batch.write()
+  }
+
+  batch (): JsonBatch {
+    return new JsonBatch(async (profiles) => await this.#keep(profiles))
   }
 
   async get (token: string): Promise<Profile | undefined> {
@@ -153,6 +144,23 @@ export class RedisStorage implements ProfileStorage {
 
   close (): void {
     this.#connection.close()
+  }
+
+  async #keep (profiles: readonly Encoded[]): Promise<void> {
+    const batches: Argument[][] = []
+    let bytes = Infinity
+    for (const { token, lane, row, body } of profiles) {
+      bytes += body.length
+      if (bytes > MAX_SCRIPT_BYTES) {
+        batches.push([])
+        bytes = body.length
+      }
+      batches.at(-1)?.push(token, lane, row, body)
+    }
+    const answers = await Promise.all(batches.map((batch) => this.#run(PUT, ...this.#limits(), ...batch))) as Array<[isOver: number, isUntidy: number]>
+    // What this leaves undone is done after another put.
+    if (answers.some(([, isUntidy]) => isUntidy === 1)) tidy(this.#parts()).catch(() => {})
+    if (answers.some(([isOver]) => isOver === 1)) while (await this.#run(EVICT, ...this.#limits()) === 1);
   }
 
   async #ready (prefix: string, warn: (message: string) => void): Promise<void> {

@@ -1,6 +1,6 @@
 import { promisify } from 'node:util'
 import { deflateRaw, inflateRaw } from 'node:zlib'
-import { wholeProfile, type Profile, type ProfileDraft } from '../../profile.js'
+import { wholeProfile, type Profile } from '../../profile.js'
 import { UnreadableProfileError } from './errors.js'
 
 /** What shares a fate: successes, failures; as capitals those that are pinned. */
@@ -30,9 +30,8 @@ const MAX_INFLATED = 256 * 1024 * 1024
 const deflated = promisify(deflateRaw)
 const inflated = promisify(inflateRaw)
 
-/** A profile as it is stored, without its head. */
-export function encodeProfile (profile: Profile | ProfileDraft): Buffer | Promise<Buffer> {
-  const json = JSON.stringify(profile)
+/** A profile as it is stored, of its JSON, without its head. */
+export function encodeProfile (json: string): Buffer | Promise<Buffer> {
   return json.length < COMPRESSED_FROM ? Buffer.from(PLAIN + json) : compressed(json)
 }
 
