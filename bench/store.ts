@@ -54,9 +54,20 @@ async function fill (storage: ProfileStorage, from: number, to: number): Promise
   }
 }
 
+/** System calls that have written, and what they were given, of the whole process so far; `NaN` where the system does not tell. */
+function written (): { calls: number, bytes: number } {
+  try {
+    const io = readFileSync('/proc/self/io', 'utf8')
+    return { calls: Number(/^syscw: (\d+)/m.exec(io)?.[1]), bytes: Number(/^wchar: (\d+)/m.exec(io)?.[1]) }
+  } catch {
+    return { calls: NaN, bytes: NaN }
+  }
+}
+
 /** Batches one after another; the time of the threads that write counts too. */
 async function write (storage: ProfileStorage, from: number): Promise<Figures> {
   const rounds: Array<Record<'cpu' | 'system' | 'elapsed', number>> = []
+  const before = written()
   for (let round = 0; round < ROUNDS; round++) {
     const profiles = Array.from({ length: ROUND }, (_, i) => sampleProfile(from + round * ROUND + i))
     const cpu = process.cpuUsage()
@@ -67,7 +78,15 @@ async function write (storage: ProfileStorage, from: number): Promise<Figures> {
     rounds.push({ cpu: (user + system) / ROUND, system: system / ROUND, elapsed })
   }
   const middle = (name: 'cpu' | 'system' | 'elapsed'): number => middleOf(rounds.map((round) => round[name]))
-  return { 'write, CPU µs': middle('cpu'), 'of it system': middle('system'), 'writes a second': ROUND / middle('elapsed') * 1_000 }
+  const after = written()
+  const batches = ROUNDS * ROUND / BATCH
+  return {
+    'write, CPU µs': middle('cpu'),
+    'of it system': middle('system'),
+    'writes a second': ROUND / middle('elapsed') * 1_000,
+    'write calls a batch of 50': (after.calls - before.calls) / batches,
+    'kB written by these': (after.bytes - before.bytes) / batches / 1_000
+  }
 }
 
 function middleOf (values: readonly number[]): number {

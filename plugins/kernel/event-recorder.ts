@@ -1,3 +1,4 @@
+// The global one is a getter, which each call would ask.
 import { performance } from 'node:perf_hooks'
 import type { FastifyReply } from 'fastify'
 import { EventColumns, type EventSignature } from './event-columns.js'

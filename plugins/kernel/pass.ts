@@ -1,3 +1,4 @@
+// The global one is a getter, which each call would ask.
 import { performance } from 'node:perf_hooks'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isInjection } from 'light-my-request'

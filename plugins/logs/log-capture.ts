@@ -163,7 +163,8 @@ interface Completed {
 
 function isCompleted (fields: unknown): fields is Completed {
   if (typeof fields !== 'object' || fields === null || !('res' in fields) || !('responseTime' in fields)) return false
-  return typeof fields.responseTime === 'number' && fields.res instanceof Object && Object.keys(fields).length === 2
+  // What an application says in the same words may be anything.
+  return typeof fields.responseTime === 'number' && fields.res instanceof Object && typeof (fields.res as { statusCode?: unknown }).statusCode === 'number' && Object.keys(fields).length === 2
 }
 
 // Fastify's stand-in for a logger has one function for all levels, and no more of its own than `child`; a factory of the application may have added to it.

@@ -95,6 +95,20 @@ t.test('"request completed" is told as it was written, whatever the application 
   }
 })
 
+t.test('what an application says in the words of Fastify is masked', async t => {
+  const { stream } = sink()
+  for (const options of [withLogger('info', stream), { logger: false } as FastifyServerOptions]) {
+    const app = await build(t, {}, app => app.get('/', request => {
+      request.log.info({ res: { statusCode: { password: 'hunter2x' } }, responseTime: 1 }, 'request completed')
+      return 'x'
+    }), options)
+    const { logs } = await profileOf(app, await app.inject('/'))
+    t.equal(logs.filter(({ message }) => message === 'request completed').length, 2)
+    t.notMatch(JSON.stringify(logs), 'hunter2x')
+    await app.close()
+  }
+})
+
 t.test('child loggers, and the application\'s own inside a request', async t => {
   const { stream, lines } = sink()
   const app = await build(t, {}, app => app.get('/', async request => {

@@ -32,8 +32,8 @@ export interface TrailRecord {
 }
 
 const MAX_VALUE = 4_096
-// As it writes them.
 const DATE = '\r\nDate: '
+// As it writes them.
 const OF_NODE = ['Date', 'Connection', 'Keep-Alive', 'Transfer-Encoding', 'Content-Length'].map((name) => [name.toLowerCase(), `\r\n${name}: `] as const)
 
 // The heads of most responses end alike.

@@ -1,12 +1,12 @@
 import ipaddr from 'ipaddr.js'
-import { set } from './text-column.js'
+import { setBit } from './signature.js'
 
 const ADDRESS = 16
 const WORDS = [0, 4, 8, 12] as const
 const SIGNATURE_BITS = 4_096
-// What a range is looked for by: its whole bytes of IPv4, and where networks of IPv6 usually end.
-const OLD_PREFIXES = [104, 112, 120, 128] as const
-const PREFIXES = [32, 48, 64, 128] as const
+// What a range is looked for by, in bits of 16 bytes: the whole bytes of an IPv4 address, and where networks of IPv6 usually end.
+const IPV4_PREFIXES = [104, 112, 120, 128] as const
+const IPV6_PREFIXES = [32, 48, 64, 128] as const
 
 /** Whether the address at a place of a column may be the one that is looked for. */
 export type AddressFilter = (column: Buffer, at: number) => boolean
@@ -38,7 +38,7 @@ export function addressSignatureOf (addresses: readonly string[]): Buffer {
   const signature = Buffer.alloc(ADDRESS_SIGNATURE_BYTES)
   for (const address of new Set(addresses)) {
     const bytes = bytesOf(address)
-    for (const length of isOldAddress(bytes) ? OLD_PREFIXES : PREFIXES) for (const bit of prefixBits(bytes, length)) set(signature, bit)
+    for (const length of isIPv4(bytes) ? IPV4_PREFIXES : IPV6_PREFIXES) for (const bit of prefixBits(bytes, length)) setBit(signature, bit)
   }
   return signature
 }
@@ -46,7 +46,7 @@ export function addressSignatureOf (addresses: readonly string[]): Buffer {
 /** The bits that an address must set which is the one, or of the range, that is looked for; none where the range is wider than what is known of networks. */
 export function addressBitsOf (wanted: string): number[] {
   const { address, length } = rangeOf(wanted)
-  const prefix = (isOldAddress(address) ? OLD_PREFIXES : PREFIXES).findLast((known) => known <= length)
+  const prefix = (isIPv4(address) ? IPV4_PREFIXES : IPV6_PREFIXES).findLast((known) => known <= length)
   return prefix === undefined ? [] : prefixBits(address, prefix)
 }
 
@@ -65,7 +65,7 @@ function rangeOf (wanted: string): { address: Buffer, length: number } {
   return { address: bytesOf(text), length: bits === undefined ? 8 * ADDRESS : Number(bits) + (ipaddr.IPv4.isValid(text) ? 96 : 0) }
 }
 
-function isOldAddress (bytes: Buffer): boolean {
+function isIPv4 (bytes: Buffer): boolean {
   return bytes.readUInt32BE(8) === 0xFFFF && bytes.readUInt32BE(4) === 0 && bytes.readUInt32BE(0) === 0
 }
 

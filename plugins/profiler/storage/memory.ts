@@ -31,12 +31,12 @@ const LEAST_LEFT = 0.25
 class Lane extends Map<string, Entry> {
   bytes = 0
   // V8 passes over what was deleted each time that somebody begins at the front.
-  #ahead = this.keys()
+  #ahead: IterableIterator<string> | undefined
   #oldest: string | undefined
 
   get oldest (): Entry | undefined {
     if (this.#oldest === undefined) {
-      let next = this.#ahead.next()
+      let next = (this.#ahead ??= this.keys()).next()
       // One that has come to its end stays there.
       if (next.done === true) next = (this.#ahead = this.keys()).next()
       this.#oldest = next.value
@@ -51,14 +51,18 @@ class Lane extends Map<string, Entry> {
   }
 
   override delete (token: string): boolean {
-    this.bytes -= this.get(token)?.bytes ?? 0
-    if (this.#oldest === token) this.#oldest = undefined
+    const entry = this.get(token)
+    if (entry === undefined) return false
+    this.bytes -= entry.bytes
+    // An iterator holds what was there when it was last asked.
+    if (this.#oldest !== token) this.#ahead = undefined
+    this.#oldest = undefined
     return super.delete(token)
   }
 
   override clear (): void {
     this.bytes = 0
-    this.#oldest = undefined
+    this.#ahead = this.#oldest = undefined
     super.clear()
   }
 }

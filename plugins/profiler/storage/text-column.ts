@@ -1,3 +1,5 @@
+import { setBit } from './signature.js'
+
 const BITS = 16_384
 const PAIR_BITS = 8_192
 
@@ -42,7 +44,7 @@ export function findTexts (column: Buffer, needle: Buffer, found: (index: number
 /** Which groups of three bytes occur in a column of texts, as bits: where one of a needle is missing, no text contains it. */
 export function signatureOf (column: Buffer): Buffer {
   const bits = Buffer.alloc(BITS / 8)
-  for (let at = bytesStart(column) + 2; at < column.length; at++) set(bits, hashAt(column, at))
+  for (let at = bytesStart(column) + 2; at < column.length; at++) setBit(bits, hashAt(column, at))
   return bits
 }
 
@@ -58,8 +60,8 @@ export function pairSignatureOf (column: Buffer): Buffer {
   const bits = Buffer.alloc(PAIR_SIGNATURE_BYTES)
   const start = bytesStart(column)
   for (let at = start; at < column.length; at++) {
-    set(bits, pairHash(0, column[at] ?? 0))
-    if (at > start) set(bits, pairHash((column[at - 1] ?? 0) + 1, column[at] ?? 0))
+    setBit(bits, pairHash(0, column[at] ?? 0))
+    if (at > start) setBit(bits, pairHash((column[at - 1] ?? 0) + 1, column[at] ?? 0))
   }
   return bits
 }
@@ -72,18 +74,8 @@ export function pairBitsOf (needle: Buffer): number[] {
   return [pairHash(0, first), ...second === undefined ? [] : [pairHash(0, second), pairHash(first + 1, second)]]
 }
 
-/** Whether a signature, at its place in the buffer, has all of the bits. */
-export function hasBits (buffer: Buffer, offset: number, bits: readonly number[]): boolean {
-  return bits.every((hash) => ((buffer[offset + (hash >> 3)] ?? 0) & (1 << (hash & 7))) !== 0)
-}
-
 export const SIGNATURE_BYTES = BITS / 8
 export const PAIR_SIGNATURE_BYTES = PAIR_BITS / 8
-
-/** Sets one bit of a signature. */
-export function set (signature: Buffer, bit: number): void {
-  signature[bit >> 3] = (signature[bit >> 3] ?? 0) | (1 << (bit & 7))
-}
 
 function hashAt (bytes: Buffer, at: number): number {
   const key = ((bytes[at - 2] ?? 0) << 16) | ((bytes[at - 1] ?? 0) << 8) | (bytes[at] ?? 0)

@@ -1,5 +1,6 @@
 import { ADDRESS_SIGNATURE_BYTES, addressSignatureOf } from './address-column.js'
-import { hasBits, PAIR_SIGNATURE_BYTES, pairSignatureOf, signatureOf, SIGNATURE_BYTES } from './text-column.js'
+import { hasBits } from './signature.js'
+import { PAIR_SIGNATURE_BYTES, pairSignatureOf, signatureOf, SIGNATURE_BYTES } from './text-column.js'
 
 /** What a search is told of a block before it is read. */
 export interface BlockSpan {

@@ -1,7 +1,22 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { MemoryStorage } from '../../../plugins/profiler/storage/memory.js'
 import { failure, profile, tokens } from '../fixture.js'
 import { storageContract } from './contract.js'
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
+
+/** The bytes of buffers that somebody holds. */
+async function held (): Promise<number> {
+  collect()
+  // They are given back behind the collection.
+  await delay(50)
+  collect()
+  return process.memoryUsage().arrayBuffers
+}
 
 t.test('contract', t => storageContract(t, bounds => new MemoryStorage(bounds)))
 
@@ -37,17 +52,21 @@ t.test('what profiles have in common is kept once', async t => {
   t.same(storage.get('000123'), profile('000123'))
 })
 
-t.test('what is left of a chunk is packed anew when most of it is gone', async t => {
+t.test('what is left of a chunk is packed anew when most of it is gone, and the rest is let go of', async t => {
   const storage = new MemoryStorage()
-  const all = tokens(1, 64)
-  storage.put(all.map((token, i) => profile(token, { url: `http://h/${i % 8 === 0 ? 'kept' : 'gone'}/${'x'.repeat(1_000)}` })))
+  const all = tokens(1, 2_048)
+  const isKept = (i: number): boolean => i % 64 === 0
+  storage.put(all.map((token, i) => profile(token, { url: `http://h/${isKept(i) ? 'kept' : 'gone'}/${'x'.repeat(1_500)}`, collectors: { text: 'y'.repeat(8_000) } })))
   const { bytes } = storage.stats()
-  t.equal(storage.purge({ url: '/gone/' }), 56)
+  const before = await held()
+  t.equal(storage.purge({ url: '/gone/' }), 2_016)
+  const given = before - await held()
+  t.ok(given > bytes * 0.8, `the bytes of those that are gone are given back: ${given} of ${bytes}`)
   const { profiles, bytes: left } = storage.stats()
-  t.equal(profiles, 8)
-  t.ok(left > 0 && left < bytes / 4, `${left} of ${bytes} bytes`)
-  for (const [i, token] of all.entries()) t.equal(storage.get(token)?.token, i % 8 === 0 ? token : undefined)
-  t.equal(storage.purge(), 8)
+  t.equal(profiles, 32)
+  t.ok(left > 0 && left < bytes / 32, `${left} of ${bytes} bytes`)
+  for (const [i, token] of all.entries()) if (storage.get(token)?.token !== (isKept(i) ? token : undefined)) t.fail(`${token} is ${isKept(i) ? 'gone' : 'there'}`)
+  t.equal(storage.purge(), 32)
   t.match(storage.stats(), { profiles: 0, bytes: 0 })
 })
 
