@@ -1,22 +1,40 @@
 import type { ListenerEvent } from '../kernel/events.js'
 import { LimitedMap } from '../kernel/limited-map.js'
 import type { Mask } from '../kernel/mask/mask.js'
+import { foremost, isFailure } from '../logs/foremost.js'
 import type { LogRecord } from '../logs/log-record.js'
 import { shareAgain } from '../kernel/shared-part.js'
 import { aheadOf } from '../logs/line-head.js'
-import { RequestLog, type LogView, type Said } from '../logs/request-log.js'
+import type { Said } from '../logs/line.js'
+import { RequestLog, type LogEntry, type LogView } from '../logs/request-log.js'
+import type { ErrorReport } from './report.js'
+
+/** So many lines are read of a log that is to be shown: no page has room for more. */
+const MAX_SHOWN = 1_000
 
 /**
  * A request's log as it is shown: its own lines, and the notifications of the lifecycle as debug lines between them.
- * These say nothing that came with the request: a mask is for the lines.
+ * These say nothing that came with the request: the mask is for the lines.
  */
-export function recordsOf (log: unknown, events: readonly ListenerEvent[], startedTime: number, mask?: Mask): LogRecord[] {
-  return withNotifications(linesOf(log, mask), events, startedTime)
+export function recordsOf (log: unknown, events: readonly ListenerEvent[], startedTime: number, mask: Mask): Pick<ErrorReport, 'logs' | 'logsOmitted'> {
+  const all = entriesOf(log, mask)
+  const shown = foremost(all, MAX_SHOWN)
+  const logs = withNotifications(shown.map((entry) => entry.read()), events, startedTime)
+  if (shown.length === all.length) return { logs }
+  const failures = all.filter(isFailure).length - shown.filter(isFailure).length
+  return { logs, logsOmitted: { lines: all.length - shown.length, failures } }
 }
 
-/** A request's own lines, masked where there is a mask. */
-export function linesOf (log: unknown, mask?: Mask): LogRecord[] {
-  return log instanceof RequestLog ? log.records(mask && viewOf(mask)) : []
+const NOTIFICATION = { level: 'debug' } as const
+
+/** How severe each line of a log is, the notifications included, without reading any. */
+export function levelsOf (log: unknown, events: readonly ListenerEvent[]): Array<Pick<LogRecord, 'level'>> {
+  return [...entriesOf(log), ...events.filter(isNotified).map(() => NOTIFICATION)]
+}
+
+/** A request's own lines, each read, and masked where there is a mask, when it is asked for. */
+export function entriesOf (log: unknown, mask?: Mask): LogEntry[] {
+  return log instanceof RequestLog ? log.entries(mask && viewOf(mask)) : []
 }
 
 const MAX_KNOWN = 100
@@ -71,13 +89,18 @@ export function withNotifications (lines: readonly LogRecord[], events: readonly
   const notified: LogRecord[] = []
   let at = NaN
   let time = ''
-  for (const { outcome, stage, listener, start } of events) {
-    if (outcome === 'skipped' || !stage.startsWith('kernel.')) continue
+  for (const event of events) {
+    if (!isNotified(event)) continue
+    const { stage, listener, start } = event
     // Most of them are of the same millisecond.
     if (startedTime + Math.floor(start) !== at) time = new Date(at = startedTime + Math.floor(start)).toISOString()
     notified.push({ time, level: 'debug', channel: 'event', message: `Notified event "${stage}" to listener "${listener}".`, context: {} })
   }
   return merge(lines, notified)
+}
+
+function isNotified ({ outcome, stage }: ListenerEvent): boolean {
+  return outcome !== 'skipped' && stage.startsWith('kernel.')
 }
 
 // Both are in the order of time; of two of the same millisecond the notification was first, as it caused the line.

@@ -24,7 +24,7 @@ export function reportOf (request: FastifyRequest, state: RequestState, status: 
     status,
     reason,
     exceptions: (state.exceptions as FlattenedException[] | null ?? flattenError(state.raised)).map((exception) => maskException(exception, mask)),
-    logs: recordsOf(state.log, events, state.startedTime, mask),
+    ...recordsOf(state.log, events, state.startedTime, mask),
     request: {
       method: methodOf(request),
       url: mask.url(absoluteUrl(origin, targetOf(request))),

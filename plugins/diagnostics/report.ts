@@ -31,6 +31,8 @@ export interface ErrorReport {
   /** From the root cause to the error that the page is about. */
   exceptions: FlattenedException[]
   logs: LogRecord[]
+  /** How many more were logged, of the oldest and least severe, and how many of those tell of an error. */
+  logsOmitted?: { lines: number, failures: number }
   request: {
     method: string
     /** Absolute, with its query. */

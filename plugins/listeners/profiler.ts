@@ -111,7 +111,7 @@ export const profiler = listener('kernel.response', 'profiler', async (app, give
 
   function write (request: FastifyRequest, reply: FastifyReply, endedAt: number, collection: Collected | null): void {
     const state = stateOf(request)
-    profiler.defer(state.token, () => buildProfile(request, reply, endedAt, {
+    profiler.defer(state.token, () => buildProfile(request, reply, endedAt, profiler.maxProfileBytes, {
       config: configuration(), ...(collection !== null && app.hindsight.mask.hiding(state.sentParams ?? request.params).value(collection.data) as object)
     }), bytesHeld(request))
   }

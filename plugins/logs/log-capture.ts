@@ -1,7 +1,8 @@
 import pino from 'pino'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { aheadOf } from './line-head.js'
-import { RequestLog, type Said } from './request-log.js'
+import type { Said } from './line.js'
+import { RequestLog } from './request-log.js'
 
 const METADATA = Symbol.for('pino.metadata')
 const DEBUG = 20

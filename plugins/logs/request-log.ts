@@ -1,5 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify'
 import { isoTime } from './iso-time.js'
+import { levelName, readLine, shortened, type Line, type Said, type Shown } from './line.js'
 import type { LogLevel, LogRecord } from './log-record.js'
 
 const DEBUG = 20
@@ -7,19 +8,6 @@ const LINE_LIMIT = 10_000
 const BYTE_LIMIT = 4 * 1024 * 1024
 /** Of one line: where it is longer, its beginning and its end are kept. */
 const MAX_LINE = 32 * 1024
-const HEAD = 8 * 1024
-const TAIL = 2 * 1024
-const MESSAGE = /"msg":"((?:[^"\\]|\\.)*)"\}\s*$/
-
-const LEVELS: ReadonlyArray<[number, LogLevel]> = [[60, 'fatal'], [50, 'error'], [40, 'warn'], [30, 'info'], [20, 'debug']]
-
-type Shown = Pick<LogRecord, 'channel' | 'message' | 'context'>
-
-/** What is said without a logger. */
-export interface Said extends Shown {
-  /** Whether nothing in it has come with the request, so that nothing has to be hidden. */
-  isOurs?: boolean
-}
 
 /** What shows records to others, without what is secret in them. */
 export interface LogView {
@@ -31,14 +19,14 @@ export interface LogView {
   own: (record: LogRecord) => LogRecord
 }
 
-interface Line {
-  level: number
-  time: number
-  text: string
-  /** How many bytes were cut out of its middle; 0 where it is whole. */
-  cut: number
-  /** What no logger has written. */
-  said: Said | null
+/** A record that is not read before somebody asks for it. */
+export interface LogEntry {
+  readonly time: string
+  readonly level: LogLevel
+  read: () => LogRecord
+}
+
+interface KeptLine extends Line {
   /** What was shown of it, and by which view: the page of a failure and its profile show the same. */
   shown: LogRecord | null
   view: LogView | null
@@ -48,7 +36,7 @@ interface Line {
 export class RequestLog {
   /** The level below which the logger's own destination gets nothing. */
   outputLevel = 0
-  readonly #lines: Line[] = []
+  readonly #lines: KeptLine[] = []
   readonly #own: LogRecord[] = []
   #bytes = 0
   #dropped = 0
@@ -66,7 +54,7 @@ export class RequestLog {
       this.#droppedBytes += text.length
       return
     }
-    const line: Line = { level, time: Date.now(), text, cut: 0, said: null, shown: null, view: null }
+    const line: KeptLine = { level, time: Date.now(), text, cut: 0, said: null, shown: null, view: null }
     if (text.length > MAX_LINE) {
       line.text = shortened(text)
       line.cut = Buffer.byteLength(text) - Buffer.byteLength(line.text)
@@ -95,21 +83,20 @@ export class RequestLog {
     if (this.#own.length < LINE_LIMIT) this.#own.push(record)
   }
 
-  /** The records in the order of time, as a view shows them. */
-  records (view?: LogView): LogRecord[] {
-    const records = view === undefined
-      ? [...this.#lines.map(toRecord), ...this.#own]
-      : [...this.#lines.map((line, i) => shownBy(view, line, i < MAX_SIMILAR || line.level >= ERROR)), ...this.#own.map((record) => view.own(record))]
+  /** The records in the order of time, as a view shows them; each is read when it is asked for, as of a long log hardly anybody wants all. */
+  entries (view?: LogView): LogEntry[] {
+    const entries: LogEntry[] = this.#lines.map((line, i) => new LineEntry(line, view, i < MAX_SIMILAR || line.level >= ERROR))
+    for (const record of this.#own) entries.push(new OwnEntry(record, view))
     if (this.#dropped > 0) {
-      records.push({
+      entries.push(new OwnEntry({
         time: new Date().toISOString(),
         level: 'warn',
         channel: 'profiler',
         message: `${this.#dropped} more log lines of this request were not kept (about ${this.#droppedBytes.toLocaleString('en')} bytes)`,
         context: {}
-      })
+      }))
     }
-    return records.length < 2 ? records : records.sort((a, b) => a.time < b.time ? -1 : a.time > b.time ? 1 : 0)
+    return entries.length < 2 ? entries : entries.sort((a, b) => a.time < b.time ? -1 : a.time > b.time ? 1 : 0)
   }
 }
 
@@ -117,9 +104,47 @@ export class RequestLog {
 const MAX_SIMILAR = 50
 const ERROR = 50
 
-function shownBy (view: LogView, line: Line, comesAgain: boolean): LogRecord {
+class LineEntry implements LogEntry {
+  readonly time: string
+  readonly level: LogLevel
+  readonly #line: KeptLine
+  readonly #view: LogView | undefined
+  readonly #comesAgain: boolean
+
+  constructor (line: KeptLine, view: LogView | undefined, comesAgain: boolean) {
+    this.time = isoTime(line.time)
+    this.level = levelName(line.level)
+    this.#line = line
+    this.#view = view
+    this.#comesAgain = comesAgain
+  }
+
+  read (): LogRecord {
+    return this.#view === undefined ? readLine(this.#line) : shownBy(this.#view, this.#line, this.#comesAgain)
+  }
+}
+
+class OwnEntry implements LogEntry {
+  readonly time: string
+  readonly level: LogLevel
+  readonly #record: LogRecord
+  readonly #view: LogView | undefined
+
+  constructor (record: LogRecord, view?: LogView) {
+    this.time = record.time
+    this.level = record.level
+    this.#record = record
+    this.#view = view
+  }
+
+  read (): LogRecord {
+    return this.#view === undefined ? this.#record : this.#view.own(this.#record)
+  }
+}
+
+function shownBy (view: LogView, line: KeptLine, comesAgain: boolean): LogRecord {
   if (line.shown !== null && line.view === view) return line.shown
-  const { channel, message, context } = line.said !== null ? view.said(line.said) : view.line(comesAgain && line.cut === 0 ? line.text : null, () => toRecord(line))
+  const { channel, message, context } = line.said !== null ? view.said(line.said) : view.line(comesAgain && line.cut === 0 ? line.text : null, () => readLine(line))
   const shown = { time: isoTime(line.time), level: levelName(line.level), channel, message, context }
   // To hold thousands of them costs more than to read them twice.
   if (comesAgain) {
@@ -127,58 +152,4 @@ function shownBy (view: LogView, line: Line, comesAgain: boolean): LogRecord {
     line.view = view
   }
   return shown
-}
-
-export function levelName (level: number): LogLevel {
-  return LEVELS.find(([least]) => level >= least)?.[1] ?? 'trace'
-}
-
-// What is kept is copied: a part of a text would keep the whole of it in memory.
-function shortened (text: string): string {
-  return Buffer.from(`${text.slice(0, HEAD)}\n${text.slice(-TAIL)}`).toString()
-}
-
-// The logger writes the message last; what stands in front of it is no JSON any more.
-function cutRecord ({ level, time, text, cut }: Line): LogRecord {
-  const end = text.lastIndexOf('\n', text.length - 2)
-  const [head, tail] = [text.slice(0, end), text.slice(end + 1)]
-  const message = MESSAGE.exec(tail)?.[1]
-  const note = `${cut.toLocaleString('en')} bytes of this line were left out`
-  return {
-    time: isoTime(time),
-    level: levelName(level),
-    channel: /"channel":"([\w.-]{1,100})"/.exec(head)?.[1] ?? 'app',
-    message: message === undefined ? note : JSON.parse(`"${message}"`) as string,
-    // Nobody knows to which name the rest of a value belongs: only the beginning can be masked.
-    context: { cut: note, begins: head }
-  }
-}
-
-function toRecord (line: Line): LogRecord {
-  if (line.said !== null) {
-    const { channel, message, context } = line.said
-    return { time: isoTime(line.time), level: levelName(line.level), channel, message, context }
-  }
-  if (line.cut > 0) return cutRecord(line)
-  const { level, time, text } = line
-  let fields: Record<string, unknown>
-  try {
-    fields = JSON.parse(text) as Record<string, unknown>
-  } catch {
-    return { time: isoTime(time), level: levelName(level), channel: 'app', message: text.trimEnd(), context: {} }
-  }
-  const { level: _level, time: _time, pid: _pid, hostname: _hostname, reqId: _reqId, channel, msg, ...context } = fields
-  return {
-    time: isoTime(time),
-    level: levelName(level),
-    channel: typeof channel === 'string' ? channel : 'req' in context || 'res' in context ? 'request' : 'app',
-    message: typeof msg === 'string' ? msg : messageOf(context),
-    context
-  }
-}
-
-function messageOf (context: Record<string, unknown>): string {
-  const { err } = context
-  const message = typeof err === 'object' && err !== null ? (err as { message?: unknown }).message : undefined
-  return typeof message === 'string' ? message : ''
 }

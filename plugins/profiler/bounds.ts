@@ -1,27 +1,26 @@
 import type { FlattenedException } from '../diagnostics/exception.js'
-import { cut } from '../view/visible.js'
-import { boundLogs } from './bound-logs.js'
+import type { LogRecord } from '../logs/log-record.js'
+import { bytesOf, bytesOfLine, bytesOfLog, fittingLogs, withNote } from './bound-logs.js'
+import { MAX_DEPTH, MAX_NAME, MAX_STRING, plain } from './plain.js'
 import { EventColumns, sharedText, wholeProfile, type Profile, type ProfileDraft } from './profile.js'
 
-const MAX_STRING = 10_000
-const MAX_DEPTH = 24
-const MAX_NAME = 500
 /** More than the JSON of one without its changes takes, with that of its notification. */
 const MAX_EVENT = 750
 
 /** A profile that is plain JSON and no larger than `maxBytes`: itself where it is that, or a copy without what is bulkiest and least missed. */
 export function boundProfile<P extends Profile | ProfileDraft> (profile: P, maxBytes: number): P | Profile {
-  return new Look(maxBytes).isFine(profile) ? profile : cutProfile(wholeProfile(profile), maxBytes)
+  return profile.logsLeftOut === undefined && new Look(maxBytes).isFine(profile) ? profile : cutProfile(wholeProfile(profile), maxBytes)
 }
 
-function cutProfile (profile: Profile, maxBytes: number): Profile {
-  const bounded = plain(profile, MAX_STRING) as Profile
+function cutProfile ({ logsLeftOut = 0, ...profile }: Profile, maxBytes: number): Profile {
+  const bounded = plain({ ...profile, logs: [] }, MAX_STRING) as Profile
   const reason = `the profile was larger than ${maxBytes.toLocaleString('en')} bytes`
-  const { logs } = bounded
+  const logs = new Look(Infinity).isPlain(profile.logs, 1) ? profile.logs : plain(profile.logs, MAX_STRING) as LogRecord[]
   const sizes = new Sizes(bounded)
   const fitLogs = (least: number): void => {
-    bounded.logs = boundLogs(logs, Math.max(least, maxBytes - sizes.total() + sizes.of('logs')), reason)
+    bounded.logs = withNote(fittingLogs(logs, Math.max(least, maxBytes - sizes.total() + sizes.of('logs')), bytesOfLine), logs, logsLeftOut, reason)
   }
+  bounded.logs = withNote(logs, logs, logsLeftOut, reason)
   const steps: Array<[changed: string, step: () => void]> = [
     ['exceptions', () => bounded.exceptions.forEach(dropExcerpts)],
     ['logs', () => fitLogs(maxBytes / 8)],
@@ -54,14 +53,14 @@ class Look {
     // Nobody but the recorder makes events: what varies in them are headers. The notifications that a profile is told with are as many.
     this.#left -= events.length * MAX_EVENT
     for (const changes of events instanceof EventColumns ? events.changes : events.map(({ changes }) => changes)) {
-      if (changes !== undefined && !this.#isPlain(changes, 2)) return false
+      if (changes !== undefined && !this.isPlain(changes, 2)) return false
     }
-    for (const name in profile) if (name !== 'events' && !this.#isPlain((profile as unknown as Record<string, unknown>)[name], 1)) return false
+    for (const name in profile) if (name !== 'events' && !this.isPlain((profile as unknown as Record<string, unknown>)[name], 1)) return false
     return this.#left >= 0
   }
 
-  // A character is at most six bytes of JSON, a name or a value has signs around it.
-  #isPlain (value: unknown, depth: number): boolean {
+  /** A character is at most six bytes of JSON, a name or a value has signs around it. */
+  isPlain (value: unknown, depth: number): boolean {
     switch (typeof value) {
       case 'string': return value.length <= MAX_STRING && (this.#left -= 6 * value.length + 3) >= 0
       case 'number': return Number.isFinite(value) && (this.#left -= 25) >= 0
@@ -76,13 +75,13 @@ class Look {
     // JSON already.
     if (text !== undefined) return (this.#left -= 3 * text.length) >= 0
     if (Array.isArray(value)) {
-      for (let i = 0; i < value.length; i++) if (!this.#isPlain(value[i], depth + 1)) return false
+      for (let i = 0; i < value.length; i++) if (!this.isPlain(value[i], depth + 1)) return false
       return (this.#left -= value.length + 2) >= 0
     }
     const prototype: unknown = Object.getPrototypeOf(value)
     if (prototype !== Object.prototype && prototype !== null) return false
     for (const name in value) {
-      if (name === 'toJSON' || name.length > MAX_NAME || !this.#isPlain((value as Record<string, unknown>)[name], depth + 1)) return false
+      if (name === 'toJSON' || name.length > MAX_NAME || !this.isPlain((value as Record<string, unknown>)[name], depth + 1)) return false
       this.#left -= 6 * name.length + 4
     }
     return this.#left >= 0
@@ -103,7 +102,7 @@ class Sizes {
   }
 
   of (name: string): number {
-    return (this.#known[name] ??= bytesOf(this.#parts[name]))
+    return (this.#known[name] ??= name === 'logs' ? bytesOfLog(this.#parts[name] as LogRecord[]) : bytesOf(this.#parts[name]))
   }
 
   /** One part, or with no name all of them. */
@@ -111,26 +110,6 @@ class Sizes {
     if (name === '') this.#known = {}
     else delete this.#known[name]
   }
-}
-
-function bytesOf (value: unknown): number {
-  return Buffer.byteLength(JSON.stringify(value) ?? '')
-}
-
-/** A collector of the application may have left anything in its data; a store takes only JSON. */
-function plain (value: unknown, maxString: number, ancestors: readonly object[] = []): unknown {
-  if (typeof value === 'string') return cut(value, maxString)
-  if (typeof value === 'number') return Number.isFinite(value) ? value : null
-  if (typeof value === 'boolean' || value === null || value === undefined) return value ?? null
-  if (typeof value !== 'object') return cut(String(value), maxString)
-  if (ancestors.includes(value)) return '[circular]'
-  if (ancestors.length >= MAX_DEPTH) return '[too deep]'
-  if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : value.toISOString()
-  const within = [...ancestors, value]
-  if (Array.isArray(value)) return value.map(item => plain(item, maxString, within))
-  return Object.fromEntries(Object.entries(value)
-    .filter(([, item]) => item !== undefined)
-    .map(([name, item]) => [cut(name, MAX_NAME), plain(item, maxString, within)]))
 }
 
 function dropExcerpts (exception: FlattenedException): void {

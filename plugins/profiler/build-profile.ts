@@ -4,20 +4,19 @@ import { flattenError } from '../diagnostics/flatten-error.js'
 import { maskException } from '../diagnostics/mask-exception.js'
 import { shareAgain } from '../kernel/shared-part.js'
 import { isoTime } from '../logs/iso-time.js'
-import type { LogRecord } from '../logs/log-record.js'
 import { ClientGoneError } from '../kernel/http-errors.js'
 import type { Mask } from '../kernel/mask/mask.js'
 import { methodOf } from '../kernel/malformed.js'
 import { absoluteUrl, targetOf } from '../kernel/origin.js'
 import { stateOf, type RequestState } from '../kernel/request-state.js'
-import { linesOf } from '../diagnostics/records.js'
 import { blockedBy } from './blocked/blocked.js'
 import { trailRecord } from './collectors/header-trail.js'
 import { performanceRecord } from './collectors/performance.js'
+import { profiledLogs } from './profiled-logs.js'
 import { EventColumns, PROFILE_VERSION, type ProfileDraft, type ProfiledRoute } from './profile.js'
 
-/** Makes the profile of a request whose response is over: plain data, masked, off the response's way; `more` is for panels of its own. */
-export function buildProfile (request: FastifyRequest, reply: FastifyReply, endedAt: number, more: Readonly<Record<string, unknown>> = {}): ProfileDraft {
+/** Makes the profile of a request whose response is over, which is to be of `maxBytes` at most: plain data, masked, off the response's way; `more` is for panels of its own. */
+export function buildProfile (request: FastifyRequest, reply: FastifyReply, endedAt: number, maxBytes: number, more: Readonly<Record<string, unknown>>): ProfileDraft {
   const state = stateOf(request)
   const { mask: maskOfAll, originOf } = request.server.hindsight
   const mask = maskOfAll.hiding(state.sentParams ?? request.params)
@@ -36,6 +35,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, ende
   if (trail != null) collectors.headers = trailRecord(trail, events, (reply.raw as { _header?: unknown })._header, state.sentHeaders ?? reply.getHeaders(), mask)
   if (blocked.length > 0) collectors.blocked = blocked
   if (others.length > 0) collectors.otherErrors = others.map((other) => flattenError(other).map((exception) => maskException(exception, mask)))
+  const { logs, leftOut } = profiledLogs(state.log, mask, maxBytes)
   const draft: ProfileDraft = {
     version: PROFILE_VERSION,
     token: state.token,
@@ -47,21 +47,16 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, ende
     status,
     route: routeOf(collectors.router),
     exceptions: exceptionsOf(state).map((exception) => shareAgain(maskException(exception, mask))),
-    logs: sharingErrors(linesOf(state.log, mask)),
+    logs,
     notificationsLeftOut: true,
     tokenLeftOut: true,
     events,
     collectors
   }
+  if (leftOut > 0) draft.logsLeftOut = leftOut
   if (state.parent !== '') draft.parent = state.parent
   if (state.replayOf !== '') draft.replayOf = state.replayOf
   return draft
-}
-
-// The stack of an error is long, and the same when the failure comes again.
-function sharingErrors (records: LogRecord[]): LogRecord[] {
-  for (const { context } of records) if (context.err !== undefined) shareAgain(context)
-  return records
 }
 
 function exceptionsOf (state: RequestState): FlattenedException[] {

@@ -51,8 +51,9 @@ export class Profiler {
   readonly formTokens: FormTokens
   readonly role: string | undefined
   readonly exporter: OtlpExporter | undefined
+  /** Bytes of JSON that one profile may take. */
+  readonly maxProfileBytes: number
   readonly #storage: ProfileStorage
-  readonly #maxProfileBytes: number
   readonly #queue: WriteQueue
   readonly #tokens: TokenSource
   readonly #warn: Warn
@@ -64,7 +65,7 @@ export class Profiler {
     this.role = role
     this.exporter = exporter
     this.#storage = storage
-    this.#maxProfileBytes = maxProfileBytes
+    this.maxProfileBytes = maxProfileBytes
     this.#warn = warn
     this.#queue = new WriteQueue({
       maxWaiting: maxQueue,
@@ -117,7 +118,7 @@ export class Profiler {
     if (!TOKEN_PATTERN.test(token)) return undefined
     const profile = await this.#ask(() => {
       const waiting = this.#queue.get(token)
-      return waiting === undefined ? this.#storage.get(token) : boundProfile(waiting, this.#maxProfileBytes)
+      return waiting === undefined ? this.#storage.get(token) : boundProfile(waiting, this.maxProfileBytes)
     })
     return profile && wholeProfile(profile)
   }
@@ -190,7 +191,7 @@ export class Profiler {
   }
 
   #prepared (profile: Profile | ProfileDraft): Profile | ProfileDraft {
-    const bounded = boundProfile(profile, this.#maxProfileBytes)
+    const bounded = boundProfile(profile, this.maxProfileBytes)
     // Also while the store is away.
     this.exporter?.add([bounded])
     return bounded

@@ -1,8 +1,13 @@
 import t from 'tap'
-import { recordsOf } from '../../plugins/diagnostics/records.js'
-import { createMask } from '../../plugins/kernel/mask/mask.js'
-import { levelName, RequestLog } from '../../plugins/logs/request-log.js'
+import { levelsOf, recordsOf } from '../../plugins/diagnostics/records.js'
+import { createMask, type Mask } from '../../plugins/kernel/mask/mask.js'
+import { levelName } from '../../plugins/logs/line.js'
+import { RequestLog } from '../../plugins/logs/request-log.js'
+import type { LogRecord } from '../../plugins/logs/log-record.js'
 import type { ListenerEvent } from '../../plugins/kernel/events.js'
+
+const read = (log: RequestLog): LogRecord[] => log.entries().map((entry) => entry.read())
+const mask = createMask()
 
 t.test('levels by their numbers', async t => {
   for (const [level, name] of [[10, 'trace'], [20, 'debug'], [30, 'info'], [35, 'info'], [40, 'warn'], [50, 'error'], [60, 'fatal'], [100, 'fatal'], [0, 'trace']] as const) t.equal(levelName(level), name)
@@ -11,42 +16,42 @@ t.test('levels by their numbers', async t => {
 t.test('a line that is no JSON is kept as it is', async t => {
   const log = new RequestLog()
   log.add(40, 'plain text\n')
-  t.match(log.records(), [{ level: 'warn', channel: 'app', message: 'plain text', context: {} }])
+  t.match(read(log), [{ level: 'warn', channel: 'app', message: 'plain text', context: {} }])
 })
 
 t.test('a line without a message has its error\'s', async t => {
   const log = new RequestLog()
   log.add(50, '{"level":50,"err":{"message":"boom"}}')
   log.add(30, '{"level":30,"a":1}')
-  t.match(log.records(), [{ message: 'boom' }, { message: '', context: { a: 1 } }])
+  t.match(read(log), [{ message: 'boom' }, { message: '', context: { a: 1 } }])
 })
 
 t.test('what no logger has written is counted too, where it is not kept', async t => {
   const log = new RequestLog()
   for (let i = 0; i < 10_002; i++) log.say(30, { channel: 'request', message: 'x', context: {} })
-  t.ok(log.records().some(({ channel, message }) => channel === 'profiler' && message.startsWith('2 more log lines of this request were not kept')))
+  t.ok(read(log).some(({ channel, message }) => channel === 'profiler' && message.startsWith('2 more log lines of this request were not kept')))
 })
 
 t.test('what is not kept is counted', async t => {
   const log = new RequestLog()
   for (let i = 0; i < 10_003; i++) log.add(30, '{"msg":"x"}')
-  t.equal(log.records().length, 10_001)
-  t.ok(log.records().some(({ channel, message }) => channel === 'profiler' && message === '3 more log lines of this request were not kept (about 33 bytes)'))
+  t.equal(read(log).length, 10_001)
+  t.ok(read(log).some(({ channel, message }) => channel === 'profiler' && message === '3 more log lines of this request were not kept (about 33 bytes)'))
   const large = new RequestLog()
   // Of one line 10,000 characters or more are kept, of all together some megabytes.
   for (let i = 0; i < 2_000; i++) large.add(30, JSON.stringify({ msg: 'x'.repeat(1024 * 64) }))
-  t.ok(large.records().length < 2_000)
-  t.ok(large.records().some(({ message }) => /more log lines/.test(message)))
+  t.ok(read(large).length < 2_000)
+  t.ok(read(large).some(({ message }) => /more log lines/.test(message)))
 })
 
 t.test('notifications stand among the lines, by time; the skipped are none', async t => {
   const event = (listener: string, outcome: ListenerEvent['outcome'], start: number): ListenerEvent => ({ stage: 'kernel.request', listener, pass: 'main', outcome, start, duration: 0 })
   const log = new RequestLog()
   log.note({ time: new Date(1005).toISOString(), level: 'info', channel: 'app', message: 'between', context: {} })
-  const records = recordsOf(log, [event('router', 'ran', 0), event('locale', 'skipped', 2), event('firewall', 'raised', 9)], 1000)
+  const records = recordsOf(log, [event('router', 'ran', 0), event('locale', 'skipped', 2), event('firewall', 'raised', 9)], 1000, mask).logs
   t.same(records.map(({ message }) => message), ['Notified event "kernel.request" to listener "router".', 'between', 'Notified event "kernel.request" to listener "firewall".'])
   t.match(records[0], { level: 'debug', channel: 'event', time: new Date(1000).toISOString() })
-  t.same(recordsOf(null, [], 0), [])
+  t.same(recordsOf(null, [], 0, mask), { logs: [] })
 })
 
 t.test('a debug line of our own is written by the logger only where that takes it, and stands in its place', async (t) => {
@@ -57,20 +62,19 @@ t.test('a debug line of our own is written by the logger only where that takes i
   log.add(30, '{"msg":"first"}')
   log.debug(logger, { channel: 'router', context: { route: 'home' }, message: 'second' })
   log.add(30, '{"msg":"third"}')
-  t.match(log.records(), [{ message: 'first' }, { level: 'debug', channel: 'router', message: 'second', context: { route: 'home' } }, { message: 'third' }])
+  t.match(read(log), [{ message: 'first' }, { level: 'debug', channel: 'router', message: 'second', context: { route: 'home' } }, { message: 'third' }])
   t.same(written, [])
   log.outputLevel = 20
   log.debug(logger, { channel: 'router', context: { route: 'home' }, message: 'fourth' })
   t.same(written, [[{ channel: 'router', route: 'home' }, 'fourth']])
-  t.equal(log.records().length, 3, 'it comes back from the logger')
+  t.equal(read(log).length, 3, 'it comes back from the logger')
 })
 
 t.test('lines that say the same have the same context, masked, and each its own time and level', async t => {
-  const mask = createMask()
-  const records = (...lines: Array<[level: number, text: string]>): ReturnType<typeof recordsOf> => {
+  const records = (...lines: Array<[level: number, text: string]>): LogRecord[] => {
     const log = new RequestLog()
     for (const [level, text] of lines) log.add(level, text)
-    return recordsOf(log, [], 0, mask)
+    return recordsOf(log, [], 0, mask).logs
   }
   const line = (time: number, rest: string): string => `{"level":30,"time":${time},"pid":1,"hostname":"h","reqId":"req-${time}",${rest}}\n`
   const long = 'x'.repeat(1_000)
@@ -87,5 +91,29 @@ t.test('lines that say the same have the same context, masked, and each its own 
   t.not(broken(1), broken(2), 'one that is no JSON is told as it is')
   const log = new RequestLog()
   log.add(30, line(1, '"token":"abc"'))
-  t.same([createMask([]), mask].map((one) => recordsOf(log, [], 0, one)[0]?.context), [{ token: 'abc' }, { token: '******' }], 'by each mask its own')
+  t.same([createMask([]), mask].map((one) => recordsOf(log, [], 0, one).logs[0]?.context), [{ token: 'abc' }, { token: '******' }], 'by each mask its own')
+})
+
+t.test('of a long log no more is read than is shown, the grave lines first; the others are counted', async t => {
+  let read = 0
+  const counting: Mask = { ...mask, text: (text) => { read++; return mask.text(text) } }
+  const log = new RequestLog()
+  for (let i = 0; i < 5_000; i++) log.add(i % 1_000 === 7 ? 50 : i === 8 ? 40 : 30, `{"level":30,"time":1,"msg":"line ${i}"}`)
+  const { logs, logsOmitted } = recordsOf(log, [], 0, counting)
+  t.equal(read, 1_000)
+  t.equal(logs.length, 1_000)
+  t.same(logs.slice(0, 5).map(({ message }) => message), ['line 7', 'line 8', 'line 1007', 'line 2007', 'line 3007'])
+  t.equal(logs.at(-1)?.message, 'line 4999')
+  t.same(logsOmitted, { lines: 4_000, failures: 0 })
+  const loud = new RequestLog()
+  for (let i = 0; i < 1_500; i++) loud.add(50, '{"msg":"x"}')
+  t.same(recordsOf(loud, [], 0, mask).logsOmitted, { lines: 500, failures: 500 })
+})
+
+t.test('how severe lines are is told without reading any', async t => {
+  const log = new RequestLog()
+  log.add(50, 'no JSON')
+  log.note({ time: new Date(1).toISOString(), level: 'warn', channel: 'app', message: 'x', context: {} })
+  const event: ListenerEvent = { stage: 'kernel.request', listener: 'a', pass: 'main', outcome: 'ran', start: 0, duration: 0 }
+  t.same(levelsOf(log, [event, { ...event, outcome: 'skipped' }]).map(({ level }) => level).sort(), ['debug', 'error', 'warn'])
 })

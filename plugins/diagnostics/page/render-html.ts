@@ -17,7 +17,7 @@ import * as logs from './logs/logs.js'
 import * as request from './request/request.js'
 import * as stackTraces from './stack-traces/stack-traces.js'
 import * as where from './where/where.js'
-import { culprit, everyException, headline, isFailure, place } from './shared.js'
+import { culprit, everyException, failureCount, headline, lineCount, place } from './shared.js'
 
 const LONG_HEADLINE = 240
 const MAX_HEADLINE = 1_200
@@ -111,11 +111,11 @@ function profile ({ profile }: ErrorReport): string[] {
 }
 
 function navigation (report: ErrorReport): string {
-  const failures = report.logs.filter(isFailure).length
+  const failures = failureCount(report)
   const traces = everyException(report.exceptions).length
   return html`<nav class="sections" aria-label="Sections"><ul class="wrap">
 <li><a href="#exceptions">Exceptions <span class="count">${report.exceptions.length}</span></a></li>
-<li><a href="#logs">Logs <span class="count!${failures > 0 ? ' bad' : ''}">${report.logs.length}</span></a></li>
+<li><a href="#logs">Logs <span class="count!${failures > 0 ? ' bad' : ''}">${lineCount(report)}</span></a></li>
 <li><a href="#stack-traces">Stack Traces <span class="count">${traces}</span></a></li>
 <li><a href="#request">Request</a></li>
 </ul></nav>`

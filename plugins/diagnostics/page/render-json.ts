@@ -1,12 +1,13 @@
+import { foremost } from '../../logs/foremost.js'
 import { safeJson } from '../../view/json.js'
 import type { ErrorReport } from '../report.js'
-import { headline, shownLogs } from './shared.js'
+import { headline, lineCount } from './shared.js'
 
 const MAX_LOGS = 1_000
 
 /** The report as a problem document (RFC 9457) with the chain, the logs and the hints as its extensions. */
 export function renderJson (report: ErrorReport): string {
-  const logs = shownLogs(report.logs, MAX_LOGS)
+  const logs = foremost(report.logs, MAX_LOGS)
   const instance = pathOf(report.request.url)
   const document = {
     type: 'about:blank',
@@ -17,7 +18,7 @@ export function renderJson (report: ErrorReport): string {
     exceptions: report.exceptions,
     // A context is whatever was logged: each is made JSON by itself, so that one of them cannot spoil the rest.
     logs: logs.map((record) => ({ ...record, context: JSON.parse(safeJson(record.context)) as unknown })),
-    ...(logs.length < report.logs.length && { logsOmitted: report.logs.length - logs.length }),
+    ...(logs.length < lineCount(report) && { logsOmitted: lineCount(report) - logs.length }),
     hints: report.hints,
     ...(report.raisedBy && { raisedBy: report.raisedBy }),
     ...(report.profile && { profile: report.profile })

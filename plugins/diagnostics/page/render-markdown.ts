@@ -1,11 +1,12 @@
 import { extname } from 'node:path'
+import { foremost } from '../../logs/foremost.js'
 import { code, escapeMarkdown, fence } from '../../view/markdown.js'
 import { cut, visibleLine } from '../../view/visible.js'
 import type { FlattenedException, StackFrame } from '../exception.js'
 import type { ErrorReport, Hint } from '../report.js'
 import { OfChain } from './of-chain.js'
 import { logLine } from './render-text.js'
-import { headline, place, shownLogs } from './shared.js'
+import { headline, place } from './shared.js'
 
 const MAX_FRAMES = 8
 const MAX_EXCERPTS = 3
@@ -32,7 +33,7 @@ export function markdownParts (report: ErrorReport): MarkdownPart[] {
     '## Request',
     fence(requestText(report), 'http'),
     '## Last log lines',
-    report.logs.length === 0 ? 'No line was logged.' : fence(shownLogs(report.logs, MAX_LOGS).map(logLine).join('\n'), 'text'),
+    report.logs.length === 0 ? 'No line was logged.' : fence(foremost(report.logs, MAX_LOGS).map(logLine).join('\n'), 'text'),
     ...report.hints.flatMap(hintParts)
   ]
 }

@@ -1,9 +1,10 @@
 import { inspect } from 'node:util'
+import { foremost } from '../../logs/foremost.js'
 import { cut, visible, visibleLine } from '../../view/visible.js'
 import type { LogRecord } from '../../logs/log-record.js'
 import type { FlattenedException } from '../exception.js'
 import type { ErrorReport } from '../report.js'
-import { headline, shownLogs, timeOfDay } from './shared.js'
+import { headline, lineCount, timeOfDay } from './shared.js'
 
 const MAX_LOGS = 200
 const MAX_LINE = 1_000
@@ -11,13 +12,13 @@ const MAX_LINE = 1_000
 /** The report for a terminal: no markup, and no control sequence of whatever it quotes. */
 export function renderText (report: ErrorReport): string {
   const total = report.exceptions.length
-  const logs = shownLogs(report.logs, MAX_LOGS)
-  const omitted = report.logs.length - logs.length
+  const logs = foremost(report.logs, MAX_LOGS)
+  const omitted = lineCount(report) - logs.length
   return [
     block(`${report.status} ${visibleLine(report.reason)}`, visible(headline(report)), requestLines(report)),
     block(`Exceptions (${total})`, ...report.exceptions.map((exception, i) => exceptionText(exception, `[${i + 1}/${total}] `))),
     block(
-      `Logs (${report.logs.length})`,
+      `Logs (${lineCount(report)})`,
       [...(omitted > 0 ? [`… ${omitted} more lines`] : []), ...logs.map(logLine)].join('\n') || 'No line was logged.'
     ),
     ...report.hints.map((hint) => block(

@@ -3,7 +3,8 @@ import type { FlattenedException, StackFrame } from '../exception.js'
 import type { ErrorReport } from '../report.js'
 import { isInternal } from '../stack-frame.js'
 import { visibleLine } from '../../view/visible.js'
-import type { LogLevel, LogRecord } from '../../logs/log-record.js'
+import { isFailure } from '../../logs/foremost.js'
+import type { LogLevel } from '../../logs/log-record.js'
 
 /** The levels from the least to the most severe. */
 export const LEVELS: readonly LogLevel[] = ['trace', 'debug', 'info', 'warn', 'error', 'fatal']
@@ -50,24 +51,14 @@ export function everyException (chain: readonly FlattenedException[]): Flattened
   return chain.flatMap((exception) => [...(exception.errors ?? []).flatMap(everyException), exception])
 }
 
-/** The records that fit on a page, in their order: warnings and errors before anything else, then the latest. */
-export function shownLogs (logs: readonly LogRecord[], limit: number): LogRecord[] {
-  if (logs.length <= limit) return [...logs]
-  const grave = logs.filter(isGrave).slice(-limit)
-  const room = limit - grave.length
-  const rest = room > 0 ? logs.filter((record) => !isGrave(record)).slice(-room) : []
-  const kept = new Set([...grave, ...rest])
-  return logs.filter((record) => kept.has(record))
+/** How many lines were logged, those that the report does not hold included. */
+export function lineCount ({ logs, logsOmitted }: ErrorReport): number {
+  return logs.length + (logsOmitted?.lines ?? 0)
 }
 
-/** Whether a record tells of something wrong. */
-export function isGrave (record: LogRecord): boolean {
-  return record.level === 'warn' || isFailure(record)
-}
-
-/** Whether a record tells of an error. */
-export function isFailure (record: LogRecord): boolean {
-  return record.level === 'error' || record.level === 'fatal'
+/** How many of them tell of an error. */
+export function failureCount ({ logs, logsOmitted }: ErrorReport): number {
+  return logs.filter(isFailure).length + (logsOmitted?.failures ?? 0)
 }
 
 /** The time of day of a record; what is no time is told as it is. */

@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import type { FlattenedException, StackFrame } from '../../diagnostics/exception.js'
 import { exceptionParts, hintParts } from '../../diagnostics/page/render-markdown.js'
 import { logLine } from '../../diagnostics/page/render-text.js'
-import { shownLogs } from '../../diagnostics/page/shared.js'
+import { foremost } from '../../logs/foremost.js'
 import type { LogRecord } from '../../logs/log-record.js'
 import { code, escapeMarkdown, fence } from '../../view/markdown.js'
 import { cut, visibleLine } from '../../view/visible.js'
@@ -113,7 +113,7 @@ function logsOf ({ logs }: Profile): string {
     time: String(line.time), level: String(line.level), channel: cut(String(line.channel), MAX_NAME), message: cut(String(line.message), MAX_NAME), context: isObject(line.context) ? line.context : {}
   }) as LogRecord)
   if (lines.length === 0) return 'No line was logged.'
-  const shown = shownLogs(lines, MAX_LOGS)
+  const shown = foremost(lines, MAX_LOGS)
   return fence([...(lines.length > shown.length ? [`… ${lines.length - shown.length} more lines`] : []), ...shown.map((line) => cut(logLine(line), 600))].join('\n'), 'text')
 }
 

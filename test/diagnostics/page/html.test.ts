@@ -186,6 +186,14 @@ t.test('10,000 log lines are cut, the grave ones kept', async (t) => {
   t.equal(document.querySelector('.omission a')?.getAttribute('href'), 'http://127.0.0.1:3000/_profiler/3fa94c')
 })
 
+t.test('lines that were left out of the report are counted', async (t) => {
+  const report = { logs: [record('error', 'one'), record('info', 'two')], logsOmitted: { lines: 3, failures: 1 } }
+  const document = page(report)
+  t.match(texts(document, '#logs h2'), ['Logs 5 2 errors'])
+  t.match(texts(document, '.omission'), [/^3 lines are left out here/])
+  t.equal(texts(document, '.sections a')[1], 'Logs 5')
+})
+
 t.test('hints', async (t) => {
   const document = page({ hints: [{ title: 'Add a route', text: 'Like this.', code: 'app.get()\n' }] })
   t.same(texts(document, 'main > .hints h2'), ['Add a route'])

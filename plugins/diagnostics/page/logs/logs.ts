@@ -4,10 +4,11 @@ import { KeptMarkup, type Part } from '../../../view/parts.js'
 import { safeJson } from '../../../view/json.js'
 import { cut } from '../../../view/visible.js'
 import { LimitedMap } from '../../../kernel/limited-map.js'
+import { foremost, isFailure } from '../../../logs/foremost.js'
 import type { LogLevel, LogRecord } from '../../../logs/log-record.js'
 import type { FlattenedException } from '../../exception.js'
 import type { ErrorReport } from '../../report.js'
-import { isFailure, LEVELS, shownLogs, timeOfDay } from '../shared.js'
+import { failureCount, LEVELS, lineCount, timeOfDay } from '../shared.js'
 import { counted } from '../../../view/counted.js'
 
 const MAX_LOGS = 1_000
@@ -25,16 +26,18 @@ export const style = readStyle(import.meta.url, './style.css') + Array.from({ le
   `#logs:has([name=c${i}]:not(:checked)) .c${i}`).join(', ') + ' { display: none }'
 
 /** The section of logs: the lines of this one request, filtered by level, channel and text. */
-export function render ({ logs, started, profile, exceptions }: ErrorReport): Part[] {
-  const failures = logs.filter(isFailure).length
-  const shown = shownLogs(logs, MAX_LOGS)
+export function render (report: ErrorReport): Part[] {
+  const { logs, started, profile, exceptions } = report
+  const count = lineCount(report)
+  const failures = failureCount(report)
+  const shown = foremost(logs, MAX_LOGS)
   return [html`<section id="logs" aria-labelledby="logs-title">
-<h2 id="logs-title">Logs <span class="count">${logs.length}</span>!${failures > 0
+<h2 id="logs-title">Logs <span class="count">${count}</span>!${failures > 0
   ? html` <a class="count bad" href="#first-error">${counted(failures, 'error')}<span class="hidden-visually">: go to the first</span></a>`
   : ''}</h2>
 `, ...logs.length === 0
     ? ['<p class="note">No line was logged.</p>']
-    : [filters(shown), omission(logs.length - shown.length, profile?.url), ...table(shown, started, exceptions)], '\n</section>']
+    : [filters(shown), omission(count - shown.length, profile?.url), ...table(shown, started, exceptions)], '\n</section>']
 }
 
 function filters (logs: readonly LogRecord[]): string {

@@ -35,8 +35,10 @@ export interface ToolbarData {
   calls: { count: number, failed: number }
 }
 
-/** The parts of a profile that the bar needs, as far as they are known. */
-export type ToolbarSource = Pick<Profile, 'token' | 'status' | 'method' | 'route' | 'duration' | 'logs' | 'collectors'>
+/** The parts of a profile that the bar needs, as far as they are known; of its log only how severe each line is. */
+export interface ToolbarSource extends Pick<Profile, 'token' | 'status' | 'method' | 'route' | 'duration' | 'collectors'> {
+  logs: ReadonlyArray<Pick<LogRecord, 'level'>>
+}
 
 type Data = Readonly<Record<string, unknown>>
 

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { getHeapStatistics } from 'node:v8'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { recordsOf } from '../../../diagnostics/records.js'
+import { levelsOf } from '../../../diagnostics/records.js'
 import { drawNonce } from '../../../kernel/content-policy.js'
 import { Skip, type ResponseHook } from '../../../kernel/listener.js'
 import { isRedirect } from '../../../kernel/responses.js'
@@ -39,7 +39,7 @@ export function toolbarHook (app: FastifyInstance, shown: boolean): ResponseHook
 }
 
 function bar (request: FastifyRequest, { statusCode }: FastifyReply, { token, url }: { token: string, url: string }, nonces: BarNonces, rights: BarRights): string {
-  const { log, recorder, startedAt, startedTime, handlerStart, handlerEnd } = stateOf(request)
+  const { log, recorder, startedAt, handlerStart, handlerEnd } = stateOf(request)
   const { router, ...collectors } = collectedBy(request)
   const { matched } = (router ?? {}) as { matched?: ProfiledRoute | null }
   return toolbar(toolbarOf({
@@ -48,7 +48,7 @@ function bar (request: FastifyRequest, { statusCode }: FastifyReply, { token, ur
     method: request.method,
     route: matched ?? (stateOf(request).route === null ? null : { ...stateOf(request).route as RouteMatch, methods: [] }),
     duration: performance.now() - startedAt,
-    logs: recordsOf(log, recorder?.events() ?? [], startedTime),
+    logs: levelsOf(log, recorder?.events() ?? []),
     collectors: {
       ...collectors,
       performance: { ...(handlerStart !== 0 && { handler: (handlerEnd === 0 ? performance.now() : handlerEnd) - handlerStart }), process: { heapAfter: getHeapStatistics().used_heap_size } }

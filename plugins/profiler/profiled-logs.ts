@@ -1,0 +1,26 @@
+import { entriesOf } from '../diagnostics/records.js'
+import { shareAgain } from '../kernel/shared-part.js'
+import type { Mask } from '../kernel/mask/mask.js'
+import type { LogRecord } from '../logs/log-record.js'
+import { RequestLog, type LogEntry } from '../logs/request-log.js'
+import { bytesOfLine, fittingLogs } from './bound-logs.js'
+
+/** A request's lines as its profile has them, masked; of a log that is too long for it only those are read that it has room for. */
+export function profiledLogs (log: unknown, mask: Mask, maxBytes: number): { logs: LogRecord[], leftOut: number } {
+  const entries = entriesOf(log, mask)
+  // As JSON a record takes about as much as its line.
+  if (!(log instanceof RequestLog) || log.bytes * 2 < maxBytes) return { logs: sharingErrors(entries.map((entry) => entry.read())), leftOut: 0 }
+  const read = new Map<LogEntry, LogRecord>()
+  const fitting = fittingLogs(entries, maxBytes, (entry) => {
+    const record = entry.read()
+    read.set(entry, record)
+    return bytesOfLine(record)
+  })
+  return { logs: sharingErrors(fitting.map((entry) => read.get(entry) as LogRecord)), leftOut: entries.length - fitting.length }
+}
+
+// The stack of an error is long, and the same when the failure comes again.
+function sharingErrors (records: LogRecord[]): LogRecord[] {
+  for (const { context } of records) if (context.err !== undefined) shareAgain(context)
+  return records
+}

@@ -1,0 +1,56 @@
+import t from 'tap'
+import { createMask, type Mask } from '../../plugins/kernel/mask/mask.js'
+import { RequestLog } from '../../plugins/logs/request-log.js'
+import { boundProfile } from '../../plugins/profiler/bounds.js'
+import { profiledLogs } from '../../plugins/profiler/profiled-logs.js'
+import { profile } from './fixture.js'
+
+const LIMIT = 64 * 1024
+const mask = createMask()
+
+function logOf (lines: number, level: (i: number) => number, rest: (i: number) => string): RequestLog {
+  const log = new RequestLog()
+  for (let i = 0; i < lines; i++) log.add(level(i), `{"level":30,"time":1,"pid":1,"hostname":"h",${rest(i)}"msg":"line ${i}"}\n`)
+  return log
+}
+
+function bounded (log: RequestLog, room: number, by: Mask = mask) {
+  const { logs, leftOut } = profiledLogs(log, by, room)
+  return boundProfile(profile('000001', { logs, ...(leftOut > 0 && { logsLeftOut: leftOut }) }), LIMIT)
+}
+
+t.test('a log that fits is there as a whole', async t => {
+  const { logs, leftOut } = profiledLogs(logOf(100, () => 30, () => '"password":"hunter2",'), mask, LIMIT)
+  t.equal(logs.length, 100)
+  t.equal(leftOut, 0)
+  t.same(logs[7]?.context, { password: '******' })
+  t.same(profiledLogs(null, mask, LIMIT), { logs: [], leftOut: 0 })
+})
+
+t.test('of a long log the same is left as where all of it was read, but for lines that fill the last room', async t => {
+  const kinds: Array<[name: string, level: (i: number) => number, rest: (i: number) => string]> = [
+    ['short', () => 30, () => ''],
+    ['of all lengths', () => 20, (i) => `"a":"${'x'.repeat(i * 7919 % 900)}",`],
+    ['of all levels', (i) => 10 * (1 + i % 6), (i) => `"a":${i},`],
+    ['grave at the beginning', (i) => i < 1_500 ? 50 : 30, () => '"token":"abcdef",'],
+    ['some of them long', (i) => i % 100 === 3 ? 40 : 30, (i) => i % 50 === 3 ? `"a":"${'y'.repeat(30_000)}",` : '']
+  ]
+  for (const [name, level, rest] of kinds) {
+    const log = logOf(3_000, level, rest)
+    const short = bounded(log, LIMIT)
+    const [kept, whole] = [short, bounded(log, Infinity)].map(({ logs }) => logs.slice(1).map(({ level, message }) => `${level} ${message}`)) as [string[], string[]]
+    t.ok(kept.length > 20 && [...kept, ...whole].filter((line) => !kept.includes(line) || !whole.includes(line)).length <= 3, `${name}: ${kept.length} and ${whole.length} lines`)
+    t.same([kept[0], kept.at(-1)], [whole[0], whole.at(-1)])
+    const left = /^([\d,]+) lines were left out/.exec(short.logs[0]?.message ?? '')?.[1]?.replaceAll(',', '')
+    t.equal(Number(left) + kept.length, 3_000)
+    t.notOk('logsLeftOut' in short)
+    t.ok(JSON.stringify(short).length <= LIMIT)
+  }
+})
+
+t.test('and hardly more is read than is left', async t => {
+  let read = 0
+  const counting: Mask = { ...mask, text: (text) => { read++; return mask.text(text) } }
+  const { logs } = bounded(logOf(10_000, (i) => i % 500 === 0 ? 50 : 30, () => ''), LIMIT, counting)
+  t.ok(read >= logs.length - 1 && read < logs.length * 1.2, `${read} of ${logs.length}`)
+})
