@@ -1,16 +1,13 @@
 import type { ListenerEvent } from '../kernel/events.js'
 import { LimitedMap } from '../kernel/limited-map.js'
 import type { Mask } from '../kernel/mask/mask.js'
-import { foremost, isFailure } from '../logs/foremost.js'
+import { foremost, isFailure, type Levelled } from '../logs/foremost.js'
 import type { LogRecord } from '../logs/log-record.js'
 import { shareAgain } from '../kernel/shared-part.js'
 import { aheadOf } from '../logs/line-head.js'
 import type { Said } from '../logs/line.js'
 import { RequestLog, type LogEntry, type LogView } from '../logs/request-log.js'
-import type { ErrorReport } from './report.js'
-
-/** So many lines are read of a log that is to be shown: no page has room for more. */
-const MAX_SHOWN = 1_000
+import { MAX_LOGS, type ErrorReport } from './report.js'
 
 /**
  * A request's log as it is shown: its own lines, and the notifications of the lifecycle as debug lines between them.
@@ -18,7 +15,7 @@ const MAX_SHOWN = 1_000
  */
 export function recordsOf (log: unknown, events: readonly ListenerEvent[], startedTime: number, mask: Mask): Pick<ErrorReport, 'logs' | 'logsOmitted'> {
   const all = entriesOf(log, mask)
-  const shown = foremost(all, MAX_SHOWN)
+  const shown = foremost(all, MAX_LOGS)
   const logs = withNotifications(shown.map((entry) => entry.read()), events, startedTime)
   if (shown.length === all.length) return { logs }
   const failures = all.filter(isFailure).length - shown.filter(isFailure).length
@@ -28,7 +25,7 @@ export function recordsOf (log: unknown, events: readonly ListenerEvent[], start
 const NOTIFICATION = { level: 'debug' } as const
 
 /** How severe each line of a log is, the notifications included, without reading any. */
-export function levelsOf (log: unknown, events: readonly ListenerEvent[]): Array<Pick<LogRecord, 'level'>> {
+export function levelsOf (log: unknown, events: readonly ListenerEvent[]): Levelled[] {
   return [...entriesOf(log), ...events.filter(isNotified).map(() => NOTIFICATION)]
 }
 

@@ -2,6 +2,9 @@ import type { Steps } from '../kernel/steps.js'
 import type { LogRecord } from '../logs/log-record.js'
 import type { FlattenedException } from './exception.js'
 
+/** So many lines of a log at most are read for a report, and shown on a page. */
+export const MAX_LOGS = 1_000
+
 /** A remark that helps to mend the failure: shown only where it is right. */
 export interface Hint {
   title: string

@@ -1,6 +1,7 @@
 import type { LogLevel } from './log-record.js'
 
-interface Levelled { readonly level: LogLevel }
+/** What can be told apart by how severe it is. */
+export interface Levelled { readonly level: LogLevel }
 
 /** The lines of a log that fit where there is a limit, in their order: warnings and errors before anything else, then the latest. */
 export function foremost<T extends Levelled> (log: readonly T[], limit: number): T[] {

@@ -1,26 +1,36 @@
 import type { FlattenedException } from '../diagnostics/exception.js'
 import type { LogRecord } from '../logs/log-record.js'
-import { bytesOf, bytesOfLine, bytesOfLog, fittingLogs, withNote } from './bound-logs.js'
-import { MAX_DEPTH, MAX_NAME, MAX_STRING, plain } from './plain.js'
+import { fittingLogs, noteOf } from './fitting-logs.js'
+import { bytesOf, MAX_DEPTH, MAX_NAME, MAX_STRING, plain } from './plain.js'
 import { EventColumns, sharedText, wholeProfile, type Profile, type ProfileDraft } from './profile.js'
 
 /** More than the JSON of one without its changes takes, with that of its notification. */
 const MAX_EVENT = 750
+/** Lines of a log that are measured beside those that were. */
+const FEW = 5
 
 /** A profile that is plain JSON and no larger than `maxBytes`: itself where it is that, or a copy without what is bulkiest and least missed. */
 export function boundProfile<P extends Profile | ProfileDraft> (profile: P, maxBytes: number): P | Profile {
   return profile.logsLeftOut === undefined && new Look(maxBytes).isFine(profile) ? profile : cutProfile(wholeProfile(profile), maxBytes)
 }
 
-function cutProfile ({ logsLeftOut = 0, ...profile }: Profile, maxBytes: number): Profile {
-  const bounded = plain({ ...profile, logs: [] }, MAX_STRING) as Profile
+function cutProfile ({ logsLeftOut, ...profile }: Profile, maxBytes: number): Profile {
+  const bounded = plain(profile, MAX_STRING) as Profile
   const reason = `the profile was larger than ${maxBytes.toLocaleString('en')} bytes`
-  const logs = new Look(Infinity).isPlain(profile.logs, 1) ? profile.logs : plain(profile.logs, MAX_STRING) as LogRecord[]
+  // What is told by a file that was imported may be anything.
+  const before = Number.isSafeInteger(logsLeftOut) && Number(logsLeftOut) > 0 ? Number(logsLeftOut) : 0
+  const logs = Array.isArray(bounded.logs) ? bounded.logs : []
   const sizes = new Sizes(bounded)
-  const fitLogs = (least: number): void => {
-    bounded.logs = withNote(fittingLogs(logs, Math.max(least, maxBytes - sizes.total() + sizes.of('logs')), bytesOfLine), logs, logsLeftOut, reason)
+  const keepLogs = (shown: LogRecord[]): void => {
+    const dropped = logs.length - shown.length + before
+    bounded.logs = dropped === 0 ? shown : [noteOf(dropped, (shown[0] ?? logs[0])?.time ?? profile.time, reason), ...shown]
   }
-  bounded.logs = withNote(logs, logs, logsLeftOut, reason)
+  const fitLogs = (least: number): void => {
+    keepLogs(fittingLogs(logs, Math.max(least, maxBytes - sizes.total() + sizes.of('logs')), (line) => sizes.ofLine(line)))
+  }
+  // Those that are left of more are too many for sure: they are measured one by one in any case.
+  if (before > 0) for (const line of logs) sizes.ofLine(line)
+  keepLogs(logs)
   const steps: Array<[changed: string, step: () => void]> = [
     ['exceptions', () => bounded.exceptions.forEach(dropExcerpts)],
     ['logs', () => fitLogs(maxBytes / 8)],
@@ -53,14 +63,14 @@ class Look {
     // Nobody but the recorder makes events: what varies in them are headers. The notifications that a profile is told with are as many.
     this.#left -= events.length * MAX_EVENT
     for (const changes of events instanceof EventColumns ? events.changes : events.map(({ changes }) => changes)) {
-      if (changes !== undefined && !this.isPlain(changes, 2)) return false
+      if (changes !== undefined && !this.#isPlain(changes, 2)) return false
     }
-    for (const name in profile) if (name !== 'events' && !this.isPlain((profile as unknown as Record<string, unknown>)[name], 1)) return false
+    for (const name in profile) if (name !== 'events' && !this.#isPlain((profile as unknown as Record<string, unknown>)[name], 1)) return false
     return this.#left >= 0
   }
 
-  /** A character is at most six bytes of JSON, a name or a value has signs around it. */
-  isPlain (value: unknown, depth: number): boolean {
+  // A character is at most six bytes of JSON, a name or a value has signs around it.
+  #isPlain (value: unknown, depth: number): boolean {
     switch (typeof value) {
       case 'string': return value.length <= MAX_STRING && (this.#left -= 6 * value.length + 3) >= 0
       case 'number': return Number.isFinite(value) && (this.#left -= 25) >= 0
@@ -75,13 +85,13 @@ class Look {
     // JSON already.
     if (text !== undefined) return (this.#left -= 3 * text.length) >= 0
     if (Array.isArray(value)) {
-      for (let i = 0; i < value.length; i++) if (!this.isPlain(value[i], depth + 1)) return false
+      for (let i = 0; i < value.length; i++) if (!this.#isPlain(value[i], depth + 1)) return false
       return (this.#left -= value.length + 2) >= 0
     }
     const prototype: unknown = Object.getPrototypeOf(value)
     if (prototype !== Object.prototype && prototype !== null) return false
     for (const name in value) {
-      if (name === 'toJSON' || name.length > MAX_NAME || !this.isPlain((value as Record<string, unknown>)[name], depth + 1)) return false
+      if (name === 'toJSON' || name.length > MAX_NAME || !this.#isPlain((value as Record<string, unknown>)[name], depth + 1)) return false
       this.#left -= 6 * name.length + 4
     }
     return this.#left >= 0
@@ -91,6 +101,7 @@ class Look {
 /** The bytes of a profile's parts as JSON: each is measured once, and again only when it has been changed. */
 class Sizes {
   readonly #parts: Record<string, unknown>
+  readonly #lines = new Map<LogRecord, number>()
   #known: Record<string, number> = {}
 
   constructor (profile: Profile) {
@@ -102,7 +113,26 @@ class Sizes {
   }
 
   of (name: string): number {
-    return (this.#known[name] ??= name === 'logs' ? bytesOfLog(this.#parts[name] as LogRecord[]) : bytesOf(this.#parts[name]))
+    return (this.#known[name] ??= name === 'logs' ? this.#ofLog(this.#parts[name] as LogRecord[]) : bytesOf(this.#parts[name]))
+  }
+
+  /** A line of the log. */
+  ofLine (line: LogRecord): number {
+    let bytes = this.#lines.get(line)
+    if (bytes === undefined) this.#lines.set(line, bytes = bytesOf(line))
+    return bytes
+  }
+
+  // A long log is written out at once: most of its lines are not kept, and never measured.
+  #ofLog (logs: readonly LogRecord[]): number {
+    let sum = 2
+    let unknown = 0
+    for (const line of logs) {
+      const bytes = this.#lines.get(line)
+      if (bytes === undefined && ++unknown > FEW) return bytesOf(logs)
+      sum += (bytes ?? this.ofLine(line)) + 1
+    }
+    return sum
   }
 
   /** One part, or with no name all of them. */

@@ -21,3 +21,8 @@ export function plain (value: unknown, maxString: number, ancestors: readonly ob
     .filter(([, item]) => item !== undefined)
     .map(([name, item]) => [cut(name, MAX_NAME), plain(item, maxString, within)]))
 }
+
+/** The bytes of a value as JSON. */
+export function bytesOf (value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value) ?? '')
+}

@@ -44,7 +44,7 @@ export interface Profile {
   logs: LogRecord[]
   /** Only on the way to a store and in it: the notifications of the lifecycle are not in the log, as they follow from the events. */
   notificationsLeftOut?: true
-  /** Only on the way to a store: how many lines the log has had that were not read, as there is no room for them. */
+  /** Only on the way to a store: how many lines of the log were left out already, as there is no room for them. */
   logsLeftOut?: number
   /** Like the notifications: where the response tells the token there is a mark in its place. */
   tokenLeftOut?: true

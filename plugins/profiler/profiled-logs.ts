@@ -3,17 +3,20 @@ import { shareAgain } from '../kernel/shared-part.js'
 import type { Mask } from '../kernel/mask/mask.js'
 import type { LogRecord } from '../logs/log-record.js'
 import { RequestLog, type LogEntry } from '../logs/request-log.js'
-import { bytesOfLine, fittingLogs } from './bound-logs.js'
+import { bytesOfLine, fittingLogs } from './fitting-logs.js'
+
+/** Of a record as JSON. */
+const LEAST_BYTES = 100
 
 /** A request's lines as its profile has them, masked; of a log that is too long for it only those are read that it has room for. */
 export function profiledLogs (log: unknown, mask: Mask, maxBytes: number): { logs: LogRecord[], leftOut: number } {
   const entries = entriesOf(log, mask)
-  // As JSON a record takes about as much as its line.
-  if (!(log instanceof RequestLog) || log.bytes * 2 < maxBytes) return { logs: sharingErrors(entries.map((entry) => entry.read())), leftOut: 0 }
+  // As JSON a record takes about as much as its line; what no logger wrote takes its names at least.
+  if (!(log instanceof RequestLog) || 2 * log.bytes + LEAST_BYTES * entries.length < maxBytes) return { logs: sharingErrors(entries.map((entry) => entry.read())), leftOut: 0 }
   const read = new Map<LogEntry, LogRecord>()
   const fitting = fittingLogs(entries, maxBytes, (entry) => {
-    const record = entry.read()
-    read.set(entry, record)
+    let record = read.get(entry)
+    if (record === undefined) read.set(entry, record = entry.read())
     return bytesOfLine(record)
   })
   return { logs: sharingErrors(fitting.map((entry) => read.get(entry) as LogRecord)), leftOut: entries.length - fitting.length }

@@ -5,6 +5,6 @@ export function wordFor (number: number, one: string, many = `${one}s`): string 
 
 /** A number with its word, as in `1 failure` and `1,200 failures`. */
 export function counted (number: number, one: string, many?: string): string {
-  // A number that has no separators is the same in any case, and most are.
+  // Most need no separators, and these cost more than all the rest.
   return `${number < 1_000 ? number : number.toLocaleString('en')} ${wordFor(number, one, many)}`
 }

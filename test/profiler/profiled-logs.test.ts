@@ -44,7 +44,7 @@ t.test('of a long log the same is left as where all of it was read, but for line
     const left = /^([\d,]+) lines were left out/.exec(short.logs[0]?.message ?? '')?.[1]?.replaceAll(',', '')
     t.equal(Number(left) + kept.length, 3_000)
     t.notOk('logsLeftOut' in short)
-    t.ok(JSON.stringify(short).length <= LIMIT)
+    t.ok(Buffer.byteLength(JSON.stringify(short)) <= LIMIT)
   }
 })
 
@@ -53,4 +53,37 @@ t.test('and hardly more is read than is left', async t => {
   const counting: Mask = { ...mask, text: (text) => { read++; return mask.text(text) } }
   const { logs } = bounded(logOf(10_000, (i) => i % 500 === 0 ? 50 : 30, () => ''), LIMIT, counting)
   t.ok(read >= logs.length - 1 && read < logs.length * 1.2, `${read} of ${logs.length}`)
+})
+
+t.test('one that does not fit is read once', async t => {
+  let read = 0
+  const counting: Mask = { ...mask, text: (text) => { read++; return mask.text(text) } }
+  const { logs } = profiledLogs(logOf(400, () => 40, () => `"a":"${'x'.repeat(8_000)}",`), counting, LIMIT)
+  t.ok(logs.length > 3)
+  t.ok(read <= logs.length + 20, `${read} for ${logs.length}`)
+})
+
+t.test('what lines have in common counts for each of them', async t => {
+  const name = 'n'.repeat(8_000)
+  const log = new RequestLog()
+  for (let i = 0; i < 250; i++) log.add(50, `{"level":50,"time":1,"err":{"stack":"e"},"${name}":1,"msg":"same"}\n`)
+  for (const room of [LIMIT, Infinity]) {
+    const whole = bounded(log, room)
+    t.ok(Buffer.byteLength(JSON.stringify(whole)) <= LIMIT)
+    t.match(whole.logs[0]?.message, /lines were left out/)
+  }
+})
+
+t.test('where no line fits, the note has a time all the same', async t => {
+  const { logs } = boundProfile(profile('000001', { logs: [], logsLeftOut: 3, collectors: { big: 'x'.repeat(1_000) } }), LIMIT)
+  t.match(logs, [{ time: profile('000001').time, message: /^3 lines were left out/ }])
+  t.equal(logs.length, 1)
+})
+
+t.test('a number that makes no sense is none', async t => {
+  for (const logsLeftOut of ['abc', {}, -3, 0.5, null] as never[]) {
+    const { logs, ...rest } = boundProfile(profile('000001', { logsLeftOut }), LIMIT)
+    t.same(logs, [])
+    t.notOk('logsLeftOut' in rest)
+  }
 })

@@ -1,9 +1,7 @@
 import { foremost } from '../../logs/foremost.js'
 import { safeJson } from '../../view/json.js'
-import type { ErrorReport } from '../report.js'
+import { MAX_LOGS, type ErrorReport } from '../report.js'
 import { headline, lineCount } from './shared.js'
-
-const MAX_LOGS = 1_000
 
 /** The report as a problem document (RFC 9457) with the chain, the logs and the hints as its extensions. */
 export function renderJson (report: ErrorReport): string {

@@ -54,7 +54,7 @@ class Lane extends Map<string, Entry> {
     const entry = this.get(token)
     if (entry === undefined) return false
     this.bytes -= entry.bytes
-    // An iterator holds what was there when it was last asked.
+    // An iterator holds what was there when it was last asked. Whoever is not the oldest seldom goes.
     if (this.#oldest !== token) this.#ahead = undefined
     this.#oldest = undefined
     return super.delete(token)

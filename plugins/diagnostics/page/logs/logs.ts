@@ -7,11 +7,10 @@ import { LimitedMap } from '../../../kernel/limited-map.js'
 import { foremost, isFailure } from '../../../logs/foremost.js'
 import type { LogLevel, LogRecord } from '../../../logs/log-record.js'
 import type { FlattenedException } from '../../exception.js'
-import type { ErrorReport } from '../../report.js'
+import { MAX_LOGS, type ErrorReport } from '../../report.js'
 import { failureCount, LEVELS, lineCount, timeOfDay } from '../shared.js'
 import { counted } from '../../../view/counted.js'
 
-const MAX_LOGS = 1_000
 const MAX_MESSAGE = 4_000
 const MAX_CONTEXT = 4_000
 /** Characters of messages and contexts that a page carries in full; behind them both are cut short. */

@@ -1,4 +1,4 @@
-import type { LogRecord } from '../../../logs/log-record.js'
+import { isFailure, type Levelled } from '../../../logs/foremost.js'
 import type { Profile } from '../../profile.js'
 
 /** What the bar tells of a request. */
@@ -37,14 +37,13 @@ export interface ToolbarData {
 
 /** The parts of a profile that the bar needs, as far as they are known; of its log only how severe each line is. */
 export interface ToolbarSource extends Pick<Profile, 'token' | 'status' | 'method' | 'route' | 'duration' | 'collectors'> {
-  logs: ReadonlyArray<Pick<LogRecord, 'level'>>
+  logs: readonly Levelled[]
 }
 
 type Data = Readonly<Record<string, unknown>>
 
 /** What the bar tells of a profile, whole or still being made. */
 export function toolbarOf ({ token, status, method, route, duration, logs, collectors }: ToolbarSource, url: string): ToolbarData {
-  const levels = (...wanted: Array<LogRecord['level']>): number => logs.filter(({ level }) => wanted.includes(level)).length
   const { handler, firstByte, process } = dataOf(collectors.performance)
   const { locale, source } = dataOf(collectors.locale)
   const { outcome } = dataOf(collectors.cache)
@@ -61,8 +60,8 @@ export function toolbarOf ({ token, status, method, route, duration, logs, colle
     firstByte: numberOf(firstByte),
     memory: numberOf(dataOf(process).heapAfter),
     logs: logs.length,
-    errors: levels('error', 'fatal'),
-    warnings: levels('warn'),
+    errors: logs.filter(isFailure).length,
+    warnings: logs.filter(({ level }) => level === 'warn').length,
     security: collectors.security === undefined ? null : securityOf(dataOf(collectors.security)),
     locale: typeof locale === 'string' ? { locale, source: String(source) } : null,
     cache: typeof outcome === 'string' ? outcome : null,
