@@ -5,6 +5,11 @@ export function wordFor (number: number, one: string, many = `${one}s`): string 
 
 /** A number with its word, as in `1 failure` and `1,200 failures`. */
 export function counted (number: number, one: string, many?: string): string {
-  // Most need no separators, and these cost more than all the rest.
-  return `${number < 1_000 ? number : number.toLocaleString('en')} ${wordFor(number, one, many)}`
+  return `${grouped(number)} ${wordFor(number, one, many)}`
+}
+
+/** An integer with its separators, as in `1,200`: what `toLocaleString` makes of it, which is too dear for a thousand lines. */
+export function grouped (integer: number): string {
+  const digits = String(integer)
+  return digits.length < 4 ? digits : digits.replace(/\B(?=(?:\d{3})+$)/g, ',')
 }

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { counted, wordFor } from '../../plugins/view/counted.js'
+import { counted, grouped, wordFor } from '../../plugins/view/counted.js'
 import { build } from '../support/app.js'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -10,6 +10,7 @@ t.test('one, none and many', async (t) => {
   for (const [number, text] of [[0, '0 failures'], [1, '1 failure'], [2, '2 failures'], [1200, '1,200 failures']] as const) t.equal(counted(number, 'failure'), text)
   t.equal(counted(1, 'line is', 'lines are'), '1 line is')
   t.equal(counted(2, 'line is', 'lines are'), '2 lines are')
+  for (const integer of [0, 999, 1_000, 12_345, 999_999, 1_000_000, -999, -1_000, 1_234_567_890]) t.equal(grouped(integer), integer.toLocaleString('en'))
   t.same([wordFor(1, 'call'), wordFor(0, 'call'), wordFor(2, 'is', 'are')], ['call', 'calls', 'are'])
 })
 

@@ -4,6 +4,7 @@ import { html } from '../../view/html.js'
 import { KeptMarkup, octetsOf, type Part } from '../../view/parts.js'
 import { script as readScript } from '../../view/script.js'
 import * as themeSwitch from '../../view/theme-switch/theme-switch.js'
+import { grouped } from '../../view/counted.js'
 import { tokens } from '../../view/tokens.js'
 import { cut, visibleLine } from '../../view/visible.js'
 import type { StackFrame } from '../exception.js'
@@ -115,7 +116,7 @@ function navigation (report: ErrorReport): string {
   const traces = everyException(report.exceptions).length
   return html`<nav class="sections" aria-label="Sections"><ul class="wrap">
 <li><a href="#exceptions">Exceptions <span class="count">${report.exceptions.length}</span></a></li>
-<li><a href="#logs">Logs <span class="count!${failures > 0 ? ' bad' : ''}">${lineCount(report)}</span></a></li>
+<li><a href="#logs">Logs <span class="count!${failures > 0 ? ' bad' : ''}">${grouped(lineCount(report))}</span></a></li>
 <li><a href="#stack-traces">Stack Traces <span class="count">${traces}</span></a></li>
 <li><a href="#request">Request</a></li>
 </ul></nav>`

@@ -182,7 +182,7 @@ t.test('10,000 log lines are cut, the grave ones kept', async (t) => {
   t.equal(shown.length, 1_000)
   t.same([shown[0], shown[1], shown.at(-1)], ['line 0', 'line 9001', 'line 9999'])
   t.match(texts(document, '.omission'), [/^9,000 lines are left out here.* profile/])
-  t.match(texts(document, '#logs h2'), ['Logs 10000 1 error'])
+  t.match(texts(document, '#logs h2'), ['Logs 10,000 1 error'])
   t.equal(document.querySelector('.omission a')?.getAttribute('href'), 'http://127.0.0.1:3000/_profiler/3fa94c')
 })
 

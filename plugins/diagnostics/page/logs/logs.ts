@@ -9,7 +9,7 @@ import type { LogLevel, LogRecord } from '../../../logs/log-record.js'
 import type { FlattenedException } from '../../exception.js'
 import { MAX_LOGS, type ErrorReport } from '../../report.js'
 import { failureCount, LEVELS, lineCount, timeOfDay } from '../shared.js'
-import { counted } from '../../../view/counted.js'
+import { counted, grouped } from '../../../view/counted.js'
 
 const MAX_MESSAGE = 4_000
 const MAX_CONTEXT = 4_000
@@ -31,7 +31,7 @@ export function render (report: ErrorReport): Part[] {
   const failures = failureCount(report)
   const shown = foremost(logs, MAX_LOGS)
   return [html`<section id="logs" aria-labelledby="logs-title">
-<h2 id="logs-title">Logs <span class="count">${count}</span>!${failures > 0
+<h2 id="logs-title">Logs <span class="count">${grouped(count)}</span>!${failures > 0
   ? html` <a class="count bad" href="#first-error">${counted(failures, 'error')}<span class="hidden-visually">: go to the first</span></a>`
   : ''}</h2>
 `, ...logs.length === 0
@@ -51,7 +51,7 @@ function levels (logs: readonly LogRecord[]): string {
   const thresholds = LEVELS.filter((level, i) => level !== 'fatal' && (counts[i] as number) > 0)
   if (thresholds.length < 2) return ''
   return html`<fieldset><legend>Level</legend>!${thresholds.map((level, i) => html`
-<label><input type="radio" name="level" value="${level}"!${i === 0 ? ' checked' : ''}> ${i === 0 ? 'All' : label(level)} <span class="number">${counts.slice(LEVELS.indexOf(level)).reduce((sum, count) => sum + count, 0)}</span></label>`)}
+<label><input type="radio" name="level" value="${level}"!${i === 0 ? ' checked' : ''}> ${i === 0 ? 'All' : label(level)} <span class="number">${grouped(counts.slice(LEVELS.indexOf(level)).reduce((sum, count) => sum + count, 0))}</span></label>`)}
 </fieldset>`
 }
 
@@ -97,11 +97,6 @@ function table (logs: readonly LogRecord[], started: string | undefined, excepti
   }
   rows.push('</tbody>\n</table>')
   return rows
-}
-
-// As toLocaleString does, which is too dear for a thousand lines.
-function grouped (number: number): string {
-  return String(number).replace(/\B(?=(?:\d{3})+$)/g, ',')
 }
 
 function timeCell (time: string, begin: number): string {
