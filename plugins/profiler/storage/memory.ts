@@ -1,71 +1,17 @@
 import { wholeProfile, type Profile, type ProfileDraft } from '../profile.js'
 import { matcher, type Criteria } from './criteria.js'
 import { DraftBatch } from './draft-batch.js'
+import { chunkOf, type Chunk, type Entry } from './memory/chunk.js'
+import { Lane } from './memory/lane.js'
 import { PackedBatch, type Portion } from './packed-batch.js'
-import { ChunkWriter } from './profile-chunk.js'
 import { readProfile } from './read-chunk.js'
 import { DEFAULT_BOUNDS, FAILURE_SHARE, InvalidCursorError, PINNED_SHARE, TooManyPinnedError } from './storage.js'
 import type { ProfileBatch, ProfilePage, ProfileStorage, SearchOptions, StorageBounds, StorageStats } from './storage.js'
 import { fromLine } from './summary-block.js'
-import type { IndexEntry } from './summary.js'
-
-/** Profiles that were packed together, and which of them are still there: as long as one is, all of the data are. */
-interface Chunk {
-  data: Buffer
-  size: number
-  entries: Set<Entry>
-}
-
-interface Entry extends IndexEntry {
-  order: number
-  chunk: Chunk
-  slot: number
-  bytes: number
-}
 
 const BATCH = 512
 /** A chunk of which less is left is packed anew. */
 const LEAST_LEFT = 0.25
-
-/** What shares a fate: its profiles by token, oldest first. */
-class Lane extends Map<string, Entry> {
-  bytes = 0
-  // V8 passes over what was deleted each time that somebody begins at the front.
-  #ahead: IterableIterator<string> | undefined
-  #oldest: string | undefined
-
-  get oldest (): Entry | undefined {
-    if (this.#oldest === undefined) {
-      let next = (this.#ahead ??= this.keys()).next()
-      // One that has come to its end stays there.
-      if (next.done === true) next = (this.#ahead = this.keys()).next()
-      this.#oldest = next.value
-    }
-    return this.#oldest === undefined ? undefined : this.get(this.#oldest)
-  }
-
-  override set (token: string, entry: Entry): this {
-    this.delete(token)
-    this.bytes += entry.bytes
-    return super.set(token, entry)
-  }
-
-  override delete (token: string): boolean {
-    const entry = this.get(token)
-    if (entry === undefined) return false
-    this.bytes -= entry.bytes
-    // An iterator holds what was there when it was last asked. Whoever is not the oldest seldom goes.
-    if (this.#oldest !== token) this.#ahead = undefined
-    this.#oldest = undefined
-    return super.delete(token)
-  }
-
-  override clear (): void {
-    this.bytes = 0
-    this.#ahead = this.#oldest = undefined
-    super.clear()
-  }
-}
 
 /** Keeps profiles for the life of the process: for tests, and where nothing may be written. */
 export class MemoryStorage implements ProfileStorage {
@@ -237,14 +183,6 @@ export class MemoryStorage implements ProfileStorage {
 }
 
 const { put: ownPut } = MemoryStorage.prototype
-
-function chunkOf (profiles: readonly Profile[]): { chunk: Chunk, sizes: readonly number[] } {
-  const writer = new ChunkWriter()
-  for (const profile of profiles) writer.add(profile)
-  const { data, sizes } = writer.finish()
-  writer.release()
-  return { chunk: { data, size: profiles.length, entries: new Set() }, sizes }
-}
 
 function position (cursor: string): number {
   if (/^(?:0|[1-9]\d{0,14})$/.test(cursor)) return Number(cursor)
