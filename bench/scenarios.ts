@@ -45,7 +45,7 @@ export const SCENARIOS: readonly Scenario[] = [
   { name: 'otel', what: 'in an application of 30 hooks, debug', subject: { variant: 'hindsight:hooks', production: false }, against: '@fastify/otel with a no-op processor', base: { variant: 'otel:hooks' }, goal: 5 },
   ...[10, 100, 1_000, 10_000].map((routes) => grown('routes', routes, 'hindsight:routes', 'fastify:routes')),
   ...[10, 100].map((hooks) => grown('hooks', hooks, 'hindsight:hooks', 'fastify:hooks')),
-  ...[1, 10, 100, 1_000].map((lines) => ({ ...grown('lines', lines, 'hindsight:lines', 'fastify:lines'), requests: Math.min(4_000, Math.max(100, 40_000 / lines)), warmUp: Math.max(300, 300_000 / lines) })),
+  ...[1, 10, 100, 1_000].map((lines) => ({ ...grown('lines', lines, 'hindsight:lines', 'fastify:lines'), requests: Math.min(4_000, Math.max(100, 40_000 / lines)), warmUp: Math.min(30_000, Math.max(300, 300_000 / lines)) })),
   { ...grown('lines', 10_000, 'hindsight:failing', 'fastify:failing'), name: 'growth-page-lines', what: 'debug, 10,000 log lines, the page of a failure', requests: 5, headers: html },
   { ...grown('lines', 10_000, 'hindsight:failing-unprofiled', 'fastify:failing'), name: 'growth-page-lines-alone', what: 'the same, without its profile', requests: 5, headers: html },
   ...[10, 50, 200].map((depth): Scenario => ({ ...grown('depth', depth, 'hindsight:failing', 'fastify:failing'), requests: 100, warmUp: 3_000, headers: html }))

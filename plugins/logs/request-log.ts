@@ -110,6 +110,7 @@ class LineEntry implements LogEntry {
   readonly #line: KeptLine
   readonly #view: LogView | undefined
   readonly #comesAgain: boolean
+  #record: LogRecord | null = null
 
   constructor (line: KeptLine, view: LogView | undefined, comesAgain: boolean) {
     this.time = isoTime(line.time)
@@ -120,7 +121,7 @@ class LineEntry implements LogEntry {
   }
 
   read (): LogRecord {
-    return this.#view === undefined ? readLine(this.#line) : shownBy(this.#view, this.#line, this.#comesAgain)
+    return (this.#record ??= this.#view === undefined ? readLine(this.#line) : shownBy(this.#view, this.#line, this.#comesAgain))
   }
 }
 

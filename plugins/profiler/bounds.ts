@@ -6,30 +6,24 @@ import { EventColumns, sharedText, wholeProfile, type Profile, type ProfileDraft
 
 /** More than the JSON of one without its changes takes, with that of its notification. */
 const MAX_EVENT = 750
-/** Lines of a log that are measured beside those that were. */
-const FEW = 5
 
 /** A profile that is plain JSON and no larger than `maxBytes`: itself where it is that, or a copy without what is bulkiest and least missed. */
 export function boundProfile<P extends Profile | ProfileDraft> (profile: P, maxBytes: number): P | Profile {
   return profile.logsLeftOut === undefined && new Look(maxBytes).isFine(profile) ? profile : cutProfile(wholeProfile(profile), maxBytes)
 }
 
-function cutProfile ({ logsLeftOut, ...profile }: Profile, maxBytes: number): Profile {
+function cutProfile ({ logsLeftOut = 0, ...profile }: Profile, maxBytes: number): Profile {
   const bounded = plain(profile, MAX_STRING) as Profile
   const reason = `the profile was larger than ${maxBytes.toLocaleString('en')} bytes`
-  // What is told by a file that was imported may be anything.
-  const before = Number.isSafeInteger(logsLeftOut) && Number(logsLeftOut) > 0 ? Number(logsLeftOut) : 0
   const logs = Array.isArray(bounded.logs) ? bounded.logs : []
   const sizes = new Sizes(bounded)
   const keepLogs = (shown: LogRecord[]): void => {
-    const dropped = logs.length - shown.length + before
+    const dropped = logs.length - shown.length + logsLeftOut
     bounded.logs = dropped === 0 ? shown : [noteOf(dropped, (shown[0] ?? logs[0])?.time ?? profile.time, reason), ...shown]
   }
   const fitLogs = (least: number): void => {
-    keepLogs(fittingLogs(logs, Math.max(least, maxBytes - sizes.total() + sizes.of('logs')), (line) => sizes.ofLine(line)))
+    keepLogs(fittingLogs(logs, Math.max(least, maxBytes - sizes.total() + sizes.of('logs')), bytesOf))
   }
-  // Those that are left of more are too many for sure: they are measured one by one in any case.
-  if (before > 0) for (const line of logs) sizes.ofLine(line)
   keepLogs(logs)
   const steps: Array<[changed: string, step: () => void]> = [
     ['exceptions', () => bounded.exceptions.forEach(dropExcerpts)],
@@ -101,7 +95,6 @@ class Look {
 /** The bytes of a profile's parts as JSON: each is measured once, and again only when it has been changed. */
 class Sizes {
   readonly #parts: Record<string, unknown>
-  readonly #lines = new Map<LogRecord, number>()
   #known: Record<string, number> = {}
 
   constructor (profile: Profile) {
@@ -113,26 +106,7 @@ class Sizes {
   }
 
   of (name: string): number {
-    return (this.#known[name] ??= name === 'logs' ? this.#ofLog(this.#parts[name] as LogRecord[]) : bytesOf(this.#parts[name]))
-  }
-
-  /** A line of the log. */
-  ofLine (line: LogRecord): number {
-    let bytes = this.#lines.get(line)
-    if (bytes === undefined) this.#lines.set(line, bytes = bytesOf(line))
-    return bytes
-  }
-
-  // A long log is written out at once: most of its lines are not kept, and never measured.
-  #ofLog (logs: readonly LogRecord[]): number {
-    let sum = 2
-    let unknown = 0
-    for (const line of logs) {
-      const bytes = this.#lines.get(line)
-      if (bytes === undefined && ++unknown > FEW) return bytesOf(logs)
-      sum += (bytes ?? this.ofLine(line)) + 1
-    }
-    return sum
+    return (this.#known[name] ??= bytesOf(this.#parts[name]))
   }
 
   /** One part, or with no name all of them. */

@@ -12,18 +12,14 @@ const LEAST_BYTES = 100
 export function profiledLogs (log: unknown, mask: Mask, maxBytes: number): { logs: LogRecord[], leftOut: number } {
   const entries = entriesOf(log, mask)
   // As JSON a record takes about as much as its line; what no logger wrote takes its names at least.
-  if (!(log instanceof RequestLog) || 2 * log.bytes + LEAST_BYTES * entries.length < maxBytes) return { logs: sharingErrors(entries.map((entry) => entry.read())), leftOut: 0 }
-  const read = new Map<LogEntry, LogRecord>()
-  const fitting = fittingLogs(entries, maxBytes, (entry) => {
-    let record = read.get(entry)
-    if (record === undefined) read.set(entry, record = entry.read())
-    return bytesOfLine(record)
-  })
-  return { logs: sharingErrors(fitting.map((entry) => read.get(entry) as LogRecord)), leftOut: entries.length - fitting.length }
+  if (!(log instanceof RequestLog) || 2 * log.bytes + LEAST_BYTES * entries.length < maxBytes) return { logs: sharingErrors(entries), leftOut: 0 }
+  const fitting = fittingLogs(entries, maxBytes, (entry) => bytesOfLine(entry.read()))
+  return { logs: sharingErrors(fitting), leftOut: entries.length - fitting.length }
 }
 
 // The stack of an error is long, and the same when the failure comes again.
-function sharingErrors (records: LogRecord[]): LogRecord[] {
+function sharingErrors (entries: readonly LogEntry[]): LogRecord[] {
+  const records = entries.map((entry) => entry.read())
   for (const { context } of records) if (context.err !== undefined) shareAgain(context)
   return records
 }

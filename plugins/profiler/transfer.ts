@@ -84,6 +84,7 @@ const isProfile = new Ajv({ allErrors: false, allowUnionTypes: true }).compile<P
         properties: { time: text, level: { enum: ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] }, channel: text, message: text, context: { type: 'object' } }
       }
     },
+    logsLeftOut: { type: 'integer', minimum: 1 },
     events: {
       type: 'array',
       items: {

@@ -4,7 +4,6 @@ const LONE_SURROGATE = /\p{Surrogate}/gu
 
 // One look settles nearly every text.
 const ORDINARY = /^[\n\t -~\u00a1-\u00ac\u00ae-\u02ff]*$/
-const ORDINARY_LINE = /^[ -~\u00a1-\u00ac\u00ae-\u02ff]*$/
 
 /** Makes characters seen that would otherwise vanish or reorder what stands around them; line feeds and tabs stay. */
 export function visible (text: string): string {
@@ -14,7 +13,6 @@ export function visible (text: string): string {
 
 /** The same for text that has to stay on one line: a header, a path, a heading. */
 export function visibleLine (text: string): string {
-  if (ORDINARY_LINE.test(text)) return text
   return visible(text).replaceAll('\n', '␊').replaceAll('\t', ' ')
 }
 

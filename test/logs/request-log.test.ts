@@ -2,7 +2,7 @@ import t from 'tap'
 import { levelsOf, recordsOf } from '../../plugins/diagnostics/records.js'
 import { createMask, type Mask } from '../../plugins/kernel/mask/mask.js'
 import { levelName } from '../../plugins/logs/line.js'
-import { RequestLog } from '../../plugins/logs/request-log.js'
+import { RequestLog, type LogEntry } from '../../plugins/logs/request-log.js'
 import type { LogRecord } from '../../plugins/logs/log-record.js'
 import type { ListenerEvent } from '../../plugins/kernel/events.js'
 
@@ -111,7 +111,12 @@ t.test('of a long log no more is read than is shown, the grave lines first; the 
 })
 
 t.test('how severe lines are is told without reading any', async t => {
-  const log = new RequestLog()
+  class Unreadable extends RequestLog {
+    override entries (): LogEntry[] {
+      return super.entries().map(({ time, level }) => ({ time, level, read () { throw new Error('was read') } }))
+    }
+  }
+  const log = new Unreadable()
   log.add(50, 'no JSON')
   log.note({ time: new Date(1).toISOString(), level: 'warn', channel: 'app', message: 'x', context: {} })
   const event: ListenerEvent = { stage: 'kernel.request', listener: 'a', pass: 'main', outcome: 'ran', start: 0, duration: 0 }

@@ -79,11 +79,3 @@ t.test('where no line fits, the note has a time all the same', async t => {
   t.match(logs, [{ time: profile('000001').time, message: /^3 lines were left out/ }])
   t.equal(logs.length, 1)
 })
-
-t.test('a number that makes no sense is none', async t => {
-  for (const logsLeftOut of ['abc', {}, -3, 0.5, null] as never[]) {
-    const { logs, ...rest } = boundProfile(profile('000001', { logsLeftOut }), LIMIT)
-    t.same(logs, [])
-    t.notOk('logsLeftOut' in rest)
-  }
-})

@@ -194,6 +194,7 @@ t.test('a file that is none is refused, with the line', async (t) => {
     [`${header}\n${line({})}\n${line({ token: '../../x' })}`, 'line 3: The profile is not valid: token must match pattern "^[0-9a-f]{6}$". 1 profiles ahead of it were imported.'],
     [`${header}\n${line({ status: '200' })}`, 'line 2: The profile is not valid: status must be integer.'],
     [`${header}\n${line({ logs: [null] })}`, 'line 2: The profile is not valid: logs.0 must be object.'],
+    [`${header}\n${line({ logsLeftOut: -3 })}`, 'line 2: The profile is not valid: logsLeftOut must be >= 1.'],
     [`${header}\n${line({ version: 7 })}`, 'line 2: The profile is not valid: version must be equal to constant.'],
     [`${header}\n{"profile":{"token":"000003"`, 'line 2: This is not JSON.'],
     [`${header}\n${line({})}\n"${'x'.repeat(16 * 1024 * 1024)}"\n`, 'line 3: This line has more than 16 MiB. 0 profiles ahead of it were imported.'],
