@@ -1,8 +1,10 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
+import { keptBy } from '../plugins/kernel/fastify-symbols.js'
 import { endGently, stageOf } from '../plugins/kernel/malformed.js'
 import { limitsWith, type ServerLimits } from './server-limits.js'
+import { cutOffUnread } from './unread-responses.js'
 
 /** Milliseconds from one warning of connections that were turned away to the next. */
 const QUIET = 60_000
@@ -21,32 +23,31 @@ type Connection = Socket & { [kPipelined]?: number }
  * how long a client may leave a response unread, and how long it may go on with a body when it was answered.
  */
 export function boundConnections (app: FastifyInstance, given: Partial<ServerLimits> = {}): void {
-  const { server } = app
-  const { maxConnections, bodyLimit } = limitsWith(given)
-  if (maxConnections > 0) server.maxConnections = maxConnections
+  const limits = limitsWith(given)
+  bound(app, app.server, limits)
+  // `localhost` may be several addresses, each with a server of its own from then on.
+  app.addHook('onListen', async function boundOthers () {
+    for (const server of keptBy<Server[]>(app, 'fastify.serverBindings') ?? []) bound(app, server, limits)
+  })
   app.addHook('preClose', async function endIdle () {
     // What becomes idle only now would be kept for its next request, and the end waits for it.
-    if (!server.listening) return
-    const timer = setInterval(() => server.closeIdleConnections(), IDLE_CHECK)
-    server.once('close', () => clearInterval(timer))
+    for (const server of [app.server, ...keptBy<Server[]>(app, 'fastify.serverBindings') ?? []]) {
+      if (!server.listening) continue
+      const timer = setInterval(() => server.closeIdleConnections(), IDLE_CHECK)
+      server.once('close', () => clearInterval(timer))
+    }
   })
+}
+
+function bound (app: FastifyInstance, server: Server, { maxConnections, bodyLimit }: ServerLimits): void {
+  if (maxConnections > 0) server.maxConnections = maxConnections
   let toldAt = -Infinity
   server.on('drop', () => {
     if (performance.now() - toldAt < QUIET) return
     toldAt = performance.now()
     app.log.warn({ channel: 'server' }, `A connection was turned away: ${maxConnections} are open already (MAX_CONNECTIONS)`)
   })
-  // Node.js leaves the connection to who listens.
-  server.on('timeout', (socket: Socket) => {
-    const stage = stageOf(socket)
-    if (socket.writableLength === 0 && (stage === 'working' || (stage === 'new' && server.headersTimeout > 0))) {
-      // Its handler takes its time, or what it sends does, for which there is a time of its own.
-      socket.setTimeout(server.timeout)
-      return
-    }
-    if (socket.writableLength > 0) app.log.info({ channel: 'server', ip: socket.remoteAddress }, 'A client that did not read its response was cut off')
-    socket.destroy()
-  })
+  cutOffUnread(app, server)
   // In place of Fastify's own listener, which would go on with what came in the same packet as that which was too much.
   const handlers = server.listeners('request')
   server.removeAllListeners('request')

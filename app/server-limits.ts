@@ -22,7 +22,7 @@ export interface LimitEntry {
 export const SERVER_LIMITS: Readonly<Record<keyof ServerLimits, LimitEntry>> = {
   headersTimeout: { env: 'HEADERS_TIMEOUT', default: 20_000, from: 0, what: 'how long the header section of a request may take to arrive (ms); then 408' },
   requestTimeout: { env: 'REQUEST_TIMEOUT', default: 60_000, from: 0, what: 'how long a whole request may take to arrive, with its body (ms); then 408' },
-  connectionTimeout: { env: 'CONNECTION_TIMEOUT', default: 60_000, from: 0, what: 'how long a client may leave a response unread (ms); then its connection is cut. A handler may take longer' },
+  connectionTimeout: { env: 'CONNECTION_TIMEOUT', default: 60_000, from: 0, what: 'how long a client may leave a response unread (ms); then its connection is cut, up to 5 s later. A handler may take longer' },
   keepAliveTimeout: { env: 'KEEP_ALIVE_TIMEOUT', default: 72_000, from: 1, what: 'how long a connection is kept without a request (ms): longer than the proxies before it keep theirs' },
   bodyLimit: { env: 'BODY_LIMIT', default: 1024 * 1024, from: 1, what: 'the bytes of a body that is parsed; a larger one is answered with 413. A route may have its own' },
   maxConnections: { env: 'MAX_CONNECTIONS', default: 10_000, from: 0, what: 'how many connections may be open at once; further ones are closed; 0: as many as the system lets' },

@@ -1,4 +1,5 @@
 import Fastify, { type FastifyInstance } from 'fastify'
+import { boundConnections } from '../../app/connections.js'
 import { hindsight } from '../../app/hindsight.js'
 import type { HindsightOptions } from '../../app/options.js'
 import { serverOptions } from '../../app/server-options.js'
@@ -6,7 +7,14 @@ import { addHooks, failing, hello, helloWithLines, logging, ORIGIN, SECRET, stor
 
 const FEATURES = { debug: false, errorPages: 'always', cors: [{ origin: ORIGIN }], session: { secret: SECRET } } satisfies HindsightOptions
 
-async function withHindsight (options: HindsightOptions, app: FastifyInstance = Fastify(serverOptions()) as unknown as FastifyInstance): Promise<FastifyInstance> {
+// As `npm start` has them.
+function bounded (): FastifyInstance {
+  const app = Fastify(serverOptions()) as unknown as FastifyInstance
+  boundConnections(app)
+  return app
+}
+
+async function withHindsight (options: HindsightOptions, app: FastifyInstance = bounded()): Promise<FastifyInstance> {
   await app.register(hindsight, { ...FEATURES, ...options })
   return app
 }
