@@ -5,6 +5,7 @@ import formbody from '@fastify/formbody'
 import fastify from 'fastify'
 import type { FastifyInstance } from 'fastify'
 import { JSDOM } from 'jsdom'
+import type { Profile } from '../../../plugins/profiler/profile.js'
 import { Profiler, type ProfilerOptions } from '../../../plugins/profiler/profiler.js'
 import { MemoryStorage } from '../../../plugins/profiler/storage/memory.js'
 import { ISOLATION } from '../../../plugins/profiler/ui/page-policy.js'
@@ -45,6 +46,14 @@ t.test('a profile is a page to a browser and JSON to a program', async t => {
     t.equal(response.headers.vary, url.endsWith('.json') ? undefined : 'accept')
     if (type.startsWith('application')) t.same(response.json(), stored)
   }
+})
+
+t.test('the name of a route of several methods may break between them, and stays text', async t => {
+  const app = await start(t)
+  app.profiler.save({ ...sample(), route: { ...sample().route, name: 'GET|HEAD|<b>POST</b> /a|b' } as Profile['route'] })
+  const { body } = await app.inject({ url: '/_profiler/3fa94c', headers: html })
+  const facts = [...page(body).querySelectorAll('.summary dd')].find(({ textContent }) => textContent?.startsWith('GET|'))
+  t.equal(facts?.innerHTML, 'GET|<wbr>HEAD|<wbr>&lt;b&gt;POST&lt;/b&gt; /a|<wbr>b')
 })
 
 t.test('the page has a policy of its own, and keeps to it', async t => {

@@ -50,7 +50,7 @@ function summary (profile: Profile, options: ProfilePageOptions): string {
 <h1><span class="method">${profile.method}</span> <span class="url">${visibleLine(profile.url)}</span></h1>
 !${error ? html`<p class="band-error">${visibleLine(`${error.name}: ${error.message}`)}</p>` : ''}</div>
 !${blocked(profile)}<div class="facts-row"><dl><div><dt>Duration</dt><dd>${milliseconds(profile.duration)}</dd></div>
-<div><dt>Route</dt><dd>${profile.route?.name ?? 'none'}</dd></div>
+<div><dt>Route</dt><dd>!${routeName(profile.route?.name ?? 'none')}</dd></div>
 <div><dt>Time</dt><dd>!${moment(profile.time)}</dd></div>
 <div><dt>Client</dt><dd><a href="${base}/search?${new URLSearchParams({ ip: profile.ip }).toString()}">${profile.ip}</a></dd></div>
 <div><dt>Token</dt><dd><code>${profile.token}</code> <a href="${path}.json">JSON</a> <a href="${path}.md">Markdown</a></dd></div></dl>
@@ -58,6 +58,11 @@ function summary (profile: Profile, options: ProfilePageOptions): string {
 !${relatives(profile, options)}
 !${actions(profile, options)}
 </section>`
+}
+
+// A route of many methods breaks between them.
+function routeName (name: string): string {
+  return name.split('|').map((part) => html`${part}`).join('|<wbr>')
 }
 
 // Ahead of all else: who was refused wants to know by what.
