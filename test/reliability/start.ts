@@ -30,14 +30,17 @@ export async function startService (t: Pick<Test, 'teardown'>, settings: Service
     ? spawn(process.execPath, args, { env, stdio: [...stdio] })
     : spawn('sh', ['-c', `ulimit -f ${maxBlocks}; exec "$0" "$@"`, process.execPath, ...args], { env, stdio: [...stdio] })
   t.teardown(() => { child.kill('SIGKILL') })
-  const [{ port }] = await once(child, 'message') as [{ port: number }]
+  // Whoever waits for its answer is told by what it ended.
+  const ended = once(child, 'exit').then(([code, signal]) => { throw new Error(`The service ended: ${String(signal ?? code)}`) })
+  ended.catch(() => {})
+  const answer = async (): Promise<unknown> => (await Promise.race([once(child, 'message'), ended]))[0]
+  const { port } = await answer() as { port: number }
   return {
     port,
     process: child,
     figures: async () => {
       child.send('figures')
-      const [figures] = await once(child, 'message') as [Figures]
-      return figures
+      return await answer() as Figures
     }
   }
 }
