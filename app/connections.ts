@@ -10,7 +10,7 @@ import { cutOffUnread } from './unread-responses.js'
 const QUIET = 60_000
 /** Milliseconds for which a connection that has become idle may hold up the end. */
 const IDLE_CHECK = 50
-/** Milliseconds that a client has for the rest of a body that nobody wants, where its connection is kept. */
+/** Milliseconds that a client has for the rest of a body that nobody wants, where its connection is kept, and for its first octets when the end has begun. */
 const PATIENCE = 1_000
 /** How many requests of one connection may wait for their answers: Node.js takes in whatever came in one packet. */
 const MAX_PIPELINED = 32
@@ -24,23 +24,37 @@ type Connection = Socket & { [kPipelined]?: number }
  */
 export function boundConnections (app: FastifyInstance, given: Partial<ServerLimits> = {}): void {
   const limits = limitsWith(given)
-  bound(app, app.server, limits)
+  const silent = new Map<Server, () => void>()
+  const bind = (server: Server): void => { silent.set(server, bound(app, server, limits)) }
+  bind(app.server)
   // `localhost` may be several addresses, each with a server of its own from then on.
   app.addHook('onListen', async function boundOthers () {
-    for (const server of keptBy<Server[]>(app, 'fastify.serverBindings') ?? []) bound(app, server, limits)
+    keptBy<Server[]>(app, 'fastify.serverBindings')?.forEach(bind)
   })
   app.addHook('preClose', async function endIdle () {
-    // What becomes idle only now would be kept for its next request, and the end waits for it.
-    for (const server of [app.server, ...keptBy<Server[]>(app, 'fastify.serverBindings') ?? []]) {
+    const until = performance.now() + PATIENCE
+    for (const [server, endSilent] of silent) {
       if (!server.listening) continue
-      const timer = setInterval(() => server.closeIdleConnections(), IDLE_CHECK)
+      const timer = setInterval(() => {
+        // What becomes idle only now would be kept for its next request, and the end waits for it.
+        server.closeIdleConnections()
+        if (performance.now() > until) endSilent()
+      }, IDLE_CHECK)
       server.once('close', () => clearInterval(timer))
     }
   })
 }
 
-function bound (app: FastifyInstance, server: Server, { maxConnections, bodyLimit }: ServerLimits): void {
+// What ends those that have not said anything yet, which are not idle to Node.js: ahead of TLS, or out of it.
+function bound (app: FastifyInstance, server: Server, { maxConnections, bodyLimit }: ServerLimits): () => void {
   if (maxConnections > 0) server.maxConnections = maxConnections
+  const open = new Set<Socket>()
+  for (const event of ['connection', 'secureConnection']) {
+    server.on(event, (socket: Socket) => {
+      open.add(socket)
+      socket.once('close', () => open.delete(socket))
+    })
+  }
   let toldAt = -Infinity
   server.on('drop', () => {
     if (performance.now() - toldAt < QUIET) return
@@ -57,6 +71,7 @@ function bound (app: FastifyInstance, server: Server, { maxConnections, bodyLimi
     if (coding !== undefined || Number(length) > bodyLimit) response.prependOnceListener('finish', () => refuseRest(message))
     for (const handle of handlers) handle.call(server, message, response)
   })
+  return () => { for (const socket of open) if (socket.bytesRead === 0) socket.destroy() }
 }
 
 function isTooMuch (socket: Connection, response: ServerResponse): boolean {

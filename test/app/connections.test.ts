@@ -1,10 +1,12 @@
 import dns from 'node:dns'
 import { once } from 'node:events'
 import { connect, type AddressInfo } from 'node:net'
+import { connect as connectTls } from 'node:tls'
 import t from 'tap'
-import { serverOptions } from '../../app/server-options.js'
+import { httpsServerOptions, serverOptions } from '../../app/server-options.js'
 import { until } from '../reliability/start.js'
 import { build } from '../support/app.js'
+import { certificate } from '../support/certificate.js'
 
 const REQUEST = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'
 const ADDRESSES = ['127.0.0.1', '127.0.0.2'].map((address) => ({ address, family: 4 }))
@@ -58,5 +60,23 @@ t.test('each address of a host has the limits, and ends with the application', {
     unread.destroy()
   }
   t.equal(said('A connection was turned away: 2 are open already (MAX_CONNECTIONS)'), 2)
+  const silent = addresses.map(({ address, port }) => connect(port, address))
+  await Promise.all(silent.map(async (socket) => await once(socket, 'connect')))
   await app.close()
+  t.same(silent.map(({ bytesRead }) => bytesRead), [0, 0], 'who never said anything does not hold up the end')
+  await Promise.all(silent.map(async (socket) => socket.closed || await once(socket.resume(), 'close')))
+})
+
+const tls = certificate()
+t.test('over TLS, who never said anything does not hold up the end', { skip: tls === null && 'no openssl: install it' }, async (t) => {
+  const app = await build({ profiler: false, server: httpsServerOptions(tls as object) as object })
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const [{ port }] = app.addresses() as [AddressInfo]
+  const before = connect(port, '127.0.0.1')
+  const behind = connectTls({ port, host: '127.0.0.1', servername: 'localhost', ca: tls?.cert })
+  await Promise.all([once(before, 'connect'), once(behind, 'secureConnect')])
+  await app.close()
+  t.pass('neither ahead of the handshake nor behind it')
+  before.destroy()
+  behind.destroy()
 })

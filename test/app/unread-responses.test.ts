@@ -1,6 +1,8 @@
 import { once } from 'node:events'
+import type { RequestListener } from 'node:http'
+import { createServer, type Server } from 'node:https'
 import { connect, type Socket } from 'node:net'
-import { Readable } from 'node:stream'
+import { Duplex, Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
 import t, { type Test } from 'tap'
@@ -14,7 +16,7 @@ import { listen } from './harness.js'
 
 const SIZE = 16 * 1024 * 1024
 const PARTS = 64
-const TIMEOUT = 500
+const TIMEOUT = 800
 const tls = certificate()
 
 interface Served {
@@ -38,6 +40,7 @@ async function service (t: Test, options: object): Promise<Served> {
     server: { ...options, logger: { level: 'info', stream: { write: (line: string) => { lines.push(line) } } } },
     declare: (app) => {
       app.get('/large', (_request, reply) => reply.type('text/plain').send(Readable.from(parts(), { objectMode: false })))
+      app.get('/fails', (_request, reply) => { reply.hijack(); reply.raw.destroy() })
       app.get('/timer', ({ socket }) => String(socket.timeout))
       app.get('/slow', async () => { await sleep(TIMEOUT * 1.5); return 'slow' })
     }
@@ -70,6 +73,18 @@ for (const [name, options, dial] of kinds) {
     socket.destroy()
   })
 
+  t.test(`${name}: who asks for something else meanwhile, too`, async (t) => {
+    const { port, open } = await service(t, options({}))
+    const socket = dial(port).on('error', () => {})
+    socket.pause()
+    // The second response is gone while it waits for the first.
+    socket.write(request('/large') + request('/fails'))
+    await until(open, (count) => count === 1)
+    await until(open, (count) => count === 0)
+    t.pass('it is cut off')
+    socket.destroy()
+  })
+
   t.test(`${name}: who reads slowly has all of it, and goes on being served`, async (t) => {
     const { app, port, lines, open } = await service(t, options({ keepAliveTimeout: TIMEOUT }))
     const armed = new Set<number | undefined>()
@@ -89,7 +104,10 @@ for (const [name, options, dial] of kinds) {
       setTimeout(() => socket.resume(), began + 3 * TIMEOUT * size / SIZE - performance.now())
     })
     socket.write(request('/large'))
-    await until(async () => tail, (tail) => tail.endsWith('0\r\n\r\n'))
+    await until(async () => {
+      if (socket.destroyed) throw new Error('it was cut off')
+      return tail
+    }, (tail) => tail.endsWith('0\r\n\r\n'))
     t.match(head, /^HTTP\/1\.1 200/)
     t.match(tail, /the end\r\n0\r\n\r\n$/, 'also what its handler took its time for')
     t.ok(size > SIZE)
@@ -123,3 +141,32 @@ for (const [name, options, dial] of kinds) {
     socket.destroy()
   })
 }
+
+t.test('a stream that is no socket is a connection like others, without a timer', async (t) => {
+  const { app } = await service(t, inTheClear({ connectionTimeout: 100 }))
+  let sent = 0
+  // Takes in one chunk, and no more.
+  const stream = new Duplex({ read () {}, write (chunk: Buffer) { sent += chunk.length } })
+  app.server.emit('connection', stream)
+  stream.push(request('/large'))
+  await until(async () => sent, (sent) => sent > 0)
+  await sleep(300)
+  t.ok(stream.writableLength > 0)
+  stream.destroy()
+})
+
+t.test('a server of the application with TLS is watched as one of Fastify', { skip: tls === null && 'no openssl: install it' }, async (t) => {
+  const serverFactory = (handle: RequestListener): Server => {
+    const server = createServer(tls as object, handle)
+    server.setTimeout(TIMEOUT)
+    return server
+  }
+  const { port, open } = await service(t, { serverFactory })
+  const socket = connectTls({ port, host: '127.0.0.1', servername: 'localhost', ca: tls?.cert }).on('error', () => {})
+  socket.pause()
+  socket.write(request('/large'))
+  await until(open, (count) => count === 1)
+  await until(open, (count) => count === 0)
+  t.pass('who does not read is cut off')
+  socket.destroy()
+})
