@@ -5,6 +5,8 @@ FROM node:24-slim AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
+# What STORAGE_URL=postgres://… needs; SQLite is part of this Node.js.
+RUN npm install --no-save --omit=dev --ignore-scripts --no-audit --no-fund pg connect-pg-simple
 
 FROM node:24-slim
 ENV NODE_ENV=production \

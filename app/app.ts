@@ -9,6 +9,7 @@ import { hindsight } from './hindsight.js'
 import type { HindsightOptions } from './options.js'
 import { readLimits, type ServerLimits } from './server-limits.js'
 import { serverOptions } from './server-options.js'
+import { withSharedState } from './shared-state.js'
 
 // Whoever runs this file as TypeScript can load routes that are.
 if (import.meta.url.endsWith('.ts')) process.env.FASTIFY_AUTOLOAD_TYPESCRIPT ??= '1'
@@ -33,7 +34,7 @@ export interface AppOptions {
 export default fp(async function application (app: FastifyInstance, given: AppOptions) {
   const settings: HindsightOptions = { charset: true, errorPages: 'always', ...given.hindsight ?? readEnvironment().options }
   boundConnections(app, given.limits ?? readLimits())
-  await app.register(hindsight, settings)
+  await app.register(hindsight, await withSharedState(app, settings))
   const isDebugRoute = (path: string): boolean => DEBUG_ROUTES.includes(path.split(/[\\/]/).find((step) => step !== '') ?? '')
   await app.register(autoload, { dir: given.routesDir ?? routes, ignoreFilter: isDebugRoute })
 }, { fastify: '5.x', name: 'hindsight-application' })

@@ -1,5 +1,3 @@
-import type { ProfileStorage } from '../plugins/profiler/storage/storage.js'
-import { SharedStorage } from '../plugins/profiler/storage/shared.js'
 import { optionsOfEnvironment } from './environment.js'
 import type { HindsightOptions } from './options.js'
 
@@ -9,7 +7,5 @@ export function attachOptions (source: NodeJS.ProcessEnv = process.env): Hindsig
   if (typeof profiler !== 'object' || !(debug || profiler.production === true)) return null
   // Nobody has a role in an application that knows nothing of ours.
   const { role: _role, ...settings } = profiler
-  // A process may make many applications, one after the other: they share one store.
-  const storage: ProfileStorage = new SharedStorage(settings)
-  return { ...options, debug, profiler: { ...settings, storage } }
+  return { ...options, debug, profiler: settings }
 }

@@ -1,4 +1,3 @@
-import { writeSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import closeWithGrace from 'close-with-grace'
 import type { FastifyInstance } from 'fastify'
@@ -20,14 +19,13 @@ const FLUSH = 8_000
  */
 export function closeInOrder (app: FastifyInstance, { closeDelay, closeTimeout }: CloseOptions): void {
   let failed = false
-  const { close } = closeWithGrace({ delay: closeDelay + closeTimeout + FLUSH, logger: false, skip: ['uncaughtException', 'unhandledRejection'], onSecondSignal: () => killIfStuck(app), onTimeout: () => killIfStuck(app) }, async ({ signal }) => {
+  const { close } = closeWithGrace({ delay: closeDelay + closeTimeout + FLUSH, logger: false, skip: ['uncaughtException', 'unhandledRejection'] }, async ({ signal }) => {
     app.hindsight.isClosing = true
     if (!failed) {
       app.log.info({ signal }, 'Closing')
       await sleep(closeDelay)
     }
     const wasCut = await closeWithin(app, closeTimeout)
-    killIfStuck(app)
     // Its rejection makes the exit code 1.
     if (failed || wasCut) throw new Error('not all was done')
   })
@@ -41,14 +39,6 @@ export function closeInOrder (app: FastifyInstance, { closeDelay, closeTimeout }
   }
   process.on('uncaughtException', fail)
   process.on('unhandledRejection', fail)
-}
-
-// Node.js waits for its threads when it ends, also for one that waits for a store which somebody else keeps locked.
-function killIfStuck (app: FastifyInstance): void {
-  if (!app.hasDecorator('profiler') || !app.profiler.isStuck) return
-  // Past the log, which may not be written at once.
-  writeSync(2, 'The store of profiles does not come back from a write: the process is killed\n')
-  process.kill(process.pid, 'SIGKILL')
 }
 
 async function closeWithin (app: FastifyInstance, timeout: number): Promise<boolean> {

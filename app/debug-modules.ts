@@ -15,7 +15,6 @@ export function beginToLoadDebugModules ({ debug, profiler = {} }: HindsightOpti
       import('../routes/_profiler/index.js'),
       import('../routes/_wdt/index.js')
     )
-    if (typeof profiler === 'object' && profiler.storage === 'embedded') roots.push(import('../plugins/profiler/storage/embedded.js'))
   }
   for (const loading of roots) loading.catch(() => {})
 }

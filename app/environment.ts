@@ -1,6 +1,6 @@
 import { Ajv } from 'ajv'
 import type { ProfilerOption } from '../plugins/profiler/settings.js'
-import { DEFAULT_DATA_DIR } from '../plugins/profiler/storage/data-dir.js'
+import { DEFAULT_DATA_DIR } from '../plugins/profiler/storage/open.js'
 import { originResolver } from '../plugins/kernel/origin.js'
 import { readLimits, SERVER_LIMITS } from './server-limits.js'
 import { sessionSecret } from './session-secret.js'
@@ -133,7 +133,7 @@ function profilerOf ({ PROFILER, STORAGE_URL, DATA_DIR, PROFILER_SECRET, PROFILE
     ...(production && PROFILER === '' && { collect: false }),
     ...(PROFILER_SECRET !== '' && { onDemand: { secret: PROFILER_SECRET } }),
     ...(PROFILER_ROLE !== '' && { role: PROFILER_ROLE }),
-    storage: STORAGE_URL === '' ? 'embedded' : STORAGE_URL,
+    storage: STORAGE_URL === '' ? 'sqlite' : STORAGE_URL,
     dataDir: DATA_DIR
   }
 }

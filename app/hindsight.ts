@@ -16,7 +16,7 @@ import { keepTickShape } from '../plugins/kernel/tick-shape.js'
 import { wantsFromBeginning } from '../plugins/profiler/collect-policy.js'
 import { demandNames } from '../plugins/profiler/on-demand.js'
 import { profilerSettings, type ProfilerSettings } from '../plugins/profiler/settings.js'
-import type { Warn } from '../plugins/profiler/write-queue.js'
+import type { Warn } from '../plugins/profiler/write-metrics.js'
 import { openRouteTable } from '../plugins/routing/route-table.js'
 
 /** The lifecycle as one plugin: the 42 listeners in their order, the handlers of what fails, the profiler and its pages. */
@@ -66,7 +66,7 @@ export function openLifecycle (app: FastifyInstance, given: HindsightOptions, at
       // Fastify calls an instance by all the plugins that have opened it: ours would fill its messages, and each span of an instrumentation.
       const names = keptBy<string[]>(app, 'fastify.pluginNameChain')
       const known = (names?.length ?? 0) - (attached ? 1 : 0)
-      if (profiled) await openProfiler(app, settings, options)
+      if (profiled) await openProfiler(app, settings, options, attached)
       for (const listeners of Object.values(lifecycle)) {
         for (const { plugin } of listeners) await app.register(plugin, options)
       }
@@ -94,7 +94,7 @@ async function openPages (app: FastifyInstance): Promise<void> {
   await app.register(errorRoutes, { prefix: '/_error' })
 }
 
-async function openProfiler (app: FastifyInstance, settings: ProfilerSettings | null, { debug, session, security, leave }: HindsightOptions): Promise<void> {
+async function openProfiler (app: FastifyInstance, settings: ProfilerSettings | null, { debug, session, security, leave }: HindsightOptions, attached: boolean): Promise<void> {
   const { Profiler } = await import('../plugins/profiler/profiler.js')
   const { openStorage } = await import('../plugins/profiler/storage/open.js')
   const { DEFAULT_BOUNDS } = await import('../plugins/profiler/storage/storage.js')
@@ -105,7 +105,8 @@ async function openProfiler (app: FastifyInstance, settings: ProfilerSettings | 
   if (role !== undefined && leave?.includes('is-granted') === true) throw new Error('Option "leave": "is-granted" cannot be left to the application, as it keeps the pages of the profiler for profiler.role (PROFILER_ROLE)')
   const { otlp = false } = settings ?? {}
   const exporter = otlp === false ? undefined : (await import('../plugins/profiler/otlp/open.js')).openExporter(otlp, warn)
-  const storage = await openStorage({ ...DEFAULT_BOUNDS, ...others, warn })
+  // An application that is only observed starts whatever can be stored.
+  const storage = await openStorage({ ...DEFAULT_BOUNDS, ...others, checkPlace: !attached, warn })
   const secret = session === false ? undefined : session?.secret
   const profiler = new Profiler({
     storage,

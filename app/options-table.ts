@@ -34,7 +34,7 @@ const session: OptionEntries = {
   cookie: { types: ['object'], default: '`HttpOnly`, `SameSite=Lax`, `Secure` on https', what: 'the attributes of the cookie; `maxAge` in milliseconds', fields: cookie },
   rolling: { types: ['boolean'], default: '`false`', what: 'whether a session that is used gets its cookie anew' },
   idGenerator: { types: ['function'], default: '24 random bytes', what: 'makes the ids of sessions' },
-  store: { types: ['object'], default: 'memory', what: 'keeps sessions, as @fastify/session takes it; read at its slot when the request brings a cookie' },
+  store: { types: ['object'], default: 'memory; in the service with PostgreSQL: there', what: 'keeps sessions, as @fastify/session takes it; read at its slot when the request brings a cookie' },
   storeFailure: { types: ['string'], default: '`closed`', what: 'while such a store is away: `closed` answers with 503 whoever needs a session, `open` goes on with a fresh one that is not kept' },
   storeTimeout: { types: ['number'], default: '`2000`', what: 'milliseconds after which such a store is away; 0 for none', from: 0 }
 }
@@ -59,10 +59,10 @@ const profiler: OptionEntries = {
   },
   production: { types: ['boolean'], default: '`false`', what: 'whether requests are profiled outside debug mode too' },
   role: { types: ['string'], default: 'none', env: 'PROFILER_ROLE', what: 'the role that the profiler\'s pages need outside debug mode, where without it there are none' },
-  storage: { types: ['string', 'object'], default: '`embedded`', env: 'STORAGE_URL', what: '`embedded`, `memory`, `redis://…`, `rediss://…`, or a store of the application\'s own' },
-  dataDir: { types: ['string'], default: '`node_modules/.cache/hindsight`', env: 'DATA_DIR', what: 'the folder that the embedded store lies in' },
+  storage: { types: ['string', 'object'], default: '`sqlite`', env: 'STORAGE_URL', what: '`sqlite`, `memory`, `postgres://…`, or a store of the application' },
+  dataDir: { types: ['string'], default: '`node_modules/.cache/hindsight`', env: 'DATA_DIR', what: 'the folder of the SQLite file, `profiles.db`' },
   maxProfiles: { types: ['number'], default: '`10000`', what: 'how many profiles are kept', from: 1 },
-  maxBytes: { types: ['number'], default: '256 MiB', what: 'how many bytes all profiles may take in the store', from: 1024 * 1024 },
+  maxBytes: { types: ['number'], default: '256 MiB', what: 'how many bytes all profiles may take, as JSON', from: 1024 * 1024 },
   maxProfileBytes: { types: ['number'], default: '512 KiB', what: 'how many bytes one profile may take, as JSON', from: 4096 },
   otlp: {
     types: ['boolean', 'object'],
@@ -168,7 +168,7 @@ const logout: OptionEntries = {
 const throttling: OptionEntries = {
   maxAttempts: { types: ['number'], default: '`5`', what: 'how many may fail for one name from one address; five times as many from one address' },
   interval: { types: ['number'], default: '`60000`', what: 'in how many milliseconds' },
-  limiter: { types: ['function'], default: 'in memory', what: 'makes the counters, where several processes share them' }
+  limiter: { types: ['function'], default: 'in memory; in the service with PostgreSQL: there', what: 'makes the counters, where several processes share them' }
 }
 
 const provider: OptionEntry = {

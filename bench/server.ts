@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { PerformanceObserver } from 'node:perf_hooks'
 import type { FastifyInstance } from 'fastify'
 
@@ -8,6 +9,8 @@ export type Question = 'usage' | 'waiting' | 'close'
 export interface Usage {
   /** Microseconds of CPU time, user and system, of all threads. */
   cpu: number
+  /** The same of the thread that answers requests; `NaN` where the system does not tell. */
+  main: number
   /** Bytes. */
   resident: number
   /** Bytes of heap that are in use behind a collection; 0 where none could be forced. */
@@ -58,7 +61,16 @@ async function answer (): Promise<void> {
     globalThis.gc()
     heap = process.memoryUsage().heapUsed
   }
-  process.send?.({ cpu: user + system, resident, heap, collecting } satisfies Usage)
+  process.send?.({ cpu: user + system, main: mainThread(), resident, heap, collecting } satisfies Usage)
+}
+
+// Linux lists the threads of a process; the first one has its number. Nanoseconds on a processor.
+function mainThread (): number {
+  try {
+    return Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'utf8').split(' ')[0]) / 1_000
+  } catch {
+    return NaN
+  }
 }
 
 const WAITING = 50

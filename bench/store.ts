@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util'
 import type { Criteria } from '../plugins/profiler/storage/criteria.js'
 import { openStorage } from '../plugins/profiler/storage/open.js'
 import type { ProfileStorage } from '../plugins/profiler/storage/storage.js'
+import { recordOf } from '../plugins/profiler/summary.js'
 import { lastHour, sampleProfile, timeOf, tokenOf } from './sample-profile.js'
 
 const BATCH = 50
@@ -19,7 +20,7 @@ const { values } = parseArgs({
     profiles: { type: 'string', default: '1000,100000' },
     folder: { type: 'string', default: tmpdir() },
     // A server that is emptied: what it keeps is lost.
-    redis: { type: 'string' },
+    postgres: { type: 'string' },
     json: { type: 'boolean', default: false },
     start: { type: 'string' }
   }
@@ -27,19 +28,17 @@ const { values } = parseArgs({
 
 type Figures = Record<string, number>
 
-/** What costs time in a fresh process: loading the engine, opening the store, and the first answer. */
-async function startUp (path: string): Promise<void> {
+/** What costs time in a fresh process: loading and opening the store, and the first answer, for which its thread starts. */
+async function startUp (dataDir: string): Promise<void> {
   const since = performance.now()
-  const { openEmbeddedStorage } = await import('../plugins/profiler/storage/embedded.js')
-  const loaded = performance.now()
-  const storage = await openEmbeddedStorage({ path, maxProfiles: 1e9, maxBytes: 1e12 })
+  const storage = await openStorage({ dataDir, maxProfiles: 1e9, maxBytes: 1e12 })
   const opened = performance.now()
   await storage.search({ limit: 10 })
-  console.log(JSON.stringify({ load: loaded - since, open: opened - loaded, first: performance.now() - opened, rss: ownMemory() }))
+  console.log(JSON.stringify({ open: opened - since, first: performance.now() - opened, rss: ownMemory() }))
   await storage.close()
 }
 
-/** Pages of the store that the system has mapped and may take back at any time are no memory of the process. */
+/** Pages of files that the system has mapped and may take back at any time are no memory of the process. */
 function ownMemory (): number {
   try {
     return Number(/^RssAnon:\s*(\d+) kB/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]) / 1_024
@@ -50,7 +49,7 @@ function ownMemory (): number {
 
 async function fill (storage: ProfileStorage, from: number, to: number): Promise<void> {
   for (let at = from; at < to; at += BATCH) {
-    await storage.put(Array.from({ length: Math.min(BATCH, to - at) }, (_, i) => sampleProfile(at + i)))
+    await storage.put(Array.from({ length: Math.min(BATCH, to - at) }, (_, i) => recordOf(sampleProfile(at + i))))
   }
 }
 
@@ -64,12 +63,12 @@ function written (): { calls: number, bytes: number } {
   }
 }
 
-/** Batches one after another; the time of the threads that write counts too. */
+/** Batches one after another; the time of the thread that writes counts too. */
 async function write (storage: ProfileStorage, from: number): Promise<Figures> {
   const rounds: Array<Record<'cpu' | 'system' | 'elapsed', number>> = []
   const before = written()
   for (let round = 0; round < ROUNDS; round++) {
-    const profiles = Array.from({ length: ROUND }, (_, i) => sampleProfile(from + round * ROUND + i))
+    const profiles = Array.from({ length: ROUND }, (_, i) => recordOf(sampleProfile(from + round * ROUND + i)))
     const cpu = process.cpuUsage()
     const since = performance.now()
     for (let at = 0; at < ROUND; at += BATCH) await storage.put(profiles.slice(at, at + BATCH))
@@ -105,12 +104,12 @@ async function median (work: (repeat: number) => Promise<unknown>): Promise<numb
 
 async function measure (profiles: number): Promise<Figures> {
   const folder = mkdtempSync(join(values.folder, 'hindsight-bench-'))
-  const path = join(folder, 'profiles.mdb')
+  const path = join(folder, 'profiles.db')
   try {
-    const storage = await openStorage({ storage: values.redis ?? 'embedded', dataDir: folder, maxProfiles: 1e9, maxBytes: 1e12 })
-    if (values.redis !== undefined) await storage.purge({}, { pinned: true })
+    const storage = await openStorage({ storage: values.postgres ?? 'sqlite', dataDir: folder, maxProfiles: 1e9, maxBytes: 1e12 })
+    if (values.postgres !== undefined) await storage.purge({}, { pinned: true })
     await fill(storage, 0, profiles)
-    const bytes = values.redis === undefined ? statSync(path).size / profiles : NaN
+    const bytes = values.postgres === undefined ? statSync(path).size / profiles : NaN
     const figures = await write(storage, profiles)
     figures['bytes of JSON each'] = Buffer.byteLength(JSON.stringify(sampleProfile(0)))
     figures['bytes each on disk'] = bytes
@@ -130,19 +129,19 @@ async function measure (profiles: number): Promise<Figures> {
     figures['ip, absent'] = await search({ ip: '10.9.9.9' })
     figures['ip range, absent'] = await search({ ip: '192.168.0.0/16' })
     figures['duration, absent'] = await search({ minDuration: 1_000 })
-    figures['MB resident, without the mapped file'] = ownMemory()
+    figures['MB resident'] = ownMemory()
     await storage.close()
-    if (values.redis === undefined) Object.assign(figures, freshProcess(path))
+    if (values.postgres === undefined) Object.assign(figures, freshProcess(folder))
     return figures
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
 }
 
-function freshProcess (path: string): Figures {
-  const { stdout } = spawnSync(process.execPath, [...process.execArgv, import.meta.filename, '--start', path], { encoding: 'utf8' })
-  const { load = NaN, open = NaN, first = NaN, rss = NaN } = JSON.parse(stdout) as Figures
-  return { 'start: load the engine': load, 'start: open the store': open, 'start: first answer': first, 'MB resident at start, the same': rss }
+function freshProcess (dataDir: string): Figures {
+  const { stdout } = spawnSync(process.execPath, [...process.execArgv, import.meta.filename, '--start', dataDir], { encoding: 'utf8' })
+  const { open = NaN, first = NaN, rss = NaN } = JSON.parse(stdout) as Figures
+  return { 'start: open the store': open, 'start: first answer': first, 'MB resident at start': rss }
 }
 
 if (values.start !== undefined) {

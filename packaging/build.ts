@@ -33,6 +33,7 @@ function manifest (): object {
       '.': { require: { types: './app/index.d.cts', default: './app/index.cjs' }, default: { types: './app/index.d.ts', default: './app/index.js' } },
       './register': { types: './app/register.d.ts', default: './app/register.js' },
       './storage': { types: './app/storage.d.ts', default: './app/storage.js' },
+      './storage-contract': { types: './app/storage-contract.d.ts', default: './app/storage-contract.js' },
       './package.json': './package.json'
     },
     imports: { '#index': './app/index.js' },

@@ -21,7 +21,7 @@ interface Service {
 
 const ROOT = join(import.meta.dirname, '..')
 const text = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
-const manifest = JSON.parse(text('package.json')) as { scripts: { start: string }, engines: { node: string }, dependencies: Record<string, string> }
+const manifest = JSON.parse(text('package.json')) as { scripts: { start: string }, engines: { node: string }, dependencies: Record<string, string>, peerDependencies: Record<string, string> }
 const SECRET = 'a secret of the tests, thirty-two characters and more'
 
 /** The instructions of the Dockerfile, each on one line. */
@@ -32,7 +32,8 @@ const instructions = text('Dockerfile').replace(/\\\n/g, ' ').split('\n').filter
 const all = (name: string): string[] => instructions.filter((one) => one.name === name).map(({ rest }) => rest)
 const variables = Object.fromEntries(all('ENV').flatMap((line) => line.split(/\s+/)).map((pair) => pair.split('=') as [string, string]))
 const copied = all('COPY').filter((line) => !line.startsWith('--from')).flatMap((line) => line.split(' ').slice(0, -1))
-const compose = parse(text('compose.yaml')) as { services: Record<string, Service>, volumes: Record<string, unknown> }
+/** As Compose reads it where no variable is set: with the defaults of variables, and anchors merged. */
+const compose = parse(text('compose.yaml').replaceAll(/\$\{\w+:-([^}]*)\}/g, '$1'), { merge: true }) as { services: Record<string, Service>, volumes: Record<string, unknown> }
 const services = Object.entries(compose.services)
 
 t.test('the Dockerfile: what it copies is there, comes through .dockerignore, and is all that runs', async (t) => {
@@ -57,6 +58,9 @@ t.test('the Dockerfile: variables that the service knows, its port, its command,
   t.match(all('FROM'), [/^node:\d+-slim AS dependencies$/, /^node:\d+-slim$/])
   t.ok(all('FROM').every((line) => Number(/\d+/.exec(line)?.[0]) >= Number(/\d+/.exec(manifest.engines.node)?.[0])))
   t.match(all('RUN')[0], /^npm ci --omit=dev --ignore-scripts/)
+  const packages = all('RUN')[1]?.split(' ').filter((word) => !word.startsWith('-')).slice(2) ?? []
+  t.same(packages, ['pg', 'connect-pg-simple'], 'what PostgreSQL needs')
+  for (const name of packages) t.ok(name in manifest.peerDependencies, name)
   t.ok('tsx' in manifest.dependencies, 'what runs the sources is installed without those of development')
   t.same(all('VOLUME'), [variables.DATA_DIR])
 })
@@ -70,11 +74,11 @@ t.test('the check of health asks what the service answers', async (t) => {
   t.doesNotThrow(() => new Script(script))
 })
 
-t.test('compose: services of known variables, with the port of the service, behind a Redis that is there', async (t) => {
-  t.same(services.map(([name]) => name), ['service', 'development', 'redis'])
+t.test('compose: services of known variables, with the port of the service, when PostgreSQL is available', async (t) => {
+  t.same(services.map(([name]) => name), ['service', 'service-2', 'development', 'postgres'])
   for (const [name, { build, image, environment = {}, ports = [], depends_on: needs = {}, volumes = [] }] of services) {
     t.not(build === undefined, image === undefined, `${name} is built, or fetched`)
-    t.same(Object.keys(environment).filter((variable) => !environmentNames.includes(variable)), [], name)
+    if (build !== undefined) t.same(Object.keys(environment).filter((variable) => !environmentNames.includes(variable)), [], name)
     for (const port of ports) t.equal(port.split(':').at(-1), variables.PORT, name)
     for (const need of Object.keys(needs)) t.not(compose.services[need]?.healthcheck, undefined, `${name} waits for ${need}, which says that it is there`)
     for (const volume of volumes) {
@@ -83,9 +87,14 @@ t.test('compose: services of known variables, with the port of the service, behi
     }
     if (environment.STORAGE_URL !== undefined) t.ok(new URL(environment.STORAGE_URL).hostname in compose.services)
   }
-  const { service, development } = compose.services
+  const { service, 'service-2': second, development, postgres } = compose.services
+  t.same({ ...second, ports: service?.ports }, service, 'two instances that differ in their port only')
+  t.not(second?.ports?.[0], service?.ports?.[0])
+  const { username, password, pathname } = new URL(service?.environment?.STORAGE_URL ?? '')
+  t.same(postgres?.environment, { POSTGRES_USER: username, POSTGRES_PASSWORD: password, POSTGRES_DB: pathname.slice(1) })
+  t.equal(postgres?.ports, undefined)
   const inProduction = readEnvironment({ ...variables, ...service?.environment, SESSION_SECRET: SECRET })
-  t.match(inProduction, { production: true, options: { debug: false, profiler: { production: true, onlyExceptions: true, storage: 'redis://redis:6379/0' } } })
+  t.match(inProduction, { production: true, options: { debug: false, profiler: { production: true, onlyExceptions: true, storage: compose.services.service?.environment?.STORAGE_URL } } })
   t.ok(parseInt(service?.stop_grace_period ?? '0') * 1000 >= inProduction.closeDelay + inProduction.closeTimeout + 8_000, 'time to close in order')
   t.match(readEnvironment({ ...variables, ...development?.environment, EDITOR_URL: '', EDITOR_PATHS: '', DATA_DIR: t.testdir() }), { production: false, options: { debug: true } })
   t.equal(development?.command?.filter((part) => part !== '--watch').join(' '), manifest.scripts.start)

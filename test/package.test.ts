@@ -12,7 +12,7 @@ const ROOT = join(import.meta.dirname, '..')
 const require = createRequire(import.meta.url)
 
 interface Packed { files: Array<{ path: string }>, filename: string, unpackedSize: number }
-interface Manifest { dependencies: Record<string, string>, scripts?: object, devDependencies?: object }
+interface Manifest { dependencies: Record<string, string>, peerDependencies: Record<string, string>, scripts?: object, devDependencies?: object }
 
 const folder = mkdtempSync(join(tmpdir(), 'hindsight-package-'))
 const consumer = join(folder, 'consumer')
@@ -48,7 +48,7 @@ function manifestOf (place: string): Manifest {
 
 t.test('the package holds what is needed to run it, and nothing else', async (t) => {
   const paths = packed.files.map(({ path }) => path)
-  for (const needed of ['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'app/index.js', 'app/index.cjs', 'app/index.d.cts', 'app/index.d.ts', 'bin/hindsight.js', 'routes/_profiler/index.js', 'plugins/view/tokens.css', 'plugins/profiler/ui/toolbar/script.js']) t.ok(paths.includes(needed), needed)
+  for (const needed of ['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'app/index.js', 'app/index.cjs', 'app/index.d.cts', 'app/index.d.ts', 'app/storage.js', 'app/storage-contract.js', 'app/storage-contract.d.ts', 'bin/hindsight.js', 'plugins/profiler/storage/sqlite/worker.js', 'plugins/profiler/storage/sqlite/worker-entry.js', 'routes/_profiler/index.js', 'plugins/view/tokens.css', 'plugins/profiler/ui/toolbar/script.js']) t.ok(paths.includes(needed), needed)
   t.same(paths.filter((path) => !/^(?:(?:app|plugins|routes|bin)\/.*\.(?:c?js|css|d\.c?ts)|package\.json|[A-Z]+(?:\.md)?)$/.test(path)), [])
   t.ok(packed.unpackedSize < 2_000_000, `${packed.unpackedSize} bytes`)
 })
@@ -60,17 +60,21 @@ t.test('nothing runs when it is installed', async (t) => {
   t.notOk('tsx' in manifest.dependencies)
   const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as { packages: Record<string, { dev?: boolean, optional?: boolean, hasInstallScript?: boolean, resolved?: string, integrity?: string }> }
   const packages = Object.entries(lock.packages).filter(([place]) => place !== '')
-  // These have prebuilt binaries among their optional dependencies; without their scripts they find them as well.
-  const WITH_PREBUILT = /node_modules\/(?:lmdb|msgpackr-extract)$/
-  t.same(packages.filter(([place, { dev, hasInstallScript }]) => dev !== true && hasInstallScript === true && !WITH_PREBUILT.test(place) && !isOfTsx(place)).map(([place]) => place), [])
+  const withScript = packages.filter(([place, { hasInstallScript }]) => hasInstallScript === true && !isOfTsx(place))
+  t.same(withScript.filter(([, { dev }]) => dev !== true).map(([place]) => place), [])
+  const optional = withScript.filter(([place]) => place.replace('node_modules/', '') in manifest.peerDependencies).map(([place]) => place)
+  t.same(optional, ['node_modules/@photostructure/sqlite'], 'of the optional peers')
+  t.ok(existsSync(join(ROOT, 'node_modules/@photostructure/sqlite/prebuilds')), 'its script selects a prebuilt binary, which is part of it')
   t.same(packages.filter(([, { integrity }]) => integrity === undefined).map(([place]) => place), [], 'each package of the lockfile has its hash')
 })
 
-t.test('each dependency is told in docs/architecture.md, and why', async (t) => {
-  const { dependencies } = manifestOf(ROOT)
-  const told = readFileSync(join(ROOT, 'docs/architecture.md'), 'utf8').split('## Dependencies, and why each')[1]?.split('\n## ')[0] ?? ''
-  t.same(Object.keys(dependencies).filter((name) => !told.includes(`\`${name}\``)), [])
-  t.same([...told.matchAll(/`((?:@[\w-]+\/)?[\w-]+)`(?=[^|]*\|[^|]*\|$)/gm)].map(([, name = '']) => name).filter((name) => !(name in dependencies)), [])
+t.test('docs/architecture.md names each dependency and each optional peer, and why', async (t) => {
+  const { dependencies, peerDependencies } = manifestOf(ROOT)
+  const section = readFileSync(join(ROOT, 'docs/architecture.md'), 'utf8').split('## Dependencies, and why each')[1]?.split('\n## ')[0] ?? ''
+  const [required = '', optional = ''] = section.split('### Optional peers')
+  const namesIn = (table: string): string[] => [...table.matchAll(/`((?:@[\w-]+\/)?[\w.-]+)`(?=[^|]*\|[^|]*\|$)/gm)].map(([, name = '']) => name)
+  t.same(namesIn(required).sort(), Object.keys(dependencies).sort())
+  t.same(namesIn(optional).sort(), Object.keys(peerDependencies).sort())
 })
 
 t.test('a TypeScript project compiles against it, as strictly as can be', async (t) => {
@@ -97,6 +101,37 @@ for (const [name, file, ...preload] of [['an ES module', 'consumer.mjs'], ['Comm
     t.same(JSON.parse(stdout), { list: 200, status: 500, page: true, token: true, stored: 500 })
   })
 }
+
+t.test('the package stores profiles in SQLite, which its command reads', async (t) => {
+  const library = join(consumer, 'node_modules/@photostructure/sqlite')
+  mkdirSync(join(library, '..'), { recursive: true })
+  symlinkSync(join(ROOT, 'node_modules/@photostructure/sqlite'), library)
+  t.teardown(() => rmSync(library))
+  writeFileSync(join(consumer, 'stores.mjs'), `
+import Fastify from 'fastify'
+import hindsight from 'fastify-hindsight'
+const app = Fastify()
+await app.register(hindsight, { debug: true, session: false, profiler: { dataDir: 'data' } })
+app.get('/', async () => 'hello')
+const { headers } = await app.inject('/')
+await app.close()
+process.stdout.write(headers['x-debug-token'])
+`)
+  const { stdout: token, stderr } = await run(process.execPath, ['stores.mjs'], { cwd: consumer })
+  t.equal(stderr, '')
+  const command = ['node_modules/fastify-hindsight/bin/hindsight.js', 'show', token, '--json', '--data-dir', 'data']
+  t.match(JSON.parse((await run(process.execPath, command, { cwd: consumer })).stdout), { token, status: 200 })
+})
+
+t.test('the contract test of the package runs', async (t) => {
+  writeFileSync(join(consumer, 'contract.mjs'), `
+import { MemoryStorage } from 'fastify-hindsight/storage'
+import { storageContract } from 'fastify-hindsight/storage-contract'
+for (const { run } of storageContract((bounds) => new MemoryStorage(bounds))) await run()
+process.stdout.write('passed')
+`)
+  t.equal((await run(process.execPath, ['contract.mjs'], { cwd: consumer })).stdout, 'passed')
+})
 
 t.test('the command of the package runs', async (t) => {
   const { stdout } = await run(process.execPath, [join(consumer, 'node_modules/fastify-hindsight/bin/hindsight.js'), '--help'])

@@ -3,8 +3,8 @@ import { CRITERIA_HELP } from './criteria.js'
 
 const COMMON: Readonly<Record<string, string>> = {
   json: 'for programs',
-  storage: 'embedded, or redis://… (STORAGE_URL)',
-  'data-dir': 'the folder of the embedded store (DATA_DIR)',
+  storage: 'sqlite, or postgres://… (STORAGE_URL)',
+  'data-dir': 'the folder of the SQLite file (DATA_DIR)',
   help: 'this page'
 }
 

@@ -2,7 +2,7 @@ import type { FlattenedException, StackFrame } from '../../plugins/diagnostics/e
 import type { ListenerEvent } from '../../plugins/kernel/events.js'
 import { blockedSentences } from '../../plugins/profiler/blocked/sentences.js'
 import type { Profile } from '../../plugins/profiler/profile.js'
-import { isFailure } from '../../plugins/profiler/storage/summary.js'
+import { isFailure } from '../../plugins/profiler/summary.js'
 import { counted } from '../../plugins/view/counted.js'
 import { fit, milliseconds, readableTime, statusStyle, type Style, type Terminal } from './terminal.js'
 

@@ -1,17 +1,18 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { DEFAULT_DATA_DIR } from '../../plugins/profiler/storage/data-dir.js'
-import { openStorage, STORE_FILE } from '../../plugins/profiler/storage/open.js'
+import { DEFAULT_DATA_DIR, NO_SQLITE, openStorage, STORE_FILE } from '../../plugins/profiler/storage/open.js'
+import { findLibrary } from '../../plugins/profiler/storage/sqlite/database.js'
 import type { ProfileStorage } from '../../plugins/profiler/storage/storage.js'
 import { CommandError, type Flags } from './command.js'
 
 /** Opens the store that flags or environment name, as the service does; one that nobody has begun is not made, unless it is written to. */
 export async function openStore (flags: Flags, mayBegin: boolean): Promise<ProfileStorage> {
-  const storage = given(flags.storage) ?? given(process.env.STORAGE_URL) ?? 'embedded'
+  const storage = given(flags.storage) ?? given(process.env.STORAGE_URL) ?? 'sqlite'
   const dataDir = given(flags['data-dir']) ?? given(process.env.DATA_DIR) ?? DEFAULT_DATA_DIR
-  if (storage === 'memory') throw new CommandError('--storage (STORAGE_URL): the memory of another process cannot be read; use embedded or redis://….', 2)
+  if (storage === 'memory') throw new CommandError('--storage (STORAGE_URL): the memory of another process cannot be read; use sqlite or postgres://….', 2)
   const path = join(dataDir, STORE_FILE)
-  if (storage === 'embedded' && !mayBegin && !existsSync(path)) {
+  if (storage === 'sqlite' && findLibrary() === undefined) throw new CommandError(`The store cannot be opened: ${NO_SQLITE}.`)
+  if (storage === 'sqlite' && !mayBegin && !existsSync(path)) {
     throw new CommandError(`There is no store at ${path}: run the command where the service was started, or name its folder with --data-dir (DATA_DIR).`)
   }
   try {

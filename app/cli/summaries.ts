@@ -1,4 +1,4 @@
-import type { ProfileSummary } from '../../plugins/profiler/storage/summary.js'
+import type { ProfileSummary } from '../../plugins/profiler/summary.js'
 import { counted } from '../../plugins/view/counted.js'
 import { fit, milliseconds, readableTime, statusStyle, type Terminal } from './terminal.js'
 

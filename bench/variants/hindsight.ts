@@ -20,7 +20,7 @@ async function withHindsight (options: HindsightOptions, app: FastifyInstance = 
 }
 
 function debugging (app?: FastifyInstance): Promise<FastifyInstance> {
-  return withHindsight({ debug: true, profiler: { storage: 'embedded', dataDir: storeFolder() } }, app)
+  return withHindsight({ debug: true, profiler: { storage: 'sqlite', dataDir: storeFolder() } }, app)
 }
 
 /** Hindsight in the modes that it has. */

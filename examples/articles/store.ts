@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync } from 'node:fs'
+import { createRequire, isBuiltin } from 'node:module'
 import { join } from 'node:path'
-import { open, type Database, type RootDatabase } from 'lmdb'
+import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 import { seeds } from './seeds.js'
 
 /** What an author writes. */
@@ -29,15 +29,31 @@ export interface Order {
   direction: 'asc' | 'desc'
 }
 
+// Node.js has SQLite from version 22.13 on; the package for Node.js 20 has the same API.
+const require = createRequire(import.meta.url)
+const library = isBuiltin('node:sqlite') ? 'node:sqlite' : '@photostructure/sqlite'
+const { DatabaseSync } = require(library) as typeof import('@photostructure/sqlite')
+
+// With `autoincrement` no number is given twice, not even when the last article was deleted.
+const SCHEMA = `
+create table if not exists articles (
+  id integer primary key autoincrement,
+  title text not null,
+  body text not null,
+  locale text not null,
+  author text not null,
+  createdAt text not null,
+  changedAt text not null,
+  version integer not null default 1
+) strict;
+create index if not exists articles_by_title on articles (title collate nocase);
+`
+
 /** The articles, in an embedded database: no server to start. */
 export class ArticleStore {
-  readonly #root: RootDatabase
-  readonly #articles: Database<Article, number>
-  /** The ids once more, in the order of the titles. */
-  readonly #titles: Database<number, [title: string, id: number]>
-  readonly #close: () => void
+  readonly #database: DatabaseSyncInstance
 
-  /** Opens a folder of articles, new ones in a new folder; without one they live as long as the process. */
+  /** Opens a folder of articles, with the first ones where it has none; without one they live as long as the process. */
   static async open (directory?: string): Promise<ArticleStore> {
     const store = new ArticleStore(directory)
     if (store.count() > 0) return store
@@ -46,63 +62,62 @@ export class ArticleStore {
   }
 
   private constructor (directory?: string) {
-    const path = directory ?? mkdtempSync(join(tmpdir(), 'articles-'))
-    this.#root = open({ path })
-    this.#articles = this.#root.openDB({ name: 'articles' })
-    this.#titles = this.#root.openDB({ name: 'titles' })
-    this.#close = () => { if (directory === undefined) rmSync(path, { recursive: true, force: true }) }
+    if (directory !== undefined) mkdirSync(directory, { recursive: true })
+    this.#database = new DatabaseSync(directory === undefined ? ':memory:' : join(directory, 'articles.db'))
+    this.#database.exec(`pragma busy_timeout = 5000; pragma journal_mode = wal; ${SCHEMA}`)
   }
 
   count (): number {
-    return this.#articles.getKeysCount()
+    return Number(this.#query('select count(*) as articles from articles')[0]?.articles)
   }
 
   find (id: number): Article | undefined {
-    return this.#articles.get(id)
+    return this.#query('select * from articles where id = ?', id).map(articleOf)[0]
   }
 
-  /** One page of all articles; they are numbered in the order of their dates. */
+  /** One page of all articles, by title or else by date: they are numbered in the order of their dates. */
   list ({ limit, offset, sort, direction }: Order): Article[] {
-    const range = { limit, offset, reverse: direction === 'desc' }
-    if (sort !== 'title') return [...this.#articles.getRange(range).map(({ value }) => value)]
-    return [...this.#titles.getRange(range).map(({ value: id }) => this.find(id) as Article)]
+    const column = sort === 'title' ? 'title collate nocase' : 'id'
+    const order = direction === 'desc' ? 'desc' : 'asc'
+    const sql = `select * from articles order by ${column} ${order}, id ${order} limit ? offset ?`
+    return this.#query(sql, limit, offset).map(articleOf)
   }
 
   async create ({ title, body }: Draft, author: string, locale: string, createdAt = new Date()): Promise<Article> {
-    return await this.#root.transaction(() => {
-      // A number is never given twice, not even when the last article was deleted.
-      const id = ((this.#root.get('last id') as number | undefined) ?? 0) + 1
-      this.#root.put('last id', id)
-      return this.#put({ id, title, body, author, locale, createdAt, changedAt: createdAt, version: 1 })
-    })
+    const time = createdAt.toISOString()
+    return this.#written(
+      'insert into articles (title, body, locale, author, createdAt, changedAt) values (?, ?, ?, ?, ?, ?) returning *',
+      title, body, locale, author, time, time
+    )
   }
 
-  async change (article: Article, { title, body }: Draft): Promise<Article> {
-    return await this.#root.transaction(() => {
-      this.#titles.remove(titleKey(article))
-      return this.#put({ ...article, title, body, changedAt: new Date(), version: article.version + 1 })
-    })
+  async change ({ id }: Article, { title, body }: Draft): Promise<Article> {
+    return this.#written(
+      'update articles set title = ?, body = ?, changedAt = ?, version = version + 1 where id = ? returning *',
+      title, body, new Date().toISOString(), id
+    )
   }
 
-  async remove (article: Article): Promise<void> {
-    await this.#root.transaction(() => {
-      this.#titles.remove(titleKey(article))
-      this.#articles.remove(article.id)
-    })
+  async remove ({ id }: Article): Promise<void> {
+    this.#query('delete from articles where id = ?', id)
   }
 
   async close (): Promise<void> {
-    await this.#root.close()
-    this.#close()
+    this.#database.close()
   }
 
-  #put (article: Article): Article {
-    this.#articles.put(article.id, article)
-    this.#titles.put(titleKey(article), article.id)
-    return article
+  #written (sql: string, ...values: Array<string | number>): Article {
+    const [row] = this.#query(sql, ...values)
+    if (row === undefined) throw new Error('The article was deleted meanwhile')
+    return articleOf(row)
+  }
+
+  #query (sql: string, ...values: Array<string | number>): Array<Record<string, unknown>> {
+    return this.#database.prepare(sql).all(...values)
   }
 }
 
-function titleKey ({ title, id }: Article): [title: string, id: number] {
-  return [title.toLowerCase(), id]
+function articleOf (row: Record<string, unknown>): Article {
+  const { createdAt, changedAt } = row
+  return { ...row as unknown as Article, createdAt: new Date(String(createdAt)), changedAt: new Date(String(changedAt)) }
 }

@@ -52,5 +52,6 @@ function onStray (raised: unknown, origin: string): void {
 function onRejection (reason: unknown): void {
   onStray(reason, 'unhandledRejection')
   // Listening must not keep the process alive: without anybody else's say it ends as Node.js ends it.
-  if (process.listenerCount('unhandledRejection') === 1) throw reason
+  // A tick keeps the context of the request, which a listener that throws loses, for those who listen to the exit.
+  if (process.listenerCount('unhandledRejection') === 1) process.nextTick(() => { throw reason })
 }

@@ -3,9 +3,9 @@ import { LimitedMap } from '../kernel/limited-map.js'
 import type { Mask } from '../kernel/mask/mask.js'
 import { foremost, isFailure, type Levelled } from '../logs/foremost.js'
 import type { LogRecord } from '../logs/log-record.js'
-import { shareAgain } from '../kernel/shared-part.js'
 import { aheadOf } from '../logs/line-head.js'
 import type { Said } from '../logs/line.js'
+import { isoTime } from '../logs/iso-time.js'
 import { RequestLog, type LogEntry, type LogView } from '../logs/request-log.js'
 import { MAX_LOGS, type ErrorReport } from './report.js'
 
@@ -54,7 +54,7 @@ function viewOf (mask: Mask): LogView {
       if (shown === undefined) {
         shown = { channel: said.channel, message: mask.text(said.message), context: mask.value(said.context) as Record<string, unknown> }
         saidBefore.set(said, shown)
-      } else shareAgain(shown.context)
+      }
       return shown
     },
     own: (record) => masked(record, mask),
@@ -84,19 +84,20 @@ function masked (record: LogRecord, mask: Mask): LogRecord {
 /** Lines of a log, with the notifications of the lifecycle between them. */
 export function withNotifications (lines: readonly LogRecord[], events: readonly ListenerEvent[], startedTime: number): LogRecord[] {
   const notified: LogRecord[] = []
-  let at = NaN
-  let time = ''
   for (const event of events) {
     if (!isNotified(event)) continue
-    const { stage, listener, start } = event
-    // Most of them are of the same millisecond.
-    if (startedTime + Math.floor(start) !== at) time = new Date(at = startedTime + Math.floor(start)).toISOString()
-    notified.push({ time, level: 'debug', channel: 'event', message: `Notified event "${stage}" to listener "${listener}".`, context: {} })
+    notified.push({ time: isoTime(startedTime + Math.floor(event.start)), ...notification(event) })
   }
   return merge(lines, notified)
 }
 
-function isNotified ({ outcome, stage }: ListenerEvent): boolean {
+/** The log line that says that a listener was notified, without its time. */
+export function notification ({ stage, listener }: Pick<ListenerEvent, 'stage' | 'listener'>): Omit<LogRecord, 'time'> {
+  return { level: 'debug', channel: 'event', message: `Notified event "${stage}" to listener "${listener}".`, context: {} }
+}
+
+/** Whether there is such a line for an event. */
+export function isNotified ({ outcome, stage }: Pick<ListenerEvent, 'outcome' | 'stage'>): boolean {
   return outcome !== 'skipped' && stage.startsWith('kernel.')
 }
 

@@ -49,8 +49,21 @@ export class EventColumns {
 
   /** One event, as everybody else reads it. */
   at (i: number): ListenerEvent {
-    const { signatures, sources } = this.layout
-    return eventOf(signatures[i] as EventSignature, sources[i] ?? -1, this.starts, this.durations, this.changes)
+    const { stage, listener, pass, outcome, reason, plugin, source } = this.layout.signatures[i] as EventSignature
+    const event: ListenerEvent = { stage, listener, pass, outcome, ...this.timesOf(i) }
+    const changed = this.changes[this.layout.sources[i] ?? -1]
+    if (reason !== null) event.reason = reason
+    if (plugin !== undefined) event.plugin = plugin
+    if (source !== undefined) event.source = source
+    if (changed !== undefined) event.changes = changed
+    return event
+  }
+
+  /** When an event began, in milliseconds since the request arrived, and how long it took. */
+  timesOf (i: number): { start: number, duration: number } {
+    const from = this.layout.sources[i] ?? -1
+    if (from >= 0) return { start: (this.starts[from] ?? 0) / 1_000, duration: (this.durations[from] ?? 0) / 1_000 }
+    return { start: from === -1 ? 0 : ((this.starts[-2 - from] ?? 0) + (this.durations[-2 - from] ?? 0)) / 1_000, duration: 0 }
   }
 
   list (): ListenerEvent[] {
@@ -60,19 +73,4 @@ export class EventColumns {
   toJSON (): ListenerEvent[] {
     return this.list()
   }
-}
-
-/** The event of a place in a layout. */
-export function eventOf (
-  { stage, listener, pass, outcome, reason, plugin, source }: Omit<EventSignature, 'index'>, from: number, starts: readonly number[], durations: readonly number[],
-  changes: ReadonlyArray<ListenerEvent['changes']>
-): ListenerEvent {
-  const start = from >= 0 ? starts[from] ?? 0 : from === -1 ? 0 : (starts[-2 - from] ?? 0) + (durations[-2 - from] ?? 0)
-  const event: ListenerEvent = { stage, listener, pass, outcome, start: start / 1_000, duration: from >= 0 ? (durations[from] ?? 0) / 1_000 : 0 }
-  const changed = from >= 0 ? changes[from] : undefined
-  if (reason !== null) event.reason = reason
-  if (plugin !== undefined) event.plugin = plugin
-  if (source !== undefined) event.source = source
-  if (changed !== undefined) event.changes = changed
-  return event
 }

@@ -8,7 +8,6 @@ import { changed, changesBetween, headersOf, noteTouched, type Headers } from '.
 import { valueOf, type HeaderTrail } from './header-trail.js'
 import type { Slot } from './lifecycle.js'
 import type { Change, Changes, HeaderMask, SlotMemory } from './slot-memory.js'
-import { markedChanges, tellsToken } from './token-mark.js'
 
 /** A hook of the application that is running. */
 export interface HookFrame {
@@ -164,12 +163,12 @@ export class EventRecorder {
     return this.columns(mask).list()
   }
 
-  /** The same, as it is stored; with a `token` its place is marked where the response tells it, so that what else changes is the same for many requests. */
-  columns (mask: HeaderMask = this.#mask, token = ''): EventColumns {
+  /** The same as columns. */
+  columns (mask: HeaderMask = this.#mask): EventColumns {
     const changes = this.#changes.map((made, i) => made === null
       ? undefined
-      // What one request hides is forgotten with it, and so is its token.
-      : this.#memoryOf(this.#signatures[i] as EventSignature)?.shown(token === '' ? made : markedChanges(made, token), mask, mask === this.#mask && (token !== '' || !tellsToken(made))))
+      // What one request hides is forgotten with it.
+      : this.#memoryOf(this.#signatures[i] as EventSignature)?.shown(made, mask, mask === this.#mask))
     return new EventColumns(layoutOf(this.#slots, this.#signatures), [...this.#starts], [...this.#durations], changes)
   }
 

@@ -71,6 +71,9 @@ export class RequestTimeoutError extends httpError('RequestTimeoutError', 'HINDS
 /** The request expects what the server cannot do (RFC 9110, section 15.5.18). */
 export class ExpectationFailedError extends httpError('ExpectationFailedError', 'HINDSIGHT_EXPECTATION_FAILED', 417) {}
 
+/** The process exited before the response was sent. */
+export class ProcessExitError extends httpError('ProcessExitError', 'HINDSIGHT_PROCESS_EXIT', 500) {}
+
 /** The connection was gone before the response could be sent. */
 export class ClientGoneError extends httpError('ClientGoneError', 'HINDSIGHT_CLIENT_GONE', 499) {}
 

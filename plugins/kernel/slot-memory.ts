@@ -1,6 +1,5 @@
 import type { EventSignature } from './event-columns.js'
 import type { HeaderChange, ListenerEvent, Outcome, PassName } from './events.js'
-import { share } from './shared-part.js'
 
 /** A header's value as Fastify keeps it; undefined where there is none. */
 export type HeaderValue = string | number | string[] | undefined
@@ -63,7 +62,7 @@ export class SlotMemory {
       this.#last = changes
       return shown
     }
-    this.#known[this.#next++ % MAX_CHANGES] = { changes, mask, shown: share(shown) }
+    this.#known[this.#next++ % MAX_CHANGES] = { changes, mask, shown }
     return shown
   }
 }

@@ -4,7 +4,6 @@ import { noncesOf, withNonce, withReportUri } from '../kernel/content-policy.js'
 import { isRedirect, onRedirect } from '../kernel/responses.js'
 import { listener, Skip } from '../kernel/listener.js'
 import { provide } from '../kernel/provided-names.js'
-import { share } from '../kernel/shared-part.js'
 import { stateOf, type RequestState } from '../kernel/request-state.js'
 
 /** Directives as @fastify/helmet takes them: names in camel or kebab case, values as lists of source expressions. */
@@ -89,7 +88,7 @@ function reportTo (app: FastifyInstance, request: FastifyRequest, reply: Fastify
   for (const name of names) reply.header(name, withReportUri(String(reply.getHeader(name)), uri))
 }
 
-const withoutNonces = share({ nonces: [] })
+const withoutNonces = { nonces: [] }
 
 // The policies themselves are among the headers of the response.
 function collectPolicy (state: RequestState, ofRoute: string[]): void {

@@ -5,7 +5,6 @@ import { host, runHooks, type CaughtHook } from '../kernel/hosting.js'
 import { Answer, listener, Skip } from '../kernel/listener.js'
 import { ruleFinder, type PathRule } from '../kernel/path-rules.js'
 import type { Origin } from '../kernel/request-origin.js'
-import { share } from '../kernel/shared-part.js'
 import { stateOf } from '../kernel/request-state.js'
 import { corsVerdict, originsText, type CorsVerdict } from '../profiler/collectors/cors.js'
 import { shownHeaders } from '../profiler/collectors/headers.js'
@@ -168,7 +167,7 @@ const unaskedOfRules = new WeakMap<object, CorsVerdict>()
 function unasked (found: HostedRule | null): CorsVerdict {
   let verdict = unaskedOfRules.get(found ?? withoutRule)
   if (verdict === undefined) {
-    verdict = share(corsVerdict({ rule: ruleShown(found), origin: null, preflight: false, wanted: null, reason: null }, {}))
+    verdict = corsVerdict({ rule: ruleShown(found), origin: null, preflight: false, wanted: null, reason: null }, {})
     unaskedOfRules.set(found ?? withoutRule, verdict)
   }
   return verdict

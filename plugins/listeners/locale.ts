@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { listener, Skip } from '../kernel/listener.js'
 import { afterBody } from '../kernel/responses.js'
-import { SharedParts } from '../kernel/shared-part.js'
+import { KnownParts } from '../kernel/known-parts.js'
 import { stateOf } from '../kernel/request-state.js'
 import { routeConfigOf } from '../kernel/route-config.js'
 import { isTag, languageMatcher } from '../locale/accept-language.js'
@@ -52,7 +52,7 @@ export const locale = listener('kernel.request', 'locale', (app, options: Locale
   }
 
   if (!fromBeginning) return chosen
-  const known = new SharedParts()
+  const known = new KnownParts()
   return (request) => {
     const skip = chosen(request)
     if (!stateOf(request).observed) return skip

@@ -1,15 +1,18 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isInjection } from 'light-my-request'
+import { ProcessExitError } from '../kernel/http-errors.js'
 import { listener, Skip } from '../kernel/listener.js'
 import { absoluteUrl, pathnameOf, targetOf } from '../kernel/origin.js'
 import { observe } from '../kernel/pass.js'
+import { requestContext } from '../kernel/request-context.js'
 import { followToEnd, onHijack } from '../kernel/response-end.js'
 import { isRedirect } from '../kernel/responses.js'
 import { ownHook } from '../kernel/own-hooks.js'
 import { stateOf } from '../kernel/request-state.js'
 import { routeConfigOf } from '../kernel/route-config.js'
 import { RequestLog } from '../logs/request-log.js'
+import { atExit } from '../profiler/at-exit.js'
 import type { Collection as Collected } from '../profiler/collector.js'
 import { collectPolicy } from '../profiler/collect-policy.js'
 import { profilerSettings, type ProfilerOption } from '../profiler/settings.js'
@@ -94,8 +97,10 @@ export const profiler = listener('kernel.response', 'profiler', async (app, give
     return { ip: originOf(request).ip, userAgent: request.headers['user-agent'] ?? '' }
   }
 
-  function keep (request: FastifyRequest, reply: FastifyReply): void {
+  const kept = new WeakSet<FastifyRequest>()
+  function keep (request: FastifyRequest, reply: FastifyReply, isExiting = false): void {
     if (!isProfiled(request, reply)) return
+    kept.add(request)
     tokenOf(request)
     const endedAt = performance.now()
     const state = stateOf(request)
@@ -104,7 +109,7 @@ export const profiler = listener('kernel.response', 'profiler', async (app, give
     // What is said to the reply from here on is not heard.
     state.sentHeaders ??= reply.getHeaders()
     const collection = collectedOf(request, reply)
-    if (collection === null || collection.settled === null) return write(request, reply, endedAt, collection)
+    if (collection === null || collection.settled === null || isExiting) return write(request, reply, endedAt, collection)
     const writing = collection.settled.then(() => write(request, reply, endedAt, collection)).finally(() => pending.delete(writing))
     pending.add(writing)
   }
@@ -123,6 +128,27 @@ export const profiler = listener('kernel.response', 'profiler', async (app, give
     collections.set(request, known)
     return known
   }
+
+  // The request that ends the process leaves its profile, too.
+  function keepExiting (code: number): void {
+    const { request, reply } = requestContext.getStore() ?? {}
+    if (request === undefined || reply === undefined || request.server.hindsight !== app.hindsight || kept.has(request)) return
+    const state = stateOf(request)
+    if (!reply.sent) reply.code(500)
+    if (!reply.raw.writableEnded && !state.failed && state.others.length === 0) {
+      state.others.push(new ProcessExitError(`The process exited with code ${code} before the response was sent`))
+    }
+    keep(request, reply, true)
+  }
+
+  const releaseExit = atExit((code) => {
+    keepExiting(code)
+    profiler.exit()
+  })
+  app.addHook('onClose', function releaseAtExit (_app, done) {
+    releaseExit()
+    done()
+  })
 
   app.hindsight.keepLate = keep
   // The request of another plugin may be none that can be listened to.

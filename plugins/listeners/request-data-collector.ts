@@ -77,8 +77,6 @@ function whyUnparsed (raised: unknown): string | null {
 /** Records what goes out: status, headers, content type and size, and what the body is where it is no text. */
 export const requestDataCollectorResponse = listener('kernel.response', 'request-data-collector', async (app) => {
   if (!app.hindsight.observed) return 'not in debug mode'
-  const { RecentRecords } = await import('../profiler/collectors/recent-records.js')
-  const recent = new RecentRecords()
   const { responseRecord } = await import('../profiler/collectors/response.js')
   const { binaryText } = await import('../profiler/collectors/snapshot.js')
   return (request, reply, payload) => {
@@ -95,8 +93,7 @@ export const requestDataCollectorResponse = listener('kernel.response', 'request
       const body = stream ?? (isBuffer && !/^text\/|json|xml|javascript/i.test(String(type)) ? `[binary, ${size} bytes, ${String(type ?? 'no type')}]` : null)
       // The http-cache listener may still find that the client has the content already.
       const record = { status: reply.statusCode, headers, size: reply.statusCode === 304 ? null : size, ...(body !== null && { body }) }
-      // What one request hides is forgotten with it.
-      return responseRecord(record, state.token, mask, recent, mask === app.hindsight.mask)
+      return responseRecord(record, mask)
     })
   }
 })

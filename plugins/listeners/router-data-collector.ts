@@ -3,8 +3,8 @@ import { listener, OnFailure, Skip } from '../kernel/listener.js'
 import { methodOf } from '../kernel/malformed.js'
 import { pathnameOf } from '../kernel/origin.js'
 import type { StackFrame } from '../diagnostics/exception.js'
+import { KnownParts } from '../kernel/known-parts.js'
 import type { RouteMatch } from '../kernel/route-config.js'
-import { share, SharedParts } from '../kernel/shared-part.js'
 import { stateOf } from '../kernel/request-state.js'
 import type { Wanted } from '../routing/tried-routes.js'
 
@@ -20,7 +20,8 @@ export const routerDataCollector = listener('kernel.controller', 'router-data-co
   const { splitStack, stackFrames } = await import('../diagnostics/stack-frame.js')
   const { routesBeside, triedRoutes } = await import('../routing/tried-routes.js')
   const { routeTable, hindsight: { mask } } = app
-  const known = new SharedParts()
+
+  const known = new KnownParts<Matched>()
 
   function matchedRoute (request: FastifyRequest, route: RouteMatch, params: unknown, wanted: Wanted): Matched {
     const declared = routeTable.of(request)
@@ -47,12 +48,7 @@ export const routerDataCollector = listener('kernel.controller', 'router-data-co
       }
       if (Object.keys(params ?? {}).length > 0) return matchedRoute(request, route, params, wanted)
       // Without parameters the same is asked again and again; what else a route may be constrained by belongs to it.
-      return known.of(`${route.name}\n${wanted.method} ${wanted.path}\n${host}\n${wanted.version}`, () => {
-        const told = matchedRoute(request, route, params, wanted)
-        // It stands in the profile by itself, too.
-        share(told.matched)
-        return told
-      })
+      return known.of(`${route.name}\n${wanted.method} ${wanted.path}\n${host}\n${wanted.version}`, () => matchedRoute(request, route, params, wanted))
     })
   })
 

@@ -2,14 +2,14 @@ import type { FlattenedException } from '../diagnostics/exception.js'
 import type { LogRecord } from '../logs/log-record.js'
 import { fittingLogs, noteOf } from './fitting-logs.js'
 import { bytesOf, MAX_DEPTH, MAX_NAME, MAX_STRING, plain } from './plain.js'
-import { EventColumns, sharedText, wholeProfile, type Profile, type ProfileDraft } from './profile.js'
+import type { Profile } from './profile.js'
 
-/** More than the JSON of one without its changes takes, with that of its notification. */
-const MAX_EVENT = 750
+/** More than the JSON of one without its changes takes. */
+const MAX_EVENT = 600
 
 /** A profile that is plain JSON and no larger than `maxBytes`: itself where it is that, or a copy without what is bulkiest and least missed. */
-export function boundProfile<P extends Profile | ProfileDraft> (profile: P, maxBytes: number): P | Profile {
-  return profile.logsLeftOut === undefined && new Look(maxBytes).isFine(profile) ? profile : cutProfile(wholeProfile(profile), maxBytes)
+export function boundProfile (profile: Profile, maxBytes: number): Profile {
+  return profile.logsLeftOut === undefined && new Look(maxBytes).isFine(profile) ? profile : cutProfile(profile, maxBytes)
 }
 
 function cutProfile ({ logsLeftOut = 0, ...profile }: Profile, maxBytes: number): Profile {
@@ -52,11 +52,11 @@ class Look {
     this.#left = maxBytes
   }
 
-  isFine (profile: Profile | ProfileDraft): boolean {
+  isFine (profile: Profile): boolean {
     const { events } = profile
-    // Nobody but the recorder makes events: what varies in them are headers. The notifications that a profile is told with are as many.
+    // Only the recorder makes events: what varies in them are headers.
     this.#left -= events.length * MAX_EVENT
-    for (const changes of events instanceof EventColumns ? events.changes : events.map(({ changes }) => changes)) {
+    for (const { changes } of events) {
       if (changes !== undefined && !this.#isPlain(changes, 2)) return false
     }
     for (const name in profile) if (name !== 'events' && !this.#isPlain((profile as unknown as Record<string, unknown>)[name], 1)) return false
@@ -75,9 +75,6 @@ class Look {
   }
 
   #isPlainObject (value: object, depth: number): boolean {
-    const text = sharedText(value)
-    // JSON already.
-    if (text !== undefined) return (this.#left -= 3 * text.length) >= 0
     if (Array.isArray(value)) {
       for (let i = 0; i < value.length; i++) if (!this.#isPlain(value[i], depth + 1)) return false
       return (this.#left -= value.length + 2) >= 0

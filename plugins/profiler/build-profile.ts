@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FlattenedException } from '../diagnostics/exception.js'
 import { flattenError } from '../diagnostics/flatten-error.js'
 import { maskException } from '../diagnostics/mask-exception.js'
-import { shareAgain } from '../kernel/shared-part.js'
+import { EventColumns } from '../kernel/event-columns.js'
 import { isoTime } from '../logs/iso-time.js'
 import { ClientGoneError } from '../kernel/http-errors.js'
 import type { Mask } from '../kernel/mask/mask.js'
@@ -13,7 +13,8 @@ import { blockedBy } from './blocked/blocked.js'
 import { trailRecord } from './collectors/header-trail.js'
 import { performanceRecord } from './collectors/performance.js'
 import { profiledLogs } from './profiled-logs.js'
-import { EventColumns, PROFILE_VERSION, type ProfileDraft, type ProfiledRoute } from './profile.js'
+import { PROFILE_VERSION, type ProfiledRoute } from './profile.js'
+import type { ProfileDraft } from './profile-json.js'
 
 /** Makes the profile of a request whose response is over, which is to be of `maxBytes` at most: plain data, masked, off the response's way; `more` is for panels of its own. */
 export function buildProfile (request: FastifyRequest, reply: FastifyReply, endedAt: number, maxBytes: number, more: Readonly<Record<string, unknown>>): ProfileDraft {
@@ -22,7 +23,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, ende
   const mask = maskOfAll.hiding(state.sentParams ?? request.params)
   const origin = originOf(request)
   state.recorder?.leaveAll(reply)
-  const events = state.recorder?.columns(mask.header, state.token) ?? new EventColumns()
+  const events = state.recorder?.columns(mask.header) ?? new EventColumns()
   // Collectors know the secrets of their own data, not those that this request's path brings.
   const collectors = mask === maskOfAll ? collectedBy(state) : redacted(collectedBy(state), mask) as Record<string, unknown>
   const others = state.others.filter((other) => other !== state.raised)
@@ -36,7 +37,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, ende
   if (blocked.length > 0) collectors.blocked = blocked
   if (others.length > 0) collectors.otherErrors = others.map((other) => flattenError(other).map((exception) => maskException(exception, mask)))
   const { logs, leftOut } = profiledLogs(state.log, mask, maxBytes)
-  const draft: ProfileDraft = {
+  const profile: ProfileDraft = {
     version: PROFILE_VERSION,
     token: state.token,
     time: isoTime(state.startedTime),
@@ -46,17 +47,15 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, ende
     ip: origin.ip,
     status,
     route: routeOf(collectors.router),
-    exceptions: exceptionsOf(state).map((exception) => shareAgain(maskException(exception, mask))),
+    exceptions: exceptionsOf(state).map((exception) => maskException(exception, mask)),
     logs,
-    notificationsLeftOut: true,
-    tokenLeftOut: true,
     events,
     collectors
   }
-  if (leftOut > 0) draft.logsLeftOut = leftOut
-  if (state.parent !== '') draft.parent = state.parent
-  if (state.replayOf !== '') draft.replayOf = state.replayOf
-  return draft
+  if (leftOut > 0) profile.logsLeftOut = leftOut
+  if (state.parent !== '') profile.parent = state.parent
+  if (state.replayOf !== '') profile.replayOf = state.replayOf
+  return profile
 }
 
 function exceptionsOf (state: RequestState): FlattenedException[] {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Criteria } from './storage/criteria.js'
-import { InvalidCursorError, type ProfilePage, type SearchOptions } from './storage/storage.js'
-import type { ProfileSummary } from './storage/summary.js'
+import { isInvalidCursor, type ProfilePage, type SearchOptions } from './storage/storage.js'
+import type { ProfileSummary } from './summary.js'
 
 /** Whatever can be searched: the profiler of an application, or a store alone. */
 export interface Searchable {
@@ -50,7 +50,7 @@ export async function * follow (store: Searchable, { criteria = {}, after, signa
 
 // A store that does not know the place began anew; one that is away is asked again.
 async function restarted (store: Searchable, error: unknown): Promise<News | null> {
-  if (!(error instanceof InvalidCursorError)) return null
+  if (!isInvalidCursor(error)) return null
   try {
     return { profiles: [], head: (await store.search({ limit: 1 })).head }
   } catch {

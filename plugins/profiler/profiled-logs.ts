@@ -1,8 +1,7 @@
 import { entriesOf } from '../diagnostics/records.js'
-import { shareAgain } from '../kernel/shared-part.js'
 import type { Mask } from '../kernel/mask/mask.js'
 import type { LogRecord } from '../logs/log-record.js'
-import { RequestLog, type LogEntry } from '../logs/request-log.js'
+import { RequestLog } from '../logs/request-log.js'
 import { bytesOfLine, fittingLogs } from './fitting-logs.js'
 
 /** Of a record as JSON. */
@@ -12,14 +11,7 @@ const LEAST_BYTES = 100
 export function profiledLogs (log: unknown, mask: Mask, maxBytes: number): { logs: LogRecord[], leftOut: number } {
   const entries = entriesOf(log, mask)
   // As JSON a record takes about as much as its line; what no logger wrote takes its names at least.
-  if (!(log instanceof RequestLog) || 2 * log.bytes + LEAST_BYTES * entries.length < maxBytes) return { logs: sharingErrors(entries), leftOut: 0 }
+  if (!(log instanceof RequestLog) || 2 * log.bytes + LEAST_BYTES * entries.length < maxBytes) return { logs: entries.map((entry) => entry.read()), leftOut: 0 }
   const fitting = fittingLogs(entries, maxBytes, (entry) => bytesOfLine(entry.read()))
-  return { logs: sharingErrors(fitting), leftOut: entries.length - fitting.length }
-}
-
-// The stack of an error is long, and the same when the failure comes again.
-function sharingErrors (entries: readonly LogEntry[]): LogRecord[] {
-  const records = entries.map((entry) => entry.read())
-  for (const { context } of records) if (context.err !== undefined) shareAgain(context)
-  return records
+  return { logs: fitting.map((entry) => entry.read()), leftOut: entries.length - fitting.length }
 }

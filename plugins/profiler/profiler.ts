@@ -1,15 +1,17 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { boundProfile } from './bounds.js'
 import { FormTokens } from './form-tokens.js'
 import type { OtlpExporter } from './otlp/exporter.js'
-import { wholeProfile, type Profile, type ProfileDraft } from './profile.js'
+import type { Profile } from './profile.js'
+import { profileJson, wholeProfile, type ProfileDraft } from './profile-json.js'
+import { MAX_STRING } from './plain.js'
+import { settlesWithin } from './real-timers.js'
 import type { Criteria } from './storage/criteria.js'
-import { DraftBatch } from './storage/draft-batch.js'
 import { httpError } from '../kernel/http-errors.js'
 import type { Awaitable, ProfilePage, ProfileStorage, SearchOptions, StorageStats } from './storage/storage.js'
-import type { ProfileSummary } from './storage/summary.js'
-import { TokenSource, TOKEN_PATTERN } from './token.js'
-import { WriteQueue, type Warn, type WriteCounters } from './write-queue.js'
+import { entryOf, recordOf, type ProfileRecord, type ProfileSummary } from './summary.js'
+import { newToken, TOKEN_PATTERN } from './token.js'
+import type { Warn, WriteCounters } from './write-metrics.js'
+import { WriteQueue } from './write-queue.js'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -38,9 +40,12 @@ export interface ProfilerOptions {
 }
 
 /** Milliseconds that a reader waits for what is being written; a store that hangs must not hang its readers. */
-const READ_PATIENCE = 1_000
-const CLOSE_PATIENCE = 5_000
-const LEAST_PATIENCE = 1_000
+const READ_TIMEOUT = 1_000
+const CLOSE_TIMEOUT = 5_000
+/** Milliseconds for a store to close after a flush that took all of the time. */
+const MIN_CLOSE_TIMEOUT = 1_000
+/** Milliseconds that a process that exits is held for its last profiles. */
+const EXIT_TIMEOUT = 500
 
 /** The store of profiles failed (RFC 9110, section 15.6.4). */
 export class ProfileStoreError extends httpError('ProfileStoreError', 'HINDSIGHT_PROFILE_STORE', 503) {}
@@ -55,7 +60,6 @@ export class Profiler {
   readonly maxProfileBytes: number
   readonly #storage: ProfileStorage
   readonly #queue: WriteQueue
-  readonly #tokens: TokenSource
   readonly #warn: Warn
   #closed = false
 
@@ -70,42 +74,37 @@ export class Profiler {
     this.#queue = new WriteQueue({
       maxWaiting: maxQueue,
       warn,
-      open: () => storage.batch?.() ?? new DraftBatch((profiles) => storage.put(profiles)),
-      prepare: (profile) => this.#prepared(profile),
-      written: (tokens) => { for (const token of tokens) this.#tokens.release(token) },
+      put: async (records) => await storage.put(records),
       ...(quiet !== undefined && { quiet })
     })
-    this.#tokens = new TokenSource((token) => this.#queue.has(token) || storage.has(token))
   }
 
   /** How many profiles were written, and how many were lost. */
   get counters (): Readonly<WriteCounters> {
-    return this.#queue.counters
-  }
-
-  /** Whether the store does not come back from a write. */
-  get isStuck (): boolean {
-    return this.#queue.isStuck(LEAST_PATIENCE)
+    return this.#queue.metrics.counters
   }
 
   /** Why profiles were lost, the last time; empty where none was. */
   get lastLoss (): string {
-    return this.#queue.lastLoss
+    return this.#queue.metrics.lastLoss
   }
 
-  /** A token that no profile has. */
+  /** A token that no profile has which waits to be written. */
   newToken (): string {
-    return this.#tokens.take()
+    for (;;) {
+      const token = newToken()
+      if (!this.#queue.has(token)) return token
+    }
   }
 
-  /** Takes a profile to be written soon; false when it was not taken. */
+  /** Queues a profile to be written soon; false when it was not queued. */
   save (profile: Profile): boolean {
-    return this.defer(profile.token, profile)
+    return this.#add(profile.token, () => this.#record(profile))
   }
 
-  /** The same for a profile that is made in a turn behind the response that it describes, or when it is asked for; `bytes` is about what it holds until then. */
-  defer (token: string, profile: Profile | (() => Profile | ProfileDraft), bytes = 0): boolean {
-    return this.enabled && !this.#closed && this.#queue.add(token, profile, bytes)
+  /** Queues a profile that is built after its response, or when it is read; `bytes`: about what it holds until then. */
+  defer (token: string, build: () => ProfileDraft, bytes = 0): boolean {
+    return this.#add(token, () => this.#draftRecord(build()), bytes)
   }
 
   /** Resolves when everything that was saved before has been written, or given up; or when the time (ms) is over. */
@@ -116,11 +115,8 @@ export class Profiler {
   /** The profile of a token, written or still waiting; undefined for a malformed token too. */
   async find (token: string): Promise<Profile | undefined> {
     if (!TOKEN_PATTERN.test(token)) return undefined
-    const profile = await this.#ask(() => {
-      const waiting = this.#queue.get(token)
-      return waiting === undefined ? this.#storage.get(token) : boundProfile(waiting, this.maxProfileBytes)
-    })
-    return profile && wholeProfile(profile)
+    const waiting = this.#queue.get(token)
+    return waiting === undefined ? await this.#ask(() => this.#storage.get(token)) : JSON.parse(waiting.json) as Profile
   }
 
   /** The newest profile that fits. */
@@ -130,20 +126,20 @@ export class Profiler {
 
   /** A page of summaries, newest first. */
   async search (options: SearchOptions): Promise<ProfilePage> {
-    await this.flush(READ_PATIENCE)
+    await this.flush(READ_TIMEOUT)
     return await this.#ask(() => this.#storage.search(options))
   }
 
   /** Keeps a profile from being evicted, or no longer; false where there is none. */
   async pin (token: string, pinned: boolean): Promise<boolean> {
     if (!TOKEN_PATTERN.test(token)) return false
-    await this.flush(READ_PATIENCE)
+    await this.flush(READ_TIMEOUT)
     return await this.#ask(() => this.#storage.pin(token, pinned))
   }
 
   /** Removes what fits and is not pinned, and says how many. */
   async purge (criteria?: Criteria, options?: { pinned?: boolean }): Promise<number> {
-    await this.flush(READ_PATIENCE)
+    await this.flush(READ_TIMEOUT)
     return await this.#ask(() => this.#storage.purge(criteria, options))
   }
 
@@ -161,23 +157,30 @@ export class Profiler {
   }
 
   async stats (): Promise<StorageStats> {
-    await this.flush(READ_PATIENCE)
+    await this.flush(READ_TIMEOUT)
     return await this.#ask(() => this.#storage.stats())
   }
 
-  /** Writes what is waiting and lets go of the store. */
+  /** Hands what is waiting to the store of a process that exits, and blocks until it is written, or for half a second. */
+  exit (): void {
+    const records = this.#queue.drain()
+    // A store of the application may throw at once.
+    const put = async (): Promise<void> => await this.#storage.put(records)
+    if (records.length > 0) put().catch(() => {})
+    this.#storage.settle?.(EXIT_TIMEOUT)
+  }
+
+  /** Writes what is waiting and closes the store. */
   async close (): Promise<void> {
     if (this.#closed) return
     this.#closed = true
-    const until = performance.now() + CLOSE_PATIENCE
-    await this.flush(CLOSE_PATIENCE)
+    const until = performance.now() + CLOSE_TIMEOUT
+    await this.flush(CLOSE_TIMEOUT)
     await this.exporter?.close()
     const { waiting } = this.#queue
     if (waiting > 0) this.#warn(`${waiting} profiles were not written when the application was closed; the store is too slow`)
     // One that hangs must not keep the process from ending.
-    const over = new AbortController()
-    await Promise.race([this.#storage.close(), sleep(Math.max(LEAST_PATIENCE, until - performance.now()), undefined, { signal: over.signal }).catch(() => {})])
-    over.abort()
+    await settlesWithin(Promise.resolve(this.#storage.close()), Math.max(MIN_CLOSE_TIMEOUT, until - performance.now()))
   }
 
   // What a store of the application's own raises says nothing of its status.
@@ -190,11 +193,25 @@ export class Profiler {
     }
   }
 
-  #prepared (profile: Profile | ProfileDraft): Profile | ProfileDraft {
+  #add (token: string, build: () => ProfileRecord, bytes = 0): boolean {
+    return this.enabled && !this.#closed && this.#queue.add(token, build, bytes)
+  }
+
+  #draftRecord (draft: ProfileDraft): ProfileRecord {
+    const startedTime = Date.parse(draft.time)
+    if (this.exporter === undefined && draft.logsLeftOut === undefined) {
+      const { json, varying } = profileJson(draft, startedTime)
+      // Then no text in it is too long.
+      if (varying <= MAX_STRING && Buffer.byteLength(json) <= this.maxProfileBytes) return { ...entryOf(draft), json }
+    }
+    return this.#record(wholeProfile(draft, startedTime))
+  }
+
+  #record (profile: Profile): ProfileRecord {
     const bounded = boundProfile(profile, this.maxProfileBytes)
-    // Also while the store is away.
+    // Also while the store is unavailable.
     this.exporter?.add([bounded])
-    return bounded
+    return recordOf(bounded)
   }
 }
 

@@ -7,9 +7,9 @@ import type { StorageSetting } from './storage/open.js'
 export interface ProfilerSettings extends CollectOptions {
   /** Whether requests are profiled outside debug mode too; false by default. */
   production?: boolean
-  /** Where profiles are kept: `embedded` (the default), `memory`, `redis://…`, `rediss://…`, or a store of the application's own. */
+  /** Where profiles are kept: `sqlite` (the default), `memory`, `postgres://…`, or a store of the application. */
   storage?: StorageSetting
-  /** The folder that the embedded store lies in. */
+  /** The folder of the SQLite file. */
   dataDir?: string
   /** How many profiles are kept; 10,000 by default. */
   maxProfiles?: number

@@ -1,7 +1,7 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { BadCriterionError, readFilter, readSearch, type SearchQuery } from '../../plugins/profiler/search-query.js'
-import { InvalidCursorError, type ProfilePage } from '../../plugins/profiler/storage/storage.js'
+import { isInvalidCursor, type ProfilePage } from '../../plugins/profiler/storage/storage.js'
 import { whileStoreIsThere } from './away.js'
 import { baseOf, routeConfig, sendPage, wantsJson, wantsMarkdown } from './answer.js'
 
@@ -45,7 +45,7 @@ async function showProfiles (request: FastifyRequest, reply: FastifyReply): Prom
     const { counters, lastLoss } = request.server.profiler
     return await sendPage(request, reply, (options) => searchPage({ fields: textsOf(fields), profiles, next, stats, counters, lastLoss, now: Date.now() }, options))
   } catch (error) {
-    if (!(error instanceof BadCriterionError || error instanceof InvalidCursorError)) throw error
+    if (!(error instanceof BadCriterionError || isInvalidCursor(error))) throw error
     reply.code(400)
     return await sendPage(request, reply, (options) => searchPage({ fields: textsOf(fields), problem: error.message, profiles: [], next: null, now: Date.now() }, options))
   }

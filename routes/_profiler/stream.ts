@@ -3,7 +3,7 @@ import createError from '@fastify/error'
 import type { FastifyInstance } from 'fastify'
 import type { follow } from '../../plugins/profiler/follow.js'
 import { readFilter } from '../../plugins/profiler/search-query.js'
-import { InvalidCursorError } from '../../plugins/profiler/storage/storage.js'
+import { isInvalidCursor } from '../../plugins/profiler/storage/storage.js'
 import { routeConfig } from './answer.js'
 
 const TooManyFollowersError = createError('HINDSIGHT_TOO_MANY_FOLLOWERS', 'At most %s clients may follow the stream at once.', 503)
@@ -41,7 +41,7 @@ async function positionOf ({ profiler }: FastifyInstance, lastEventId: unknown):
       await profiler.search({ limit: 1, after: lastEventId })
       return lastEventId
     } catch (error) {
-      if (!(error instanceof InvalidCursorError)) throw error
+      if (!isInvalidCursor(error)) throw error
     }
   }
   return (await profiler.search({ limit: 1 })).head

@@ -11,7 +11,11 @@ const ROOT = join(import.meta.dirname, '../..')
 t.test('the example of docs/collectors.md runs as it stands', async t => {
   const [, code = ''] = /```js\n([^]*?)```/.exec(readFileSync(join(ROOT, 'docs/collectors.md'), 'utf8')) ?? []
   t.equal(code.split('\n').slice(3, -1).length, 8, 'ten lines with what it imports')
-  const file = join(t.testdir(), 'example.mjs')
+  // Its store, of which nothing is said, is that of the test alone.
+  const folder = t.testdir()
+  process.chdir(folder)
+  t.teardown(() => process.chdir(ROOT))
+  const file = join(folder, 'example.mjs')
   writeFileSync(file, code.replace("'fastify-hindsight'", JSON.stringify(pathToFileURL(join(ROOT, 'app/index.ts')))))
   const { app } = await import(pathToFileURL(file).href) as { app: FastifyInstance }
   t.teardown(() => app.close())

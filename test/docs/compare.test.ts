@@ -4,6 +4,7 @@ import { PassThrough } from 'node:stream'
 import t from 'tap'
 import { execute } from '../../app/cli/run.js'
 import { openStorage } from '../../plugins/profiler/storage/open.js'
+import { recordOf } from '../../plugins/profiler/summary.js'
 import { failure, profile } from '../profiler/fixture.js'
 import { requested } from '../profiler/formats/stored.js'
 import { build, listen } from '../support/app.js'
@@ -20,7 +21,7 @@ t.test('each command of docs/compare.md does what it says', async (t) => {
   t.equal(commands.length, 11)
   const dataDir = t.testdir()
   const store = await openStorage({ dataDir })
-  await store.put(stored)
+  await store.put(stored.map(recordOf))
   await store.close()
   const app = await build({ declare: (app) => app.post('/', async () => 'x') })
   t.teardown(() => app.close())

@@ -34,6 +34,9 @@ const asItem = (article: string) => '<li>' + article + '</li>'
 `,
   'docs/param-converter.md': `${ARTICLE}${START}const articles = { find: async (id: string): Promise<Article | undefined> => id === '7' ? new Article() : undefined }
 `,
+  'docs/profiles.md': ['', `import { MemoryStorage, type StorageBounds } from 'fastify-hindsight/storage'
+declare class ArchivingStorage extends MemoryStorage { constructor (file: string, bounds?: Partial<StorageBounds>) }
+`],
   'docs/security.md': [`${ARTICLE}import type { FastifyReply, FastifyRequest } from 'fastify'
 import type {} from '@fastify/view'
 const db = {

@@ -30,8 +30,8 @@ const folder = t.testdir()
 process.chdir(folder)
 t.teardown(() => process.chdir(ROOT))
 
-async function applicationOf (t: Test, mark: string): Promise<{ app: FastifyInstance, told?: string[] }> {
-  const exported = await runSnippet(marked(mark), folder) as { app: FastifyInstance, told?: string[] }
+async function applicationOf (t: Test, mark: string): Promise<{ app: FastifyInstance, reports?: string[] }> {
+  const exported = await runSnippet(marked(mark), folder) as { app: FastifyInstance, reports?: string[] }
   t.teardown(() => exported.app.close())
   return exported
 }
@@ -173,7 +173,7 @@ t.test('a listener', async (t) => {
 })
 
 t.test('a store', async (t) => {
-  const { app, told } = await applicationOf(t, 'run: store')
+  const { app, reports } = await applicationOf(t, 'run: store')
   await profileOf(app, await app.inject('/broken'))
-  t.same(told, ['GET http://localhost/broken: Error: no'])
+  t.same(reports, ['GET http://localhost/broken: Error: no'])
 })

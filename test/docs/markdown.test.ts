@@ -11,7 +11,7 @@ const PAGE = readFileSync(join(import.meta.dirname, '../../docs/markdown.md'), '
 
 t.test('the four ways of docs/markdown.md give the same', async (t) => {
   const dataDir = t.testdir()
-  const app = await build(t, { profiler: { storage: 'embedded', dataDir } }, (app) => { app.get('/', async () => { throw new Error('it failed') }) })
+  const app = await build(t, { profiler: { storage: 'sqlite', dataDir } }, (app) => { app.get('/', async () => { throw new Error('it failed') }) })
   const { token } = await profileOf(app, await app.inject('/'))
   const [, block = ''] = /```sh\n([^]*?)```/.exec(PAGE) ?? []
   const commands = block.trim().split('\n')

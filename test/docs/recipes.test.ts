@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { build } from '../support/app.js'
-import { redisServer } from '../support/redis.js'
+import { postgresServer } from '../support/postgres.js'
 import { runSnippet, snippetsOf, type Snippet } from '../support/snippets.js'
 
 const PAGE = 'docs/recipes.md'
@@ -28,14 +28,16 @@ t.test('nginx hands on what a trusted proxy is believed by', async (t) => {
 })
 
 t.test('several machines', async (t) => {
-  const redis = await redisServer(t)
-  if (redis === null) return
+  const postgres = await postgresServer(t)
+  if (postgres === null) return
   const before = process.env.STORAGE_URL
-  process.env.STORAGE_URL = redis.url
+  process.env.STORAGE_URL = postgres.url
   t.teardown(() => {
     if (before === undefined) delete process.env.STORAGE_URL
     else process.env.STORAGE_URL = before
   })
-  await runSnippet(marked('run with Redis'), t.testdir())
+  await runSnippet(marked('run with PostgreSQL'), t.testdir())
   t.pass('what it asserts holds')
+  const tables = await postgres.psql("select schemaname || '.' || tablename from pg_tables where schemaname !~ '^(pg_|information_schema)' order by 1")
+  t.same(tables.split('\n'), ['hindsight.bodies', 'hindsight.requests', 'hindsight.settings', 'hindsight.totals', 'public.login_attempts', 'public.sessions'])
 })

@@ -54,7 +54,7 @@ const ELSEWHERE = new Set(['tail', 'mcp', 'lifecycle', 'compare', 'to', 'replay'
 for (const page of ['README.md', 'docs/blocked.md', 'docs/cpu.md', 'docs/profiles.md', 'docs/opentelemetry.md', 'examples/plugin-js/README.md', 'examples/plugin-ts/README.md']) {
   t.test(`each command of ${page} does what it is for`, async (t) => {
     const dataDir = t.testdir()
-    const app = await buildTested(t, { profiler: { storage: 'embedded', dataDir }, security: { firewalls: [{ name: 'main' }] } }, (app) => app.get('/', async () => { throw new Error('no') }))
+    const app = await buildTested(t, { profiler: { storage: 'sqlite', dataDir }, security: { firewalls: [{ name: 'main' }] } }, (app) => app.get('/', async () => { throw new Error('no') }))
     const { headers } = await app.inject({ url: '/', headers: { 'x-hindsight-cpu': '1' } })
     await app.profiler.flush()
     await app.close()

@@ -109,15 +109,11 @@ t.test('a cookie more, in the list that is there', async (t) => {
   ])
 })
 
-t.test('what tells the token is the same for many requests, also where events were looked at meanwhile', async t => {
-  const changes = ['aaaaaa', 'bbbbbb', 'cccccc'].map((token) => {
+t.test('the token of each request is in its own changes, also where events were read meanwhile', async t => {
+  for (const token of ['aaaaaa', 'bbbbbb', 'bbbbbb', 'bbbbbb', 'cccccc']) {
     const events = recorder()
     events.before(replyOf({}))
     events.record(slot('seven'), 'main', 'ran', performance.now(), replyOf({ 'x-debug-token': token }), null)
-    t.same(events.events().at(-1)?.changes, { headers: [{ name: 'x-debug-token', from: null, to: token }] })
-    return events.columns(undefined, token).changes.at(-1)
-  })
-  t.same(changes[0]?.headers?.map(({ name, to }) => [name, to?.includes('aaaaaa')]), [['x-debug-token', false]])
-  t.same(changes[1], changes[0])
-  t.equal(changes[2], changes[1], 'one object')
+    for (let i = 0; i < 2; i++) t.same(events.events().at(-1)?.changes, { headers: [{ name: 'x-debug-token', from: null, to: token }] })
+  }
 })

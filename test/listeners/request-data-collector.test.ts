@@ -1,11 +1,7 @@
-import { Agent, get } from 'node:http'
 import { Readable } from 'node:stream'
 import multipart from '@fastify/multipart'
 import type { FastifyRequest } from 'fastify'
 import t from 'tap'
-import { sharedText, type ProfileDraft } from '../../plugins/profiler/profile.js'
-import { MemoryStorage } from '../../plugins/profiler/storage/memory.js'
-import type { ProfileStorage } from '../../plugins/profiler/storage/storage.js'
 import { build, listen, profileOf, newest, raw } from '../app/harness.js'
 
 interface Collected {
@@ -235,30 +231,18 @@ t.test('bodies that are streams or octets are named', async t => {
   }
 })
 
-t.test('what comes again is shared with the next profile, but no change that a mask of one request has shown', async t => {
-  const drafts: ProfileDraft[] = []
-  class Storage extends MemoryStorage {
-    override put (profiles: Parameters<ProfileStorage['put']>[0]): void {
-      drafts.push(...profiles as ProfileDraft[])
-      super.put(profiles)
-    }
-  }
-  const app = await build(t, { profiler: { storage: new Storage() } }, app => {
+t.test('what a mask hides for one request is shown for the next one, and the other way round', async t => {
+  const app = await build(t, {}, app => {
+    app.addHook('onSend', async (_request, reply) => { reply.header('x-note', 's3cret') })
     app.get('/reset/:token', () => 'x')
     app.get('/plain', () => 'x')
   })
-  const isShared = (part: unknown): boolean => sharedText(part as object) !== undefined
-  const port = await listen(app)
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-  t.teardown(() => agent.destroy())
-  for (const [url, shared] of [['/plain', true], ['/reset/s3cret', false]] as const) {
-    drafts.length = 0
-    for (let i = 0; i < 4; i++) await new Promise<void>((resolve) => { get({ port, path: url, agent }, (response) => { response.resume().on('end', resolve) }) })
-    await app.profiler.flush()
-    const { collectors: { request, response }, events } = drafts.at(-1) as ProfileDraft
-    if (shared) t.ok([(request as Collected).headers, request, response].every(isShared))
-    const changes = events.changes.filter((change) => change !== undefined)
-    t.ok(changes.length > 0)
-    t.ok(changes.every((change) => isShared(change) === shared), `${url}: what listeners changed`)
+  for (let round = 0; round < 4; round++) {
+    const plain = JSON.stringify(await profileOf(app, await app.inject('/plain')))
+    t.match(plain, '"name":"x-note","from":null,"to":"s3cret"')
+    t.match(plain, '"x-note":"s3cret"')
+    const reset = JSON.stringify(await profileOf(app, await app.inject('/reset/s3cret')))
+    t.match(reset, '"name":"x-note","from":null,"to":"******"')
+    t.notMatch(reset, 's3cret')
   }
 })

@@ -2,7 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { Collection, type Collector } from '../../plugins/profiler/collector.js'
 import { panelsOf } from '../../plugins/profiler/panels/index.js'
+import type { Profile } from '../../plugins/profiler/profile.js'
 import { MemoryStorage } from '../../plugins/profiler/storage/memory.js'
+import type { ProfileRecord } from '../../plugins/profiler/summary.js'
 import { build, newest, refusal } from '../app/harness.js'
 
 const nobody = {} as never
@@ -77,13 +79,13 @@ t.test('one that never settles is given up', async t => {
 
 t.test('closing the application waits for what is still collected', async t => {
   const put: string[] = []
-  const { put: original } = MemoryStorage.prototype
-  MemoryStorage.prototype.put = function (profiles) {
-    put.push(...profiles.map(({ collectors }) => String(collectors.late)))
-    return original.call(this, profiles)
+  class Store extends MemoryStorage {
+    override put (records: readonly ProfileRecord[]): void {
+      put.push(...records.map(({ json }) => String((JSON.parse(json) as Profile).collectors.late)))
+      super.put(records)
+    }
   }
-  t.teardown(() => { MemoryStorage.prototype.put = original })
-  const app = await build(t, { profiler: { collectors: [{ name: 'late', collect: async () => { await sleep(50); return 'came' } }] } }, app => app.get('/', () => 'x'))
+  const app = await build(t, { profiler: { storage: new Store(), collectors: [{ name: 'late', collect: async () => { await sleep(50); return 'came' } }] } }, app => app.get('/', () => 'x'))
   await app.inject('/')
   await app.close()
   t.same(put, ['came'])

@@ -1,20 +1,21 @@
 import t from 'tap'
 import { follow, type News } from '../../plugins/profiler/follow.js'
 import { MemoryStorage } from '../../plugins/profiler/storage/memory.js'
+import { recordOf } from '../../plugins/profiler/summary.js'
 import { failure, profile, tokens } from './fixture.js'
 
 const told = ({ profiles }: News): string[] => profiles.map(({ token }) => token)
 
 t.test('what comes is told, oldest first, and nothing twice', async t => {
   const storage = new MemoryStorage()
-  storage.put([profile('000001')])
+  storage.put([recordOf(profile('000001'))])
   const stop = new AbortController()
   const news: string[] = []
   const { head } = storage.search({ limit: 1 })
-  storage.put(tokens(2, 450).map(token => profile(token)))
+  storage.put(tokens(2, 450).map(token => recordOf(profile(token))))
   for await (const batch of follow(storage, { after: head, signal: stop.signal, interval: 1 })) {
     news.push(...told(batch))
-    if (news.length === 449) storage.put([failure('00000a')])
+    if (news.length === 449) storage.put([recordOf(failure('00000a'))])
     else if (news.length >= 450) stop.abort()
   }
   t.same(news, [...tokens(2, 450), '00000a'])
@@ -24,7 +25,7 @@ t.test('only what fits is told', async t => {
   const storage = new MemoryStorage()
   const stop = new AbortController()
   const { head } = storage.search({ limit: 1 })
-  storage.put([profile('000001'), failure('000002'), profile('000003')])
+  storage.put([profile('000001'), failure('000002'), profile('000003')].map(recordOf))
   for await (const batch of follow(storage, { after: head, criteria: { error: true }, signal: stop.signal, interval: 1 })) {
     t.same(told(batch), ['000002'])
     stop.abort()
@@ -42,7 +43,7 @@ t.test('a sign of life comes when there is no news', async t => {
 
 t.test('a store that is away is asked again, one that began anew is followed from there', async t => {
   let storage = new MemoryStorage()
-  storage.put(tokens(1, 5).map(token => profile(token)))
+  storage.put(tokens(1, 5).map(token => recordOf(profile(token))))
   const stop = new AbortController()
   let calls = 0
   const store = {
@@ -53,7 +54,7 @@ t.test('a store that is away is asked again, one that began anew is followed fro
   }
   const after = storage.search({ limit: 1 }).head
   setTimeout(() => { storage = new MemoryStorage() }, 20)
-  setTimeout(() => storage.put([profile('00000b')]), 60)
+  setTimeout(() => storage.put([recordOf(profile('00000b'))]), 60)
   for await (const batch of follow(store, { after, signal: stop.signal, interval: 1 })) {
     t.same(told(batch), ['00000b'])
     stop.abort()

@@ -1,23 +1,33 @@
 import t from 'tap'
 import { Profiler } from '../../plugins/profiler/profiler.js'
-import type { Profile } from '../../plugins/profiler/profile.js'
 import { MemoryStorage } from '../../plugins/profiler/storage/memory.js'
-import type { ProfileBatch } from '../../plugins/profiler/storage/storage.js'
+import type { ProfileStorage, SearchOptions } from '../../plugins/profiler/storage/storage.js'
+import type { ProfileRecord } from '../../plugins/profiler/summary.js'
 import { TOKEN_PATTERN } from '../../plugins/profiler/token.js'
 import { failure, profile, tokens } from './fixture.js'
 
-/** A store whose writes wait, count and fail as told. */
-class Puppet extends MemoryStorage {
+/** A store whose writes wait and fail as a test needs it. */
+class Puppet implements ProfileStorage {
   readonly batches: string[][] = []
+  readonly settled: number[] = []
   gate: Promise<void> | undefined
   error: Error | undefined
+  readonly #memory = new MemoryStorage()
 
-  override async put (profiles: readonly Profile[]): Promise<void> {
-    this.batches.push(profiles.map(profile => profile.token))
+  async put (records: readonly ProfileRecord[]): Promise<void> {
+    this.batches.push(records.map(({ summary }) => summary.token))
     await this.gate
     if (this.error !== undefined) throw this.error
-    super.put(profiles)
+    this.#memory.put(records)
   }
+
+  get = (token: string) => this.#memory.get(token)
+  search = (options: SearchOptions) => this.#memory.search(options)
+  pin = (token: string, pinned: boolean) => this.#memory.pin(token, pinned)
+  purge = () => this.#memory.purge()
+  stats = () => this.#memory.stats()
+  close = (): void => {}
+  settle = (timeout: number): void => { this.settled.push(timeout) }
 }
 
 t.test('profiles are written in one batch, after the turn that saved them', async t => {
@@ -32,43 +42,24 @@ t.test('profiles are written in one batch, after the turn that saved them', asyn
   t.equal((await profiler.find('000002'))?.token, '000002')
 })
 
-t.test('a store with batches of its own is given each profile as it comes, and no `put`', async t => {
-  const events: string[] = []
-  class Packing extends MemoryStorage {
-    override put (): void {
-      events.push('put')
-    }
-
-    override batch (): ProfileBatch {
-      const texts = new Map<string, string>()
-      return {
-        isFull: false,
-        add: (profile) => {
-          events.push(`add ${profile.token}`)
-          texts.set(profile.token, JSON.stringify(profile))
-        },
-        get: (token) => {
-          const text = texts.get(token)
-          return text === undefined ? undefined : JSON.parse(text) as Profile
-        },
-        write: () => {
-          events.push(`write ${[...texts.keys()].join()}`)
-          super.put([...texts.values()].map((text) => JSON.parse(text) as Profile))
-        }
-      }
-    }
-  }
-  const profiler = new Profiler({ storage: new Packing() })
-  profiler.save(profile('000001', { status: 201 }))
-  profiler.save(profile('000002'))
-  t.same(events, [], 'not in the turn of the request')
-  await new Promise((resolve) => { setImmediate(resolve) })
-  t.same(events, ['add 000001', 'add 000002'])
-  t.equal((await profiler.find('000001'))?.status, 201, 'found in the batch')
+t.test('a store receives the summary of each profile, and the whole profile as JSON', async t => {
+  const records: ProfileRecord[] = []
+  const storage = Object.assign(new MemoryStorage(), { put: (batch: readonly ProfileRecord[]) => { records.push(...batch) } })
+  const profiler = new Profiler({ storage })
+  const one = failure('000001', { parent: '000002', collectors: { request: { method: 'GET' } } })
+  profiler.save(one)
   await profiler.flush()
-  t.same(events.slice(2), ['write 000001,000002'])
-  t.equal((await profiler.find('000001'))?.status, 201, 'and in the store')
-  t.same(profiler.counters, { written: 2, dropped: 0, failed: 0 })
+  t.match(records, [{ summary: { token: '000001', error: true, parent: '000002', pinned: false }, exceptions: /^LookupError: .*\nNotFoundError: / }])
+  t.strictSame(JSON.parse(records[0]?.json ?? ''), one)
+})
+
+t.test('a profile is bounded before it is stored', async t => {
+  const profiler = new Profiler({ storage: new MemoryStorage(), maxProfileBytes: 2_000 })
+  profiler.save(profile('000001', { collectors: { large: 'x'.repeat(5_000) } }))
+  t.match((await profiler.find('000001'))?.collectors, { large: { error: /were left out/ } }, 'also while it waits')
+  await profiler.flush()
+  t.match((await profiler.find('000001'))?.collectors, { large: { error: /were left out/ } })
+  t.ok((await profiler.stats()).bytes <= 2_000)
 })
 
 t.test('what comes while a batch is written goes with the next one', async t => {
@@ -94,27 +85,37 @@ t.test('a profile that cannot be read costs only itself', async t => {
   t.equal((await profiler.latest())?.token, '000002')
 })
 
-t.test('a token is never one that is stored, waiting or given already', async t => {
-  const asked: string[] = []
-  class Full extends MemoryStorage {
-    override has (token: string): boolean {
-      asked.push(token)
-      return asked.length < 3
-    }
-  }
-  const token = new Profiler({ storage: new Full() }).newToken()
-  t.match(token, TOKEN_PATTERN)
-  t.equal(token, asked[2])
+t.test('a new token is none of a profile that waits', async t => {
+  const { Profiler } = await t.mockImport<typeof import('../../plugins/profiler/profiler.js')>('../../plugins/profiler/profiler.js', {
+    '../../plugins/profiler/token.js': { TOKEN_PATTERN, newToken: () => drawn.shift() }
+  })
+  const drawn = ['000001', '000002', '000001', '000003']
+  const profiler = new Profiler({ storage: new MemoryStorage() })
+  for (const token of tokens(1, 2)) profiler.save(profile(token))
+  t.equal(profiler.newToken(), '000003')
 })
 
-t.test('a store that is away does not keep a request from its token, nor its profile from the queue', async t => {
-  for (const has of [() => { throw new Error('away') }, async () => { throw new Error('away') }]) {
-    const storage = Object.assign(new MemoryStorage(), { has }) as MemoryStorage
-    const profiler = new Profiler({ storage })
-    const given = Array.from({ length: 100 }, () => profiler.newToken())
-    t.ok(given.every(token => TOKEN_PATTERN.test(token)))
-    t.equal(new Set(given).size, 100)
+t.test('a store that is unavailable is an error of status 503 for its readers, and keeps no profile from the queue', async t => {
+  const unavailable = (): never => { throw new Error('unavailable') }
+  const rejecting = async (): Promise<never> => await Promise.reject(new Error('unavailable'))
+  for (const fail of [unavailable, rejecting]) {
+    const storage: ProfileStorage = { put: fail, get: fail, search: fail, pin: fail, purge: fail, stats: fail, close: () => {} }
+    const profiler = new Profiler({ storage, warn: () => {} })
+    t.equal(profiler.save(profile('000001')), true)
+    t.equal((await profiler.find('000001'))?.token, '000001')
+    await profiler.flush()
+    const calls = [() => profiler.find('000001'), () => profiler.search({ limit: 1 }), () => profiler.pin('000001', true), () => profiler.purge(), () => profiler.stats()]
+    for (const call of calls) {
+      await t.rejects(async () => { await call() }, { code: 'HINDSIGHT_PROFILE_STORE', statusCode: 503, message: 'The store of profiles failed: unavailable' })
+    }
+    t.same(profiler.counters, { written: 0, dropped: 0, failed: 1 })
+    t.match(profiler.newToken(), TOKEN_PATTERN)
   }
+})
+
+t.test('an error of a store that has a status keeps it', async t => {
+  const storage = Object.assign(new MemoryStorage(), { stats: () => { throw Object.assign(new Error('no'), { statusCode: 507 }) } })
+  await t.rejects(new Profiler({ storage }).stats(), { message: 'no', statusCode: 507 })
 })
 
 t.test('a store that hangs hangs no reader', async t => {
@@ -175,4 +176,48 @@ t.test('the default warning is one of the process', async t => {
   profiler.save(profile('000001'))
   await profiler.flush()
   t.match(await warned, { name: 'HindsightWarning', message: 'Profiles are lost: the store failed. full' })
+})
+
+t.test('what a profiler of a process that exits has not written is put, and waited for', async t => {
+  const storage = new Puppet()
+  const profiler = new Profiler({ storage })
+  profiler.exit()
+  t.same([storage.batches, storage.settled], [[], [500]])
+  profiler.save(profile('000001'))
+  profiler.save(profile('000002'))
+  profiler.exit()
+  t.same([storage.batches, storage.settled], [[['000001', '000002']], [500, 500]])
+  await profiler.close()
+  t.same(storage.batches.length, 1, 'once')
+})
+
+t.test('a store that fails or cannot wait does not disturb a process that exits', async t => {
+  for (const put of [() => { throw new Error('unavailable') }, async () => await Promise.reject(new Error('unavailable')), () => {}]) {
+    const profiler = new Profiler({ storage: Object.assign(new MemoryStorage(), { put }) })
+    profiler.save(profile('000001'))
+    t.doesNotThrow(() => profiler.exit())
+  }
+})
+
+t.test('an amended profile keeps its pin and becomes the newest', async t => {
+  const profiler = new Profiler({ storage: new MemoryStorage() })
+  for (const token of tokens(1, 3)) profiler.save(profile(token))
+  await profiler.pin('000001', true)
+  t.equal(await profiler.amend('000001', (one) => ({ ...one, collectors: { late: 1 } })), true)
+  t.same((await profiler.find('000001'))?.collectors, { late: 1 })
+  t.same((await profiler.search({ limit: 9 })).profiles.map(({ token, pinned }) => [token, pinned]), [['000001', true], ['000003', false], ['000002', false]])
+  t.equal(await profiler.amend('00000f', (one) => one), false)
+})
+
+t.test('a store that never closes does not keep an application from closing, also where timers are mocked', async t => {
+  const storage = Object.assign(new MemoryStorage(), { close: async () => await new Promise<void>(() => {}) })
+  const profiler = new Profiler({ storage })
+  const alive = setInterval(() => {}, 1_000)
+  const { setTimeout, setImmediate } = globalThis
+  const release = (): void => { Object.assign(globalThis, { setTimeout, setImmediate }) }
+  t.teardown(() => { clearInterval(alive); release() })
+  Object.assign(globalThis, { setTimeout: () => ({ unref () {} }), setImmediate: () => {} })
+  await profiler.close()
+  release()
+  t.pass('closed')
 })

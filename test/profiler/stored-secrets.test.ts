@@ -11,7 +11,7 @@ for (const [name, path] of [['a secret in the path', `/pay/${MARKER}`], ['nothin
   t.test(`${name}: no secret is in the files of the store, nor in what it has deleted`, async (t) => {
     const dataDir = t.testdir()
     const app = await build({
-      profiler: { storage: 'embedded', dataDir },
+      profiler: { storage: 'sqlite', dataDir },
       declare (app) {
         const handler = async (request: FastifyRequest) => {
           request.log.warn({ card: { password: MARKER }, 'user[pass]': MARKER, userOtp: MARKER, form: `user[pass]=${MARKER}&user%5Botp%5D=${MARKER}` }, `connecting to postgres://app:${MARKER}@db/shop with Bearer ${MARKER}`)
@@ -29,17 +29,18 @@ for (const [name, path] of [['a secret in the path', `/pay/${MARKER}`], ['nothin
         payload: { password: MARKER, 'user[pass]': MARKER, user_otp: MARKER, deep: { list: [{ secret: MARKER }] }, note: `my key is api_key=${MARKER}` }
       })
     }
+    await app.profiler.flush()
     t.equal((await app.profiler.search({ limit: 9 })).profiles.length, 5)
     await app.profiler.purge({ url: 'n=1' })
     await app.close()
     const files = readdirSync(dataDir)
-    t.ok(files.includes('profiles.mdb'))
+    t.ok(files.includes('profiles.db'))
     for (const file of files) {
       const bytes = readFileSync(join(dataDir, file))
       t.equal(bytes.indexOf(MARKER), -1, file)
       t.equal(bytes.indexOf(Buffer.from(MARKER, 'utf16le')), -1, `${file}, in two octets each`)
       t.equal(bytes.indexOf(Buffer.from(MARKER).toString('base64').slice(2, -4)), -1, `${file}, in base 64`)
     }
-    t.ok(readFileSync(join(dataDir, 'profiles.mdb')).includes('cannot connect to'), 'what is no secret can be read there')
+    t.ok(files.some((file) => readFileSync(join(dataDir, file)).includes('cannot connect to')), 'what is no secret can be read there')
   })
 }

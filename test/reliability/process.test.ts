@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Profile } from '../../plugins/profiler/profile.js'
 import { openStorage } from '../../plugins/profiler/storage/open.js'
-import { PRELOAD, run, SECRET, startCommand, type Environment, type Process } from '../support/process.js'
+import { PRELOAD, run, SECRET, startCommand, type Command, type Environment, type Process } from '../support/process.js'
 import { until } from './start.js'
 
 function folder (t: Test): string {
@@ -18,20 +18,20 @@ function folder (t: Test): string {
 interface Started {
   process: Process
   port: number
-  /** What the store has under a token, when the process has ended. */
-  stored: (token: unknown) => Promise<Profile | undefined>
+  /** What the store has under a token, when the process has ended; the newest profile without one. */
+  stored: (token?: unknown) => Promise<Profile | undefined>
 }
 
-async function start (t: Test, env: Environment = {}): Promise<Started> {
+async function start (t: Test, env: Environment = {}, command?: (dataDir: string) => Command): Promise<Started> {
   const dataDir = folder(t)
-  const process = run(t, startCommand(PRELOAD), { DATA_DIR: dataDir, SESSION_SECRET: SECRET, ...env })
+  const process = run(t, command?.(dataDir) ?? startCommand(PRELOAD), { DATA_DIR: dataDir, SESSION_SECRET: SECRET, ...env })
   return {
     process,
     port: await process.listening(),
     stored: async (token) => {
       const storage = await openStorage({ dataDir, warn: (message) => t.fail(message) })
       try {
-        return await storage.get(String(token))
+        return await storage.get(String(token ?? (await storage.search({ limit: 1 })).profiles[0]?.token))
       } finally {
         await storage.close()
       }
@@ -118,13 +118,49 @@ for (const [environment, env] of [['debug mode', {}], ['production', { NODE_ENV:
   })
 }
 
+const EXITED = /^ProcessExitError: The process exited with code 1 before the response was sent$/
+const endings: Array<[path: string, exception: RegExp]> = [
+  ['/exit', EXITED],
+  ['/later', EXITED],
+  ['/timer', /^Error: thrown in a timer$/],
+  ['/rejection', /^Error: rejected in a timer$/]
+]
+
+for (const [path, expected] of endings) {
+  t.test(`an application that is not closed, ${path}: the request that ends the process leaves its profile`, async (t) => {
+    const args = ['--import=tsx', join(import.meta.dirname, 'plain.ts')]
+    const { process, port, stored } = await start(t, {}, (dataDir) => ({ args: [...args, dataDir], env: {} }))
+    // The thread of the store runs when a search has found the first profile.
+    const before = await ask(port, '/fine')
+    await until(() => ask(port, '/_profiler/search.json'), ({ text }) => text.includes(String(before.token)))
+    // Some are answered before the process ends.
+    await ask(port, path).catch(() => {})
+    t.equal(await process.exit(), 1)
+    const profile = await stored()
+    t.match(profile, { url: new RegExp(`${path}$`), status: 500 })
+    const [exception] = profile?.exceptions ?? []
+    t.match(`${exception?.name}: ${exception?.message}`, expected)
+    if (expected !== EXITED) t.match(exception?.frames.map(({ file }) => file).join(), /plain\.ts/, 'with its frames')
+    t.ok(await stored(before.token), 'the profile of the request before is there')
+  })
+}
+
+t.test('a handler of the service that calls process.exit: its profile is stored', async (t) => {
+  const { process, port, stored } = await start(t)
+  const { token } = await ask(port, '/fine')
+  await until(() => ask(port, '/_profiler/search.json'), ({ text }) => text.includes(String(token)))
+  await t.rejects(ask(port, '/exit'), { code: 'ECONNRESET' })
+  t.equal(await process.exit(), 1)
+  t.match(await stored(), { url: /\/exit$/, status: 500, exceptions: [{ name: 'ProcessExitError' }] })
+})
+
 t.test('a start that cannot be says so in one line, and ends with 1', async (t) => {
   const file = join(folder(t), 'file')
   writeFileSync(file, '')
   const cases: Array<[name: string, env: Environment, says: RegExp]> = [
-    ['a store that cannot be written', { DATA_DIR: join(file, 'data') }, /^The store ".*file\/data\/profiles\.mdb" cannot be used: ENOTDIR/],
+    ['a store that cannot be written', { DATA_DIR: join(file, 'data') }, /^The store ".*file\/data\/profiles\.db" cannot be used: ENOTDIR/],
     ['a store that is none', { STORAGE_URL: 'nowhere' }, /^profiler\.storage \(STORAGE_URL\): "nowhere" is neither/],
-    ['a Redis address that is none', { STORAGE_URL: 'redis://' }, /^Invalid "profiler\.storage": .*the host is missing/],
+    ['a PostgreSQL address that is none', { STORAGE_URL: 'postgres://localhost:none' }, /^profiler\.storage \(STORAGE_URL\): this is not an address/],
     ['a role without security', { NODE_ENV: 'production', PROFILER: 'all', PROFILER_ROLE: 'ROLE_X' }, /^profiler\.role \(PROFILER_ROLE\): /],
     ['health without paths', { HEALTH: 'yes' }, /^Environment: HEALTH must be on, off, or two paths/],
     ['a path of health that is none', { HEALTH: 'a,b' }, /^health\.live \(HEALTH\): "a" is no path/],

@@ -1,11 +1,11 @@
 import Fastify, { type FastifyInstance } from 'fastify'
-import 'lmdb'
 import application, { options } from '../../app/app.js'
 
-// Begins an application as somebody who may not write to the folder of its store; all code is loaded before.
+// Starts an application as a user who may not write to the folder of its store; all code is loaded before.
 const [dataDir = ''] = process.argv.slice(2)
 const app = Fastify({ ...options, logger: false }) as unknown as FastifyInstance
-await import('../../plugins/profiler/storage/embedded.js')
+await import('../../plugins/profiler/storage/sqlite.js')
+await import('../../plugins/profiler/storage/sqlite/database.js')
 if (process.getuid?.() === 0) {
   process.setgid?.(65_534)
   process.setuid?.(65_534)

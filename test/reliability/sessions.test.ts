@@ -1,26 +1,27 @@
+import { EventEmitter } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createClient } from '@redis/client'
+import connectPgSimple from 'connect-pg-simple'
+import pg from 'pg'
 import t, { type Test } from 'tap'
 import type { FastifyInstance } from 'fastify'
 import type { SessionSettings } from '../../plugins/listeners/session.js'
 import { build } from '../app/harness.js'
-import { redisServer, type RedisServer } from '../support/redis.js'
+import { postgresServer, type PostgresServer } from '../support/postgres.js'
 
 type Store = NonNullable<SessionSettings['store']>
 
 const SECRET = 'a secret of the tests, thirty-two characters and more'
 
-/** Sessions in Redis, as an application would keep them. */
-async function redisStore (t: Test, { url }: RedisServer): Promise<Store> {
-  const client = createClient({ url, disableOfflineQueue: true, socket: { reconnectStrategy: () => 50 } })
-  client.on('error', () => {})
-  await client.connect()
-  t.teardown(() => client.destroy())
-  return {
-    get: (id, done) => { client.get(`session:${id}`).then((text) => done(null, text === null ? null : JSON.parse(String(text))), done) },
-    set: (id, session, done) => { client.set(`session:${id}`, JSON.stringify(session)).then(() => done(), done) },
-    destroy: (id, done) => { client.del(`session:${id}`).then(() => done(), done) }
-  }
+/** Sessions in PostgreSQL, as an application would keep them. */
+function postgresStore (t: Test, { url }: PostgresServer): Store {
+  const pool = new pg.Pool({ connectionString: url, connectionTimeoutMillis: 1_000 })
+  // Connections that wait in the pool when the server ends.
+  pool.on('error', () => {})
+  t.teardown(async () => await pool.end())
+  // It takes the base class of its store from what it is given.
+  const PostgresStore = connectPgSimple({ Store: EventEmitter } as never)
+  const store = new PostgresStore({ pool, createTableIfMissing: true, pruneSessionInterval: false, errorLog: () => {} })
+  return store as unknown as Store
 }
 
 function routes (app: FastifyInstance): void {
@@ -39,23 +40,25 @@ async function application (t: Test, session: Partial<SessionSettings>): Promise
   }
 }
 
-const faults: Array<[name: string, begin: (redis: RedisServer) => unknown, end: (redis: RedisServer) => unknown, args: string[]]> = [
-  ['killed and started again', async (redis) => await redis.stop(), async (redis) => await redis.start(), ['--appendonly', 'yes', '--appendfsync', 'always']],
-  ['hangs', (redis) => redis.pause(), (redis) => redis.resume(), []]
+type Fault = [name: string, begin: (postgres: PostgresServer) => unknown, end: (postgres: PostgresServer) => unknown]
+
+const faults: Fault[] = [
+  ['is killed and started again', async (postgres) => await postgres.stop(), async (postgres) => await postgres.start()],
+  ['hangs', (postgres) => postgres.pause(), (postgres) => postgres.resume()]
 ]
 
-for (const [name, begin, end, args] of faults) {
-  t.test(`a Redis that ${name}: closed, unless told otherwise`, async (t) => {
-    const redis = await redisServer(t, args)
-    if (!redis) return
-    const store = await redisStore(t, redis)
+for (const [name, begin, end] of faults) {
+  t.test(`a PostgreSQL that ${name}: sessions fail closed, and open where that is configured`, async (t) => {
+    const postgres = await postgresServer(t)
+    if (!postgres) return
+    const store = postgresStore(t, postgres)
     const closed = await application(t, { store, storeTimeout: 200 })
     const open = await application(t, { store, storeTimeout: 200, storeFailure: 'open' })
     const { cookie } = await closed('/login')
     t.same((await closed('/who', cookie)).body, '{"user":"ada"}')
     t.equal((await closed('/readyz')).status, 200)
 
-    await begin(redis)
+    await begin(postgres)
     for (const url of ['/who', '/note', '/login', '/logout']) t.match(await closed(url, cookie), { status: 503, cookie: '' }, `closed: ${url}`)
     t.match(await closed('/note'), { status: 503, cookie: '' }, 'closed: a new session cannot be kept')
     t.match((await closed('/who', cookie)).body, /The store of sessions failed: /)
@@ -68,7 +71,7 @@ for (const [name, begin, end, args] of faults) {
     t.equal((await closed('/readyz')).status, 503, 'what needs the store is not ready')
     t.equal((await open('/readyz')).status, 200)
 
-    await end(redis)
+    await end(postgres)
     while ((await closed('/who', cookie)).status === 503) await sleep(50)
     t.same((await closed('/who', cookie)).body, '{"user":"ada"}', 'the session is there again')
     t.same((await open('/who', cookie)).body, '{"user":"ada"}')

@@ -18,7 +18,7 @@ export interface SoakFigures {
   failed: number
 }
 
-// The process that is soaked: a service in debug mode with the embedded store at its bound, written to without a pause.
+// The process that is soaked: a service in debug mode whose SQLite file is at its bound and written to without a pause.
 const [, , folder = '', maxProfiles = '2000'] = process.argv
 const app = Fastify({ ...options, logger: { level: 'info', file: '/dev/null' } }) as unknown as FastifyInstance
 await app.register(application, {
@@ -26,7 +26,7 @@ await app.register(application, {
     debug: true,
     session: { secret: 'a secret of the soak, 32 letters or more' },
     cors: [{ origin: ['https://app.example'] }],
-    profiler: { storage: 'embedded', dataDir: folder, maxProfiles: Number(maxProfiles) }
+    profiler: { storage: 'sqlite', dataDir: folder, maxProfiles: Number(maxProfiles) }
   },
   routesDir: join(import.meta.dirname, '../fixtures/no-routes')
 })
@@ -63,7 +63,7 @@ async function figures (): Promise<SoakFigures> {
   globalThis.gc?.()
   const { heapUsed, external, rss } = process.memoryUsage()
   const { profiles } = await app.profiler.stats()
-  return { heap: heapUsed, external, resident: rss, file: statSync(join(folder, 'profiles.mdb')).size, stored: profiles, ...app.profiler.counters }
+  return { heap: heapUsed, external, resident: rss, file: statSync(join(folder, 'profiles.db')).size, stored: profiles, ...app.profiler.counters }
 }
 
 process.on('message', (token: string) => {

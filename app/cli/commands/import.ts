@@ -1,5 +1,6 @@
 import { createReadStream, type ReadStream } from 'node:fs'
 import type { ProfileStorage } from '../../../plugins/profiler/storage/storage.js'
+import { recordOf } from '../../../plugins/profiler/summary.js'
 import { boundProfile } from '../../../plugins/profiler/bounds.js'
 import { readHeader, readLine, TransferError, type Transferred } from '../../../plugins/profiler/transfer.js'
 import { boundedLines } from '../bounded-lines.js'
@@ -73,7 +74,7 @@ async function keep (store: ProfileStorage, batch: readonly Transferred[], outco
     else if (there.time === time) outcome.known++
     else outcome.conflicts.push(token)
   }
-  await store.put([...fresh.values()].map(({ profile }) => boundProfile(profile, MAX_PROFILE)))
+  await store.put([...fresh.values()].map(({ profile }) => recordOf(boundProfile(profile, MAX_PROFILE))))
   for (const { profile, pinned } of fresh.values()) if (pinned) await store.pin(profile.token, true)
   outcome.imported += fresh.size
 }

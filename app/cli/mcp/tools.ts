@@ -2,7 +2,7 @@ import { profileMarkdown } from '../../../plugins/profiler/markdown/profile-mark
 import type { Profile } from '../../../plugins/profiler/profile.js'
 import { CRITERIA, readSearch } from '../../../plugins/profiler/search-query.js'
 import type { ProfileStorage } from '../../../plugins/profiler/storage/storage.js'
-import type { ProfileSummary } from '../../../plugins/profiler/storage/summary.js'
+import type { ProfileSummary } from '../../../plugins/profiler/summary.js'
 import { TOKEN_PATTERN } from '../../../plugins/profiler/token.js'
 import { code, escapeMarkdown, fence } from '../../../plugins/view/markdown.js'
 import { cut } from '../../../plugins/view/visible.js'

@@ -1,7 +1,6 @@
 import type { EventColumns } from '../../kernel/event-columns.js'
 import type { HeaderTrail, OutsideChange } from '../../kernel/header-trail.js'
 import type { Mask } from '../../kernel/mask/mask.js'
-import { SharedParts } from '../../kernel/shared-part.js'
 import { shownValue } from '../../kernel/slot-memory.js'
 import { cut } from '../../view/visible.js'
 import { originOfCall, type CallOrigin } from '../../diagnostics/call-site.js'
@@ -36,18 +35,15 @@ const DATE = '\r\nDate: '
 // As it writes them.
 const OF_NODE = ['Date', 'Connection', 'Keep-Alive', 'Transfer-Encoding', 'Content-Length'].map((name) => [name.toLowerCase(), `\r\n${name}: `] as const)
 
-// The heads of most responses end alike.
-const known = new SharedParts<TrailRecord>()
-
 /** What a profile tells of the headers that were changed outside of the listeners; `head` is what Node.js has sent. */
 export function trailRecord (trail: HeaderTrail, events: EventColumns, head: unknown, sent: Readonly<Record<string, unknown>>, mask: Mask): TrailRecord {
   const added = typeof head === 'string' ? addedByNode(head, sent) : []
-  const node = known.of(added.map(([name, value]) => `${name}:${value ?? ''}`).join('\n'), () => ({ node: Object.fromEntries(added) }))
-  if (trail.changes.length === 0) return node
+  const node = Object.fromEntries(added)
+  if (trail.changes.length === 0) return { node }
   return {
     changes: trail.changes.map((change) => shown(change, events, mask)),
     ...(trail.dropped > 0 && { dropped: trail.dropped }),
-    node: node.node
+    node
   }
 }
 

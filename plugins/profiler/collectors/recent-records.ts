@@ -1,5 +1,3 @@
-import { share } from '../../kernel/shared-part.js'
-
 /** So many kinds of requests in a row are told apart. */
 const MAX_RECENT = 16
 
@@ -20,7 +18,7 @@ export class RecentRecords {
     if (facts === null) return make()
     for (const recent of this.#recent) {
       if (!areSame(recent.facts, facts)) continue
-      return (recent.record ??= share(make())) as T
+      return (recent.record ??= make()) as T
     }
     this.#recent[this.#next++ % MAX_RECENT] = { facts, record: null }
     return make()

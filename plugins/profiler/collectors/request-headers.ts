@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import type { Mask } from '../../kernel/mask/mask.js'
-import { SharedParts } from '../../kernel/shared-part.js'
+import { KnownParts } from '../../kernel/known-parts.js'
 import { shownHeaders } from './headers.js'
 
 type ShownHeaders = Record<string, string | string[]>
@@ -15,7 +15,7 @@ interface Seen {
 // What a client sends on a connection that it keeps hardly ever changes; all of it goes with the connection.
 const seen = new WeakMap<object, Seen>()
 // And the connections of one client are alike.
-const known = new SharedParts<ShownHeaders>()
+const known = new KnownParts<ShownHeaders>()
 
 /** The headers of a request as they are now; what they look like in a profile is found out once it is written. */
 export function headersNow ({ headers, raw, server }: FastifyRequest): (mask: Mask) => ShownHeaders {

@@ -1,5 +1,3 @@
-import { share } from '../../kernel/shared-part.js'
-
 /** What is asked of a session; its id is never read. */
 interface SessionObject {
   isModified?: () => boolean
@@ -24,8 +22,8 @@ export function unusedSession (cookie: boolean): SessionRecord {
   return cookie ? unusedWithCookie : unused
 }
 
-const unused: SessionRecord = share({ used: false, cookie: false, origin: null, changed: false, saved: false, keys: {} })
-const unusedWithCookie: SessionRecord = share({ used: false, cookie: true, origin: null, changed: false, saved: false, keys: {} })
+const unused: SessionRecord = { used: false, cookie: false, origin: null, changed: false, saved: false, keys: {} }
+const unusedWithCookie: SessionRecord = { used: false, cookie: true, origin: null, changed: false, saved: false, keys: {} }
 
 /** A session as the handler leaves it, ahead of its being saved. */
 export function sessionRecord (session: unknown, cookie: boolean, loaded: boolean): SessionRecord {

@@ -1,7 +1,7 @@
 import type { Profile } from '../profile.js'
 import type { Criteria } from '../storage/criteria.js'
 import type { Awaitable, ProfilePage, SearchOptions } from '../storage/storage.js'
-import type { ProfileSummary } from '../storage/summary.js'
+import type { ProfileSummary } from '../summary.js'
 
 const PAGE = 50
 /** More requests in the same millisecond than this are not looked through. */

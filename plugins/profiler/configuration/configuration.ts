@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
-import { share } from '../../kernel/shared-part.js'
 import type { Collector } from '../collector.js'
 import { shownEnvironment } from './environment.js'
 import { ownVersions } from './versions.js'
@@ -50,7 +49,7 @@ export function openConfiguration (app: FastifyInstance, options: object, collec
     if (summary !== null) return summary
     const told = { node: process.versions.node, fastify: app.version, hindsight: own.version, mode: process.env.NODE_ENV ?? '' }
     const id = createHash('sha256').update(JSON.stringify([told, shownOptions(), app.initialConfig])).digest('hex').slice(0, 12)
-    summary = share({ id, ...told })
+    summary = { id, ...told }
     live.set(id, (live.get(id) ?? new Set()).add(entry))
     return summary
   }

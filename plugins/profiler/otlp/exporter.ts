@@ -1,6 +1,5 @@
-import { setImmediate as turn } from 'node:timers/promises'
-import { wholeProfile, type Profile, type ProfileDraft } from '../profile.js'
-import type { Warn } from '../write-queue.js'
+import type { Profile } from '../profile.js'
+import type { Warn } from '../write-metrics.js'
 import { counted } from '../../view/counted.js'
 import { placeOf, sendTraces, type SendOptions } from './send.js'
 import type { OtlpTarget } from './settings.js'
@@ -36,7 +35,7 @@ export class OtlpExporter {
   readonly #stop = new AbortController()
   // Made when the application starts, so that what is sent belongs to no request's asynchronous context.
   readonly #timer: NodeJS.Timeout
-  #waiting: Array<Profile | ProfileDraft> = []
+  #waiting: Profile[] = []
   #sending: Promise<void> | null = null
   #warnedAt = -Infinity
   #closed = false
@@ -47,7 +46,7 @@ export class OtlpExporter {
   }
 
   /** Takes profiles to be sent soon; those that are too many are dropped and counted. */
-  add (profiles: ReadonlyArray<Profile | ProfileDraft>): void {
+  add (profiles: readonly Profile[]): void {
     const { maxWaiting = 512 } = this.#options
     const room = this.#closed ? 0 : Math.max(0, maxWaiting - this.#waiting.length)
     this.#waiting.push(...profiles.slice(0, room))
@@ -82,15 +81,9 @@ export class OtlpExporter {
     }
   }
 
-  async #send (batch: ReadonlyArray<Profile | ProfileDraft>): Promise<void> {
+  async #send (batch: readonly Profile[]): Promise<void> {
     const { target, warn, timeout, attempts, backoff } = this.#options
-    const whole: Profile[] = []
-    for (const profile of batch) {
-      whole.push(wholeProfile(profile))
-      // The work of a batch must not be felt by requests that come meanwhile.
-      await turn()
-    }
-    const { rejected, message } = await sendTraces(traceRequest(whole, target.resource), target, {
+    const { rejected, message } = await sendTraces(traceRequest(batch, target.resource), target, {
       signal: this.#stop.signal,
       ...(timeout !== undefined && { timeout }),
       ...(attempts !== undefined && { attempts }),

@@ -1,4 +1,4 @@
-import type { Warn } from '../write-queue.js'
+import type { Warn } from '../write-metrics.js'
 import { OtlpExporter } from './exporter.js'
 import { otlpTarget, type OtlpSettings } from './settings.js'
 

@@ -1,10 +1,11 @@
+import { isIPv4 } from 'node:net'
 import ipaddr from 'ipaddr.js'
-import type { IndexEntry } from './summary.js'
+import type { IndexEntry } from '../summary.js'
 
-/** What a search asks for, checked already: all that is given must hold. */
+/** What a search asks for, validated before: all that is given must match. */
 export interface Criteria {
   token?: string
-  /** An address, or a range as CIDR. */
+  /** An address, or a range in CIDR notation. */
   ip?: string
   /** In any case. */
   method?: string
@@ -27,111 +28,91 @@ export interface Criteria {
   parent?: string
 }
 
-/** Makes the function that tells whether a profile fits. */
+/** One comparison; `contains`: a part of a text, `matches`: the whole of a text, with `*` for any part. */
+export type Condition = [column: keyof ReturnType<typeof columnsOf>, operator: '=' | '>=' | '<=' | 'contains' | 'matches', value: string | number]
+
+/** The comparisons that all have to be true. */
+export function conditionsOf (criteria: Criteria): Condition[] {
+  const { token, parent, error, method, status, minDuration, from, until, ip, route, url, exception } = criteria
+  const conditions: Condition[] = []
+  if (token !== undefined) conditions.push(['token', '=', token])
+  if (parent !== undefined) conditions.push(['parent', '=', parent])
+  if (error !== undefined) conditions.push(['failure', '=', error ? 1 : 0])
+  if (method !== undefined) conditions.push(['method', '=', method.toUpperCase()])
+  if (minDuration !== undefined) conditions.push(['duration', '>=', minDuration])
+  if (from !== undefined) conditions.push(['time', '>=', new Date(from).toISOString()])
+  if (until !== undefined) conditions.push(['time', '<=', new Date(until).toISOString()])
+  if (status !== undefined) {
+    conditions.push(['status', '>=', Number(status.replace(/xx$/i, '00'))], ['status', '<=', Number(status.replace(/xx$/i, '99'))])
+  }
+  if (ip !== undefined) {
+    const [first, last] = addressRange(ip)
+    conditions.push(['ip_key', '>=', first], ['ip_key', '<=', last])
+  }
+  if (route !== undefined) conditions.push(['route', 'matches', route])
+  if (url !== undefined && url !== '') conditions.push(['url_text', 'contains', url.toLowerCase()])
+  if (exception !== undefined && exception !== '') conditions.push(['exception_text', 'contains', exception.toLowerCase()])
+  return conditions
+}
+
+/** What a search compares of a profile; the columns of the table `requests`. */
+export function columnsOf ({ summary, exceptions }: IndexEntry) {
+  const { token, time, duration, method, status, ip, route, parent, error, url } = summary
+  const texts = { url_text: url.toLowerCase(), exception_text: exceptions.toLowerCase() }
+  return { token, time, duration, method, status, route, parent, failure: error ? 1 : 0, ip_key: addressKey(ip), ...texts }
+}
+
+/** Returns a function that tests whether a profile matches: for stores without a query language. */
 export function matcher (criteria: Criteria): (entry: IndexEntry) => boolean {
-  const { token, method, minDuration, from, until, error, parent } = criteria
-  const tests: Array<(entry: IndexEntry) => boolean> = []
-  if (token !== undefined) tests.push(({ summary }) => summary.token === token)
-  if (parent !== undefined) tests.push(({ summary }) => summary.parent === parent)
-  if (error !== undefined) tests.push(({ summary }) => summary.error === error)
-  if (method !== undefined) tests.push(({ summary }) => summary.method.toUpperCase() === method.toUpperCase())
-  if (criteria.status !== undefined) tests.push(statusTest(criteria.status))
-  if (minDuration !== undefined) tests.push(({ summary }) => summary.duration >= minDuration)
-  if (from !== undefined) tests.push(({ summary }) => Date.parse(summary.time) >= from)
-  if (until !== undefined) tests.push(({ summary }) => Date.parse(summary.time) <= until)
-  if (criteria.ip !== undefined) tests.push(ipTest(criteria.ip))
-  if (criteria.route !== undefined) tests.push(routeTest(criteria.route))
-  if (criteria.url !== undefined) tests.push(textTest(criteria.url, ({ summary }) => summary.url))
-  if (criteria.exception !== undefined) tests.push(textTest(criteria.exception, ({ exceptions }) => exceptions))
-  return (entry) => tests.every((test) => test(entry))
-}
-
-/** Whether an address is the given one or within the given range; IPv4 in IPv6 counts as IPv4. */
-export function ipMatcher (wanted: string): (ip: string) => boolean {
-  const [address, bits] = wanted.includes('/') ? ipaddr.parseCIDR(wanted) : [parsed(wanted), Infinity]
-  if (address === null) return (ip) => ip === wanted
-  const isIn = (other: ipaddr.IPv4 | ipaddr.IPv6): boolean => other.kind() === address.kind() && other.match(address, Math.min(bits, address.kind() === 'ipv4' ? 32 : 128))
-  const range = address.kind() === 'ipv4' ? ipv4Range(address.toByteArray(), Math.min(bits, 32)) : null
-  return (ip) => {
-    // A search reads a million of these; parsing each would take two seconds.
-    const plain = ipv4Number(ip)
-    if (plain !== -1) return range !== null && plain >= range[0] && plain <= range[1]
-    const other = parsed(ip)
-    return other === null ? ip === wanted : isIn(other)
+  const conditions = conditionsOf(criteria)
+  return (entry) => {
+    const columns = columnsOf(entry)
+    return conditions.every(([column, operator, wanted]) => columns[column] !== null && isTrue(columns[column], operator, wanted))
   }
 }
 
-/** Whether a name is the wanted one, in which `*` stands for any part. */
-export function nameMatcher (wanted: string): (name: string | null) => boolean {
-  if (!wanted.includes('*')) return (name) => name === wanted
-  // No expression: one with several stars takes exponential time on a hostile name.
-  const [first = '', ...rest] = wanted.split('*')
-  const last = rest.pop() ?? ''
-  return (name) => {
-    if (name === null || name.length < first.length + last.length || !name.startsWith(first) || !name.endsWith(last)) return false
-    let at = first.length
-    for (const part of rest) {
-      const found = name.indexOf(part, at)
-      if (found === -1) return false
-      at = found + part.length
-    }
-    return at <= name.length - last.length
+function isTrue (value: string | number, operator: Condition[1], wanted: string | number): boolean {
+  switch (operator) {
+    case '=': return value === wanted
+    case '>=': return value >= wanted
+    case '<=': return value <= wanted
+    case 'contains': return String(value).includes(String(wanted))
+    case 'matches': return matchesPattern(String(value), String(wanted))
   }
 }
 
-/** The statuses that a criterion names, lowest and highest. */
-export function statusRange (wanted: string): [lowest: number, highest: number] {
-  const low = Number(wanted.replace(/xx$/i, '00'))
-  return /xx$/i.test(wanted) ? [low, low + 99] : [low, low]
+/** An address as 32 hexadecimal digits that sort by number, IPv4 as in IPv6 (RFC 4291, section 2.5.5.2); empty for anything else. */
+export function addressKey (address: string): string {
+  if (isIPv4(address)) return IPV4_PREFIX + Buffer.from(address.split('.').map(Number)).toString('hex')
+  if (!ipaddr.isValid(address)) return ''
+  const parsed = ipaddr.process(address)
+  const key = Buffer.from(parsed.toByteArray()).toString('hex')
+  return parsed.kind() === 'ipv4' ? IPV4_PREFIX + key : key
 }
 
-function statusTest (wanted: string): (entry: IndexEntry) => boolean {
-  const [lowest, highest] = statusRange(wanted)
-  return ({ summary }) => summary.status >= lowest && summary.status <= highest
+/** The first and the last key of an address or of a range in CIDR notation. */
+export function addressRange (wanted: string): [first: string, last: string] {
+  const [address = '', bits] = wanted.split('/')
+  const key = addressKey(address)
+  if (bits === undefined) return [key, key]
+  const free = 128n - BigInt(Number(bits) + (ipaddr.IPv4.isValid(address) ? 96 : 0))
+  const first = (BigInt(`0x${key}`) >> free) << free
+  const hex = (number: bigint): string => number.toString(16).padStart(32, '0')
+  return [hex(first), hex(first + (1n << free) - 1n)]
 }
 
-function ipTest (wanted: string): (entry: IndexEntry) => boolean {
-  const fits = ipMatcher(wanted)
-  return ({ summary }) => fits(summary.ip)
-}
+const IPV4_PREFIX = `${'0'.repeat(20)}ffff`
 
-function routeTest (wanted: string): (entry: IndexEntry) => boolean {
-  const fits = nameMatcher(wanted)
-  return ({ summary }) => fits(summary.route)
-}
-
-function textTest (wanted: string, textOf: (entry: IndexEntry) => string): (entry: IndexEntry) => boolean {
-  const lower = wanted.toLowerCase()
-  return (entry) => textOf(entry).toLowerCase().includes(lower)
-}
-
-function parsed (ip: string): ipaddr.IPv4 | ipaddr.IPv6 | null {
-  return ipaddr.isValid(ip) ? ipaddr.process(ip) : null
-}
-
-function ipv4Range (bytes: readonly number[], bits: number): [lowest: number, highest: number] {
-  const number = bytes.reduce((sum, byte) => sum * 256 + byte, 0)
-  const size = 2 ** (32 - bits)
-  const lowest = number - number % size
-  return [lowest, lowest + size - 1]
-}
-
-/** What four decimal numbers with dots between stand for; -1 for anything else. */
-function ipv4Number (ip: string): number {
-  if (ip.length > 15) return -1
-  let number = 0
-  let part = -1
-  let dots = 0
-  for (let i = 0; i < ip.length; i++) {
-    const code = ip.charCodeAt(i)
-    if (code === 46) {
-      if (part === -1 || ++dots > 3) return -1
-      number = number * 256 + part
-      part = -1
-    } else if (code >= 48 && code <= 57 && part !== 0) {
-      part = part === -1 ? code - 48 : part * 10 + code - 48
-      if (part > 255) return -1
-    } else return -1
+// No regular expression: one with several stars takes exponential time on a hostile text.
+function matchesPattern (text: string, pattern: string): boolean {
+  const [first = '', ...rest] = pattern.split('*')
+  const last = rest.pop()
+  if (last === undefined) return text === pattern
+  let at = first.length
+  for (const part of rest) {
+    const found = text.indexOf(part, at)
+    if (found === -1) return false
+    at = found + part.length
   }
-  return dots === 3 && part !== -1 ? number * 256 + part : -1
+  return text.startsWith(first) && text.length - last.length >= at && text.endsWith(last)
 }

@@ -1,49 +1,67 @@
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { DEFAULT_DATA_DIR } from './data-dir.js'
 import type { ProfileStorage, StorageBounds } from './storage.js'
 
-/** Where profiles are kept: an engine by its name or URL, or one of the application's own. */
+/** Where profiles are kept: `sqlite`, `memory`, `postgres://…`, or an object with the methods of `ProfileStorage`. */
 export type StorageSetting = string | ProfileStorage
 
 export interface OpenStorageOptions extends Partial<StorageBounds> {
-  /** `embedded` (the default), `memory`, `redis://…`, `rediss://…`, or what has the verbs of `ProfileStorage`. */
+  /** The default is `sqlite`. */
   storage?: StorageSetting
-  /** The folder that the embedded store lies in. */
+  /** The folder of the SQLite file. */
   dataDir?: string
-  /** Told what operators should know: a store of another version that was set aside, a server that is away. */
+  /** Whether a SQLite file that cannot be written is an error at once, instead of with the first profile; true by default. */
+  checkPlace?: boolean
+  /** Receives what operators should know, such as a damaged file that was set aside. */
   warn?: (message: string, error?: unknown) => void
 }
 
-/** The name of the embedded store in its folder. */
-export const STORE_FILE = 'profiles.mdb'
-const VERBS = ['put', 'get', 'has', 'search', 'pin', 'purge', 'stats', 'close'] as const
+/** The folder of the SQLite file where none is configured, from the working directory. */
+export const DEFAULT_DATA_DIR = 'node_modules/.cache/hindsight'
 
-/** Opens the store that the options name; only that engine is loaded. */
-export async function openStorage ({ storage = 'embedded', dataDir = DEFAULT_DATA_DIR, maxProfiles, maxBytes, warn }: OpenStorageOptions): Promise<ProfileStorage> {
+/** The name of the SQLite file in its folder. */
+export const STORE_FILE = 'profiles.db'
+
+export const NO_SQLITE = 'this Node.js has no SQLite; use Node.js 22.13 or later, or install @photostructure/sqlite'
+
+const METHODS = ['put', 'get', 'search', 'pin', 'purge', 'stats', 'close'] as const
+let isFallbackReported = false
+
+/** Returns the store that the options name. Only its engine is loaded; nothing is opened before the first use. */
+export async function openStorage (options: OpenStorageOptions): Promise<ProfileStorage> {
+  const { storage = 'sqlite', dataDir = DEFAULT_DATA_DIR, checkPlace = true, maxProfiles, maxBytes, warn = process.emitWarning } = options
+  const bounds = { ...(maxProfiles !== undefined && { maxProfiles }), ...(maxBytes !== undefined && { maxBytes }) }
   if (typeof storage !== 'string') return checked(storage)
-  // Who says nothing of the bounds takes those that the store was given by others.
-  const options = { ...(maxProfiles !== undefined && { maxProfiles }), ...(maxBytes !== undefined && { maxBytes }), ...(warn !== undefined && { warn }) }
-  if (storage === 'memory') {
-    const { MemoryStorage } = await import('./memory.js')
-    return new MemoryStorage(options)
+  if (/^postgres(?:ql)?:/i.test(storage)) return await openPostgres(storage, bounds)
+  if (storage !== 'sqlite' && storage !== 'memory') {
+    const shown = storage.replace(/:\/\/.*@/s, '://')
+    throw new Error(`profiler.storage (STORAGE_URL): "${shown}" is neither sqlite nor memory, nor an address such as postgres://localhost:5432/hindsight`)
   }
-  if (storage === 'embedded') {
-    const { openEmbeddedStorage } = await import('./embedded.js')
-    return await openEmbeddedStorage({ ...options, path: join(dataDir, STORE_FILE) })
+  const { findLibrary } = await import('./sqlite/database.js')
+  if (findLibrary() === undefined) {
+    if (!isFallbackReported) warn(`Profiles are kept in memory only: ${NO_SQLITE}.`)
+    isFallbackReported = true
+    return new (await import('./memory.js')).MemoryStorage(bounds)
   }
-  if (/^rediss?:\/\//i.test(storage)) {
-    const { openRedisStorage } = await import('./redis.js')
-    return await openRedisStorage({ ...options, url: storage })
-  }
-  throw new Error(`profiler.storage (STORAGE_URL): "${withoutPassword(storage)}" is neither embedded nor memory, nor an address such as redis://localhost:6379`)
+  const { checkWritable, SqliteStorage } = await import('./sqlite.js')
+  if (storage === 'memory') return new SqliteStorage({ ...bounds, path: null, warn })
+  const [path, old] = [join(dataDir, STORE_FILE), join(dataDir, 'profiles.mdb')]
+  if (existsSync(old) && !existsSync(path)) warn(`The store "${old}" is of an earlier version, which is not read any more; you can delete it.`)
+  if (checkPlace) checkWritable(path)
+  return new SqliteStorage({ ...bounds, path, warn })
+}
+
+async function openPostgres (url: string, bounds: Partial<StorageBounds>): Promise<ProfileStorage> {
+  const { PostgresDatabase } = await import('./postgres/database.js').catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error
+    throw new Error('profiler.storage (STORAGE_URL): PostgreSQL needs the package pg: npm install pg', { cause: error })
+  })
+  const { SqlStorage } = await import('./sql.js')
+  return new SqlStorage(new PostgresDatabase(url), bounds)
 }
 
 function checked (storage: ProfileStorage): ProfileStorage {
-  const missing = VERBS.filter((verb) => typeof (storage as Partial<ProfileStorage>)[verb] !== 'function')
+  const missing = METHODS.filter((name) => typeof (storage as Partial<ProfileStorage>)[name] !== 'function')
   if (missing.length > 0) throw new Error(`profiler.storage: the store has no ${missing.join(', ')}`)
   return storage
-}
-
-function withoutPassword (url: string): string {
-  return url.replace(/:\/\/[^@]*@/, '://')
 }

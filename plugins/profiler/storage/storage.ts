@@ -1,50 +1,43 @@
 import createError, { type FastifyErrorConstructor } from '@fastify/error'
-import type { Profile, ProfileDraft } from '../profile.js'
+import type { Profile } from '../profile.js'
 import type { Criteria } from './criteria.js'
-import type { ProfileSummary } from './summary.js'
+import type { ProfileRecord, ProfileSummary } from '../summary.js'
 
-/** A value now, or the promise of one: an engine in memory need not make its callers wait. */
+/** A value, or the promise of one: an engine in memory can answer at once. */
 export type Awaitable<T> = T | Promise<T>
 
-/** What is looked for, and how much of it. */
+/** What to search for, and how much of it to return. */
 export interface SearchOptions {
-  /** All of these must hold; none: every profile. */
+  /** All of these must match; none: every profile. */
   criteria?: Criteria
   /** At most this many; at least 1. */
   limit: number
-  /** The `next` of the page before. One that the store has not come to is an `InvalidCursorError`. */
+  /** The `next` of the previous page. A position that the store has not reached is an `InvalidCursorError`. */
   cursor?: string
-  /** The `head` of an earlier page: only what was put behind it. One that the store has not come to is an `InvalidCursorError`. */
+  /** The `head` of an earlier page: only profiles put after it. A position that the store has not reached is an `InvalidCursorError`. */
   after?: string
 }
 
 export interface ProfilePage {
   /** Newest first. */
   profiles: ProfileSummary[]
-  /** Opaque; null behind the last page. */
+  /** Opaque; null on the last page. */
   next: string | null
-  /** Opaque: how far the store had come when it was asked, whatever was found; nothing in the page lies behind it. */
+  /** Opaque: the position of the newest profile that the store had when it was searched, whatever was found. */
   head: string
 }
 
-/** How much an engine keeps. Failures outlive successes, and what is pinned stays. */
+/** How much an engine keeps. Failures outlive successes; pinned profiles stay. */
 export interface StorageBounds {
   maxProfiles: number
-  /** Of the profiles as the engine stores them. */
+  /** Bytes of the profiles as JSON. */
   maxBytes: number
 }
 
-/** What suits a laptop. */
 export const DEFAULT_BOUNDS: StorageBounds = { maxProfiles: 10_000, maxBytes: 256 * 1024 * 1024 }
 
-/** The share of each bound that failures may fill, so that a service which always fails still shows a success. */
-export const FAILURE_SHARE = 0.8
-
-/** The share of each bound that may be pinned. */
-export const PINNED_SHARE = 0.5
-
 export interface StorageStats extends StorageBounds {
-  /** `memory`, `embedded` or `redis`. */
+  /** `sqlite`, `memory`, `postgres`, or the name of a store of the application. */
   engine: string
   /** Where the profiles are, without a password; for people. */
   place: string
@@ -54,46 +47,52 @@ export interface StorageStats extends StorageBounds {
   pinned: number
 }
 
-/** Raised for a cursor that no page of this store has given. */
-export const InvalidCursorError: FastifyErrorConstructor<{ code: string, statusCode: 400 }> = createError('HINDSIGHT_INVALID_CURSOR', 'Invalid "cursor": "%s" is not one of a previous page.', 400)
+/** A cursor that no page of this store has returned. */
+export const InvalidCursorError: FastifyErrorConstructor<{ code: string, statusCode: 400 }> =
+  createError('HINDSIGHT_INVALID_CURSOR', 'Invalid "cursor": "%s" is not one of a previous page.', 400)
 
-/** Raised when so much is pinned that there would be no room for what is new. */
-export const TooManyPinnedError: FastifyErrorConstructor<{ code: string, statusCode: 409 }> = createError('HINDSIGHT_TOO_MANY_PINNED', 'Profile "%s" cannot be pinned: pinned ones would fill more than half of the store; unpin others, or raise profiler.maxProfiles and profiler.maxBytes.', 409)
+/** Pinned profiles would leave no room for new ones. */
+export const TooManyPinnedError: FastifyErrorConstructor<{ code: string, statusCode: 409 }> = createError('HINDSIGHT_TOO_MANY_PINNED',
+  'Profile "%s" cannot be pinned: pinned profiles would fill more than half of the store; unpin others, or raise profiler.maxProfiles and profiler.maxBytes.', 409)
 
-/** Profiles that wait to be written together. */
-export interface ProfileBatch {
-  /** Whether as many were taken in as should be written at once: what comes then waits for the next one. */
-  readonly isFull: boolean
-  /** Takes in a profile, whose token is in no other place of the batch; throws where it can never be stored. */
-  add (profile: Profile | ProfileDraft): void
-  /** One that was taken in. */
-  get (token: string): Profile | ProfileDraft | undefined
-  /** Keeps all of them; nothing is taken in from then on. */
-  write (): Awaitable<void>
+type StorageError = FastifyErrorConstructor<{ code: string, statusCode: 503 }>
+
+/** The store was closed. */
+export const StorageClosedError: StorageError = createError('HINDSIGHT_STORAGE_CLOSED', 'The store "%s" is closed.', 503)
+
+/** The store cannot be opened, read or written. */
+export const StorageUnusableError: StorageError = createError('HINDSIGHT_STORAGE_UNUSABLE', 'The store "%s" cannot be used: %s', 503)
+
+/** Whether an error is an `InvalidCursorError`, also one that another thread or another copy of this module raised. */
+export function isInvalidCursor (error: unknown): error is Error {
+  return error instanceof Error && 'code' in error && error.code === 'HINDSIGHT_INVALID_CURSOR'
+}
+
+/** The number of a `next` or a `head`. */
+export function positionOf (value: string): number {
+  if (!/^(?:0|[1-9]\d{0,14})$/.test(value)) throw new InvalidCursorError(value)
+  return Number(value)
 }
 
 /**
- * Where profiles are kept: the few verbs that an engine must know; `contract.ts` in the tests holds all engines to them.
- * Newest means put last. An engine bounds itself, oldest first; successes go before failures, pinned ones not at all.
- * One that cannot reach its data rejects, soon; who calls it counts and goes on.
+ * Where profiles are kept; the exported contract test says what each method promises. The newest profile is the one that was put last. A store
+ * bounds itself: the oldest successes go first, then the oldest failures, pinned profiles never. One that cannot reach its data rejects soon.
  */
 export interface ProfileStorage {
   /**
-   * Keeps a batch, oldest first; a token that is there already is replaced, and is not pinned any more. The profiles are not changed afterwards.
-   * `get` gives back all that `JSON.stringify` tells of one, `notificationsLeftOut` and `tokenLeftOut` too: by these the profiler tells the rest of it.
+   * Keeps profiles, oldest first. A token that is there already is replaced, and is not pinned any more; but a pinned profile
+   * of another request (another `time`) is kept, and the new one is not.
    */
-  put (profiles: ReadonlyArray<Profile | ProfileDraft>): Awaitable<void>
-  /** Begins what `put` is given otherwise, for an engine that packs each profile as it comes: as objects they would have to be kept until all are there. */
-  batch? (): ProfileBatch
+  put (profiles: readonly ProfileRecord[]): Awaitable<void>
   get (token: string): Awaitable<Profile | undefined>
-  /** Asked before a token is given away, so it must be cheap. */
-  has (token: string): Awaitable<boolean>
-  /** The summaries that fit, newest first. */
+  /** The summaries that match, newest first. */
   search (options: SearchOptions): Awaitable<ProfilePage>
-  /** Keeps a profile from being evicted and purged, or no longer; false where there is none. */
+  /** Protects a profile from eviction and purge, or no longer; false where there is none. */
   pin (token: string, pinned: boolean): Awaitable<boolean>
-  /** Removes what fits and is not pinned (with `pinned`: that too), and says how many. */
+  /** Removes the profiles that match and are not pinned (with `pinned`: those too); returns how many. */
   purge (criteria?: Criteria, options?: { pinned?: boolean }): Awaitable<number>
   stats (): Awaitable<StorageStats>
   close (): Awaitable<void>
+  /** Blocks the thread until what was put is kept, or the time (ms) is over. Optional; called when the process exits, where nothing can be awaited. */
+  settle? (timeout: number): void
 }

@@ -7,6 +7,7 @@ import { execute } from '../../../app/cli/run.js'
 import { signDemand } from '../../../plugins/profiler/on-demand.js'
 import type { Profile } from '../../../plugins/profiler/profile.js'
 import { openStorage } from '../../../plugins/profiler/storage/open.js'
+import { recordOf } from '../../../plugins/profiler/summary.js'
 import { failure, profile, tokens } from '../../profiler/fixture.js'
 import { sample } from '../../profiler/sample.js'
 
@@ -37,7 +38,7 @@ async function hindsight (dataDir: string, args: string[], columns?: number): Pr
 async function stored (t: Test, profiles: readonly Profile[]): Promise<string> {
   const dataDir = t.testdir()
   const store = await openStorage({ dataDir })
-  await store.put(profiles)
+  await store.put(profiles.map(recordOf))
   await store.close()
   return dataDir
 }
@@ -239,9 +240,9 @@ t.test('mistakes are told, by the name of what is wrong', async (t) => {
     [['purge'], 2, 'purge needs a criterion, or --all for everything.'],
     [['purge', '--all', '--limit', '3'], 2, 'purge takes neither --limit nor --cursor: it removes all that fits.'],
     [['list', '--cursor', 'x'], 1, 'Invalid "cursor": "x" is not one of a previous page.'],
-    [['list', '--data-dir', missing], 1, `There is no store at ${missing}/profiles.mdb: run the command where the service was started, or name its folder with --data-dir (DATA_DIR).`],
-    [['list', '--storage', 'memory'], 2, '--storage (STORAGE_URL): the memory of another process cannot be read; use embedded or redis://….'],
-    [['list', '--storage', 'ftp://u:secret@h'], 1, 'The store cannot be opened: profiler.storage (STORAGE_URL): "ftp://h" is neither embedded nor memory, nor an address such as redis://localhost:6379'],
+    [['list', '--data-dir', missing], 1, `There is no store at ${missing}/profiles.db: run the command where the service was started, or name its folder with --data-dir (DATA_DIR).`],
+    [['list', '--storage', 'memory'], 2, '--storage (STORAGE_URL): the memory of another process cannot be read; use sqlite or postgres://….'],
+    [['list', '--storage', 'ftp://u:secret@h'], 1, 'The store cannot be opened: profiler.storage (STORAGE_URL): "ftp://h" is neither sqlite nor memory, nor an address such as postgres://localhost:5432/hindsight'],
     [['import', missing], 1, `${missing} cannot be read: ENOENT`],
     [['export', dataDir], 1, `${dataDir} is there already.`],
     [['sign'], 2, 'PROFILER_SECRET is not set']
@@ -288,7 +289,7 @@ t.test('tail follows what another process stores, until it is interrupted', asyn
   t.teardown(() => store.close())
   let told = ''
   let count = 1
-  const more = setInterval(() => { void store.put([failure(String(++count).padStart(6, '0')), profile(`0000${10 + count}`)]) }, 200) // eslint-disable-line no-void
+  const more = setInterval(() => { void store.put([failure(String(++count).padStart(6, '0')), profile(`0000${10 + count}`)].map((one) => recordOf(one))) }, 200) // eslint-disable-line no-void
   t.teardown(() => clearInterval(more))
   for await (const chunk of child.stdout.setEncoding('utf8')) {
     told += String(chunk)

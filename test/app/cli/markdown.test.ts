@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import { execute } from '../../../app/cli/run.js'
 import { profileMarkdown } from '../../../plugins/profiler/markdown/profile-markdown.js'
 import { openStorage } from '../../../plugins/profiler/storage/open.js'
+import { recordOf } from '../../../plugins/profiler/summary.js'
 import { profile } from '../../profiler/fixture.js'
 import { sample } from '../../profiler/sample.js'
 
@@ -18,7 +19,7 @@ async function hindsight (t: Test, args: string[], dataDir: string): Promise<[co
 t.test('the command shows the same Markdown as the route', async (t) => {
   const dataDir = t.testdir()
   const store = await openStorage({ dataDir })
-  await store.put([sample('\u001b[31mred'), profile('000002')])
+  await store.put([recordOf(sample('\u001b[31mred')), recordOf(profile('000002'))])
   await store.close()
   t.same(await hindsight(t, ['show', '3fa94c', '--markdown'], dataDir), [0, profileMarkdown(sample('\u001b[31mred')), ''])
   t.same(await hindsight(t, ['show', 'latest', '--error', '1', '--markdown'], dataDir), [0, profileMarkdown(sample('\u001b[31mred')), ''])

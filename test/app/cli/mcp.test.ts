@@ -11,6 +11,7 @@ import { TOOLS } from '../../../app/cli/mcp/tools.js'
 import type { Profile } from '../../../plugins/profiler/profile.js'
 import { MemoryStorage } from '../../../plugins/profiler/storage/memory.js'
 import { openStorage } from '../../../plugins/profiler/storage/open.js'
+import { recordOf } from '../../../plugins/profiler/summary.js'
 import { profile, tokens } from '../../profiler/fixture.js'
 import { sample } from '../../profiler/sample.js'
 
@@ -34,14 +35,14 @@ async function connect (t: Test, dataDir: string): Promise<{ client: Client, cal
 
 async function put (dataDir: string, profiles: readonly Profile[]): Promise<void> {
   const store = await openStorage({ dataDir })
-  await store.put(profiles)
+  await store.put(profiles.map(recordOf))
   await store.close()
 }
 
 t.test('a model lists, searches, reads and compares what a service has stored', async (t) => {
   const dataDir = t.testdir()
   const { client, call } = await connect(t, dataDir)
-  t.match(await call('list_profiles'), { isError: true, text: `There is no store at ${dataDir}/profiles.mdb` }, 'the service has not run yet')
+  t.match(await call('list_profiles'), { isError: true, text: `There is no store at ${dataDir}/profiles.db` }, 'the service has not run yet')
   await put(dataDir, [...tokens(1, 30).map((token) => profile(token)), sample(HOSTILE)])
 
   const { tools } = await client.listTools()
@@ -88,7 +89,8 @@ t.test('a model lists, searches, reads and compares what a service has stored', 
 t.test('every tool answers within bounds, whatever is stored', async (t) => {
   const store = new MemoryStorage()
   const long = `${HOSTILE}\`\`\``.repeat(500)
-  store.put([sample(long), { ...sample(long), token: '000001' }, profile('000002', { exceptions: undefined, logs: undefined, events: undefined, collectors: { request: null } } as unknown as Profile)])
+  const odd = { ...profile('000002'), exceptions: undefined, logs: undefined, events: undefined, collectors: { request: null } }
+  store.put([...[sample(long), { ...sample(long), token: '000001' }].map(recordOf), { ...recordOf(profile('000002')), json: JSON.stringify(odd) }])
   for (const { name, run } of TOOLS) {
     const text = await run(store, name === 'compare_profiles' ? { left: '3fa94c', right: '000002' } : {})
     t.ok(text.length < 60_000, `${name}: ${text.length}`)

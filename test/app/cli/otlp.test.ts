@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import { execute } from '../../../app/cli/run.js'
 import type { TraceRequest } from '../../../plugins/profiler/otlp/message.js'
 import { openStorage } from '../../../plugins/profiler/storage/open.js'
+import { recordOf } from '../../../plugins/profiler/summary.js'
 import { Collector, faultsOf, spansIn, valuesOf } from '../../support/collector.js'
 import { profile, tokens } from '../../profiler/fixture.js'
 import { sample } from '../../profiler/sample.js'
@@ -13,7 +14,7 @@ import { sample } from '../../profiler/sample.js'
 async function stored (t: Test): Promise<(args: string[]) => Promise<[code: number, out: string, err: string]>> {
   const dataDir = t.testdir()
   const store = await openStorage({ dataDir })
-  await store.put([...tokens(1, 40).map((token) => profile(token)), sample()])
+  await store.put([...tokens(1, 40).map((token) => profile(token)), sample()].map(recordOf))
   await store.close()
   return async (args) => {
     const [out, err] = [new PassThrough(), new PassThrough()]

@@ -5,6 +5,7 @@ import type { InjectOptions } from 'fastify'
 import type { HindsightOptions } from '../../../app/options.js'
 import { execute } from '../../../app/cli/run.js'
 import { openStorage } from '../../../plugins/profiler/storage/open.js'
+import { recordOf } from '../../../plugins/profiler/summary.js'
 import { build, TOKEN, tokenHash, users } from '../../security/support.js'
 import { profileOf } from '../../app/harness.js'
 
@@ -111,7 +112,7 @@ t.test('on the diagnostic page, the page of the profile and by the command', asy
   t.same([...html(hostile).querySelectorAll('.blocked li')].map(({ textContent }) => textContent), ['<script>⟨U+202E⟩'])
   const dataDir = t.testdir()
   const store = await openStorage({ dataDir })
-  await store.put([profile])
+  await store.put([recordOf(profile)])
   await store.close()
   const out = new PassThrough()
   t.equal(await execute(['show', profile.token, '--data-dir', dataDir], out, new PassThrough()), 0)

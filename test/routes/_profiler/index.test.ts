@@ -8,6 +8,7 @@ import { JSDOM } from 'jsdom'
 import type { Profile } from '../../../plugins/profiler/profile.js'
 import { Profiler, type ProfilerOptions } from '../../../plugins/profiler/profiler.js'
 import { MemoryStorage } from '../../../plugins/profiler/storage/memory.js'
+import { recordOf } from '../../../plugins/profiler/summary.js'
 import { ISOLATION } from '../../../plugins/profiler/ui/page-policy.js'
 import profilerRoutes from '../../../routes/_profiler/index.js'
 import { failure, profile, tokens } from '../../profiler/fixture.js'
@@ -148,8 +149,9 @@ t.test('a panel that is not there is named, with those that are', async t => {
 })
 
 t.test('data that no panel understands costs only that panel', async t => {
-  const app = await start(t)
-  app.profiler.save(profile('000001', { logs: [null], exceptions: [null] } as never))
+  const storage = new MemoryStorage()
+  storage.put([{ ...recordOf(profile('000001')), json: JSON.stringify({ ...profile('000001'), logs: [null], exceptions: [null] }) }])
+  const app = await start(t, { storage })
   for (const panel of ['logs', 'exceptions', 'request']) {
     const response = await app.inject({ url: `/_profiler/000001?panel=${panel}`, headers: html })
     t.equal(response.statusCode, 200, panel)

@@ -1,6 +1,6 @@
 import { html } from '../../../view/html.js'
 import { visibleLine } from '../../../view/visible.js'
-import type { ProfileSummary } from '../../storage/summary.js'
+import type { ProfileSummary } from '../../summary.js'
 import { milliseconds, moment, pinForm, statusBadge } from '../components.js'
 import type { PageOptions } from '../layout/component.js'
 import { counted } from '../../../view/counted.js'

@@ -1,0 +1,17 @@
+type Callback = (code: number) => void
+
+const callbacks = new Set<Callback>()
+
+/** Calls back when the process exits, where only synchronous work can be done; returns what takes the callback back. All applications share one listener. */
+export function atExit (callback: Callback): () => void {
+  if (callbacks.size === 0) process.prependListener('exit', onExit)
+  callbacks.add(callback)
+  return () => {
+    callbacks.delete(callback)
+    if (callbacks.size === 0) process.off('exit', onExit)
+  }
+}
+
+function onExit (code: number): void {
+  for (const callback of callbacks) callback(code)
+}

@@ -1,0 +1,60 @@
+import type { StorageBounds } from './storage.js'
+
+/** Profiles that the bounds treat alike. */
+export type Lane = 'success' | 'failure' | 'pinned'
+
+export interface Amount {
+  profiles: number
+  bytes: number
+}
+
+/** What a store holds. */
+export type Totals = Record<Lane, Amount>
+
+/** The share of each bound that failures may fill, so that a service which always fails still shows a success. */
+const FAILURE_SHARE = 0.8
+
+/** The share of each bound that may be pinned. */
+const PINNED_SHARE = 0.5
+
+/** Totals of an empty store. */
+export function emptyTotals (): Totals {
+  return { success: { profiles: 0, bytes: 0 }, failure: { profiles: 0, bytes: 0 }, pinned: { profiles: 0, bytes: 0 } }
+}
+
+/** The sum of all lanes. */
+export function sumOf ({ success, failure, pinned }: Totals): Amount {
+  return { profiles: success.profiles + failure.profiles + pinned.profiles, bytes: success.bytes + failure.bytes + pinned.bytes }
+}
+
+/** Whether one more profile of so many bytes may be pinned. */
+export function mayPin ({ pinned }: Totals, bytes: number, bounds: StorageBounds): boolean {
+  return !isOver({ profiles: pinned.profiles + 1, bytes: pinned.bytes + bytes }, bounds, PINNED_SHARE)
+}
+
+/** The lane whose oldest profile is to be evicted next; null: the store is within its bounds. */
+export function laneToEvict (totals: Totals, bounds: StorageBounds): 'success' | 'failure' | null {
+  const { success, failure } = totals
+  if (!isOver(sumOf(totals), bounds, 1) || success.profiles + failure.profiles === 0) return null
+  return success.profiles === 0 || (failure.profiles > 1 && isOver(failure, bounds, FAILURE_SHARE)) ? 'failure' : 'success'
+}
+
+/** About how many profiles are above the bounds; at least 1. */
+export function estimateExcess (totals: Totals, { maxProfiles, maxBytes }: StorageBounds): number {
+  const { profiles, bytes } = sumOf(totals)
+  return Math.max(1, profiles - maxProfiles, Math.ceil((bytes - maxBytes) / (bytes / profiles)))
+}
+
+/** How many of a lane's oldest profiles, given their bytes, are to be evicted before another lane's turn comes; `totals` are reduced by them. */
+export function countToEvict (totals: Totals, bounds: StorageBounds, lane: 'success' | 'failure', oldest: readonly number[]): number {
+  let count = 0
+  for (; count < oldest.length && laneToEvict(totals, bounds) === lane; count++) {
+    totals[lane].profiles--
+    totals[lane].bytes -= oldest[count] ?? 0
+  }
+  return count
+}
+
+function isOver ({ profiles, bytes }: Amount, { maxProfiles, maxBytes }: StorageBounds, share: number): boolean {
+  return profiles > maxProfiles * share || bytes > maxBytes * share
+}

@@ -1,0 +1,181 @@
+import { accessSync, constants, mkdirSync, statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import type { Profile } from '../profile.js'
+import type { Criteria } from './criteria.js'
+import { StorageClosedError, StorageUnusableError } from './storage.js'
+import type { ProfilePage, ProfileStorage, SearchOptions, StorageBounds, StorageStats } from './storage.js'
+import type { Call, Reply } from './sqlite/worker.js'
+import type { ProfileRecord } from '../summary.js'
+
+type Warn = (message: string) => void
+
+interface Pending {
+  call: Call
+  /** How often a worker ended while this waited for its answer. */
+  crashes: number
+  resolve: (value: unknown) => void
+  reject: (error: Error) => void
+}
+
+/** A call that was pending when so many workers ended is given up. */
+const MAX_CRASHES = 2
+/** Milliseconds that a process that exits waits for the statement that runs. */
+const STOP_TIMEOUT = 2_000
+
+const worker = import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js'
+
+/** The thread of this process that owns databases. It starts with the first call, and alone keeps no process alive. */
+class DatabaseThread {
+  /** Those who use the store of a path; the first one is warned. */
+  readonly #users = new Map<string, Set<{ warn: Warn }>>()
+  readonly #pending = new Map<number, Pending>()
+  #worker: Worker | null = null
+  /** Calls that the worker was posted, and the counter of those that it has answered. */
+  #posted = 0
+  #answered = new Int32Array(new SharedArrayBuffer(8))
+  #lastId = 0
+
+  /** Adds a user of the store of a path; returns what removes it, and closes the database behind the last one. */
+  join (path: string, warn: Warn): () => Promise<void> {
+    const user = { warn }
+    const users = this.#users.get(path) ?? new Set<{ warn: Warn }>()
+    this.#users.set(path, users.add(user))
+    return async () => {
+      users.delete(user)
+      if (users.size > 0) return
+      this.#users.delete(path)
+      if (this.#worker !== null) await this.call({ path, bounds: {}, method: 'close', args: [] })
+    }
+  }
+
+  async call (call: Omit<Call, 'id'>): Promise<unknown> {
+    return await new Promise((resolve, reject) => {
+      const pending = { call: { ...call, id: ++this.#lastId }, crashes: 0, resolve, reject }
+      // First: arguments that cannot be cloned are thrown here.
+      this.#post(pending.call)
+      this.#pending.set(pending.call.id, pending)
+    })
+  }
+
+  /** Blocks this thread until all calls are answered, or the time (ms) is over. */
+  settle (timeout: number): void {
+    for (const until = performance.now() + timeout; this.#worker !== null;) {
+      const answered = Atomics.load(this.#answered, 0)
+      const left = until - performance.now()
+      if (answered >= this.#posted || left <= 0) return
+      Atomics.wait(this.#answered, 0, answered, left)
+    }
+  }
+
+  #post (call: Call): void {
+    this.#worker ??= this.#start()
+    this.#worker.postMessage(call)
+    this.#posted++
+    // A process with nothing else to do waits for the answer.
+    this.#worker.ref()
+  }
+
+  /** Ends all work: the package for Node 20 aborts a process that exits while a statement runs in another thread. */
+  stop (): void {
+    Atomics.store(this.#answered, 1, 1)
+    this.settle(STOP_TIMEOUT)
+  }
+
+  #start (): Worker {
+    this.#posted = 0
+    this.#answered = new Int32Array(new SharedArrayBuffer(8))
+    const started = new Worker(new URL('./sqlite/worker-entry.js', import.meta.url), {
+      name: 'hindsight-storage',
+      workerData: { worker, answered: this.#answered },
+      // The options and preloads of the application are not for this thread.
+      execArgv: ['--disable-warning=ExperimentalWarning'],
+      env: {}
+    })
+    let reason = 'it ended'
+    started.on('message', (reply: Reply) => this.#receive(reply))
+    started.on('error', (error: unknown) => { reason = error instanceof Error ? error.message : String(error) })
+    started.on('exit', () => this.#restart(reason))
+    return started
+  }
+
+  #receive (reply: Reply): void {
+    if ('warning' in reply) return this.#warn(reply.path, reply.warning)
+    const pending = this.#pending.get(reply.id)
+    this.#pending.delete(reply.id)
+    if (this.#pending.size === 0) this.#worker?.unref()
+    if ('error' in reply) pending?.reject(Object.assign(new Error(reply.error.message), reply.error))
+    else pending?.resolve(reply.value)
+  }
+
+  // What was not answered is posted again, in its order.
+  #restart (reason: string): void {
+    this.#worker = null
+    for (const path of this.#users.keys()) this.#warn(path, `The thread of the store "${path}" ended unexpectedly (${reason}); it is started again.`)
+    for (const pending of this.#pending.values()) {
+      if (++pending.crashes < MAX_CRASHES) this.#post(pending.call)
+      else {
+        this.#pending.delete(pending.call.id)
+        pending.reject(new StorageUnusableError(pending.call.path, `its thread ended: ${reason}`))
+      }
+    }
+  }
+
+  #warn (path: string, message: string): void {
+    const [user] = this.#users.get(path) ?? []
+    user?.warn(message)
+  }
+}
+
+/** The thread of this process. */
+const databaseThread = new DatabaseThread()
+process.on('exit', () => databaseThread.stop())
+
+/** `path`: the file, whose folder is created where there is none; null: in memory. `warn` receives what operators should know. */
+export interface SqliteStorageOptions extends Partial<StorageBounds> {
+  path: string | null
+  warn?: Warn
+}
+
+let inMemory = 0
+
+/** Keeps profiles in a SQLite database, which a thread of its own reads and writes. */
+export class SqliteStorage implements ProfileStorage {
+  readonly #path: string
+  readonly #bounds: Partial<StorageBounds>
+  readonly #leave: () => Promise<void>
+  #closing: Promise<void> | null = null
+
+  constructor ({ path, warn = (message) => process.emitWarning(message, 'HindsightWarning'), ...bounds }: SqliteStorageOptions) {
+    this.#path = path === null ? `:memory:${++inMemory}` : resolve(path)
+    this.#bounds = bounds
+    this.#leave = databaseThread.join(this.#path, warn)
+  }
+
+  put = async (records: readonly ProfileRecord[]): Promise<void> => { await this.#call('put', records) }
+  get = async (token: string): Promise<Profile | undefined> => await this.#call('get', token) as Profile | undefined
+  search = async (options: SearchOptions): Promise<ProfilePage> => await this.#call('search', options) as ProfilePage
+  pin = async (token: string, pinned: boolean): Promise<boolean> => await this.#call('pin', token, pinned) as boolean
+  purge = async (criteria?: Criteria, options?: { pinned?: boolean }): Promise<number> => await this.#call('purge', criteria, options) as number
+  stats = async (): Promise<StorageStats> => await this.#call('stats') as StorageStats
+  close = async (): Promise<void> => await (this.#closing ??= this.#leave())
+  settle = (timeout: number): void => databaseThread.settle(timeout)
+
+  async #call (method: Call['method'], ...args: readonly unknown[]): Promise<unknown> {
+    if (this.#closing !== null) throw new StorageClosedError(this.#path)
+    return await databaseThread.call({ path: this.#path, bounds: this.#bounds, method, args })
+  }
+}
+
+/** Throws where the file cannot be written: at the start of a service, before its first profile. */
+export function checkWritable (path: string): void {
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    accessSync(dirname(path), constants.W_OK)
+    const found = statSync(path, { throwIfNoEntry: false })
+    if (found?.isFile() === false) throw new Error('it is not a file')
+    if (found !== undefined) accessSync(path, constants.R_OK | constants.W_OK)
+  } catch (error) {
+    throw new StorageUnusableError(path, (error as Error).message)
+  }
+}

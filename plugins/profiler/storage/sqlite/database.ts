@@ -1,0 +1,235 @@
+import { closeSync, existsSync, mkdirSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import { createRequire, isBuiltin } from 'node:module'
+import { basename, dirname, join } from 'node:path'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import { workerData } from 'node:worker_threads'
+import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite'
+import type { Connection, Inserted, Row, SqlDatabase, Value } from '../sql.js'
+import { StorageUnusableError } from '../storage.js'
+import { APPLICATION_ID, SCHEMA, SCHEMA_VERSION } from './schema.js'
+
+/** Pages of 4 KiB in the write-ahead log before they are moved to the file, which most of them are then moved to once; KiB of cache. */
+const SIZES = 'pragma wal_autocheckpoint = 4000; pragma cache_size = -8192'
+/** Damaged files that are kept for inspection. */
+const MAX_SET_ASIDE = 2
+/** Milliseconds that a statement blocks the thread while another process writes. */
+const BUSY_TIMEOUT = 50
+/** Milliseconds that a transaction waits for another process, in steps between which other calls are answered. */
+const MAX_WAIT = 30_000
+const PAUSE = 20
+// Messages of SQLite: the package for Node 20 raises the errors of queries without their codes.
+const BUSY = /is locked|is busy/
+const DAMAGE = /malformed|not a database|unsupported file format|database of another program|schema has version|too large to be represented/
+/** The code of an I/O error that is no failure of the disk: the file is too short (https://sqlite.org/rescode.html). */
+const SHORT_READ = 522
+
+const require = createRequire(import.meta.url)
+
+/** The library of SQLite that can be loaded: Node's own (22.13 and later) or, for Node 20, the optional package. */
+export function findLibrary (): string | undefined {
+  if (isBuiltin('node:sqlite')) return 'node:sqlite'
+  try {
+    require.resolve('@photostructure/sqlite')
+    return '@photostructure/sqlite'
+  } catch {
+    return undefined
+  }
+}
+
+class SqliteConnection implements Connection {
+  readonly #database: DatabaseSyncInstance
+  readonly #statements = new Map<string, StatementSyncInstance>()
+
+  constructor (path: string) {
+    const { DatabaseSync } = require(findLibrary() ?? '@photostructure/sqlite') as typeof import('@photostructure/sqlite')
+    this.#database = new DatabaseSync(path)
+  }
+
+  query = (sql: string, values: readonly Value[] = []): Row[] => this.#prepared(sql).all(...values) as Row[]
+
+  insert = (profiles: readonly Inserted[]): void => {
+    const columns = Object.keys(profiles[0]?.row ?? {})
+    const insert = `insert into requests (${columns.join()}) values (${columns.map(() => '?').join()}) on conflict (token) do nothing`
+    for (const { row, json } of profiles) {
+      this.#prepared('delete from requests where token = ? and (pinned = 0 or time = ?)').run(row.token, row.time)
+      const { changes, lastInsertRowid: seq } = this.#prepared(insert).run(...Object.values(row))
+      if (changes === 1) this.#prepared('insert into bodies values (?, ?)').run(seq, json)
+    }
+  }
+
+  exec = (sql: string): void => this.#database.exec(sql)
+
+  close (): void {
+    this.#statements.clear()
+    this.#database.close()
+  }
+
+  #prepared (sql: string): StatementSyncInstance {
+    let statement = this.#statements.get(sql)
+    if (statement === undefined) this.#statements.set(sql, statement = this.#database.prepare(sql))
+    return statement
+  }
+}
+
+/** The database of a path: opened with its first use, created anew where the file was removed, set aside where it is damaged. */
+export class SqliteDatabase implements SqlDatabase {
+  readonly engine: string
+  readonly place: string
+  readonly schema = ''
+  readonly #path: string
+  readonly #isInMemory: boolean
+  readonly #warn: (message: string) => void
+  #connection: SqliteConnection | null = null
+  /** The file of the connection. */
+  #identity: string | null = null
+  /** The last transaction: they follow each other, in the order in which they were called. */
+  #writing: Promise<unknown> = Promise.resolve()
+
+  /** `path`: a file; or in memory, where it begins with `:memory:`. */
+  constructor (path: string, warn: (message: string) => void) {
+    this.#path = path
+    this.#warn = warn
+    this.#isInMemory = path.startsWith(':memory:')
+    this.engine = this.#isInMemory ? 'memory' : 'sqlite'
+    this.place = this.#isInMemory ? 'this process' : path
+  }
+
+  matches = (column: string): string => `${column} glob ?`
+  pattern = (text: string): string => text.replace(/[[?]/g, '[$&]')
+  pause = async (): Promise<void> => await nextTurn()
+
+  async write<T> (work: (connection: Connection) => Promise<T>): Promise<T> {
+    const writing = this.#writing.catch(() => {}).then(async () => await this.read(async (connection) => {
+      // Statements answer at once: nothing else runs in this thread before the transaction ends.
+      connection.exec('begin immediate')
+      try {
+        const result = await work(connection)
+        connection.exec('commit')
+        return result
+      } catch (error) {
+        attempt(() => connection.exec('rollback'))
+        throw error
+      }
+    }))
+    this.#writing = writing
+    return await writing
+  }
+
+  /** Tries again while another process writes, and once more with a new file where this one turns out to be damaged. */
+  async read<T> (work: (connection: SqliteConnection) => Promise<T>): Promise<T> {
+    let [damage, isSetAside]: [string | null, boolean] = [null, false]
+    for (const until = performance.now() + MAX_WAIT; ;) {
+      if (isExiting()) throw new StorageUnusableError(this.#path, 'the process exits')
+      try {
+        const connection = this.#open(damage)
+        damage = null
+        return await work(connection)
+      } catch (error) {
+        const { message, errcode = SHORT_READ } = error as Error & { errcode?: number }
+        const isDamage = DAMAGE.test(message) || (message.includes('disk I/O error') && errcode === SHORT_READ)
+        if (!(error instanceof Error) || 'statusCode' in error) throw error
+        if (BUSY.test(message) && performance.now() < until) await sleep(PAUSE)
+        else if (!isDamage || isSetAside || this.#isInMemory) throw new StorageUnusableError(this.#path, message)
+        else [damage, isSetAside] = [message, true]
+      }
+    }
+  }
+
+  async close (): Promise<void> {
+    await this.#writing.catch(() => {})
+    // The package for Node 20 closes a file only after its statements were collected: until then the log would keep the latest writes.
+    attempt(() => this.#connection?.exec('pragma wal_checkpoint(truncate)'))
+    this.#connection?.close()
+    this.#connection = null
+  }
+
+  #open (damage: string | null): SqliteConnection {
+    if (this.#isInMemory) return (this.#connection ??= connect(':memory:'))
+    const opened = this.#identity
+    if (this.#connection !== null && damage === null) {
+      if (identityOf(this.#path) === opened) return this.#connection
+      this.#warn(`The store "${this.#path}" was removed; a new one is created.`)
+    }
+    // One that is damaged or removed cannot always be closed in order.
+    attempt(() => this.#connection?.close())
+    this.#connection = null
+    return withLock(this.#path, () => {
+      // Another process may have replaced a damaged file meanwhile.
+      if (damage !== null && (opened === null || opened === identityOf(this.#path))) this.#setAside(damage)
+      if (!existsSync(this.#path)) {
+        // What belonged to a removed file would be read as part of the new one.
+        for (const suffix of ['-wal', '-shm']) rmSync(this.#path + suffix, { force: true })
+        closeSync(openSync(this.#path, 'a', 0o600))
+      }
+      if (!statSync(this.#path).isFile()) throw new StorageUnusableError(this.#path, 'it is not a file')
+      this.#identity = identityOf(this.#path)
+      return (this.#connection = connect(this.#path))
+    })
+  }
+
+  #setAside (reason: string): void {
+    const [folder, prefix] = [dirname(this.#path), `${basename(this.#path)}.set-aside-`]
+    const aside = join(folder, prefix + new Date().toISOString().replace(/[:.]/g, '-'))
+    renameSync(this.#path, aside)
+    if (existsSync(`${this.#path}-wal`)) renameSync(`${this.#path}-wal`, `${aside}-wal`)
+    const kept = readdirSync(folder).filter((name) => name.startsWith(prefix) && !name.endsWith('-wal')).sort()
+    for (const name of kept.slice(0, -MAX_SET_ASIDE)) for (const suffix of ['', '-wal']) rmSync(join(folder, name + suffix), { force: true })
+    this.#warn(`The store "${this.#path}" cannot be read (${reason}). It was set aside as "${aside}"; a new one is created.`)
+  }
+}
+
+function connect (path: string): SqliteConnection {
+  const connection = new SqliteConnection(path)
+  const pragma = (name: string): Value | undefined => connection.query(`pragma ${name}`)[0]?.[name]
+  try {
+    connection.exec(`pragma busy_timeout = ${BUSY_TIMEOUT}; pragma synchronous = normal; ${SIZES}`)
+    const isNew = connection.query('select 1 from sqlite_schema limit 1').length === 0
+    if (!isNew && pragma('application_id') !== APPLICATION_ID) throw new Error('it is a database of another program')
+    if (!isNew && pragma('user_version') !== SCHEMA_VERSION) {
+      throw new Error(`its schema has version ${pragma('user_version')}, and this program supports ${SCHEMA_VERSION}`)
+    }
+    connection.exec('pragma journal_mode = wal')
+    if (isNew) connection.exec(`begin; ${SCHEMA}; commit`)
+    return connection
+  } catch (error) {
+    attempt(() => connection.close())
+    throw error
+  }
+}
+
+// Two processes that create a file at once would damage it. A database of its own is the lock: the system releases it also where a process is killed.
+function withLock<T> (path: string, work: () => T): T {
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    closeSync(openSync(`${path}-lock`, 'a', 0o600))
+  } catch (error) {
+    throw new StorageUnusableError(path, (error as Error).message)
+  }
+  const lock = new SqliteConnection(`${path}-lock`)
+  try {
+    lock.exec(`pragma busy_timeout = ${BUSY_TIMEOUT}; begin exclusive`)
+    return work()
+  } finally {
+    lock.close()
+  }
+}
+
+/** Which file of the system a path leads to; null where there is none. */
+function identityOf (path: string): string | null {
+  const found = statSync(path, { bigint: true, throwIfNoEntry: false })
+  return found === undefined ? null : `${found.dev}:${found.ino}`
+}
+
+/** Whether the process exits: the second number that the thread shares with it. */
+function isExiting (): boolean {
+  const { answered = new Int32Array(2) } = (workerData ?? {}) as { answered?: Int32Array }
+  return Atomics.load(answered, 1) === 1
+}
+
+function attempt (work: () => void): void {
+  try {
+    work()
+  } catch {
+    // What follows does not depend on it.
+  }
+}

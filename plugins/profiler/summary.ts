@@ -1,0 +1,86 @@
+import type { Profile } from './profile.js'
+
+/** What a list shows of a profile, without reading the profile. */
+export interface ProfileSummary {
+  token: string
+  /** ISO 8601, when the request arrived. */
+  time: string
+  method: string
+  /** Absolute, with its query; at most 2,000 characters. */
+  url: string
+  status: number
+  ip: string
+  /** Milliseconds. */
+  duration: number
+  /** Whether something was thrown, or the response was a server error. */
+  error: boolean
+  /** The name of the route; null where none matched. */
+  route: string | null
+  /** Name and message of the error that the response was about; null where nothing was thrown. */
+  exception: string | null
+  /** How many log lines were warnings or worse. */
+  warnings: number
+  /** The token of the request that caused this one; null where none did. */
+  parent: string | null
+  pinned: boolean
+}
+
+/** What an engine indexes of a profile: its summary, and text that is searched but not shown. */
+export interface IndexEntry {
+  summary: ProfileSummary
+  /** Names and messages of the whole chain, one exception a line, root cause first; empty where nothing was thrown. */
+  exceptions: string
+}
+
+/** A profile as an engine receives it: what to index, and the whole profile as JSON. */
+export interface ProfileRecord extends IndexEntry {
+  json: string
+}
+
+/** What a summary is made of. */
+type Facts = Omit<Profile, 'events' | 'collectors'>
+
+const MAX_URL = 2_000
+const MAX_EXCEPTION = 300
+const MAX_EXCEPTIONS = 3_000
+const WARNINGS = new Set(['warn', 'error', 'fatal'])
+
+/** Whether something was thrown, or the response was a server error. */
+export function isFailure (profile: Pick<Profile, 'exceptions' | 'status'>): boolean {
+  return profile.exceptions.length > 0 || profile.status >= 500
+}
+
+/** The part of a profile that lists show. */
+export function summarize (profile: Facts, pinned = false): ProfileSummary {
+  const { token, time, method, url, status, ip, duration, route, parent = null, logs, exceptions } = profile
+  const last = exceptions.at(-1)
+  return {
+    token,
+    time,
+    method,
+    url: url.slice(0, MAX_URL),
+    status,
+    ip,
+    duration,
+    error: isFailure(profile),
+    route: route?.name ?? null,
+    exception: last === undefined ? null : line(last),
+    warnings: logs.filter(({ level }) => WARNINGS.has(level)).length,
+    parent,
+    pinned
+  }
+}
+
+/** What an engine indexes of a profile. */
+export function entryOf (profile: Facts): IndexEntry {
+  return { summary: summarize(profile), exceptions: profile.exceptions.map(line).join('\n').slice(0, MAX_EXCEPTIONS) }
+}
+
+/** A profile as an engine receives it. */
+export function recordOf (profile: Profile): ProfileRecord {
+  return { ...entryOf(profile), json: JSON.stringify(profile) }
+}
+
+function line ({ name, message }: { name: string, message: string }): string {
+  return `${name}: ${message}`.replace(/\s+/g, ' ').slice(0, MAX_EXCEPTION)
+}
