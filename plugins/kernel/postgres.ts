@@ -14,7 +14,10 @@ export function openPool (connectionString: string, max: number): pg.Pool {
     keepAlive: true,
     allowExitOnIdle: true,
     connectionTimeoutMillis: TIMEOUT,
-    query_timeout: TIMEOUT
+    query_timeout: TIMEOUT,
+    // The server, too, gives up what nobody waits for any more.
+    statement_timeout: TIMEOUT,
+    idle_in_transaction_session_timeout: 2 * TIMEOUT
   })
   // Errors of idle connections; an error of any other rejects its query.
   pool.on('error', () => {})
@@ -41,11 +44,16 @@ export async function withClient<T> (pool: pg.Pool, work: (client: pg.PoolClient
 /** Creates tables of the schema `hindsight` where the first of them is missing; one process at a time does so. */
 export async function createTables (pool: pg.Pool, first: string, sql: string): Promise<void> {
   await withClient(pool, async (client) => {
+    const isThere = async (): Promise<boolean> => {
+      const { rows: [row] } = await client.query<{ found: string | null }>('select to_regclass($1) as found', [first])
+      return row?.found !== null
+    }
+    // A role that may only use them cannot create a schema.
+    if (await isThere()) return
     await client.query('begin')
     await client.query('select pg_advisory_xact_lock($1)', [CREATE_LOCK])
     await client.query('create schema if not exists hindsight')
-    const { rows: [row] } = await client.query<{ found: string | null }>('select to_regclass($1) as found', [first])
-    if (row?.found === null) await client.query(sql)
+    if (!await isThere()) await client.query(sql)
     await client.query('commit')
   })
 }

@@ -51,9 +51,10 @@ export const profiler = listener('kernel.response', 'profiler', async (app, give
   const configuration = openConfiguration(app, given, collectors)
   const collections = new WeakMap<FastifyRequest, Collected>()
   // Waited for when the application is closed, so that no profile is lost.
-  const pending = new Set<Promise<unknown>>()
+  const pending = new Map<Promise<unknown>, () => void>()
   app.addHook('onClose', async function awaitCollectors () {
-    await Promise.all(pending)
+    await Promise.all(pending.keys())
+    releaseExit()
   })
 
   function tokenOf (request: FastifyRequest): string {
@@ -110,8 +111,9 @@ export const profiler = listener('kernel.response', 'profiler', async (app, give
     state.sentHeaders ??= reply.getHeaders()
     const collection = collectedOf(request, reply)
     if (collection === null || collection.settled === null || isExiting) return write(request, reply, endedAt, collection)
-    const writing = collection.settled.then(() => write(request, reply, endedAt, collection)).finally(() => pending.delete(writing))
-    pending.add(writing)
+    const writeNow = (): void => write(request, reply, endedAt, collection)
+    const writing = collection.settled.then(writeNow).finally(() => pending.delete(writing))
+    pending.set(writing, writeNow)
   }
 
   function write (request: FastifyRequest, reply: FastifyReply, endedAt: number, collection: Collected | null): void {
@@ -141,13 +143,10 @@ export const profiler = listener('kernel.response', 'profiler', async (app, give
     keep(request, reply, true)
   }
 
+  // Before the profiler hands what is queued to its store.
   const releaseExit = atExit((code) => {
+    for (const writeNow of pending.values()) writeNow()
     keepExiting(code)
-    profiler.exit()
-  })
-  app.addHook('onClose', function releaseAtExit (_app, done) {
-    releaseExit()
-    done()
   })
 
   app.hindsight.keepLate = keep
@@ -199,7 +198,8 @@ function observeLate ({ lifecycle }: FastifyInstance, request: FastifyRequest, r
 // What a profile that waits keeps in memory: the body above all, and the log.
 function bytesHeld (request: FastifyRequest): number {
   const { log } = stateOf(request)
-  return (Number(request.headers['content-length']) || 0) + (log instanceof RequestLog ? log.bytes : 0)
+  const body = request.body === undefined || request.body === null ? 0 : Number(request.headers['content-length']) || 0
+  return body + (log instanceof RequestLog ? log.bytes : 0)
 }
 
 // When its beginning has been sent there is no other answer any more: the connection is cut, by us and not by the client.

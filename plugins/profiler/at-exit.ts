@@ -13,5 +13,12 @@ export function atExit (callback: Callback): () => void {
 }
 
 function onExit (code: number): void {
-  for (const callback of callbacks) callback(code)
+  // The last one first, as it may rely on those before it; one that throws must not keep the others from their work.
+  for (const callback of [...callbacks].reverse()) {
+    try {
+      callback(code)
+    } catch (error) {
+      process.emitWarning(error instanceof Error ? error : String(error))
+    }
+  }
 }

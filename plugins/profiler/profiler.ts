@@ -1,3 +1,4 @@
+import { atExit } from './at-exit.js'
 import { boundProfile } from './bounds.js'
 import { FormTokens } from './form-tokens.js'
 import type { OtlpExporter } from './otlp/exporter.js'
@@ -61,6 +62,7 @@ export class Profiler {
   readonly #storage: ProfileStorage
   readonly #queue: WriteQueue
   readonly #warn: Warn
+  readonly #releaseExit = atExit(() => this.exit())
   #closed = false
 
   constructor ({ storage, enabled = true, maxQueue = 4_000, maxProfileBytes = 512 * 1024, warn = emitWarning, quiet, secret, role, exporter }: ProfilerOptions) {
@@ -89,7 +91,7 @@ export class Profiler {
     return this.#queue.metrics.lastLoss
   }
 
-  /** A token that no profile has which waits to be written. */
+  /** A token that no waiting profile has. */
   newToken (): string {
     for (;;) {
       const token = newToken()
@@ -181,6 +183,7 @@ export class Profiler {
     if (waiting > 0) this.#warn(`${waiting} profiles were not written when the application was closed; the store is too slow`)
     // One that hangs must not keep the process from ending.
     await settlesWithin(Promise.resolve(this.#storage.close()), Math.max(MIN_CLOSE_TIMEOUT, until - performance.now()))
+    this.#releaseExit()
   }
 
   // What a store of the application's own raises says nothing of its status.

@@ -145,6 +145,19 @@ for (const [path, expected] of endings) {
   })
 }
 
+for (const [name, path] of [['while a collector is working', '/collected'], ['while the application is closed', '/closing']] as const) {
+  t.test(`a process that exits ${name}: the profile of the last request is stored`, async (t) => {
+    const args = ['--import=tsx', join(import.meta.dirname, 'plain.ts')]
+    const { process, port, stored } = await start(t, {}, (dataDir) => ({ args: [...args, dataDir], env: {} }))
+    const before = await ask(port, '/fine')
+    await until(() => ask(port, '/_profiler/search.json'), ({ text }) => text.includes(String(before.token)))
+    const { token, status } = await ask(port, path)
+    t.equal(status, 200)
+    t.equal(await process.exit(), 1)
+    t.match(await stored(token), { token, status: 200 })
+  })
+}
+
 t.test('a handler of the service that calls process.exit: its profile is stored', async (t) => {
   const { process, port, stored } = await start(t)
   const { token } = await ask(port, '/fine')

@@ -1,6 +1,5 @@
 import type { StorageBounds } from './storage.js'
 
-/** Profiles that the bounds treat alike. */
 export type Lane = 'success' | 'failure' | 'pinned'
 
 export interface Amount {

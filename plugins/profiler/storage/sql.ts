@@ -78,7 +78,7 @@ export class SqlStorage implements ProfileStorage {
       const head = await this.#head(connection)
       if (before !== null && before > head) throw new InvalidCursorError(cursor)
       if (since > head) throw new InvalidCursorError(after)
-      const found = await this.#find(connection, COLUMNS, criteria, [`seq > ${since}`, `seq < ${before ?? head + 1}`], limit + 1)
+      const found = await this.#find(connection, COLUMNS, criteria, 'pinned >= 0', [since, before ?? head + 1], limit + 1)
       const page = found.slice(0, limit)
       return { profiles: page.map(summaryOf), next: found.length > limit ? String(page.at(-1)?.seq) : null, head: String(head) }
     })
@@ -100,7 +100,7 @@ export class SqlStorage implements ProfileStorage {
     let purged = 0
     for (let before = head + 1; ;) {
       const found = await this.#database.write(async (connection) => {
-        const rows = await this.#find(connection, 'seq', criteria, [pinned ? 'pinned >= 0' : 'pinned = 0', `seq < ${before}`], STEP)
+        const rows = await this.#find(connection, 'seq', criteria, pinned ? 'pinned >= 0' : 'pinned = 0', [0, before], STEP)
         for (const { seq } of rows) await connection.query(`delete from ${this.#requests} where seq = ?`, [Number(seq)])
         return rows
       })
@@ -152,25 +152,24 @@ export class SqlStorage implements ProfileStorage {
     return lane === null
   }
 
-  /** Rows that match, newest first. */
-  async #find ({ query }: Connection, columns: string, criteria: Criteria, also: readonly string[], limit: number): Promise<Row[]> {
+  /** Rows that match, between two numbers, newest first. All values are parameters: each statement is prepared once, and kept. */
+  async #find ({ query }: Connection, columns: string, criteria: Criteria, also: string, range: [number, number], limit: number): Promise<Row[]> {
     const { matches, pattern } = this.#database
-    const conditions: string[] = [...also]
-    const values: Value[] = []
+    const [conditions, values]: [string[], Value[]] = [[also, 'seq > ?', 'seq < ?'], [...range]]
     for (const [column, operator, value] of conditionsOf(criteria)) {
       const searched = column === 'url_text' ? 'coalesce(url_text, url)' : column
       conditions.push(operator === 'contains' ? `${searched} like ? escape '!'` : operator === 'matches' ? matches(column) : `${column} ${operator} ?`)
       const text = withoutNul(String(value))
       values.push(operator === 'contains' ? `%${escapeLike(text)}%` : operator === 'matches' ? pattern(text) : typeof value === 'string' ? text : value)
     }
-    return await query(`select ${columns} from ${this.#requests} where ${conditions.join(' and ')} order by seq desc limit ${limit}`, values)
+    return await query(`select ${columns} from ${this.#requests} where ${conditions.join(' and ')} order by seq desc limit ?`, [...values, limit])
   }
 
   /** The number of the newest profile that was ever stored. */
   async #head ({ query }: Connection): Promise<number> {
-    const head = Number((await query(`select value from ${this.#database.schema}settings where name = 'head'`))[0]?.value)
-    if (!Number.isSafeInteger(head)) throw new Error('the settings are malformed')
-    return head
+    const [row] = await query(`select value from ${this.#database.schema}settings where name = 'head'`)
+    if (Number.isSafeInteger(row?.value)) return Number(row?.value)
+    throw new Error('the settings are malformed')
   }
 
   async #totals ({ query }: Connection): Promise<Totals> {

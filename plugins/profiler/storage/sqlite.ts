@@ -1,4 +1,5 @@
 import { accessSync, constants, mkdirSync, statSync } from 'node:fs'
+import { isBuiltin } from 'node:module'
 import { dirname, resolve } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { Profile } from '../profile.js'
@@ -20,7 +21,7 @@ interface Pending {
 
 /** A call that was pending when so many workers ended is given up. */
 const MAX_CRASHES = 2
-/** Milliseconds that a process that exits waits for the statement that runs. */
+/** How long (ms) an exiting process waits for the running statement. */
 const STOP_TIMEOUT = 2_000
 
 const worker = import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js'
@@ -35,6 +36,7 @@ class DatabaseThread {
   #posted = 0
   #answered = new Int32Array(new SharedArrayBuffer(8))
   #lastId = 0
+  #isWarned = false
 
   /** Adds a user of the store of a path; returns what removes it, and closes the database behind the last one. */
   join (path: string, warn: Warn): () => Promise<void> {
@@ -79,7 +81,7 @@ class DatabaseThread {
   /** Ends all work: the package for Node 20 aborts a process that exits while a statement runs in another thread. */
   stop (): void {
     Atomics.store(this.#answered, 1, 1)
-    this.settle(STOP_TIMEOUT)
+    if (!isBuiltin('node:sqlite')) this.settle(STOP_TIMEOUT)
   }
 
   #start (): Worker {
@@ -104,6 +106,7 @@ class DatabaseThread {
     const pending = this.#pending.get(reply.id)
     this.#pending.delete(reply.id)
     if (this.#pending.size === 0) this.#worker?.unref()
+    this.#isWarned = false
     if ('error' in reply) pending?.reject(Object.assign(new Error(reply.error.message), reply.error))
     else pending?.resolve(reply.value)
   }
@@ -111,7 +114,9 @@ class DatabaseThread {
   // What was not answered is posted again, in its order.
   #restart (reason: string): void {
     this.#worker = null
-    for (const path of this.#users.keys()) this.#warn(path, `The thread of the store "${path}" ended unexpectedly (${reason}); it is started again.`)
+    const paths = this.#isWarned ? [] : this.#users.keys()
+    for (const path of paths) this.#warn(path, `The thread of the store "${path}" ended unexpectedly (${reason}); it is started again.`)
+    this.#isWarned = true
     for (const pending of this.#pending.values()) {
       if (++pending.crashes < MAX_CRASHES) this.#post(pending.call)
       else {
@@ -132,10 +137,7 @@ const databaseThread = new DatabaseThread()
 process.on('exit', () => databaseThread.stop())
 
 /** `path`: the file, whose folder is created where there is none; null: in memory. `warn` receives what operators should know. */
-export interface SqliteStorageOptions extends Partial<StorageBounds> {
-  path: string | null
-  warn?: Warn
-}
+export type SqliteStorageOptions = Partial<StorageBounds> & { path: string | null, warn?: Warn }
 
 let inMemory = 0
 

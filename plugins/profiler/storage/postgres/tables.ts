@@ -38,5 +38,5 @@ create trigger requests_pinned after update on hindsight.requests
   referencing old table as old_rows new table as new_rows for each statement execute function hindsight.count_requests();
 create view hindsight.profiles as
   select token, time, duration, method, url, status, ip, route, exception, warnings, parent, failure as error, pinned,
-    bytes, json::json as json from hindsight.requests join hindsight.bodies using (seq);
+    bytes, replace(json, '\\u0000', '\\ufffd')::json as json from hindsight.requests join hindsight.bodies using (seq);
 `

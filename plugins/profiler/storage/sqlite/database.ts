@@ -8,10 +8,8 @@ import type { Connection, Inserted, Row, SqlDatabase, Value } from '../sql.js'
 import { StorageUnusableError } from '../storage.js'
 import { APPLICATION_ID, SCHEMA, SCHEMA_VERSION } from './schema.js'
 
-/** Pages of 4 KiB in the write-ahead log before they are moved to the file, which most of them are then moved to once; KiB of cache. */
+/** How many pages (4 KiB each) the write-ahead log holds before a checkpoint; more than by default, as each one costs time. KiB of cache. */
 const SIZES = 'pragma wal_autocheckpoint = 4000; pragma cache_size = -8192'
-/** Damaged files that are kept for inspection. */
-const MAX_SET_ASIDE = 2
 /** Milliseconds that a statement blocks the thread while another process writes. */
 const BUSY_TIMEOUT = 50
 /** Milliseconds that a transaction waits for another process, in steps between which other calls are answered. */
@@ -96,7 +94,10 @@ export class SqliteDatabase implements SqlDatabase {
 
   matches = (column: string): string => `${column} glob ?`
   pattern = (text: string): string => text.replace(/[[?]/g, '[$&]')
-  pause = async (): Promise<void> => await nextTurn()
+  pause = async (): Promise<void> => {
+    await nextTurn()
+    if (isExiting()) throw new StorageUnusableError(this.#path, 'the process exits')
+  }
 
   async write<T> (work: (connection: Connection) => Promise<T>): Promise<T> {
     const writing = this.#writing.catch(() => {}).then(async () => await this.read(async (connection) => {
@@ -119,7 +120,6 @@ export class SqliteDatabase implements SqlDatabase {
   async read<T> (work: (connection: SqliteConnection) => Promise<T>): Promise<T> {
     let [damage, isSetAside]: [string | null, boolean] = [null, false]
     for (const until = performance.now() + MAX_WAIT; ;) {
-      if (isExiting()) throw new StorageUnusableError(this.#path, 'the process exits')
       try {
         const connection = this.#open(damage)
         damage = null
@@ -128,7 +128,7 @@ export class SqliteDatabase implements SqlDatabase {
         const { message, errcode = SHORT_READ } = error as Error & { errcode?: number }
         const isDamage = DAMAGE.test(message) || (message.includes('disk I/O error') && errcode === SHORT_READ)
         if (!(error instanceof Error) || 'statusCode' in error) throw error
-        if (BUSY.test(message) && performance.now() < until) await sleep(PAUSE)
+        if (BUSY.test(message) && performance.now() < until && !isExiting()) await sleep(PAUSE)
         else if (!isDamage || isSetAside || this.#isInMemory) throw new StorageUnusableError(this.#path, message)
         else [damage, isSetAside] = [message, true]
       }
@@ -173,7 +173,7 @@ export class SqliteDatabase implements SqlDatabase {
     renameSync(this.#path, aside)
     if (existsSync(`${this.#path}-wal`)) renameSync(`${this.#path}-wal`, `${aside}-wal`)
     const kept = readdirSync(folder).filter((name) => name.startsWith(prefix) && !name.endsWith('-wal')).sort()
-    for (const name of kept.slice(0, -MAX_SET_ASIDE)) for (const suffix of ['', '-wal']) rmSync(join(folder, name + suffix), { force: true })
+    for (const name of kept.slice(0, -2)) for (const suffix of ['', '-wal']) rmSync(join(folder, name + suffix), { force: true })
     this.#warn(`The store "${this.#path}" cannot be read (${reason}). It was set aside as "${aside}"; a new one is created.`)
   }
 }

@@ -44,7 +44,7 @@ async function reply (call: Call): Promise<Reply> {
     return { id: call.id, value: await answer(call) }
   } catch (error) {
     const { message, code, statusCode } = error as Error & { code?: unknown, statusCode?: unknown }
-    return { id: call.id, error: { message, code, statusCode } }
+    return { id: call.id, error: { message, ...(code !== undefined && { code }), ...(statusCode !== undefined && { statusCode }) } }
   }
 }
 
