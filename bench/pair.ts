@@ -18,6 +18,8 @@ export interface Result {
   ratio: Quartiles
   /** Microseconds of CPU time a request. */
   cpu: { subject: Quartiles, base: Quartiles }
+  /** The part of it that the thread which answers requests takes; `NaN` where the system does not tell. */
+  main: { subject: Quartiles, base: Quartiles }
   /** Requests a second, with the load on the same machine. */
   rate: { subject: Quartiles, base: Quartiles }
   status: number
@@ -35,6 +37,7 @@ export interface PairOptions {
 
 interface Round {
   cpu: number
+  main: number
   rate: number
   status: number
 }
@@ -61,6 +64,7 @@ export async function measurePair (scenario: Scenario, options: PairOptions): Pr
     goal: scenario.goal,
     ratio: quartiles(ours.map(({ cpu }, i) => (theirs[i] as Round).cpu / cpu)),
     cpu: { subject: quartiles(ours.map(({ cpu }) => cpu)), base: quartiles(theirs.map(({ cpu }) => cpu)) },
+    main: { subject: quartiles(ours.map(({ main }) => main)), base: quartiles(theirs.map(({ main }) => main)) },
     rate: { subject: quartiles(ours.map(({ rate }) => rate)), base: quartiles(theirs.map(({ rate }) => rate)) },
     status: ours[0]?.status ?? 0
   }
@@ -95,7 +99,7 @@ async function measureRound (client: Client, server: Server, { path = '/', heade
   const { elapsed, same, status } = await client.load({ port: server.port, requests, connections: CONNECTIONS, path, headers })
   const after = await server.usage()
   if (same < requests) throw new Error(`${requests - same} answers were not ${status}`)
-  return { cpu: (after.cpu - before.cpu) / requests, rate: requests / elapsed * 1_000, status }
+  return { cpu: (after.cpu - before.cpu) / requests, main: (after.main - before.main) / requests, rate: requests / elapsed * 1_000, status }
 }
 
 export function quartiles (values: readonly number[]): Quartiles {

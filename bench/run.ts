@@ -56,10 +56,10 @@ async function main (): Promise<void> {
   if (values.json) console.log(JSON.stringify({ machine, results, figures }, null, 2))
 }
 
-function line ({ name, ratio, goal, cpu, rate, against, status }: Result): string {
+function line ({ name, ratio, goal, cpu, main, rate, against, status }: Result): string {
   const met = goal === null ? '' : ratio.median >= goal ? `meets ${goal}` : `MISSES ${goal}`
   const share = `${digits(ratio.median)} (${digits(ratio.lower)}–${digits(ratio.upper)})`
-  return `${name.padEnd(20)} ${share.padEnd(22)} ${met.padEnd(12)} ${digits(cpu.subject.median)} µs against ${digits(cpu.base.median)} µs of ${against}; ${Math.round(rate.subject.median)}/s against ${Math.round(rate.base.median)}/s; ${status}`
+  return `${name.padEnd(20)} ${share.padEnd(22)} ${met.padEnd(12)} ${digits(cpu.subject.median)} µs (${digits(main.subject.median)} of the main thread) against ${digits(cpu.base.median)} µs of ${against}; ${Math.round(rate.subject.median)}/s against ${Math.round(rate.base.median)}/s; ${status}`
 }
 
 function digits (value: number): string {
