@@ -15,7 +15,7 @@ export function openPool (connectionString: string, max: number): pg.Pool {
     allowExitOnIdle: true,
     connectionTimeoutMillis: TIMEOUT,
     query_timeout: TIMEOUT,
-    // The server, too, gives up what nobody waits for any more.
+    // The server cancels the work of a client that has stopped waiting.
     statement_timeout: TIMEOUT,
     idle_in_transaction_session_timeout: 2 * TIMEOUT
   })
