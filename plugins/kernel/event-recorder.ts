@@ -163,7 +163,7 @@ export class EventRecorder {
     return this.columns(mask).list()
   }
 
-  /** The same as columns. */
+  /** The recorded events as columns, masked like `events`. */
   columns (mask: HeaderMask = this.#mask): EventColumns {
     const changes = this.#changes.map((made, i) => made === null
       ? undefined

@@ -17,8 +17,8 @@ function onExit (code: number): void {
   for (const callback of [...callbacks].reverse()) {
     try {
       callback(code)
-    } catch (error) {
-      process.emitWarning(error instanceof Error ? error : String(error))
+    } catch {
+      // The process exits: the error can no longer be handled.
     }
   }
 }

@@ -17,8 +17,8 @@ export function wholeProfile (draft: ProfileDraft, startedTime: number): Profile
 
 /**
  * The JSON of that profile, and how many characters of it come from the request. Three quarters of a profile are events and their notifications,
- * of which little but the times differs between requests: the JSON of the rest is kept. `JSON.stringify` of the whole profile takes twice as long,
- * which is a sixth of the main thread's time for a profiled request.
+ * of which little but the times differs between requests: the JSON of the rest is kept. `JSON.stringify` of the whole profile took 63 µs where
+ * this took 39, a difference of more than a tenth of the main thread's time for a profiled request.
  */
 export function profileJson ({ events, logs, ...rest }: ProfileDraft, startedTime: number): { json: string, varying: number } {
   const { layout: { signatures, sources }, changes } = events

@@ -1,7 +1,7 @@
 import Fastify from 'fastify'
 import { hindsight } from '../../app/index.js'
 
-// An application with the plugin and nothing else of ours: nobody closes it when its process ends.
+// An application with the plugin only: it is not closed when its process ends.
 const [dataDir = ''] = process.argv.slice(2)
 const app = Fastify({ logger: true })
 // It takes longer than the process lives.

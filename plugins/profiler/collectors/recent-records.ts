@@ -7,7 +7,7 @@ interface Recent {
 }
 
 /**
- * Records by the facts that they are made of: from the second time on that these are the same, the record is one shared part. With null for them, as for what
+ * Records by the facts that they are made of: from the second time on that these are the same, the record is the same object. With null for them, as for what
  * nobody is to remember, it is always made. `make` is to depend on nothing else.
  */
 export class RecentRecords {
