@@ -32,7 +32,7 @@ export interface AppOptions {
 
 /** The application: the lifecycle, and the routes of `routes/`. */
 export default fp(async function application (app: FastifyInstance, given: AppOptions) {
-  const settings: HindsightOptions = { charset: true, errorPages: 'always', ...given.hindsight ?? readEnvironment().options }
+  const settings: HindsightOptions = { lifecycle: 'full', charset: true, ...given.hindsight ?? readEnvironment().options }
   boundConnections(app, given.limits ?? readLimits())
   await app.register(hindsight, await withSharedState(app, settings))
   const isDebugRoute = (path: string): boolean => DEBUG_ROUTES.includes(path.split(/[\\/]/).find((step) => step !== '') ?? '')

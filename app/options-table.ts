@@ -251,7 +251,6 @@ export const OPTIONS: Readonly<Record<keyof HindsightOptions, OptionEntry>> = {
   earlyHints: { types: ['boolean'], default: '`false`', what: 'whether a route\'s preloads go out as `103 Early Hints`' },
   editor: { types: ['string'], default: 'none', env: 'EDITOR_URL', what: 'the editor that links to source open: `vscode`, `vscode-insiders`, `vscodium`, `cursor`, `windsurf`, `zed`, `webstorm`, `idea`, `phpstorm`, `sublime`, `textmate`, `macvim`, `emacs`, or a URL with `%f`, `%l` and `%c` (`{file}`, `{line}`, `{column}`)' },
   editorPaths: { types: ['object'], default: 'none', env: 'EDITOR_PATHS', what: 'where folders of the service lie for the editor, as in `{ \'/app\': \'/home/me/project\' }`; in the environment `/app=/home/me/project`, separated by commas', fields: { '*': { types: ['string'], default: 'the same', what: 'the folder in the coordinates of the editor' } } },
-  errorPages: { types: ['string'], default: '`asked`; `always` in the service', what: 'who is told of errors by the lifecycle: `asked`, who names HTML, Markdown, plain text or `application/problem+json` in `Accept`, while everybody else gets what Fastify or the application answers; or `always`' },
   enabledLocales: { types: ['array'], default: 'any', what: 'the locales that the application speaks, as language tags' },
   health: {
     types: ['boolean', 'object'],
@@ -264,7 +263,8 @@ export const OPTIONS: Readonly<Record<keyof HindsightOptions, OptionEntry>> = {
       needs: { types: ['array'], default: 'none', what: 'functions that are asked too, at most once a second: what throws, rejects or takes more than two seconds is away', of: ['function'] }
     }
   },
-  leave: { types: ['array'], default: 'none', what: 'names of listeners that are left to the application: they keep their places, and do nothing', of: ['string'] },
+  leave: { types: ['array'], default: 'none', what: 'in `full` mode, names of listeners that are left to the application: they keep their places, and do nothing', of: ['string'] },
+  lifecycle: { types: ['string'], default: '`observe`; `full` in the service', what: '`observe` shows what the application does and changes nothing; a listener is switched on by giving its option. `full` runs all 42 listeners, and sets the error handler and the not-found handler' },
   localeAwareServices: { types: ['object'], default: 'none', what: 'what `request.services` has: by name, a function of the locale or an object with `withLocale`' },
   mask: { types: ['array'], default: 'none', what: 'names of headers and fields to mask beside the built-in ones: whole names, or expressions' },
   noIndex: { types: ['boolean'], default: 'in debug mode', what: 'whether responses say `X-Robots-Tag: noindex`' },

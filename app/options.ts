@@ -19,12 +19,11 @@ import type { SessionOptions } from '../plugins/listeners/session.js'
 import type { TemplateOptions } from '../plugins/listeners/template.js'
 import type { XssProtectionOptions } from '../plugins/listeners/xss-protection.js'
 import type { SecurityOptions } from '../plugins/security/security.js'
-import type { ErrorPageOptions } from '../plugins/diagnostics/pass-on.js'
 import type { HealthOptions } from './health.js'
 
 /** Every option of the lifecycle; each listener documents its own. */
 export interface HindsightOptions extends KernelOptions,
   AssetOptions, ClickjackingOptions, ContentSecurityPolicyOptions, CorsOptions, DebugHandlersOptions, DebugToolbarOptions,
-  DefaultLocaleOptions, ErrorPageOptions, HealthOptions, LinkHeaderOptions, LocaleOptions, LocaleAwareServicesOptions, PaginationOptions, ParamConverterOptions,
+  DefaultLocaleOptions, HealthOptions, LinkHeaderOptions, LocaleOptions, LocaleAwareServicesOptions, PaginationOptions, ParamConverterOptions,
   ProfilerListenerOptions, ReferrerPolicyOptions, ResponseOptions, RobotsOptions, Pick<SecurityOptions, 'security'>, SessionOptions, TemplateOptions,
   XssProtectionOptions {}

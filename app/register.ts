@@ -1,6 +1,14 @@
-import { attachToAll } from './attach.js'
-import { attachOptions } from './attach-options.js'
+import { subscribe } from 'node:diagnostics_channel'
+import type { FastifyInstance } from 'fastify'
+import { preload } from './hindsight.js'
+import { importModules } from './observe.js'
+import { isPageServer } from './page-server.js'
+import { preloadOptions } from './preload-options.js'
 
-// The preload, `node --import fastify-hindsight/register app.js`: outside debug mode (`NODE_ENV=production`) it does nothing, unless `PROFILER` says so.
-const options = attachOptions()
-if (options !== null) attachToAll(options)
+// The preload, `node --import fastify-hindsight/register app.js`: the plugin in every application of the process, registered when it is made.
+const options = preloadOptions()
+// Loaded before the application, so that its first request does not wait.
+if (options.debug === true) await (await importModules()).loadPages()
+subscribe('fastify.initialization', (message) => {
+  if (!isPageServer()) preload((message as { fastify: FastifyInstance }).fastify, options)
+})

@@ -5,24 +5,35 @@ import { messageOptions } from '../plugins/kernel/malformed.js'
 import { limitsWith, type ServerLimits } from './server-limits.js'
 
 const HEADER_LIMIT = 64 * 1024
-/** How late a deadline may be noticed. */
+/** Milliseconds by which a timeout may be noticed late. */
 const MAX_CHECK = 5_000
 const MIN_CHECK = 50
 
-/** What the server itself must know so that malformed messages are explained like all others, and none may take for ever. */
+/** The server options: how malformed messages are answered, and how much time and memory a client may take. */
 export function serverOptions (given: Partial<ServerLimits> = {}): FastifyHttpOptions<Server> {
   const limits = limitsWith(given)
   return { ...sharedOptions(limits), http: httpOptions(limits) }
 }
 
-/** The same for a server with TLS, which is made of the options beside its key and certificate alone: `https` has these. */
-export function httpsServerOptions (https: HttpsOptions, given: Partial<ServerLimits> = {}): FastifyHttpsOptions<HttpsServer> {
+/** The same for a server with TLS: Fastify takes no `http` beside `https`, so its options are in `https` here. */
+export function httpsServerOptions (
+  https: HttpsOptions,
+  given: Partial<ServerLimits> = {}
+): FastifyHttpsOptions<HttpsServer> {
   const limits = limitsWith(given)
   return { ...sharedOptions(limits), https: { ...httpOptions(limits), ...https } }
 }
 
-function sharedOptions ({ requestTimeout, connectionTimeout, keepAliveTimeout, bodyLimit, maxRequestsPerConnection }: ServerLimits): object {
-  return { ...messageOptions(), requestTimeout, connectionTimeout, keepAliveTimeout, bodyLimit, maxRequestsPerSocket: maxRequestsPerConnection }
+function sharedOptions (limits: ServerLimits): object {
+  const { requestTimeout, connectionTimeout, keepAliveTimeout, bodyLimit, maxRequestsPerConnection } = limits
+  return {
+    ...messageOptions(),
+    requestTimeout,
+    connectionTimeout,
+    keepAliveTimeout,
+    bodyLimit,
+    maxRequestsPerSocket: maxRequestsPerConnection
+  }
 }
 
 function httpOptions ({ headersTimeout, requestTimeout }: ServerLimits): ServerOptions {
@@ -33,7 +44,7 @@ function httpOptions ({ headersTimeout, requestTimeout }: ServerLimits): ServerO
     maxHeaderSize: HEADER_LIMIT,
     headersTimeout,
     connectionsCheckingInterval: Math.max(MIN_CHECK, Math.floor(shortest / 4)),
-    // A peer that has gone without a word is found out.
+    // The system detects peers that have gone without closing their connections.
     keepAlive: true,
     keepAliveInitialDelay: 60_000
   }

@@ -48,9 +48,9 @@ process.on('disconnect', () => process.exit())
 
 // What was put off belongs to the requests that it was put off by.
 async function answer (): Promise<void> {
-  if (app.hasDecorator('profiler')) {
-    await app.profiler.flush()
-    const { dropped, failed } = app.profiler.counters
+  if (('profiler' in app.hindsight)) {
+    await app.hindsight.profiler.flush()
+    const { dropped, failed } = app.hindsight.profiler.counters
     // What was not done costs nothing.
     if (dropped + failed > 0) throw new Error(`${dropped + failed} profiles were not written`)
   }
@@ -86,7 +86,7 @@ async function answerHeld (): Promise<void> {
     for (let turn = 0; turn < WAITING; turn++) await new Promise((resolve) => { setImmediate(resolve) })
     globalThis.gc()
     const waiting = process.memoryUsage()
-    await app.profiler.flush()
+    await app.hindsight.profiler.flush()
     globalThis.gc()
     const written = process.memoryUsage()
     rounds.push({ heap: (waiting.heapUsed - written.heapUsed) / WAITING, buffers: (waiting.arrayBuffers - written.arrayBuffers) / WAITING })

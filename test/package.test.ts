@@ -111,7 +111,7 @@ t.test('the package stores profiles in SQLite, which its command reads', async (
 import Fastify from 'fastify'
 import hindsight from 'fastify-hindsight'
 const app = Fastify()
-await app.register(hindsight, { debug: true, session: false, profiler: { dataDir: 'data' } })
+await app.register(hindsight, { lifecycle: 'full', debug: true, session: false, profiler: { dataDir: 'data' } })
 app.get('/', async () => 'hello')
 const { headers } = await app.inject('/')
 await app.close()

@@ -5,7 +5,7 @@ import type { HindsightOptions } from '../../app/options.js'
 import { serverOptions } from '../../app/server-options.js'
 import { addHooks, failing, hello, helloWithLines, logging, ORIGIN, SECRET, storeFolder, type Variants } from './shared.js'
 
-const FEATURES = { debug: false, errorPages: 'always', cors: [{ origin: ORIGIN }], session: { secret: SECRET } } satisfies HindsightOptions
+const FEATURES = { debug: false, cors: [{ origin: ORIGIN }], session: { secret: SECRET } } satisfies HindsightOptions
 
 // As `npm start` has them.
 function bounded (): FastifyInstance {
@@ -15,7 +15,7 @@ function bounded (): FastifyInstance {
 }
 
 async function withHindsight (options: HindsightOptions, app: FastifyInstance = bounded()): Promise<FastifyInstance> {
-  await app.register(hindsight, { ...FEATURES, ...options })
+  await app.register(hindsight, { lifecycle: 'full', ...FEATURES, ...options })
   return app
 }
 

@@ -10,7 +10,7 @@ const order = {
   name: 'order', params: { order: 'order' }, isGranted: { attribute: 'VIEW', subject: 'order' }
 } as const satisfies RouteAttributes & { name: string }
 
-/** The application: the plugin with an authenticator, a voter and a collector of its own, and a hook that runs behind its listeners. */
+/** The application: the plugin with an authenticator, a voter and a collector of its own, and a hook that runs after its listeners. */
 export async function build (options: HindsightOptions = {}): Promise<FastifyInstance> {
   const app = Fastify({ logger: { level: 'warn' } })
   const { profiler } = options

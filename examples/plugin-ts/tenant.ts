@@ -3,14 +3,14 @@ import fp from 'fastify-plugin'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** For whom the request is. */
+    /** The tenant that the request is for. */
     tenant: string
     /** The orders that it has looked at. */
     looked: string[]
   }
 }
 
-/** A hook as one writes a listener: one plugin, one job, a name. It runs behind `kernel.request`, as it is registered behind Hindsight. */
+/** A hook of the application: one plugin, one job, a name. It runs after the listeners of Hindsight, because it is registered after it. */
 export const tenant = fp(async function tenant (app: FastifyInstance) {
   app.decorateRequest('tenant', '')
   app.decorateRequest('looked')

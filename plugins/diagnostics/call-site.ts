@@ -1,6 +1,6 @@
 import type { StackFrame } from './exception.js'
 import { isInternal, packageOf, splitStack, stackFrames } from './stack-frame.js'
-import { stackOf, type Calls } from './stack-text.js'
+import { read } from './thrown-value.js'
 
 /** Whose code a call came from, and where that is. */
 export interface CallOrigin {
@@ -15,25 +15,10 @@ export interface CallOrigin {
 const MAX_SOURCE = 500
 const FASTIFY = new Set(['fastify', 'light-my-request'])
 
-// The same calls again are the same object, as long as anybody remembers them.
-const known = new WeakMap<Calls, CallOrigin>()
-// One place may have been noted for many.
-const ofSites = new WeakMap<object, CallOrigin>()
-
-/** Reads where something was called from, off a stack that nobody has read yet. */
+/** Reads from the stack of an object, such as an error, where something was called from. */
 export function originOfCall (site: { readonly stack?: string }): CallOrigin {
-  const told = ofSites.get(site) ?? readOrigin(site)
-  ofSites.set(site, told)
-  return told
-}
-
-function readOrigin (site: { readonly stack?: string }): CallOrigin {
-  const { stack, written } = stackOf(site)
-  const before = written === null ? undefined : known.get(written.calls)
-  if (before !== undefined) return before
-  const origin = typeof stack === 'string' ? originOfFrames(stackFrames(splitStack(stack, '').frames)) : { by: 'node' as const }
-  if (written !== null) known.set(written.calls, origin)
-  return origin
+  const stack = read(site, 'stack')
+  return typeof stack === 'string' ? originOfFrames(stackFrames(splitStack(stack, '').frames)) : { by: 'node' }
 }
 
 interface Owned {
@@ -42,8 +27,10 @@ interface Owned {
   name: string
 }
 
-// Only what one piece of code has called without Fastify in between: below that are those that were there before.
-/** Reads it off frames, the innermost first. */
+/**
+ * Reads it from frames, the innermost first. Only the calls up to the first one of Fastify or Node.js count:
+ * what is further out has only led to the code that calls here.
+ */
 export function originOfFrames (frames: readonly StackFrame[]): CallOrigin {
   const owned = frames.map(ownerOf)
   const begin = owned.findIndex(({ by }) => by !== 'fastify' && by !== 'node')

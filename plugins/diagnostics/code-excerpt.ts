@@ -8,17 +8,16 @@ const MAX_CACHED_BYTES = 8_000_000
 const MAX_LINE_LENGTH = 500
 
 // A stack is text, and text can be forged: whatever it names, only source is ever read.
-const SOURCE = new Set(['.js', '.mjs', '.cjs', '.jsx', '.ts', '.mts', '.cts', '.tsx', '.vue', '.svelte', '.astro', '.civet', '.coffee'])
+const SOURCE = new Set([
+  '.js', '.mjs', '.cjs', '.jsx', '.ts', '.mts', '.cts', '.tsx', '.vue', '.svelte', '.astro', '.civet', '.coffee'
+])
 
 interface Cached {
   modified: number
   bytes: number
   lines: string[]
-  /** What was cut out of them already, by line and size: the same excerpt is the same object. */
-  excerpts: Map<string, CodeExcerpt>
 }
 
-const MAX_EXCERPTS = 200
 const cache = new Map<string, Cached>()
 let cachedBytes = 0
 
@@ -28,29 +27,18 @@ export type ExcerptReader = (file: string, line: number, around?: number) => Cod
 /** Makes what reads the excerpts of one error: each file is looked at once, and read again only when it has changed. */
 export function excerptReader (): ExcerptReader {
   const looked = new Map<string, Cached | undefined>()
-  // Without a name: a named one costs a call whenever it is made.
   return (file, line, around = 5) => {
     if (line < 1 || !isAbsolute(file) || !SOURCE.has(extname(file).toLowerCase())) return undefined
     if (!looked.has(file)) looked.set(file, source(file))
-    const known = looked.get(file)
-    return known === undefined || line > known.lines.length ? undefined : excerptOf(known, line, around)
+    const lines = looked.get(file)?.lines ?? []
+    const start = Math.max(1, line - around)
+    return line > lines.length ? undefined : { start, lines: lines.slice(start - 1, line + around).map(cutLine) }
   }
 }
 
 /** One excerpt. */
 export function codeExcerpt (...place: Parameters<ExcerptReader>): CodeExcerpt | undefined {
   return excerptReader()(...place)
-}
-
-function excerptOf ({ lines, excerpts }: Cached, line: number, around: number): CodeExcerpt {
-  const key = `${line} ${around}`
-  const known = excerpts.get(key)
-  if (known !== undefined) return known
-  const start = Math.max(1, line - around)
-  const excerpt = { start, lines: lines.slice(start - 1, line + around).map(cutLine) }
-  if (excerpts.size >= MAX_EXCERPTS) excerpts.clear()
-  excerpts.set(key, excerpt)
-  return excerpt
 }
 
 function source (file: string): Cached | undefined {
@@ -61,7 +49,7 @@ function source (file: string): Cached | undefined {
     if (known?.modified === stat.mtimeMs && known.bytes === stat.size) return known
     const lines = readFileSync(file, 'utf8').replace(/^\ufeff/, '').split(/\r\n|\n|\r/)
     if (lines.at(-1) === '') lines.pop()
-    const entry = { modified: stat.mtimeMs, bytes: stat.size, lines, excerpts: new Map() }
+    const entry = { modified: stat.mtimeMs, bytes: stat.size, lines }
     remember(file, entry)
     return entry
   } catch {

@@ -1,7 +1,6 @@
 import { STATUS_CODES, validateHeaderName, validateHeaderValue } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { statusOf } from '../kernel/http-errors.js'
-import type { RequestState } from '../kernel/request-state.js'
 
 // What the failed handler said about a body that is not sent.
 const ENTITY_HEADERS: ReadonlySet<string> = new Set([
@@ -9,13 +8,8 @@ const ENTITY_HEADERS: ReadonlySet<string> = new Set([
   'content-security-policy', 'content-security-policy-report-only', 'etag', 'expires', 'last-modified', 'location', 'transfer-encoding'
 ])
 
-/** Takes back what the failed handler said of a response, and notes with what it failed. */
-export function beginErrorPass (state: RequestState, raised: unknown, request: FastifyRequest, reply: FastifyReply): void {
-  if (state.failed) state.others.push(state.raised)
-  state.pass = 'error'
-  state.failed = true
-  state.raised = raised
-  if (state.handlerStart !== 0 && state.handlerEnd === 0) state.handlerEnd = performance.now()
+/** Removes what the failed handler has set for a body that is not sent, and sets the status and headers of the error. */
+export function prepareFailedReply (raised: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const headers = reply.getHeaders()
   const had = dropEntityHeaders(reply, headers)
   reply.code(statusOf(raised, reply.statusCode))

@@ -1,10 +1,8 @@
 import { cut } from '../view/visible.js'
 import { counted, wordFor } from '../view/counted.js'
 import { excerptReader, type ExcerptReader } from './code-excerpt.js'
-import type { CodeExcerpt, FlattenedException, StackFrame } from './exception.js'
-import { keepException, keptException } from './kept-exceptions.js'
+import type { FlattenedException, StackFrame } from './exception.js'
 import { splitStack, stackFrames } from './stack-frame.js'
-import { stackOf } from './stack-text.js'
 import { inspected, isError, messageOf, nameOf, read } from './thrown-value.js'
 
 const MAX_CAUSES = 20
@@ -47,8 +45,7 @@ function chain (raised: unknown, walk: Walk, depth: number): FlattenedException[
     if (cause === undefined || cause === null) return listed
     const end = endOfChain(cause, walk, listed.length)
     if (end === undefined) continue
-    // The exception itself may be one that is listed elsewhere, too.
-    listed[0] = { ...exception, note: exception.note === undefined ? end : `${exception.note} ${end}` }
+    exception.note = exception.note === undefined ? end : `${exception.note} ${end}`
     return listed
   }
 }
@@ -61,19 +58,14 @@ function endOfChain (cause: unknown, walk: Walk, length: number): string | undef
 function flatten (error: unknown, walk: Walk, depth: number): FlattenedException {
   walk.left--
   if (isObject(error)) walk.seen.add(error)
-  const exception: FlattenedException = { name: nameOf(error), message: cut(messageOf(error), MAX_MESSAGE), frames: [], stack: '' }
+  const message = cut(messageOf(error), MAX_MESSAGE)
+  const exception: FlattenedException = { name: nameOf(error), message, frames: [], stack: '' }
   const code = read(error, 'code')
   if (typeof code === 'string' || typeof code === 'number') exception.code = String(code).slice(0, 200)
   const statusCode = statusOf(error)
   if (statusCode !== undefined) exception.statusCode = statusCode
-  const { stack, written } = isError(error) ? stackOf(error) : { stack: undefined, written: null }
-  const members = membersOf(error)
-  const keeps = written !== null && members.length === 0
-  const before = keeps ? keptException(written, walk.root, exception) : null
-  if (before !== null && isUpToDate(before.frames, walk)) return before
-  addStack(exception, stack, error, walk)
-  addMembers(exception, members, walk, depth)
-  if (keeps) keepException(written, walk.root, exception)
+  addStack(exception, isError(error) ? read(error, 'stack') : undefined, error, walk)
+  addMembers(exception, membersOf(error), walk, depth)
   return exception
 }
 
@@ -84,38 +76,20 @@ function addStack (exception: FlattenedException, stack: unknown, error: unknown
   const title = exception.message === '' ? exception.name : `${exception.name}: ${exception.message}`
   exception.stack = [cut(head || title, MAX_MESSAGE + 500), cut(frames, MAX_STACK)].filter(Boolean).join('\n')
   const all = stackFrames(frames, walk.root)
-  exception.frames = withExcerpts(all, walk)
+  exception.frames = withExcerpts(all.slice(0, MAX_FRAMES), walk)
   if (all.length > MAX_FRAMES) exception.framesDropped = all.length - MAX_FRAMES
 }
 
-// Where a stack comes again and its files are what they were, its frames are the very same: what is made of them can be kept.
-const kept = new WeakMap<readonly StackFrame[], { excerpts: Array<CodeExcerpt | undefined>, frames: StackFrame[] }>()
-
-function withExcerpts (all: readonly StackFrame[], { read, around }: Walk): StackFrame[] {
-  const listed = all.length > MAX_FRAMES ? all.slice(0, MAX_FRAMES) : all
-  const none = !listed.some((frame) => frame.own)
+function withExcerpts (frames: readonly StackFrame[], { read, around }: Walk): StackFrame[] {
+  const hasOwn = frames.some((frame) => frame.own)
   let left = MAX_EXCERPTS
-  const excerpts = listed.map((frame, i) => {
-    const excerpt = left > 0 && (frame.own || (none && i === 0)) ? read(frame.file, frame.line, around) : undefined
-    if (excerpt !== undefined) left--
-    return excerpt
+  return frames.map((frame, i) => {
+    const isShown = left > 0 && (hasOwn ? frame.own : i === 0)
+    const excerpt = isShown ? read(frame.file, frame.line, around) : undefined
+    if (excerpt === undefined) return frame
+    left--
+    return { ...frame, excerpt }
   })
-  const known = kept.get(all)
-  if (known !== undefined && known.excerpts.every((excerpt, i) => excerpt === excerpts[i])) return known.frames
-  const frames = listed.map((frame, i) => {
-    const excerpt = excerpts[i]
-    return excerpt === undefined ? frame : { ...frame, excerpt }
-  })
-  kept.set(all, { excerpts, frames })
-  madeOf.set(frames, all)
-  return frames
-}
-
-const madeOf = new WeakMap<readonly StackFrame[], readonly StackFrame[]>()
-
-function isUpToDate (frames: StackFrame[], walk: Walk): boolean {
-  const all = madeOf.get(frames)
-  return all !== undefined && withExcerpts(all, walk) === frames
 }
 
 function addMembers (exception: FlattenedException, members: readonly unknown[], walk: Walk, depth: number): void {
@@ -127,7 +101,9 @@ function addMembers (exception: FlattenedException, members: readonly unknown[],
   }
   if (listed.length > 0) exception.errors = listed
   const out = members.length - listed.length
-  if (out > 0) exception.note = `${out.toLocaleString('en')} of its ${counted(members.length, 'error')} ${wordFor(out, 'is', 'are')} left out.`
+  if (out === 0) return
+  const errors = counted(members.length, 'error')
+  exception.note = `${out.toLocaleString('en')} of its ${errors} ${wordFor(out, 'is', 'are')} left out.`
 }
 
 function membersOf (error: unknown): unknown[] {

@@ -2,151 +2,160 @@ import { STATUS_CODES } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { statusOf } from '../kernel/http-errors.js'
 import { percentEncoded } from '../kernel/header-text.js'
-import { noncesOf } from '../kernel/content-policy.js'
-import { observeApplication } from '../kernel/application.js'
-import { keep, keptBy } from '../kernel/fastify-symbols.js'
-import { siteAbove, type CallSite } from '../kernel/header-trail.js'
-import { kMalformed } from '../kernel/malformed.js'
-import { observe, runErrorPass } from '../kernel/pass.js'
+import { ownHook } from '../kernel/own-hooks.js'
+import { noteFailure, runErrorPass, runSlots } from '../kernel/pass.js'
 import { stateOf, type RequestState } from '../kernel/request-state.js'
 import { addVary } from '../kernel/responses.js'
+import { explainMiss } from '../routing/route-error.js'
+import { diagnosticPage, loadPages, type Pages } from './diagnostic-page.js'
 import type { FlattenedException } from './exception.js'
-import { beginErrorPass, dropEntityHeaders, dropUnsendable } from './failed-reply.js'
-import { representation, type Representation } from './negotiate.js'
-import { hasOwnNotFound, setNotFound } from './not-found.js'
-import { asksForPage, checkErrorPages, passOn, sendOn, type ErrorPageOptions } from './pass-on.js'
+import { dropEntityHeaders, dropUnsendable, prepareFailedReply } from './failed-reply.js'
+import { representation } from './negotiate.js'
 import { renderProductionError } from './page/production.js'
 import { messageOf, nameOf } from './thrown-value.js'
 
-const DEBUG_HEADER_LIMIT = 2000
-/** Sets the not-found handler and the error handler: whatever fails is answered with the diagnostic page. What makes that is loaded later. */
-export function setHandlers (app: FastifyInstance, { errorPages = 'asked' }: ErrorPageOptions): { load: () => Promise<void> } {
-  const { debug, observed, fromBeginning } = app.hindsight
-  checkErrorPages(errorPages)
-  const own = takeErrorHandler(app)
+const MAX_DEBUG_HEADER = 2_000
+
+/**
+ * Sets the not-found handler and the error handler of `full` mode: whatever fails is answered with the diagnostic page, or with a short error for
+ * clients that may not see it. Throws where the application has set a not-found handler before.
+ */
+export function setHandlers (app: FastifyInstance): { load: () => Promise<void> } {
+  const { debug } = app.hindsight
   let pages: Pages | null = null
-  let ownSite: CallSite | null = null
-  const always = errorPages === 'always'
-  app.hindsight.answersMiss = (request) => !hasOwnNotFound(request) && (always || asksForPage(request))
-  setNotFound(app, always)
-  // The second one is asked when the first one failed, or when a hook failed on the way of its page.
-  app.setErrorHandler(lastResort)
-  chainNextErrorHandler(app)
+  // Whichever error handler answers: those that the application has set for a part of itself, too.
+  app.addHook('onError', ownHook(function startErrorPass (request: FastifyRequest, reply: FastifyReply, error: unknown, done: () => void) {
+    noteFailure(request, reply, error)
+    const running = runErrorPass(request, reply)
+    if (running === undefined) done()
+    else running.then(() => done(), () => done())
+  }))
+  app.addHook('onSend', ownHook(function checkErrorAnswer (request: FastifyRequest, reply: FastifyReply, payload: unknown, done: (error: null, payload: unknown) => void) {
+    const state = stateOf(request)
+    if (state.errorAnswer === 'sending') {
+      // A hook of the application has failed at the page, and Fastify sends its own error: the hook is not asked again.
+      return answerSecond(state.raised, errorOfAnswer(payload, state.others), request, reply)
+    }
+    if (state.errorAnswer === 'made') state.errorAnswer = 'sending'
+    state.responses++
+    done(null, payload)
+  }))
+  setNotFoundHandler(app)
   app.setErrorHandler(diagnosticHandler)
-  // The application may set its own on the same instance.
-  chainNextErrorHandler(app)
-  if (observed) observeApplication(app)
-  // One that was there before answers like one that comes later.
-  if (own !== null) app.setErrorHandler(own)
+  const { errorHandler } = app
+  app.addHook('onReady', function checkErrorHandler (done) {
+    if (app.errorHandler !== errorHandler) {
+      app.log.warn({ channel: 'request' }, 'The application has replaced the error handler of Hindsight: its errors have no diagnostic page. Set an error handler in a plugin of its own, or use lifecycle: \'observe\'.')
+    }
+    done()
+  })
   return {
     async load () {
       if (debug) pages = await loadPages()
-      if (fromBeginning) app.hindsight.placeOf = (await import('./declared-place.js')).declaredPlace
     }
   }
 
-  function diagnosticHandler (raised: unknown, request: FastifyRequest, reply: FastifyReply): undefined | string | Buffer | Promise<string | Buffer> {
-    if (!always && request.raw[kMalformed] === undefined && !asksForPage(request)) {
-      passOn(stateOf(request), raised, request, reply)
-      return
-    }
-    beginErrorPass(stateOf(request), raised, request, reply)
-    observe(request, reply)
-    const walking = runErrorPass(app, request, reply)
-    return walking === undefined ? answer(raised, request, reply) : walking.then(() => answer(raised, request, reply))
-  }
-
-  function answer (raised: unknown, request: FastifyRequest, reply: FastifyReply): string | Buffer {
+  function diagnosticHandler (raised: unknown, request: FastifyRequest, reply: FastifyReply): undefined | string | Buffer | Promise<undefined | string | Buffer> {
     const state = stateOf(request)
-    const trail = state.recorder?.trail
-    if (trail != null) trail.site = (ownSite ??= siteAbove(siteAbove))
+    if (state.failed && state.raised === raised) return answerSafely(raised, request, reply)
+    // Another error handler has failed: Fastify runs no `onError` hook for that.
+    noteFailure(request, reply, raised)
+    const running = runErrorPass(request, reply)
+    return running === undefined ? answerSafely(raised, request, reply) : running.then(() => answerSafely(raised, request, reply))
+  }
+
+  function answerSafely (raised: unknown, request: FastifyRequest, reply: FastifyReply): undefined | string | Buffer | Promise<undefined> {
+    const state = stateOf(request)
     try {
-      return answerAs(state, raised, request, reply)
-    } finally {
-      if (trail != null) trail.site = null
+      prepareFailedReply(raised, request, reply)
+      const body = answer(state, raised, request, reply)
+      // A hook of this response has failed, and may fail again: the listeners are run without the hooks of the application.
+      if (state.responses === 0) {
+        state.errorAnswer = 'made'
+        return body
+      }
+      const sending = runSlots(app.hindsight.lifecycle.slots.filter(({ stage }) => stage === 'kernel.response' || stage === 'kernel.finish_request'), request, reply, body)
+      if (sending instanceof Promise) return sending.then((payload) => { sendDirectly(request, reply, payload as string | Buffer) }, (second: unknown) => { answerSecond(raised, second, request, reply) }) as Promise<undefined>
+      sendDirectly(request, reply, sending as string | Buffer)
+    } catch (second) {
+      answerSecond(raised, second, request, reply)
     }
   }
 
-  function answerAs (state: RequestState, raised: unknown, request: FastifyRequest, reply: FastifyReply): string | Buffer {
+  function answer (state: RequestState, raised: unknown, request: FastifyRequest, reply: FastifyReply): string | Buffer {
     const { statusCode } = reply
     const reason = STATUS_CODES[statusCode] ?? 'Error'
     const as = representation(request.headers.accept)
+    state.recorder?.setOutside(reply, 'diagnostic page')
     reply.header('content-type', as.contentType)
     addVary(reply, 'Accept')
     logUncaught(state, raised, request, statusCode)
     if (pages === null || !app.hindsight.mayReadDebug(request)) return renderProductionError(statusCode, reason, as.type, referenceOf(request))
-    return diagnosticPage(pages, request, reply, state, as, reason)
+    const { body, exception } = diagnosticPage(pages, request, reply, as.type, reason)
+    const [frame] = exception.frames
+    reply.header('x-debug-exception', percentEncoded(exception.message.slice(0, MAX_DEBUG_HEADER)))
+    if (frame !== undefined) reply.header('x-debug-exception-file', `${percentEncoded(frame.file)}:${frame.line}`)
+    return body
   }
 
-  // No stage of an error pass may start a second one: what can still be said is said at once, in one small page.
-  function lastResort (second: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  // The page itself could not be made: one small page with both errors.
+  function answerSecond (raised: unknown, second: unknown, request: FastifyRequest, reply: FastifyReply): void {
     const state = stateOf(request)
-    if (state.passedOn && second === state.raised) return sendOn(second, reply)
-    const first = state.failed ? state.raised : second
-    state.others.push(second)
+    if (!state.others.includes(second)) state.others.push(second)
     logError(request, second, 'request', 'An error was raised while another one was being answered')
     const { mask, mayReadDebug } = request.server.hindsight
-    const status = statusOf(first, reply.statusCode)
+    const status = statusOf(raised, reply.statusCode)
     const { type, contentType } = representation(request.headers.accept)
     const body = pages !== null && mayReadDebug(request)
-      ? pages.renderFallback(first, second, type, mask.text)
+      ? pages.renderFallback(raised, second, type, mask.text)
       : renderProductionError(status, STATUS_CODES[status] ?? 'Error', type, referenceOf(request))
-    reply.hijack()
-    if (reply.raw.headersSent) {
-      reply.raw.destroy()
-      return
-    }
     dropEntityHeaders(reply, reply.getHeaders())
-    dropUnsendable(request, reply)
-    reply.raw.writeHead(status, {
-      ...reply.getHeaders() as Record<string, string>,
-      'cache-control': 'no-cache, private',
-      'content-type': contentType,
-      'content-length': Buffer.byteLength(body),
-      'content-security-policy': "default-src 'none'; frame-ancestors 'none'"
-    })
-    reply.raw.end(body)
+    reply.code(status).headers({ 'cache-control': 'no-cache, private', 'content-type': contentType, 'content-security-policy': "default-src 'none'; frame-ancestors 'none'" })
+    sendDirectly(request, reply, body)
   }
 }
 
-// Only those who may see them need what makes them.
-async function loadPages () {
-  return { ...await import('./report-of.js'), ...await import('./render.js'), ...await import('./page/fallback.js') }
-}
-type Pages = Awaited<ReturnType<typeof loadPages>>
-
-// Fastify warns of a second handler in one scope, for it hides the first; here the first is what the second falls back on.
-function chainNextErrorHandler (app: FastifyInstance): void {
-  keep(app, 'fastify.errorHandlerAlreadySet', false)
-}
-
-type ErrorHandler = Parameters<FastifyInstance['setErrorHandler']>[0]
-
-// The application's own, where it has one already: taken out of the chain, in which ours would hide it.
-function takeErrorHandler (app: FastifyInstance): ErrorHandler | null {
-  const top = keptBy<{ func?: ErrorHandler }>(app, 'fastify.errorHandler')
-  if (typeof top?.func !== 'function' || top.func.name === 'defaultErrorHandler') return null
-  keep(app, 'fastify.errorHandler', Object.getPrototypeOf(top))
-  chainNextErrorHandler(app)
-  return top.func
+function setNotFoundHandler (app: FastifyInstance): void {
+  try {
+    // Only `reply.callNotFound()` comes here: for all other requests the router listener has thrown before.
+    app.setNotFoundHandler(function notFoundHandler (request, reply) {
+      const miss = explainMiss(request)
+      if ('error' in miss) throw miss.error
+      return reply.redirect(miss.redirect, 301)
+    })
+  } catch (error) {
+    throw new Error('lifecycle: \'full\' sets the not-found handler, and the application has set one before. Remove it, set it in a plugin with a prefix, or use lifecycle: \'observe\'.', { cause: error })
+  }
 }
 
-// What the public is told of a failure that operators can look up; in debug mode strangers are told nothing.
+/** The error that Fastify answers by default: one that was recorded, or else its message. */
+function errorOfAnswer (payload: unknown, recorded: readonly unknown[]): unknown {
+  let message = 'A hook failed while an error was being answered'
+  try {
+    message = String((JSON.parse(String(payload)) as { message?: unknown }).message ?? message)
+  } catch {
+    // The answer of a thrown value that is no error is no JSON.
+  }
+  return recorded.find((error) => messageOf(error) === message) ?? new Error(message)
+}
+
+/** Sends a response without the hooks of the application. */
+function sendDirectly (request: FastifyRequest, reply: FastifyReply, body: string | Buffer): void {
+  const { raw } = reply
+  reply.hijack()
+  if (raw.headersSent) {
+    raw.destroy()
+    return
+  }
+  dropUnsendable(request, reply)
+  raw.writeHead(reply.statusCode, { ...reply.getHeaders() as Record<string, string>, 'content-length': Buffer.byteLength(body) })
+  raw.end(body)
+}
+
+// What operators can look up; in debug mode clients that may not see the debug surface learn nothing.
 function referenceOf (request: FastifyRequest): string | undefined {
   const { debug, profileOf } = request.server.hindsight
   return debug ? undefined : profileOf?.(request)?.token
-}
-
-function diagnosticPage ({ reportOf, encodeReport }: Pages, request: FastifyRequest, reply: FastifyReply, state: RequestState, as: Representation, reason: string): string | Buffer {
-  const report = reportOf(request, state, reply.statusCode, reason)
-  const { message, frames: [frame] } = report.exceptions.at(-1) as FlattenedException
-  reply.header('x-debug-exception', percentEncoded(message.slice(0, DEBUG_HEADER_LIMIT)))
-  if (frame !== undefined) reply.header('x-debug-exception-file', `${percentEncoded(frame.file)}:${frame.line}`)
-  const { script, style } = noncesOf(state)
-  const nonce = { script, style }
-  const body = encodeReport(report, as.type, nonce, request.server.hindsight.editor)
-  state.ownPolicy = `default-src 'none'; style-src 'nonce-${nonce.style}'; script-src 'nonce-${nonce.script}'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
-  return body
 }
 
 // In the words of the observed service's log: what was not caught, and where it was thrown.
@@ -162,12 +171,12 @@ function logUncaught (state: RequestState, raised: unknown, request: FastifyRequ
   }
   const frame = last.frames.find(({ own }) => own) ?? last.frames[0]
   const place = frame === undefined ? '' : ` at ${frame.file}:${frame.line}`
-  const line = `Uncaught ${last.name}: "${last.message.slice(0, DEBUG_HEADER_LIMIT)}"${place}`
+  const line = `Uncaught ${last.name}: "${last.message.slice(0, MAX_DEBUG_HEADER)}"${place}`
   if (status >= 500) logError(request, raised, 'request', line)
   else request.log.warn({ statusCode: status, channel: 'request' }, line)
 }
 
-// The logger reads the error; one whose getters throw is told by the line alone.
+// The logger serializes the error, whose getters may throw.
 function logError (request: FastifyRequest, err: unknown, channel: string | undefined, line: string): void {
   try {
     request.log.error({ err, ...(channel !== undefined && { channel }) }, line)

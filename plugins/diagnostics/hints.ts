@@ -52,7 +52,7 @@ export function hintsFor (request: FastifyRequest, status: number): Hint[] {
 }
 
 function notFound (request: FastifyRequest): Hint[] {
-  const { routeTable } = request.server
+  const { routeTable } = request.server.hindsight
   const path = pathnameOf(request)
   if (path === '/' && !routeTable.own().some(({ pattern }) => pattern === '/')) {
     const written = routeCode(methodOf(request), '/', usesTypeScript(routeTable))
@@ -83,7 +83,7 @@ function near404 (request: FastifyRequest): NearMiss[] {
   const { host = '', 'accept-version': version = '' } = request.headers
   const wanted = { method: methodOf(request), path: pathnameOf(request), host, version: String(version) }
   const { mask } = request.server.hindsight
-  return nearMisses(request.server.routeTable.own(), wanted).map((miss) => ({ ...miss, why: mask.text(miss.why) }))
+  return nearMisses(request.server.hindsight.routeTable.own(), wanted).map((miss) => ({ ...miss, why: mask.text(miss.why) }))
 }
 
 function told ({ methods, pattern, why, option }: NearMiss): NonNullable<Hint['routes']>[number] {
@@ -91,7 +91,7 @@ function told ({ methods, pattern, why, option }: NearMiss): NonNullable<Hint['r
 }
 
 function missing (request: FastifyRequest, title: string, text: string): Hint[] {
-  const { routeTable, hindsight: { mask } } = request.server
+  const { routeTable, mask } = request.server.hindsight
   const path = pathnameOf(request)
   // A path that holds a secret is not made a pattern.
   const written = mask.text(path) === path ? routeCode(methodOf(request), path, usesTypeScript(routeTable)) : null

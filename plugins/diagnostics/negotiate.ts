@@ -48,3 +48,8 @@ function negotiated (accept: string): Representation {
     return HTML
   }
 }
+
+/** Whether a client names HTML and prefers it to the other forms of an error: one that accepts anything does not. */
+export function prefersHtml (accept: string | undefined): boolean {
+  return accept !== undefined && /\btext\/html\b/i.test(accept) && representation(accept).type === 'html'
+}

@@ -1,57 +1,62 @@
 import { requestContext } from '../kernel/request-context.js'
+import type { Mode } from '../kernel/services.js'
 import { stateOf } from '../kernel/request-state.js'
+import type { LogLevel } from '../logs/log-record.js'
 import { RequestLog } from '../logs/request-log.js'
 
-let users = 0
+const users = { observe: 0, full: 0 }
 
 /**
- * Attributes what the process says on its own (a warning, an unhandled rejection, an uncaught exception) to the request
- * that caused it. All applications of a process share one watch; the function that is returned lets go of it.
+ * Attributes the warnings, unhandled rejections and uncaught exceptions of the process to the request that caused them. All applications of a process
+ * share the listeners; the function that is returned removes them. In `observe` mode nothing listens to `unhandledRejection`: without a listener Node.js
+ * turns a rejection into an uncaught exception, as it does without Hindsight.
  */
-export function watchProcess (): () => void {
-  if (users++ === 0) {
+export function watchProcess (mode: Mode): () => void {
+  if (users.observe + users.full === 0) {
     process.on('warning', onWarning)
-    process.on('uncaughtExceptionMonitor', onStray)
-    process.on('unhandledRejection', onRejection)
+    process.on('uncaughtExceptionMonitor', onUncaught)
   }
+  if (mode === 'full' && users.full === 0) process.on('unhandledRejection', onRejection)
+  users[mode]++
   return () => {
-    if (--users > 0) return
+    users[mode]--
+    if (mode === 'full' && users.full === 0) process.off('unhandledRejection', onRejection)
+    if (users.observe + users.full > 0) return
     process.off('warning', onWarning)
-    process.off('uncaughtExceptionMonitor', onStray)
-    process.off('unhandledRejection', onRejection)
+    process.off('uncaughtExceptionMonitor', onUncaught)
   }
 }
 
 function onWarning (warning: Error): void {
-  const context = requestContext.getStore()
-  const log = context === undefined ? null : stateOf(context.request).log
-  if (!(log instanceof RequestLog)) return
-  log.note({
-    time: new Date().toISOString(),
-    level: 'warn',
-    channel: 'process',
-    message: `${warning.name}: ${warning.message}`,
-    context: { stack: warning.stack }
-  })
+  note('warn', `${warning.name}: ${warning.message}`, { stack: warning.stack })
 }
 
-function onStray (raised: unknown, origin: string): void {
+function note (level: LogLevel, message: string, context: Record<string, unknown>): void {
+  const request = requestContext.getStore()?.request
+  const log = request === undefined ? null : stateOf(request).log
+  if (log instanceof RequestLog) log.note({ time: new Date().toISOString(), level, channel: 'process', message, context })
+}
+
+function onUncaught (raised: unknown, origin: string): void {
   const context = requestContext.getStore()
   if (context === undefined) return
   const { request, reply } = context
+  const { mode, keepLate } = request.server.hindsight
   const state = stateOf(request)
   if (state.others.includes(raised)) return
   const what = origin === 'unhandledRejection' ? 'Unhandled rejection' : 'Uncaught exception'
-  request.log.fatal({ err: raised, channel: 'process' }, `${what} in the work of this request`)
+  const message = `${what} in the work of this request`
+  if (mode === 'full') request.log.fatal({ err: raised, channel: 'process' }, message)
+  else note('fatal', message, { stack: raised instanceof Error ? raised.stack : String(raised) })
   state.others.push(raised)
-  // Whoever ends the process lets the responses in flight go out first.
-  if (reply.sent) request.server.hindsight.keepLate?.(request, reply)
-  else if (!state.failed) reply.send(raised instanceof Error ? raised : new Error(`${what}: ${String(raised)}`, { cause: raised }))
+  if (reply.sent) keepLate?.(request, reply)
+  // The service ends only after the responses that are under way.
+  else if (mode === 'full' && !state.failed) reply.send(raised instanceof Error ? raised : new Error(`${what}: ${String(raised)}`, { cause: raised }))
 }
 
 function onRejection (reason: unknown): void {
-  onStray(reason, 'unhandledRejection')
-  // Listening must not keep the process alive: without anybody else's say it ends as Node.js ends it.
-  // A tick keeps the context of the request, which a listener that throws loses, for those who listen to the exit.
+  onUncaught(reason, 'unhandledRejection')
+  // This listener must not keep the process alive: without another one it ends as Node.js ends it.
+  // The next tick keeps the context of the request, which a listener that throws loses.
   if (process.listenerCount('unhandledRejection') === 1) process.nextTick(() => { throw reason })
 }

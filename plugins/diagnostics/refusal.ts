@@ -1,5 +1,4 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { keptBy } from '../kernel/fastify-symbols.js'
 import { MethodNotAllowedError } from '../kernel/http-errors.js'
 import { stateOf } from '../kernel/request-state.js'
 import type { SecurityRecord } from '../security/record.js'
@@ -15,6 +14,13 @@ const MULTIPART: Readonly<Record<string, string>> = {
   FST_REQ_FILE_TOO_LARGE: 'limits.fileSize', FST_FILES_LIMIT: 'limits.files', FST_FIELDS_LIMIT: 'limits.fields', FST_PARTS_LIMIT: 'limits.parts'
 }
 const KIND: Readonly<Record<number, Refusal['kind']>> = { 401: 'credentials', 403: 'access', 405: 'method', 413: 'size', 415: 'type', 429: 'rate' }
+
+const DEFAULT_BODY_LIMIT = 1_048_576
+/** Fastify can be asked for the parser of one type, not for all parsers. */
+const COMMON_TYPES = [
+  'application/json', 'text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data',
+  'application/xml', 'text/xml', 'application/octet-stream'
+]
 
 /** Why a request was refused, in one sentence; null where it was not, or where its answer tells of another failure. */
 export function refusalOf (request: FastifyRequest, reply: FastifyReply | null, status: number, record: SecurityRecord | null): Refusal | null {
@@ -35,40 +41,36 @@ export function refusalOf (request: FastifyRequest, reply: FastifyReply | null, 
 }
 
 function tooLarge (request: FastifyRequest): Refusal {
-  const server = Number(request.server.initialConfig.bodyLimit ?? 1_048_576)
-  const ofRoute = request.routeOptions.bodyLimit ?? server
-  const ofParser = Number(parsersOf(request)?.getParser?.(request.headers['content-type'] ?? '')?.bodyLimit ?? server)
-  const [limit, rule, option] = ofRoute !== server
-    ? [ofRoute, 'the bodyLimit of the route', 'bodyLimit of the route']
-    : ofParser !== server
-      ? [ofParser, 'the bodyLimit of the parser of its type', 'bodyLimit of addContentTypeParser, or of the route']
-      : [server, 'the bodyLimit of the server', 'bodyLimit of Fastify, or of the route']
+  const ofServer = Number(request.server.initialConfig.bodyLimit ?? DEFAULT_BODY_LIMIT)
+  const limit = request.routeOptions.bodyLimit ?? ofServer
+  const bytes = `${limit.toLocaleString('en')} bytes`
   const length = Number(request.headers['content-length'])
-  const size = Number.isSafeInteger(length) && length > limit ? `of ${length.toLocaleString('en')} bytes ` : ''
-  return { kind: 'size', sentence: `The body ${size}is larger than the ${limit.toLocaleString('en')} bytes that ${rule} allows: the option ${option} decides.`, rule, option }
+  // A body that is not longer was decoded before it was measured, or its parser has a smaller limit.
+  const isLonger = Number.isSafeInteger(length) && length > limit
+  const body = isLonger ? `The body of ${length.toLocaleString('en')} bytes` : 'The body'
+  if (limit !== ofServer) {
+    const option = 'bodyLimit of the route'
+    const sentence = `${body} is larger than the ${bytes} that the ${option} allows: the option ${option} decides.`
+    return { kind: 'size', sentence, rule: `the ${option}`, option }
+  }
+  // Fastify does not expose the limit of a parser.
+  const option = 'bodyLimit of Fastify, of addContentTypeParser or of the route'
+  const limits = `the bodyLimit of the server is ${bytes}, and the parser of its type may have its own`
+  const rule = 'the bodyLimit of the server or of the parser'
+  return { kind: 'size', sentence: `${body} is too large: ${limits}; the option ${option} decides.`, rule, option }
 }
 
 function unreadable (request: FastifyRequest): Refusal {
   const type = shown(request, request.headers['content-type'] ?? '')
-  const known = [...parsersOf(request)?.parserList ?? [], ...(parsersOf(request)?.parserRegExpList ?? []).map(String)]
-  const told = known.length === 0 ? '' : ` there are parsers for ${known.slice(0, 20).join(', ')};`
+  const known = COMMON_TYPES.filter((one) => request.server.hasContentTypeParser(one))
+  const others = known.length === 0 ? '' : ` (of the common types, these have a parser: ${known.join(', ')})`
+  const decides = 'app.addContentTypeParser, or a plugin that calls it, decides'
   return {
     kind: 'type',
-    sentence: `Nothing reads a body of the type "${type}" here:${told} app.addContentTypeParser, or a plugin that calls it, decides.`,
+    sentence: `Nothing reads a body of the type "${type}" here${others}: ${decides}.`,
     rule: 'the content type parsers of the route\'s scope',
     option: 'addContentTypeParser of Fastify'
   }
-}
-
-interface Parsers {
-  parserList?: string[]
-  parserRegExpList?: RegExp[]
-  getParser?: (type: string) => { bodyLimit?: number } | undefined
-}
-
-// Fastify tells by name only whether there is one.
-function parsersOf ({ server }: FastifyRequest): Parsers | undefined {
-  return keptBy(server, 'fastify.contentTypeParser')
 }
 
 function wrongMethod (request: FastifyRequest, allowed: unknown): Refusal {

@@ -34,7 +34,7 @@ export function reportOf (request: FastifyRequest, state: RequestState, status: 
     },
     hints: hintsFor(request, status),
     ...(state.raisedBy !== null && { raisedBy: state.raisedBy }),
-    steps: stepsOf(request.server.lifecycle.slots, events, handlerOf(state, events), state.failed),
+    ...(request.server.hindsight.mode === 'full' && { steps: stepsOf(request.server.hindsight.lifecycle.slots, events, handlerOf(state, events), state.failed) }),
     ...(state.startedTime !== 0 && { started: new Date(state.startedTime).toISOString() }),
     ...(profile !== null && { profile })
   }

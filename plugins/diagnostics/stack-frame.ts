@@ -2,7 +2,6 @@ import { findSourceMap } from 'node:module'
 import { isAbsolute, relative, sep } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseV8OrIeString } from 'error-stack-parser-es/lite'
-import { LimitedMap } from '../kernel/limited-map.js'
 import type { StackFrame } from './exception.js'
 
 // The parser's patterns take quadratic time on a long line, and no frame is one.
@@ -36,22 +35,11 @@ function startOfFrames (stack: string): number {
  * Reads the frames of a stack, without its message; a stack in no known form has none.
  * Hindsight's own frames fold like a dependency's; where nothing else is own, the first of them stands for all.
  */
-export function stackFrames (frames: string, root = process.cwd()): readonly StackFrame[] {
-  const key = `${root}\n${frames}`
-  const known = remembered.get(key)
-  if (known !== undefined) return known
-  const read = readFrames(frames, root)
-  remembered.set(key, read)
-  return read
-}
-
-// A service fails in the same places again and again, and reading a stack is dear: its source maps are asked for each frame.
-const remembered = new LimitedMap<readonly StackFrame[]>(200, 2_000_000)
-
-function readFrames (frames: string, root: string): StackFrame[] {
+export function stackFrames (frames: string, root = process.cwd()): StackFrame[] {
   const parsed = parseLines(frames).map((raw) => toFrame(raw, root))
-  const shown = parsed.some((frame) => frame.own && !isInternal(frame.file)) ? undefined : parsed.find((frame) => frame.own)
-  return parsed.map((frame) => frame.own && frame !== shown && isInternal(frame.file) ? { ...frame, own: false } : frame)
+  const isOfApplication = ({ own, file }: StackFrame): boolean => own && !isInternal(file)
+  const shown = parsed.some(isOfApplication) ? undefined : parsed.find((frame) => frame.own)
+  return parsed.map((frame) => frame === shown || !isInternal(frame.file) ? frame : { ...frame, own: false })
 }
 
 interface RawFrame { file: string, line: number, column: number, function: string }
@@ -89,20 +77,26 @@ function mapped (frame: RawFrame): Pick<StackFrame, 'file' | 'line' | 'column'> 
   const plain = { file: toPath(frame.file), line: frame.line, column: frame.column }
   if (!isAbsolute(plain.file) || frame.line < 1) return plain
   const original = originalPlace(frame.file, frame.line - 1, frame.column - 1)
-  return original === null || original.inPlace ? plain : { file: original.file, line: original.line, column: original.column }
+  if (original === null || original.inPlace) return plain
+  return { file: original.file, line: original.line, column: original.column }
 }
 
-/** Where a place of a file that was compiled stands in its source, by its map; `inPlace`: in a file of the same path. Lines and columns that are given count from 0. */
-export function originalPlace (url: string, line: number, column: number): { file: string, line: number, column: number, inPlace: boolean } | null {
+/** A place in a source file; `line` and `column` count from 1. */
+interface OriginalPlace { file: string, line: number, column: number, inPlace: boolean }
+
+/**
+ * The place in the source, by the source map, of a place in a compiled file, whose `line` and `column` count from 0.
+ * `inPlace`: the source has the path of the compiled file. Null where there is no map.
+ */
+export function originalPlace (url: string, line: number, column: number): OriginalPlace | null {
   try {
     const map = findSourceMap(url)
     if (!map) return null
     const own = toPath(url)
-    const base = pathToFileURL(own)
     const entry = map.findEntry(line, Math.max(0, column))
     if (!('originalSource' in entry) || !entry.originalSource) return null
-    const inPlace = map.payload.sources.some((source) => toPath(new URL(source, base).href) === own)
-    return { file: toPath(new URL(entry.originalSource, base).href), line: entry.originalLine + 1, column: entry.originalColumn + 1, inPlace }
+    const file = toPath(new URL(entry.originalSource, pathToFileURL(own)).href)
+    return { file, line: entry.originalLine + 1, column: entry.originalColumn + 1, inPlace: file === own }
   } catch {
     return null
   }

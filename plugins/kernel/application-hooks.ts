@@ -1,124 +1,112 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { EventRecorder, HookFrame } from './event-recorder.js'
+import type { Frame } from './event-recorder.js'
 import type { HookStage } from './events.js'
-import { isOwnHook, ownHook } from './own-hooks.js'
+import type { LastHook } from './last-hook.js'
+import { isOwnHook } from './own-hooks.js'
 import { isPromise } from './promise.js'
-import { stateOf, type RequestState } from './request-state.js'
-import { like } from './stand-in.js'
-import { SlotMemory } from './slot-memory.js'
+import { requestContext } from './request-context.js'
+import { stateOf } from './request-state.js'
 
 type Callable = (this: unknown, ...args: unknown[]) => unknown
 
-/** The hooks that a request passes, with whom their replies are the second argument of. */
+/** The hooks that a request passes and whose second argument is the reply. */
 const HOOKS: ReadonlySet<string> = new Set<HookStage>([
   'onRequest', 'preParsing', 'preValidation', 'preHandler', 'preSerialization', 'onSend', 'onError', 'onResponse', 'onTimeout'
 ])
-/** What Fastify adds itself, to the HEAD routes that it makes. */
-export const OF_HEAD = 'headRouteOnSendHandler'
+/** Those of them whose third argument is a payload or an error. */
+const HAS_PAYLOAD: ReadonlySet<string> = new Set(['onSend', 'preSerialization', 'onError', 'preParsing'])
+/** What fails in them comes after the response, or beside it: Fastify only logs it. */
+const BESIDE: ReadonlySet<string> = new Set(['onResponse', 'onError'])
 
-/** A hook of the application, as events name it. */
-export class HookPlace {
-  readonly stage: HookStage
-  readonly listener: string
-  readonly #plugin: string | null
-  readonly #addedAt: Error
-  #memory: SlotMemory | null = null
-
-  constructor (stage: HookStage, listener: string, plugin: string | null, addedAt: Error) {
-    this.stage = stage
-    this.listener = listener
-    this.#plugin = plugin
-    this.#addedAt = addedAt
-  }
-
-  /** What it has done before; where it was added is read from the stack when a request passes it first. */
-  memoryOf ({ hindsight: { placeOf } }: FastifyInstance): SlotMemory {
-    if (this.#memory !== null) return this.#memory
-    const place = placeOf?.(this.#addedAt) ?? null
-    const plugin = place?.package ?? this.#plugin
-    this.#memory = new SlotMemory({
-      index: -1, stage: this.stage, listener: this.listener, ...(plugin !== null && { plugin }), ...(place !== null && { source: place.source })
-    })
-    return this.#memory
-  }
+/** Records what the hooks of an application do, in debug mode: `addHook` of the instance is wrapped. `last`: hooks that have to run after those of the application. */
+export function recordHooks (app: FastifyInstance, last: Readonly<Record<string, LastHook>>): void {
+  const { addHook } = app
+  app.addHook = function (this: FastifyInstance, name: string, hook: unknown) {
+    if (typeof hook === 'function' && isOwnHook(hook)) return addHook.call(this, name as never, hook as never)
+    addHook.call(this, name as never, recordedHook(this, name, hook) as never)
+    last[name]?.addTo(this)
+    return this
+  } as unknown as typeof addHook
 }
 
-/** Records what a hook of the application does, as the listeners' own events are; anything else is given back as it is. */
-export function recordedHook (plugin: string | null, name: string, hook: unknown, addedAt = new Error('Added here')): unknown {
-  if (!HOOKS.has(name) || typeof hook !== 'function' || isOwnHook(hook) || hook.name === OF_HEAD) return hook
-  const place = new HookPlace(name as HookStage, hook.name === '' ? 'anonymous' : hook.name, plugin, addedAt)
-  return ownHook(record(hook as Callable, place))
-}
+function recordedHook (instance: FastifyInstance, name: string, hook: unknown): unknown {
+  if (!HOOKS.has(name) || typeof hook !== 'function' || isRefused(name, hook)) return hook
+  const addedAt = new Error('Added here')
+  const plugin = nameOfPlugin(instance)
+  let place: { plugin?: string, source?: string } | null = null
 
-/** Records the hooks that a route brings. */
-export function recordRouteHooks (plugin: string | null, route: object): void {
-  const hooks = route as Record<string, unknown>
-  let addedAt: Error | undefined
-  for (const name of HOOKS) {
-    const own = hooks[name]
-    if (own === undefined || own === null) continue
-    addedAt ??= new Error('Declared here')
-    hooks[name] = Array.isArray(own) ? own.map((hook: unknown) => recordedHook(plugin, name, hook, addedAt)) : recordedHook(plugin, name, own, addedAt)
-  }
-}
-
-// One call of a hook. Closures of its own would be made anew for each, and named by whoever compiles this.
-class HookCall {
-  readonly #state: RequestState
-  readonly #recorder: EventRecorder
-  readonly #reply: FastifyReply
-  readonly #place: HookPlace
-  readonly #frame: HookFrame
-  readonly #sentBefore: boolean
-  #isOver = false
-
-  constructor (state: RequestState, recorder: EventRecorder, reply: FastifyReply, place: HookPlace, memory: SlotMemory) {
-    this.#state = state
-    this.#recorder = recorder
-    this.#reply = reply
-    this.#place = place
-    this.#sentBefore = reply.sent
-    this.#frame = recorder.enter(reply, state.pass, memory)
-  }
-
-  over (raised?: unknown): void {
-    if (this.#isOver) return
-    this.#isOver = true
-    const failed = raised !== undefined && raised !== null
-    const { stage, listener } = this.#place
-    if (failed && this.#frame.pass === 'main' && !this.#state.failed) this.#state.raisedBy = { stage, listener }
-    this.#recorder.leave(this.#frame, failed ? 'raised' : this.#reply.sent && !this.#sentBefore ? 'answered' : 'ran', this.#reply)
-  }
-}
-
-function record (hook: Callable, place: HookPlace): Callable {
-  const run: Callable = function (...args) {
+  const call: Callable = function (...args) {
     const [request, reply] = args as [FastifyRequest, FastifyReply]
-    const state = stateOf(request)
-    const { recorder } = state
-    if (recorder === null) return hook.apply(this, args)
-    const call = new HookCall(state, recorder, reply, place, place.memoryOf(request.server))
-    const done = args.at(-1)
-    if (typeof done === 'function') args[args.length - 1] = telling(call, done as Callable)
-    let result: unknown
-    try {
-      result = hook.apply(this, args)
-    } catch (raised) {
-      call.over(raised ?? new Error('A hook threw nothing'))
-      throw raised
+    const { recorder, pass } = stateOf(request)
+    if (recorder === null) return (hook as Callable).apply(this, args)
+    place ??= placeOf(request.server, addedAt, plugin)
+    const sentBefore = reply.sent
+    const frame = recorder.enter(reply, { stage: name as HookStage, listener: hook.name === '' ? 'anonymous' : hook.name, index: -1, ...place }, pass)
+    const over = (raised?: unknown): void => {
+      if (frame.isOver) return
+      const failed = raised !== undefined && raised !== null
+      recorder.leave(frame, failed ? 'raised' : reply.sent && !sentBefore ? 'answered' : 'ran', reply)
+      if (failed) noteRaised(request, reply, frame, raised)
     }
-    if (!isPromise(result)) return result
-    // What looks like a promise may do its work each time that it is waited for.
-    const settled = Promise.resolve(result)
-    settled.then(() => call.over(), (raised: unknown) => call.over(raised ?? new Error('A hook rejected with nothing')))
-    return settled
+    const done = args.at(-1)
+    if (typeof done === 'function') {
+      args[args.length - 1] = function (this: unknown, ...results: unknown[]) {
+        over(results[0])
+        return (done as Callable).apply(this, results)
+      }
+    }
+    return inContext(request, reply, () => run.call(this, hook as Callable, args, over))
   }
-  return like(hook, run)
+  return Object.defineProperties(call, { name: { value: hook.name, configurable: true }, length: { value: hook.length, configurable: true } })
 }
 
-function telling (call: HookCall, done: Callable): Callable {
-  return function (...results) {
-    call.over(results[0])
-    return done.apply(this, results)
+// Fastify refuses a hook that is asynchronous and takes a callback.
+function isRefused (name: string, hook: object): boolean {
+  return hook.constructor.name === 'AsyncFunction' && (hook as Callable).length === (HAS_PAYLOAD.has(name) ? 4 : 3)
+}
+
+function run (this: unknown, hook: Callable, args: unknown[], over: (raised?: unknown) => void): unknown {
+  let result: unknown
+  try {
+    result = hook.apply(this, args)
+  } catch (raised) {
+    over(raised ?? new Error('A hook threw nothing'))
+    throw raised
   }
+  if (!isPromise(result)) return result
+  // Fastify receives the promise of the hook: another one would take longer to settle. A thenable may do its work each time it is awaited.
+  const settled = result instanceof Promise ? result : Promise.resolve(result)
+  settled.then(() => over(), (raised: unknown) => over(raised ?? new Error('A hook rejected with nothing')))
+  return settled
+}
+
+// The parser of the body leaves the asynchronous context of its request.
+function inContext (request: FastifyRequest, reply: FastifyReply, call: () => unknown): unknown {
+  return requestContext.getStore()?.request === request ? call() : requestContext.run({ request, reply }, call)
+}
+
+function noteRaised (request: FastifyRequest, reply: FastifyReply, { what: { stage, listener } }: Frame, raised: unknown): void {
+  const state = stateOf(request)
+  if (BESIDE.has(stage)) {
+    state.others.push(raised)
+    request.server.hindsight.keepLate?.(request, reply)
+    return
+  }
+  if (stage === 'onSend') state.sendFailed = true
+  if (state.failed) state.others.push(raised)
+  else state.raisedBy = { stage, listener }
+}
+
+function placeOf ({ hindsight }: FastifyInstance, addedAt: Error, plugin: string | null): { plugin?: string, source?: string } {
+  const place = hindsight.placeOf?.(addedAt) ?? null
+  const name = place?.package ?? plugin
+  return { ...(name !== null && { plugin: name }), ...(place !== null && { source: place.source }) }
+}
+
+/** The name of the encapsulated plugin that an instance belongs to; null for the application itself, and for plugins without a name. */
+function nameOfPlugin ({ pluginName }: FastifyInstance): string | null {
+  const name = pluginName.split(' -> ')[0] ?? ''
+  // Fastify calls a plugin without a name by its path or its source; fastify-plugin numbers such plugins.
+  if (name === '' || name === 'fastify' || name === 'default' || /[(){}\\/]|=>/.test(name.replace(/^@[^/]+\//, ''))) return null
+  return name.replace(/-auto-\d+$/, '')
 }

@@ -69,26 +69,6 @@ export function withReportUri (header: string, uri: string): string {
   }).join(',')
 }
 
-/**
- * A policy header under which one more `<style>` element with this nonce is allowed, and nothing else.
- * The header may hold several policies (CSP3, section 3.1): all of them have to allow it.
- */
-export function allowStyle (header: string, nonce: string): string {
-  return header.split(',').map((policy) => {
-    const parts = policy.split(';').map((part) => part.trim()).filter((part) => part !== '')
-    const directive = parts.some((part) => nameOf(part) === 'style-src-elem') ? 'style-src-elem' : 'style-src'
-    const effective = parts.find((part) => nameOf(part) === directive) ?? parts.find((part) => nameOf(part) === 'default-src')
-    if (effective === undefined || allowsInline(effective)) return policy
-    return withNonce(parts, directive, nonce).join('; ')
-  }).join(',')
-}
-
-// A nonce beside 'unsafe-inline' would switch that off for the page's own styles (CSP3, section 6.7.3.2).
-function allowsInline (part: string): boolean {
-  const sources = sourcesOf(part)
-  return sources.some((source) => /^'unsafe-inline'$/i.test(source)) && !sources.some((source) => /^'(?:nonce-|sha\d|strict-dynamic)/i.test(source))
-}
-
 // 'none' stands alone or is ignored (CSP3, section 2.3.1).
 function beside (part: string, source: string): string {
   return [...sourcesOf(part).filter((other) => !/^'none'$/i.test(other)), source].join(' ')

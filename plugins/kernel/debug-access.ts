@@ -6,7 +6,6 @@ import { isInjection } from 'light-my-request'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isRepeated } from './header-text.js'
 import { LimitedMap } from './limited-map.js'
-import { kMalformed, kWhole } from './malformed.js'
 import { requestContext } from './request-context.js'
 import type { Origin } from './request-origin.js'
 import { stateOf } from './request-state.js'
@@ -80,8 +79,6 @@ export function debugAccess (
   function hostAllowed ({ host, problem }: Origin, request: FastifyRequest): boolean {
     if (hosts.has('*')) return true
     const { raw } = request
-    // The parser refused a message before its host was seen, or where that came in an earlier packet: it may have been any.
-    if (raw[kMalformed] !== undefined && raw.headers.host === undefined && raw[kWhole] !== true) return false
     // A message whose host cannot be read was brought by no page: browsers send valid ones.
     if (host === '') return problem !== null && !hasHostOf(request)
     // A proxy tells what it was asked for, which a page can choose as well: neither name hides the other.

@@ -1,197 +1,236 @@
-// The global one is a getter, which each call would ask.
 import { performance } from 'node:perf_hooks'
 import type { FastifyReply } from 'fastify'
-import { EventColumns, type EventSignature } from './event-columns.js'
-import { layoutOf } from './event-layout.js'
-import type { ListenerEvent, Outcome, PassName } from './events.js'
-import { changed, changesBetween, headersOf, noteTouched, type Headers } from './header-changes.js'
-import { valueOf, type HeaderTrail } from './header-trail.js'
+import type { HookStage, ListenerEvent, Outcome, PassName } from './events.js'
+import { changesBetween, headersOf, shownValue, type Change, type HeaderMask, type Headers } from './header-values.js'
 import type { Slot } from './lifecycle.js'
-import type { Change, Changes, HeaderMask, SlotMemory } from './slot-memory.js'
+import type { Stage } from './stage.js'
 
-/** A hook of the application that is running. */
-export interface HookFrame {
-  /** The hook that was running when it began. */
-  outer: HookFrame | null
-  /** How many events there were then. */
-  at: number
-  pass: PassName
-  memory: SlotMemory
-  isLeft: boolean
-  startedAt: number
-  status: number
-  touched: Change[]
+/** The code that runs while no recorded function does. */
+export type OutsideCode = 'before Hindsight' | 'route hooks' | 'handler' | 'error handler' | 'Fastify' | 'diagnostic page' | 'Hindsight'
+
+/** A header that was changed by code that is not recorded as an event. */
+export interface OutsideChange extends Change {
+  by: OutsideCode
+  /** Where the route was declared, `file:line`; of the handler and of hooks of the route. */
+  source?: string
+  /** How many events there were before it. */
+  after: number
 }
 
-/** Records what each listener of a request did, in the order in which it happened. */
+/** What is recorded: a listener or a hook of the application. */
+export interface RecordedFunction {
+  stage: Stage | HookStage
+  listener: string
+  /** The place in the order of listeners; -1 for a hook. */
+  index: number
+  /** Of a hook: the plugin that added it. */
+  plugin?: string
+  /** Of a hook: where it was added, `file:line`. */
+  source?: string
+}
+
+/** A recorded function that runs, or has run. */
+export interface Frame {
+  readonly what: RecordedFunction
+  readonly pass: PassName
+  readonly startedAt: number
+  duration: number
+  outcome: Outcome
+  reason: string | null
+  headers: Change[]
+  /** The status when it began. */
+  readonly statusBefore: number
+  status: { from: number, to: number } | null
+  /** How many events there were when it began. */
+  readonly index: number
+  readonly outer: Frame | null
+  isOver: boolean
+}
+
+/** Headers may be changed in a loop. */
+const MAX_OUTSIDE_CHANGES = 100
+
+/**
+ * Records what each listener and each hook of a request did, in the order in which they began. Header changes are found by comparing the headers
+ * whenever a recorded function begins or ends: what changed in between belongs to the function that was running, or else to the code outside.
+ */
 export class EventRecorder {
+  readonly outsideChanges: OutsideChange[] = []
   readonly #slots: readonly Slot[]
   readonly #startedAt: number
   readonly #mask: HeaderMask
-  readonly #watched: boolean
-  /** Who changed headers outside of the listeners; null where nobody is told. */
-  readonly trail: HeaderTrail | null
-  // One entry for each event, a column for each field: what is kept until the profile is written are numbers, not objects.
-  readonly #signatures: EventSignature[] = []
-  readonly #starts: number[] = []
-  readonly #durations: number[] = []
-  readonly #changes: Array<Changes | null> = []
-  // Of hooks of the application, by their signatures.
-  #memories: Map<EventSignature, SlotMemory> | null = null
-  /** All headers as the listener found them, where nobody tells which it is about to change. */
-  #headers: Headers | null = null
-  #touched: Change[] | null = null
-  #status = 200
-  // Between `before` and `record` changes are the listener's, otherwise those of the hook that is running.
-  #isListening = false
-  #hook: HookFrame | null = null
+  readonly #frames: Frame[] = []
+  #running: Frame | null = null
+  #headers: Headers = {}
+  #outside: { by: OutsideCode, source?: string } = { by: 'before Hindsight' }
 
-  // Whether Node.js's own response has headers; null where that has to be looked at each time.
-  #hasRaw: boolean | null = null
-
-  /** `watched`: who changes a header of the reply calls `touch` ahead of it. */
-  constructor (slots: readonly Slot[], startedAt: number, mask: HeaderMask, watched = false, trail: HeaderTrail | null = null) {
+  /** `startedAt`: milliseconds on the clock of `performance.now()`. */
+  constructor (slots: readonly Slot[], startedAt: number, mask: HeaderMask) {
     this.#slots = slots
     this.#startedAt = startedAt
     this.#mask = mask
-    this.#watched = watched
-    this.trail = trail
   }
 
-  /** Whether none of those that are recorded is at work. */
-  get isOutside (): boolean {
-    return !this.#isListening
+  /** Attributes header changes from here on, while no recorded function runs, to this code. */
+  setOutside (reply: FastifyReply, by: OutsideCode, source?: string | null): void {
+    this.#compare(reply)
+    this.#outside = { by, ...(source != null && { source }) }
   }
 
-  /** How many events were recorded so far. */
-  get recorded (): number {
-    return this.#signatures.length
+  /** Attributes the last header changes to the code outside; to be called at the end of the response. */
+  finish (sent: Headers): void {
+    this.#attribute(changesBetween(this.#headers, sent))
+    this.#headers = sent
   }
 
-  /** Says whether Node.js's own response has headers, by who tells of those that come later: otherwise that is looked at around each listener. */
-  tellRaw (has: boolean): void {
-    this.#hasRaw = has
-  }
-
-  /** Takes note of the response as a listener finds it; says when that was. */
-  before (reply: FastifyReply): number {
-    this.#headers = this.#watched && !this.#hasRawHeaders(reply) ? null : headersOf(reply)
-    this.#touched = null
-    this.#status = reply.statusCode
-    this.#isListening = true
-    return performance.now()
-  }
-
-  /** Takes note of a header that is about to be changed. */
-  touch (reply: FastifyReply, name: string): void {
-    if (!this.#isListening) {
-      if (this.#hook !== null) noteTouched(this.#hook.touched, reply, name)
-    } else if (this.#headers === null) noteTouched(this.#touched ??= [], reply, name)
-  }
-
-  /** Records a listener's outcome, and what it changed since `before`. */
-  record (slot: Slot, pass: PassName, outcome: Outcome, startedAt: number, reply: FastifyReply, reason: string | null): void {
-    const duration = performance.now() - startedAt
-    this.#isListening = false
-    const headers = this.#headerChanges(reply)
-    const status = reply.statusCode === this.#status ? null : { from: this.#status, to: reply.statusCode }
-    this.#insert(this.#signatures.length, slot.memory.signature(pass, outcome, reason), startedAt, duration, headers === null && status === null ? null : { headers, status })
-  }
-
-  #insert (at: number, signature: EventSignature, startedAt: number, duration: number, changes: Changes | null): void {
-    const start = microseconds(startedAt - this.#startedAt)
-    const lasted = microseconds(duration)
-    if (at === this.#signatures.length) {
-      this.#signatures.push(signature)
-      this.#starts.push(start)
-      this.#durations.push(lasted)
-      this.#changes.push(changes)
-      return
+  /** Records that a function begins. */
+  enter (reply: FastifyReply, what: RecordedFunction, pass: PassName): Frame {
+    this.#compare(reply)
+    const frame: Frame = {
+      what,
+      pass,
+      startedAt: performance.now(),
+      duration: 0,
+      outcome: 'ran',
+      reason: null,
+      headers: [],
+      statusBefore: reply.statusCode,
+      status: null,
+      index: this.#frames.length,
+      outer: this.#running,
+      isOver: false
     }
-    this.#signatures.splice(at, 0, signature)
-    this.#starts.splice(at, 0, start)
-    this.#durations.splice(at, 0, lasted)
-    this.#changes.splice(at, 0, changes)
+    this.#frames.push(frame)
+    this.#running = frame
+    return frame
   }
 
-  /** Lets a listener change headers behind the hooks of the application: that is told with what it did last. */
+  /** Records that a function has ended. */
+  leave (frame: Frame, outcome: Outcome, reply: FastifyReply, reason: string | null = null): void {
+    if (frame.isOver) return
+    this.#compare(reply)
+    frame.isOver = true
+    frame.duration = performance.now() - frame.startedAt
+    frame.outcome = outcome
+    frame.reason = reason
+    // A hook that answers runs the listeners of the response within it: a change of theirs is not its own.
+    const isStatusOwn = this.#frames.length === frame.index + 1
+    if (isStatusOwn && reply.statusCode !== frame.statusBefore) frame.status = { from: frame.statusBefore, to: reply.statusCode }
+    if (this.#running === frame) this.#running = runningAround(frame)
+  }
+
+  /** Attributes header changes to what a listener did before: those that it makes after the hooks of the application. */
   amend (index: number, reply: FastifyReply, change: (reply: FastifyReply) => void): void {
-    this.before(reply)
+    this.#compare(reply)
     change(reply)
-    this.#isListening = false
-    const made = this.#headerChanges(reply)
-    const at = this.#signatures.findLastIndex((signature) => signature.index === index)
-    if (made === null || at === -1) return
-    const { headers = null, status = null } = this.#changes[at] ?? {}
-    this.#changes[at] = { headers: [...headers ?? [], ...made], status }
+    const headers = headersOf(reply)
+    this.#frames.findLast(({ what }) => what.index === index)?.headers.push(...changesBetween(this.#headers, headers))
+    this.#headers = headers
   }
 
-  /** Takes note that a hook of the application begins; it is remembered by `memory`. */
-  enter (reply: FastifyReply, pass: PassName, memory: SlotMemory): HookFrame {
-    this.#hook = { outer: this.#hook, at: this.#signatures.length, pass, memory, isLeft: false, startedAt: performance.now(), status: reply.statusCode, touched: [] }
-    return this.#hook
-  }
-
-  /** Records what it did, in the place where it began: a hook that answers has the listeners of the response run within it. */
-  leave (frame: HookFrame, outcome: Outcome, reply: FastifyReply): void {
-    if (this.#hook === frame) this.#hook = frame.outer
-    if (frame.isLeft) return
-    frame.isLeft = true
-    const { at, pass, memory, startedAt, status, touched } = frame
-    const headers = touched.length === 0 ? touched : changed(touched, reply)
-    const isStatusOwn = reply.statusCode !== status && this.#signatures.length === at
-    const signature = memory.signature(pass, outcome, null)
-    const changes = headers.length === 0 && !isStatusOwn
-      ? null
-      : { headers: headers.length === 0 ? null : headers, status: isStatusOwn ? { from: status, to: reply.statusCode } : null }
-    this.#insert(at, signature, startedAt, performance.now() - startedAt, changes)
-    if (changes !== null) (this.#memories ??= new Map()).set(signature, memory)
-  }
-
-  /** Records the hooks that called nobody back, for they have answered, or go on behind the response: to be called when that is over. */
+  /** Ends the hooks that did not call back: they have answered, or go on after the response. */
   leaveAll (reply: FastifyReply): void {
-    while (this.#hook !== null) this.leave(this.#hook, this.#hook.memory.stage === 'onResponse' ? 'ran' : 'answered', reply)
+    while (this.#running !== null) this.leave(this.#running, this.#running.what.stage === 'onResponse' ? 'ran' : 'answered', reply)
   }
 
-  /** Whether a pass has come to a slot already. */
-  reached ({ index }: Slot, pass: PassName): boolean {
-    return this.#signatures.some((signature) => signature.index === index && signature.pass === pass)
+  /** Whether a listener was reached in a pass. */
+  reached (index: number, pass: PassName): boolean {
+    return this.#frames.some((frame) => frame.what.index === index && frame.pass === pass)
   }
 
-  /** What is known so far, masked by what is known of the request, with the listeners that had nothing to do at registration filled in where they stood. */
+  /** The events so far, with the listeners that had nothing to do at registration filled in at their places. */
   events (mask: HeaderMask = this.#mask): ListenerEvent[] {
-    return this.columns(mask).list()
+    return laidOut(this.#slots, this.#frames).map((entry) => 'outcome' in entry ? this.#eventOf(entry, mask) : { ...entry.skipped, ...this.#end(entry.after) })
   }
 
-  /** The recorded events as columns, masked like `events`. */
-  columns (mask: HeaderMask = this.#mask): EventColumns {
-    const changes = this.#changes.map((made, i) => made === null
-      ? undefined
-      // What one request hides is forgotten with it.
-      : this.#memoryOf(this.#signatures[i] as EventSignature)?.shown(made, mask, mask === this.#mask))
-    return new EventColumns(layoutOf(this.#slots, this.#signatures), [...this.#starts], [...this.#durations], changes)
+  /** The position in `events()` of the event that came after so many recorded ones. */
+  positionOf (recorded: number): number {
+    const frame = this.#frames[recorded - 1]
+    return frame === undefined ? 0 : laidOut(this.#slots, this.#frames).indexOf(frame) + 1
   }
 
-  #memoryOf (signature: EventSignature): SlotMemory | undefined {
-    return signature.index === -1 ? this.#memories?.get(signature) : (this.#slots[signature.index] as Slot).memory
+  #compare (reply: FastifyReply): void {
+    const headers = headersOf(reply)
+    this.#attribute(changesBetween(this.#headers, headers))
+    this.#headers = headers
   }
 
-  // What is set on Node.js's own response is hardly ever there.
-  #hasRawHeaders ({ raw }: FastifyReply): boolean {
-    return this.#hasRaw ?? raw.getHeaderNames().length > 0
+  #attribute (changes: Change[]): void {
+    if (changes.length === 0) return
+    if (this.#running !== null) this.#running.headers.push(...changes)
+    else this.outsideChanges.push(...changes.slice(0, MAX_OUTSIDE_CHANGES - this.outsideChanges.length).map((change) => ({ ...change, ...this.#outside, after: this.#frames.length })))
   }
 
-  // Most listeners have left the headers alone.
-  #headerChanges (reply: FastifyReply): Change[] | null {
-    if (this.#headers !== null) return changesBetween(this.#headers, reply.getHeaders() as Headers)
-    if (this.#touched === null && !this.#hasRawHeaders(reply)) return null
-    const touched = this.#touched === null ? [] : changed(this.#touched, reply)
-    if (!this.#hasRawHeaders(reply)) return touched.length === 0 ? null : touched
-    const raw = reply.raw.getHeaderNames().map((name) => ({ name, from: undefined, to: valueOf(reply, name) }))
-    return [...touched, ...raw.filter(({ name }) => !touched.some((change) => change.name === name))]
+  #eventOf ({ what: { stage, listener, plugin, source }, pass, outcome, startedAt, duration, reason, headers, status }: Frame, mask: HeaderMask): ListenerEvent {
+    const event: ListenerEvent = { stage, listener, pass, outcome, start: milliseconds(startedAt - this.#startedAt), duration: milliseconds(duration) }
+    if (reason !== null) event.reason = reason
+    if (plugin !== undefined) event.plugin = plugin
+    if (source !== undefined) event.source = source
+    if (headers.length > 0 || status !== null) {
+      event.changes = {
+        ...(headers.length > 0 && { headers: headers.map(({ name, from, to }) => ({ name, from: shownValue(name, from, mask), to: shownValue(name, to, mask) })) }),
+        ...(status !== null && { status })
+      }
+    }
+    return event
+  }
+
+  #end (frame: Frame | null): { start: number, duration: number } {
+    return { start: frame === null ? 0 : milliseconds(frame.startedAt + frame.duration - this.#startedAt), duration: 0 }
   }
 }
 
-function microseconds (ms: number): number {
-  return Math.max(0, Math.round(ms * 1_000))
+function runningAround ({ outer }: Frame): Frame | null {
+  let frame = outer
+  while (frame?.isOver === true) frame = frame.outer
+  return frame
+}
+
+interface Filled {
+  skipped: Pick<ListenerEvent, 'stage' | 'listener' | 'pass' | 'outcome' | 'reason'>
+  /** The event that it comes after. */
+  after: Frame | null
+}
+
+/** The recorded functions, with the listeners between them that had nothing to do at registration. */
+function laidOut (slots: readonly Slot[], frames: readonly Frame[]): Array<Frame | Filled> {
+  const entries: Array<Frame | Filled> = []
+  let previous: Frame | null = null
+  let last: Frame | null = null
+  const fill = (from: number, to: number, pass: PassName): void => {
+    for (const { stage, listener, reason } of slots.slice(from, to)) {
+      if (reason !== null) entries.push({ skipped: { stage, listener, pass, outcome: 'skipped', reason }, after: last })
+    }
+  }
+  const fillStage = ({ what, pass, outcome }: Frame): void => {
+    // After a listener that raised or answered in the main pass nothing else was reached.
+    if (pass === 'main' && (outcome === 'raised' || outcome === 'answered')) return
+    const end = slots.findLastIndex(({ stage }) => stage === what.stage)
+    fill(what.index + 1, end + 1, pass)
+  }
+  const goesOn = (frame: Frame, next: Frame | undefined): boolean =>
+    next !== undefined && next.pass === frame.pass && next.what.stage === frame.what.stage && next.what.index > frame.what.index
+
+  frames.forEach((frame, i) => {
+    if (frame.what.index === -1) {
+      // The rest of the stage comes before the hook, unless more of its listeners follow.
+      if (previous !== null && !goesOn(previous, frames.slice(i).find(({ what }) => what.index !== -1))) {
+        fillStage(previous)
+        previous = null
+      }
+      entries.push(frame)
+      return
+    }
+    const isNext: boolean = previous !== null && goesOn(previous, frame)
+    if (previous !== null && !isNext) fillStage(previous)
+    fill(isNext ? (previous as Frame).what.index + 1 : slots.findIndex(({ stage }) => stage === frame.what.stage), frame.what.index, frame.pass)
+    entries.push(frame)
+    previous = last = frame
+  })
+  if (previous !== null) fillStage(previous)
+  return entries
+}
+
+function milliseconds (ms: number): number {
+  return Math.max(0, Math.round(ms * 1_000) / 1_000)
 }

@@ -1,52 +1,47 @@
-// The global one is a getter, which each call would ask.
 import { performance } from 'node:perf_hooks'
-import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { LastHook } from './last-hook.js'
 import { ownHook } from './own-hooks.js'
+import { setOutside } from './pass.js'
+import { requestContext } from './request-context.js'
 import { stateOf } from './request-state.js'
 
 /**
- * Watches the handlers of routes, where requests are observed: when they began and ended, when their result was serialised, and what they raised
- * when their response was already on its way.
+ * Notes when the handlers of an application begin and end, for the requests that are observed, and has them run in the asynchronous context of their request,
+ * which the parser of the body leaves. The diagnostics channel `tracing:fastify.request.handler` is not used: where it has a subscriber, Fastify 5.12 sets
+ * the status of an error before it calls an error handler of the application, which finds 200 otherwise.
  */
-export function timeHandlers (app: FastifyInstance, observed: boolean): void {
-  if (!observed) return
-  app.addHook('preSerialization', ownHook(function noteSerialization (request: FastifyRequest, _reply: unknown, payload: unknown, done: (error: null, payload: unknown) => void) {
-    stateOf(request).serializeStart = performance.now()
+export function timeHandlers (app: FastifyInstance): LastHook {
+  const beforeHandler = new LastHook('preHandler', (isLast) => function hindsightHandler (request: FastifyRequest, reply: FastifyReply, done: () => void) {
+    const state = stateOf(request)
+    if (!state.observed) return done()
+    if (isLast(request) && !request.is404 && state.handlerStart === 0) {
+      app.hindsight.collectRequest?.(request)
+      state.handlerStart = performance.now()
+      setOutside(request, reply, 'handler')
+    }
+    requestContext.run({ request, reply }, done)
+  })
+  beforeHandler.addTo(app)
+  app.addHook('preSerialization', ownHook(function hindsightSerialization (request: FastifyRequest, reply: FastifyReply, payload: unknown, done: (error: null, payload: unknown) => void) {
+    const state = stateOf(request)
+    if (state.observed) {
+      endHandler(request)
+      state.serializeStart = performance.now()
+      state.recorder?.setOutside(reply, 'Fastify')
+    }
     done(null, payload)
   }))
-  app.addHook('onRoute', function watch (route) {
-    const { handler } = route
-    route.handler = Object.defineProperty(watched(handler), 'name', { value: handler.name })
-  })
+  // What is sent without serialization.
+  app.addHook('onSend', ownHook(function hindsightHandled (request: FastifyRequest, _reply: FastifyReply, payload: unknown, done: (error: null, payload: unknown) => void) {
+    endHandler(request)
+    done(null, payload)
+  }))
+  return beforeHandler
 }
 
-function watched (handler: RouteHandlerMethod): RouteHandlerMethod {
-  return function (request, reply) {
-    // Whoever wraps handlers may call this one with less than Fastify does.
-    const state = (request as FastifyRequest | undefined) === undefined ? null : stateOf(request)
-    if (state === null || !state.observed) return handler.call(this, request, reply) as unknown
-    state.handlerStart = performance.now()
-    let result: unknown
-    try {
-      result = handler.call(this, request, reply)
-    } catch (raised) {
-      state.handlerEnd = performance.now()
-      throw raised
-    }
-    if (!(result instanceof Promise)) {
-      state.handlerEnd = performance.now()
-      return result
-    }
-    return result.then((value: unknown) => {
-      state.handlerEnd = performance.now()
-      return value
-    }, (raised: unknown) => {
-      state.handlerEnd = performance.now()
-      if (reply.sent) {
-        state.others.push(raised)
-        request.server.hindsight.keepLate?.(request, reply)
-      }
-      throw raised
-    })
-  }
+/** Notes that a handler has ended, where that is not known yet. */
+export function endHandler (request: FastifyRequest): void {
+  const state = stateOf(request)
+  if (state.isHandling) state.handlerEnd = performance.now()
 }

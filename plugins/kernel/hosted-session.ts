@@ -1,10 +1,9 @@
 import fastifySession, { type FastifySessionOptions } from '@fastify/session'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { WriteCookies } from './cookies.js'
+import type { HostedCookies } from './cookies.js'
 import { GuardedSessionStore, SessionStoreError } from './guarded-session-store.js'
 import { host, runHooks, type CaughtHook } from './hosting.js'
 import { Skip } from './listener.js'
-import { provide } from './provided-names.js'
 import { stateOf } from './request-state.js'
 import { rememberSession, takeOver } from './session-merge.js'
 import { MemorySessionStore, shareStore } from './session-store.js'
@@ -26,7 +25,7 @@ export interface SessionSettings extends Pick<FastifySessionOptions, 'cookieName
 export interface HostedSession {
   start: CaughtHook[]
   save: CaughtHook[]
-  writeCookies: WriteCookies
+  cookies: HostedCookies
   /** Null without sessions. */
   store: NonNullable<SessionSettings['store']> | null
   cookieName: string
@@ -111,8 +110,8 @@ export async function openSessions (app: FastifyInstance, settings: SessionSetti
   if (storeFailure !== 'closed' && storeFailure !== 'open') throw new Error(`session.storeFailure: "${String(storeFailure)}" is neither closed nor open`)
   const length = Array.isArray(secret) ? Math.min(...secret.map((one) => one.length)) : secret?.length ?? 0
   if (length < 32) throw new Error('session.secret (SESSION_SECRET) is missing or too short: at least 32 characters are needed')
-  provide(app, 'request', 'session', {
-    getter (this: FastifyRequest) { return touch(this, hosted) },
+  app.decorateRequest('session', {
+    getter (this: FastifyRequest) { return touch(this, hosted) as FastifyRequest['session'] },
     setter (this: FastifyRequest, value: unknown) { stateOf(this).session = value }
   })
   const guarded = store && new GuardedSessionStore(store, storeTimeout)

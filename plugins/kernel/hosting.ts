@@ -1,7 +1,5 @@
 import fp from 'fastify-plugin'
 import type { FastifyInstance } from 'fastify'
-import { registeredSoFar } from './other-plugins.js'
-import { provide, provideValue, type Provided } from './provided-names.js'
 
 export type CaughtHook = (...args: unknown[]) => unknown
 
@@ -15,10 +13,6 @@ interface HostOptions {
   name: string
   /** Request decorators that the host provides itself. */
   withhold?: string[]
-  /** Whether who asks if it is there may bring one of its own. */
-  makesRoom?: boolean
-  /** Sees each method of replies that the plugin brings, and gives what stands in its place. */
-  replyMethod?: (name: string, method: CaughtHook) => CaughtHook
 }
 
 interface Decorators {
@@ -27,42 +21,21 @@ interface Decorators {
   reply: (property: string | symbol, value: unknown) => void
 }
 
-// Who depends on a hosted plugin finds it; who would bring it with options of its own, where it is not there, is told what it would be told without.
-function hideFromWhoAsks (app: FastifyInstance, name: string): void {
-  const { hasPlugin } = app
-  app.hasPlugin = function (this: FastifyInstance, asked) {
-    if (asked !== name) return hasPlugin.call(this, asked)
-    return registeredSoFar(this).filter((one) => one === asked).length > 1
-  }
-}
-
 /**
  * Registers a plugin of the ecosystem with its decorators, but catches its hooks (and drops its routes),
  * so that a listener runs them at its own slot.
  */
 export async function host<Options extends object> (
-  app: FastifyInstance, plugin: HostedPlugin<Options>, options: Options, { name, withhold = [], makesRoom = false, replyMethod = (_name, method) => method }: HostOptions
+  app: FastifyInstance, plugin: HostedPlugin<Options>, options: Options, { name, withhold = [] }: HostOptions
 ): Promise<CaughtHooks> {
   let hooks: CaughtHooks = new Map()
   await app.register(fp(async function hosted (instance: FastifyInstance) {
     hooks = await caughtHooks(instance, plugin, options, {
-      instance (property, value) {
-        if (typeof value === 'function') provide(app, 'instance', property, value as Provided)
-        else instance.decorate(property, value as never)
-      },
-      request (property, value) {
-        if (withhold.includes(property)) return
-        if (isProvided(value)) provide(app, 'request', property, value)
-        else provideValue(app, 'request', property, value)
-      },
-      reply (property, value) {
-        const own = typeof value === 'function' ? replyMethod(String(property), value as CaughtHook) : value
-        if (typeof property === 'string' && isProvided(own)) provide(app, 'reply', property, own)
-        else provideValue(app, 'reply', property, own)
-      }
+      instance (property, value) { instance.decorate(property, value as never) },
+      request (property, value) { if (!withhold.includes(property)) instance.decorateRequest(property as never, value) },
+      reply (property, value) { instance.decorateReply(property as never, value as never) }
     })
   }, { name, fastify: '5.x' }))
-  if (makesRoom) hideFromWhoAsks(app, name)
   return hooks
 }
 
@@ -95,10 +68,6 @@ export async function caughtHooks<Options extends object> (
     if (result instanceof Promise) result.then(() => resolve(), reject)
   })
   return hooks
-}
-
-function isProvided (value: unknown): value is Provided {
-  return typeof value === 'function' || (typeof value === 'object' && value !== null && 'getter' in value)
 }
 
 /** Runs caught hooks one after the other; stays synchronous as long as each of them calls back at once. */

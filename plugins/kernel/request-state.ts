@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Link } from './link.js'
 import type { EventRecorder } from './event-recorder.js'
 import type { PassName } from './events.js'
@@ -18,8 +18,6 @@ export class RequestState {
   /** Whether an error pass has begun; `raised` says with what (which may be undefined or null). */
   failed = false
   raised: unknown = undefined
-  /** Whether Fastify or the application answers the failure. */
-  passedOn = false
   /** Why no route took the request, where the application answers that itself. */
   missed: Error | null = null
   /** The slot that raised, where a listener did. */
@@ -39,9 +37,21 @@ export class RequestState {
   handlerEnd = 0
   /** When the handler's result was about to be serialised. */
   serializeStart = 0
-  /** When the head of the response was written. */
+  /** When the response was ready to be sent. */
   headAt = 0
+  /** Whether the answer of the error handler was made, and whether its `onSend` hooks have begun. */
+  errorAnswer: 'none' | 'made' | 'sending' = 'none'
+  /** The instance whose hooks the request passes: after `reply.callNotFound()` its `server` is another one. */
+  scope: FastifyInstance | null = null
+  /** Whether the body of the last response was a stream. */
+  streamed = false
+  /** Whether an `onSend` hook of the application failed. */
+  sendFailed = false
+  /** How many times the hooks of a response began: more than once where one of them failed. */
+  responses = 0
   usage: UsageMeter | null = null
+  /** Whether the end of its response is awaited. */
+  followed = false
   /** What the request sent to other servers. */
   outgoing: unknown = null
   /** The spans that the application's instrumentation started. */
@@ -59,6 +69,8 @@ export class RequestState {
   replays = ''
   /** The trace that the request is part of. */
   trace: TraceContext | null = null
+  /** The status that was sent; 0 before. */
+  sentStatus = 0
   /** The headers of the response as they went out; null where it has not. */
   sentHeaders: Record<string, unknown> | null = null
   scriptNonce = ''
@@ -66,11 +78,6 @@ export class RequestState {
   session: unknown = undefined
   /** The reply that cookies are set on; null ahead of the slot that sessions and cookies begin at. */
   cookieReply: FastifyReply | null = null
-  /** What the `Cookie` header was parsed to; null before somebody asks. */
-  cookies: Record<string, string | undefined> | null = null
-  cookiesParsed = false
-  /** Whether the response has the cookies that were set so far. */
-  cookiesWritten = false
   sessionTouched = false
   /** Who sent the request, as far as the firewall has found out. */
   security: unknown = null
@@ -97,6 +104,10 @@ export class RequestState {
   /** Whether the body of the response is one of our own pages, with a policy of its own. */
   ownPolicy = ''
   clientGone = false
+  /** Whether the connection was upgraded (RFC 9110, section 7.8): there was no response of Fastify's. */
+  upgraded = false
+  /** Whether what came in was recorded. */
+  requestCollected = false
   /** Whether the body failed when its beginning had been sent. */
   streamFailed = false
   /** The lot that decides whether a sampled request is profiled. */

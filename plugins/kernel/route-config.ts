@@ -10,19 +10,7 @@ export interface RouteMatch {
   params: Record<string, unknown>
 }
 
-let kContext = Symbol('unknown yet')
-
-/**
- * What the route of a request declares; undefined where it has no route of any kind.
- * `request.routeOptions` is made anew at each look: what it is made from is asked instead, where Fastify keeps that as it always has.
- */
+/** What the route of a request declares; undefined where it has no route of any kind. */
 export function routeConfigOf (request: FastifyRequest): RouteConfig | undefined {
-  const context = (request as unknown as Record<symbol, { config?: RouteConfig } | undefined>)[kContext]
-  return context === undefined ? toldBy(request) : context.config
-}
-
-// Every copy of Fastify has a symbol of its own for the context of a route.
-function toldBy (request: FastifyRequest): RouteConfig | undefined {
-  kContext = Object.getOwnPropertySymbols(request).find(({ description }) => description === 'fastify.context') ?? kContext
-  return request.routeOptions.config
+  return request.routeOptions.config as RouteConfig | undefined
 }

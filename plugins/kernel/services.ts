@@ -3,13 +3,15 @@ import { createMask, type Mask } from './mask/mask.js'
 import { DEFAULT_MASK_PATTERNS } from './mask/names.js'
 import { debugAccess, type DebugAccess, type DebugAccessOptions } from './debug-access.js'
 import { editorLink, type EditorLink, type EditorOptions } from './editor.js'
-import { openLifecycle } from './lifecycle.js'
-import { makeRoom } from './provided-names.js'
+import type { Lifecycle } from './lifecycle.js'
 import { originResolver, type OriginOptions } from './origin.js'
+import type { MalformedMessage } from './refused-message.js'
 import type { Origin } from './request-origin.js'
 
 export interface KernelOptions extends OriginOptions, DebugAccessOptions, EditorOptions {
-  /** Whether failures are explained to those who may see it. */
+  /** `observe` (the default): nothing of the application is changed; `full`: it runs the documented lifecycle. */
+  lifecycle?: Mode
+  /** Whether failures are explained to clients that may see it. */
   debug?: boolean
   /** Names of listeners that are left to the application: they have their places, and do nothing. */
   leave?: string[]
@@ -25,8 +27,14 @@ export interface SessionCookie {
   secure: boolean | string | undefined
 }
 
+/** `observe` shows what an application does and changes nothing; `full` runs the documented lifecycle. */
+export type Mode = 'observe' | 'full'
+
 /** What the listeners of one application share. */
 export interface Services extends DebugAccess {
+  readonly mode: Mode
+  /** The listeners in their order. */
+  readonly lifecycle: Lifecycle
   readonly debug: boolean
   /** The path below which the application was given its prefix, without a slash at the end: the profiler's pages begin there. */
   readonly base: string
@@ -42,15 +50,13 @@ export interface Services extends DebugAccess {
   readonly editor: EditorLink | null
   /** The cookies that a request brought, whoever has parsed them. */
   cookiesOf: (request: FastifyRequest) => Readonly<Record<string, string | undefined>>
-  /** Whether the lifecycle answers a request that no route took, rather than the application or Fastify. */
-  answersMiss: (request: FastifyRequest) => boolean
   /** The listeners that are left to the application. */
   readonly leave: ReadonlySet<string>
-  /** Whether the application was attached to from outside, and answers as it would without us. */
-  readonly attached: boolean
   /** Opens the diagnostic context of a request that never comes to the first listener. */
   openDiagnostics: ((request: FastifyRequest, reply: FastifyReply) => void) | null
-  /** Follows a request that is observed since it failed to its end; null where all are followed anyway. */
+  /** Records what came in with a request, once; null where that is a listener's job. */
+  collectRequest: ((request: FastifyRequest) => void) | null
+  /** Follows a request that is observed to the end of its response. */
   follow: ((request: FastifyRequest, reply: FastifyReply) => void) | null
   /** The log of a request, as far as it was kept. */
   logOf: ((request: FastifyRequest) => unknown) | null
@@ -64,10 +70,16 @@ export interface Services extends DebugAccess {
   keepLate: ((request: FastifyRequest, reply: FastifyReply) => void) | null
   /** Where the page that a response is reports violations of its policies; null where it shall not, or nobody would take them. */
   reportUriOf: ((request: FastifyRequest) => string | null) | null
+  /** Stores the profile of a message that was refused before it became a request; null where none is kept. */
+  recordMalformed: ((refused: MalformedMessage) => void) | null
   /** What decides when browsers send the session's cookie; null without sessions. */
   sessionCookie: SessionCookie | null
   /** What must answer for the application to be ready, each asked by a call. */
   readonly needs: Array<() => unknown>
+  /** Reports what operators should know: to the application's log in `full` mode, as a warning of the process, once, in `observe` mode. */
+  readonly warn: (message: string, error?: unknown) => void
+  /** What is to be done when the application is closed: the last one first, one after the other. */
+  readonly closing: Array<() => unknown>
   /** Whether the application was told to end: it is not ready for more. */
   isClosing: boolean
 }
@@ -79,11 +91,12 @@ declare module 'fastify' {
 }
 
 /** Gives an application what its listeners share, before the first of them is registered. */
-export function openServices (app: FastifyInstance, options: KernelOptions & { attached?: boolean }, observed: boolean, fromBeginning = observed): void {
-  const { debug = false, mask = [], leave = [], attached = false } = options
+export function openServices (app: FastifyInstance, options: KernelOptions & { mode?: Mode }, observed: boolean, fromBeginning = observed): void {
+  const { debug = false, mask = [], leave = [], mode = 'full' } = options
   const originOf = originResolver(options)
-  makeRoom(app)
   app.decorate('hindsight', {
+    mode,
+    lifecycle: { slots: [] },
     debug,
     base: app.prefix.replace(/\/$/, ''),
     observed,
@@ -93,11 +106,10 @@ export function openServices (app: FastifyInstance, options: KernelOptions & { a
     originOf,
     editor: editorLink(options),
     ...debugAccess(app, debug, originOf, options),
-    cookiesOf: (request) => (request as { cookies?: Record<string, string> }).cookies ?? {},
-    answersMiss: () => true,
+    cookiesOf: (request: FastifyRequest) => (request as { cookies?: Record<string, string> }).cookies ?? {},
     leave: new Set(leave),
-    attached,
     openDiagnostics: null,
+    collectRequest: null,
     follow: null,
     logOf: null,
     placeOf: null,
@@ -105,9 +117,27 @@ export function openServices (app: FastifyInstance, options: KernelOptions & { a
     tokenOf: null,
     keepLate: null,
     reportUriOf: null,
+    recordMalformed: null,
     sessionCookie: null,
     needs: [],
+    warn: mode === 'full'
+      ? (message: string, error?: unknown) => { app.log.warn({ ...(error !== undefined && { err: error }), channel: 'profiler' }, message) }
+      : warnOnce,
+    closing: [],
     isClosing: false
+  } as unknown as Services)
+  app.addHook('onClose', async function closeHindsight () {
+    const { closing } = app.hindsight
+    // What is awaited may add more.
+    while (closing.length > 0) await closing.pop()?.()
   })
-  openLifecycle(app, observed, fromBeginning)
+}
+
+const warned = new Set<string>()
+
+function warnOnce (message: string, error?: unknown): void {
+  if (warned.has(message)) return
+  warned.add(message)
+  const reason = error === undefined ? '' : `: ${error instanceof Error ? error.message : String(error)}`
+  process.emitWarning(`${message}${reason}`, 'HindsightWarning')
 }

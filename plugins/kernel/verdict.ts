@@ -1,4 +1,4 @@
-/** What a listener returns when it answers itself: the payload, behind the status and headers that it has set. */
+/** What a listener returns when it answers the request itself: the payload, after it has set status and headers. */
 export class Answer {
   readonly payload: unknown
   constructor (payload: unknown) {
@@ -6,18 +6,10 @@ export class Answer {
   }
 }
 
-/** What a listener returns when this request gave it nothing to do. */
+/** What a listener returns when it had nothing to do for this request. */
 export class Skip {
   readonly reason: string
   constructor (reason: string) {
     this.reason = reason
-  }
-}
-
-/** What a listener returns in place of throwing, where that is expected to happen: to throw costs more than all the rest of it. */
-export class Raise {
-  readonly error: Error
-  constructor (error: Error) {
-    this.error = error
   }
 }

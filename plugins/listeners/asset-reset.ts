@@ -3,7 +3,6 @@ import { Manifest, type AssetSettings } from '../assets/manifest.js'
 import { PageAssets, type AssetTagsOptions } from '../assets/page-assets.js'
 import { noncesOf } from '../kernel/content-policy.js'
 import { listener, Skip } from '../kernel/listener.js'
-import { provide } from '../kernel/provided-names.js'
 import { afterBody } from '../kernel/responses.js'
 import { ownHook } from '../kernel/own-hooks.js'
 import { stateOf } from '../kernel/request-state.js'
@@ -41,9 +40,9 @@ export const assetReset = listener('kernel.finish_request', 'asset-reset', (app,
     return new PageAssets(given(), withNonces ? noncesOf(state) : null, (state.assets ??= new Set()))
   }
   const asset = (name: string): string => given().url(given().chunk(name).file)
-  provide(app, 'request', 'asset', asset)
-  provide(app, 'request', 'assetTags', function (this: FastifyRequest, entry: string, how?: AssetTagsOptions) { return pageOf(this).tags(entry, how) })
-  provide(app, 'request', 'preload', function (this: FastifyRequest, name: string) { return pageOf(this).preload(name) })
+  app.decorateRequest('asset', asset)
+  app.decorateRequest('assetTags', function (this: FastifyRequest, entry: string, how?: AssetTagsOptions) { return pageOf(this).tags(entry, how) })
+  app.decorateRequest('preload', function (this: FastifyRequest, name: string) { return pageOf(this).preload(name) })
   if (manifest === null) return 'not configured'
 
   // @fastify/view hands `reply.locals` to every template.

@@ -3,7 +3,6 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { noncesOf, withNonce, withReportUri } from '../kernel/content-policy.js'
 import { isRedirect, onRedirect } from '../kernel/responses.js'
 import { listener, Skip } from '../kernel/listener.js'
-import { provide } from '../kernel/provided-names.js'
 import { stateOf, type RequestState } from '../kernel/request-state.js'
 
 /** Directives as @fastify/helmet takes them: names in camel or kebab case, values as lists of source expressions. */
@@ -38,7 +37,7 @@ const kept = new Skip('the route has set a policy of its own')
 
 /** Makes `reply.cspNonce` available, afresh for each request; no random byte is drawn until one is read. */
 export const contentSecurityPolicy = listener('kernel.request', 'content-security-policy', (app) => {
-  provide(app, 'reply', 'cspNonce', {
+  app.decorateReply('cspNonce', {
     getter (this: FastifyReply) {
       return noncesOf(stateOf(this.request))
     }

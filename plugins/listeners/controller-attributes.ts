@@ -1,7 +1,7 @@
-import { listener, OfRoutes, type RequestHook } from '../kernel/listener.js'
+import { listener } from '../kernel/listener.js'
 import { stateOf } from '../kernel/request-state.js'
 import { routeConfigOf } from '../kernel/route-config.js'
-import { declaredIn, declares, kDeclared, notDeclared, ofDiagnosticHandler } from '../routing/attributes.js'
+import { declaredIn, kDeclared, notDeclared, ofDiagnosticHandler } from '../routing/attributes.js'
 import { readAttributes } from '../routing/attribute-schema.js'
 import { routeName } from '../routing/route-table.js'
 
@@ -13,12 +13,12 @@ export const controllerAttributes = listener('kernel.controller', 'controller-at
     if (attributes !== null) route.config = { ...route.config, [kDeclared]: attributes } as typeof route.config
   })
   const { mask } = app.hindsight
-  return new OfRoutes<RequestHook>((request) => {
+  return (request) => {
     const attributes = declaredIn(routeConfigOf(request))
     if (attributes === undefined) return notDeclared
     const state = stateOf(request)
     if (state.failed) return ofDiagnosticHandler
     state.attributes = attributes
     if (state.observed) state.collect('attributes', () => mask.value(attributes))
-  }, declares)
+  }
 })

@@ -82,7 +82,7 @@ export const corsResponse = listener('kernel.response', 'cors', async (app, { co
 
 // In debug mode, and outside it to operators.
 function servesProfiler (app: FastifyInstance): boolean {
-  return app.hindsight.debug || (app.hasDecorator('profiler') && app.profiler.role !== undefined)
+  return app.hindsight.debug || (('profiler' in app.hindsight) && app.hindsight.profiler.role !== undefined)
 }
 
 // Two listeners share the rules of an application.
@@ -108,7 +108,7 @@ async function hostAll (app: FastifyInstance, rules: CorsRule[]): Promise<Hosted
       preflightContinue: true,
       strictPreflight: false
     }
-    const hooks = await host(app, fastifyCors as never, options, { name: '@fastify/cors', withhold: ['corsPreflightEnabled'] })
+    const hooks = await host(app, fastifyCors as never, options, { name: 'hindsight/cors', withhold: ['corsPreflightEnabled'] })
     hosted.push({ rule, index, ...(path !== undefined && { path }), hooks: hooks.get('onRequest') ?? [] })
   }
   return hosted

@@ -1,10 +1,7 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import { listener, Skip } from '../kernel/listener.js'
-import { requestContext } from '../kernel/request-context.js'
-import { traceOf } from '../kernel/trace-context.js'
 import { ownHook } from '../kernel/own-hooks.js'
-import { stateOf, type RequestState } from '../kernel/request-state.js'
-import { RequestLog } from '../logs/request-log.js'
+import { requestContext } from '../kernel/request-context.js'
+import { stateOf } from '../kernel/request-state.js'
 
 export interface DebugHandlersOptions {
   /** How many frames a stack keeps in debug mode. */
@@ -13,65 +10,24 @@ export interface DebugHandlersOptions {
 
 const notObserved = new Skip('the request is observed only if it fails')
 
-/**
- * Opens the request's diagnostic context: its log is captured, and what the process says on its own
- * (a warning, an unhandled rejection, an uncaught exception) or sends by HTTP is attributed to the request that caused it.
- */
+/** Opens the diagnostic context of a request. */
 export const debugHandlers = listener('kernel.request', 'debug-handlers', async (app, { stackDepth = 50 }: DebugHandlersOptions) => {
-  const { attached, debug, observed, fromBeginning, originOf } = app.hindsight
+  const { debug, observed, fromBeginning } = app.hindsight
   if (!observed) return 'not in debug mode'
-  const { watchProcess } = await import('../diagnostics/process-watch.js')
-  const { LogCapture } = await import('../logs/log-capture.js')
-  const { watchOutgoing } = await import('../profiler/outgoing/watch-outgoing.js')
   if (debug) Error.stackTraceLimit = Math.max(Error.stackTraceLimit, stackDepth)
-  const capture = new LogCapture(app, () => {
-    const context = requestContext.getStore()
-    const log = context === undefined ? null : stateOf(context.request).log
-    return log instanceof RequestLog ? log : null
-  })
-  const unwatch = watchProcess()
-  // Where no request is observed from its beginning, none has a context of its own.
-  const unwatchOutgoing = fromBeginning ? watchOutgoing() : null
-  app.addHook('onClose', async function closeDiagnostics () {
-    unwatch()
-    unwatchOutgoing?.()
-    capture.close()
-  })
-
-  function open (request: FastifyRequest, reply: FastifyReply): Skip | undefined {
-    if (!stateOf(request).observed) {
-      capture.reserve(request)
-      // A connection that is kept may still have the context of an observed request before.
-      if (requestContext.getStore() !== undefined) requestContext.enterWith(undefined)
-      return notObserved
-    }
-    const log = capture.open(request)
-    // Who reads the log of an application that is attached to has not asked for lines of ours.
-    log.keepsOwn = attached
-    // The connection may be gone when it is asked for.
-    if (attached) originOf(request)
-    reply.log = request.log
-    const state = stateOf(request)
-    state.log = log
-    openTrace(request, state)
-    requestContext.enterWith({ request, reply })
+  const { openDiagnostics } = await import('../profiler/request-diagnostics.js')
+  const diagnostics = openDiagnostics(app)
+  if (!fromBeginning && !diagnostics.hasLog) return 'the application has no log'
+  // The parser of the body leaves the asynchronous context of its request.
+  if (fromBeginning) {
+    app.addHook('preValidation', ownHook(function enterContext (request, reply, done) {
+      requestContext.run(stateOf(request).observed ? { request, reply } : undefined, done)
+    }))
   }
-  app.hindsight.openDiagnostics = open
-  app.hindsight.logOf = (request) => capture.logOf(request)
-  if (!fromBeginning) return capture.hasDestination ? open : 'the application has no log'
-  // The parser hands out the body in an execution context of its own; what comes after it belongs to the request again.
-  app.addHook('preValidation', ownHook(function reenter (request, reply, done) {
-    if (stateOf(request).observed) requestContext.run({ request, reply }, done)
-    else if (requestContext.getStore() === undefined) done()
-    else requestContext.run(undefined, done)
-  }))
-  return open
+  return (request, reply) => {
+    const isObserved = diagnostics.open(request, reply)
+    // A connection that is kept alive may still have the context of the request before.
+    if (isObserved || requestContext.getStore() !== undefined) requestContext.enterWith(isObserved ? { request, reply } : undefined)
+    if (!isObserved) return notObserved
+  }
 })
-
-// The span is drawn when the profile is written, unless a request to somebody else has needed it.
-function openTrace ({ headers: { traceparent, tracestate } }: FastifyRequest, state: RequestState): void {
-  if (traceparent === undefined) return
-  const trace = traceOf(traceparent, tracestate)
-  state.trace = trace
-  if (trace !== null) state.collect('trace', () => ({ traceId: trace.traceId, parentId: trace.parentId, spanId: trace.spanId, sampled: trace.sampled }))
-}

@@ -1,21 +1,24 @@
-import { listener } from '../kernel/listener.js'
+import { listener, Skip } from '../kernel/listener.js'
 
 export interface DebugToolbarOptions {
   /** Whether HTML pages carry the debug toolbar in debug mode; true by default. */
   toolbar?: boolean
-  /** Whether responses say by `Server-Timing` where the time went, in debug mode and to those who may see it; false by default. */
+  /** Whether clients that may see the debug surface receive `Server-Timing`, in debug mode; false by default. */
   serverTiming?: boolean
 }
 
-/** Tells the client where the profile of its request is, by a header and, in HTML pages, by a bar. */
-export const debugToolbar = listener('kernel.response', 'debug-toolbar', async (app, { toolbar: shown = true, serverTiming = false }: DebugToolbarOptions) => {
+const noProfile = new Skip('the request has no profile, or its client may not see it')
+
+/** Sets `X-Debug-Token-Link` and inserts the toolbar into HTML pages. */
+export const debugToolbar = listener('kernel.response', 'debug-toolbar', async (app, options: DebugToolbarOptions) => {
   if (!app.hindsight.debug) return 'not in debug mode'
-  const { toolbarHook } = await import('../profiler/ui/toolbar/insert.js')
-  const hook = toolbarHook(app, shown)
-  if (!serverTiming) return hook
+  const { toolbar = true, serverTiming = false } = options
+  const { insertToolbar, tellProfile } = await import('../profiler/ui/toolbar/insert.js')
   const { addServerTiming } = await import('../profiler/server-timing.js')
+  const insert = insertToolbar(app)
   return (request, reply, payload) => {
-    if (app.hindsight.mayReadDebug(request)) addServerTiming(request, reply)
-    return hook(request, reply, payload)
+    if (serverTiming && app.hindsight.mayReadDebug(request)) addServerTiming(request, reply)
+    if (!tellProfile(app, request, reply)) return noProfile
+    return toolbar ? insert(request, reply, payload) : undefined
   }
 })

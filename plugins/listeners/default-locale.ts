@@ -1,6 +1,5 @@
 import type { FastifyRequest } from 'fastify'
 import { listener } from '../kernel/listener.js'
-import { provide } from '../kernel/provided-names.js'
 import { stateOf } from '../kernel/request-state.js'
 
 export interface DefaultLocaleOptions {
@@ -18,7 +17,7 @@ declare module 'fastify' {
 /** Sets `request.locale` to the configured default. */
 export const defaultLocale = listener('kernel.request', 'default-locale', (app, { defaultLocale: locale = 'en' }: DefaultLocaleOptions) => {
   if (!isLanguageTag(locale)) throw new Error(`defaultLocale: "${String(locale)}" is not a language tag`)
-  provide(app, 'request', 'locale', {
+  app.decorateRequest('locale', {
     getter (this: FastifyRequest) { return stateOf(this).locale || locale },
     setter (this: FastifyRequest, own: string) { stateOf(this).locale = own }
   })

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { listener, OnFailure, Skip } from '../kernel/listener.js'
+import { listener, Skip } from '../kernel/listener.js'
 import { stateOf } from '../kernel/request-state.js'
 
 const notObserved = new Skip('the request leaves no profile')
@@ -9,10 +9,10 @@ const nothingRaised = new Skip('nothing was raised')
 export const error = listener('kernel.controller_arguments', 'error', async (app) => {
   if (!app.hindsight.observed) return 'not in debug mode'
   const { flattenError } = await import('../diagnostics/flatten-error.js')
-  return new OnFailure((request: FastifyRequest) => {
+  return (request: FastifyRequest) => {
     const state = stateOf(request)
     if (!state.failed) return nothingRaised
     if (!state.observed) return notObserved
     state.exceptions = flattenError(state.raised)
-  })
+  }
 })

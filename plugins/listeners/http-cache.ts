@@ -2,10 +2,10 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import vary from 'vary'
 import { evaluate, isConditional, isRetrieval, validatorsOf, type Evaluation, type Validators } from '../kernel/conditional.js'
 import { PreconditionFailedError } from '../kernel/http-errors.js'
-import { Answer, listener, OfRoutes, Skip, type RequestHook } from '../kernel/listener.js'
+import { Answer, listener, Skip } from '../kernel/listener.js'
 import { stateOf } from '../kernel/request-state.js'
 import { discard, dropContent } from '../kernel/responses.js'
-import { attributesOf, declares, notDeclared, ofDiagnosticHandler, type CacheAttribute } from '../routing/attributes.js'
+import { attributesOf, notDeclared, ofDiagnosticHandler, type CacheAttribute } from '../routing/attributes.js'
 import { cachePolicy, TURNED_PRIVATE, type CachePolicy } from '../routing/cache-policy.js'
 import { routeName } from '../routing/route-table.js'
 
@@ -55,7 +55,7 @@ export const httpCache = listener('kernel.controller', 'http-cache', (app) => {
     route.preHandler = [...own, answerDeferred]
   })
 
-  return new OfRoutes<RequestHook>((request, reply) => {
+  return (request, reply) => {
     const cache = attributesOf(request)?.cache
     if (cache === undefined) return notDeclared
     const state = stateOf(request)
@@ -78,7 +78,7 @@ export const httpCache = listener('kernel.controller', 'http-cache', (app) => {
       letThrough.add(request)
       return new Answer(notModified(reply, validators))
     }
-  }, declares)
+  }
 })
 
 /** Sets `Cache-Control`, `Expires`, `ETag`, `Last-Modified` and `Vary`, and answers 304 by what the handler itself has set. */

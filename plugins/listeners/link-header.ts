@@ -3,7 +3,6 @@ import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { addLink } from '../kernel/add-link.js'
 import { serializeLink, type Link, type LinkAttributes } from '../kernel/link.js'
 import { listener, Skip } from '../kernel/listener.js'
-import { provide } from '../kernel/provided-names.js'
 import { stateOf } from '../kernel/request-state.js'
 import { routeConfigOf } from '../kernel/route-config.js'
 import { routeName } from '../routing/route-table.js'
@@ -36,7 +35,7 @@ const failed = new Skip('the response is about an error')
 export const linkHeader = listener('kernel.response', 'link-header', (app, { earlyHints = false }: LinkHeaderOptions) => {
   const linksOf = new WeakMap<object, RouteLinks>()
   const { mask } = app.hindsight
-  provide(app, 'request', 'addLink', function (this: FastifyRequest, rel: string, href: string, attributes?: LinkAttributes) {
+  app.decorateRequest('addLink', function (this: FastifyRequest, rel: string, href: string, attributes?: LinkAttributes) {
     addLink(this, attributes === undefined ? { rel, href } : { rel, href, attributes })
   })
   app.addHook('onRoute', function serializeLinks (route) {

@@ -1,6 +1,5 @@
 import type { FastifyRequest, LocaleAwareServices } from 'fastify'
 import { listener, Skip } from '../kernel/listener.js'
-import { provide } from '../kernel/provided-names.js'
 import { afterBody } from '../kernel/responses.js'
 import { stateOf } from '../kernel/request-state.js'
 import { LocaleServices, type LocaleAwareService } from '../locale/locale-services.js'
@@ -34,7 +33,7 @@ const unused = new Skip('no service was given out')
 export const localeAwareServices = listener('kernel.request', 'locale-aware-services', async (app, options: LocaleAwareServicesListenerOptions) => {
   const { localeAwareServices: registered = {}, defaultLocale = 'en', enabledLocales = [] } = options
   const services = new LocaleServices(registered)
-  provide(app, 'request', 'services', {
+  app.decorateRequest('services', {
     getter (this: FastifyRequest): LocaleAwareServices {
       const state = stateOf(this)
       const locale = state.locale || defaultLocale

@@ -1,7 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { listener, Skip } from '../kernel/listener.js'
 import { afterBody } from '../kernel/responses.js'
-import { KnownParts } from '../kernel/known-parts.js'
 import { stateOf } from '../kernel/request-state.js'
 import { routeConfigOf } from '../kernel/route-config.js'
 import { isTag, languageMatcher } from '../locale/accept-language.js'
@@ -52,15 +51,14 @@ export const locale = listener('kernel.request', 'locale', (app, options: Locale
   }
 
   if (!fromBeginning) return chosen
-  const known = new KnownParts()
   return (request) => {
     const skip = chosen(request)
     if (!stateOf(request).observed) return skip
     const { locale, localeSource: source } = stateOf(request)
     const header = request.headers['accept-language'] ?? null
-    stateOf(request).collect('locale', () => known.of(`${locale} ${source} ${header === null ? '' : `: ${header.slice(0, 500)}`}`, () => mask.value({
+    stateOf(request).collect('locale', () => mask.value({
       locale, source, default: defaultLocale, enabled: enabledLocales, acceptLanguage: { enabled: acceptLanguage, header: header?.slice(0, 500) ?? null }, services: Object.keys(localeAwareServices)
-    }) as object))
+    }))
     return skip
   }
 })

@@ -1,6 +1,5 @@
 import type { FastifyRequest } from 'fastify'
 import { listener, Skip } from '../kernel/listener.js'
-import { provide } from '../kernel/provided-names.js'
 import { openSecurity } from '../security/open.js'
 import type { SecurityOptions } from '../security/security.js'
 
@@ -22,10 +21,10 @@ export const logoutUrl = listener('kernel.request', 'logout-url', async (app, op
   if (security === null) return 'not configured'
   const { locationOf } = await import('../security/entry-point.js')
   const { logoutOf } = await import('../security/logout.js')
-  provide(app, 'request', 'logoutPath', function logoutPath (this: FastifyRequest) {
+  app.decorateRequest('logoutPath', function logoutPath (this: FastifyRequest) {
     return logoutOf(this)
   })
-  provide(app, 'request', 'logoutUrl', function logoutUrl (this: FastifyRequest) {
+  app.decorateRequest('logoutUrl', function logoutUrl (this: FastifyRequest) {
     const path = logoutOf(this)
     return path === null ? null : locationOf(this, path)
   })

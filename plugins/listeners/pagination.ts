@@ -1,6 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { listener, OfRoutes, Skip, type RequestHook } from '../kernel/listener.js'
-import { provide } from '../kernel/provided-names.js'
+import { listener, Skip } from '../kernel/listener.js'
 import { stateOf } from '../kernel/request-state.js'
 import { routeConfigOf } from '../kernel/route-config.js'
 import { Page } from '../pagination/page.js'
@@ -46,11 +45,11 @@ export const pagination = listener('kernel.request', 'pagination', (app, { pagin
     return declared === true ? ofAll : rules.get(declared) ?? null
   }
 
-  provide(app, 'request', 'pagination', {
-    getter (this: FastifyRequest) { return stateOf(this).pagination },
+  app.decorateRequest('pagination', {
+    getter (this: FastifyRequest) { return stateOf(this).pagination as Pagination | null },
     setter (this: FastifyRequest, own: Pagination | null) { stateOf(this).pagination = own }
   })
-  provide(app, 'request', 'paginate', function (this: FastifyRequest, total: number, { links = true }: { links?: boolean } = {}): Page {
+  app.decorateRequest('paginate', function (this: FastifyRequest, total: number, { links = true }: { links?: boolean } = {}): Page {
     const rule = ruleOf(this)
     const state = stateOf(this)
     const asked = state.pagination as Pagination | null
@@ -61,12 +60,12 @@ export const pagination = listener('kernel.request', 'pagination', (app, { pagin
     return page
   })
 
-  return new OfRoutes<RequestHook>((request) => {
+  return (request) => {
     const rule = ruleOf(request)
     if (rule === null) return notConfigured
     const found = readPagination(rule, request)
     const state = stateOf(request)
     state.pagination = found
     if (state.observed) state.collect('pagination', { ...found, fields: rule.names, sortable: rule.sort, maxLimit: rule.maxLimit })
-  }, (config) => config?.pagination !== undefined)
+  }
 })

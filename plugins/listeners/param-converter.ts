@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify'
 import { NotFoundError, ParamConversionError } from '../kernel/http-errors.js'
-import { isPromise, listener, OfRoutes, type RequestHook } from '../kernel/listener.js'
+import { isPromise, listener } from '../kernel/listener.js'
 import { attributesOf } from '../kernel/request-attributes.js'
 import { stateOf } from '../kernel/request-state.js'
-import { attributesOf as declaredOf, declares, notDeclared, ofDiagnosticHandler, type RouteAttributes } from '../routing/attributes.js'
+import { attributesOf as declaredOf, notDeclared, ofDiagnosticHandler, type RouteAttributes } from '../routing/attributes.js'
 import { checkConverters, paramConversions, type OwnConverters, type ParamConversion } from '../routing/param-conversion.js'
 import { routeName } from '../routing/route-table.js'
 
@@ -27,7 +27,7 @@ export const paramConverter = listener('kernel.controller', 'param-converter', (
     if (params !== undefined) conversions.set(params, paramConversions(routeName(route), route.url, params, converters))
   })
 
-  return new OfRoutes<RequestHook>((request) => {
+  return (request) => {
     const params = declaredOf(request)?.params
     if (params === undefined) return notDeclared
     const state = stateOf(request)
@@ -35,7 +35,7 @@ export const paramConverter = listener('kernel.controller', 'param-converter', (
     const conversion = new Conversion(request, conversions.get(params) as readonly ParamConversion[])
     if (state.observed) state.collect('params', () => mask.value(conversion.record()))
     return conversion.run(0)
-  }, declares)
+  }
 })
 
 /** The conversion of one request's parameters. */

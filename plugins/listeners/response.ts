@@ -18,7 +18,7 @@ export interface ResponseOptions {
  */
 export const response = listener('kernel.response', 'response', (app, { charset = false, enabledLocales = [] }: ResponseOptions & { enabledLocales?: string[] }) => {
   const hasLocales = enabledLocales.length > 0
-  const slot = app.lifecycle.slots.at(-1)?.index ?? -1
+  const slot = app.hindsight.lifecycle.slots.at(-1)?.index ?? -1
   const isSilent = (reply: FastifyReply): boolean => !reply.hasHeader('cache-control') && !(reply.statusCode === 301 && isRedirect(reply))
   // Hooks of the application that set a `Cache-Control` where there is none come behind the listeners.
   const speak = (request: FastifyRequest, reply: FastifyReply): void => {
@@ -30,22 +30,14 @@ export const response = listener('kernel.response', 'response', (app, { charset 
   const speakLast = ownHook(function speakLast (request: FastifyRequest, reply: FastifyReply, payload: unknown, done: (error: null, payload: unknown) => void) {
     speak(request, reply)
     done(null, payload)
-  }, null, () => speak)
+  })
   // By method and path: a mark in its `config` would be seen by who reads that.
   const spoken = new Set<string>()
-  const known = new WeakMap<RouteConfig, boolean>()
   app.addHook('onRoute', function letSpeakFirst (route: RouteOptions) {
     route.onSend = [...[route.onSend ?? []].flat(), speakLast] as NonNullable<RouteOptions['onSend']>
     spoken.add(nameOf(route))
   })
-  const speaksLast = (config: RouteConfig | undefined): boolean => {
-    if (config === undefined) return false
-    const before = known.get(config)
-    if (before !== undefined) return before
-    const found = spoken.has(nameOf(config))
-    known.set(config, found)
-    return found
-  }
+  const speaksLast = (config: RouteConfig | undefined): boolean => config !== undefined && spoken.has(nameOf(config))
   return (request, reply, payload) => {
     const { statusCode } = reply
     const state = stateOf(request)

@@ -2,7 +2,7 @@ import type { FastifyReply } from 'fastify'
 import { hostCookies } from '../kernel/cookies.js'
 import { awayOf, isOwn, isStillThere, openSessions, passOver, schemeView, secureCookie, startEagerly, type HostedSession, type SessionSettings } from '../kernel/hosted-session.js'
 import { runHooks } from '../kernel/hosting.js'
-import { listener, Partly, Skip, type RequestHook, type ResponseHook } from '../kernel/listener.js'
+import { listener, Skip } from '../kernel/listener.js'
 import { stateOf } from '../kernel/request-state.js'
 import { sessionRecord, unusedSession } from '../profiler/collectors/session.js'
 
@@ -18,14 +18,14 @@ const noCookies = new Skip('the request brought no cookies')
 const untouched = new Skip('the session was not used, no cookie is set')
 
 /**
- * Makes cookies and `request.session` available. Neither is the header parsed before somebody asks for a cookie,
- * nor the session's store read before the session is touched; a session that stays empty leaves no trace.
+ * Makes cookies and `request.session` available. A synchronous session store is read when the session is first used;
+ * a session that stays empty sets no cookie.
  */
 export const session = listener('kernel.request', 'session', async (app, { session: settings = false }: SessionOptions) => {
   const hosted: HostedSession = {
     start: [],
     save: [],
-    writeCookies: await hostCookies(app),
+    cookies: await hostCookies(app),
     store: null,
     cookieName: 'sessionId',
     cookiePrefix: '',
@@ -37,35 +37,32 @@ export const session = listener('kernel.request', 'session', async (app, { sessi
   if (settings !== false) await openSessions(app, settings, hosted)
   const eager = settings !== false && settings.store !== undefined
 
-  return new Partly<RequestHook>((request, reply) => {
+  return (request, reply) => {
     stateOf(request).cookieReply = reply
+    hosted.cookies.parse(request, reply)
     if (request.headers.cookie === undefined) return noCookies
-    // Nobody can wait for a store at the moment of the first touch.
+    // A store that answers later cannot be awaited at the first use of the session.
     if (eager && app.hindsight.cookiesOf(request)[hosted.cookieName] !== undefined) return startEagerly(app, hosted, request, reply)
-  }, (request, reply) => {
-    // Who brings sessions of their own finds @fastify/cookie registered here, and relies on it.
-    stateOf(request).cookieReply = reply
-  })
+  }
 })
 
 /** Saves a session that was changed, sets the cookies, and makes the response private when the session was used. */
 export const sessionResponse = listener('kernel.response', 'session', (app) => {
   const hosted = hostedOf.get(app.hindsight) as HostedSession
-  const { writeCookies } = hosted
   const { mask } = app.hindsight
-  return new Partly<ResponseHook>((request, reply, payload) => {
+  return (request, reply, payload) => {
     const state = stateOf(request)
     const cookie = state.observed && app.hindsight.cookiesOf(request)[hosted.cookieName] !== undefined
     if (!state.sessionTouched) {
       if (state.observed) state.collect('session', unusedSession(cookie))
       const before = reply.getHeader('set-cookie')
-      writeCookies(request, reply, payload)
+      hosted.cookies.write(request, reply, payload)
       return reply.getHeader('set-cookie') === before ? untouched : undefined
     }
     makePrivate(reply)
     const record = state.observed ? sessionRecord(state.session, cookie, cookie && isOwn(request, hosted)) : null
     if (record !== null) state.collect('session', () => ({ ...record, keys: mask.value(record.keys) }))
-    const write = (): undefined | Promise<void> => writeCookies(request, reply, payload)
+    const write = (): undefined | Promise<void> => hosted.cookies.write(request, reply, payload)
     // The cookie still names the session that is kept elsewhere.
     if (awayOf.has(state)) return write()
     const saveAndWrite = (there: boolean): undefined | Promise<void> => {
@@ -82,7 +79,7 @@ export const sessionResponse = listener('kernel.response', 'session', (app) => {
       if (record !== null) record.saved = false
       return write()
     })
-  }, writeCookies)
+  }
 })
 
 // A response that was made with a session is nobody else's (RFC 9111, section 3.5 is about Authorization only).

@@ -1,9 +1,9 @@
 import { basename, extname, resolve } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { TemplateNotFoundError } from '../kernel/http-errors.js'
-import { listener, OfRoutes, type RequestHook } from '../kernel/listener.js'
+import { listener } from '../kernel/listener.js'
 import { stateOf } from '../kernel/request-state.js'
-import { attributesOf, declares, notDeclared, ofDiagnosticHandler } from '../routing/attributes.js'
+import { attributesOf, notDeclared, ofDiagnosticHandler } from '../routing/attributes.js'
 import { routeName } from '../routing/route-table.js'
 
 export interface TemplateOptions {
@@ -33,13 +33,13 @@ export const template = listener('kernel.controller', 'template', (app, { templa
     done(missing && new Error(`Route "${missing.name}": config.template is "${missing.template}", but there is no reply.${decorator}(): register @fastify/view${propertyName === 'view' ? '' : ` with propertyName "${propertyName}"`} in the route's scope or above it`))
   })
 
-  return new OfRoutes<RequestHook>((request) => {
+  return (request) => {
     const name = attributesOf(request)?.template
     if (name === undefined) return notDeclared
     const state = stateOf(request)
     if (state.failed) return ofDiagnosticHandler
     state.template = name
-  }, declares)
+  }
 
   async function renderTemplate (request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
     const state = stateOf(request)

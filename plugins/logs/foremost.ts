@@ -1,9 +1,9 @@
 import type { LogLevel } from './log-record.js'
 
-/** What can be told apart by how severe it is. */
+/** Anything that has a level. */
 export interface Levelled { readonly level: LogLevel }
 
-/** The lines of a log that fit where there is a limit, in their order: warnings and errors before anything else, then the latest. */
+/** At most `limit` lines of a log, in their order: warnings and errors take precedence, then the latest lines. */
 export function foremost<T extends Levelled> (log: readonly T[], limit: number): T[] {
   if (log.length <= limit) return [...log]
   const grave = log.filter(isGrave).slice(-limit)
@@ -13,12 +13,12 @@ export function foremost<T extends Levelled> (log: readonly T[], limit: number):
   return log.filter((line) => kept.has(line))
 }
 
-/** Whether a line tells of something wrong. */
+/** Whether a line is a warning or an error. */
 export function isGrave (line: Levelled): boolean {
   return line.level === 'warn' || isFailure(line)
 }
 
-/** Whether a line tells of an error. */
+/** Whether a line is an error. */
 export function isFailure ({ level }: Levelled): boolean {
   return level === 'error' || level === 'fatal'
 }

@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify'
 import { isoTime } from './iso-time.js'
-import { levelName, readLine, shortened, type Line, type Said, type Shown } from './line.js'
+import { levelName, readLine, shortened, type Said } from './line.js'
 import type { LogLevel, LogRecord } from './log-record.js'
 
 const DEBUG = 20
@@ -9,35 +9,31 @@ const BYTE_LIMIT = 4 * 1024 * 1024
 /** Of one line: where it is longer, its beginning and its end are kept. */
 const MAX_LINE = 32 * 1024
 
-/** What shows records to others, without what is secret in them. */
-export interface LogView {
-  /** A line: its record, and what the logger wrote of it, which is null where that is not all there or hardly comes again. */
-  line: (text: string | null, record: () => LogRecord) => Shown
-  /** What no logger has written; the same object may be said by many requests. */
-  said: (said: Said) => Shown
-  /** A record that no logger wrote. */
-  own: (record: LogRecord) => LogRecord
-}
-
-/** A record that is not read before somebody asks for it. */
+/** A record that is not read before it is needed. */
 export interface LogEntry {
   readonly time: string
   readonly level: LogLevel
   read: () => LogRecord
 }
 
-interface KeptLine extends Line {
-  /** What was shown of it, and by which view: the page of a failure and its profile show the same. */
-  shown: LogRecord | null
-  view: LogView | null
+/** What a record is replaced by where it is shown, such as the same record without secrets. */
+export type LogView = (record: LogRecord) => LogRecord
+
+interface Kept {
+  /** Milliseconds since the epoch. */
+  time: number
+  level: LogLevel
+  read: () => LogRecord
 }
 
-/** The log lines of one request, kept as the text that the logger made and read only when somebody asks. */
+/** The log lines of one request, kept as the text that the logger made and parsed only when they are read. */
 export class RequestLog {
-  /** The level below which the logger's own destination gets nothing. */
-  outputLevel = 0
-  readonly #lines: KeptLine[] = []
-  readonly #own: LogRecord[] = []
+  /** Receives the error of a handler that fails after its response was sent. */
+  onLateError: ((error: unknown) => void) | null = null
+  /** Whether debug lines of Hindsight itself go through the application's logger, whose level is debug or lower. */
+  writesOwn = false
+  readonly #lines: Kept[] = []
+  readonly #notes: Kept[] = []
   #bytes = 0
   #dropped = 0
   #droppedBytes = 0
@@ -47,110 +43,58 @@ export class RequestLog {
     return this.#bytes
   }
 
-  /** Keeps a line as pino wrote it. */
-  add (level: number, text: string): void {
+  /** How many lines it was given, kept or not. */
+  get size (): number {
+    return this.#lines.length + this.#dropped
+  }
+
+  /** Keeps a line as pino wrote it; `level` is pino's number, `time` milliseconds since the epoch. */
+  add (level: number, text: string, time = Date.now()): void {
     if (this.#lines.length >= LINE_LIMIT || this.#bytes > BYTE_LIMIT) {
       this.#dropped++
       this.#droppedBytes += text.length
       return
     }
-    const line: KeptLine = { level, time: Date.now(), text, cut: 0, said: null, shown: null, view: null }
-    if (text.length > MAX_LINE) {
-      line.text = shortened(text)
-      line.cut = Buffer.byteLength(text) - Buffer.byteLength(line.text)
-    }
-    this.#bytes += line.text.length
-    this.#lines.push(line)
+    const kept = text.length > MAX_LINE ? shortened(text) : text
+    const cut = kept === text ? 0 : Buffer.byteLength(text) - Buffer.byteLength(kept)
+    this.#bytes += kept.length
+    this.#lines.push({ time, level: levelName(level), read: () => readLine({ level, time, text: kept, cut }) })
   }
 
-  /** Whether lines of our own are kept here alone, whatever the destination takes. */
-  keepsOwn = false
-
-  /** Keeps a debug line of our own: where the logger's destination takes none, none needs to be written for it. */
+  /** Keeps a debug line of Hindsight itself. Where `writesOwn`, the logger writes it, and its line is captured. */
   debug (logger: FastifyBaseLogger, said: Said): void {
-    if (this.outputLevel <= DEBUG && !this.keepsOwn) logger.debug({ channel: said.channel, ...said.context }, said.message)
+    if (this.writesOwn) logger.debug({ channel: said.channel, ...said.context }, said.message)
     else this.say(DEBUG, said)
   }
 
-  /** Keeps a line that no logger has to write. */
+  /** Keeps a line that no logger writes. */
   say (level: number, said: Said): void {
     if (this.#lines.length >= LINE_LIMIT) this.#dropped++
-    else this.#lines.push({ level, time: Date.now(), text: '', cut: 0, said, shown: null, view: null })
+    else this.#lines.push(keptRecord({ time: isoTime(Date.now()), level: levelName(level), ...said }))
   }
 
   /** Keeps a record that no logger wrote, such as a warning of the process. */
   note (record: LogRecord): void {
-    if (this.#own.length < LINE_LIMIT) this.#own.push(record)
+    if (this.#notes.length < LINE_LIMIT) this.#notes.push(keptRecord(record))
   }
 
-  /** The records in the order of time, as a view shows them; each is read when it is asked for, as of a long log hardly anybody wants all. */
-  entries (view?: LogView): LogEntry[] {
-    const entries: LogEntry[] = this.#lines.map((line, i) => new LineEntry(line, view, i < MAX_SIMILAR || line.level >= ERROR))
-    for (const record of this.#own) entries.push(new OwnEntry(record, view))
-    if (this.#dropped > 0) {
-      entries.push(new OwnEntry({
-        time: new Date().toISOString(),
-        level: 'warn',
-        channel: 'profiler',
-        message: `${this.#dropped} more log lines of this request were not kept (about ${this.#droppedBytes.toLocaleString('en')} bytes)`,
-        context: {}
-      }))
-    }
-    return entries.length < 2 ? entries : entries.sort((a, b) => a.time < b.time ? -1 : a.time > b.time ? 1 : 0)
-  }
-}
-
-// A long log is one of lines that differ.
-const MAX_SIMILAR = 50
-const ERROR = 50
-
-class LineEntry implements LogEntry {
-  readonly time: string
-  readonly level: LogLevel
-  readonly #line: KeptLine
-  readonly #view: LogView | undefined
-  readonly #comesAgain: boolean
-  #record: LogRecord | null = null
-
-  constructor (line: KeptLine, view: LogView | undefined, comesAgain: boolean) {
-    this.time = isoTime(line.time)
-    this.level = levelName(line.level)
-    this.#line = line
-    this.#view = view
-    this.#comesAgain = comesAgain
+  /** The records in the order of time, as `view` shows them. Each is read when it is needed. */
+  entries (view: LogView = (record) => record): LogEntry[] {
+    const kept = [...this.#lines, ...this.#notes].sort((a, b) => a.time - b.time)
+    if (this.#dropped > 0) kept.push(keptRecord(this.#omission()))
+    return kept.map(({ time, level, read }) => {
+      let record: LogRecord | null = null
+      return { time: isoTime(time), level, read: () => (record ??= view(read())) }
+    })
   }
 
-  read (): LogRecord {
-    return (this.#record ??= this.#view === undefined ? readLine(this.#line) : shownBy(this.#view, this.#line, this.#comesAgain))
+  #omission (): LogRecord {
+    const bytes = this.#droppedBytes.toLocaleString('en')
+    const message = `${this.#dropped} more log lines of this request were not kept (about ${bytes} bytes)`
+    return { time: new Date().toISOString(), level: 'warn', channel: 'profiler', message, context: {} }
   }
 }
 
-class OwnEntry implements LogEntry {
-  readonly time: string
-  readonly level: LogLevel
-  readonly #record: LogRecord
-  readonly #view: LogView | undefined
-
-  constructor (record: LogRecord, view?: LogView) {
-    this.time = record.time
-    this.level = record.level
-    this.#record = record
-    this.#view = view
-  }
-
-  read (): LogRecord {
-    return this.#view === undefined ? this.#record : this.#view.own(this.#record)
-  }
-}
-
-function shownBy (view: LogView, line: KeptLine, comesAgain: boolean): LogRecord {
-  if (line.shown !== null && line.view === view) return line.shown
-  const { channel, message, context } = line.said !== null ? view.said(line.said) : view.line(comesAgain && line.cut === 0 ? line.text : null, () => readLine(line))
-  const shown = { time: isoTime(line.time), level: levelName(line.level), channel, message, context }
-  // To hold thousands of them costs more than to read them twice.
-  if (comesAgain) {
-    line.shown = shown
-    line.view = view
-  }
-  return shown
+function keptRecord (record: LogRecord): Kept {
+  return { time: Date.parse(record.time), level: record.level, read: () => record }
 }

@@ -2,7 +2,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FlattenedException } from '../diagnostics/exception.js'
 import { flattenError } from '../diagnostics/flatten-error.js'
 import { maskException } from '../diagnostics/mask-exception.js'
-import { EventColumns } from '../kernel/event-columns.js'
+import { withNotifications } from '../diagnostics/records.js'
+import type { Headers } from '../kernel/header-values.js'
 import { isoTime } from '../logs/iso-time.js'
 import { ClientGoneError } from '../kernel/http-errors.js'
 import type { Mask } from '../kernel/mask/mask.js'
@@ -10,34 +11,33 @@ import { methodOf } from '../kernel/malformed.js'
 import { absoluteUrl, targetOf } from '../kernel/origin.js'
 import { stateOf, type RequestState } from '../kernel/request-state.js'
 import { blockedBy } from './blocked/blocked.js'
-import { trailRecord } from './collectors/header-trail.js'
+import { outsideChanges } from './collectors/outside-changes.js'
 import { performanceRecord } from './collectors/performance.js'
 import { profiledLogs } from './profiled-logs.js'
-import { PROFILE_VERSION, type ProfiledRoute } from './profile.js'
-import type { ProfileDraft } from './profile-json.js'
+import { PROFILE_VERSION, type Profile, type ProfiledRoute } from './profile.js'
 
 /** Makes the profile of a request whose response is over, which is to be of `maxBytes` at most: plain data, masked, off the response's way; `more` is for panels of its own. */
-export function buildProfile (request: FastifyRequest, reply: FastifyReply, endedAt: number, maxBytes: number, more: Readonly<Record<string, unknown>>): ProfileDraft {
+export function buildProfile (request: FastifyRequest, reply: FastifyReply, endedAt: number, maxBytes: number, more: Readonly<Record<string, unknown>>): Profile {
   const state = stateOf(request)
   const { mask: maskOfAll, originOf } = request.server.hindsight
   const mask = maskOfAll.hiding(state.sentParams ?? request.params)
   const origin = originOf(request)
   state.recorder?.leaveAll(reply)
-  const events = state.recorder?.columns(mask.header) ?? new EventColumns()
+  state.recorder?.finish((state.sentHeaders ?? reply.getHeaders()) as Headers)
+  const events = state.recorder?.events(mask.header) ?? []
   // Collectors know the secrets of their own data, not those that this request's path brings.
   const collectors = mask === maskOfAll ? collectedBy(state) : redacted(collectedBy(state), mask) as Record<string, unknown>
   const others = state.others.filter((other) => other !== state.raised)
-  const status = state.clientGone ? 499 : reply.raw.headersSent ? reply.raw.statusCode : reply.statusCode
+  const status = state.clientGone ? 499 : state.upgraded ? 101 : state.sentStatus
   const blocked = request.server.hindsight.debug ? blockedBy(request, reply, status, collectors) : []
   // Set one by one: spreading parts that hardly ever are there would be felt by each profile.
   Object.assign(collectors, more)
   collectors.performance = performanceRecord(state, events, endedAt)
-  const trail = state.recorder?.trail
-  if (trail != null) collectors.headers = trailRecord(trail, events, (reply.raw as { _header?: unknown })._header, state.sentHeaders ?? reply.getHeaders(), mask)
+  if (state.recorder !== null) collectors.headers = outsideChanges(state.recorder, mask)
   if (blocked.length > 0) collectors.blocked = blocked
   if (others.length > 0) collectors.otherErrors = others.map((other) => flattenError(other).map((exception) => maskException(exception, mask)))
   const { logs, leftOut } = profiledLogs(state.log, mask, maxBytes)
-  const profile: ProfileDraft = {
+  const profile: Profile = {
     version: PROFILE_VERSION,
     token: state.token,
     time: isoTime(state.startedTime),
@@ -48,7 +48,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, ende
     status,
     route: routeOf(collectors.router),
     exceptions: exceptionsOf(state).map((exception) => maskException(exception, mask)),
-    logs,
+    logs: withNotifications(logs, events, state.startedTime),
     events,
     collectors
   }

@@ -95,7 +95,7 @@ function guarded (matcher: (request: FastifyRequest) => boolean): (request: Fast
     try {
       return matcher(request)
     } catch (error) {
-      request.log.warn({ err: error, channel: 'profiler' }, 'profiler.matcher threw; the request is profiled')
+      request.server.hindsight.warn('profiler.matcher threw; the request is profiled', error)
       return true
     }
   }

@@ -3,19 +3,18 @@ import { boundProfile } from './bounds.js'
 import { FormTokens } from './form-tokens.js'
 import type { OtlpExporter } from './otlp/exporter.js'
 import type { Profile } from './profile.js'
-import { profileJson, wholeProfile, type ProfileDraft } from './profile-json.js'
-import { MAX_STRING } from './plain.js'
 import { settlesWithin } from './real-timers.js'
 import type { Criteria } from './storage/criteria.js'
 import { httpError } from '../kernel/http-errors.js'
 import type { Awaitable, ProfilePage, ProfileStorage, SearchOptions, StorageStats } from './storage/storage.js'
-import { entryOf, recordOf, type ProfileRecord, type ProfileSummary } from './summary.js'
+import { recordOf, type ProfileRecord, type ProfileSummary } from './summary.js'
 import { newToken, TOKEN_PATTERN } from './token.js'
 import type { Warn, WriteCounters } from './write-metrics.js'
 import { WriteQueue } from './write-queue.js'
 
-declare module 'fastify' {
-  interface FastifyInstance {
+declare module '../kernel/services.js' {
+  interface Services {
+    /** The stored profiles; absent where no request is profiled. */
     profiler: Profiler
   }
 }
@@ -105,8 +104,8 @@ export class Profiler {
   }
 
   /** Queues a profile that is built after its response, or when it is read; `bytes`: about what it holds until then. */
-  defer (token: string, build: () => ProfileDraft, bytes = 0): boolean {
-    return this.#add(token, () => this.#draftRecord(build()), bytes)
+  defer (token: string, build: () => Profile, bytes = 0): boolean {
+    return this.#add(token, () => this.#record(build()), bytes)
   }
 
   /** Resolves when everything that was saved before has been written, or given up; or when the time (ms) is over. */
@@ -198,16 +197,6 @@ export class Profiler {
 
   #add (token: string, build: () => ProfileRecord, bytes = 0): boolean {
     return this.enabled && !this.#closed && this.#queue.add(token, build, bytes)
-  }
-
-  #draftRecord (draft: ProfileDraft): ProfileRecord {
-    const startedTime = Date.parse(draft.time)
-    if (this.exporter === undefined && draft.logsLeftOut === undefined) {
-      const { json, varying } = profileJson(draft, startedTime)
-      // Then no text in it is too long.
-      if (varying <= MAX_STRING && Buffer.byteLength(json) <= this.maxProfileBytes) return { ...entryOf(draft), json }
-    }
-    return this.#record(wholeProfile(draft, startedTime))
   }
 
   #record (profile: Profile): ProfileRecord {

@@ -14,7 +14,7 @@ export type RouteMiss = { error: Error } | { redirect: string }
  * not found, method not allowed (with its `Allow`), or a redirect to the other trailing-slash form.
  */
 export function explainMiss (request: FastifyRequest): RouteMiss {
-  const { hindsight: { originOf }, routeTable } = request.server
+  const { originOf, routeTable } = request.server.hindsight
   const method = methodOf(request)
   const path = pathnameOf(request)
   const { allowed, redirect } = routeTable.lookup(path, request)

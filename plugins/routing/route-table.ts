@@ -1,17 +1,16 @@
 import FindMyWay, { type HTTPMethod } from 'find-my-way'
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
-import { routeConfigOf } from '../kernel/route-config.js'
-
-const kDeclared = Symbol('hindsight.declaredRoute')
+import { pathnameOf } from '../kernel/origin.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The route that it is the configuration of. */
-    [kDeclared]?: DeclaredRoute
     /** The route's name, as logs and profiles give it; without one it is `<METHOD> <pattern>`. */
     name?: string
   }
-  interface FastifyInstance {
+}
+
+declare module '../kernel/services.js' {
+  interface Services {
     routeTable: RouteTable
   }
 }
@@ -25,6 +24,8 @@ export interface DeclaredRoute {
   constraints: Readonly<Record<string, unknown>>
   /** A stack taken where the route was declared, in debug mode. */
   declaredAt: Error | null
+  /** Whether the route has hooks of its own. */
+  hasHooks: boolean
 }
 
 export interface LookupResult {
@@ -42,19 +43,18 @@ interface Entered {
 }
 
 interface Store {
+  route: DeclaredRoute
   order: number
   method: string
   /** Whether it is there for those only who may see the debug surface. */
   debugOnly: boolean
 }
 
+const ROUTE_HOOKS = ['onRequest', 'preParsing', 'preValidation', 'preHandler', 'preSerialization', 'onSend'] as const
+
 /** The name of a route: its own, or its methods and pattern. */
 export function routeName ({ config, method, url }: RouteOptions): string {
   return config?.name ?? `${([] as string[]).concat(method as string | string[]).join('|')} ${url}`
-}
-
-function isConstrained ({ constraints }: DeclaredRoute): boolean {
-  return Object.keys(constraints).length > 0
 }
 
 /** What the application's routes are, for those who explain why none of them matched. */
@@ -68,11 +68,10 @@ export class RouteTable {
   readonly #constraints = new Set<string>()
   #order = 0
 
-  readonly #marks: boolean
+  // Methods and patterns of several routes, which differ in their constraints.
+  readonly #ambiguous = new Set<string>()
 
-  /** `marks`: the configuration of a route with constraints names it; otherwise nothing of that is changed, and of routes that differ in their constraints alone the last is told. */
-  constructor (app: FastifyInstance, marks = true) {
-    this.#marks = marks
+  constructor (app: FastifyInstance) {
     const config = app.initialConfig as unknown as Record<string, unknown>
     const options = { ...config, ...config.routerOptions as object } as Record<string, unknown>
     this.#exposesHead = config.exposeHeadRoutes !== false
@@ -98,31 +97,30 @@ export class RouteTable {
     if (get?.exposesHead === true && get.handler === route.handler) {
       // Fastify's own companion of a GET route.
       this.#enter(`HEAD ${url}`, get.route)
-      this.#mark(route, get.route)
       if (plain === undefined && route.prefixTrailingSlash !== 'no-slash') {
-        for (const method of get.route.methods) this.#tryOn(method, url, constraints, { order: this.#order++, method, debugOnly })
+        for (const method of get.route.methods) this.#tryOn(method, url, constraints, { route: get.route, order: this.#order++, method, debugOnly })
       }
-      this.#tryOn('HEAD', url, constraints, { order: -1, method: 'HEAD', debugOnly })
+      this.#tryOn('HEAD', url, constraints, { route: get.route, order: -1, method: 'HEAD', debugOnly })
       return
     }
     const name = routeName(route)
-    const declared: DeclaredRoute = { name, methods, pattern: url, constraints: { ...constraints }, declaredAt }
+    const declared: DeclaredRoute = { name, methods, pattern: url, constraints: { ...constraints }, declaredAt, hasHooks: ROUTE_HOOKS.some((hook) => route[hook] !== undefined) }
     const entered: Entered = { route: declared, handler: route.handler, exposesHead: route.exposeHeadRoute ?? this.#exposesHead }
     this.#declared.push(declared)
-    this.#mark(route, declared)
     for (const method of methods) {
       this.#methods.add(method)
       this.#enter(`${method} ${url}`, declared)
       this.#entered.set(`${method} ${key}`, entered)
       for (const constraint of Object.keys(constraints)) this.#constraints.add(constraint)
-      this.#tryOn(method, url, constraints, { order: this.#order++, method, debugOnly })
+      this.#tryOn(method, url, constraints, { route: declared, order: this.#order++, method, debugOnly })
     }
   }
 
   /** The route that a request matched. */
   of (request: FastifyRequest): DeclaredRoute | null {
-    const config = routeConfigOf(request)
-    return config?.[kDeclared] ?? this.get(request.method, config?.url ?? '')
+    const key = `${request.method} ${request.routeOptions.url ?? ''}`
+    const found = this.#ambiguous.has(key) ? this.#find(request.method, pathnameOf(request), this.#derive(request))?.route : undefined
+    return found ?? this.#routes.get(key) ?? null
   }
 
   /** A route by method and pattern; of several that differ in their constraints, the last. */
@@ -130,16 +128,10 @@ export class RouteTable {
     return this.#routes.get(`${method} ${pattern}`) ?? null
   }
 
-  // What has constraints is known by its mark; the other one by its name alone.
   #enter (key: string, declared: DeclaredRoute): void {
     const before = this.#routes.get(key)
-    if (this.#marks && before !== undefined && isConstrained(declared) && !isConstrained(before)) return
+    if (before !== undefined && before !== declared) this.#ambiguous.add(key)
     this.#routes.set(key, declared)
-  }
-
-  // A copy: one configuration may be given to several routes. Who reads that of a plain route finds what was declared.
-  #mark (route: RouteOptions, declared: DeclaredRoute): void {
-    if (this.#marks && isConstrained(declared)) route.config = { ...route.config, [kDeclared]: declared }
   }
 
   /** The application's own routes, in the order of declaration. */
@@ -185,9 +177,9 @@ function isThere (store: Store | null, request: FastifyRequest): store is Store 
 }
 
 /** Gives an application its route table, filled as routes are declared from here on. */
-export function openRouteTable (app: FastifyInstance, debug: boolean, marks = true): void {
-  const table = new RouteTable(app, marks)
-  app.decorate('routeTable', table)
+export function openRouteTable (app: FastifyInstance, debug: boolean): void {
+  const table = new RouteTable(app)
+  app.hindsight.routeTable = table
   app.addHook('onRoute', function enter (route) {
     table.add(route, debug ? new Error(`Route ${route.url} was declared here`) : null)
   })

@@ -10,7 +10,7 @@ const ForeignRequestError = createError('HINDSIGHT_FOREIGN_REQUEST', 'The profil
 export const TokenNotFoundError = createError('HINDSIGHT_TOKEN_NOT_FOUND', 'Token "%s" was not found.', 404)
 
 /** What all routes of the profiler declare: they are for who may see the debug surface, or outside debug mode for operators. */
-export function routeConfig ({ profiler: { role } }: FastifyInstance, name: string): FastifyContextConfig {
+export function routeConfig ({ hindsight: { profiler: { role } } }: FastifyInstance, name: string): FastifyContextConfig {
   return { name, profile: false, ownOriginOnly: true, ...(role === undefined ? { debugOnly: true } : { isGranted: role }) }
 }
 
@@ -65,5 +65,5 @@ export async function sendPage (request: FastifyRequest, reply: FastifyReply, re
   return reply
     .header('content-security-policy', pagePolicy(nonce))
     .type('text/html; charset=utf-8')
-    .send(render({ base, nonce, assets: assetAddresses(base), formToken: request.server.profiler.formTokens.create() }))
+    .send(render({ base, nonce, assets: assetAddresses(base), formToken: request.server.hindsight.profiler.formTokens.create() }))
 }

@@ -8,7 +8,7 @@ export async function whileStoreIsThere (request: FastifyRequest, reply: Fastify
     return await answer()
   } catch (error) {
     if (!isAway(error)) throw error
-    const { counters, lastLoss } = request.server.profiler
+    const { counters, lastLoss } = request.server.hindsight.profiler
     request.log.warn({ err: error, channel: 'profiler' }, 'The store of profiles cannot be used')
     reply.code(503)
     if (wantsJson(request, reply)) {

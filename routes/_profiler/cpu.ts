@@ -46,7 +46,7 @@ export function canRepeatCpu (app: FastifyInstance): boolean {
 
 async function profileOf (request: FastifyRequest): Promise<Profile> {
   const { token } = request.params as { token: string }
-  const profile = TOKEN_PATTERN.test(token) ? await request.server.profiler.find(token) : undefined
+  const profile = TOKEN_PATTERN.test(token) ? await request.server.hindsight.profiler.find(token) : undefined
   if (profile === undefined) throw new TokenNotFoundError(token)
   return profile
 }

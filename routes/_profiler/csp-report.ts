@@ -21,7 +21,7 @@ export default async function reportRoutes (app: FastifyInstance): Promise<void>
   // Applications that only read a store have no pages, and outside debug mode no policy asks for reports.
   if (!app.hasDecorator('hindsight') || !app.hindsight.debug) return
   const { hindsight } = app
-  const inbox = new ReportInbox(app.profiler)
+  const inbox = new ReportInbox(app.hindsight.profiler)
   let limiter: RateLimiterMemory | null = null
   // Runs ahead of the profiler's own, which was added before.
   app.addHook('onClose', async function attachReports () {

@@ -17,6 +17,6 @@ export async function readForms (app: FastifyInstance): Promise<void> {
 export function fieldsOf (request: FastifyRequest): Record<string, unknown> {
   const { body } = request
   const fields = typeof body === 'object' && body !== null ? body as Record<string, unknown> : {}
-  if (!request.server.profiler.formTokens.accepts(fields.form_token)) throw new ForeignFormError()
+  if (!request.server.hindsight.profiler.formTokens.accepts(fields.form_token)) throw new ForeignFormError()
   return fields
 }

@@ -7,7 +7,7 @@ import { whileStoreIsThere } from './away.js'
 export default async function headerRoutes (app: FastifyInstance): Promise<void> {
   app.get('/:token/headers.json', { config: routeConfig(app, '_profiler_headers') }, async (request, reply) => await whileStoreIsThere(request, reply, async () => {
     const { token } = request.params as { token: string }
-    const profile = TOKEN_PATTERN.test(token) ? await app.profiler.find(token) : undefined
+    const profile = TOKEN_PATTERN.test(token) ? await app.hindsight.profiler.find(token) : undefined
     if (profile === undefined) throw new TokenNotFoundError(token)
     const { headerReport } = await import('../../plugins/profiler/panels/events/header-history.js')
     return headerReport(profile)

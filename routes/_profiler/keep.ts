@@ -14,7 +14,7 @@ export default async function keepRoutes (app: FastifyInstance): Promise<void> {
     const { pinned, back } = fieldsOf(request)
     const { token } = request.params as { token: string }
     if (pinned !== '1' && pinned !== '0') throw new BadFieldError('pinned', 'it is neither 1 nor 0')
-    if (!await app.profiler.pin(token, pinned === '1')) throw new TokenNotFoundError(token)
+    if (!await app.hindsight.profiler.pin(token, pinned === '1')) throw new TokenNotFoundError(token)
     // Written anew, so that it can lead nowhere else.
     const to = typeof back === 'string' ? `search?${new URLSearchParams(back).toString()}` : token
     return reply.redirect(`${baseOf(request)}/${to}`, 303)
@@ -22,7 +22,7 @@ export default async function keepRoutes (app: FastifyInstance): Promise<void> {
 
   app.post('/purge', { config: routeConfig(app, '_profiler_purge') }, async function purgeProfiles (request, reply) {
     const { form_token: _, ...fields } = fieldsOf(request)
-    await app.profiler.purge(readFilter(fields))
+    await app.hindsight.profiler.purge(readFilter(fields))
     return reply.redirect(`${baseOf(request)}/`, 303)
   })
 }

@@ -19,7 +19,7 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   const { server: app } = request
   const segment = (request.params as { token: string }).token
   const token = segment.replace(/\.(?:json|md)$/, '')
-  const profile = TOKEN_PATTERN.test(token) ? await app.profiler.find(token) : undefined
+  const profile = TOKEN_PATTERN.test(token) ? await app.hindsight.profiler.find(token) : undefined
   if (profile === undefined) throw new TokenNotFoundError(token)
   const query = request.query as Record<string, unknown>
   const { panel: name } = query
@@ -33,8 +33,8 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   if (wantsJson(request, reply)) return profile
   if (wantsMarkdown(request, reply)) return await sendAsMarkdown(reply, profile)
   const [{ profiles: [summary] }, { profiles: children }] = await Promise.all([
-    app.profiler.search({ criteria: { token }, limit: 1 }),
-    app.profiler.search({ criteria: { parent: token }, limit: MAX_CHILDREN })
+    app.hindsight.profiler.search({ criteria: { token }, limit: 1 }),
+    app.hindsight.profiler.search({ criteria: { parent: token }, limit: MAX_CHILDREN })
   ])
   const pinned = summary?.pinned === true
   // The routes also stand without the lifecycle, in applications that only read a store.

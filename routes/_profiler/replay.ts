@@ -23,7 +23,7 @@ export default async function replayRoutes (app: FastifyInstance): Promise<void>
 
 async function showRequest (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
   const view = await viewOf(request)
-  if (wantsJson(request, reply)) return { ...view, formToken: request.server.profiler.formTokens.create() }
+  if (wantsJson(request, reply)) return { ...view, formToken: request.server.hindsight.profiler.formTokens.create() }
   const { replayPage } = await import('../../plugins/profiler/ui/replay-page/component.js')
   return await sendPage(request, reply, (options) => replayPage(view, options))
 }

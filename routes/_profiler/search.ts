@@ -24,7 +24,7 @@ export default async function searchRoutes (app: FastifyInstance): Promise<void>
 
 async function latest (request: FastifyRequest, reply: FastifyReply, suffix: string): Promise<unknown> {
   const criteria = readFilter(request.query as Fields)
-  const newest = await request.server.profiler.latest(criteria)
+  const newest = await request.server.hindsight.profiler.latest(criteria)
   if (newest === undefined) {
     const { error, ...others } = criteria
     throw new NothingStoredError(`${error === true ? 'failure' : 'profile'}${Object.keys(others).length === 0 ? '' : ' that fits'}`)
@@ -41,8 +41,8 @@ async function showProfiles (request: FastifyRequest, reply: FastifyReply): Prom
   try {
     const search = readSearch(fields)
     const { profiles, next } = await found(request, search)
-    const stats = await request.server.profiler.stats()
-    const { counters, lastLoss } = request.server.profiler
+    const stats = await request.server.hindsight.profiler.stats()
+    const { counters, lastLoss } = request.server.hindsight.profiler
     return await sendPage(request, reply, (options) => searchPage({ fields: textsOf(fields), profiles, next, stats, counters, lastLoss, now: Date.now() }, options))
   } catch (error) {
     if (!(error instanceof BadCriterionError || isInvalidCursor(error))) throw error
@@ -52,7 +52,7 @@ async function showProfiles (request: FastifyRequest, reply: FastifyReply): Prom
 }
 
 async function found ({ server }: FastifyRequest, search: SearchQuery): Promise<Pick<ProfilePage, 'profiles' | 'next'>> {
-  const { profiles, next } = await server.profiler.search(search)
+  const { profiles, next } = await server.hindsight.profiler.search(search)
   return { profiles, next }
 }
 

@@ -35,7 +35,7 @@ export default async function streamRoutes (app: FastifyInstance): Promise<void>
 }
 
 // One that comes back goes on where it was cut off, as far as the store still knows that place.
-async function positionOf ({ profiler }: FastifyInstance, lastEventId: unknown): Promise<string> {
+async function positionOf ({ hindsight: { profiler } }: FastifyInstance, lastEventId: unknown): Promise<string> {
   if (typeof lastEventId === 'string' && lastEventId !== '') {
     try {
       await profiler.search({ limit: 1, after: lastEventId })
@@ -47,7 +47,7 @@ async function positionOf ({ profiler }: FastifyInstance, lastEventId: unknown):
   return (await profiler.search({ limit: 1 })).head
 }
 
-async function * eventsOf ({ profiler }: FastifyInstance, options: Parameters<typeof follow>[1]): AsyncGenerator<string> {
+async function * eventsOf ({ hindsight: { profiler } }: FastifyInstance, options: Parameters<typeof follow>[1]): AsyncGenerator<string> {
   const { follow } = await import('../../plugins/profiler/follow.js')
   // Who is cut off before there was news comes back to this place.
   yield `retry: 2000\nid: ${options.after}\n\n`

@@ -4,29 +4,37 @@ import { stateOf } from '../../plugins/kernel/request-state.js'
 import { representation } from '../../plugins/diagnostics/negotiate.js'
 import { absoluteUrl } from '../../plugins/kernel/origin.js'
 import { TOKEN_PATTERN } from '../../plugins/profiler/token.js'
+import { addressesOf } from '../../plugins/profiler/ui/hashed-asset.js'
 import { pagePolicy } from '../../plugins/profiler/ui/page-policy.js'
-import { toolbar } from '../../plugins/profiler/ui/toolbar/component.js'
+import { toolbar, toolbarAssets } from '../../plugins/profiler/ui/toolbar/component.js'
 import { toolbarOf } from '../../plugins/profiler/ui/toolbar/data.js'
 import { keepToItself, TokenNotFoundError } from '../_profiler/answer.js'
 
-/** The debug toolbar of a stored profile, loaded in debug mode only: the bar alone, or its data. */
+/** The debug toolbar of a stored profile, in debug mode: the toolbar alone, or its data. */
 export default async function toolbarRoutes (app: FastifyInstance): Promise<void> {
   keepToItself(app)
 
-  // Whatever the method: as in the observed service a token that is unknown is not found, and nothing is changed.
-  app.all('/:token', { config: { name: '_wdt', profile: false, ownOriginOnly: true, debugOnly: true } }, async function showToolbar (request, reply) {
+  const config = { name: '_wdt', profile: false, ownOriginOnly: true, debugOnly: true }
+  // Any method: as in the observed service an unknown token is not found, and nothing is changed.
+  app.all('/:token', { config }, async function showToolbar (request, reply) {
+    const { base, originOf, profiler } = app.hindsight
     const segment = (request.params as { token: string }).token
     const token = segment.replace(/\.json$/, '')
-    const profile = TOKEN_PATTERN.test(token) ? await app.profiler.find(token) : undefined
+    const profile = TOKEN_PATTERN.test(token) ? await profiler.find(token) : undefined
     if (profile === undefined) throw new TokenNotFoundError(token)
-    const data = toolbarOf(profile, absoluteUrl(app.hindsight.originOf(request), `${app.hindsight.base}/_profiler/${token}`))
+    const origin = originOf(request)
+    const data = toolbarOf(profile, absoluteUrl(origin, `${base}/_profiler/${token}`))
     reply.header('cache-control', 'no-store').header('vary', 'accept')
     if (segment !== token || representation(request.headers.accept).type === 'json') return data
     const { script, style } = noncesOf(stateOf(reply.request))
-    const nonces = { script, style }
+    const path = origin.prefix + base
+    const addresses = addressesOf(toolbarAssets, `${path}/_profiler`)
     return reply
-      .header('content-security-policy', pagePolicy(nonces))
+      .header('content-security-policy', pagePolicy({ script, style }))
       .type('text/html; charset=utf-8')
-      .send(toolbar(data, nonces))
+      .send(toolbar(data, {
+        style: { href: addresses.style, nonce: style },
+        script: { src: addresses.script, nonce: script, data: `${path}/_wdt/${token}.json` }
+      }))
   })
 }

@@ -1,82 +1,150 @@
-import dns from 'node:dns'
 import { once } from 'node:events'
-import { connect, type AddressInfo } from 'node:net'
+import { connect, type Socket } from 'node:net'
+import { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
-import t from 'tap'
+import t, { type Test } from 'tap'
+import type { FastifyInstance } from 'fastify'
 import { httpsServerOptions, serverOptions } from '../../app/server-options.js'
+import type { ServerLimits } from '../../app/server-limits.js'
 import { until } from '../reliability/start.js'
-import { build } from '../support/app.js'
+import { build, listen } from '../support/app.js'
 import { certificate } from '../support/certificate.js'
 
-const REQUEST = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'
-const ADDRESSES = ['127.0.0.1', '127.0.0.2'].map((address) => ({ address, family: 4 }))
+const SIZE = 16 * 1024 * 1024
+const PARTS = 64
+const TIMEOUT = 800
+const tls = certificate()
 
-type Lookup = (host: string, ...given: Array<{ all?: boolean } | ((...found: unknown[]) => void)>) => void
+const request = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: localhost\r\nAccept: text/plain\r\n\r\n`
 
-/** Gives `localhost` two addresses, as it has where there is IPv6; the way back. */
-function twoAddresses (): () => void {
-  const { lookup } = dns
-  const answer: Lookup = (host, ...given) => {
-    const done = given.at(-1) as (...found: unknown[]) => void
-    if (host !== 'localhost') (lookup as Lookup)(host, ...given)
-    else if ((given[0] as { all?: boolean }).all === true) done(null, ADDRESSES)
-    else done(null, '127.0.0.1', 4)
-  }
-  dns.lookup = answer as typeof dns.lookup
-  return () => { dns.lookup = lookup }
+interface Served {
+  app: FastifyInstance
+  port: number
+  lines: string[]
+  open: () => Promise<number>
 }
 
-t.test('each address of a host has the limits, and ends with the application', { skip: process.platform !== 'linux' && '127.0.0.2 is an address of Linux' }, async (t) => {
-  t.teardown(twoAddresses())
+async function service (t: Test, server: object, limits: Partial<ServerLimits> = {}): Promise<Served> {
   const lines: string[] = []
   const app = await build({
     profiler: false,
-    limits: { maxConnections: 2 },
-    server: { ...serverOptions({ connectionTimeout: 500 }), logger: { level: 'info', stream: { write: (line: string) => { lines.push(line) } } } } as object,
+    limits,
+    server: { ...server, logger: { level: 'warn', stream: { write: (line: string) => { lines.push(line) } } } },
     declare: (app) => {
-      app.get('/', () => 'x')
-      app.get('/large', () => 'x'.repeat(16 * 1024 * 1024))
+      app.get('/ok', () => 'ok')
+      app.get('/slow', async () => { await sleep(300); return 'slow' })
+      app.get('/silent', async () => { await sleep(2 * TIMEOUT); return 'silent' })
+      app.get('/large', (_request, reply) => reply.type('text/plain').send(Readable.from(Array<string>(PARTS).fill('x'.repeat(SIZE / PARTS)), { objectMode: false })))
     }
   })
-  await app.listen({ host: 'localhost', port: 0 })
-  const addresses = app.addresses() as AddressInfo[]
-  t.same(addresses.map(({ address }) => address).sort(), ADDRESSES.map(({ address }) => address))
-  const said = (text: string): number => lines.filter((line) => line.includes(text)).length
-  let cutOff = 0
-  for (const { address, port } of addresses) {
-    const kept = [connect(port, address), connect(port, address)]
-    await Promise.all(kept.map(async (socket) => await once(socket, 'connect')))
-    const third = connect(port, address).on('error', () => {})
-    await once(third, 'close')
-    t.equal(third.bytesRead, 0, `${address}: one too many`)
-    for (const socket of kept) socket.end()
-    await Promise.all(kept.map(async (socket) => await once(socket.resume(), 'close')))
-    const unread = connect(port, address).on('error', () => {})
-    unread.pause()
-    unread.write(REQUEST.replace('/', '/large'))
-    cutOff++
-    await until(async () => said('A client that did not read its response was cut off'), (count) => count === cutOff)
-    t.pass(`${address}: who does not read is cut off`)
-    unread.destroy()
+  t.teardown(() => app.close())
+  return { app, port: await listen(app), lines, open: () => new Promise((resolve) => app.server.getConnections((_error, count) => resolve(count))) }
+}
+
+const kinds: Array<[name: string, options: (limits: Partial<ServerLimits>) => object, dial: (port: number) => Socket]> = [
+  ['in the clear', (limits) => serverOptions(limits), (port) => connect(port, '127.0.0.1')]
+]
+if (tls === null) t.pass('openssl is here', { skip: 'no openssl: install it' })
+else {
+  const { key, cert } = tls
+  kinds.push(['over TLS', (limits) => httpsServerOptions({ key, cert }, limits), (port) => connectTls({ port, host: '127.0.0.1', servername: 'localhost', ca: cert })])
+}
+
+for (const [name, options, dial] of kinds) {
+  t.test(`${name}: a client that does not read its response is cut off`, async (t) => {
+    const { port, open } = await service(t, options({ connectionTimeout: TIMEOUT }))
+    const socket = dial(port).on('error', () => {})
+    socket.pause()
+    socket.write(request('/large'))
+    await until(open, (count) => count === 1)
+    await until(open, (count) => count === 0)
+    socket.resume()
+    await once(socket, 'close')
+    t.ok(socket.bytesRead < SIZE, 'not all was sent')
+  })
+
+  t.test(`${name}: a client that reads slowly receives all of it, and its connection is kept`, async (t) => {
+    const { port } = await service(t, options({ connectionTimeout: TIMEOUT }))
+    const socket = dial(port)
+    t.teardown(() => socket.destroy())
+    let [head, tail, size] = ['', '', 0]
+    const startedAt = performance.now()
+    socket.on('data', (chunk: Buffer) => {
+      tail = (tail + chunk.toString('latin1')).slice(-100)
+      if (head === '') head = chunk.toString('latin1')
+      size += chunk.length
+      socket.pause()
+      // Three times the timeout for all.
+      setTimeout(() => socket.resume(), startedAt + 3 * TIMEOUT * size / SIZE - performance.now())
+    })
+    socket.write(request('/large'))
+    await until(async () => {
+      if (socket.destroyed) throw new Error('it was cut off')
+      return tail
+    }, (tail) => tail.endsWith('0\r\n\r\n'))
+    t.match(head, /^HTTP\/1\.1 200/)
+    t.ok(size > SIZE)
+    socket.removeAllListeners('data')
+    const answer = once(socket.setEncoding('latin1'), 'data')
+    socket.resume()
+    socket.write(request('/ok'))
+    t.match((await answer)[0], /^HTTP\/1\.1 200[^]*ok$/)
+  })
+
+  t.test(`${name}: a handler that sends nothing for longer than the connection timeout has no client any more`, async (t) => {
+    const { port } = await service(t, options({ connectionTimeout: TIMEOUT }))
+    const socket = dial(port).on('error', () => {})
+    socket.write(request('/silent'))
+    await once(socket.resume(), 'close')
+    t.equal(socket.bytesRead, 0)
+  })
+
+  t.test(`${name}: when the application closes, requests under way are answered, and connections without one are closed`, async (t) => {
+    const { app, port } = await service(t, options({}))
+    const [silent, kept, slow] = [dial(port), dial(port), dial(port)].map((socket) => socket.on('error', () => {}).setEncoding('latin1')) as [Socket, Socket, Socket]
+    // Before the handshake, where there is one.
+    const early = connect(port, '127.0.0.1').on('error', () => {})
+    let received = ''
+    slow.on('data', (text: string) => { received += text })
+    kept.write(request('/ok'))
+    await once(kept, 'data')
+    slow.write(request('/slow'))
+    await sleep(100)
+    const startedAt = performance.now()
+    await app.close()
+    t.ok(performance.now() - startedAt < 2_000, 'also the one that would be kept after its answer')
+    for (const socket of [silent, kept, slow, early]) if (!socket.closed) await once(socket.resume(), 'close')
+    t.match(received, /^HTTP\/1\.1 200[^]*slow$/)
+    t.equal(silent.bytesRead, 0)
+  })
+}
+
+t.test('more connections than there may be are turned away, with one warning a minute', async (t) => {
+  const { app, port, lines, open } = await service(t, serverOptions(), { maxConnections: 2 })
+  t.equal(app.server.maxConnections, 2)
+  const kept = await Promise.all([0, 1].map(async () => {
+    const socket = connect(port, '127.0.0.1')
+    await once(socket, 'connect')
+    return socket
+  }))
+  await until(open, (count) => count === 2)
+  for (let i = 0; i < 3; i++) {
+    const socket = connect(port, '127.0.0.1').on('error', () => {})
+    socket.write(request('/ok'))
+    await once(socket.resume(), 'close')
+    t.equal(socket.bytesRead, 0)
   }
-  t.equal(said('A connection was turned away: 2 are open already (MAX_CONNECTIONS)'), 2)
-  const silent = addresses.map(({ address, port }) => connect(port, address))
-  await Promise.all(silent.map(async (socket) => await once(socket, 'connect')))
-  await app.close()
-  t.same(silent.map(({ bytesRead }) => bytesRead), [0, 0], 'who never said anything does not hold up the end')
-  await Promise.all(silent.map(async (socket) => socket.closed || await once(socket.resume(), 'close')))
+  t.equal(lines.filter((line) => line.includes('A connection was turned away: 2 are open already (MAX_CONNECTIONS)')).length, 1)
+  for (const socket of kept) socket.destroy()
+  await until(open, (count) => count === 0)
+  const socket = connect(port, '127.0.0.1')
+  socket.write(request('/ok'))
+  t.match(String((await once(socket, 'data'))[0]), /^HTTP\/1\.1 200/, 'there is room again')
+  socket.destroy()
 })
 
-const tls = certificate()
-t.test('over TLS, who never said anything does not hold up the end', { skip: tls === null && 'no openssl: install it' }, async (t) => {
-  const app = await build({ profiler: false, server: httpsServerOptions(tls as object) as object })
-  await app.listen({ host: '127.0.0.1', port: 0 })
-  const [{ port }] = app.addresses() as [AddressInfo]
-  const before = connect(port, '127.0.0.1')
-  const behind = connectTls({ port, host: '127.0.0.1', servername: 'localhost', ca: tls?.cert })
-  await Promise.all([once(before, 'connect'), once(behind, 'secureConnect')])
-  await app.close()
-  t.pass('neither ahead of the handshake nor behind it')
-  before.destroy()
-  behind.destroy()
+t.test('without a limit there is none', async (t) => {
+  const { app } = await service(t, serverOptions(), { maxConnections: 0 })
+  t.equal(app.server.maxConnections, undefined)
 })

@@ -23,7 +23,7 @@ export async function build (t: Test, options: HindsightOptions = {}, setup: Set
 export async function refusal (options: object): Promise<string> {
   const app = Fastify()
   try {
-    await app.register(hindsight, { debug: true, session: { secret: SECRET }, ...options })
+    await app.register(hindsight, { lifecycle: 'full', debug: true, session: { secret: SECRET }, ...options })
     await app.ready()
     return 'it started'
   } catch (error) {
@@ -64,15 +64,15 @@ export const headerOf = (answer: string, name: string): string | undefined =>
 /** The stored profile that an answer names. */
 export async function profileOf (app: FastifyInstance, answer: { headers: Record<string, unknown> } | string): Promise<Profile> {
   const token = typeof answer === 'string' ? headerOf(answer, 'x-debug-token') ?? '' : String(answer.headers['x-debug-token'])
-  const profile = await app.profiler.find(token)
+  const profile = await app.hindsight.profiler.find(token)
   if (profile === undefined) throw new Error(`No profile ${token}`)
   return profile
 }
 
 /** The newest stored profile. */
 export async function newest (app: FastifyInstance): Promise<Profile> {
-  const summary = await app.profiler.latest()
-  const profile = await app.profiler.find(summary?.token ?? '')
+  const summary = await app.hindsight.profiler.latest()
+  const profile = await app.hindsight.profiler.find(summary?.token ?? '')
   if (profile === undefined) throw new Error('No profile is stored')
   return profile
 }

@@ -41,7 +41,7 @@ t.test('they need no login and no host, set no cookie, leave no profile and no l
     const head = await app.inject({ method: 'HEAD', url: '/readyz' })
     t.same([head.statusCode, head.body], [200, ''])
     t.equal(lines.length, quiet, 'no line')
-    if (debug) t.equal((await app.profiler.search({ limit: 10, criteria: { url: 'z' } })).profiles.length, 0, 'no profile')
+    if (debug) t.equal((await app.hindsight.profiler.search({ limit: 10, criteria: { url: 'z' } })).profiles.length, 0, 'no profile')
   }
 })
 

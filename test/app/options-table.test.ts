@@ -35,13 +35,13 @@ for (const [name, options, message] of mistakes) {
   t.test(`${name} stops the start`, async (t) => {
     const app = Fastify()
     t.teardown(() => app.close())
-    await t.rejects(Promise.resolve(app.register(hindsight, { session, ...options })), { message: message.endsWith(' ') ? new RegExp(`^${message}`) : message })
+    await t.rejects(Promise.resolve(app.register(hindsight, { lifecycle: 'full', session, ...options })), { message: message.endsWith(' ') ? new RegExp(`^${message}`) : message })
   })
 }
 
 t.test('an option that is undefined is one that was not given', async (t) => {
   const app = Fastify()
   t.teardown(() => app.close())
-  await app.register(hindsight, { session, ...{ cors: undefined } } as object)
-  t.ok(app.lifecycle)
+  await app.register(hindsight, { lifecycle: 'full', session, ...{ cors: undefined } } as object)
+  t.ok(app.hindsight.lifecycle)
 })

@@ -18,14 +18,18 @@ t.test('secrets in the text of an error reach no form of the page and no header'
     }
     t.ok(body.includes('conn postgres'), `${accept}: what is no secret is told`)
   }
-  const { profiles: [newest] } = await app.profiler.search({ limit: 1 })
-  const profile = JSON.stringify(await app.profiler.find(newest?.token ?? ''))
+  const { profiles: [newest] } = await app.hindsight.profiler.search({ limit: 1 })
+  const profile = JSON.stringify(await app.hindsight.profiler.find(newest?.token ?? ''))
   for (const secret of SECRETS) t.notOk(decodeURIComponent(profile.replaceAll(/%(?![0-9A-F]{2})/g, '%25')).includes(secret), `profile: ${secret}`)
 })
 
 t.test('the page of last resort is negotiated and masked', async t => {
-  const app = await build(t, {}, app => {
-    app.get('/', { onSend: async () => { throw new Error(`password=${S1}`) } }, async () => { throw new Error(`postgres://u:${S2}@h`) })
+  const app = await build(t, {}, async app => {
+    app.get('/route', { onSend: async () => { throw new Error(`password=${S1}`) } }, async () => { throw new Error(`postgres://u:${S2}@h`) })
+    await app.register(async (part) => {
+      part.addHook('onSend', async () => { throw new Error(`password=${S1}`) })
+      part.get('/', async () => { throw new Error(`postgres://u:${S2}@h`) })
+    })
   })
   for (const [accept, type] of [
     ['text/html', 'text/html; charset=utf-8'], ['application/json', 'application/json'], ['application/problem+json', 'application/problem+json'],
@@ -40,6 +44,8 @@ t.test('the page of last resort is negotiated and masked', async t => {
   }
   const problem = (await app.inject({ url: '/', headers: { accept: 'application/json' } })).json()
   t.equal(problem.errors.length, 2, 'both are named')
+  const ofRoute = await app.inject({ url: '/route', headers: { accept: 'text/plain' } })
+  t.match(ofRoute.body, /postgres:\/\/u:\*{6}@h[^]*password=\*{6}/, 'a hook of the route')
 })
 
 t.test('in production the last resort is short in the form that was asked for', async t => {

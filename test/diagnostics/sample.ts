@@ -1,4 +1,4 @@
-import { newSlot } from '../../plugins/kernel/lifecycle.js'
+import type { Slot } from '../../plugins/kernel/lifecycle.js'
 import { lifecycle } from '../../app/lifecycle.js'
 import { stepsOf, type Steps } from '../../plugins/kernel/steps.js'
 import type { Stage } from '../../plugins/kernel/stage.js'
@@ -42,7 +42,7 @@ export function record (level: LogLevel, message: string, context: Record<string
 /** The order as a request without a route walks it: refused by the router, and the error pass as far as its page. */
 function sampleSteps (): Steps {
   const slots = Object.entries(lifecycle).flatMap(([stage, listeners]) => listeners.map(({ listener }) => ({ stage: stage as Stage, listener })))
-    .map(({ stage, listener }, index) => newSlot(index, stage, listener))
+    .map(({ stage, listener }, index): Slot => ({ index, stage, listener, reason: null, run: null }))
   const reached = slots.slice(0, 7).map(({ stage, listener }) => ({
     stage,
     listener,

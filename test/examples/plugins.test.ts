@@ -10,7 +10,7 @@ import { run } from '../support/process.js'
 const { build } = await import(new URL('../../examples/plugin-ts/app.ts', import.meta.url).href) as { build: (options: object) => Promise<FastifyInstance> }
 
 async function profileOf (app: FastifyInstance, { headers }: { headers: Record<string, unknown> }): Promise<Profile> {
-  const profile = await app.profiler.find(String(headers['x-debug-token']))
+  const profile = await app.hindsight.profiler.find(String(headers['x-debug-token']))
   if (profile === undefined) throw new Error('there is no profile')
   return profile
 }

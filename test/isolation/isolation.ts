@@ -69,7 +69,7 @@ export async function isolate ({ requests, seed }: { requests: number, seed: num
       }))
     }
     for (const [token, visitor] of tokens) {
-      const profile = await app.profiler.find(token)
+      const profile = await app.hindsight.profiler.find(token)
       if (profile === undefined) throw new Error(`${visitor.mark}: its profile ${token} is not there`)
       judgeProfile(profile, visitor)
       figures.profiles++

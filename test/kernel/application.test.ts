@@ -46,18 +46,24 @@ t.test('an error handler that throws leaves both errors', async t => {
   t.match(JSON.stringify(profile.collectors.otherErrors), 'first')
 })
 
-t.test('a hook that raises behind the answer', async t => {
+t.test('a hook that raises after the answer', async t => {
   const app = await build(t, {}, async app => {
     app.get('/', async () => 'fine')
-    app.get('/promise', { onResponse: async () => { throw new Error('a promise') } }, async () => 'fine')
-    app.get('/callback', { onResponse: (_request, _reply, done) => { done(new Error('a callback')) } }, async () => 'fine')
-    app.get('/error', { onError: async () => { throw new Error('an onError') }, errorHandler: (error, _request, reply) => { reply.send(error) } }, async () => { throw new Error('first') })
+    app.get('/route', { onResponse: async () => { throw new Error('of a route') } }, async () => 'fine')
     await app.register(async (child: FastifyInstance) => {
-      child.addHook('onResponse', async () => { throw new Error('of a scope') })
-      child.get('/scope', async () => 'fine')
+      child.addHook('onResponse', async () => { throw new Error('a promise') })
+      child.get('/promise', async () => 'fine')
+    })
+    await app.register(async (child: FastifyInstance) => {
+      child.addHook('onResponse', (_request, _reply, done) => { done(new Error('a callback')) })
+      child.get('/callback', async () => 'fine')
+    })
+    await app.register(async (child: FastifyInstance) => {
+      child.addHook('onError', async () => { throw new Error('an onError') })
+      child.get('/error', { errorHandler: (error, _request, reply) => { reply.send(error) } }, async () => { throw new Error('first') })
     })
   })
-  for (const [url, message] of [['/promise', 'a promise'], ['/callback', 'a callback'], ['/scope', 'of a scope']] as const) {
+  for (const [url, message] of [['/promise', 'a promise'], ['/callback', 'a callback']] as const) {
     const response = await app.inject(url)
     t.equal(response.body, 'fine', url)
     t.equal((await profileOf(app, response)).exceptions.at(-1)?.message, message, url)
@@ -66,4 +72,5 @@ t.test('a hook that raises behind the answer', async t => {
   t.equal(failed.exceptions.at(-1)?.message, 'first')
   t.match(JSON.stringify(failed.collectors.otherErrors), 'an onError')
   t.same((await profileOf(app, await app.inject('/'))).exceptions, [])
+  t.equal((await app.inject('/route')).body, 'fine')
 })

@@ -1,16 +1,22 @@
 import t from 'tap'
 import type { FastifyReply } from 'fastify'
-import { EventRecorder } from '../../plugins/kernel/event-recorder.js'
-import { newSlot, type Slot } from '../../plugins/kernel/lifecycle.js'
+import type { Outcome, PassName } from '../../plugins/kernel/events.js'
+import { EventRecorder, type RecordedFunction } from '../../plugins/kernel/event-recorder.js'
+import type { Slot } from '../../plugins/kernel/lifecycle.js'
 
 const NAMES = [
   ['kernel.request', 'one', null], ['kernel.request', 'two', 'not configured'], ['kernel.request', 'three', null], ['kernel.request', 'four', 'not configured'],
   ['kernel.controller', 'five', 'not configured'], ['kernel.controller', 'six', null], ['kernel.response', 'seven', null]
 ] as const
-const slots: Slot[] = NAMES.map(([stage, listener, reason], index) => newSlot(index, stage, listener, reason))
+const slots: Slot[] = NAMES.map(([stage, listener, reason], index) => ({ index, stage, listener, reason, run: null }))
 const slot = (name: string) => slots.find(({ listener }) => listener === name) as Slot
+const hook = (stage: 'onRequest' | 'preHandler' | 'onSend' | 'onResponse', listener: string): RecordedFunction =>
+  ({ stage, listener, index: -1, plugin: 'mine', source: 'app.ts:7' })
 
-function replyOf (headers: Record<string, string | number | string[]>, statusCode = 200): FastifyReply {
+type HeadersOfReply = Record<string, string | number | string[]>
+
+/** A reply whose headers are those of the object as it is when they are read. */
+function replyOf (headers: HeadersOfReply = {}, statusCode = 200): FastifyReply {
   return { getHeaders: () => ({ ...headers }), statusCode } as unknown as FastifyReply
 }
 
@@ -19,38 +25,55 @@ const mask = (name: string, value: string): string => name === 'set-cookie' ? va
 function recorder (): EventRecorder {
   return new EventRecorder(slots, performance.now(), mask)
 }
+
+function run (events: EventRecorder, what: RecordedFunction, reply: FastifyReply, { pass = 'main', outcome = 'ran', reason = null }: { pass?: PassName, outcome?: Outcome, reason?: string | null } = {}): void {
+  events.leave(events.enter(reply, what, pass), outcome, reply, reason)
+}
+
 const told = (recorder: EventRecorder) => recorder.events().map(({ listener, outcome, pass }) => `${pass} ${listener} ${outcome}`)
 
-t.test('listeners with nothing to do stand where they are in the order', async t => {
+t.test('listeners with nothing to do are at their places in the order', async (t) => {
   const events = recorder()
-  const reply = replyOf({})
-  for (const name of ['one', 'three', 'six', 'seven']) {
-    events.before(reply)
-    events.record(slot(name), 'main', 'ran', performance.now(), reply, null)
-  }
-  t.same(told(events), ['one ran', 'two skipped', 'three ran', 'four skipped', 'five skipped', 'six ran', 'seven ran'].map(text => `main ${text}`))
+  for (const name of ['one', 'three', 'six', 'seven']) run(events, slot(name), replyOf())
+  t.same(told(events), ['one ran', 'two skipped', 'three ran', 'four skipped', 'five skipped', 'six ran', 'seven ran'].map((text) => `main ${text}`))
   t.match(events.events()[1], { reason: 'not configured', duration: 0 })
+  const [first, second] = events.events()
+  t.ok((second?.start ?? 0) >= (first?.start ?? 0) + (first?.duration ?? 0) - 0.002, 'they have no time of their own')
 })
 
-t.test('behind one that raised or answered nothing was reached', async t => {
+t.test('the rest of a stage comes before a hook that runs after it, and not before one within it', async (t) => {
+  const events = recorder()
+  for (const what of [slot('one'), hook('onRequest', 'between'), slot('three'), hook('preHandler', 'after'), slot('six')]) run(events, what, replyOf())
+  t.same(told(events).map((text) => text.slice(5)), ['one ran', 'between ran', 'two skipped', 'three ran', 'four skipped', 'after ran', 'five skipped', 'six ran'])
+  const before = recorder()
+  for (const what of [hook('onRequest', 'before'), slot('three')]) run(before, what, replyOf())
+  t.same(told(before).map((text) => text.slice(5)), ['before ran', 'two skipped', 'three ran', 'four skipped'])
+})
+
+t.test('after a listener that raised or answered nothing was reached', async (t) => {
   for (const outcome of ['raised', 'answered'] as const) {
     const events = recorder()
-    const reply = replyOf({})
-    events.before(reply)
-    events.record(slot('three'), 'main', outcome, performance.now(), reply, null)
-    events.before(reply)
-    events.record(slot('six'), 'error', 'ran', performance.now(), reply, null)
+    run(events, slot('three'), replyOf(), { outcome })
+    run(events, slot('six'), replyOf(), { pass: 'error' })
     t.same(told(events), ['main two skipped', `main three ${outcome}`, 'error five skipped', 'error six ran'], outcome)
-    t.ok(events.reached(slot('three'), 'main'))
-    t.notOk(events.reached(slot('six'), 'main'))
-    t.ok(events.reached(slot('six'), 'error'))
+    t.ok(events.reached(slot('three').index, 'main'))
+    t.notOk(events.reached(slot('six').index, 'main'))
+    t.ok(events.reached(slot('six').index, 'error'))
   }
 })
 
-t.test('what a listener changed', async t => {
+t.test('in an error pass the stage goes on after a listener that raised', async (t) => {
   const events = recorder()
-  events.before(replyOf({ a: '1', b: '2', n: 1, gone: 'x' }, 200))
-  events.record(slot('one'), 'main', 'ran', performance.now(), replyOf({ a: '1', b: '3', n: 1, added: 'y', 'set-cookie': ['s=1; Path=/', 't=2'] }, 301), null)
+  run(events, slot('one'), replyOf(), { pass: 'error', outcome: 'raised' })
+  run(events, slot('six'), replyOf(), { pass: 'error' })
+  t.same(told(events), ['one raised', 'two skipped', 'four skipped', 'five skipped', 'six ran'].map((text) => `error ${text}`))
+})
+
+t.test('what a listener changed', async (t) => {
+  const events = recorder()
+  const before = replyOf({ a: '1', b: '2', n: 1, gone: 'x' }, 200)
+  const after = replyOf({ a: '1', b: '3', n: 1, added: 'y', 'set-cookie': ['s=1; Path=/', 't=2'] }, 301)
+  events.leave(events.enter(before, slot('one'), 'main'), 'ran', after)
   t.same(events.events()[0]?.changes, {
     headers: [
       { name: 'b', from: '2', to: '3' },
@@ -60,60 +83,140 @@ t.test('what a listener changed', async t => {
     ],
     status: { from: 200, to: 301 }
   })
+  t.match(events.events((_name, value) => value)[0]?.changes?.headers, [{}, {}, { to: 's=1; Path=/, t=2' }], 'with another mask')
   const nothing = recorder()
-  nothing.before(replyOf({ a: '1' }))
-  nothing.record(slot('one'), 'main', 'skipped', performance.now(), replyOf({ a: '1' }), 'no reason to')
+  run(nothing, slot('one'), replyOf({ a: '1' }), { outcome: 'skipped', reason: 'no reason to' })
   t.equal(nothing.events()[0]?.changes, undefined)
   t.equal(nothing.events()[0]?.reason, 'no reason to')
 })
 
-t.test('nothing happened', async t => {
+t.test('nothing happened', async (t) => {
   t.same(recorder().events(), [])
-})
-
-t.test('where changes are told of, the headers are looked at only then', async t => {
-  const events = new EventRecorder(slots, performance.now(), (_name, value) => value, true)
-  let looks = 0
-  const headers: Record<string, string> = { a: '1' }
-  const raw: Record<string, string> = {}
-  const reply = {
-    getHeaders: () => { looks++; return { ...raw, ...headers } },
-    getHeader: (name: string) => { looks++; return headers[name] ?? raw[name] },
-    raw: { getHeaderNames: () => Object.keys(raw) },
-    statusCode: 200
-  } as unknown as FastifyReply
-  const run = (name: string, change?: () => void) => {
-    const at = events.before(reply)
-    change?.()
-    events.record(slot(name), 'main', 'ran', at, reply, null)
-    return events.events().find(({ listener }) => listener === name)?.changes?.headers
-  }
-  t.equal(run('one'), undefined)
-  t.equal(looks, 0)
-  t.same(run('three', () => { events.touch(reply, 'a'); headers.a = '2'; events.touch(reply, 'b'); headers.b = '3'; events.touch(reply, 'a'); headers.a = '4'; events.touch(reply, 'c') }), [{ name: 'a', from: '1', to: '4' }, { name: 'b', from: null, to: '3' }])
-  t.same(run('six', () => { raw['x-raw'] = 'y' }), [{ name: 'x-raw', from: null, to: 'y' }], 'on the response of Node.js itself')
-  t.same(run('seven', () => { raw['x-raw'] = 'z' }), [{ name: 'x-raw', from: 'y', to: 'z' }], 'and changed there')
+  t.equal(recorder().positionOf(0), 0)
 })
 
 t.test('a cookie more, in the list that is there', async (t) => {
   const events = recorder()
   const headers = { 'set-cookie': ['s=1'] }
   const reply = replyOf(headers)
-  events.before(reply)
+  const frame = events.enter(reply, slot('one'), 'main')
   headers['set-cookie'].push('t=2')
-  events.record(slot('one'), 'main', 'ran', performance.now(), reply, null)
-  events.before(reply)
-  events.record(slot('three'), 'main', 'ran', performance.now(), reply, null)
+  events.leave(frame, 'ran', reply)
+  run(events, slot('three'), reply)
   t.same(events.events().map(({ listener, changes }) => [listener, changes?.headers]), [
     ['one', [{ name: 'set-cookie', from: 's=***', to: 's=***, t=***' }]], ['two', undefined], ['three', undefined], ['four', undefined]
   ])
 })
 
-t.test('the token of each request is in its own changes, also where events were read meanwhile', async t => {
+t.test('a hook within which others run: each has its own changes', async (t) => {
+  const events = recorder()
+  const headers: HeadersOfReply = {}
+  const reply = replyOf(headers)
+  const outer = events.enter(reply, hook('onRequest', 'answers'), 'main')
+  headers['x-outer'] = '1'
+  const inner = events.enter(reply, slot('seven'), 'main')
+  headers['x-inner'] = '1'
+  Object.assign(reply, { statusCode: 304 })
+  events.leave(inner, 'ran', reply)
+  headers['x-outer'] = '2'
+  events.leave(outer, 'answered', reply)
+  events.leave(outer, 'raised', reply, 'a second time')
+  t.match(events.events(), [
+    {
+      listener: 'answers',
+      plugin: 'mine',
+      source: 'app.ts:7',
+      outcome: 'answered',
+      changes: { headers: [{ name: 'x-outer', from: null, to: '1' }, { name: 'x-outer', from: '1', to: '2' }] }
+    },
+    { listener: 'seven', outcome: 'ran', changes: { headers: [{ name: 'x-inner', from: null, to: '1' }], status: { from: 200, to: 304 } } }
+  ])
+  t.equal(events.events()[0]?.changes?.status, undefined, 'the status is of the inner one')
+  t.same(events.outsideChanges, [])
+})
+
+t.test('a hook that ends after the one that it began in', async (t) => {
+  const events = recorder()
+  const headers: HeadersOfReply = {}
+  const reply = replyOf(headers)
+  const outer = events.enter(reply, hook('onRequest', 'outer'), 'main')
+  const inner = events.enter(reply, hook('onSend', 'inner'), 'main')
+  events.leave(outer, 'ran', reply)
+  headers.late = '1'
+  events.leave(inner, 'ran', reply)
+  headers.later = '1'
+  events.finish(reply.getHeaders() as never)
+  t.same(events.events().map(({ listener, changes }) => [listener, changes?.headers?.map(({ name }) => name)]), [['outer', undefined], ['inner', ['late']]])
+  t.match(events.outsideChanges, [{ name: 'later', by: 'before Hindsight' }])
+})
+
+t.test('hooks that never called back have answered; those after the response go on', async (t) => {
+  const events = recorder()
+  const reply = replyOf()
+  events.enter(reply, hook('onRequest', 'answers'), 'main')
+  events.enter(reply, hook('onResponse', 'goesOn'), 'main')
+  events.leaveAll(reply)
+  t.same(told(events), ['main answers answered', 'main goesOn ran'])
+  events.leaveAll(reply)
+  t.equal(told(events).length, 2)
+})
+
+t.test('changes outside of what is recorded have their code, its place and their position', async (t) => {
+  const events = recorder()
+  const headers: HeadersOfReply = { early: '1' }
+  const reply = replyOf(headers)
+  events.setOutside(reply, 'Fastify')
+  run(events, slot('one'), reply)
+  headers.fastify = '1'
+  events.setOutside(reply, 'handler', 'app.ts:9')
+  run(events, slot('three'), reply)
+  headers.mine = ['a', 'b']
+  delete headers.early
+  events.setOutside(reply, 'error handler', null)
+  headers.mine = 'c'
+  run(events, slot('seven'), reply)
+  events.finish({ ...headers, last: '1' })
+  t.same(events.outsideChanges, [
+    { name: 'early', from: undefined, to: '1', by: 'before Hindsight', after: 0 },
+    { name: 'fastify', from: undefined, to: '1', by: 'Fastify', after: 1 },
+    { name: 'mine', from: undefined, to: ['a', 'b'], by: 'handler', source: 'app.ts:9', after: 2 },
+    { name: 'early', from: '1', to: undefined, by: 'handler', source: 'app.ts:9', after: 2 },
+    { name: 'mine', from: ['a', 'b'], to: 'c', by: 'error handler', after: 2 },
+    { name: 'last', from: undefined, to: '1', by: 'error handler', after: 3 }
+  ])
+  t.same(told(events).map((text) => text.slice(5)), ['one ran', 'two skipped', 'three ran', 'four skipped', 'seven ran'])
+  t.same([0, 1, 2, 3].map((recorded) => events.positionOf(recorded)), [0, 1, 3, 5], 'positions count the listeners that were filled in')
+})
+
+t.test('changes in a loop are bounded', async (t) => {
+  const events = recorder()
+  for (let i = 0; i < 300; i++) events.setOutside(replyOf({ n: i }), 'handler')
+  t.equal(events.outsideChanges.length, 100)
+  const many = recorder()
+  many.setOutside(replyOf(Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`h${i}`, '1']))), 'handler')
+  t.equal(many.outsideChanges.length, 100)
+})
+
+t.test('a listener may change headers after the hooks of the application', async (t) => {
+  const events = recorder()
+  const headers: HeadersOfReply = {}
+  const reply = replyOf(headers)
+  run(events, slot('seven'), reply)
+  headers.theirs = '1'
+  run(events, hook('onSend', 'stamp'), reply)
+  events.amend(slot('seven').index, reply, () => { headers.ours = '1' })
+  events.finish({ ...headers })
+  t.same(events.events().map(({ listener, changes }) => [listener, changes?.headers?.map(({ name }) => name)]), [['seven', ['ours']], ['stamp', undefined]])
+  t.match(events.outsideChanges, [{ name: 'theirs' }])
+  const unreached = recorder()
+  unreached.amend(slot('seven').index, reply, () => { headers.ours = '2' })
+  t.same(unreached.events(), [], 'one that did not run is not there')
+})
+
+t.test('the token of each request is in its own changes, also where events were read meanwhile', async (t) => {
   for (const token of ['aaaaaa', 'bbbbbb', 'bbbbbb', 'bbbbbb', 'cccccc']) {
     const events = recorder()
-    events.before(replyOf({}))
-    events.record(slot('seven'), 'main', 'ran', performance.now(), replyOf({ 'x-debug-token': token }), null)
+    events.leave(events.enter(replyOf(), slot('seven'), 'main'), 'ran', replyOf({ 'x-debug-token': token }))
     for (let i = 0; i < 2; i++) t.same(events.events().at(-1)?.changes, { headers: [{ name: 'x-debug-token', from: null, to: token }] })
   }
 })

@@ -31,8 +31,8 @@ async function build (t: Test, profiler: ProfilerOption): Promise<FastifyInstanc
 }
 
 async function stored (app: FastifyInstance): Promise<Profile[]> {
-  const { profiles } = await app.profiler.search({ limit: 100 })
-  return await Promise.all(profiles.map(async ({ token }) => await app.profiler.find(token) as Profile))
+  const { profiles } = await app.hindsight.profiler.search({ limit: 100 })
+  return await Promise.all(profiles.map(async ({ token }) => await app.hindsight.profiler.find(token) as Profile))
 }
 
 t.test('where only failures are kept, nobody waits for the end of a success', async t => {

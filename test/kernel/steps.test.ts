@@ -1,12 +1,12 @@
 import t from 'tap'
 import type { ListenerEvent } from '../../plugins/kernel/events.js'
-import { newSlot, type Slot } from '../../plugins/kernel/lifecycle.js'
+import type { Slot } from '../../plugins/kernel/lifecycle.js'
 import { stepsOf } from '../../plugins/kernel/steps.js'
 
 const SLOTS = ([
   ['kernel.request', 'cors', 'no rules'], ['kernel.request', 'router', null], ['kernel.request', 'locale', null],
   ['kernel.controller', 'template', null], ['kernel.response', 'cors', 'no rules'], ['kernel.response', 'response', null]
-] as const).map(([stage, listener, reason], index) => newSlot(index, stage, listener, reason))
+] as const).map(([stage, listener, reason], index): Slot => ({ index, stage, listener, reason, run: null }))
 
 function event (pass: ListenerEvent['pass'], slot: number, outcome: ListenerEvent['outcome'], reason?: string): ListenerEvent {
   const { stage, listener } = SLOTS[slot] as Slot

@@ -58,7 +58,7 @@ const valid: Array<Record<string, unknown>> = [
 async function declared (config: Record<string, unknown>, pattern = '/x'): Promise<string> {
   const app = Fastify()
   try {
-    await app.register(hindsight, { session: false, security: { firewalls: [{ name: 'main', stateless: true, authenticators: { basic: true }, provider: 'none' }], providers: { none: async () => null } } })
+    await app.register(hindsight, { lifecycle: 'full', session: false, security: { firewalls: [{ name: 'main', stateless: true, authenticators: { basic: true }, provider: 'none' }], providers: { none: async () => null } } })
     app.get(pattern, { config: config as RouteAttributes }, async () => 'fine')
     await app.ready()
     return 'it started'
@@ -82,7 +82,7 @@ t.test('what is right starts', async (t) => {
 t.test('a mistake in a route of a plugin stops the start, too', async (t) => {
   const app = Fastify()
   t.teardown(() => app.close())
-  await app.register(hindsight, { session: false })
+  await app.register(hindsight, { lifecycle: 'full', session: false })
   app.register(async (scope) => { scope.post('/x', { config: { template: 3 } as unknown as RouteAttributes }, async () => 'fine') }, { prefix: '/scope' })
   await t.rejects(Promise.resolve(app.ready()), { message: 'Route "POST /scope/x": config.template is 3; it has to be the name of a template' })
 })

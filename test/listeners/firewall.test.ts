@@ -126,7 +126,7 @@ t.test('a router that is lax about paths opens nothing', async t => {
   const { hindsight } = await import('../../app/hindsight.js')
   const app = Fastify(lax)
   t.teardown(() => app.close())
-  await app.register(hindsight, { debug: false, session: false, security: { ...settings, accessControl: [{ path: '/Admin', roles: 'ROLE_ADMIN' }, { path: /^\/files\/secret/, roles: 'ROLE_ADMIN' }] } })
+  await app.register(hindsight, { lifecycle: 'full', debug: false, session: false, security: { ...settings, accessControl: [{ path: '/Admin', roles: 'ROLE_ADMIN' }, { path: /^\/files\/secret/, roles: 'ROLE_ADMIN' }] } })
   app.get('/admin', () => 'x').get('/files/:name', () => 'x').get('/admin/:name', () => 'x')
   for (const url of ['/admin', '/ADMIN', '/admin/', '//admin', '/aDmIn/x', '//ADMIN//x', '/files/secret', '/FILES/SECRET', '/files//SECRET', '/files/%73ecret']) {
     t.equal((await app.inject(url)).statusCode, 401, url)
@@ -353,7 +353,7 @@ t.test('request.user is one thing only', async t => {
   const app = Fastify()
   t.teardown(() => app.close().catch(() => {}))
   app.decorateRequest('user', null as never)
-  await t.rejects(async () => { await app.register(hindsight, { session: false, security: { firewalls: [] } }) }, {
+  await t.rejects(async () => { await app.register(hindsight, { lifecycle: 'full', session: false, security: { firewalls: [] } }) }, {
     message: 'security: another plugin has decorated request.user already; give it another name there (@fastify/jwt has decoratorName for that)'
   })
   const plain = await build(t, undefined, app => app.get('/', request => String('user' in request)))

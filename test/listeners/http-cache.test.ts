@@ -321,7 +321,7 @@ t.test('a cache attribute that contradicts itself stops the start', async (t) =>
   for (const [cache, message] of cases) {
     const app = Fastify()
     t.teardown(() => app.close())
-    await app.register(hindsight, { debug: false, session: false })
+    await app.register(hindsight, { lifecycle: 'full', debug: false, session: false })
     t.throws(() => app.get('/x', { config: { cache } }, async () => 'fine'), { message })
   }
 })

@@ -23,7 +23,7 @@ t.test('what nothing configures is skipped, and says so', async t => {
     const found = events.filter(event => event.stage === stage && event.listener === listener)
     t.match(found, [{ outcome: 'skipped', reason: 'not configured', pass: 'main' }], `${stage} ${listener}`)
     t.equal(found.length, 1)
-    const slot = app.lifecycle.slots.find(slot => slot.stage === stage && slot.listener === listener)
+    const slot = app.hindsight.lifecycle.slots.find(slot => slot.stage === stage && slot.listener === listener)
     if (!BY_ROUTE.has(listener)) t.equal(slot?.run, null, `${stage} ${listener} costs nothing`)
   }
 })
@@ -31,6 +31,6 @@ t.test('what nothing configures is skipped, and says so', async t => {
 t.test('outside debug mode nothing is recorded', async t => {
   const app = await build(t, { debug: false }, app => app.get('/', () => 'x'))
   t.equal((await app.inject('/')).statusCode, 200)
-  const idle = app.lifecycle.slots.filter(({ run }) => run === null).map(({ listener }) => listener)
+  const idle = app.hindsight.lifecycle.slots.filter(({ run }) => run === null).map(({ listener }) => listener)
   for (const listener of ['debug-handlers', 'profiler', 'debug-toolbar', 'router-data-collector', 'error']) t.ok(idle.includes(listener), listener)
 })

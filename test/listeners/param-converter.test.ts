@@ -176,12 +176,12 @@ t.test('a mistake stops the start', async (t) => {
   for (const [pattern, params, message] of cases) {
     const app = Fastify()
     t.teardown(() => app.close())
-    await app.register(hindsight, { session: false, converters: { article: () => null } as OwnConverters })
+    await app.register(hindsight, { lifecycle: 'full', session: false, converters: { article: () => null } as OwnConverters })
     t.throws(() => app.get(pattern, { config: { params } as RouteAttributes }, async () => 'fine'), { message }, `${pattern} ${JSON.stringify(params)}`)
   }
   const app = Fastify()
   t.teardown(() => app.close())
-  await app.register(hindsight, { session: false })
+  await app.register(hindsight, { lifecycle: 'full', session: false })
   app.get('/:hour(^\\d{2})h:minute(^\\d{2})m', { config: { params: { hour: 'int', minute: 'int' } } }, async ({ params }) => params)
   t.strictSame((await app.inject('/09h30m')).json(), { hour: 9, minute: 30 })
 
@@ -191,7 +191,7 @@ t.test('a mistake stops the start', async (t) => {
   ] as const) {
     const other = Fastify()
     t.teardown(() => other.close())
-    await t.rejects(Promise.resolve(other.register(hindsight, { session: false, converters: converters as unknown as OwnConverters })), { message })
+    await t.rejects(Promise.resolve(other.register(hindsight, { lifecycle: 'full', session: false, converters: converters as unknown as OwnConverters })), { message })
   }
 })
 

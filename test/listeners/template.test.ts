@@ -202,7 +202,7 @@ t.test('without an engine the start stops by the route\'s name', async (t) => {
   ] as const) {
     const app = Fastify()
     t.teardown(() => app.close())
-    await app.register(hindsight, { session: false, ...options })
+    await app.register(hindsight, { lifecycle: 'full', session: false, ...options })
     declare(app)
     await t.rejects(Promise.resolve(app.ready()), { message }, name)
   }

@@ -213,10 +213,10 @@ t.test('the first line of a request is not taken for one of the request before o
   for (const path of ['/1', '/2', '/3']) {
     await new Promise<void>((resolve, reject) => get({ port, path, agent }, (response) => response.resume().on('end', () => resolve())).on('error', reject))
   }
-  const { profiles } = await app.profiler.search({ limit: 9 })
+  const { profiles } = await app.hindsight.profiler.search({ limit: 9 })
   t.equal(profiles.length, 3)
   for (const { token, url } of profiles) {
-    const lines = (await app.profiler.find(token))?.logs.filter(({ message }) => message === 'incoming request') ?? []
+    const lines = (await app.hindsight.profiler.find(token))?.logs.filter(({ message }) => message === 'incoming request') ?? []
     t.same(lines.map(({ context }) => (context.req as { url: string }).url), [new URL(url).pathname])
   }
 })

@@ -54,44 +54,43 @@ t.test('notifications stand among the lines, by time; the skipped are none', asy
   t.same(recordsOf(null, [], 0, mask), { logs: [] })
 })
 
-t.test('a debug line of our own is written by the logger only where that takes it, and stands in its place', async (t) => {
+t.test('a debug line of our own is written by a logger that takes it, and kept in its place by any other', async (t) => {
   const written: unknown[] = []
   const logger = { debug: (...line: unknown[]) => { written.push(line) } } as never
   const log = new RequestLog()
-  log.outputLevel = 30
   log.add(30, '{"msg":"first"}')
   log.debug(logger, { channel: 'router', context: { route: 'home' }, message: 'second' })
   log.add(30, '{"msg":"third"}')
   t.match(read(log), [{ message: 'first' }, { level: 'debug', channel: 'router', message: 'second', context: { route: 'home' } }, { message: 'third' }])
   t.same(written, [])
-  log.outputLevel = 20
+  log.writesOwn = true
   log.debug(logger, { channel: 'router', context: { route: 'home' }, message: 'fourth' })
   t.same(written, [[{ channel: 'router', route: 'home' }, 'fourth']])
   t.equal(read(log).length, 3, 'it comes back from the logger')
 })
 
-t.test('lines that say the same have the same context, masked, and each its own time and level', async t => {
-  const records = (...lines: Array<[level: number, text: string]>): LogRecord[] => {
-    const log = new RequestLog()
-    for (const [level, text] of lines) log.add(level, text)
-    return recordsOf(log, [], 0, mask).logs
-  }
-  const line = (time: number, rest: string): string => `{"level":30,"time":${time},"pid":1,"hostname":"h","reqId":"req-${time}",${rest}}\n`
-  const long = 'x'.repeat(1_000)
-  for (const rest of ['"password":"hunter2","channel":"a","msg":"m"', `"err":{"stack":"token=abc ${long}"},"msg":"m"`]) {
-    const [[first], [second]] = [records([30, line(1, rest)]), records([50, line(2, rest)])]
-    t.equal(first?.context, second?.context)
-    t.notMatch(JSON.stringify([first, second]), /hunter2|abc/)
-    t.same([first?.level, second?.level], ['info', 'error'])
-  }
-  const [shorter] = records([30, line(1, `"a":"${long}1${long}"`)])
-  const [other] = records([30, line(1, `"a":"${long}2${long}"`)])
-  t.not(shorter?.context.a, other?.context.a, 'where only the middle differs, too')
-  const broken = (time: number): string | undefined => records([30, `{"level":30,"time":${time},"a":\n`])[0]?.message
-  t.not(broken(1), broken(2), 'one that is no JSON is told as it is')
+t.test('a line is masked, by each mask as that one hides', async (t) => {
   const log = new RequestLog()
-  log.add(30, line(1, '"token":"abc"'))
-  t.same([createMask([]), mask].map((one) => recordsOf(log, [], 0, one).logs[0]?.context), [{ token: 'abc' }, { token: '******' }], 'by each mask its own')
+  log.add(30, '{"level":30,"time":1,"pid":1,"hostname":"h","reqId":"req-1","token":"abc","err":{"stack":"password=hunter2"},"msg":"for https://u:pw@host/"}\n')
+  const [shown] = recordsOf(log, [], 0, mask).logs
+  t.match(shown, { level: 'info', message: 'for https://u:******@host/', context: { token: '******' } })
+  t.notMatch(JSON.stringify(shown), 'hunter2')
+  t.same(recordsOf(log, [], 0, createMask([])).logs[0]?.context.token, 'abc')
+})
+
+t.test('records of one millisecond stay in their order, others are sorted by time', async (t) => {
+  const log = new RequestLog()
+  log.add(30, '{"msg":"third"}', 2_000)
+  log.add(30, '{"msg":"first"}', 1_000)
+  log.add(30, '{"msg":"second"}', 1_000)
+  t.same(read(log).map(({ message, time }) => [message, time]), [['first', new Date(1_000).toISOString()], ['second', new Date(1_000).toISOString()], ['third', new Date(2_000).toISOString()]])
+  t.equal(log.size, 3)
+})
+
+t.test('of a long line the beginning and the end are kept', async (t) => {
+  const log = new RequestLog()
+  log.add(40, JSON.stringify({ level: 40, channel: 'import', body: 'x'.repeat(100_000), msg: 'the "end"' }))
+  t.match(read(log), [{ level: 'warn', channel: 'import', message: 'the "end"', context: { cut: '89,820 bytes of this line were left out' } }])
 })
 
 t.test('of a long log no more is read than is shown, the grave lines first; the others are counted', async t => {

@@ -231,6 +231,23 @@ export const rules: readonly Rule[] = [
     reason: 'LIFECYCLE, removal of the content security policy: hostile content in an error message cannot run. The reference sends none.',
     applies: (_one, { debugException }) => debugException !== null,
     expect: (expected) => ({ ...expected, policy: 'own' })
+  },
+  {
+    name: 'what the parser refuses is answered by a short page',
+    reason: 'LIFECYCLE, Malformed messages: such a message never becomes a request, so that no listener sets headers and no pass names a profile.',
+    applies: (_one, { message }) => message instanceof RegExp && message.source.includes('Malformed HTTP message'),
+    expect: (expected, one) => ({
+      ...expected,
+      mediaType: preferred(one) === 'text/html' ? 'text/html' : 'application/problem+json',
+      title: '400 Bad Request',
+      message: null,
+      cause: null,
+      debugException: null,
+      link: null,
+      session: false,
+      policy: "default-src 'none'; frame-ancestors 'none'",
+      headers: { 'x-content-type-options': 'nosniff' }
+    })
   }
 ]
 

@@ -11,7 +11,7 @@ const demand = (seconds = 60): string => signDemand(onDemand.secret, Date.now() 
 
 async function build (profiler: false | CollectOptions): Promise<FastifyInstance> {
   const app = Fastify()
-  await app.register(hindsight, { debug: true, session: { secret: 'x'.repeat(32) }, profiler: inMemory(profiler) })
+  await app.register(hindsight, { lifecycle: 'full', debug: true, session: { secret: 'x'.repeat(32) }, profiler: inMemory(profiler) })
   app.get('/ok', async () => 'ok')
   app.get('/api/ok', async () => 'ok')
   app.get('/boom', async () => { throw new Error('boom') })
@@ -66,7 +66,7 @@ for (const [name, options, request, profiled] of cases) {
     const { headers } = await app.inject(request)
     t.equal(headers['x-debug-token'] !== undefined, profiled)
     t.equal(headers['x-debug-token-link'] !== undefined, profiled)
-    t.equal((await app.profiler.search({ limit: 10 })).profiles.length, profiled ? 1 : 0)
+    t.equal((await app.hindsight.profiler.search({ limit: 10 })).profiles.length, profiled ? 1 : 0)
   })
 }
 
@@ -79,8 +79,8 @@ for (const [name, names, header, parameter] of [
     t.teardown(() => app.close())
     const value = demand()
     await app.inject({ url: '/ok', query: { [parameter]: value, a: 'b' }, headers: { [header]: value, referer: `http://a/?${parameter}=${value}` } })
-    const { profiles: [summary] } = await app.profiler.search({ limit: 1 })
-    const profile = await app.profiler.find(summary?.token ?? '')
+    const { profiles: [summary] } = await app.hindsight.profiler.search({ limit: 1 })
+    const profile = await app.hindsight.profiler.find(summary?.token ?? '')
     t.equal(profile?.url, `http://localhost/ok?${parameter}=******&a=b`)
     t.match(profile?.collectors.request, { headers: { [header]: '******' }, query: { [parameter]: '******', a: 'b' } })
     t.notOk(JSON.stringify(profile).includes(value.slice(11, 40)))
@@ -92,7 +92,7 @@ t.test('a failure behind the response is kept, though its response had no token'
   t.teardown(() => app.close())
   const { headers } = await app.inject('/late')
   t.equal(headers['x-debug-token'], undefined)
-  const { profiles } = await app.profiler.search({ limit: 10 })
+  const { profiles } = await app.hindsight.profiler.search({ limit: 10 })
   t.match(profiles, [{ status: 200, error: true }])
 })
 

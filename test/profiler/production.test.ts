@@ -38,15 +38,15 @@ async function build (t: Test, profiler: ProfilerOption, options: BuildOptions =
 }
 
 async function stored (app: FastifyInstance): Promise<Profile[]> {
-  const { profiles } = await app.profiler.search({ limit: 100 })
-  return await Promise.all(profiles.map(async ({ token }) => await app.profiler.find(token) as Profile))
+  const { profiles } = await app.hindsight.profiler.search({ limit: 100 })
+  return await Promise.all(profiles.map(async ({ token }) => await app.hindsight.profiler.find(token) as Profile))
 }
 
 t.test('nothing is profiled in production unless that is said', async (t) => {
   for (const option of [undefined, 'all', {}, { onlyExceptions: true }] as const) {
     const app = await buildApplication({ debug: false, ...(option !== undefined && { profiler: option }) })
     t.teardown(() => app.close())
-    t.equal(app.hasDecorator('profiler'), false)
+    t.equal(('profiler' in app.hindsight), false)
     t.notMatch((await app.inject({ url: '/nowhere', headers: html })).body, /Reference/)
   }
 })

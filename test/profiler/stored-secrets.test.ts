@@ -29,9 +29,9 @@ for (const [name, path] of [['a secret in the path', `/pay/${MARKER}`], ['nothin
         payload: { password: MARKER, 'user[pass]': MARKER, user_otp: MARKER, deep: { list: [{ secret: MARKER }] }, note: `my key is api_key=${MARKER}` }
       })
     }
-    await app.profiler.flush()
-    t.equal((await app.profiler.search({ limit: 9 })).profiles.length, 5)
-    await app.profiler.purge({ url: 'n=1' })
+    await app.hindsight.profiler.flush()
+    t.equal((await app.hindsight.profiler.search({ limit: 9 })).profiles.length, 5)
+    await app.hindsight.profiler.purge({ url: 'n=1' })
     await app.close()
     const files = readdirSync(dataDir)
     t.ok(files.includes('profiles.db'))

@@ -8,7 +8,7 @@ const app = Fastify({ logger: true })
 const collect = async ({ url }: { url: string }): Promise<void> => {
   if (url === '/collected') await new Promise((resolve) => setTimeout(resolve, 5_000))
 }
-await app.register(hindsight, { debug: true, profiler: { dataDir, collectors: [{ name: 'slow', collect }] }, session: false })
+await app.register(hindsight, { lifecycle: 'full', debug: true, profiler: { dataDir, collectors: [{ name: 'slow', collect }] }, session: false })
 app.get('/fine', async () => 'fine')
 app.get('/exit', () => endProcess())
 app.get('/later', async () => {

@@ -12,7 +12,7 @@ const SECRET = 'a secret of the tests, thirty-two characters and more'
 /** What the pages show of a store that is unavailable, and that requests are answered. */
 async function isUnavailable (t: Test, app: FastifyInstance, reason: RegExp): Promise<void> {
   for (let i = 0; i < 5; i++) t.equal((await app.inject('/hello')).body, 'hello')
-  await app.profiler.flush()
+  await app.hindsight.profiler.flush()
   for (const url of ['/_profiler/', '/_profiler/search?status=404', '/_profiler/latest']) {
     const page = await app.inject({ url, headers: { accept: 'text/html' } })
     t.equal(page.statusCode, 503, url)
@@ -25,11 +25,11 @@ async function isUnavailable (t: Test, app: FastifyInstance, reason: RegExp): Pr
 }
 
 async function isAvailable (t: Test, app: FastifyInstance): Promise<void> {
-  const { written } = app.profiler.counters
+  const { written } = app.hindsight.profiler.counters
   await until(async () => {
     await app.inject('/hello')
-    await app.profiler.flush()
-    return app.profiler.counters.written
+    await app.hindsight.profiler.flush()
+    return app.hindsight.profiler.counters.written
   }, (now) => now > written)
   t.equal((await app.inject('/_profiler/')).statusCode, 200)
 }
@@ -63,7 +63,7 @@ t.test('a server that is down at the start, killed, suspended and full', async (
     $$ begin raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$;
     create trigger disk_full before insert on hindsight.requests for each statement execute function hindsight.fill_disk()`)
   await app.inject('/hello')
-  await app.profiler.flush()
+  await app.hindsight.profiler.flush()
   const page = await app.inject('/_profiler/')
   t.equal(page.statusCode, 200, 'what a full server has can be read')
   t.match(page.body, /The last time: the store failed: .*No space left on device/)
@@ -72,7 +72,7 @@ t.test('a server that is down at the start, killed, suspended and full', async (
 
   await postgres.psql('drop schema hindsight cascade')
   await app.inject('/hello')
-  await app.profiler.flush()
+  await app.hindsight.profiler.flush()
   await isAvailable(t, app)
 })
 
@@ -123,7 +123,7 @@ t.test('two instances of the service share profiles, sessions and login throttli
   const login = await one.inject('/login')
   const cookie = String(login.headers['set-cookie']).split(';')[0]
   t.same((await other.inject({ url: '/who', headers: { cookie } })).json(), { user: 'ada' }, 'a session of the other instance')
-  await one.profiler.flush()
+  await one.hindsight.profiler.flush()
   const token = String(login.headers['x-debug-token'])
   t.equal((await other.inject(`/_profiler/${token}.json`)).statusCode, 200, 'a profile of the other instance')
 
@@ -152,7 +152,7 @@ t.test('40 instances of the service start at once', async (t) => {
   }, (app) => app.get('/count', async (request) => { request.session.count = 1; return 'counted' }))))
   const answers = await Promise.all(apps.map(async (app) => await app.inject('/count')))
   t.same(answers.map(({ statusCode }) => statusCode), apps.map(() => 200))
-  await Promise.all(apps.map(async (app) => await app.profiler.flush()))
-  t.same(apps.map((app) => app.profiler.counters.failed), apps.map(() => 0))
+  await Promise.all(apps.map(async (app) => await app.hindsight.profiler.flush()))
+  t.same(apps.map((app) => app.hindsight.profiler.counters.failed), apps.map(() => 0))
   t.equal(await postgres.psql('select count(*) from hindsight.sessions'), '40')
 })

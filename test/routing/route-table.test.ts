@@ -5,10 +5,11 @@ import { openRouteTable, type LookupResult } from '../../plugins/routing/route-t
 
 async function tableOf (declare: (app: FastifyInstance) => unknown, options: FastifyServerOptions = {}): Promise<{ app: FastifyInstance, look: (path: string, headers?: object) => LookupResult }> {
   const app = Fastify(options)
+  app.decorate('hindsight', {} as never)
   openRouteTable(app, true)
   await declare(app)
   await app.ready()
-  return { app, look: (path, headers = {}) => app.routeTable.lookup(path, { headers } as FastifyRequest) }
+  return { app, look: (path, headers = {}) => app.hindsight.routeTable.lookup(path, { headers } as FastifyRequest) }
 }
 
 t.test('methods in the order of declaration, without the HEAD that Fastify implies', async t => {
@@ -60,16 +61,16 @@ t.test('names, and where a route was declared', async t => {
     app.route({ method: ['GET', 'POST'], url: '/b', handler: () => '' })
     app.get('/_hidden', { config: { name: '_hidden' } }, () => '')
   })
-  t.same(app.routeTable.own().map(({ name }) => name), ['first', 'GET|POST /b'])
-  t.match(app.routeTable.get('HEAD', '/a'), { name: 'first', pattern: '/a' })
-  t.equal(app.routeTable.get('PUT', '/a'), null)
-  t.match(app.routeTable.get('GET', '/a')?.declaredAt?.stack, /route-table\.test\.ts/)
+  t.same(app.hindsight.routeTable.own().map(({ name }) => name), ['first', 'GET|POST /b'])
+  t.match(app.hindsight.routeTable.get('HEAD', '/a'), { name: 'first', pattern: '/a' })
+  t.equal(app.hindsight.routeTable.get('PUT', '/a'), null)
+  t.match(app.hindsight.routeTable.get('GET', '/a')?.declaredAt?.stack, /route-table\.test\.ts/)
 })
 
 t.test('the route of a request', async t => {
   const shared = {}
   const { app, look } = await tableOf(app => {
-    const name = (request: FastifyRequest): string[] => [app.routeTable.of(request)?.name ?? 'none', ...app.routeTable.of(request)?.methods ?? []]
+    const name = (request: FastifyRequest): string[] => [app.hindsight.routeTable.of(request)?.name ?? 'none', ...app.hindsight.routeTable.of(request)?.methods ?? []]
     app.route({ method: ['GET', 'POST'], url: '/con', constraints: { host: 'a.test' }, config: shared, handler: name })
     app.get('/con', { constraints: { host: 'b.test' }, config: shared }, name)
     app.register(async app => { app.get('/', name) }, { prefix: '/both' })
@@ -92,7 +93,7 @@ t.test('the route of a request', async t => {
   ] as const) t.equal((await app.inject({ method, url, headers: { host } })).headers['x-name'], expected, `${method} ${host}${url}`)
   t.same([look('/both').allowed, look('/both/').allowed], [['GET'], ['GET']], 'both forms of a prefix')
   t.same(Reflect.ownKeys(shared), [], 'what an application gives stays as it was')
-  t.same(app.routeTable.own().map(({ name }) => name).sort(), ['GET /both', 'GET /con', 'GET /get', 'GET|POST /con', 'HEAD /head'], 'none is lost')
+  t.same(app.hindsight.routeTable.own().map(({ name }) => name).sort(), ['GET /both', 'GET /con', 'GET /get', 'GET|POST /con', 'HEAD /head'], 'none is lost')
 })
 
 t.test('a HEAD that an application declares is one of its methods', async t => {

@@ -135,7 +135,7 @@ t.test('in debug mode: the diagnostic page, and a profile with the exception', a
     t.equal(answer.statusCode, status, name)
     t.match(answer.body, /^<!DOCTYPE html>/, name)
     t.ok(answer.body.includes(`broken: ${place}`), `${name}: the page tells it`)
-    const profile = await started.app.profiler.find(String(answer.headers['x-debug-token']))
+    const profile = await started.app.hindsight.profiler.find(String(answer.headers['x-debug-token']))
     t.equal(profile?.status, status, name)
     t.ok(profile?.exceptions.some(({ message }) => message.includes(`broken: ${place}`)), `${name}: so does the profile`)
     t.equal(profile?.events.filter(({ pass, listener }) => pass === 'error' && listener === 'error').length, 1, `${name}: one error pass`)
@@ -152,21 +152,21 @@ t.test('in production: the short page, and nothing of why; kept where failures a
     t.match(answer.headers['content-type'], 'text/html', name)
     t.notMatch(answer.body, /broken: |store\.|node_modules/, `${name}: nothing of why`)
     const token = /Reference: (?:<[^>]+>)*([0-9a-f]{6})/.exec(answer.body)?.[1]
-    t.ok((await started.app.profiler.find(token ?? ''))?.exceptions.some(({ message }) => message.includes(`broken: ${place}`)), `${name}: the operator reads it`)
+    t.ok((await started.app.hindsight.profiler.find(token ?? ''))?.exceptions.some(({ message }) => message.includes(`broken: ${place}`)), `${name}: the operator reads it`)
   }
 })
 
 t.test('a body that cannot be read, and forms of telling it', async (t) => {
-  const { app } = await start(t, { errorPages: 'asked' })
+  const { app } = await start(t)
   for (const [name, accept, type, body, status] of [
     ['JSON that is none, as a problem', 'application/problem+json', 'application/problem+json', '{', 400],
-    ['the same, for nobody in particular', '*/*', 'application/json', '{', 400],
+    ['the same, for clients that take anything', '*/*', 'text/html', '{', 400],
     ['too much of it', 'text/plain', 'text/plain', JSON.stringify('x'.repeat(20_000)), 413]
   ] as const) {
     const answer = await app.inject({ method: 'POST', url: '/login', headers: { accept, 'content-type': 'application/json' }, payload: body })
     t.equal(answer.statusCode, status, name)
     t.match(answer.headers['content-type'], type, name)
-    t.equal((await app.profiler.find(String(answer.headers['x-debug-token'])))?.status, status, name)
+    t.equal((await app.hindsight.profiler.find(String(answer.headers['x-debug-token'])))?.status, status, name)
   }
 })
 
@@ -177,7 +177,7 @@ t.test('the application\'s own error handler has what fails in these routes, too
   })
   const answer = await atLogin(started, 'provider')
   t.same([answer.statusCode, answer.body], [418, 'own: broken: provider'])
-  const profile = await started.app.profiler.find(String(answer.headers['x-debug-token']))
+  const profile = await started.app.hindsight.profiler.find(String(answer.headers['x-debug-token']))
   t.same(profile?.exceptions.map(({ message }) => message), ['broken: provider'])
   t.equal(profile?.events.filter(({ pass, listener }) => pass === 'error' && listener === 'error').length, 1)
   t.match(await loggedIn(started, 'store.destroy', 'logout'), { statusCode: 418, body: /^own: / })

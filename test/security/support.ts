@@ -48,7 +48,7 @@ export function countingHasher (): PasswordHasher & { verified: string[] } {
 export async function build (t: Test, security: SecuritySettings | undefined, declare: (app: FastifyInstance) => unknown = () => {}, options: HindsightOptions = {}): Promise<FastifyInstance> {
   const app = Fastify(serverOptions()) as unknown as FastifyInstance
   t.teardown(() => app.close())
-  await app.register(hindsight, { debug: true, errorPages: 'always', profiler: { storage: 'memory' }, session: { secret: SECRET }, ...(security !== undefined && { security }), ...options })
+  await app.register(hindsight, { lifecycle: 'full', debug: true, profiler: { storage: 'memory' }, session: { secret: SECRET }, ...(security !== undefined && { security }), ...options })
   await declare(app)
   await app.ready()
   return app
@@ -58,7 +58,7 @@ export async function build (t: Test, security: SecuritySettings | undefined, de
 export async function refusal (security: unknown, declare: (app: FastifyInstance) => unknown = () => {}, options: HindsightOptions = {}): Promise<string> {
   const app = Fastify() as unknown as FastifyInstance
   try {
-    await app.register(hindsight, { debug: true, errorPages: 'always', profiler: { storage: 'memory' }, session: { secret: SECRET }, ...(security !== undefined && { security: security as SecuritySettings }), ...options })
+    await app.register(hindsight, { lifecycle: 'full', debug: true, profiler: { storage: 'memory' }, session: { secret: SECRET }, ...(security !== undefined && { security: security as SecuritySettings }), ...options })
     await declare(app)
     await app.ready()
     return 'it started'
@@ -77,7 +77,7 @@ export const HTML = { accept: 'text/html,application/xhtml+xml;q=0.9,*/*;q=0.8' 
 interface Answer { headers: Record<string, unknown> }
 
 export async function profileOf (app: FastifyInstance, { headers }: Answer): Promise<Profile> {
-  const profile = await app.profiler.find(String(headers['x-debug-token']))
+  const profile = await app.hindsight.profiler.find(String(headers['x-debug-token']))
   if (profile === undefined) throw new Error('No profile')
   return profile
 }

@@ -58,17 +58,17 @@ function fail (depth: number): never {
 }
 
 async function figures (): Promise<SoakFigures> {
-  await app.profiler.flush()
+  await app.hindsight.profiler.flush()
   globalThis.gc?.()
   globalThis.gc?.()
   const { heapUsed, external, rss } = process.memoryUsage()
-  const { profiles } = await app.profiler.stats()
-  return { heap: heapUsed, external, resident: rss, file: statSync(join(folder, 'profiles.db')).size, stored: profiles, ...app.profiler.counters }
+  const { profiles } = await app.hindsight.profiler.stats()
+  return { heap: heapUsed, external, resident: rss, file: statSync(join(folder, 'profiles.db')).size, stored: profiles, ...app.hindsight.profiler.counters }
 }
 
 process.on('message', (token: string) => {
   // Without a token: all figures; with one: whether its profile is there.
-  const answer = token === '' ? figures() : app.profiler.find(token).then((profile) => ({ found: profile !== undefined }))
+  const answer = token === '' ? figures() : app.hindsight.profiler.find(token).then((profile) => ({ found: profile !== undefined }))
   answer.then((told) => process.send?.(told), (error: unknown) => { throw error })
 })
 process.on('disconnect', () => process.exit())

@@ -6,7 +6,7 @@ import { headLines } from '../profile-lines.js'
 import { fit, type Style, type Terminal } from '../terminal.js'
 import { namedProfile } from './show.js'
 
-const STYLES: Readonly<Record<ReturnType<typeof actionOf>, Style>> = { asked: 'dim', set: 'green', changed: 'yellow', removed: 'red' }
+const STYLES: Readonly<Record<ReturnType<typeof actionOf>, Style>> = { set: 'green', changed: 'yellow', removed: 'red' }
 
 /** Tells who set, changed and removed each header of a response, in order. */
 export const headersCommand: Command = {
@@ -41,13 +41,11 @@ export const headersCommand: Command = {
 }
 
 function stepLines (step: HeaderStep, terminal: Terminal): string[] {
-  const { by, source, via, cookie, to } = step
+  const { by, source, to } = step
   const action = actionOf(step)
   const place = source === undefined ? '' : ` ${terminal.style('cyan', source)}`
-  const called = via === undefined ? '' : ` ${terminal.style('dim', via)}`
-  const value = cookie ?? to
   return [
-    `  ${terminal.style(STYLES[action], action.padEnd(8))}${terminal.style('reset', by)}${place}${called}`,
-    ...value === null ? [] : [`          ${terminal.style('dim', cookie === undefined ? '' : 'cookie ')}${terminal.style('reset', fit(value, terminal.columns - 18))}`]
+    `  ${terminal.style(STYLES[action], action.padEnd(8))}${terminal.style('reset', by)}${place}`,
+    ...to === null ? [] : [`          ${terminal.style('reset', fit(to, terminal.columns - 18))}`]
   ]
 }

@@ -1,10 +1,11 @@
 import { createTwoFilesPatch, FILE_HEADERS_ONLY } from 'diff'
 
-/** How the order has changed against what a file says, as the lines of a unified diff; none where it has not. */
+/** The lines of a unified diff between a file and the order as it is; none when they are the same. */
 export function changedLines (file: string, kept: string, lines: readonly string[]): string[] {
-  // Git may write other line ends than it has read.
+  // Git may have changed the line ends.
   const before = `${kept.replaceAll('\r\n', '\n').trimEnd()}\n`
   const now = `${lines.join('\n')}\n`
   if (before === now) return []
-  return createTwoFilesPatch(file, 'as it runs now', before, now, undefined, undefined, { headerOptions: FILE_HEADERS_ONLY }).trimEnd().split('\n')
+  const options = { headerOptions: FILE_HEADERS_ONLY }
+  return createTwoFilesPatch(file, 'as it runs now', before, now, undefined, undefined, options).trimEnd().split('\n')
 }

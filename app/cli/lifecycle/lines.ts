@@ -1,62 +1,62 @@
 import { relative, sep } from 'node:path'
-import type { DeclaredPlace } from '../../../plugins/diagnostics/declared-place.js'
-import { ORDER, type ApplicationStep, type RouteOrder } from '../../../plugins/kernel/hook-order.js'
+import { declaredPlace } from '../../../plugins/diagnostics/declared-place.js'
 import { visibleLine } from '../../../plugins/view/visible.js'
 import { CommandError } from '../command.js'
+import { ORDER, type ApplicationStep, type RouteOrder, type Step } from './hook-order.js'
 
-const MAX_TOLD = 20
+const MAX_LISTED = 20
 
-/** Reads where something was added, by a stack that was taken there. */
-export type PlaceOf = (addedAt: Error) => DeclaredPlace | null
-
-/** Which application it is the order of. */
+/** The routes of an application, and the mode in which it was loaded. */
 export interface Contract {
-  /** Null where fastify-hindsight is not there. */
+  /** Null when the application does not have Hindsight. */
   debug: boolean | null
   routes: readonly RouteOrder[]
-  /** All methods that the application knows: a route of all of them is one for any. */
+  /** All methods of the application: a route that has all of them is shown as `ANY`. */
   supported: readonly string[]
 }
 
-/** The routes that are told: all that the application declares, or the one that was named. */
-export function wantedRoutes (routes: readonly RouteOrder[], supported: readonly string[], named?: string): RouteOrder[] {
+/**
+ * The routes to print: all that the application declares, or the named one. Throws a `CommandError` when no route has
+ * that name.
+ */
+export function wantedRoutes (
+  routes: readonly RouteOrder[], supported: readonly string[], named?: string
+): RouteOrder[] {
   if (named === undefined) return routes.filter(({ isOurs, isImplied }) => !isOurs && !isImplied)
   const [, method = '', url = ''] = /^\s*(\S+)\s+(\S.*?)\s*$/.exec(named) ?? []
-  const asked = method.toUpperCase()
-  const found = routes.filter((one) => one.url === url && (one.methods.includes(asked) || methodsOf(one.methods, supported) === asked))
+  const wanted = method.toUpperCase()
+  const found = routes.filter(({ methods, url: known }) =>
+    known === url && (methods.includes(wanted) || methodsOf(methods, supported) === wanted))
   if (found.length > 0) return found
   const known = wantedRoutes(routes, supported).map(({ methods, url }) => `${methodsOf(methods, supported)} ${url}`)
-  throw new CommandError(`--route: there is no route "${named}"; ${known.length === 0 ? 'the application has none' : `there are ${known.slice(0, MAX_TOLD).join(', ')}${known.length > MAX_TOLD ? ` and ${known.length - MAX_TOLD} more` : ''}`}.`)
+  if (known.length === 0) throw new CommandError(`--route: there is no route "${named}"; the application has none.`)
+  const more = known.length > MAX_LISTED ? ` and ${known.length - MAX_LISTED} more` : ''
+  const list = known.slice(0, MAX_LISTED).join(', ')
+  throw new CommandError(`--route: there is no route "${named}"; there are ${list}${more}.`)
 }
 
-/** The order of each route as text that changes only when the order does: files without their lines, packages without theirs. */
-export function contractLines ({ debug, routes, supported }: Contract, placeOf: PlaceOf): string[] {
-  return [
-    `Lifecycle ${modeOf(debug)}`,
-    ...routes.flatMap((route) => [
-      '',
-      visibleLine(routeTitle(route, supported)),
-      ...ORDER.flatMap((hook) => {
-        const steps = route.steps.filter((step) => step.hook === hook)
-        return steps.length === 0 ? [] : [`  ${hook}`, ...steps.map((step) => `    ${visibleLine('stage' in step ? `${step.stage} ${step.listener}` : applicationText(step, placeOf))}`)]
-      })
-    ])
-  ]
+/** The order of each route as text. It has no line numbers and no files of packages: it changes only with the order. */
+export function contractLines ({ debug, routes, supported }: Contract): string[] {
+  const lines = [`Lifecycle ${modeOf(debug)}`]
+  for (const route of routes) {
+    lines.push('', visibleLine(routeTitle(route, supported)))
+    for (const hook of ORDER) {
+      const steps = route.steps.filter((step) => step.hook === hook)
+      if (steps.length > 0) lines.push(`  ${hook}`, ...steps.map((step) => `    ${visibleLine(stepText(step))}`))
+    }
+  }
+  return lines
 }
 
-/** The same for programs: with lines of files, and with the listeners that have nothing to do. */
-export function contractData ({ debug, routes }: Contract, placeOf: PlaceOf): object {
+/** The same as data, with `file:line` of each hook and with the listeners that do not run. */
+export function contractData ({ debug, routes }: Contract): object {
   return {
     mode: debug === null ? null : debug ? 'debug' : 'production',
     routes: routes.map(({ methods, url, constraints, steps, idle }) => ({
       methods,
       url,
-      ...(Object.keys(constraints).length > 0 && { constraints: plain(constraints) }),
-      steps: steps.map((step) => {
-        if ('stage' in step) return step
-        const { plugin, source } = placed(step, placeOf)
-        return { hook: step.hook, name: nameOf(step), ...(plugin !== null && { plugin }), ...(step.ofRoute && { route: true }), ...(source !== null && { source }) }
-      }),
+      ...(Object.keys(constraints).length > 0 && { constraints: asStrings(constraints) }),
+      steps: steps.map(stepData),
       idle
     }))
   }
@@ -70,20 +70,35 @@ function methodsOf (methods: readonly string[], supported: readonly string[]): s
   return supported.every((method) => methods.includes(method)) ? 'ANY' : methods.join('|')
 }
 
-// `GET /articles/:id`, with what the route asks for beside.
 function routeTitle ({ methods, url, constraints }: RouteOrder, supported: readonly string[]): string {
-  return [methodsOf(methods, supported), url, ...Object.keys(constraints).length === 0 ? [] : [JSON.stringify(plain(constraints))]].join(' ')
+  const title = `${methodsOf(methods, supported)} ${url}`
+  return Object.keys(constraints).length === 0 ? title : `${title} ${JSON.stringify(asStrings(constraints))}`
 }
 
-// A host may be a pattern.
-function plain (constraints: Readonly<Record<string, unknown>>): Record<string, string> {
+// A constraint may be a regular expression, which JSON cannot express.
+function asStrings (constraints: Readonly<Record<string, unknown>>): Record<string, string> {
   return Object.fromEntries(Object.entries(constraints).map(([name, value]) => [name, String(value)]))
 }
 
-function applicationText (step: ApplicationStep, placeOf: PlaceOf): string {
-  const { plugin, source, isForeign } = placed(step, placeOf)
-  const file = source === null || isForeign ? null : fileOf(source)
-  const about = [...step.ofRoute && step.hook !== 'handler' ? ['route'] : [], ...[plugin, file].filter((part) => part !== null)]
+function stepData (step: Step): object {
+  if ('stage' in step) return step
+  const { plugin, source } = placeOf(step)
+  return {
+    hook: step.hook,
+    name: nameOf(step),
+    ...(plugin !== null && { plugin }),
+    ...(step.ofRoute && { route: true }),
+    ...(source !== null && { source })
+  }
+}
+
+function stepText (step: Step): string {
+  if ('stage' in step) return `${step.stage} ${step.listener}`
+  const { plugin, source, isPackage } = placeOf(step)
+  const about: string[] = []
+  if (step.ofRoute && step.hook !== 'handler') about.push('route')
+  if (plugin !== null) about.push(plugin)
+  if (source !== null && !isPackage) about.push(fileOf(source))
   return about.length === 0 ? nameOf(step) : `${nameOf(step)} (${about.join(', ')})`
 }
 
@@ -91,9 +106,17 @@ function nameOf ({ name }: ApplicationStep): string {
   return name === '' ? 'anonymous' : name
 }
 
-function placed ({ plugin, addedAt }: ApplicationStep, placeOf: PlaceOf): { plugin: string | null, source: string | null, isForeign: boolean } {
-  const place = addedAt === null ? null : placeOf(addedAt)
-  return { plugin: place?.package ?? plugin, source: place?.source ?? null, isForeign: place !== null && place.package !== null }
+interface Place {
+  plugin: string | null
+  source: string | null
+  isPackage: boolean
+}
+
+// A hook is of the package whose file added it; for a file of the application, of the plugin of the instance.
+function placeOf ({ plugin, addedAt }: ApplicationStep): Place {
+  const place = addedAt === null ? null : declaredPlace(addedAt)
+  const name = place?.package ?? null
+  return { plugin: name ?? plugin, source: place?.source ?? null, isPackage: name !== null }
 }
 
 function fileOf (source: string): string {

@@ -4,28 +4,31 @@ import { createRequire } from 'node:module'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { FastifyInstance, FastifyPluginAsync, FastifyServerOptions } from 'fastify'
-import { HookOrder } from '../../../plugins/kernel/hook-order.js'
 import { isPromise } from '../../../plugins/kernel/promise.js'
 import { CommandError } from '../command.js'
+import { HookOrder } from './hook-order.js'
 
-/** An application that was made by a file, ready. */
+/** An application that a file created, and what was recorded of its hooks and routes. */
 export interface Loaded {
   app: FastifyInstance
   order: HookOrder
 }
 
-/** Milliseconds in which a file makes its application, or has it listen. */
-const PATIENCE = 10_000
-/** What is loaded in debug mode alone takes its time on a machine that has other things to do. */
+/** Milliseconds in which a file has to create its application, or let it listen. */
+const LOAD_TIMEOUT = 10_000
+/** Milliseconds: in debug mode, Hindsight alone takes some seconds to load on a busy machine. */
 const PLUGIN_TIMEOUT = 60_000
-const CLOSE_PATIENCE = 5_000
+const CLOSE_TIMEOUT = 5_000
 const STACK_DEPTH = 50
 const CHANNEL = 'fastify.initialization'
 
 type Make = (options: FastifyServerOptions) => FastifyInstance
 
-/** Loads an application as fastify-cli would, or as the file itself makes it, until it is ready; it does not listen. */
-export async function loadApplication (file: string, patience = PATIENCE): Promise<Loaded> {
+/**
+ * Loads the application of a file until it is ready; it does not listen. The file exports a plugin, as for fastify-cli,
+ * or creates a Fastify instance. Throws a `CommandError` with the reason when that fails.
+ */
+export async function loadApplication (file: string, timeout = LOAD_TIMEOUT): Promise<Loaded> {
   if (!existsSync(file)) throw new CommandError(`${file} is not there.`)
   const made: Loaded[] = []
   let onListen: (one: Loaded) => void = () => {}
@@ -34,29 +37,34 @@ export async function loadApplication (file: string, patience = PATIENCE): Promi
     const { fastify: app } = message as { fastify: FastifyInstance }
     const one = { app, order: new HookOrder(app) }
     made.push(one)
-    // What is printed may be written to a file.
+    // The output of the command may be redirected to a file.
     if (app.log.level !== undefined) app.log.level = 'silent'
     withoutPort(app, () => onListen(one))
   }
-  // Places are read from stacks, in the coordinates of the source.
+  // The places of hooks are read from stacks: they have to be those of the source.
   process.setSourceMapsEnabled(true)
   Error.stackTraceLimit = Math.max(Error.stackTraceLimit, STACK_DEPTH)
   subscribe(CHANNEL, note)
   try {
     const { exported, options } = await load(file)
-    if (made.length === 0 && typeof exported === 'function') return await asPlugin(file, exported as FastifyPluginAsync, options, made)
-    const one = made.find(({ app }) => app === exported) ?? await Promise.race([listening, quiet(patience)]) ?? made[0]
-    if (one === undefined) throw new CommandError(`${file} makes no Fastify instance and exports no plugin: its default export should be a function (app, options), or it should call Fastify itself.`)
+    if (made.length === 0 && typeof exported === 'function') {
+      return await asPlugin(file, exported as FastifyPluginAsync, options, made)
+    }
+    const one = made.find(({ app }) => app === exported) ?? await Promise.race([listening, settled(timeout)]) ?? made[0]
+    if (one === undefined) {
+      throw new CommandError(`${file} makes no Fastify instance and exports no plugin: its default export should be ` +
+        'a function (app, options), or it should call Fastify itself.')
+    }
     return await whenReady(file, one)
   } finally {
     unsubscribe(CHANNEL, note)
   }
 }
 
-/** Closes an application, which may never come to its end. */
-export async function closed (app: FastifyInstance, patience = CLOSE_PATIENCE): Promise<void> {
+/** Closes an application, or gives up after the timeout. */
+export async function closeApplication (app: FastifyInstance, timeout = CLOSE_TIMEOUT): Promise<void> {
   let timer: NodeJS.Timeout | undefined
-  const late = new Promise((resolve) => { timer = setTimeout(resolve, patience) })
+  const late = new Promise((resolve) => { timer = setTimeout(resolve, timeout) })
   await Promise.race([app.close().then(() => {}, () => {}), late])
   clearTimeout(timer)
 }
@@ -64,20 +72,25 @@ export async function closed (app: FastifyInstance, patience = CLOSE_PATIENCE): 
 async function load (file: string): Promise<{ exported: unknown, options: object }> {
   try {
     const module = await import(pathToFileURL(resolve(file)).href) as { default?: unknown, options?: object }
-    // A CommonJS module that was compiled from one of ECMAScript has its default export within.
+    // In a CommonJS module that was compiled from an ECMAScript module, the default export is a property.
     const inner = module.default as { default?: unknown, options?: object } | undefined
     const exported = typeof inner?.default === 'function' ? inner.default : module.default
-    return { exported: isPromise(exported) && !isInstance(exported) ? await exported : exported, options: module.options ?? inner?.options ?? {} }
+    return {
+      exported: isPromise(exported) && !isInstance(exported) ? await exported : exported,
+      options: module.options ?? inner?.options ?? {}
+    }
   } catch (error) {
     throw new CommandError(`${file} cannot be loaded: ${whyNotLoaded(error)}`)
   }
 }
 
-/** Why a file cannot be loaded, for whoever named it. */
+/** Why a file cannot be loaded: the message of the error, or what to do about TypeScript. */
 export function whyNotLoaded (error: unknown): string {
   const message = messageOf(error)
-  if ((error as NodeJS.ErrnoException | null)?.code !== 'ERR_UNKNOWN_FILE_EXTENSION' || !/"\.[cm]?tsx?"/.test(message)) return message
-  return `Node.js ${process.version} reads no TypeScript without a loader, such as tsx: NODE_OPTIONS=--import=tsx npx hindsight lifecycle …`
+  const { code } = (error ?? {}) as NodeJS.ErrnoException
+  if (code !== 'ERR_UNKNOWN_FILE_EXTENSION' || !/"\.[cm]?tsx?"/.test(message)) return message
+  return `Node.js ${process.version} reads no TypeScript without a loader, such as tsx: ` +
+    'NODE_OPTIONS=--import=tsx npx hindsight lifecycle …'
 }
 
 // An instance of Fastify is a thenable until it is ready.
@@ -85,20 +98,24 @@ function isInstance (value: unknown): boolean {
   return typeof (value as { addHook?: unknown }).addHook === 'function'
 }
 
-async function asPlugin (file: string, plugin: FastifyPluginAsync, options: FastifyServerOptions, made: Loaded[]): Promise<Loaded> {
+async function asPlugin (
+  file: string, plugin: FastifyPluginAsync, options: FastifyServerOptions, made: Loaded[]
+): Promise<Loaded> {
   const make = await fastifyOf(file)
   const { logger, loggerInstance } = options
-  make({ pluginTimeout: PLUGIN_TIMEOUT, ...options, ...(logger === undefined && loggerInstance === undefined && { logger: { level: 'silent' } }) })
+  const hasLogger = logger !== undefined || loggerInstance !== undefined
+  make({ pluginTimeout: PLUGIN_TIMEOUT, ...options, ...(!hasLogger && { logger: { level: 'silent' } }) })
   const [one] = made
   if (one === undefined) throw new CommandError(`${file}: its Fastify is too old to be observed; version 5 is needed.`)
   one.app.register(plugin, options)
   const isPlugin = (): boolean => made.length === 1 || one.order.routes().length > 0
   const ready = await whenReady(file, one).catch((error: unknown) => { if (isPlugin()) throw error })
   if (ready !== undefined && isPlugin()) return ready
-  throw new CommandError(`${file}: its default export makes an application of its own rather than being a plugin (app, options): name a file that calls it.`)
+  throw new CommandError(`${file}: its default export makes an application of its own rather than being a plugin ` +
+    '(app, options): name a file that calls it.')
 }
 
-// The copy that the application uses.
+// The copy of Fastify that the application uses.
 async function fastifyOf (file: string): Promise<Make> {
   try {
     return createRequire(resolve(file))('fastify') as Make
@@ -116,7 +133,8 @@ async function whenReady (file: string, one: Loaded): Promise<Loaded> {
   }
 }
 
-// Whoever listens is told that it does, as soon as it could; where it could not, the command says why.
+// `listen` calls back when the application is ready, without a port. When it does not become ready, the command
+// reports the reason.
 function withoutPort (app: FastifyInstance, onListen: () => void): void {
   const address = 'http://127.0.0.1:0'
   app.listen = function listen (...args: unknown[]) {
@@ -129,15 +147,15 @@ function withoutPort (app: FastifyInstance, onListen: () => void): void {
   } as typeof app.listen
 }
 
-// A process that has nothing left to do has made all that it will make.
-function quiet (patience: number): Promise<null> {
+// Resolves when the process has nothing left to do, as no application is created after that, or after the timeout.
+function settled (timeout: number): Promise<null> {
   return new Promise((resolve) => {
     const over = (): void => {
       clearTimeout(timer)
       process.removeListener('beforeExit', over)
       setImmediate(resolve, null)
     }
-    const timer = setTimeout(over, patience)
+    const timer = setTimeout(over, timeout)
     timer.unref()
     process.once('beforeExit', over)
   })

@@ -1,5 +1,4 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { originOfCall } from '../../diagnostics/call-site.js'
 import { refusalOf } from '../../diagnostics/refusal.js'
 import type { Refusal } from '../../diagnostics/report.js'
 import { pathnameOf } from '../../kernel/origin.js'
@@ -66,8 +65,8 @@ function cookiesOf (request: FastifyRequest, reply: FastifyReply, security: Secu
   return [...(lost === null ? [] : [lost]), ...droppedCookies(setCookie, { scheme, host, site, mode, sessionCookie: sessionCookie?.name ?? null, setAt })]
 
   function setAt (name: string): string | null {
-    const change = state.recorder?.trail?.changes.findLast(({ cookie }) => cookie === name)
-    return change === undefined ? null : originOfCall(change.site).source ?? null
+    const change = state.recorder?.outsideChanges.findLast((one) => one.name === 'set-cookie' && [one.to].flat().some((cookie) => String(cookie).startsWith(`${name}=`)))
+    return change?.source ?? null
   }
 }
 

@@ -1,4 +1,4 @@
-import type { EventColumns } from '../../kernel/event-columns.js'
+import type { ListenerEvent } from '../../kernel/events.js'
 import type { RequestState } from '../../kernel/request-state.js'
 import type { ProcessUsage } from '../../kernel/usage.js'
 
@@ -9,13 +9,13 @@ export interface PerformanceRecord {
   handler?: number
   /** From the handler's result to the first listener of the response: serialising it, and hooks ahead of that. */
   serialization?: number
-  /** When the head of the response was written. */
+  /** When the response was ready to be sent. */
   firstByte?: number
   process?: ProcessUsage
 }
 
 /** Puts together what was measured on the way. */
-export function performanceRecord (state: RequestState, events: EventColumns, endedAt: number): PerformanceRecord {
+export function performanceRecord (state: RequestState, events: readonly ListenerEvent[], endedAt: number): PerformanceRecord {
   const { startedAt, handlerStart, handlerEnd, serializeStart, headAt } = state
   const responded = serializeStart === 0 ? undefined : firstOfResponse(events, round(serializeStart - startedAt))
   return {
@@ -28,12 +28,8 @@ export function performanceRecord (state: RequestState, events: EventColumns, en
 }
 
 /** When the first listener of the response began that had something to do. */
-function firstOfResponse ({ layout: { recorded }, starts }: EventColumns, since: number): number | undefined {
-  for (let i = 0; i < recorded.length; i++) {
-    const start = (starts[i] ?? 0) / 1_000
-    if (recorded[i]?.stage === 'kernel.response' && recorded[i]?.outcome !== 'skipped' && start >= since) return start
-  }
-  return undefined
+function firstOfResponse (events: readonly ListenerEvent[], since: number): number | undefined {
+  return events.find(({ stage, outcome, start }) => stage === 'kernel.response' && outcome !== 'skipped' && start >= since)?.start
 }
 
 function round (ms: number): number {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
+import type { Mode } from '../../kernel/services.js'
 import type { Collector } from '../collector.js'
 import { shownEnvironment } from './environment.js'
 import { ownVersions } from './versions.js'
@@ -13,6 +14,8 @@ export interface ConfigurationSummary {
   hindsight: string
   /** `NODE_ENV`, or empty. */
   mode: string
+  /** Whether the application is only observed, or runs the documented lifecycle. */
+  lifecycle: Mode
 }
 
 /** All there is to know of an application that runs in this process; nothing of it is stored. */
@@ -47,10 +50,11 @@ export function openConfiguration (app: FastifyInstance, options: object, collec
 
   function summarise (): ConfigurationSummary {
     if (summary !== null) return summary
-    const told = { node: process.versions.node, fastify: app.version, hindsight: own.version, mode: process.env.NODE_ENV ?? '' }
+    const told = { node: process.versions.node, fastify: app.version, hindsight: own.version, mode: process.env.NODE_ENV ?? '', lifecycle: app.hindsight.mode }
     const id = createHash('sha256').update(JSON.stringify([told, shownOptions(), app.initialConfig])).digest('hex').slice(0, 12)
     summary = { id, ...told }
-    live.set(id, (live.get(id) ?? new Set()).add(entry))
+    // The last profiles may be built when the application is closed already.
+    if (!isClosed) live.set(id, (live.get(id) ?? new Set()).add(entry))
     return summary
   }
 
@@ -70,11 +74,12 @@ export function openConfiguration (app: FastifyInstance, options: object, collec
   }
 
   const entry: Live = { whole, collectors }
-  app.addHook('onClose', function closeConfiguration (_app, done) {
+  let isClosed = false
+  app.hindsight.closing.push(() => {
+    isClosed = true
     const alike = summary === null ? undefined : live.get(summary.id)
     alike?.delete(entry)
     if (summary !== null && alike?.size === 0) live.delete(summary.id)
-    done()
   })
   return summarise
 }

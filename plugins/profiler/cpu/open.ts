@@ -1,7 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { requestHook } from '../../kernel/joined-hooks.js'
-import { ownHook } from '../../kernel/own-hooks.js'
 import { stateOf } from '../../kernel/request-state.js'
 import type { aggregate } from './aggregate.js'
 import type { CpuRecord, CpuRefusal } from './cpu-record.js'
@@ -10,11 +8,19 @@ import { currentRecording, INTERVAL, Recording } from './recording.js'
 
 const MAX_BYTES = 192 * 1024
 
+/** Records CPU profiles of an application's requests. */
+export interface CpuProfiles {
+  /** Begins to record a request that asks for it; to be called before its first listener. */
+  begin: (request: FastifyRequest, reply: FastifyReply) => undefined | Promise<void>
+  /** Counts a request that was handled beside the one that is recorded; to be called after its response. */
+  end: (request: FastifyRequest) => void
+}
+
 /**
  * Records what the processor does while a request is handled that asks for it: in debug mode by a header or a query parameter from who may
  * see the debug surface, outside it with the signature of `profiler.onDemand` beside. `maxProfileBytes` is what the whole profile may take.
  */
-export function openCpuProfiles (app: FastifyInstance, maxProfileBytes = Infinity): void {
+export function openCpuProfiles (app: FastifyInstance, maxProfileBytes = Infinity): CpuProfiles {
   const { debug, mask } = app.hindsight
   const maxBytes = Math.min(MAX_BYTES, maxProfileBytes / 3)
 
@@ -43,14 +49,11 @@ export function openCpuProfiles (app: FastifyInstance, maxProfileBytes = Infinit
     // From the loop on: what is seen below the request is not the recorder.
     }).then(() => turn())
   }
-  app.addHook('onRequest', ownHook(requestHook([recordCpu]), null, () => recordCpu))
-
-  app.addHook('onResponse', ownHook(function countOthers (request, _reply, done) {
+  function countOthers (request: FastifyRequest): void {
     const going = currentRecording()
     // Those that began later were counted then.
     if (going !== null && stateOf(request).startedAt < going.startedAt && stateOf(request).token !== going.token) going.others++
-    done()
-  }))
+  }
 
   function isAsked (request: FastifyRequest): boolean {
     const { headers, query } = request
@@ -61,6 +64,8 @@ export function openCpuProfiles (app: FastifyInstance, maxProfileBytes = Infinit
     const { 'sec-fetch-site': site } = headers
     return site === undefined || site === 'same-origin' || site === 'none'
   }
+
+  return { begin: recordCpu, end: countOthers }
 }
 
 function recordOf (recording: Recording, toRecord: typeof aggregate, maxBytes: number, mask: (text: string) => string): CpuRecord | CpuRefusal {

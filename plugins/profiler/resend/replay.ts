@@ -38,7 +38,7 @@ export async function replay (app: FastifyInstance, request: StoredRequest, valu
 }
 
 // It is made behind the response.
-async function written ({ profiler }: FastifyInstance, token: string): Promise<Profile | undefined> {
+async function written ({ hindsight: { profiler } }: FastifyInstance, token: string): Promise<Profile | undefined> {
   const until = performance.now() + PROFILE_PATIENCE
   for (;;) {
     const profile = await profiler.find(token)

@@ -25,18 +25,27 @@ export const STORE_FILE = 'profiles.db'
 export const NO_SQLITE = 'this Node.js has no SQLite; use Node.js 22.13 or later, or install @photostructure/sqlite'
 
 const METHODS = ['put', 'get', 'search', 'pin', 'purge', 'stats', 'close'] as const
+const POSTGRES = /^postgres(?:ql)?:/i
 let isFallbackReported = false
+
+/** Throws at a setting that names no store. */
+export function checkStorageSetting (storage: StorageSetting = 'sqlite'): void {
+  if (typeof storage !== 'string') {
+    const missing = METHODS.filter((name) => typeof (storage as Partial<ProfileStorage>)[name] !== 'function')
+    if (missing.length > 0) throw new Error(`profiler.storage: the store has no ${missing.join(', ')}`)
+  } else if (storage !== 'sqlite' && storage !== 'memory' && !POSTGRES.test(storage)) {
+    const shown = storage.replace(/:\/\/.*@/s, '://')
+    throw new Error(`profiler.storage (STORAGE_URL): "${shown}" is neither sqlite nor memory, nor an address such as postgres://localhost:5432/hindsight`)
+  }
+}
 
 /** Returns the store that the options name. Only its engine is loaded; nothing is opened before the first use. */
 export async function openStorage (options: OpenStorageOptions): Promise<ProfileStorage> {
   const { storage = 'sqlite', dataDir = DEFAULT_DATA_DIR, checkPlace = true, maxProfiles, maxBytes, warn = process.emitWarning } = options
   const bounds = { ...(maxProfiles !== undefined && { maxProfiles }), ...(maxBytes !== undefined && { maxBytes }) }
-  if (typeof storage !== 'string') return checked(storage)
-  if (/^postgres(?:ql)?:/i.test(storage)) return await openPostgres(storage, bounds)
-  if (storage !== 'sqlite' && storage !== 'memory') {
-    const shown = storage.replace(/:\/\/.*@/s, '://')
-    throw new Error(`profiler.storage (STORAGE_URL): "${shown}" is neither sqlite nor memory, nor an address such as postgres://localhost:5432/hindsight`)
-  }
+  checkStorageSetting(storage)
+  if (typeof storage !== 'string') return storage
+  if (POSTGRES.test(storage)) return await openPostgres(storage, bounds)
   const { findLibrary } = await import('./sqlite/database.js')
   if (findLibrary() === undefined) {
     if (!isFallbackReported) warn(`Profiles are kept in memory only: ${NO_SQLITE}.`)
@@ -58,10 +67,4 @@ async function openPostgres (url: string, bounds: Partial<StorageBounds>): Promi
   })
   const { SqlStorage } = await import('./sql.js')
   return new SqlStorage(new PostgresDatabase(url), bounds)
-}
-
-function checked (storage: ProfileStorage): ProfileStorage {
-  const missing = METHODS.filter((name) => typeof (storage as Partial<ProfileStorage>)[name] !== 'function')
-  if (missing.length > 0) throw new Error(`profiler.storage: the store has no ${missing.join(', ')}`)
-  return storage
 }

@@ -34,6 +34,11 @@ async function application (t: Parameters<typeof build>[0]) {
     for (const url of ['/api', '/open', '/cookie', '/elsewhere', '/machine', '/admin']) app.get(url, async () => 'x')
     app.post('/small', { bodyLimit: 10 }, async () => 'x')
     app.post('/any', async () => 'x')
+    app.addContentTypeParser('text/csv', { parseAs: 'string', bodyLimit: 5 }, (_request, body, done) => { done(null, body) })
+    app.register(async (part) => {
+      part.removeAllContentTypeParsers()
+      part.post('/none', async () => 'x')
+    })
     app.get('/granted', { config: { isGranted: 'ROLE_ADMIN', name: 'granted' } }, async () => 'x')
     app.get('/expression', { config: { security: 'user != null' } }, async () => 'x')
     app.get('/own', async () => { throw Object.assign(new Error('not yours'), { statusCode: 403 }) })
@@ -43,6 +48,7 @@ async function application (t: Parameters<typeof build>[0]) {
       throw Object.assign(new Error('slow down'), { statusCode: 429 })
     })
     app.get('/dropped', async (_request, reply) => reply.setCookie('a', 'hidden', { sameSite: 'none', secure: true }).send('x'))
+    app.get('/header', async (_request, reply) => reply.header('set-cookie', 'b=hidden; Secure; SameSite=None').send('x'))
     app.get('/session', async (request) => { (request.session as unknown as { a: number }).a = 1; return 'x' })
   }, { cors: OPTIONS.cors ?? [] })
 }
@@ -62,15 +68,18 @@ t.test('what refused a request, in one sentence, in its profile', async (t) => {
     ['too many', { url: '/limited', headers: json }, 'rate', /raised by your code at .* It may be tried again in 7 s\.$/, null],
     ['the method', { method: 'DELETE', url: '/api', headers: json }, 'method', /^No route takes DELETE at this path: those that are there take GET; the method/, /method of the route/],
     ['the limit of a route', { method: 'POST', url: '/small', headers: json, payload: '"0123456789"' }, 'size', /^The body of 12 bytes is larger than the 10 bytes that the bodyLimit of the route allows: the option bodyLimit of the route decides\.$/, /bodyLimit of the route/],
-    ['that of the server', { method: 'POST', url: '/any', headers: json, payload: `"${'x'.repeat(1_048_576)}"` }, 'size', /^The body of 1,048,578 bytes is larger than the 1,048,576 bytes that the bodyLimit of the server allows/, /bodyLimit of Fastify, or of the route/],
-    ['the type', { method: 'POST', url: '/any', headers: { ...json, 'content-type': 'application/xml' }, payload: '<a/>' }, 'type', /^Nothing reads a body of the type "application\/xml" here: there are parsers for application\/json, text\/plain; app\.addContentTypeParser/, /addContentTypeParser/],
+    ['that of the server', { method: 'POST', url: '/any', headers: json, payload: `"${'x'.repeat(1_048_576)}"` }, 'size', /^The body of 1,048,578 bytes is too large: the bodyLimit of the server is 1,048,576 bytes, and the parser of its type may have its own; the option bodyLimit of Fastify, of addContentTypeParser or of the route decides\.$/, /^bodyLimit of Fastify, of addContentTypeParser or of the route$/],
+    ['that of a parser', { method: 'POST', url: '/any', headers: { ...json, 'content-type': 'text/csv' }, payload: '0123456789' }, 'size', /^The body is too large: the bodyLimit of the server is 1,048,576 bytes, and the parser of its type may have its own; /, /addContentTypeParser/],
+    ['the type', { method: 'POST', url: '/any', headers: { ...json, 'content-type': 'application/xml' }, payload: '<a/>' }, 'type', /^Nothing reads a body of the type "application\/xml" here \(of the common types, these have a parser: application\/json, text\/plain\): app\.addContentTypeParser, or a plugin that calls it, decides\.$/, /^addContentTypeParser of Fastify$/],
+    ['the type, without any parser', { method: 'POST', url: '/none', headers: { ...json, 'content-type': 'application/xml' }, payload: '<a/>' }, 'type', /^Nothing reads a body of the type "application\/xml" here: app\.addContentTypeParser/, /addContentTypeParser/],
     ['an origin', { url: '/api', headers: from('https://evil.example') }, 'cors', /^The page of https:\/\/evil\.example may not read the answer: rule 0 of cors \(path \/api\) allows https:\/\/app\.example; the option cors\[0\]\.origin decides\.$/, /^cors\[0\]\.origin$/],
     ['no rule', { url: '/elsewhere', headers: from('https://app.example') }, 'cors', /no rule of the option cors holds for \/elsewhere/, /cors/],
     ['credentials', { url: '/open', headers: from('https://app.example', { cookie: 'a=1' }) }, 'cors', /sent cookies, and may not read the answer: .* the option cors\[1\]\.credentials decides/, /^cors\[1\]\.credentials$/],
     ['a preflight, by its method', preflight('/api', 'https://app.example', 'PUT'), 'cors', /^The preflight of https:\/\/app\.example was refused: rule 0 of cors \(path \/api\): the method PUT is not allowed here; allowed are GET; the option cors\[0\]\.methods decides\.$/, /methods/],
     ['a preflight, by a header', preflight('/api', 'https://app.example', 'GET', 'x-two'), 'cors', /the header x-two is not allowed here/, /^cors\[0\]\.allowedHeaders$/],
     ['a preflight, by its origin', preflight('/api', 'https://evil.example'), 'cors', /^The preflight of https:\/\/evil\.example was refused: rule 0 .* cors\[0\]\.origin decides/, /origin/],
-    ['a cookie', { url: '/dropped', headers: { host: 'app.example', 'x-forwarded-proto': 'http' } }, 'cookie', /^The browser drops the cookie "a": it is Secure, and the request came by http; the option secure of the cookie, which is set at \S+blocked\.test\.ts:\d+, decides\.$/, /secure/],
+    ['a cookie', { url: '/dropped', headers: { host: 'app.example', 'x-forwarded-proto': 'http' } }, 'cookie', /^The browser drops the cookie "a": it is Secure, and the request came by http; the option secure of the cookie decides\.$/, /secure/],
+    ['a cookie of a header', { url: '/header', headers: { host: 'app.example', 'x-forwarded-proto': 'http' } }, 'cookie', /^The browser drops the cookie "b": it is Secure, and the request came by http; the option secure of the cookie, which is set at \S+blocked\.test\.ts:\d+, decides\.$/, /secure/],
     ['a lost session', { url: '/session', headers: { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors' } }, 'cookie', /^The session's cookie "sessionId" did not come with the request: the request is cross-site/, /^session\.cookie\.sameSite$/]
   ] as Array<[string, InjectOptions, string, RegExp, RegExp | null]>) {
     const { collectors } = await profileOf(app, await app.inject(request))

@@ -99,8 +99,8 @@ t.test('who does not ask, or may not, has none', async (t) => {
   const socket = connect(port, '127.0.0.1')
   socket.end('GET /quick HTTP/1.1\r\nHost: evil.example\r\nX-Hindsight-Cpu: 1\r\nConnection: close\r\n\r\n')
   for await (const chunk of socket) t.match(String(chunk), /200 OK/)
-  const { profiles: [summary] } = await app.profiler.search({ criteria: { url: 'evil.example' }, limit: 1 })
-  t.equal((await app.profiler.find(summary?.token ?? ''))?.collectors.cpu, undefined, 'a stranger')
+  const { profiles: [summary] } = await app.hindsight.profiler.search({ criteria: { url: 'evil.example' }, limit: 1 })
+  t.equal((await app.hindsight.profiler.find(summary?.token ?? ''))?.collectors.cpu, undefined, 'a stranger')
 })
 
 t.test('one that would leave no profile leaves one when it asks, and so does a failure', async (t) => {
@@ -195,9 +195,9 @@ t.test('it ends with the connection', async (t) => {
   socket.destroy()
   await once(socket, 'close')
   let found: string | undefined
-  for (; found === undefined; await sleep(10)) found = (await app.profiler.search({ criteria: { url: 'never' }, limit: 1 })).profiles[0]?.token
+  for (; found === undefined; await sleep(10)) found = (await app.hindsight.profiler.search({ criteria: { url: 'never' }, limit: 1 })).profiles[0]?.token
   t.equal(currentRecording(), null)
-  const profile = await app.profiler.find(found)
+  const profile = await app.hindsight.profiler.find(found)
   t.match(profile, { status: 499 })
   t.equal(recordOf(profile as Profile).end, 'gone')
 })
@@ -212,10 +212,10 @@ t.test('outside debug mode it needs the signature', async (t) => {
   const app = await build(t, { debug: false, profiler: { production: true, collect: false, onDemand: { secret: SECRET } } })
   const signature = { 'x-hindsight-profile': signDemand(SECRET, Date.now() / 1000 + 60) }
   for (const [headers, profiled, recorded] of [[ASKED, false, false], [signature, true, false], [{ ...signature, ...ASKED }, true, true], [{ ...ASKED, 'x-hindsight-profile': '1.abc' }, false, false]] as const) {
-    await app.profiler.purge()
+    await app.hindsight.profiler.purge()
     t.equal((await app.inject({ url: '/quick', headers })).body, 'done')
-    const { profiles } = await app.profiler.search({ limit: 2 })
+    const { profiles } = await app.hindsight.profiler.search({ limit: 2 })
     t.equal(profiles.length, profiled ? 1 : 0)
-    if (profiled) t.equal(readCpuRecord((await app.profiler.find(profiles[0]?.token ?? ''))?.collectors.cpu) !== null, recorded)
+    if (profiled) t.equal(readCpuRecord((await app.hindsight.profiler.find(profiles[0]?.token ?? ''))?.collectors.cpu) !== null, recorded)
   }
 })

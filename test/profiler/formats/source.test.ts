@@ -86,7 +86,7 @@ t.test('a test of a failure fails, and passes once it is mended', async (t) => {
 })
 
 t.test('so does that of a failure behind a response that went well', async (t) => {
-  const source = "export default async (app) => { app.get('/', { onResponse: async () => { if (FAILS) throw new Error('not told') } }, async () => 'x') }\n"
+  const source = "export default async (app) => { app.addHook('onResponse', async () => { if (FAILS) throw new Error('not told') }); app.get('/', async () => 'x') }\n"
   writeFileSync(join(folder, 'late.mjs'), source.replace('FAILS', 'true'))
   const live = await import(join(folder, 'late.mjs')) as { default: FastifyPluginAsync }
   const app = await build({ declare: async (app) => await app.register(live.default) })

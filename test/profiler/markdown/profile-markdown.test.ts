@@ -116,8 +116,8 @@ t.test('a request that failed, as its profile has it', async (t) => {
     })
   })
   await app.inject({ method: 'POST', url: '/articles/3?token=abc', payload: { title: 'a', password: 'hunter2' } })
-  const summary = (await app.profiler.search({ criteria: { route: 'article' }, limit: 1 })).profiles[0]
-  const markdown = profileMarkdown(await app.profiler.find(summary?.token ?? '') ?? await newest(app))
+  const summary = (await app.hindsight.profiler.search({ criteria: { route: 'article' }, limit: 1 })).profiles[0]
+  const markdown = profileMarkdown(await app.hindsight.profiler.find(summary?.token ?? '') ?? await newest(app))
   t.match(markdown, '# no price, 404')
   t.match(markdown, 'raised by `the handler`')
   t.match(markdown, /> +\d+ \| +throw new Error\(`no price/)

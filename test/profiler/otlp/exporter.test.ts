@@ -22,7 +22,7 @@ t.test('profiles go to a collector behind the responses, with the headers that i
   const roots = collector.requests.flatMap(spansIn).filter(({ kind }) => kind === 2)
   t.same(roots.map((span) => [span.name, valuesOf(span)['http.response.status_code']]), [['GET /', '200'], ['GET', '404']])
   t.equal(valuesOf(roots[0] as never)['hindsight.token'], stored.token)
-  t.same(app.profiler.exporter?.counters, { sent: 2, dropped: 0, rejected: 0 })
+  t.same(app.hindsight.profiler.exporter?.counters, { sent: 2, dropped: 0, rejected: 0 })
 })
 
 t.test('without the option nothing is sent, whatever the variables say', async (t) => {
@@ -32,7 +32,7 @@ t.test('without the option nothing is sent, whatever the variables say', async (
   const off = await build(t, { profiler: { otlp: false } })
   await off.inject('/')
   await off.close()
-  t.same([off.profiler.exporter, collector.headers.length], [undefined, 0])
+  t.same([off.hindsight.profiler.exporter, collector.headers.length], [undefined, 0])
   const on = await build(t, { profiler: { otlp: true } })
   await on.inject('/')
   await on.close()

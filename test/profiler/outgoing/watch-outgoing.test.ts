@@ -133,8 +133,8 @@ for (const [name, profiler, headers] of production) {
       })
     })
     await app.inject({ url: '/', headers: { ...headers, traceparent } })
-    const { profiles } = await app.profiler.search({ limit: 9 })
-    const [parent, child, ...others] = await Promise.all(['/', '/child'].map(async path => await app.profiler.find(profiles.find(({ url }) => url.endsWith(`localhost${path}`))?.token ?? '')))
+    const { profiles } = await app.hindsight.profiler.search({ limit: 9 })
+    const [parent, child, ...others] = await Promise.all(['/', '/child'].map(async path => await app.hindsight.profiler.find(profiles.find(({ url }) => url.endsWith(`localhost${path}`))?.token ?? '')))
     t.same([profiles.length, others], [2, []])
     t.match((parent?.collectors['http-client'] as Collected).calls, [{ url: `${url}fetch`, status: 200 }, { url: `${url}http`, status: 200 }])
     t.equal(child?.parent, parent?.token)
@@ -161,9 +161,9 @@ t.test('who is not observed sends as it would without', async t => {
   t.match(JSON.stringify(kept[0]), /traceparent/)
   t.notMatch(JSON.stringify(kept[1]), /traceparent/)
   t.notOk('traceparent' in (await app.inject({ url: '/sent', headers: { traceparent } })).json())
-  const { profiles } = await app.profiler.search({ limit: 9 })
+  const { profiles } = await app.hindsight.profiler.search({ limit: 9 })
   t.same(profiles.length, 1)
-  t.equal(((await app.profiler.find(profiles[0]!.token))?.collectors['http-client'] as Collected).count, 1)
+  t.equal(((await app.hindsight.profiler.find(profiles[0]!.token))?.collectors['http-client'] as Collected).count, 1)
 })
 
 t.test('subscribed once for all applications, where any is observed, and let go with the last', async t => {

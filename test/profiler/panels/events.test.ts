@@ -52,38 +52,58 @@ t.test('what was never reached, and why', async t => {
 })
 
 t.test('the history of a header', async t => {
-  const handled = { performance: { handlerStart: 1, handler: 1 } }
-  for (const [name, events, collectors, expected] of [
-    ['set by a listener', [change('clickjacking', 'a', null, '1')], {}, [['clickjacking', null, '1']]],
-    ['set by the handler, changed by a listener', [change('response', 'a', '1', '2')], handled, [['your handler', null, '1'], ['response', '1', '2']]],
-    ['set early, changed by the handler, and again', [change('cors', 'a', null, '1', { stage: 'kernel.request' }), change('response', 'a', '2', null)], handled, [['cors', null, '1'], ['your handler', '1', '2'], ['response', '2', null]]],
-    ['no handler ran', [change('response', 'a', '1', '2')], {}, [['a hook or plugin outside the listeners', null, '1'], ['response', '1', '2']]],
-    ['an error pass', [change('response', 'a', '1', '2', { pass: 'error' })], handled, [['the handler of the error', null, '1'], ['response', '1', '2']]],
-    ['changed behind the lifecycle', [change('response', 'a', null, '1')], { response: { headers: { a: ['1', '2'] } } }, [['response', null, '1'], ['a hook behind the lifecycle', '1', '1, 2']]],
-    ['untouched by listeners', [change('response', 'b', null, '1')], { ...handled, response: { headers: { a: 5 } } }, [['your handler', null, '5']]],
-    ['a value that is kept shorter', [change('response', 'a', null, 'x'.repeat(99))], { response: { headers: { a: 'xx… (97 more bytes)' } } }, [['response', null, 'x'.repeat(99)]]]
+  const outside = (by: string, from: string | null, to: string | null, after: number, more: object = {}): object => ({ name: 'a', by, from, to, after, ...more })
+  for (const [name, events, changes, expected] of [
+    ['set by a listener', [change('clickjacking', 'a', null, '1')], [], [['clickjacking', null, '1']]],
+    ['set by the handler, changed by a listener', [change('response', 'a', '1', '2')], [outside('handler', null, '1', 0)], [['your handler', null, '1'], ['response', '1', '2']]],
+    ['set early, changed by the handler, and again', [change('cors', 'a', null, '1', { stage: 'kernel.request' }), change('response', 'a', '2', null)], [outside('handler', '1', '2', 1)], [['cors', null, '1'], ['your handler', '1', '2'], ['response', '2', null]]],
+    ['set by hooks of the route', [change('response', 'a', '1', '2')], [outside('route hooks', null, '1', 0)], [['hooks of the route', null, '1'], ['response', '1', '2']]],
+    ['an error pass', [change('response', 'a', '1', '2', { pass: 'error' })], [outside('error handler', null, '1', 0)], [['the error handler', null, '1'], ['response', '1', '2']]],
+    ['the page', [], [outside('diagnostic page', 'x', null, 0)], [['the diagnostic page', 'x', null]]],
+    ['before and after all', [change('response', 'b', null, '1')], [outside('before Hindsight', null, '1', 0), outside('Fastify', '1', '2', 1), outside('Hindsight', '2', '3', 9)], [['a hook or plugin registered before Hindsight', null, '1'], ['Fastify', '1', '2'], ['Hindsight', '2', '3']]],
+    ['other words', [], [outside('<b>', null, '1', 0), { name: 'a', by: 7, from: 7, after: 'x' }], [['<b>', null, '1']]]
   ] as const) {
-    const history = headerHistory(profile('000001', { events: [...events], collectors }))
+    const history = headerHistory(profile('000001', { events: [...events], collectors: { headers: { changes } } }))
     t.same(history.get('a')?.map(({ by, from, to }) => [by, from, to]), expected, name)
   }
-  t.same(headerHistory(profile('000001', { collectors: { response: { headers: { 'content-length': 5 } } } })).get('content-length'), [{ by: 'Fastify', from: null, to: '5' }])
+  const history = headerHistory(profile('000001', { events: [change('response', 'a', '1', '2'), change('mine', 'a', '2', '3', { stage: 'onSend', source: 'app.ts:3' })], collectors: { headers: { changes: [outside('handler', null, '1', 0, { source: 'app.ts:9' })] } } }))
+  t.same(history.get('a')?.map(({ event, source }) => [event, source?.replace(/\.[jt]s$/, '')]), [[undefined, 'app.ts:9'], [1, 'plugins/listeners/response'], [2, 'app.ts:3']])
+  for (const collectors of [{}, { headers: null }, { headers: { changes: 'no' } }] as Array<Record<string, unknown>>) t.equal(headerHistory(profile('000001', { collectors })).size, 0)
 })
 
 t.test('the history of a real response', async t => {
   const app = await build({
-    declare: (app) => {
+    declare: async (app) => {
       app.get('/', async (_request, reply) => reply.header('x-frame-options', 'SAMEORIGIN').header('x-own', '1').type('text/plain').send('x'))
+      app.get('/hooks', { preValidation: async (_request, reply) => { reply.header('x-own', '1') }, onSend: async (_request, reply) => { reply.header('x-late', '1') } }, async (_request, reply) => reply.header('x-own', '2').send('x'))
+      await app.register(async (part) => {
+        part.addHook('onRequest', async function stamp (_request, reply) { reply.header('x-own', '1') })
+        part.setErrorHandler((_error, _request, reply) => reply.header('x-failed', '1').code(500).send('failed'))
+        part.get('/fails', async (_request, reply) => {
+          reply.header('x-own', '2')
+          throw new Error('no')
+        })
+      })
     }
   })
   t.teardown(() => app.close())
-  const root = shown(eventsPanel, await profileOf(app, await app.inject('/')))
-  const history = Object.fromEntries([...root.querySelectorAll('.history tbody tr')].map((row) => [row.querySelector('th')?.textContent, texts(row, 'li')]))
-  const here = (value: string, via = 'reply.header') => new RegExp(`^set by your handler test/profiler/panels/events\\.test\\.ts:\\d+ ${via}: ${value}$`)
-  t.match(history, {
-    'x-own': [here('1')],
-    'x-frame-options': [here('SAMEORIGIN')],
-    'content-type': [here('text/plain', 'reply.type'), 'changed by response plugins/listeners/response.ts: text/plain; charset=utf-8'],
-    'x-content-type-options': ['set by content-type plugins/listeners/content-type.ts: nosniff'],
-    date: ['set by Node.js: the moment at which it was sent']
+  const historyOf = async (url: string): Promise<Record<string, string[]>> => {
+    const root = shown(eventsPanel, await profileOf(app, await app.inject(url)))
+    return Object.fromEntries([...root.querySelectorAll('.history tbody tr')].map((row) => [row.querySelector('th')?.textContent ?? '', texts(row, 'li')]))
+  }
+  const here = (what: string, value: string) => new RegExp(`^${what} test/profiler/panels/events\\.test\\.ts:\\d+: ${value}$`)
+  t.match(await historyOf('/'), {
+    'x-own': [here('set by your handler', '1')],
+    'x-frame-options': [here('set by your handler', 'SAMEORIGIN')],
+    'content-type': [here('set by your handler', 'text/plain'), 'changed by response plugins/listeners/response.ts: text/plain; charset=utf-8'],
+    'x-content-type-options': ['set by content-type plugins/listeners/content-type.ts: nosniff']
+  })
+  t.match(await historyOf('/hooks'), {
+    'x-own': [here('set by hooks of the route', '1'), here('changed by your handler', '2')],
+    'x-late': [here('set by hooks of the route', '1')]
+  })
+  t.match(await historyOf('/fails'), {
+    'x-own': [here('set by stamp', '1'), here('changed by your handler', '2')],
+    'x-failed': ['set by the error handler: 1']
   })
 })

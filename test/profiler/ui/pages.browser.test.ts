@@ -22,7 +22,7 @@ if (browser !== undefined) {
   t.test('each panel: nothing for axe to find, nothing too wide, nothing injected', async t => {
     const { app, origin } = await start(t)
     const hostile = { ...sample(LOUD), ip: '127.0.0.1' }
-    app.profiler.save(hostile)
+    app.hindsight.profiler.save(hostile)
     const names = panelsOf(hostile).map(({ name }) => name)
     const { page, heard } = await watchedPage(browser, origin, { viewport: { width: 1280, height: 800 } })
     for (const name of names) {
@@ -40,9 +40,9 @@ if (browser !== undefined) {
 
   t.test('the list: nothing for axe to find, nothing too wide, nothing injected', async t => {
     const { app, origin } = await start(t)
-    app.profiler.save({ ...sample(LOUD), method: 'GET' })
-    for (const token of tokens(1, 3)) app.profiler.save(profile(token, { parent: '3fa94c' }))
-    await app.profiler.pin('000001', true)
+    app.hindsight.profiler.save({ ...sample(LOUD), method: 'GET' })
+    for (const token of tokens(1, 3)) app.hindsight.profiler.save(profile(token, { parent: '3fa94c' }))
+    await app.hindsight.profiler.pin('000001', true)
     const { page, heard } = await watchedPage(browser, origin)
     for (const width of [360, 1280, 1920]) {
       await page.setViewportSize({ width, height: 800 })
@@ -64,24 +64,24 @@ if (browser !== undefined) {
     const first = page.locator('.profiles tbody tr').first()
     // The stream begins when the server has read the request for it.
     for (let i = 10; await page.locator('.profiles tbody tr').count() === 0; i++) {
-      app.profiler.save(profile(String(i).padStart(6, '0')))
+      app.hindsight.profiler.save(profile(String(i).padStart(6, '0')))
       await page.waitForTimeout(200)
     }
-    app.profiler.save(failure('00000a', { url: `${origin}/${LOUD}`, method: LOUD, ip: LOUD }))
+    app.hindsight.profiler.save(failure('00000a', { url: `${origin}/${LOUD}`, method: LOUD, ip: LOUD }))
     await page.locator('th a', { hasText: '00000a' }).waitFor()
     t.equal(await first.getAttribute('class'), 'is-new has-problem')
     t.equal(await first.locator('a').getAttribute('href'), '/_profiler/00000a')
     t.match(await first.locator('.exception-line').textContent(), /^NotFoundError: No route found/)
     t.equal(await first.locator(':is(script, img, b)').count(), 0)
     t.equal(await page.locator('.empty').count(), 0)
-    for (const token of tokens(100, 350)) app.profiler.save(profile(token))
+    for (const token of tokens(100, 350)) app.hindsight.profiler.save(profile(token))
     await page.locator('th a', { hasText: '000350' }).waitFor()
     t.equal(await page.locator('.profiles tbody tr').count(), 200)
     await page.waitForFunction(() => /^\d+ new profiles$/.test(document.querySelector('.live-state')?.textContent ?? ''))
     await page.getByRole('button', { name: 'Follow' }).click()
     t.equal(await page.locator('.live-state').textContent(), 'Paused')
     t.equal(await page.getByRole('button', { name: 'Follow' }).getAttribute('aria-pressed'), 'false')
-    app.profiler.save(profile('00000b'))
+    app.hindsight.profiler.save(profile('00000b'))
     await page.waitForTimeout(600)
     t.equal(await page.locator('th a', { hasText: '00000b' }).count(), 0)
     await page.locator('tr', { hasText: '000350' }).getByRole('button', { name: 'Pin' }).click()
@@ -93,7 +93,7 @@ if (browser !== undefined) {
 
   t.test('pinning keeps the search, and purging asks first', async t => {
     const { app, origin } = await start(t)
-    for (const token of tokens(1, 3)) app.profiler.save(token === '000003' ? failure(token) : profile(token))
+    for (const token of tokens(1, 3)) app.hindsight.profiler.save(token === '000003' ? failure(token) : profile(token))
     const { page } = await watchedPage(browser, origin)
     await page.goto(`${origin}/_profiler/search?status=200&limit=20`)
     await page.getByRole('button', { name: 'Pin 000001' }).click()
@@ -112,7 +112,7 @@ if (browser !== undefined) {
 
   t.test('logs are filtered at once, and the waterfall by its threshold', async t => {
     const { app, origin } = await start(t)
-    app.profiler.save({ ...sample(), logs: [line('debug', 'one'), line('info', 'two', 'db'), line('warn', 'three'), line('error', 'four')] })
+    app.hindsight.profiler.save({ ...sample(), logs: [line('debug', 'one'), line('info', 'two', 'db'), line('warn', 'three'), line('error', 'four')] })
     const { page, heard } = await watchedPage(browser, origin)
     await page.goto(`${origin}/_profiler/3fa94c?panel=logs`)
     const shown = async (): Promise<string[]> => (await page.locator('.logs tbody tr:visible td.text').allTextContents()).map((text) => text.replace(/Context.*/s, ''))
@@ -144,7 +144,7 @@ if (browser !== undefined) {
 
   t.test('without JavaScript everything is there', async t => {
     const { app, origin } = await start(t)
-    app.profiler.save({ ...sample(), logs: [line('debug', 'one'), line('info', 'two', 'db'), line('error', 'four')] })
+    app.hindsight.profiler.save({ ...sample(), logs: [line('debug', 'one'), line('info', 'two', 'db'), line('error', 'four')] })
     const { page, heard } = await watchedPage(browser, origin, { javaScriptEnabled: false, viewport: { width: 360, height: 800 } })
     await page.goto(`${origin}/_profiler/`)
     t.equal(await page.locator('.live').isVisible(), false, 'no button that would do nothing')
@@ -167,7 +167,7 @@ if (browser !== undefined) {
 
   t.test('the theme is kept from page to page', async t => {
     const { app, origin } = await start(t)
-    app.profiler.save(profile('000001'))
+    app.hindsight.profiler.save(profile('000001'))
     const { page } = await watchedPage(browser, origin, { colorScheme: 'light' })
     await page.goto(`${origin}/_profiler/`)
     await page.locator('.theme-switch').click()

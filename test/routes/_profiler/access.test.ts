@@ -14,7 +14,7 @@ const TOKEN = '00000a'
 const ANYBODY: HindsightOptions = { cors: [{ origin: '*', credentials: true, exposedHeaders: ['X-Debug-Token', 'X-Debug-Token-Link'] }] }
 
 function routes (app: FastifyInstance): void {
-  app.profiler.save(profile(TOKEN, { url: `http://localhost/${SECRET_TEXT.replaceAll(' ', '-')}` }))
+  app.hindsight.profiler.save(profile(TOKEN, { url: `http://localhost/${SECRET_TEXT.replaceAll(' ', '-')}` }))
   app.get('/ok', () => 'x')
   app.get('/boom', () => { throw new Error(SECRET_TEXT) })
   app.get('/page', (_request, reply) => reply.type('text/html; charset=utf-8').send('<!doctype html><title>x</title><body>x</body>'))
@@ -255,7 +255,7 @@ t.test('what a page of another origin may read by the rules of the application i
 t.test('nothing of the profiler changes without a token of its own pages', async t => {
   const app = await build(t, ANYBODY, routes)
   const port = await listen(app)
-  const token = app.profiler.formTokens.create()
+  const token = app.hindsight.profiler.formTokens.create()
   const post = async (path: string, fields: Record<string, string>, headers: Record<string, string> = {}, type = 'application/x-www-form-urlencoded'): Promise<number> => {
     const body = type.endsWith('urlencoded') ? new URLSearchParams(fields).toString() : type.endsWith('json') ? JSON.stringify(fields) : Object.entries(fields).map(([name, value]) => `${name}=${value}`).join('\r\n')
     const lines = Object.entries({ Host: 'localhost', 'Content-Type': type, 'Content-Length': String(body.length), Connection: 'close', ...headers }).map(([name, value]) => `${name}: ${value}\r\n`)
@@ -281,17 +281,17 @@ t.test('nothing of the profiler changes without a token of its own pages', async
       t.ok([403, 404, 415].includes(status), `${path}: ${name} is ${status}`)
     }
   }
-  t.equal((await app.profiler.stats()).pinned, 0, 'nothing is pinned')
-  t.ok(await app.profiler.find(TOKEN), 'nothing is purged')
+  t.equal((await app.hindsight.profiler.stats()).pinned, 0, 'nothing is pinned')
+  t.ok(await app.hindsight.profiler.find(TOKEN), 'nothing is purged')
   for (const method of ['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS']) {
     for (const path of ['/_profiler/purge', `/_profiler/${TOKEN}/pin`]) {
       const status = statusOf(await raw(port, `${method} ${path}?form_token=${token}&pinned=1 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`))
       t.ok([404, 405].includes(status), `${method} ${path}: ${status}`)
     }
   }
-  t.ok(await app.profiler.find(TOKEN), 'by no other method either')
+  t.ok(await app.hindsight.profiler.find(TOKEN), 'by no other method either')
   t.equal(await post(`/_profiler/${TOKEN}/pin`, pin, { 'Sec-Fetch-Site': 'same-origin', Origin: 'http://localhost' }), 303, 'its own form does')
-  t.equal((await app.profiler.stats()).pinned, 1)
+  t.equal((await app.hindsight.profiler.stats()).pinned, 1)
 })
 
 t.test('a route of the application that takes any path is guarded below the profiler too', async t => {

@@ -14,10 +14,10 @@ const route = { name: 'robots', pattern: '/robots.txt', params: {}, methods: ['G
 async function start (t: Test): Promise<FastifyInstance> {
   const app = await build()
   t.teardown(() => app.close())
-  app.profiler.save(profile('00000c', { time: '2026-01-01T00:00:00.000Z', route }))
-  app.profiler.save(failure('00000a', { time: '2026-01-02T00:00:00.000Z', route }))
-  app.profiler.save(failure('00000b', { time: '2026-01-03T00:00:00.000Z', route }))
-  app.profiler.save({ ...sample(HOSTILE), token: '00000d' })
+  app.hindsight.profiler.save(profile('00000c', { time: '2026-01-01T00:00:00.000Z', route }))
+  app.hindsight.profiler.save(failure('00000a', { time: '2026-01-02T00:00:00.000Z', route }))
+  app.hindsight.profiler.save(failure('00000b', { time: '2026-01-03T00:00:00.000Z', route }))
+  app.hindsight.profiler.save({ ...sample(HOSTILE), token: '00000d' })
   return app
 }
 

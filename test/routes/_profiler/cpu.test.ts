@@ -34,13 +34,13 @@ async function build (t: Test): Promise<{ app: FastifyInstance, seen: Seen[] }> 
   return { app, seen }
 }
 
-async function repeat (app: FastifyInstance, token: string, headers: Record<string, string> = {}, form = app.profiler.formTokens.create()) {
+async function repeat (app: FastifyInstance, token: string, headers: Record<string, string> = {}, form = app.hindsight.profiler.formTokens.create()) {
   return await app.inject({ method: 'POST', url: `/_profiler/${token}/cpu`, headers: { ...FORM, ...json, ...headers }, payload: new URLSearchParams({ form_token: form }).toString() })
 }
 
 t.test('the file has the name of the profile, and a form that tools read', async (t) => {
   const { app } = await build(t)
-  app.profiler.save(sample())
+  app.hindsight.profiler.save(sample())
   const { statusCode, headers, body } = await app.inject('/_profiler/3fa94c/cpu')
   t.equal(statusCode, 200)
   t.match(headers, { 'content-type': 'application/json; charset=utf-8', 'content-disposition': 'attachment; filename="3fa94c.cpuprofile"', 'cache-control': 'no-store' })
@@ -58,8 +58,8 @@ t.test('the file has the name of the profile, and a form that tools read', async
     samples: [3, 4, 6, 5],
     timeDeltas: [0, 500, 4500, 4000]
   })
-  app.profiler.save(profile('000001'))
-  app.profiler.save(profile('000002', { collectors: { cpu: { refused: 'Another one ran.' } } }))
+  app.hindsight.profiler.save(profile('000001'))
+  app.hindsight.profiler.save(profile('000002', { collectors: { cpu: { refused: 'Another one ran.' } } }))
   for (const [token, status, message] of [['000001', 404, /has no CPU profile: none was asked for\./], ['000002', 404, /Another one ran\./], ['00000f', 404, /was not found/], ['x', 404, /was not found/]] as const) {
     const response = await app.inject({ url: `/_profiler/${token}/cpu`, headers: json })
     t.equal(response.statusCode, status)
@@ -75,7 +75,7 @@ t.test('a safe request is sent again, with what is known of it, and leads to its
   t.equal(answer.statusCode, 303)
   const token = /^\/_profiler\/([0-9a-f]{6})\?panel=cpu$/.exec(answer.headers.location ?? '')?.[1] ?? ''
   t.not(token, before.token)
-  t.not(readCpuRecord((await app.profiler.find(token))?.collectors.cpu), null)
+  t.not(readCpuRecord((await app.hindsight.profiler.find(token))?.collectors.cpu), null)
   t.match(seen[1], { url: '/things?a=%20b&c', headers: { 'x-custom': 'kept', cookie: 'mine=2', 'if-none-match': '"x"' } })
   t.notOk('authorization' in (seen[1]?.headers ?? {}), 'what is masked is not sent')
   const page = await app.inject({ url: `/_profiler/${before.token}?panel=performance`, headers: { accept: 'text/html' } })
@@ -90,7 +90,7 @@ t.test('what cannot be sent again, or may not', async (t) => {
     '000003': { url: 'not a url' },
     '000004': { url: 'http://h/unseen' },
     '000005': { url: 'http://h/things' }
-  })) app.profiler.save(profile(token, changes))
+  })) app.hindsight.profiler.save(profile(token, changes))
   for (const [token, status, message] of [
     ['000001', 409, /POST may change something/], ['000002', 409, /values that are masked/], ['000003', 409, /no path/], ['000004', 409, /leaves no profile/], ['00000f', 404, /was not found/]
   ] as const) {
@@ -131,14 +131,14 @@ t.test('what is not answered in time is told, and nothing is left of it; what wa
     }
   })
   t.teardown(() => app.close())
-  app.profiler.save(profile('000001', { url: 'http://h/never' }))
-  app.profiler.save(profile('000002', { url: 'http://h/always' }))
+  app.hindsight.profiler.save(profile('000001', { url: 'http://h/never' }))
+  app.hindsight.profiler.save(profile('000002', { url: 'http://h/always' }))
   const late = await repeat(app, '000001')
   t.match(late.json(), { status: 504, detail: 'The repeated request was not answered within 45 seconds.' })
   t.equal(gone, 1, 'the request was given up')
   t.equal(currentRecording(), null)
   for (const [token, end] of [['000002', 'gone'], ['000001', 'response']] as const) {
-    if (end === 'response') app.profiler.save(profile('000001', { url: 'http://h/quick' }))
+    if (end === 'response') app.hindsight.profiler.save(profile('000001', { url: 'http://h/quick' }))
     const answer = await repeat(app, token)
     t.equal(answer.statusCode, 303, answer.body)
     const made = await found(app, /^\/_profiler\/([0-9a-f]{6})\?panel=cpu$/.exec(answer.headers.location ?? '')?.[1] ?? '')
@@ -150,7 +150,7 @@ t.test('what is not answered in time is told, and nothing is left of it; what wa
 
 async function found (app: FastifyInstance, token: string): Promise<Profile> {
   for (;;) {
-    const profile = await app.profiler.find(token)
+    const profile = await app.hindsight.profiler.find(token)
     if (profile !== undefined) return profile
     await sleep(10)
   }
@@ -159,7 +159,7 @@ async function found (app: FastifyInstance, token: string): Promise<Profile> {
 t.test('operators read the file and repeat nothing; others find neither', async (t) => {
   const app = await buildApplication({ debug: false, profiler: { production: true } })
   t.teardown(() => app.close())
-  app.profiler.save(sample())
+  app.hindsight.profiler.save(sample())
   t.equal((await app.inject('/_profiler/3fa94c/cpu')).statusCode, 404)
   t.equal((await repeat(app, '3fa94c')).statusCode, 404)
 })

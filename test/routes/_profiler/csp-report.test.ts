@@ -24,7 +24,7 @@ async function pages (options: BuildOptions = {}): Promise<FastifyInstance> {
 
 async function attached (app: FastifyInstance, token: string): Promise<Profile> {
   for (let tries = 0; tries < 200; tries++) {
-    const profile = await app.profiler.find(token)
+    const profile = await app.hindsight.profiler.find(token)
     if ((profile?.collectors.csp as { violations?: unknown } | undefined)?.violations !== undefined) return profile as Profile
     await sleep(20)
   }
@@ -60,7 +60,7 @@ t.test('a report is attached to the profile of its page, which stays pinned', as
   t.teardown(() => app.close())
   const page = await app.inject({ url: '/', headers: DOCUMENT })
   const token = String(page.headers['x-debug-token'])
-  await app.profiler.pin(token, true)
+  await app.hindsight.profiler.pin(token, true)
   const url = /report-uri (\S+?)(?:;|$)/.exec(String(page.headers['content-security-policy']))?.[1] ?? ''
   const sent = await app.inject({ method: 'POST', url, headers: { ...LEGACY, 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'report' }, payload: report })
   t.same([sent.statusCode, sent.body], [204, ''])
@@ -69,8 +69,8 @@ t.test('a report is attached to the profile of its page, which stays pinned', as
   const profile = await attached(app, token)
   t.match(profile.collectors.csp, { nonces: [], violations: [{ directive: 'img-src', count: 1 }, { directive: 'font-src', disposition: 'report' }] })
   t.match(profile.collectors.blocked, [{ kind: 'csp' }, { kind: 'csp' }])
-  await app.profiler.flush()
-  t.match(await app.profiler.search({ criteria: { token }, limit: 1 }), { profiles: [{ token, pinned: true }] })
+  await app.hindsight.profiler.flush()
+  t.match(await app.hindsight.profiler.search({ criteria: { token }, limit: 1 }), { profiles: [{ token, pinned: true }] })
   t.match((await app.inject({ url: `/_profiler/${token}?panel=csp`, headers: { accept: 'text/html' } })).body, /Violations that the browser reported/)
 })
 

@@ -5,7 +5,7 @@ import { build } from '../../support/app.js'
 t.test('the request of a profile is a text to download', async (t) => {
   const app = await build()
   t.teardown(() => app.close())
-  app.profiler.save(requested({ target: '/a', headers: { 'x-a': '<script>alert(1)</script>' } }))
+  app.hindsight.profiler.save(requested({ target: '/a', headers: { 'x-a': '<script>alert(1)</script>' } }))
   for (const [format, file, type, content] of [
     ['curl', 'hindsight-3fa94c.sh', 'text/plain; charset=utf-8', "--url 'http://127.0.0.1:3000/a'"],
     ['fetch', 'hindsight-3fa94c.mjs', 'text/plain; charset=utf-8', "await fetch('http://127.0.0.1:3000/a'"],
@@ -26,8 +26,8 @@ t.test('the request of a profile is a text to download', async (t) => {
 t.test('what cannot be had is told', async (t) => {
   const app = await build()
   t.teardown(() => app.close())
-  app.profiler.save(requested({}))
-  app.profiler.save({ ...requested({ rawMessage: 'X' }), token: '00000a' })
+  app.hindsight.profiler.save(requested({}))
+  app.hindsight.profiler.save({ ...requested({ rawMessage: 'X' }), token: '00000a' })
   for (const [url, status, detail] of [
     ['3fa94c/as/python', 404, 'A profile cannot be had as "python"; there are: curl, fetch, http, har, tap, node.'],
     ['3fa94c/as/__proto__', 404, /cannot be had as "__proto__"/],

@@ -18,7 +18,7 @@ import { sample } from '../../profiler/sample.js'
 
 async function start (t: Test, options: Partial<ProfilerOptions> = {}): Promise<FastifyInstance> {
   const app = fastify()
-  app.decorate('profiler', new Profiler({ storage: new MemoryStorage(), warn: () => {}, ...options }))
+  app.decorate('hindsight', { profiler: new Profiler({ storage: new MemoryStorage(), warn: () => {}, ...options }) } as never)
   await app.register(profilerRoutes, { prefix: '/_profiler' })
   t.teardown(() => app.close())
   return app
@@ -31,7 +31,7 @@ const page = (body: string) => new JSDOM(body).window.document
 t.test('a profile is a page to a browser and JSON to a program', async t => {
   const app = await start(t)
   const stored = sample()
-  app.profiler.save(stored)
+  app.hindsight.profiler.save(stored)
   for (const [url, headers, type] of [
     ['/_profiler/3fa94c', html, 'text/html; charset=utf-8'],
     ['/_profiler/3fa94c', {}, 'text/html; charset=utf-8'],
@@ -51,7 +51,7 @@ t.test('a profile is a page to a browser and JSON to a program', async t => {
 
 t.test('the name of a route of several methods may break between them, and stays text', async t => {
   const app = await start(t)
-  app.profiler.save({ ...sample(), route: { ...sample().route, name: 'GET|HEAD|<b>POST</b> /a|b' } as Profile['route'] })
+  app.hindsight.profiler.save({ ...sample(), route: { ...sample().route, name: 'GET|HEAD|<b>POST</b> /a|b' } as Profile['route'] })
   const { body } = await app.inject({ url: '/_profiler/3fa94c', headers: html })
   const facts = [...page(body).querySelectorAll('.summary dd')].find(({ textContent }) => textContent?.startsWith('GET|'))
   t.equal(facts?.innerHTML, 'GET|<wbr>HEAD|<wbr>&lt;b&gt;POST&lt;/b&gt; /a|<wbr>b')
@@ -59,7 +59,7 @@ t.test('the name of a route of several methods may break between them, and stays
 
 t.test('the page has a policy of its own, and keeps to it', async t => {
   const app = await start(t)
-  app.profiler.save(sample())
+  app.hindsight.profiler.save(sample())
   const { headers, body } = await app.inject({ url: '/_profiler/3fa94c', headers: html })
   const [, style = '', script = ''] = /style-src 'nonce-([^']+)'; script-src 'nonce-([^']+)'/.exec(String(headers['content-security-policy'])) ?? []
   t.ok(style.length > 16 && script.length > 16 && style !== script)
@@ -72,7 +72,7 @@ t.test('the page has a policy of its own, and keeps to it', async t => {
 
 t.test('what all pages share may be kept for ever, and what they show by nobody', async t => {
   const app = await start(t)
-  app.profiler.save(sample())
+  app.hindsight.profiler.save(sample())
   const { body } = await app.inject({ url: '/_profiler/3fa94c', headers: html })
   let weight = 0
   for (const [url = '', type] of [
@@ -88,7 +88,7 @@ t.test('what all pages share may be kept for ever, and what they show by nobody'
 
 t.test('other origins can neither frame nor read what the profiler answers', async t => {
   const app = await start(t)
-  app.profiler.save(profile('000001'))
+  app.hindsight.profiler.save(profile('000001'))
   for (const url of ['/_profiler/', '/_profiler/search.json', '/_profiler/000001', '/_profiler/000001.json', '/_profiler/latest', '/_profiler/ffffff']) {
     t.match((await app.inject(url)).headers, { 'x-frame-options': 'DENY', 'cross-origin-resource-policy': 'same-origin', 'cross-origin-opener-policy': 'same-origin' }, url)
   }
@@ -96,20 +96,20 @@ t.test('other origins can neither frame nor read what the profiler answers', asy
 
 t.test('pages are light', async t => {
   const app = await start(t)
-  app.profiler.save(sample())
+  app.hindsight.profiler.save(sample())
   const shown = page((await app.inject({ url: '/_profiler/3fa94c', headers: html })).body)
   for (const link of shown.querySelectorAll('.menu a')) {
     const { rawPayload } = await app.inject({ url: `/_profiler/3fa94c${link.getAttribute('href')}`, headers: html })
     t.ok(rawPayload.length < 60_000, `${link.textContent}: ${rawPayload.length}`)
   }
-  for (const token of tokens(1, 60)) app.profiler.save(failure(token))
+  for (const token of tokens(1, 60)) app.hindsight.profiler.save(failure(token))
   const { rawPayload } = await app.inject({ url: '/_profiler/', headers: html })
   t.ok(rawPayload.length < 60_000, `the list of 50: ${rawPayload.length}`)
 })
 
 t.test('the menu leads to every panel and says which has a problem', async t => {
   const app = await start(t)
-  app.profiler.save(sample())
+  app.hindsight.profiler.save(sample())
   const document = page((await app.inject({ url: '/_profiler/3fa94c', headers: html })).body)
   t.equal(document.querySelector('h2')?.textContent, 'Exceptions', 'the first panel with a problem')
   t.equal(document.querySelector('[aria-current=page]')?.getAttribute('href'), '?panel=exceptions')
@@ -129,7 +129,7 @@ t.test('the menu leads to every panel and says which has a problem', async t => 
 
 t.test('an unknown or malformed token is not found', async t => {
   const app = await start(t)
-  app.profiler.save(profile('000001'))
+  app.hindsight.profiler.save(profile('000001'))
   for (const [segment, token] of [
     ['000002', '000002'], ['000002.json', '000002'], ['abc', 'abc'], ['ABCDEF', 'ABCDEF'], ['0000011', '0000011'], ['%2e%2e%2fpackage', '../package'],
     ['..%2f..%2fetc%2fpasswd', '../../etc/passwd'], ['__proto__', '__proto__'], ['%25s%25d', '%s%d'], ['000001%00', '000001\0'], ['.json', '']
@@ -142,7 +142,7 @@ t.test('an unknown or malformed token is not found', async t => {
 
 t.test('a panel that is not there is named, with those that are', async t => {
   const app = await start(t)
-  app.profiler.save(profile('000001'))
+  app.hindsight.profiler.save(profile('000001'))
   const response = await app.inject({ url: '/_profiler/000001?panel=__proto__', headers: html })
   t.equal(response.statusCode, 404)
   t.equal(response.json().message, 'Panel "__proto__" was not found; this profile has: request, exceptions, logs, performance, events, router, security.')
@@ -166,8 +166,8 @@ t.test('the latest leads to the newest profile or failure', async t => {
     t.equal(response.statusCode, 404, url)
     t.equal(response.json().code, 'HINDSIGHT_NO_PROFILE')
   }
-  app.profiler.save(failure('000001'))
-  app.profiler.save(profile('000002'))
+  app.hindsight.profiler.save(failure('000001'))
+  app.hindsight.profiler.save(profile('000002'))
   for (const [url, location] of [
     ['latest', '000002'], ['latest?error=0', '000002'], ['latest?error=1', '000001'], ['latest.json', '000002.json'], ['latest.json?error=1', '000001.json']
   ] as const) {
@@ -181,7 +181,7 @@ t.test('the latest leads to the newest profile or failure', async t => {
 t.test('the list shows what is stored, newest first, page by page', async t => {
   const app = await start(t)
   t.match((await app.inject({ url: '/_profiler/', headers: html })).body, /No request has been profiled yet/)
-  for (const token of tokens(1, 5)) app.profiler.save(token === '000004' ? failure(token) : profile(token))
+  for (const token of tokens(1, 5)) app.hindsight.profiler.save(token === '000004' ? failure(token) : profile(token))
   const document = page((await app.inject({ url: '/_profiler/?limit=3', headers: html })).body)
   t.same([...document.querySelectorAll('tbody th a')].map(link => link.getAttribute('href')), ['/_profiler/000005', '/_profiler/000004', '/_profiler/000003'])
   t.same([...document.querySelectorAll('tr.has-problem th')].map(cell => cell.textContent), ['000004'])
@@ -193,8 +193,8 @@ t.test('the list shows what is stored, newest first, page by page', async t => {
 
 t.test('the list as JSON', async t => {
   const app = await start(t)
-  app.profiler.save(profile('000001'))
-  app.profiler.save(profile('000002'))
+  app.hindsight.profiler.save(profile('000001'))
+  app.hindsight.profiler.save(profile('000002'))
   const first = (await app.inject({ url: '/_profiler/?limit=1', headers: json })).json()
   t.same(first.profiles, [{
     token: '000002',
@@ -247,7 +247,7 @@ t.test('a criterion that is wrong is refused by its name', async t => {
 t.test('a search finds, says what has a problem, and keeps its criteria from page to page', async t => {
   const app = await start(t)
   const warning = { time: '2026-01-02T03:04:05.678Z', level: 'warn' as const, channel: 'app', message: 'careful', context: {} }
-  for (const token of tokens(1, 9)) app.profiler.save(token < '000005' ? failure(token) : profile(token, { logs: [warning] }))
+  for (const token of tokens(1, 9)) app.hindsight.profiler.save(token < '000005' ? failure(token) : profile(token, { logs: [warning] }))
   const url = '/_profiler/search?status=4xx&limit=3&url=ROBOTS&method='
   const first = await app.inject({ url, headers: json })
   t.match(first.json(), { profiles: [{ token: '000004' }, { token: '000003' }, { token: '000002' }], next: String })
@@ -266,8 +266,8 @@ t.test('a search finds, says what has a problem, and keeps its criteria from pag
 
 t.test('the newest that fits', async t => {
   const app = await start(t)
-  app.profiler.save(profile('000001', { status: 404 }))
-  app.profiler.save(profile('000002'))
+  app.hindsight.profiler.save(profile('000001', { status: 404 }))
+  app.hindsight.profiler.save(profile('000002'))
   t.equal((await app.inject('/_profiler/latest?status=404')).headers.location, '/_profiler/000001')
   t.equal((await app.inject('/_profiler/latest.json?method=GET')).headers.location, '/_profiler/000002.json')
   t.match((await app.inject('/_profiler/latest?status=500')).json(), { statusCode: 404, message: 'No profile that fits has been stored yet.' })
@@ -287,24 +287,24 @@ t.test('the form of a page works in the whole application, whatever parser it ha
   for (const declare of [() => {}, (app: FastifyInstance) => app.register(formbody), (app: FastifyInstance) => app.addContentTypeParser('application/x-www-form-urlencoded', (_request, _payload, done) => done(null, null))]) {
     const app = await buildOpened(t, { session: false }, declare)
     await app.inject('/nowhere')
-    const token = (await app.profiler.latest())?.token ?? ''
+    const token = (await app.hindsight.profiler.latest())?.token ?? ''
     const form = page((await app.inject({ url: `/_profiler/${token}`, headers: html })).body).querySelector('.pin-form')
     const payload = new URLSearchParams([...form?.querySelectorAll('[name]') ?? []].map(field => [field.getAttribute('name') ?? '', field.getAttribute('value') ?? ''])).toString()
     const answer = await app.inject({ method: 'POST', url: form?.getAttribute('action') ?? '', headers: { 'content-type': 'application/x-www-form-urlencoded', host: 'localhost' }, payload })
     t.equal(answer.statusCode, 303)
-    t.equal((await app.profiler.stats()).pinned, 1)
+    t.equal((await app.hindsight.profiler.stats()).pinned, 1)
   }
 })
 
 t.test('losses are told', async t => {
   const app = await start(t, { maxQueue: 1 })
-  for (const token of tokens(1, 3)) app.profiler.save(profile(token))
+  for (const token of tokens(1, 3)) app.hindsight.profiler.save(profile(token))
   t.match((await app.inject({ url: '/_profiler/', headers: html })).body, /2 profiles of this process were lost: 2 because too many were waiting, 0 because/)
 })
 
 t.test('a profile is pinned by the form of its page, and by nobody else', async t => {
   const app = await start(t)
-  for (const token of ['000001', '000002']) app.profiler.save(profile(token))
+  for (const token of ['000001', '000002']) app.hindsight.profiler.save(profile(token))
   const form = page((await app.inject({ url: '/_profiler/000001', headers: html })).body).querySelector('.pin-form')
   const field = (name: string) => form?.querySelector(`[name=${name}]`)?.getAttribute('value') ?? ''
   const body = { form_token: field('form_token'), pinned: field('pinned') }
@@ -320,23 +320,23 @@ t.test('a profile is pinned by the form of its page, and by nobody else', async 
     [body, { 'sec-fetch-site': 'cross-site' }],
     [body, { 'sec-fetch-site': 'same-site' }]
   ] as const) t.equal((await post(payload, headers)).statusCode, 403, JSON.stringify([payload, headers]))
-  t.equal((await app.profiler.stats()).pinned, 0)
+  t.equal((await app.hindsight.profiler.stats()).pinned, 0)
   t.equal((await post({ ...body, pinned: 'yes' })).json().message, 'Invalid "pinned": it is neither 1 nor 0.')
   t.equal((await post(body, {}, '/_profiler/00000f/pin')).statusCode, 404)
   const done = await post(body, { 'sec-fetch-site': 'same-origin' })
   t.match([done.statusCode, done.headers.location], [303, '/_profiler/000001'])
-  t.equal((await app.profiler.stats()).pinned, 1)
+  t.equal((await app.hindsight.profiler.stats()).pinned, 1)
   t.match((await app.inject({ url: '/_profiler/000001', headers: html })).body, /Pinned: it stays until you unpin it/)
   t.equal((await post({ form_token: body.form_token, status: '200' }, {}, '/_profiler/purge')).statusCode, 303)
-  t.same((await app.profiler.search({ limit: 9 })).profiles.map(item => item.token), ['000001'], 'a pinned one is not purged')
+  t.same((await app.hindsight.profiler.search({ limit: 9 })).profiles.map(item => item.token), ['000001'], 'a pinned one is not purged')
   t.equal((await post({ ...body, pinned: '0' })).statusCode, 303)
-  t.equal((await app.profiler.stats()).pinned, 0)
+  t.equal((await app.hindsight.profiler.stats()).pinned, 0)
 })
 
 t.test('the form of the list leads back to the search that it stands in, and nowhere else', async t => {
   const app = await start(t)
-  app.profiler.save(profile('000001'))
-  const formToken = app.profiler.formTokens.create()
+  app.hindsight.profiler.save(profile('000001'))
+  const formToken = app.hindsight.profiler.formTokens.create()
   for (const [back, location] of [
     ['status=200&limit=20', '/_profiler/search?status=200&limit=20'], ['', '/_profiler/search?'], ['//evil.example', '/_profiler/search?%2F%2Fevil.example='], ['a\r\nb: c', '/_profiler/search?a%0D%0Ab%3A+c=']
   ] as const) {
@@ -349,8 +349,8 @@ t.test('the form of the list leads back to the search that it stands in, and now
 
 t.test('a profile shows what caused it and what it caused', async t => {
   const app = await start(t)
-  app.profiler.save(profile('000001'))
-  app.profiler.save(profile('000002', { parent: '000001' }))
+  app.hindsight.profiler.save(profile('000001'))
+  app.hindsight.profiler.save(profile('000002', { parent: '000001' }))
   const hrefs = async (token: string) => [...page((await app.inject({ url: `/_profiler/${token}`, headers: html })).body).querySelectorAll('.relatives a')].map(link => link.getAttribute('href'))
   t.same(await hrefs('000001'), ['/_profiler/search?parent=000001', '/_profiler/000002'])
   t.same(await hrefs('000002'), ['/_profiler/000001'])
@@ -360,7 +360,7 @@ t.test('the stream tells profiles as they come, to as many as may follow', async
   const app = await start(t)
   await app.listen({ host: '127.0.0.1', port: 0 })
   const origin = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`
-  app.profiler.save(profile('000001'))
+  app.hindsight.profiler.save(profile('000001'))
   const read = async (headers: Record<string, string>, enough: (text: string) => boolean, act = () => {}) => {
     const stop = new AbortController()
     const response = await fetch(`${origin}/_profiler/stream?status=404`, { headers, signal: stop.signal })
@@ -374,7 +374,7 @@ t.test('the stream tells profiles as they come, to as many as may follow', async
     return { response, text }
   }
   const { response, text } = await read({}, text => text.includes('000003'), () => {
-    for (const token of ['000002', '000003']) app.profiler.save(failure(token))
+    for (const token of ['000002', '000003']) app.hindsight.profiler.save(failure(token))
   })
   t.equal(response.headers.get('content-type'), 'text/event-stream; charset=utf-8')
   t.equal(response.headers.get('cache-control'), 'no-store')
@@ -383,15 +383,15 @@ t.test('the stream tells profiles as they come, to as many as may follow', async
   t.same(events.map(event => JSON.parse(/^data: (.*)$/m.exec(event)?.[1] ?? '').token), ['000002', '000003'])
   t.match(events.at(-1), /^id: \S+$/m)
   const id = [...text.matchAll(/^id: (.*)$/gm)].at(-1)?.[1] ?? ''
-  app.profiler.save(failure('000004'))
+  app.hindsight.profiler.save(failure('000004'))
   t.notMatch((await read({ 'last-event-id': id }, text => text.includes('000004'))).text, /000003/, 'who comes back goes on')
-  const from = await read({ 'last-event-id': '../../x' }, text => text.includes('000005'), () => app.profiler.save(failure('000005')))
+  const from = await read({ 'last-event-id': '../../x' }, text => text.includes('000005'), () => app.hindsight.profiler.save(failure('000005')))
   t.notMatch(from.text, /000004/, 'who brings nonsense begins anew')
 })
 
 t.test('hostile text stays text on both pages', async t => {
   const app = await start(t)
-  app.profiler.save({ ...sample(HOSTILE), method: HOSTILE, ip: HOSTILE, time: HOSTILE })
+  app.hindsight.profiler.save({ ...sample(HOSTILE), method: HOSTILE, ip: HOSTILE, time: HOSTILE })
   for (const url of ['/_profiler/', '/_profiler/3fa94c?panel=request']) {
     const { body } = await app.inject({ url, headers: html })
     const document = page(body)
@@ -405,7 +405,7 @@ t.test('the routes are named, and are not profiled themselves', async t => {
   const app = fastify()
   const configs: unknown[] = []
   app.addHook('onRoute', route => { if (route.method === 'GET') configs.push([route.url, route.config]) })
-  app.decorate('profiler', new Profiler({ storage: new MemoryStorage() }))
+  app.decorate('hindsight', { profiler: new Profiler({ storage: new MemoryStorage() }) } as never)
   await app.register(profilerRoutes, { prefix: '/_profiler' })
   t.teardown(() => app.close())
   t.match(configs, [

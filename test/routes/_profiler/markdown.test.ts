@@ -70,7 +70,7 @@ t.test('a store that is away is told in Markdown too', async (t) => {
   const app = await build(t)
   const storage = new MemoryStorage()
   storage.get = () => { throw new Error('gone_away <b>') }
-  const { profiler } = app
+  const { profiler } = app.hindsight
   const broken = new Profiler({ storage, warn: () => {} })
   profiler.find = (token) => broken.find(token)
   const response = await app.inject('/_profiler/00000f.md')

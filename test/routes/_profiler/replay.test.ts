@@ -79,24 +79,24 @@ t.test('a method that is not safe asks first', async (t) => {
 
 t.test('what the options leave out is profiled when it is sent again, and what it injects is its own child', async (t) => {
   const { app } = await start(t, { profiler: { matcher: '/nothing' } })
-  app.profiler.save(requested({ target: '/nested' }))
+  app.hindsight.profiler.save(requested({ target: '/nested' }))
   const { token } = (await send(app, '3fa94c', {})).json()
   t.match((await app.inject(`/_profiler/${token}.json`)).json(), { replayOf: '3fa94c', status: 200 })
 })
 
 t.test('the client is the one that it was, unless headers tell it', async (t) => {
   const { app } = await start(t)
-  app.profiler.save(requested({ target: '/stock/1' }, { ip: '10.1.2.3' }))
+  app.hindsight.profiler.save(requested({ target: '/stock/1' }, { ip: '10.1.2.3' }))
   const { token } = (await send(app, '3fa94c', {})).json()
   t.equal((await app.inject(`/_profiler/${token}.json`)).json().ip, '10.1.2.3')
 })
 
 t.test('what cannot be sent, and what means nothing, is told', async (t) => {
   const { app, orders } = await start(t)
-  app.profiler.save({ ...requested({ target: '/orders', headers: { 'content-type': 'application/json' }, body: { a: 1 }, bodyCut: 9 }, { method: 'POST' }), token: '00000a' })
-  app.profiler.save({ ...requested({ target: '/stock/******', headers: { 'x-key': '******' } }), token: '00000b' })
-  app.profiler.save({ ...requested({ rawMessage: 'X' }), token: '00000c' })
-  app.profiler.save({ ...requested({ target: '/%5Fprofiler/purge' }, { method: 'POST' }), token: '00000d' })
+  app.hindsight.profiler.save({ ...requested({ target: '/orders', headers: { 'content-type': 'application/json' }, body: { a: 1 }, bodyCut: 9 }, { method: 'POST' }), token: '00000a' })
+  app.hindsight.profiler.save({ ...requested({ target: '/stock/******', headers: { 'x-key': '******' } }), token: '00000b' })
+  app.hindsight.profiler.save({ ...requested({ rawMessage: 'X' }), token: '00000c' })
+  app.hindsight.profiler.save({ ...requested({ target: '/%5Fprofiler/purge' }, { method: 'POST' }), token: '00000d' })
   for (const [token, fields, status, message] of [
     ['00000a', { confirm: '1' }, 409, 'The request of profile "00000a" cannot be sent again: Of its body not all is kept: it was cut: about 9 bytes were left out.'],
     ['00000b', {}, 400, 'Invalid "value.path.2": it is masked in the profile, and the request means nothing without it.'],
@@ -124,7 +124,7 @@ t.test('what never ends is cut off', async (t) => {
 t.test('only forms of its own pages, and only who may see the debug surface', async (t) => {
   const { app, orders } = await start(t)
   const port = await listen(app)
-  app.profiler.save(requested({ target: '/orders' }, { method: 'POST' }))
+  app.hindsight.profiler.save(requested({ target: '/orders' }, { method: 'POST' }))
   const form = { method: 'POST', url: '/_profiler/3fa94c/replay', headers: { ...json, 'content-type': 'application/x-www-form-urlencoded' } } as const
   t.equal((await app.inject({ ...form, payload: 'confirm=1' })).statusCode, 403)
   t.equal((await app.inject({ ...form, payload: 'confirm=1&form_token=x' })).statusCode, 403)
@@ -147,7 +147,7 @@ t.test('in production nobody sends anything again, operators neither', async (t)
     declare: (app) => app.get('/a', async () => 'a')
   })
   t.teardown(() => app.close())
-  app.profiler.save(requested({ target: '/a' }))
+  app.hindsight.profiler.save(requested({ target: '/a' }))
   const headers = { ...json, authorization: `Basic ${Buffer.from('op:op').toString('base64')}` }
   const { statusCode, body } = await app.inject({ url: '/_profiler/3fa94c', headers: { ...headers, ...html } })
   t.equal(statusCode, 200)
@@ -158,7 +158,7 @@ t.test('in production nobody sends anything again, operators neither', async (t)
 
 t.test('nothing that a request brought gets into the page', async (t) => {
   const { app } = await start(t)
-  app.profiler.save({ ...sample(HOSTILE), collectors: { request: { target: `/${HOSTILE}`, headers: { 'x-a': `${HOSTILE}******`, [HOSTILE]: HOSTILE, 'content-type': 'text/plain' }, body: HOSTILE } } })
+  app.hindsight.profiler.save({ ...sample(HOSTILE), collectors: { request: { target: `/${HOSTILE}`, headers: { 'x-a': `${HOSTILE}******`, [HOSTILE]: HOSTILE, 'content-type': 'text/plain' }, body: HOSTILE } } })
   const { body, statusCode } = await app.inject({ url: '/_profiler/3fa94c/replay', headers: html })
   t.equal(statusCode, 200)
   t.equal(new JSDOM(body).window.document.querySelectorAll('main :is(script, img, b, iframe, [onerror], [style])').length, 0)

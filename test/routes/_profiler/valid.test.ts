@@ -18,10 +18,10 @@ t.test('the profiler’s pages, and a page with the toolbar, are valid HTML', as
   const page = '<!DOCTYPE html><html lang="en"><head><title>A page</title></head><body><h1>A page</h1></body></html>'
   const app = await build({ declare: (app) => app.get('/page', async (_request, reply) => reply.type('text/html').send(page)) })
   t.teardown(() => app.close())
-  app.profiler.save({ ...sample(HOSTILE), token: '00000f' })
-  app.profiler.save(sample())
-  for (const token of tokens(1, 60)) app.profiler.save(token > '000030' ? failure(token, { parent: '3fa94c' }) : profile(token))
-  await app.profiler.pin('000001', true)
+  app.hindsight.profiler.save({ ...sample(HOSTILE), token: '00000f' })
+  app.hindsight.profiler.save(sample())
+  for (const token of tokens(1, 60)) app.hindsight.profiler.save(token > '000030' ? failure(token, { parent: '3fa94c' }) : profile(token))
+  await app.hindsight.profiler.pin('000001', true)
   const urls = [
     '/_profiler/', '/_profiler/?limit=20', '/_profiler/search?status=404&url=%3Cb%3E', '/_profiler/search?status=zz', '/_profiler/search?url=nowhere', '/_profiler/000001', '/_profiler/000060',
     ...['3fa94c', '00000f'].flatMap((token) => panelsOf(sample()).map(({ name }) => `/_profiler/${token}?panel=${name}`)),

@@ -11,9 +11,9 @@ t.test('the bar of a stored profile', async t => {
   const app = await build()
   t.teardown(() => app.close())
   const log = (level: 'info' | 'error' | 'fatal') => ({ time: '2026-01-02T03:04:05.678Z', level, channel: 'app', message: 'm', context: {} })
-  app.profiler.save(profile('00000a', { route, logs: [log('info'), log('error'), log('fatal')], collectors: { performance: { handler: 0.5, firstByte: 1, process: { heapAfter: 12_345_678 } } } }))
-  app.profiler.save(failure('00000b'))
-  app.profiler.save(profile('00000c', { method: HOSTILE, route: { ...route, name: HOSTILE } }))
+  app.hindsight.profiler.save(profile('00000a', { route, logs: [log('info'), log('error'), log('fatal')], collectors: { performance: { handler: 0.5, firstByte: 1, process: { heapAfter: 12_345_678 } } } }))
+  app.hindsight.profiler.save(failure('00000b'))
+  app.hindsight.profiler.save(profile('00000c', { method: HOSTILE, route: { ...route, name: HOSTILE } }))
 
   const data = {
     token: '00000a',
@@ -44,7 +44,11 @@ t.test('the bar of a stored profile', async t => {
   t.same([...bar?.querySelectorAll('.head') ?? []].map((item) => item.textContent), ['Status: 200', 'Route: GET robots', 'Time: 1.25 ms', 'Memory: 12.3 MB', 'Log: 2 errors', '0 requests', 'Profile 00000a'])
   t.match(response.headers, ISOLATION)
   t.equal(bar?.querySelector('a')?.getAttribute('href'), data.url)
-  t.match(response.headers['content-security-policy'], `style-src 'nonce-${bar?.querySelector('style')?.getAttribute('nonce')}'`)
+  const policy = response.headers['content-security-policy']
+  t.match(policy, `style-src 'nonce-${bar?.querySelector('link')?.getAttribute('nonce')}'`)
+  const script = JSDOM.fragment(response.body).querySelector('script')
+  t.match(policy, `script-src 'nonce-${script?.getAttribute('nonce')}'`)
+  t.equal(script?.dataset.more, '/_wdt/00000a.json')
 
   t.match((await app.inject('/_wdt/00000b.json')).json(), { status: 404, route: null })
   t.match((await app.inject('/_wdt/00000b')).body, 'no route')
@@ -67,7 +71,7 @@ t.test('a token that is unknown or none', async t => {
 t.test('there is none for strangers, and none in production', async t => {
   const app = await build()
   t.teardown(() => app.close())
-  app.profiler.save(profile('00000a'))
+  app.hindsight.profiler.save(profile('00000a'))
   const port = await listen(app)
   t.equal((await raw(port, 'GET /_wdt/00000a HTTP/1.1\r\nHost: localhost\r\n\r\n'))?.status, 200)
   t.equal((await raw(port, 'GET /_wdt/00000a HTTP/1.1\r\nHost: rebound.example\r\n\r\n'))?.status, 404)

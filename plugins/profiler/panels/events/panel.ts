@@ -4,7 +4,7 @@ import { html } from '../../../view/html.js'
 import { style as readStyle } from '../../../view/style.js'
 import type { Profile } from '../../profile.js'
 import { milliseconds, note, place, scrollable, section } from '../../ui/components.js'
-import { PLAIN_VIEW, type Panel, type PanelView } from '../panel.js'
+import { dataOf, PLAIN_VIEW, type Panel, type PanelView } from '../panel.js'
 import { headerHistory, type HeaderStep } from './header-history.js'
 import { ORDER } from './order.js'
 
@@ -19,9 +19,12 @@ export const eventsPanel: Panel = {
   count: (profile) => profile.events.filter(({ outcome }) => outcome !== 'skipped').length,
   problem: (profile) => profile.events.some((event) => event.outcome === 'raised'),
   style: readStyle(import.meta.url, './style.css'),
-  render: (profile, view = PLAIN_VIEW) => profile.events.length === 0
-    ? note('No listener was reached.')
-    : filters(profile.events) + passesOf(profile.events).map((events) => pass(events)).join('') + unreached(profile.events) + headers(profile, view)
+  render (profile, view = PLAIN_VIEW) {
+    const { events } = profile
+    const isObserved = dataOf(profile, 'config').lifecycle === 'observe'
+    if (events.length === 0) return note(isObserved ? 'No hook of the application ran.' : 'No listener was reached.') + (isObserved ? headers(profile, view) : '')
+    return filters(events) + passesOf(events).map((events) => pass(events)).join('') + (isObserved ? '' : unreached(events)) + headers(profile, view)
+  }
 }
 
 interface Numbered extends ListenerEvent {
@@ -101,10 +104,9 @@ function headers (profile: Profile, view: PanelView): string {
       html`<tr><th scope="row" class="header">${name}</th><td><ol>!${steps.map((one) => step(one, view))}</ol></td></tr>`)}</tbody></table>`))
 }
 
-function step ({ by, event, source, via, cookie, from, to }: HeaderStep, { editor }: PanelView): string {
+function step ({ by, event, source, from, to }: HeaderStep, { editor }: PanelView): string {
   const who = event === undefined ? html`<span class="by">${by}</span>` : html`<a href="#event-${event}">${by}</a>`
-  const where = (source === undefined ? '' : html` <span class="place">!${place(source, editor)}</span>`) + (via === undefined ? '' : html` <span class="via">${via}</span>`)
-  if (cookie !== undefined) return html`<li>cookie <code>${cookie}</code> asked for by !${who}!${where}</li>`
+  const where = source === undefined ? '' : html` <span class="place">!${place(source, editor)}</span>`
   if (to === null) return html`<li>removed by !${who}!${where}</li>`
   return html`<li>!${from === null ? 'set' : 'changed'} by !${who}!${where}: <code>${to}</code></li>`
 }

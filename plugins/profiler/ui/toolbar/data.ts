@@ -1,49 +1,52 @@
 import { isFailure, type Levelled } from '../../../logs/foremost.js'
 import type { Profile } from '../../profile.js'
 
-/** What the bar tells of a request. */
+/** What the toolbar shows of a request. */
 export interface ToolbarData {
   token: string
-  /** Where the profile is. */
+  /** The address of the profile. */
   url: string
   status: number
   method: string
-  /** The name of the route; null where none matched. */
+  /** The name of the route; null if none matched. */
   route: string | null
   pattern: string | null
-  /** Where the handler is defined; null where that is not known. */
+  /** Where the handler is defined; null if unknown. */
   handler: string | null
-  /** Milliseconds: so far, where the response is not over yet. */
+  /** Milliseconds; so far, if the response is not finished. */
   duration: number
-  /** Milliseconds that the handler took; null where it did not run. */
+  /** Milliseconds of the handler; null if it did not run. */
   handlerDuration: number | null
-  /** Milliseconds until the head of the response was written; null where it has not been yet. */
+  /** Milliseconds until the head of the response was written; null before that. */
   firstByte: number | null
-  /** Bytes of the JavaScript heap in use behind the request. */
+  /** Bytes of the JavaScript heap in use after the request; null if unknown. */
   memory: number | null
-  /** Lines of the log. */
+  /** Log lines. */
   logs: number
-  /** Those of them that tell an error. */
+  /** Log lines of level error and above. */
   errors: number
   warnings: number
-  /** Null where no firewall was asked. */
+  /** Null without a firewall. */
   security: { firewall: string | null, user: string | null, authenticatedBy: string | null, roles: string[] } | null
   locale: { locale: string, source: string } | null
-  /** What became of the preconditions; null where HTTP caching has nothing to do with it. */
+  /** The outcome of the preconditions; null without HTTP caching. */
   cache: string | null
-  /** Requests that were sent to others. */
+  /** Requests to other servers. */
   calls: { count: number, failed: number }
 }
 
-/** The parts of a profile that the bar needs, as far as they are known; of its log only how severe each line is. */
-export interface ToolbarSource extends Pick<Profile, 'token' | 'status' | 'method' | 'route' | 'duration' | 'collectors'> {
+type ProfileFields = 'token' | 'status' | 'method' | 'route' | 'duration' | 'collectors'
+
+/** The parts of a profile that the toolbar needs, as far as they are known; of each log line only the level. */
+export interface ToolbarSource extends Pick<Profile, ProfileFields> {
   logs: readonly Levelled[]
 }
 
 type Data = Readonly<Record<string, unknown>>
 
-/** What the bar tells of a profile, whole or still being made. */
-export function toolbarOf ({ token, status, method, route, duration, logs, collectors }: ToolbarSource, url: string): ToolbarData {
+/** The toolbar's data of a profile, stored or unfinished. */
+export function toolbarOf (profile: ToolbarSource, url: string): ToolbarData {
+  const { token, status, method, route, duration, logs, collectors } = profile
   const { handler, firstByte, process } = dataOf(collectors.performance)
   const { locale, source } = dataOf(collectors.locale)
   const { outcome } = dataOf(collectors.cache)
@@ -79,8 +82,9 @@ function securityOf ({ firewall, user, authenticatedBy, roles }: Data): ToolbarD
 }
 
 function callsOf ({ count, calls }: Data): ToolbarData['calls'] {
-  const failed = (Array.isArray(calls) ? calls : []).map(dataOf).filter(({ status, error }) => error !== undefined || Number(status) >= 400).length
-  return { count: numberOf(count) ?? 0, failed }
+  const all = (Array.isArray(calls) ? calls : []).map(dataOf)
+  const failed = all.filter(({ status, error }) => error !== undefined || Number(status) >= 400)
+  return { count: numberOf(count) ?? 0, failed: failed.length }
 }
 
 function dataOf (value: unknown): Data {

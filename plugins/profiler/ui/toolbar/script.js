@@ -8,7 +8,7 @@
   own.remove()
   let root = host.shadowRoot
   const template = host.querySelector('template')
-  // Browsers that do not know declarative shadow roots have left the template in the page.
+  // A browser without declarative shadow roots leaves the template in the page.
   if (root === null && template !== null) {
     root = host.attachShadow({ mode: 'open' })
     root.append(template.content)
@@ -21,7 +21,7 @@
   const list = watched.querySelector('ol')
   const realFetch = window.fetch
 
-  // Where nothing can be kept, as in a sandbox, folding holds for this page.
+  // Storage may be unavailable; then the state of the fold is not remembered.
   try {
     fold.checked = localStorage.getItem(KEY) === 'folded'
     const theme = localStorage.getItem('hindsight-theme')
@@ -38,7 +38,7 @@
     return value.toLocaleString('en', { maximumFractionDigits: value < 10 ? 2 : value < 100 ? 1 : 0 }) + ' ms'
   }
 
-  // Pop-ups: CSS opens them; Escape closes, until they are left.
+  // CSS opens pop-ups by hover and focus. Escape closes one until the pointer and the focus have left it.
   for (const item of root.querySelectorAll('.item')) {
     const reopen = function () { delete item.dataset.closed }
     item.addEventListener('pointerleave', reopen)
@@ -65,21 +65,25 @@
     button.setAttribute('aria-expanded', String(open))
   })
 
-  // What came to light behind the response is asked for when somebody looks.
-  let asked = more === undefined
+  function megabytes (value) {
+    return (value / 1e6).toLocaleString('en', { maximumFractionDigits: 1 }) + ' MB'
+  }
+
+  // Values that were unknown when the page was sent are requested once, when the pointer or the focus enters.
+  let requested = more === undefined
   async function fill () {
-    if (asked) return
-    asked = true
+    if (requested) return
+    requested = true
     try {
-      const url = new URL(more, root.querySelector('.profile a').href)
-      if (url.origin !== location.origin) return
+      // Relative to the page: `<base>` may name another origin.
+      const url = new URL(more, location.href)
       const response = await realFetch.call(window, url.href, { headers: { accept: 'application/json' } })
       if (!response.ok) return
       const data = await response.json()
       for (const place of root.querySelectorAll('[data-fill]')) {
         const value = data[place.dataset.fill]
         if (typeof value !== 'number') continue
-        place.textContent = place.dataset.fill === 'memory' ? (value / 1e6).toLocaleString('en', { maximumFractionDigits: 1 }) + ' MB' : milliseconds(value)
+        place.textContent = place.dataset.fill === 'memory' ? megabytes(value) : milliseconds(value)
       }
     } catch {}
   }
@@ -102,12 +106,13 @@
     }
   }
 
-  // A header of another origin can say anything: a link of the bar leads to a profile of that origin or of this one.
+  // The header of a foreign response can contain any URL. Links lead to profiles of its origin or of this one only.
   function profileLink (link, url) {
     try {
       const { protocol, origin, pathname } = new URL(link)
       const from = new URL(url || location.href, location.href).origin
-      return /^https?:$/.test(protocol) && (origin === location.origin || origin === from) && /\/_profiler\/[0-9a-f]{6}$/.test(pathname) ? link : null
+      if (!/^https?:$/.test(protocol) || (origin !== location.origin && origin !== from)) return null
+      return /\/_profiler\/[0-9a-f]{6}$/.test(pathname) ? link : null
     } catch {
       return null
     }
@@ -143,7 +148,7 @@
     }
   }
 
-  // Whatever the watching comes to, the page gets what it would have got.
+  // An error of the toolbar must not become one of the page.
   function quietly (act) {
     try {
       return act()
@@ -156,13 +161,13 @@
         const promise = Reflect.apply(target, self, args)
         const end = quietly(function () {
           const [input, init] = args
-          const isRequest = input instanceof Request
-          return begin(String(init?.method ?? (isRequest ? input.method : 'GET')).toUpperCase(), isRequest ? input.url : String(input))
+          const { method, url } = input instanceof Request ? input : { method: 'GET', url: String(input) }
+          return begin(String(init?.method ?? method).toUpperCase(), url)
         })
         if (end === undefined || typeof promise?.then !== 'function') return promise
         return promise.then(function (response) {
           quietly(function () {
-            // Of another origin that does not allow it nothing can be known, but that it came.
+            // An opaque response of another origin has neither status nor headers.
             if (response.type === 'opaque' || response.type === 'opaqueredirect') end(response.status || 200, '', null)
             else end(response.status, response.url, response.headers.get('x-debug-token-link'))
           })
@@ -193,7 +198,7 @@
           opened.delete(xhr)
           xhr.addEventListener('loadend', function () {
             quietly(function () {
-              // Asking for one header that is not to be read would be told on the console.
+              // getResponseHeader() of a header that is not exposed would log an error to the console.
               const token = /^x-debug-token-link: *(\S+)/im.exec(xhr.getAllResponseHeaders())
               end(xhr.status, xhr.responseURL, token && token[1])
             })

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
@@ -8,29 +7,54 @@ import { axeViolationsOfThemes, overflow, watchedPage } from '../../../support/p
 import { HOSTILE } from '../../hostile.js'
 
 const page = (script = '') => `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Page</title></head><body><main><h1>Page</h1><p>Text</p></main>${script}</body></html>\n`
-const OWN = 'window.ran = true'
-const POLICIES: Readonly<Record<string, readonly [policy: string, live: boolean]>> = {
-  self: ["default-src 'self'", true],
-  inline: ["default-src 'self'; script-src 'unsafe-inline'", true],
-  dynamic: ["default-src 'self'; script-src 'nonce-own' 'strict-dynamic'", true],
-  lonely: ["default-src 'none'; script-src 'nonce-own'", true],
-  none: ["default-src 'none'", false],
-  hash: [`default-src 'self'; script-src 'sha256-${createHash('sha256').update(OWN).digest('base64')}'`, false],
-  trusted: ["default-src 'self'; script-src 'nonce-own'; require-trusted-types-for 'script'; trusted-types 'none'", false],
-  sandboxed: ['sandbox allow-scripts', true]
+const OWN = '<style nonce="own">p { color: rgb(1, 2, 3) }</style><script nonce="own">window.ran = true</script>'
+const HELMET = "default-src 'self';base-uri 'self';font-src 'self' https: data:;form-action 'self';frame-ancestors 'self';img-src 'self' data:;" +
+  "object-src 'none';script-src 'self';script-src-attr 'none';style-src 'self' https: 'unsafe-inline';upgrade-insecure-requests"
+
+type Shown = 'live' | 'static' | 'none'
+interface PolicyCase {
+  policy: string
+  /** How the toolbar is shown in `full` and in `observe` mode. */
+  full: Shown
+  observe: Shown
+  /** Whether the page has a style and a script of its own, which the policy allows. */
+  own?: boolean
+  reportOnly?: boolean
+}
+
+const POLICIES: Readonly<Record<string, PolicyCase>> = {
+  self: { policy: "default-src 'self'", full: 'live', observe: 'live' },
+  helmet: { policy: HELMET, full: 'live', observe: 'live' },
+  both: { policy: "default-src 'self' 'unsafe-inline'", full: 'live', observe: 'live', own: true },
+  inline: { policy: "default-src 'unsafe-inline'", full: 'none', observe: 'none', own: true },
+  dynamic: { policy: "default-src 'self' 'nonce-own' 'strict-dynamic'", full: 'live', observe: 'static', own: true },
+  nonces: { policy: "default-src 'none'; style-src 'nonce-own'; script-src 'nonce-own'", full: 'live', observe: 'none', own: true },
+  none: { policy: "default-src 'none'", full: 'static', observe: 'none' },
+  hashes: { policy: "default-src 'self'; script-src 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='", full: 'static', observe: 'static' },
+  trusted: { policy: "default-src 'self' 'nonce-own'; require-trusted-types-for 'script'; trusted-types 'none'", full: 'static', observe: 'static', own: true },
+  foreign: { policy: 'sandbox allow-scripts', full: 'none', observe: 'none', own: true },
+  quiet: { policy: 'sandbox allow-same-origin', full: 'static', observe: 'static' },
+  sandboxed: { policy: 'sandbox allow-scripts allow-same-origin', full: 'live', observe: 'live', own: true },
+  reported: { policy: "default-src 'none'", full: 'static', observe: 'none', reportOnly: true }
 }
 
 const browser = await chromium(t)
 if (browser !== undefined) {
+  const reports: string[] = []
   const app: FastifyInstance = await build({
     contentSecurityPolicy: false,
     declare (app) {
       app.get('/', { config: { name: 'home' } }, async (_request, reply) => reply.type('text/html').send(page()))
       app.get('/hostile', { config: { name: HOSTILE } }, async (_request, reply) => reply.type('text/html').send(page('<style>* { all: unset !important; position: static !important; opacity: 0 !important; font-size: 90px !important }</style>')))
+      app.get('/based', async (_request, reply) => reply.type('text/html').send(page().replace('<head>', '<head><base href="https://cdn.example/a/">')))
       app.get('/policy/:name', async (request, reply) => {
-        const { name } = request.params as { name: string }
-        return reply.header('content-security-policy', POLICIES[name]?.[0]).type('text/html').send(page(`<script nonce="own">${OWN}</script>`))
+        const { policy = '', own, reportOnly } = POLICIES[(request.params as { name: string }).name] ?? {}
+        return reply
+          .header(`content-security-policy${reportOnly === true ? '-report-only' : ''}`, `${policy}; report-uri /reports`)
+          .type('text/html').send(page(own === true ? OWN : ''))
       })
+      app.addContentTypeParser(['application/csp-report'], { parseAs: 'string' }, (_request, body, done) => { done(null, body) })
+      app.post('/reports', async (request, reply) => { reports.push(String(request.body)); return await reply.code(204).send() })
       app.get('/json', async () => ({ a: 1 }))
       app.get('/lies', async (request, reply) => reply.header('x-debug-token-link', (request.query as { to: string }).to).send('x'))
       app.get('/chunks', async (_request, reply) => reply.send(Readable.from(['a', 'b', 'c'])))
@@ -188,19 +212,58 @@ if (browser !== undefined) {
     await page.close()
   })
 
-  t.test('it keeps to the policy of the page', async t => {
-    for (const [name, [, live]] of Object.entries(POLICIES)) {
-      const { page, heard } = await watchedPage(browser, origin)
-      await page.goto(`${origin}/policy/${name}`)
-      t.ok(await page.locator(`${BAR} .profile a`).isVisible(), name)
-      t.equal(await page.locator(`${BAR} .frame`).evaluate((frame) => getComputedStyle(frame).display), 'flex', `${name}: styled`)
-      t.equal(await page.locator(`${BAR} .requests`).count(), live ? 1 : 0, `${name}: ${live ? 'live' : 'static'}`)
-      await page.locator(`${BAR} .time`).hover()
-      t.ok(await page.locator(`${BAR} .time .pop`).isVisible(), `${name}: pop-ups`)
-      const own = heard.filter((line) => !(name === 'none' || name === 'self') || !line.includes('inline'))
-      t.same(own, [], `${name}: nothing refused but the script that the page may not have`)
-      await page.close()
-    }
+  for (const mode of ['full', 'observe'] as const) {
+    t.test(`${mode} mode: it keeps to the policy of the page, and nothing is reported`, async t => {
+      Object.assign(app.hindsight, { mode })
+      t.teardown(() => Object.assign(app.hindsight, { mode: 'full' }))
+      for (const [name, { own, ...expected }] of Object.entries(POLICIES)) {
+        const { page, heard } = await watchedPage(browser, origin)
+        page.on('console', (message) => {
+          // The scripts of the test itself are blocked too.
+          const isOfTest = name === 'quiet' && message.text().startsWith('Blocked script execution')
+          if (message.type() === 'error' && !isOfTest) heard.push(message.text())
+        })
+        await page.addInitScript(() => {
+          addEventListener('securitypolicyviolation', ({ effectiveDirective, blockedURI }) => { console.error(`violation ${effectiveDirective} ${blockedURI}`) })
+        })
+        await page.goto(`${origin}/policy/${name}`, { waitUntil: 'load' })
+        const shown = expected[mode]
+        t.equal(await page.locator(BAR).count(), shown === 'none' ? 0 : 1, name)
+        if (shown !== 'none') {
+          t.equal(await page.locator(`${BAR} .frame`).evaluate((frame) => getComputedStyle(frame).display), 'flex', `${name}: styled`)
+          t.equal(await page.locator(`${BAR} .requests`).count(), shown === 'live' ? 1 : 0, `${name}: ${shown}`)
+          await page.locator(`${BAR} .time`).hover()
+          t.ok(await page.locator(`${BAR} .time .pop`).isVisible(), `${name}: pop-ups`)
+          t.equal(await page.locator(`${BAR} > script`).count(), 0, `${name}: the script removes itself`)
+        }
+        if (own === true) {
+          t.equal(await page.evaluate('window.ran'), true, `${name}: the page's script`)
+          t.equal(await page.locator('main p').evaluate((p) => getComputedStyle(p).color), 'rgb(1, 2, 3)', `${name}: the page's style`)
+        }
+        t.same(heard, [], `${name}: nothing is refused`)
+        await page.close()
+      }
+      t.same(reports, [])
+    })
+  }
+
+  t.test('without its stylesheet it is not seen', async t => {
+    const { page } = await watchedPage(browser, origin)
+    await page.route('**/*.css', async (route) => await route.abort())
+    await page.goto(`${origin}/`)
+    t.notOk(await page.locator(`${BAR} .frame`).isVisible())
+    t.equal(await overflow(page), 0)
+    await page.close()
+  })
+
+  t.test('<base> does not lead it to another origin', async t => {
+    const { page, heard } = await watchedPage(browser, origin)
+    await page.goto(`${origin}/based`)
+    await page.locator(`${BAR} .time`).hover()
+    await page.waitForFunction(() => /\d ms/.test(document.querySelector('hindsight-toolbar')?.shadowRoot?.querySelector('[data-fill=duration]')?.textContent ?? ''))
+    t.ok(await page.locator(`${BAR} .time .pop`).isVisible())
+    t.same(heard, [])
+    await page.close()
   })
 
   t.test('axe finds nothing with the bar open, in both themes', async t => {

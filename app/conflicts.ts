@@ -1,0 +1,44 @@
+import type { FastifyInstance } from 'fastify'
+import type { HindsightOptions } from './options.js'
+
+interface Conflict {
+  plugin: string
+  /** What does the same in Hindsight. */
+  does: string
+  /** What has to be set so that only the application's plugin does it. */
+  remedy: string
+  isConfigured: (options: HindsightOptions) => boolean
+}
+
+const HELMET = ['content-security-policy', 'clickjacking', 'xss-protection', 'referrer-policy', 'content-type']
+
+const CONFLICTS: readonly Conflict[] = [
+  { plugin: '@fastify/cors', does: 'the option cors', remedy: 'Remove one of them', isConfigured: ({ cors }) => cors !== undefined && cors.length > 0 },
+  { plugin: '@fastify/session', does: 'the option session', remedy: 'Set session: false, or remove the plugin', isConfigured: ({ session = false }) => session !== false },
+  { plugin: '@fastify/secure-session', does: 'the option session', remedy: 'Set session: false, or remove the plugin', isConfigured: ({ session = false }) => session !== false },
+  {
+    plugin: '@fastify/helmet',
+    does: 'the listeners of security headers',
+    remedy: `Leave them to the plugin (leave: ['${HELMET.join("', '")}']), or remove it`,
+    isConfigured: ({ leave = [] }) => HELMET.some((listener) => !leave.includes(listener))
+  }
+]
+
+/**
+ * Stops the start of an application in `full` mode that registers a plugin which does what a listener does: before Hindsight, or in a plugin of its own.
+ * A plugin that is registered beside Hindsight afterwards is refused by Fastify where both decorate the same names.
+ */
+export function checkConflicts (app: FastifyInstance, options: HindsightOptions): void {
+  const configured = CONFLICTS.filter(({ isConfigured }) => isConfigured(options))
+  for (const conflict of configured) if (app.hasPlugin(conflict.plugin)) throw conflictError(conflict)
+  const children: FastifyInstance[] = []
+  app.addHook('onRegister', function rememberChild (child) { children.push(child) })
+  app.addHook('onReady', function checkPlugins (done) {
+    const found = configured.find(({ plugin }) => [app, ...children].some((instance) => instance.hasPlugin(plugin) && !(plugin === '@fastify/session')))
+    done(found === undefined ? undefined : conflictError(found))
+  })
+}
+
+function conflictError ({ plugin, does, remedy }: Conflict): Error {
+  return new Error(`${plugin} and ${does} of fastify-hindsight (lifecycle: 'full') do the same. ${remedy}.`)
+}

@@ -1,0 +1,200 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Plan } from './hindsight.js'
+import { openDiagnostics } from '../plugins/profiler/request-diagnostics.js'
+import { recordHooks } from '../plugins/kernel/application-hooks.js'
+import { endHandler, timeHandlers } from '../plugins/kernel/handler-time.js'
+import { pathnameOf } from '../plugins/kernel/origin.js'
+import { LastHook } from '../plugins/kernel/last-hook.js'
+import { ownHook } from '../plugins/kernel/own-hooks.js'
+import { beginRequest, noteFailure, observe, setOutside } from '../plugins/kernel/pass.js'
+import { requestContext } from '../plugins/kernel/request-context.js'
+import { stateOf } from '../plugins/kernel/request-state.js'
+import { isStream } from '../plugins/kernel/responses.js'
+import { routeMatchOf } from '../plugins/routing/route-match.js'
+import { openRouteTable } from '../plugins/routing/route-table.js'
+
+/** The observation of one application. */
+export interface Observation {
+  /** Resolves when the plugin may end its registration. */
+  ready: Promise<void>
+}
+
+/** Milliseconds. */
+const MIN_PLUGIN_TIMEOUT = 5_000
+const OWN_PATHS = ['/_profiler', '/_profiler/*', '/_wdt/*', '/_error/*']
+
+type Modules = Awaited<ReturnType<typeof loadModules>>
+type Sent = (error: null, payload: unknown) => void
+
+/**
+ * Begins `observe` mode: profiles and, for clients that may see the debug surface, the diagnostic page in place of Fastify's default errors, the toolbar
+ * and two headers. Nothing else of the application changes. Returns null in production, unless requests are profiled there.
+ */
+export function beginObservation (app: FastifyInstance, plan: Plan): Observation | null {
+  app.decorateRequest('hindsight', { getter: plan.profiled ? captureOf : () => CAPTURES_NOTHING })
+  if (!plan.profiled) return null
+  const { debug, fromBeginning, base, warn } = app.hindsight
+  openRouteTable(app, debug)
+  const diagnostics = openDiagnostics(app)
+  let modules: Modules | null = null
+  const loading = loadModules(app, plan).then((loaded) => { modules = loaded })
+  loading.catch((error: unknown) => { warn('Requests are not profiled', error) })
+  // An application may be closed before all is loaded.
+  app.hindsight.closing.push(async () => { await loading.catch(() => {}) })
+  const own = /^\/_(?:profiler|wdt|error)(?:\/|$)/
+  const isOwn = (request: FastifyRequest): boolean => {
+    const path = pathnameOf(request)
+    return debug && plan.settings !== null && path.startsWith(base) && own.test(path.slice(base.length)) && app.hindsight.mayReadDebug(request)
+  }
+
+  function open (request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+    let context: { request: FastifyRequest, reply: FastifyReply } | undefined
+    let recording: undefined | Promise<void>
+    try {
+      if (modules !== null) {
+        if (isOwn(request)) return modules.servePage(request, reply)
+        beginRequest(request, reply)
+        const state = stateOf(request)
+        state.scope = request.server
+        state.route = routeMatchOf(request)
+        if (diagnostics.open(request, reply)) context = { request, reply }
+        recording = modules.cpu?.begin(request, reply)
+      }
+    } catch (error) {
+      warn('A request is not observed', error)
+    }
+    if (recording === undefined) requestContext.run(context, done)
+    else recording.then(() => requestContext.run(context, done), () => requestContext.run(context, done))
+  }
+
+  // The hooks of the application find what the handler has sent.
+  const response = new LastHook('onSend', (isLast) => function hindsightResponse (request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Sent) {
+    let sent = payload
+    try {
+      if (modules !== null && isLast(request)) sent = modules.respond(request, reply, payload)
+    } catch (error) {
+      warn('A response was not observed', error)
+    }
+    done(null, sent)
+  })
+
+  app.addHook('onRequest', ownHook(function hindsightRequest (request, reply, done) {
+    if (modules !== null) open(request, reply, done)
+    else loading.then(() => open(request, reply, done), () => done())
+  }))
+  app.addHook('onError', ownHook(function hindsightError (request: FastifyRequest, reply: FastifyReply, error: unknown, done: () => void) {
+    try {
+      app.hindsight.collectRequest?.(request)
+      noteFailure(request, reply, error)
+    } catch (failure) {
+      warn('An error was not recorded', failure)
+    }
+    done()
+  }))
+  // A request without a route does not pass the hooks of a part of the application.
+  if (debug && base !== '') for (const path of OWN_PATHS) app.all(path, { config: { profile: false } }, (_request, reply) => { reply.callNotFound() })
+  response.addTo(app)
+  const handler = fromBeginning ? timeHandlers(app) : null
+  if (handler !== null && debug) recordHooks(app, { preHandler: handler, onSend: response })
+  // Loading takes about 0.3 s, which an application with a short time for plugins does not have: then its first request waits.
+  const { pluginTimeout = 0 } = app.initialConfig
+  const hasTime = pluginTimeout === 0 || pluginTimeout >= MIN_PLUGIN_TIMEOUT
+  const hasOtlp = plan.settings?.otlp !== undefined && plan.settings.otlp !== false
+  return { ready: hasOtlp ? loading : hasTime ? loading.catch(() => {}) : Promise.resolve() }
+}
+
+/** The modules that debug mode and profiles need. */
+export async function importModules () {
+  return {
+    ...await import('../plugins/diagnostics/declared-place.js'),
+    ...await import('./profiles.js'),
+    ...await import('../plugins/profiler/request-profiles.js'),
+    ...await import('../plugins/profiler/collectors/router.js'),
+    ...await import('../plugins/profiler/collectors/request.js'),
+    ...await import('../plugins/diagnostics/observed-answer.js'),
+    ...await import('../plugins/diagnostics/diagnostic-page.js'),
+    ...await import('../plugins/profiler/ui/toolbar/insert.js'),
+    ...await import('../plugins/profiler/server-timing.js'),
+    ...await import('../plugins/profiler/cpu/open.js'),
+    ...await import('./page-server.js')
+  }
+}
+
+async function loadModules (app: FastifyInstance, { options, settings }: Plan) {
+  const { debug, fromBeginning, maySeeDebug } = app.hindsight
+  const imported = await importModules()
+  const { addServerTiming, diagnosticAnswer, insertToolbar, missedRoute, noteSecondError, openProfiler, openRequestProfiles, pageServer, tellProfile } = imported
+  const pages = debug ? await imported.loadPages() : null
+  if (settings !== null) await openProfiler(app, settings, options)
+  if (debug) app.hindsight.placeOf = imported.declaredPlace
+  const profiles = settings === null ? null : openRequestProfiles(app, settings, options)
+  const collectRoute = imported.routeCollector(app)
+  const collectRequest = imported.requestCollector(app)
+  const collectResponse = imported.responseCollector(app)
+  const { toolbar = true, serverTiming = false } = options
+  const insert = toolbar && debug ? insertToolbar(app) : null
+  const cpu = fromBeginning && (debug || settings?.onDemand !== undefined) ? imported.openCpuProfiles(app, settings?.maxProfileBytes) : null
+  app.hindsight.collectRequest = (request) => {
+    const state = stateOf(request)
+    if (!state.observed || state.requestCollected) return
+    state.requestCollected = true
+    collectRoute(request)
+    collectRequest(request)
+  }
+
+  function respond (request: FastifyRequest, reply: FastifyReply, payload: unknown): unknown {
+    const state = stateOf(request)
+    state.responses++
+    endHandler(request)
+    state.missed ??= missedRoute(request, reply)
+    const isProfiled = profiles?.isProfiled(request, reply) === true
+    if (!isProfiled && !state.observed) return payload
+    observe(request, reply)
+    app.hindsight.collectRequest?.(request)
+    // A failing hook of the response keeps Fastify's answer; a stream that fails is a failure of the handler.
+    const isFirst = !state.sendFailed && (state.responses === 1 || state.streamed)
+    state.streamed = isStream(payload)
+    const page = pages === null || !isFirst ? null : diagnosticAnswer(pages, request, reply, payload)
+    if (page === null) noteSecondError(request, reply, payload)
+    let sent = page ?? payload
+    if (page === null) state.recorder?.setOutside(reply, 'Hindsight')
+    if (isProfiled) {
+      const token = profiles.begin(request, reply, payload)
+      if (maySeeDebug(request)) reply.header('x-debug-token', token)
+      if (tellProfile(app, request, reply) && page === null && request.method !== 'HEAD') sent = insert?.(request, reply, payload) ?? payload
+    }
+    if (serverTiming && app.hindsight.mayReadDebug(request)) addServerTiming(request, reply)
+    collectResponse(request, reply, sent)
+    state.headAt = performance.now()
+    // Only hooks of the route come after this.
+    setOutside(request, reply, 'route')
+    return sent
+  }
+
+  return { cpu, respond, servePage: pageServer(app) }
+}
+
+/** What `request.hindsight` offers. */
+export interface RequestHindsight {
+  /** Adds an error to the profile of the request that a framework has caught and answered itself; does nothing where the request is not profiled. */
+  capture: (error: unknown) => void
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Hindsight's own functions for this request. */
+    hindsight: RequestHindsight
+  }
+}
+
+const CAPTURES_NOTHING: RequestHindsight = Object.freeze({ capture () {} })
+
+function captureOf (this: FastifyRequest): RequestHindsight {
+  return {
+    capture: (error) => {
+      const state = stateOf(this)
+      if (!state.observed || state.raised === error || state.others.includes(error)) return
+      state.others.push(error)
+    }
+  }
+}

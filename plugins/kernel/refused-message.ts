@@ -1,0 +1,134 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { STATUS_CODES, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { FastifyError, FastifyInstance } from 'fastify'
+import { html } from 'ghtml'
+import Negotiator from 'negotiator'
+
+/** A message that is answered on its socket, as it never became a request. */
+export interface MalformedMessage {
+  error: FastifyError
+  status: number
+  /** `-` where the message does not tell it. */
+  method: string
+  /** Absolute; path and query as sent. */
+  url: string
+  /** The address of the peer; empty on a Unix socket. */
+  ip: string
+  /** What was refused, as Latin-1 text of at most 4,096 characters; empty where nothing of it is known. */
+  packet: string
+}
+
+/** What a message says of itself. */
+export interface Sent {
+  method: string
+  target: string
+  host: string | undefined
+  accept: string | undefined
+  packet: string
+}
+
+/** Milliseconds that a client has to read its answer while it still sends. */
+const LINGER = 1_000
+
+const responses = new WeakMap<Socket, ServerResponse[]>()
+const refused = new WeakSet<Socket>()
+
+/** Begins to record which responses each connection of this process waits for; may be called several times. */
+export function trackResponses (): void {
+  unsubscribe('http.server.request.start', track)
+  subscribe('http.server.request.start', track)
+}
+
+function track (message: unknown): void {
+  const { socket, response } = message as { socket: Socket, response: ServerResponse }
+  responses.set(socket, [...openResponses(socket), response])
+}
+
+/** The response to the newest request of a connection, and those before it that were open when that request came. */
+export function responsesOf (socket: Socket): readonly ServerResponse[] {
+  return responses.get(socket) ?? []
+}
+
+function openResponses (socket: Socket): ServerResponse[] {
+  return responsesOf(socket).filter(({ closed }) => !closed)
+}
+
+/** Whether a message of this connection was refused: what follows it is read and dropped. */
+export function isRefused (socket: Socket): boolean {
+  return refused.has(socket)
+}
+
+/**
+ * Answers a message on its socket, logs and records it, and ends the connection. `current`: the response to the request
+ * whose body was refused; null where the message never became a request.
+ */
+export function refuse (
+  app: FastifyInstance,
+  socket: Socket,
+  error: FastifyError,
+  current: ServerResponse | null,
+  { method, target, host = 'localhost', accept, packet }: Sent
+): void {
+  refused.add(socket)
+  const { statusCode: status = 400, message } = error
+  const { remoteAddress: ip = '' } = socket
+  app.log.info({ statusCode: status, remoteAddress: ip, channel: 'request' }, message)
+  endInTurn(socket, current, answerTo(status, message, accept))
+  if (!app.hasDecorator('hindsight')) return
+  const url = `${'encrypted' in socket ? 'https' : 'http'}://${host}${target}`
+  try {
+    app.hindsight.recordMalformed?.({ error, status, method, url, ip, packet })
+  } catch (err) {
+    // It would end the process: nothing above this catches it.
+    app.log.error({ err, channel: 'profiler' }, 'A malformed message was not recorded')
+  }
+}
+
+// RFC 9112, section 9.3.2: responses are sent in the order of their requests.
+function endInTurn (socket: Socket, current: ServerResponse | null, answer: string): void {
+  const before = openResponses(socket).findLast(({ req, writableEnded }) => req.complete || writableEnded)
+  if (before !== undefined) before.once('close', () => endInTurn(socket, current, answer))
+  // Whatever is sent after the beginning of a response is taken for a part of it.
+  else if (!socket.writable || (current?.headersSent === true && !current.writableEnded)) socket.destroy()
+  else end(socket, current?.headersSent === true ? '' : answer)
+}
+
+// Node.js drops what a handler sends later, as the socket was ended.
+function end (socket: Socket, answer: string): void {
+  socket.end(answer)
+  // If the connection was closed at once, a client that still sends would lose its answer (RFC 9112, section 9.6).
+  setTimeout(() => socket.destroy(), LINGER).unref()
+}
+
+function answerTo (status: number, message: string, accept: string | undefined): string {
+  const reason = STATUS_CODES[status] ?? ''
+  const isPage = accept === undefined || preferred(accept) === 'text/html'
+  const body = isPage
+    ? page(`${status} ${reason}`, message)
+    : JSON.stringify({ type: 'about:blank', title: reason, status, detail: message })
+  return [
+    `HTTP/1.1 ${status} ${reason}`,
+    `Date: ${new Date().toUTCString()}`,
+    `Content-Type: ${isPage ? 'text/html; charset=utf-8' : 'application/problem+json'}`,
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    "Content-Security-Policy: default-src 'none'; frame-ancestors 'none'",
+    'X-Content-Type-Options: nosniff',
+    'Connection: close',
+    '',
+    body
+  ].join('\r\n')
+}
+
+function preferred (accept: string): string | undefined {
+  return new Negotiator({ headers: { accept } }).mediaType(['text/html', 'application/problem+json'])
+}
+
+function page (title: string, message: string): string {
+  return html`<!DOCTYPE html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="color-scheme" content="light dark"><title>${title}</title></head>
+<body><main><h1>${title}</h1><p>${message}</p></main></body>
+</html>
+`
+}

@@ -1,0 +1,36 @@
+import t from 'tap'
+import Fastify from 'fastify'
+import { preload } from '../../app/hindsight.js'
+import { preloadOptions } from '../../app/preload-options.js'
+import { hindsight } from '../../app/hindsight.js'
+import { profileOf } from '../support/app.js'
+
+t.test('the options of the preload come from the environment, and switch on no listener', async (t) => {
+  t.match(preloadOptions({ NODE_ENV: 'production' }), { debug: false, profiler: { production: false } })
+  t.equal(preloadOptions({ PROFILER: 'off' }).profiler, false)
+  t.match(preloadOptions({ NODE_ENV: 'production', PROFILER: 'errors', STORAGE_URL: 'memory' }), { debug: false, profiler: { production: true, onlyExceptions: true } })
+  const given = preloadOptions({ STORAGE_URL: 'memory', DEBUG_HOSTS: 'dev.example', EDITOR_URL: 'zed', TRUSTED_HOSTS: 'shop.example', HEALTH: 'on' })
+  t.match(given, { debug: true, debugHosts: ['dev.example'], editor: 'zed' })
+  t.same(['trustedHosts', 'health', 'session', 'lifecycle'].filter((name) => name in given), [])
+  t.notOk('role' in Object(preloadOptions({ STORAGE_URL: 'memory', PROFILER_ROLE: 'ROLE_OPERATOR' }).profiler), 'a role needs the option security')
+  t.throws(() => preloadOptions({ PROFILER: 'some' }), { message: /PROFILER/ })
+})
+
+t.test('routes and hooks that are declared at once are seen', async (t) => {
+  const app = Fastify()
+  preload(app, { debug: true, profiler: { storage: 'memory' } })
+  app.addHook('onRequest', async function mine () {})
+  app.get('/', async () => ({ hello: 'world' }))
+  t.teardown(() => app.close())
+  const profile = await profileOf(app, await app.inject('/'))
+  t.ok(profile.events.some(({ listener, source }) => listener === 'mine' && /register\.test\.ts:\d+$/.test(source ?? '')))
+  t.match(profile.route?.handler, /register\.test\.ts:\d+$/)
+  t.ok(app.hasPlugin('fastify-hindsight'), 'it is the plugin')
+})
+
+t.test('the plugin beside the preload is refused', async (t) => {
+  const app = Fastify()
+  preload(app, { debug: true, profiler: { storage: 'memory' } })
+  t.teardown(() => app.close())
+  await t.rejects(async () => { await app.register(hindsight) }, { message: /registered twice/ })
+})

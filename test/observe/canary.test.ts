@@ -1,0 +1,109 @@
+import { hasSubscribers } from 'node:diagnostics_channel'
+import Fastify, { type FastifyInstance } from 'fastify'
+import t from 'tap'
+
+// What `observe` mode relies on beside the documented interface of Fastify. A release that changes it fails here first.
+
+t.test('an encapsulated instance inherits from the one around it: the scope of a hook is found by that', async (t) => {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  let child: FastifyInstance | undefined
+  let grandchild: FastifyInstance | undefined
+  await app.register(async (instance) => {
+    child = instance
+    await instance.register(async (instance) => { grandchild = instance })
+  })
+  let sibling: FastifyInstance | undefined
+  await app.register(async (instance) => { sibling = instance })
+  const isAround = (outer: unknown, inner: unknown): boolean => Object.prototype.isPrototypeOf.call(outer as object, inner as object)
+  t.ok(isAround(app, child) && isAround(child, grandchild) && isAround(app, grandchild), 'plugins/kernel/last-hook.ts: find the scope of a hook in another way')
+  t.notOk(isAround(child, app) || isAround(child, sibling))
+})
+
+t.test('hooks run in the order in which Fastify has executed its queue, those of an outer instance in all scopes', async (t) => {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  const added: string[] = []
+  const ran: string[] = []
+  const add = (instance: FastifyInstance, name: string): void => {
+    instance.addHook('onSend', async () => { ran.push(name) })
+    instance.after(() => { added.push(name) })
+  }
+  app.register(async (child) => {
+    add(child, 'child')
+    child.get('/', async () => 'x')
+  })
+  add(app, 'after the child')
+  await app.inject('/')
+  t.same(ran, added, 'plugins/kernel/last-hook.ts: the order of `after` is no longer that of hooks')
+})
+
+t.test('a hook that is added to the root through the wrapped `addHook` of the root is added by children, too', async (t) => {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  const { addHook } = app
+  const seen: string[] = []
+  app.addHook = function (this: FastifyInstance, name: string, hook: unknown) {
+    seen.push(name)
+    return addHook.call(this, name as never, hook as never)
+  } as typeof addHook
+  await app.register(async (child) => { child.addHook('onRequest', async () => {}) })
+  t.same(seen, ['onRequest'], 'plugins/kernel/application-hooks.ts: hooks of children are not recorded')
+})
+
+const DEFAULTS: Array<[name: string, raised: unknown, body: string]> = [
+  ['an error', new Error('broken'), '{"statusCode":500,"error":"Internal Server Error","message":"broken"}'],
+  ['an error with a code', Object.assign(new Error('broken'), { code: 'E_BROKEN', statusCode: 418 }), '{"statusCode":418,"code":"E_BROKEN","error":"I\'m a Teapot","message":"broken"}'],
+  ['a string', 'broken', 'broken'],
+  ['an object', { broken: true }, '{"broken":true}']
+]
+for (const [name, raised, body] of DEFAULTS) {
+  t.test(`what Fastify answers by default, and that onError has the raised value: ${name}`, async (t) => {
+    const app = Fastify()
+    t.teardown(() => app.close())
+    const seen: unknown[] = []
+    app.addHook('onError', async (_request, _reply, error) => { seen.push(error) })
+    app.get('/', async () => { throw raised })
+    t.equal((await app.inject('/')).body, body, 'plugins/diagnostics/observed-answer.ts: the default answer of Fastify has changed, and is not replaced by the diagnostic page')
+    t.same(seen, [raised])
+  })
+}
+
+t.test('what Fastify answers where there is no route, and after reply.callNotFound()', async (t) => {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  const is404: boolean[] = []
+  app.addHook('onSend', async (request) => { is404.push(request.is404) })
+  app.get('/gone', (_request, reply) => { reply.callNotFound() })
+  for (const url of ['/nowhere', '/gone']) {
+    t.equal((await app.inject(url)).body, `{"message":"Route GET:${url} not found","error":"Not Found","statusCode":404}`, 'plugins/diagnostics/observed-answer.ts')
+  }
+  t.same(is404, [true, true])
+})
+
+t.test('what Fastify logs when a handler fails after its response', async (t) => {
+  const lines: Array<{ msg: string, err?: { message: string } }> = []
+  const app = Fastify({ logger: { stream: { write: (line: string) => { lines.push(JSON.parse(line)) } } } })
+  t.teardown(() => app.close())
+  app.get('/', async (_request, reply) => {
+    reply.send('sent')
+    throw new Error('too late')
+  })
+  await app.inject('/')
+  t.match(lines.find(({ err }) => err?.message === 'too late')?.msg, /^Promise errored, but reply\.sent = true was set$/, 'plugins/logs/log-capture.ts: LATE_ERROR')
+})
+
+t.test('one subscriber of the channel of handlers changes the status that an error handler finds, so that there is none', async (t) => {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  app.setErrorHandler((_error, _request, reply) => reply.send({ status: reply.statusCode }))
+  app.get('/', async () => { throw new Error('broken') })
+  const { hindsight } = await import('../../app/hindsight.js')
+  const observed = Fastify()
+  t.teardown(() => observed.close())
+  await observed.register(hindsight, { profiler: { storage: 'memory' } })
+  observed.setErrorHandler((_error, _request, reply) => reply.send({ status: reply.statusCode }))
+  observed.get('/', async () => { throw new Error('broken') })
+  t.same((await observed.inject('/')).json(), (await app.inject('/')).json())
+  for (const event of ['start', 'end', 'asyncStart', 'asyncEnd', 'error']) t.notOk(hasSubscribers(`tracing:fastify.request.handler:${event}`), event)
+})

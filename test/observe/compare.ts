@@ -1,0 +1,32 @@
+import t from 'tap'
+import { differences, summary, type Allowed } from './differences.js'
+import { exchangeOf, type Observations } from './observe.js'
+import { observations } from './processes.js'
+import { VARIANTS } from './variants.js'
+
+/** `OBSERVE_VARIANTS=plugins,helmet` compares these alone. */
+export const variants = process.env.OBSERVE_VARIANTS?.split(',') ?? Object.keys(VARIANTS)
+
+/** What the application does without Hindsight. */
+export const bare = observations(undefined, variants)
+
+type Observe = () => Promise<Observations>
+export type Run = readonly [name: string, allowed: Allowed, without: Observe, observe: Observe]
+
+/** Declares a test for each run: it observes the application without and with Hindsight, and compares. */
+export function compare (runs: readonly Run[]): void {
+  t.jobs = 2
+  for (const [name, allowed, observeWithout, observe] of runs) {
+    t.test(`${name} changes nothing`, { buffered: true }, async (t) => {
+      const [without, observed] = await Promise.all([observeWithout(), observe()])
+      for (const variant of variants) {
+        const found = differences(variant, without, observed, allowed)
+        t.ok(found.length === 0, variant, { differences: summary(found) })
+      }
+      if (allowed === 'nothing') return
+      const [json, page] = ['GET /json as HTML', 'GET /page as HTML'].map((request) => exchangeOf(observed, variants[0] ?? '', request).answer)
+      t.match(json?.headers, { 'x-debug-token': /^[0-9a-f]{6}$/, 'x-debug-token-link': /\/_profiler\/[0-9a-f]{6}$/ }, 'it observes')
+      t.match(Buffer.from(page?.body ?? '', 'base64').toString(), /<hindsight-toolbar/, 'it adds its toolbar')
+    })
+  }
+}

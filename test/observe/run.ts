@@ -1,0 +1,21 @@
+import { pathToFileURL } from 'node:url'
+import { inTime } from './in-time.js'
+import { observe, type Observations, type Prepare } from './observe.js'
+
+/** Milliseconds for a variant. */
+const TIMEOUT = 30_000
+
+// Runs in a process of its own: prints what is observed of the application as JSON. Arguments: a module whose default export
+// prepares each application, or `bare`; then names of variants.
+const [preparation = 'bare', ...names] = process.argv.slice(2)
+const prepare = preparation === 'bare' ? undefined : (await import(pathToFileURL(preparation).href) as { default: Prepare }).default
+const observations: Observations = {}
+for (const name of names) {
+  try {
+    observations[name] = await inTime(observe(name, prepare), TIMEOUT)
+  } catch (error) {
+    observations[name] = { failure: String(error) }
+  }
+}
+// `injectWS` leaves a timer of 30 seconds.
+process.stdout.write(JSON.stringify(observations), () => { process.exit() })
