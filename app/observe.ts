@@ -54,9 +54,7 @@ export function beginObservation (app: FastifyInstance, plan: Plan): Observation
       if (modules !== null) {
         if (isOwn(request)) return modules.servePage(request, reply)
         beginRequest(request, reply)
-        const state = stateOf(request)
-        state.scope = request.server
-        state.route = routeMatchOf(request)
+        stateOf(request).route = routeMatchOf(request)
         if (diagnostics.open(request, reply)) context = { request, reply }
         recording = modules.cpu?.begin(request, reply)
       }

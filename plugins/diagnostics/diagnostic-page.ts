@@ -3,6 +3,7 @@ import { noncesOf } from '../kernel/content-policy.js'
 import { stateOf } from '../kernel/request-state.js'
 import type { FlattenedException } from './exception.js'
 import type { Representation } from './negotiate.js'
+import { servicesOf } from '../kernel/services-of.js'
 
 /** The modules that make the page: only requests that may see it need them. */
 export type Pages = Awaited<ReturnType<typeof loadPages>>
@@ -19,5 +20,5 @@ export function diagnosticPage (
   const report = reportOf(request, state, reply.statusCode, reason)
   const { script, style } = noncesOf(state)
   state.ownPolicy = `default-src 'none'; style-src 'nonce-${style}'; script-src 'nonce-${script}'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
-  return { body: encodeReport(report, type, { script, style }, request.server.hindsight.editor), exception: report.exceptions.at(-1) as FlattenedException }
+  return { body: encodeReport(report, type, { script, style }, servicesOf(request).editor), exception: report.exceptions.at(-1) as FlattenedException }
 }

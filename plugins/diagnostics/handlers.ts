@@ -13,6 +13,7 @@ import { dropEntityHeaders, dropUnsendable, prepareFailedReply } from './failed-
 import { representation } from './negotiate.js'
 import { renderProductionError } from './page/production.js'
 import { messageOf, nameOf } from './thrown-value.js'
+import { servicesOf } from '../kernel/services-of.js'
 
 const MAX_DEBUG_HEADER = 2_000
 
@@ -103,7 +104,7 @@ export function setHandlers (app: FastifyInstance): { load: () => Promise<void> 
     const state = stateOf(request)
     if (!state.others.includes(second)) state.others.push(second)
     logError(request, second, 'request', 'An error was raised while another one was being answered')
-    const { mask, mayReadDebug } = request.server.hindsight
+    const { mask, mayReadDebug } = servicesOf(request)
     const status = statusOf(raised, reply.statusCode)
     const { type, contentType } = representation(request.headers.accept)
     const body = pages !== null && mayReadDebug(request)
@@ -154,7 +155,7 @@ function sendDirectly (request: FastifyRequest, reply: FastifyReply, body: strin
 
 // What operators can look up; in debug mode clients that may not see the debug surface learn nothing.
 function referenceOf (request: FastifyRequest): string | undefined {
-  const { debug, profileOf } = request.server.hindsight
+  const { debug, profileOf } = servicesOf(request)
   return debug ? undefined : profileOf?.(request)?.token
 }
 

@@ -11,6 +11,7 @@ import { contextOf } from '../security/context.js'
 import { routeCode } from './route-code.js'
 import { splitStack, stackFrames } from './stack-frame.js'
 import { messageOf, read } from './thrown-value.js'
+import { servicesOf } from '../kernel/services-of.js'
 
 // What Fastify says by its code, and the option that decides it.
 const OPTION_OF_CODE: Readonly<Record<string, Omit<Hint, 'code'> & { code?: string }>> = {
@@ -52,7 +53,7 @@ export function hintsFor (request: FastifyRequest, status: number): Hint[] {
 }
 
 function notFound (request: FastifyRequest): Hint[] {
-  const { routeTable } = request.server.hindsight
+  const { routeTable } = servicesOf(request)
   const path = pathnameOf(request)
   if (path === '/' && !routeTable.own().some(({ pattern }) => pattern === '/')) {
     const written = routeCode(methodOf(request), '/', usesTypeScript(routeTable))
@@ -82,8 +83,8 @@ function methodNotAllowed (request: FastifyRequest): Hint[] {
 function near404 (request: FastifyRequest): NearMiss[] {
   const { host = '', 'accept-version': version = '' } = request.headers
   const wanted = { method: methodOf(request), path: pathnameOf(request), host, version: String(version) }
-  const { mask } = request.server.hindsight
-  return nearMisses(request.server.hindsight.routeTable.own(), wanted).map((miss) => ({ ...miss, why: mask.text(miss.why) }))
+  const { mask } = servicesOf(request)
+  return nearMisses(servicesOf(request).routeTable.own(), wanted).map((miss) => ({ ...miss, why: mask.text(miss.why) }))
 }
 
 function told ({ methods, pattern, why, option }: NearMiss): NonNullable<Hint['routes']>[number] {
@@ -91,7 +92,7 @@ function told ({ methods, pattern, why, option }: NearMiss): NonNullable<Hint['r
 }
 
 function missing (request: FastifyRequest, title: string, text: string): Hint[] {
-  const { routeTable, mask } = request.server.hindsight
+  const { routeTable, mask } = servicesOf(request)
   const path = pathnameOf(request)
   // A path that holds a secret is not made a pattern.
   const written = mask.text(path) === path ? routeCode(methodOf(request), path, usesTypeScript(routeTable)) : null

@@ -8,6 +8,7 @@ import { diagnosticPage, type Pages } from './diagnostic-page.js'
 import { flattenError } from './flatten-error.js'
 import { prefersHtml } from './negotiate.js'
 import { read } from './thrown-value.js'
+import { servicesOf } from '../kernel/services-of.js'
 
 /** Headers that describe the body that the page replaces. */
 const REPLACED = ['content-security-policy', 'content-security-policy-report-only', 'etag', 'last-modified', 'accept-ranges']
@@ -25,7 +26,7 @@ export function missedRoute (request: FastifyRequest, reply: FastifyReply): Erro
  */
 export function diagnosticAnswer (pages: Pages, request: FastifyRequest, reply: FastifyReply, payload: unknown): string | Buffer | null {
   const { statusCode } = reply
-  if (statusCode < 400 || request.method === 'HEAD' || !prefersHtml(request.headers.accept) || !request.server.hindsight.mayReadDebug(request) || !isDefaultAnswer(request, reply, payload)) return null
+  if (statusCode < 400 || request.method === 'HEAD' || !prefersHtml(request.headers.accept) || !servicesOf(request).mayReadDebug(request) || !isDefaultAnswer(request, reply, payload)) return null
   const state = stateOf(request)
   if (!state.failed) state.exceptions = flattenError(state.missed)
   state.recorder?.setOutside(reply, 'diagnostic page')

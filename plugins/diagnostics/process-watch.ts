@@ -3,6 +3,7 @@ import type { Mode } from '../kernel/services.js'
 import { stateOf } from '../kernel/request-state.js'
 import type { LogLevel } from '../logs/log-record.js'
 import { RequestLog } from '../logs/request-log.js'
+import { servicesOf } from '../kernel/services-of.js'
 
 const users = { observe: 0, full: 0 }
 
@@ -41,7 +42,7 @@ function onUncaught (raised: unknown, origin: string): void {
   const context = requestContext.getStore()
   if (context === undefined) return
   const { request, reply } = context
-  const { mode, keepLate } = request.server.hindsight
+  const { mode, keepLate } = servicesOf(request)
   const state = stateOf(request)
   if (state.others.includes(raised)) return
   const what = origin === 'unhandledRejection' ? 'Unhandled rejection' : 'Uncaught exception'

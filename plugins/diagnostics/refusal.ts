@@ -8,6 +8,7 @@ import type { FlattenedException } from './exception.js'
 import { accessRefusal, ofLoginRoute } from './refusal-access.js'
 import type { Refusal } from './report.js'
 import { messageOf, read } from './thrown-value.js'
+import { servicesOf } from '../kernel/services-of.js'
 
 const REFUSED = new Set([401, 403, 405, 413, 415, 429])
 const MULTIPART: Readonly<Record<string, string>> = {
@@ -113,7 +114,7 @@ function byOthers (request: FastifyRequest, status: number): Refusal {
   const { by, package: name, source } = originOfFrames(exception.frames)
   const who = by === 'package' ? `the package ${String(name)}` : by === 'application' ? 'your code' : by === 'fastify' ? 'Fastify' : by === 'hindsight' ? 'Hindsight' : 'somebody'
   const place = source === undefined ? '' : ` at ${source}`
-  const what = cut(visibleLine(request.server.hindsight.mask.text(exception.message)), 300)
+  const what = cut(visibleLine(servicesOf(request).mask.text(exception.message)), 300)
   return {
     kind,
     sentence: `${status} was raised by ${who}${place} (${exception.name}${exception.code === undefined ? '' : `, ${exception.code}`}: ${what}): ${by === 'package' ? 'the options of that package decide' : 'no option of Hindsight decides'}.`,

@@ -10,13 +10,14 @@ import { hintsFor } from './hints.js'
 import { maskException } from './mask-exception.js'
 import { recordsOf } from './records.js'
 import type { ErrorReport } from './report.js'
+import { servicesOf } from '../kernel/services-of.js'
 
 /** Everything that the diagnostic page says about a failed request, masked. */
 export function reportOf (request: FastifyRequest, state: RequestState, status: number, reason: string): ErrorReport {
-  const { originOf, profileOf } = request.server.hindsight
+  const { originOf, profileOf } = servicesOf(request)
   // A profile's token is no secret to whom its page is shown.
   const own = request.routeOptions.config?.debugOnly === true
-  const mask = own ? request.server.hindsight.mask : request.server.hindsight.mask.hiding(state.sentParams ?? request.params)
+  const mask = own ? servicesOf(request).mask : servicesOf(request).mask.hiding(state.sentParams ?? request.params)
   const origin = originOf(request)
   const profile = profileOf?.(request) ?? null
   const events = state.recorder?.events() ?? []
@@ -34,7 +35,7 @@ export function reportOf (request: FastifyRequest, state: RequestState, status: 
     },
     hints: hintsFor(request, status),
     ...(state.raisedBy !== null && { raisedBy: state.raisedBy }),
-    ...(request.server.hindsight.mode === 'full' && { steps: stepsOf(request.server.hindsight.lifecycle.slots, events, handlerOf(state, events), state.failed) }),
+    ...(servicesOf(request).mode === 'full' && { steps: stepsOf(servicesOf(request).lifecycle.slots, events, handlerOf(state, events), state.failed) }),
     ...(state.startedTime !== 0 && { started: new Date(state.startedTime).toISOString() }),
     ...(profile !== null && { profile })
   }

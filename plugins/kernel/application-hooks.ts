@@ -6,6 +6,7 @@ import { isOwnHook } from './own-hooks.js'
 import { isPromise } from './promise.js'
 import { requestContext } from './request-context.js'
 import { stateOf } from './request-state.js'
+import { servicesOf } from './services-of.js'
 
 type Callable = (this: unknown, ...args: unknown[]) => unknown
 
@@ -89,7 +90,7 @@ function noteRaised (request: FastifyRequest, reply: FastifyReply, { what: { sta
   const state = stateOf(request)
   if (BESIDE.has(stage)) {
     state.others.push(raised)
-    request.server.hindsight.keepLate?.(request, reply)
+    servicesOf(request).keepLate?.(request, reply)
     return
   }
   if (stage === 'onSend') state.sendFailed = true

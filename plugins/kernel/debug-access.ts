@@ -9,6 +9,7 @@ import { LimitedMap } from './limited-map.js'
 import { requestContext } from './request-context.js'
 import type { Origin } from './request-origin.js'
 import { stateOf } from './request-state.js'
+import { servicesOf } from './services-of.js'
 
 export interface DebugAccessOptions {
   /** Addresses or CIDR ranges that may see the debug surface beside the loopback interface. */
@@ -59,7 +60,7 @@ export function debugAccess (
   // What a handler injects it asks for its own client, who may be anybody; what nobody asked for came over no network.
   function askerAllowed ({ raw }: FastifyRequest): boolean {
     const asker = requestContext.getStore()?.request
-    return asker === undefined || asker.raw === raw || asker.server.hindsight.mayReadDebug(asker)
+    return asker === undefined || asker.raw === raw || servicesOf(asker).mayReadDebug(asker)
   }
 
   function clientAllowed (ip: string): boolean {

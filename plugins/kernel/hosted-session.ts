@@ -7,6 +7,7 @@ import { Skip } from './listener.js'
 import { stateOf } from './request-state.js'
 import { rememberSession, takeOver } from './session-merge.js'
 import { MemorySessionStore, shareStore } from './session-store.js'
+import { servicesOf } from './services-of.js'
 
 export interface SessionSettings extends Pick<FastifySessionOptions, 'cookieName' | 'cookiePrefix' | 'rolling' | 'idGenerator'> {
   /** At least 32 characters, or several to rotate: the first signs, all are accepted. One that is missing, as a variable that is not set, stops the start. */
@@ -47,7 +48,7 @@ export const awayOf = new WeakMap<object, SessionStoreError>()
 /** Whether the session is the one that the request's cookie names, by whatever secret that was signed. */
 export function isOwn (request: FastifyRequest, { cookieName, cookiePrefix }: HostedSession): boolean {
   const { sessionId } = stateOf(request).session as { sessionId?: string } | null ?? {}
-  const value = request.server.hindsight.cookiesOf(request)[cookieName]
+  const value = servicesOf(request).cookiesOf(request)[cookieName]
   return sessionId !== undefined && value?.slice(0, value.lastIndexOf('.')) === `${cookiePrefix}${sessionId}`
 }
 
@@ -55,7 +56,7 @@ export function isOwn (request: FastifyRequest, { cookieName, cookiePrefix }: Ho
 export function secureCookie (request: FastifyRequest, { cookie: { secure, sameSite } }: HostedSession): void {
   const { cookie } = stateOf(request).session as { cookie?: NonNullable<SessionSettings['cookie']> } | null ?? {}
   if (cookie === undefined || secure !== 'auto') return
-  if (request.server.hindsight.originOf(request).scheme === 'https') cookie.secure = true
+  if (servicesOf(request).originOf(request).scheme === 'https') cookie.secure = true
   // Browsers take `None` with `Secure` only.
   cookie.sameSite = cookie.secure !== true && sameSite === 'none' ? 'lax' : sameSite ?? 'lax'
 }

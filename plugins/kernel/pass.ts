@@ -6,10 +6,12 @@ import type { Slot } from './lifecycle.js'
 import { requestContext } from './request-context.js'
 import { stateOf } from './request-state.js'
 import { UsageMeter } from './usage.js'
+import { servicesOf } from './services-of.js'
 
 /** Begins a request, before its first listener: where it is observed its events are recorded from here on. */
 export function beginRequest (request: FastifyRequest, reply: FastifyReply): void {
-  const { debug, observed, follow, fromBeginning, isObserved, maySeeDebug } = request.server.hindsight
+  stateOf(request).scope = request.server
+  const { debug, observed, follow, fromBeginning, isObserved, maySeeDebug } = servicesOf(request)
   // Which request injected this one is known only until it has a context of its own.
   if (debug && isInjection(request.raw)) maySeeDebug(request)
   if (!observed) return
@@ -27,7 +29,7 @@ export function beginRequest (request: FastifyRequest, reply: FastifyReply): voi
 
 /** Begins to record what happens to a request: at its beginning, or when it has failed and its profile is kept for that. */
 export function observe (request: FastifyRequest, reply: FastifyReply): void {
-  const { observed, lifecycle: { slots }, mask, logOf, follow } = request.server.hindsight
+  const { observed, lifecycle: { slots }, mask, logOf, follow } = servicesOf(request)
   const state = stateOf(request)
   if (!observed || state.observed) return
   state.observed = true
@@ -43,7 +45,7 @@ export function observe (request: FastifyRequest, reply: FastifyReply): void {
 export function setOutside (request: FastifyRequest, reply: FastifyReply, of: 'route' | 'handler'): void {
   const { recorder } = stateOf(request)
   if (recorder === null) return
-  const { routeTable, placeOf } = request.server.hindsight
+  const { routeTable, placeOf } = servicesOf(request)
   const route = routeTable.of(request)
   const source = route?.declaredAt == null ? null : placeOf?.(route.declaredAt)?.source
   if (of === 'handler') recorder.setOutside(reply, 'handler', source)
@@ -56,9 +58,9 @@ function noteParent (request: FastifyRequest): void {
   const context = requestContext.getStore()
   if (context === undefined || context.request.raw === request.raw || !isInjection(request.raw)) return
   const { request: parent, reply } = context
-  const { tokenOf } = request.server.hindsight
+  const { tokenOf } = servicesOf(request)
   // The context of a request that is over may go on in whatever it has started.
-  if (reply.raw.writableEnded || parent.server.hindsight.tokenOf !== tokenOf) return
+  if (reply.raw.writableEnded || servicesOf(parent).tokenOf !== tokenOf) return
   const state = stateOf(request)
   state.parent = tokenOf?.(parent) ?? ''
   const { replays } = stateOf(parent)
@@ -87,7 +89,7 @@ export function noteFailure (request: FastifyRequest, reply: FastifyReply, raise
  */
 export function runErrorPass (request: FastifyRequest, reply: FastifyReply): undefined | Promise<unknown> {
   stateOf(request).pass = 'error'
-  const slots = request.server.hindsight.lifecycle.slots.filter(({ stage }) => stage.startsWith('kernel.controller'))
+  const slots = servicesOf(request).lifecycle.slots.filter(({ stage }) => stage.startsWith('kernel.controller'))
   const running = runSlots(slots, request, reply, undefined)
   return running instanceof Promise ? running : undefined
 }

@@ -8,6 +8,7 @@ import { discard, dropContent } from '../kernel/responses.js'
 import { attributesOf, notDeclared, ofDiagnosticHandler, type CacheAttribute } from '../routing/attributes.js'
 import { cachePolicy, TURNED_PRIVATE, type CachePolicy } from '../routing/cache-policy.js'
 import { routeName } from '../routing/route-table.js'
+import { servicesOf } from '../kernel/services-of.js'
 
 /** What is known of one request's caching; the profile shows it. */
 interface CacheRecord extends Evaluation {
@@ -141,7 +142,7 @@ export const httpCacheResponse = listener('kernel.response', 'http-cache', (app,
     if (credentialsUsed) return BROUGHT_CREDENTIALS
     if (request.headers.authorization !== undefined) return 'the request has an Authorization header'
     // Nobody knows what the handler would have made of the session.
-    if (reply.statusCode === 304 && request.server.hindsight.cookiesOf(request)[sessionCookie] !== undefined) return 'the client has a session, and the handler was not asked'
+    if (reply.statusCode === 304 && servicesOf(request).cookiesOf(request)[sessionCookie] !== undefined) return 'the client has a session, and the handler was not asked'
     return null
   }
 })

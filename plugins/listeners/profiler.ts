@@ -3,6 +3,7 @@ import { listener, Skip } from '../kernel/listener.js'
 import { observe } from '../kernel/pass.js'
 import { stateOf } from '../kernel/request-state.js'
 import { profilerSettings, type ProfilerOption } from '../profiler/settings.js'
+import { servicesOf } from '../kernel/services-of.js'
 
 export interface ProfilerListenerOptions {
   /** Which requests are profiled, and where their profiles are kept; all of them in debug mode by default. */
@@ -30,7 +31,7 @@ export const profiler = listener('kernel.response', 'profiler', async (app, give
 // A server error though nothing was raised: what the collectors have skipped is collected now.
 function observeLate (request: FastifyRequest, reply: FastifyReply, payload: unknown): void {
   observe(request, reply)
-  for (const { listener, run } of request.server.hindsight.lifecycle.slots) {
+  for (const { listener, run } of servicesOf(request).lifecycle.slots) {
     if (listener.endsWith('-data-collector')) run?.(request, reply, payload)
   }
 }

@@ -3,6 +3,7 @@ import { addLink } from '../kernel/add-link.js'
 import { pathnameOf, targetOf } from '../kernel/origin.js'
 import type { Pagination, PaginationRule } from './rule.js'
 import { slidingWindowHtml, type SlidingWindowLabels, type PageLink, type SlidingWindow } from './sliding-window.js'
+import { servicesOf } from '../kernel/services-of.js'
 
 /** The page that a request asked for, now that the number of items is known. */
 export class Page implements Pagination {
@@ -33,7 +34,7 @@ export class Page implements Pagination {
     this.pages = Math.max(1, Math.ceil(total / this.limit))
     this.previous = this.page > 1 ? Math.min(this.page - 1, this.pages) : null
     this.next = this.page < this.pages ? this.page + 1 : null
-    const { prefix } = request.server.hindsight.originOf(request)
+    const { prefix } = servicesOf(request).originOf(request)
     const path = pathnameOf(request)
     // Two slashes at the start would be another host (RFC 3986, section 4.2).
     this.#path = prefix + (prefix === '' && path.startsWith('//') ? `/.${path}` : path)

@@ -15,11 +15,12 @@ import { outsideChanges } from './collectors/outside-changes.js'
 import { performanceRecord } from './collectors/performance.js'
 import { profiledLogs } from './profiled-logs.js'
 import { PROFILE_VERSION, type Profile, type ProfiledRoute } from './profile.js'
+import { servicesOf } from '../kernel/services-of.js'
 
 /** Makes the profile of a request whose response is over, which is to be of `maxBytes` at most: plain data, masked, off the response's way; `more` is for panels of its own. */
 export function buildProfile (request: FastifyRequest, reply: FastifyReply, endedAt: number, maxBytes: number, more: Readonly<Record<string, unknown>>): Profile {
   const state = stateOf(request)
-  const { mask: maskOfAll, originOf } = request.server.hindsight
+  const { mask: maskOfAll, originOf } = servicesOf(request)
   const mask = maskOfAll.hiding(state.sentParams ?? request.params)
   const origin = originOf(request)
   state.recorder?.leaveAll(reply)
@@ -29,7 +30,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, ende
   const collectors = mask === maskOfAll ? collectedBy(state) : redacted(collectedBy(state), mask) as Record<string, unknown>
   const others = state.others.filter((other) => other !== state.raised)
   const status = state.clientGone ? 499 : state.upgraded ? 101 : state.sentStatus
-  const blocked = request.server.hindsight.debug ? blockedBy(request, reply, status, collectors) : []
+  const blocked = servicesOf(request).debug ? blockedBy(request, reply, status, collectors) : []
   // Set one by one: spreading parts that hardly ever are there would be felt by each profile.
   Object.assign(collectors, more)
   collectors.performance = performanceRecord(state, events, endedAt)

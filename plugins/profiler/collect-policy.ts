@@ -3,6 +3,7 @@ import { pathMatches } from '../kernel/path-rules.js'
 import { pathnameOf } from '../kernel/origin.js'
 import { stateOf } from '../kernel/request-state.js'
 import { demandPolicy, type OnDemandOptions } from './on-demand.js'
+import { servicesOf } from '../kernel/services-of.js'
 
 /** Which requests leave a profile. */
 export interface CollectOptions {
@@ -95,7 +96,7 @@ function guarded (matcher: (request: FastifyRequest) => boolean): (request: Fast
     try {
       return matcher(request)
     } catch (error) {
-      request.server.hindsight.warn('profiler.matcher threw; the request is profiled', error)
+      servicesOf(request).warn('profiler.matcher threw; the request is profiled', error)
       return true
     }
   }

@@ -6,6 +6,7 @@ import { LogCapture } from '../logs/log-capture.js'
 import { RequestLog } from '../logs/request-log.js'
 import { watchOutgoing } from './outgoing/watch-outgoing.js'
 import { watchProcess } from '../diagnostics/process-watch.js'
+import { servicesOf } from '../kernel/services-of.js'
 
 /** The diagnostic context of an application's requests. */
 export interface RequestDiagnostics {
@@ -23,7 +24,7 @@ export function openDiagnostics (app: FastifyInstance): RequestDiagnostics {
   const { fromBeginning, mode, originOf } = app.hindsight
   const capture = new LogCapture(app, () => {
     const request = requestContext.getStore()?.request
-    if (request === undefined || request.server.hindsight !== app.hindsight) return null
+    if (request === undefined || servicesOf(request) !== app.hindsight) return null
     const { log } = stateOf(request)
     return log instanceof RequestLog ? log : null
   })

@@ -16,6 +16,7 @@ import { collectPolicy } from './collect-policy.js'
 import { openConfiguration } from './configuration/configuration.js'
 import { Redirects } from './related/redirects.js'
 import type { ProfilerSettings } from './settings.js'
+import { servicesOf } from '../kernel/services-of.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -115,7 +116,7 @@ export function openRequestProfiles (app: FastifyInstance, settings: ProfilerSet
   // The request that ends the process leaves its profile, too.
   function keepExiting (code: number): void {
     const { request, reply } = requestContext.getStore() ?? {}
-    if (request === undefined || reply === undefined || request.server.hindsight !== app.hindsight || kept.has(request)) return
+    if (request === undefined || reply === undefined || servicesOf(request) !== app.hindsight || kept.has(request)) return
     const state = stateOf(request)
     if (mode === 'full' && !reply.sent) reply.code(500)
     if (!reply.raw.writableEnded && !state.failed && state.others.length === 0) {

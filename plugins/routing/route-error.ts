@@ -5,6 +5,7 @@ import {
 import { joinedHeader } from '../kernel/header-text.js'
 import { methodOf } from '../kernel/malformed.js'
 import { absoluteUrl, pathnameOf, targetOf } from '../kernel/origin.js'
+import { servicesOf } from '../kernel/services-of.js'
 
 /** Why no route took a request: an error to raise, or where else to look. */
 export type RouteMiss = { error: Error } | { redirect: string }
@@ -14,7 +15,7 @@ export type RouteMiss = { error: Error } | { redirect: string }
  * not found, method not allowed (with its `Allow`), or a redirect to the other trailing-slash form.
  */
 export function explainMiss (request: FastifyRequest): RouteMiss {
-  const { originOf, routeTable } = request.server.hindsight
+  const { originOf, routeTable } = servicesOf(request)
   const method = methodOf(request)
   const path = pathnameOf(request)
   const { allowed, redirect } = routeTable.lookup(path, request)
@@ -45,7 +46,7 @@ function methodNotAllowed (request: FastifyRequest, path: string, allowed: reado
 }
 
 function missed (request: FastifyRequest, path: string): string {
-  return `No route found for "${methodOf(request)} ${absoluteUrl(request.server.hindsight.originOf(request), path)}"`
+  return `No route found for "${methodOf(request)} ${absoluteUrl(servicesOf(request).originOf(request), path)}"`
 }
 
 // Where nothing is observed, what a client has got wrong is told by a line, which needs no stack.

@@ -1,6 +1,7 @@
 import FindMyWay, { type HTTPMethod } from 'find-my-way'
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import { pathnameOf } from '../kernel/origin.js'
+import { servicesOf } from '../kernel/services-of.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -173,7 +174,7 @@ export class RouteTable {
 }
 
 function isThere (store: Store | null, request: FastifyRequest): store is Store {
-  return store !== null && (!store.debugOnly || request.server.hindsight.mayReadDebug(request))
+  return store !== null && (!store.debugOnly || servicesOf(request).mayReadDebug(request))
 }
 
 /** Gives an application its route table, filled as routes are declared from here on. */

@@ -3,6 +3,7 @@ import proxyAddr from '@fastify/proxy-addr'
 import type { FastifyRequest } from 'fastify'
 import type { PathPattern, Paths } from './paths.js'
 import { isStrings } from './user.js'
+import { servicesOf } from '../kernel/services-of.js'
 
 /** Who may come to a path; the first rule that holds for a request decides, and where none does everybody may. */
 export interface AccessRule {
@@ -47,7 +48,7 @@ export function compileRules (rules: readonly AccessRule[] = [], paths: Paths): 
       holds (path, request) {
         const { method } = request
         if (methods.length > 0 && !methods.includes(method) && !(method === 'HEAD' && methods.includes('GET'))) return false
-        return matches(path) && (isOne === null || isOne(request.server.hindsight.originOf(request).ip))
+        return matches(path) && (isOne === null || isOne(servicesOf(request).originOf(request).ip))
       }
     }
   })

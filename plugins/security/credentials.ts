@@ -4,6 +4,7 @@ import { AuthenticationError, INVALID_CREDENTIALS } from './errors.js'
 import type { Passwords } from './passwords.js'
 import type { LoginThrottle } from './throttle.js'
 import type { CompiledProvider, StoredUser } from './user.js'
+import { servicesOf } from '../kernel/services-of.js'
 
 /** Verifies names and passwords for one firewall: throttled, and at the same cost for a user who does not exist. */
 export class Credentials {
@@ -21,7 +22,7 @@ export class Credentials {
 
   /** The user whose password it is; rejects otherwise, in the same words for every reason. */
   verify (request: FastifyRequest, identifier: string, password: string): Promise<StoredUser> {
-    const { ip } = request.server.hindsight.originOf(request)
+    const { ip } = servicesOf(request).originOf(request)
     // A page that asks for twenty things at once is one attempt, not twenty.
     const attempt = createHmac('sha256', this.#key).update(JSON.stringify([ip, identifier, password])).digest('base64')
     const running = this.#running.get(attempt)

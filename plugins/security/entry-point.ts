@@ -9,6 +9,7 @@ import { userOf, type SecurityContext } from './context.js'
 import { ACCESS_DENIED, AccessDeniedError, AUTHENTICATION_REQUIRED, AuthenticationError } from './errors.js'
 import type { Firewall } from './firewall.js'
 import { keepLogin } from './session-login.js'
+import { servicesOf } from '../kernel/services-of.js'
 
 /**
  * Refuses a request that may not pass: a user who is known with 403, a browser that nobody is known behind
@@ -70,7 +71,7 @@ export function redirect (request: FastifyRequest, reply: FastifyReply, path: st
 
 /** A path as a URL of this application's origin. */
 export function locationOf (request: FastifyRequest, path: string): string {
-  return absoluteUrl(request.server.hindsight.originOf(request), path)
+  return absoluteUrl(servicesOf(request).originOf(request), path)
 }
 
 // Only a page is worth going back to, and only the request itself says which.

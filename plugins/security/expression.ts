@@ -1,6 +1,7 @@
 import { Environment } from '@marcbachmann/cel-js'
 import type { FastifyRequest } from 'fastify'
 import type { SecurityContext } from './context.js'
+import { servicesOf } from '../kernel/services-of.js'
 
 /** An expression as it is asked: whether it is true, and why it could not be told where that is so. */
 export type Expression = (request: FastifyRequest, context: SecurityContext) => { result: boolean, error?: Error }
@@ -34,7 +35,7 @@ export function compileExpression (text: string): Expression {
 }
 
 function variables (request: FastifyRequest, { user, roles, path }: SecurityContext): Record<string, unknown> {
-  const { ip, host, scheme } = request.server.hindsight.originOf(request)
+  const { ip, host, scheme } = servicesOf(request).originOf(request)
   return {
     user: user === null ? null : { ...user, attributes: celValue(user.attributes) },
     roles,

@@ -9,6 +9,7 @@ import { AuthenticationError, INVALID_CREDENTIALS, InvalidCsrfTokenError } from 
 import type { Firewall, LoginSettings, LogoutSettings } from './firewall.js'
 import type { Security } from './security.js'
 import { keepLogin, renewSession, stampOf } from './session-login.js'
+import { servicesOf } from '../kernel/services-of.js'
 
 /** The field, of a form or of a query, that brings a CSRF token. */
 export const CSRF_FIELD = '_csrf_token'
@@ -80,7 +81,7 @@ async function check (security: Security, firewall: Firewall, login: Required<Lo
 
 async function end (security: Security, { name, marks }: Firewall, logout: Required<LogoutSettings>, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
   if (logout.csrf) checkCsrfToken(request, purposeOf('logout', name), tokenOf(request, fieldsOf(request.body)) ?? fieldsOf(request.query)[CSRF_FIELD])
-  if (request.server.hindsight.cookiesOf(request)[security.cookieName] !== undefined) {
+  if (servicesOf(request).cookiesOf(request)[security.cookieName] !== undefined) {
     const { cookie: { path = '/', domain }, _security: kept } = request.session
     const identifier = kept?.[name]?.user?.identifier
     if (logout.everywhere && identifier !== undefined) await marks?.renew(identifier)

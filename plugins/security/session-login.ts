@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { stateOf } from '../kernel/request-state.js'
 import type { StoredUser } from './user.js'
+import { servicesOf } from '../kernel/services-of.js'
 
 /** What a session knows about one firewall. */
 export interface SessionLogin {
@@ -22,7 +23,7 @@ declare module 'fastify' {
 
 /** Reads what a firewall keeps in the session, without counting as a use of it; nothing where the request brought none. */
 export function peekLogin (request: FastifyRequest, firewall: string, cookieName: string): SessionLogin | null {
-  if (request.server.hindsight.cookiesOf(request)[cookieName] === undefined) return null
+  if (servicesOf(request).cookiesOf(request)[cookieName] === undefined) return null
   const state = stateOf(request)
   const { sessionTouched } = state
   const { session } = request

@@ -9,6 +9,7 @@ import type { CorsVerdict } from '../collectors/cors.js'
 import { corsRefusal, unruledRefusal } from './cors.js'
 import { lostSession } from './lost-session.js'
 import { droppedCookies } from './set-cookie.js'
+import { servicesOf } from '../../kernel/services-of.js'
 
 /** Why a request was refused, and what of its answer its browser will not take: one sentence each, the refusal itself first. */
 export function blockedBy (request: FastifyRequest, reply: FastifyReply, status: number, collectors: Readonly<Record<string, unknown>>): Refusal[] {
@@ -42,7 +43,7 @@ function byCors (request: FastifyRequest, reply: FastifyReply, verdict: unknown)
 }
 
 function cookiesOf (request: FastifyRequest, reply: FastifyReply, security: SecurityRecord | null): Refusal[] {
-  const { cookiesOf: cookiesThatCame, originOf, sessionCookie } = request.server.hindsight
+  const { cookiesOf: cookiesThatCame, originOf, sessionCookie } = servicesOf(request)
   const state = stateOf(request)
   const setCookie = (state.sentHeaders ?? reply.getHeaders())['set-cookie']
   const mayBeLost = sessionCookie !== null && (state.sessionTouched || security !== null)

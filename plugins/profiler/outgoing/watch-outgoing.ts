@@ -4,6 +4,7 @@ import { stateOf } from '../../kernel/request-state.js'
 import { watchHttp } from './http-channels.js'
 import { OutgoingLog, type Call } from './outgoing-log.js'
 import { watchUndici, type Begun } from './undici-channels.js'
+import { servicesOf } from '../../kernel/services-of.js'
 
 // One subscription for the whole process: what goes out is attributed by the asynchronous context of who sends it.
 let watchers = 0
@@ -26,7 +27,7 @@ function begin (): Begun | null {
 }
 
 function take (request: FastifyRequest, call: Call, hasHeader: (name: string) => boolean): Record<string, string> | null {
-  const { mask } = request.server.hindsight
+  const { mask } = servicesOf(request)
   const state = stateOf(request)
   if (state.outgoing === null) {
     const log = new OutgoingLog()

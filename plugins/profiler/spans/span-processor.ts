@@ -1,6 +1,7 @@
 import { requestContext } from '../../kernel/request-context.js'
 import { stateOf } from '../../kernel/request-state.js'
 import { SpanLog, type SpanLike } from './span-log.js'
+import { servicesOf } from '../../kernel/services-of.js'
 
 /** A span processor of OpenTelemetry's SDK, by its shape. */
 export interface HindsightSpanProcessor {
@@ -26,7 +27,7 @@ export function hindsightSpanProcessor (): HindsightSpanProcessor {
       if (!state.observed) return
       if (state.spans === null) {
         const log = new SpanLog()
-        const { mask } = request.server.hindsight
+        const { mask } = servicesOf(request)
         state.spans = log
         state.collect('spans', () => log.record(mask, state.startedAt))
       }
