@@ -86,6 +86,27 @@ t.test('below a prefix the pages are below it too, and all links lead there', as
   t.notOk((await app.inject('/shop/_profiler/nowhere/at/all')).headers['x-debug-token'], 'its own pages leave no profiles')
 })
 
+t.test('below a prefix, callNotFound() leads to the application around it, which goes on', async (t) => {
+  for (const lifecycle of ['observe', 'full'] as const) {
+    for (const debug of [true, false]) {
+      const app = Fastify({ pluginTimeout: 60_000 })
+      t.teardown(() => app.close())
+      let part: FastifyInstance | undefined
+      await app.register(async (child) => {
+        part = child
+        await child.register(hindsight, { lifecycle, debug, profiler: { storage: 'memory', production: true } })
+        child.get('/missed', (_request, reply) => { reply.callNotFound() })
+        child.get('/', async () => 'x')
+      }, { prefix: '/shop' })
+      const origin = await app.listen({ host: '127.0.0.1', port: 0 })
+      for (const accept of ['text/html', 'application/json']) t.equal((await fetch(`${origin}/shop/missed`, { headers: { accept } })).status, 404, `${lifecycle} ${accept}`)
+      t.equal((await fetch(`${origin}/shop/`)).status, 200)
+      const { profiles } = await part?.hindsight.profiler.search({ limit: 9 }) ?? {}
+      t.same(profiles?.map(({ status }) => status), [200, 404, 404], `${lifecycle} ${debug ? 'in debug mode' : 'in production'}`)
+    }
+  }
+})
+
 t.test('debug mode is off where NODE_ENV says production', async (t) => {
   const before = process.env.NODE_ENV
   process.env.NODE_ENV = 'production'

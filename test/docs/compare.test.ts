@@ -25,7 +25,7 @@ t.test('each command of docs/compare.md does what it says', async (t) => {
   await store.close()
   const app = await build({ declare: (app) => app.post('/', async () => 'x') })
   t.teardown(() => app.close())
-  for (const one of stored) app.profiler.save(one)
+  for (const one of stored) app.hindsight.profiler.save(one)
   const url = `http://127.0.0.1:${await listen(app)}`
   for (const command of commands) {
     const words = [...command.replace(/ > .*$/, '').matchAll(/(?:'[^']*'|[^\s'])+/g)].map(([word]) => word.replaceAll("'", ''))

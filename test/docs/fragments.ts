@@ -8,15 +8,16 @@ const START = `import Fastify, { type FastifyPluginAsync, type FastifyRequest } 
 import { hindsight, type Authenticator } from 'fastify-hindsight'
 export const app = Fastify({ pluginTimeout: 60_000 })
 `
-const REGISTERED = `${START}await app.register(hindsight, { debug: true, profiler: { storage: 'memory' } })
+const REGISTERED = `${START}await app.register(hindsight, { lifecycle: 'full', debug: true, profiler: { storage: 'memory' } })
 `
 
 /** By page, what its pieces of TypeScript leave out; the pages whose pieces are whole are not here. */
 const AHEAD: Readonly<Record<string, string | readonly string[]>> = {
+  'docs/architecture.md': START,
   'docs/assets.md': `import { resolve } from 'node:path'
 ${START}const fastifyStatic: FastifyPluginAsync<{ root: string, prefix: string }> = async () => {}
 `,
-  'docs/controller-attributes.md': `${START}await app.register(hindsight, { debug: true, profiler: { storage: 'memory' }, security: { providers: { people: { users: [] } }, firewalls: [{ name: 'main', authenticators: { bearer: { verify: () => ({ identifier: 'ada', roles: ['ROLE_USER'] }) } } }] } })
+  'docs/controller-attributes.md': `${START}await app.register(hindsight, { lifecycle: 'full', debug: true, profiler: { storage: 'memory' }, security: { providers: { people: { users: [] } }, firewalls: [{ name: 'main', authenticators: { bearer: { verify: () => ({ identifier: 'ada', roles: ['ROLE_USER'] }) } } }] } })
 app.decorateReply('viewAsync', async (page: string, data: unknown) => page + JSON.stringify(data) as never)
 const changedAt = (_params: unknown) => new Date('2026-01-02T03:04:05Z')
 const find = async (params: unknown) => params

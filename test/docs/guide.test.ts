@@ -1,11 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { FastifyInstance } from 'fastify'
-import Fastify from 'fastify'
+import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import t, { type Test } from 'tap'
 import { hindsight } from '../../app/hindsight.js'
 import { LEAVABLE } from '../../app/leave.js'
+import { listenersOf } from '../../app/listener-options.js'
+import { preloadOptions } from '../../app/preload-options.js'
 import { environmentNames } from '../../app/environment.js'
 import { lifecycle } from '../../app/lifecycle.js'
 import { OPTIONS } from '../../app/options-table.js'
@@ -37,8 +38,8 @@ async function applicationOf (t: Test, mark: string): Promise<{ app: FastifyInst
 }
 
 async function profileOf (app: FastifyInstance, { headers }: { headers: Record<string, unknown> }): Promise<Profile> {
-  await app.profiler.flush()
-  const profile = await app.profiler.find(String(headers['x-debug-token']))
+  await app.hindsight.profiler.flush()
+  const profile = await app.hindsight.profiler.find(String(headers['x-debug-token']))
   if (profile === undefined) throw new Error('there is no profile')
   return profile
 }
@@ -49,7 +50,7 @@ t.test('what is linked is there, and what is named', async (t) => {
     for (const [, link = ''] of text.matchAll(/\]\(((?!https?:)[\w./-]+?)(?:#[\w-]+)?\)/g)) t.ok(existsSync(join(ROOT, page, '..', link)), `${page}: ${link}`)
   }
   const guide = readFileSync(join(ROOT, 'docs/guide.md'), 'utf8')
-  for (const name of ['errorPages', 'leave', 'contentSecurityPolicy', 'clickjacking', 'referrerPolicy', 'xssProtection', 'debugClients', 'debugHosts', 'mask', 'security', 'session', 'cors', 'profiler']) {
+  for (const name of ['lifecycle', 'leave', 'contentSecurityPolicy', 'clickjacking', 'referrerPolicy', 'xssProtection', 'debugClients', 'debugHosts', 'mask', 'security', 'session', 'cors', 'profiler']) {
     t.ok(name in OPTIONS && guide.includes(name), name)
   }
   t.equal(new Set(Object.values(lifecycle).flat().map(({ listener }) => listener)).size - LEAVABLE.length, 7)
@@ -69,24 +70,78 @@ t.test('the plugin', async (t) => {
   t.equal((await app.inject('/_profiler/')).statusCode, 200)
 })
 
-t.test('in an application that exists already', async (t) => {
+t.test('what profiles show of an application that exists already', async (t) => {
   const { app } = await applicationOf(t, 'run: existing')
   const answer = await app.inject({ url: '/', headers: { host: 'blue.localhost', origin: 'https://app.example' } })
+  t.same(Object.keys(answer.headers).sort(), ['access-control-allow-origin', 'connection', 'content-length', 'content-type', 'date', 'x-debug-token', 'x-debug-token-link', 'x-tenant'], 'two headers are added')
   t.match(answer.headers, { 'access-control-allow-origin': 'https://app.example', 'x-tenant': 'blue' })
-  for (const name of ['content-security-policy', 'cache-control', 'x-robots-tag']) t.notOk(name in answer.headers, name)
-  t.same((await app.inject({ url: '/nowhere', headers: HTML })).json(), { missing: '/nowhere' })
-  const { events } = await profileOf(app, answer)
+  const missed = await app.inject({ url: '/nowhere', headers: HTML })
+  t.same(missed.json(), { missing: '/nowhere' })
+  t.match((await profileOf(app, missed)).exceptions.at(-1)?.message, /^No route found for "GET .*\/nowhere"/)
+  const { events, collectors } = await profileOf(app, answer)
   const found = (wanted: string): ListenerEvent | undefined => events.find(({ listener }) => listener === wanted)
-  t.equal(found('cors')?.reason, 'left to @fastify/cors, which the application registers')
-  t.equal(found('robots')?.reason, 'left to the application')
   t.match(found('readTenant'), { stage: 'onRequest', source: /snippet-\d+\.js:9$/, changes: { headers: [{ name: 'x-tenant', to: 'blue' }] } })
   t.equal(events.find(({ plugin }) => plugin === '@fastify/cors')?.stage, 'onRequest')
-  t.match(app.printPlugins(), /hindsight\/kernel\.request\/router/)
+  t.match(collectors.headers, { changes: [{ name: 'content-type', by: 'handler', source: /snippet-\d+\.js:12$/ }] })
+})
+
+t.test('errors that other code catches', async (t) => {
+  const { app } = await applicationOf(t, 'run: capture')
+  const answer = await app.inject('/price')
+  t.same([answer.statusCode, answer.json()], [200, { errors: [{ message: 'The price is unknown' }] }])
+  t.match((await profileOf(app, answer)).exceptions, [{ message: 'no connection to the database' }])
+})
+
+t.test('one listener', async (t) => {
+  const { app } = await applicationOf(t, 'run: one listener')
+  const answer = await app.inject('/articles')
+  t.match(answer.json(), { page: 1, limit: 10 })
+  t.equal(answer.headers['content-security-policy'], "default-src 'self'")
+  t.notOk('x-frame-options' in answer.headers)
+  const [, table = ''] = /\n\| option \| listeners that it switches on \|\n([^]*?)\n\n/.exec(readFileSync(join(ROOT, 'docs/guide.md'), 'utf8')) ?? []
+  const rows = table.split('\n').slice(1).map((row) => row.split('|').slice(1, 3).map((cell) => [...cell.matchAll(/`([\w-]+)`/g)].map(([, name = '']) => name)))
+  for (const [options = [], listeners] of rows) {
+    for (const option of options) t.same([...listenersOf({ [option]: {} })], listeners, option)
+  }
+  const told = new Set(rows.flatMap(([options = []]) => options))
+  t.same(Object.keys(OPTIONS).filter((option) => told.has(option) !== (listenersOf({ [option]: {} }).size > 0)), [], 'no other')
+})
+
+t.test('the documented lifecycle, beside a plugin that does the same', async (t) => {
+  const { app } = await applicationOf(t, 'run: full')
+  const { headers } = await app.inject('/')
+  t.match(headers['content-security-policy'], /upgrade-insecure-requests/, 'of @fastify/helmet')
+  t.notOk('cache-control' in headers)
+  const without = marked('run: full').code.replace(/^ {2}leave: .*\n/m, '').replace("'full',", "'full'")
+  const { app: other } = await runSnippet({ ...marked('run: full'), code: without }, folder) as { app: FastifyInstance }
+  t.teardown(() => other.close())
+  await t.rejects(async () => await other.ready(), { message: marked('shown').code.trim() }, 'the sentence of docs/guide.md')
+})
+
+t.test('the preload takes the variables that are named, and switches no listener on', async (t) => {
+  const guide = readFileSync(join(ROOT, 'docs/guide.md'), 'utf8')
+  const [, sentence = ''] = /Options come from the environment: ([^]*?), as the/.exec(guide) ?? []
+  const values: Record<string, string> = {
+    STORAGE_URL: 'memory',
+    DATA_DIR: '/data',
+    PROFILER: 'errors',
+    PROFILER_SECRET: 'a secret of the tests, thirty-two characters and more',
+    DEBUG_CLIENTS: '192.0.2.1',
+    DEBUG_HOSTS: 'dev.example',
+    TRUSTED_PROXIES: '192.0.2.2',
+    EDITOR_URL: 'vscode',
+    EDITOR_PATHS: '/app=/home/me'
+  }
+  t.same([...sentence.matchAll(/`([A-Z_]+)`/g)].map(([, name]) => name), Object.keys(values))
+  const none = JSON.stringify(preloadOptions({}))
+  for (const [name, value] of Object.entries(values)) t.not(JSON.stringify(preloadOptions({ [name]: value })), none, name)
+  for (const name of environmentNames.filter((name) => !(name in values) && name !== 'NODE_ENV')) t.equal(JSON.stringify(preloadOptions({ [name]: name === 'LOG_LEVEL' ? 'warn' : name === 'HEALTH' ? 'on' : '7' })), none, name)
+  t.same([...listenersOf(preloadOptions({ ...values, TRUSTED_HOSTS: 'shop.example' }))], [])
 })
 
 async function register (t: Test, declare: (app: FastifyInstance) => unknown, options: HindsightOptions = {}): Promise<FastifyInstance> {
   const app = Fastify({ pluginTimeout: 60_000 })
-  await app.register(hindsight, { debug: true, profiler: { storage: 'memory' }, ...options })
+  await app.register(hindsight, { lifecycle: 'full', debug: true, profiler: { storage: 'memory' }, ...options })
   await declare(app)
   t.teardown(() => app.close())
   return app
@@ -120,25 +175,118 @@ t.test('the headers that are set, what takes them off, and that a route may set 
   t.same(Object.keys(headers).filter((name) => !(name in SET) && !['content-type', 'content-length', 'date', 'connection'].includes(name)), [], 'no other')
 })
 
-t.test('what stands ahead of the plugin, and a plugin that is not waited for', async (t) => {
+t.test('what is registered before the plugin, and a plugin that is not waited for', async (t) => {
   const declare = (app: FastifyInstance): void => {
     app.addHook('onRequest', async function mine (_request, reply) { reply.header('x-mine', '1') })
     app.get('/', async () => { throw new Error('broken') })
   }
-  for (const [name, isExplained] of [['a route ahead of it', false], ['not waited for', true]] as const) {
+  for (const [name, isBefore] of [['a route before it', true], ['not waited for', false]] as const) {
     const app = Fastify({ pluginTimeout: 60_000 })
     t.teardown(() => app.close())
-    if (!isExplained) declare(app)
+    if (isBefore) declare(app)
     const registered = app.register(hindsight, { debug: true, profiler: { storage: 'memory' } })
-    if (isExplained) declare(app)
+    if (!isBefore) declare(app)
     await registered
     const answer = await app.inject({ url: '/', headers: HTML })
-    t.equal(answer.body.includes('<!DOCTYPE'), isExplained, name)
+    t.ok(answer.body.includes('<!DOCTYPE'), name)
     t.equal(answer.headers['x-mine'], '1')
     const { exceptions, events } = await profileOf(app, answer)
-    t.equal(exceptions.length, isExplained ? 1 : 0, name)
+    t.equal(exceptions.length, 1, name)
     t.notOk(events.some(({ listener }) => listener === 'mine'), name)
   }
+})
+
+t.test('in a part of the application', async (t) => {
+  for (const prefix of ['/shop', '']) {
+    const app = Fastify({ pluginTimeout: 60_000 })
+    t.teardown(() => app.close())
+    await app.register(async (part) => {
+      await part.register(hindsight, { debug: true, profiler: { storage: 'memory' } })
+      part.get('/', async () => 'x')
+    }, { prefix })
+    const { headers } = await app.inject(`${prefix}/`)
+    t.match(headers['x-debug-token-link'], new RegExp(`^http://localhost${prefix}/_profiler/[0-9a-f]{6}$`))
+    t.equal((await app.inject(`${prefix}/_profiler/`)).statusCode, prefix === '' ? 404 : 200)
+    t.notOk((await app.inject(`${prefix}/nowhere`)).headers['x-debug-token'], 'an unknown URL belongs to the root')
+  }
+})
+
+t.test('pages are answered before the hooks and routes of the application', async (t) => {
+  const app = Fastify({ pluginTimeout: 60_000 })
+  t.teardown(() => app.close())
+  await app.register(hindsight, { debug: true, profiler: { storage: 'memory' } })
+  app.addHook('onRequest', async (_request, reply) => await reply.code(401).send('credentials'))
+  app.get('/*', async () => 'x')
+  t.equal((await app.inject('/_profiler/')).statusCode, 200)
+  t.equal((await app.inject('/_profiler')).statusCode, 301)
+  t.equal((await app.inject('/')).statusCode, 401)
+  t.equal(app.printRoutes(), '└── /\n    └── * (GET, HEAD)\n')
+})
+
+t.test('limits: changes of headers in a route with hooks of its own', async (t) => {
+  const app = Fastify({ pluginTimeout: 60_000 })
+  t.teardown(() => app.close())
+  await app.register(hindsight, { debug: true, profiler: { storage: 'memory' } })
+  const set = (name: string) => async (_request: unknown, reply: FastifyReply) => { reply.header(`x-${name}`, '1') }
+  app.get('/', {
+    onRequest: set('on-request'),
+    preHandler: set('pre-handler'),
+    preSerialization: async (_request, reply, payload) => { reply.header('x-pre-serialization', '1'); return payload },
+    onSend: set('on-send')
+  }, async (_request, reply) => { reply.header('x-handler', '1'); return {} })
+  const { events, collectors } = await profileOf(app, await app.inject('/'))
+  t.same(events, [])
+  const { changes } = collectors.headers as { changes: Array<{ name: string, by: string, source?: string }> }
+  t.same(changes.filter(({ name }) => !name.startsWith('x-debug')).map(({ name, by }) => [name, by]), [
+    ['x-on-request', 'route hooks'], ['x-pre-handler', 'handler'], ['x-handler', 'handler'], ['content-type', 'handler'], ['x-pre-serialization', 'Fastify'],
+    ['x-on-send', 'route hooks'], ['content-length', 'route hooks']
+  ])
+  for (const { by, source } of changes) if (['handler', 'route hooks'].includes(by)) t.match(source, /guide\.test\.ts:\d+$/, 'the place of the route')
+})
+
+t.test('limits: log lines, by the kind of logger', async (t) => {
+  const lines: string[] = []
+  const none = (): void => {}
+  const own = { level: 'info', info: (text: string) => { lines.push(text) }, error: none, warn: none, debug: none, trace: none, fatal: none, silent: none, child: () => own }
+  for (const [name, options, expected] of [
+    ['pino', { logger: { level: 'info', stream: { write: none } } }, ['info from the request', 'info from the application']],
+    ['another logger', { loggerInstance: own }, ['info from the request', 'debug from the request']],
+    ['none', { logger: false }, ['info from the request', 'debug from the request']]
+  ] as const) {
+    const app = Fastify({ pluginTimeout: 60_000, ...options } as object) as unknown as FastifyInstance
+    t.teardown(() => app.close())
+    await app.register(hindsight, { debug: true, profiler: { storage: 'memory' } })
+    app.get('/', async ({ log }) => {
+      log.info('from the request')
+      log.debug('from the request')
+      app.log.info('from the application')
+      return 'x'
+    })
+    const { logs } = await profileOf(app, await app.inject('/'))
+    t.same(logs.map(({ level, message }) => `${level} ${message}`).filter((line) => line.includes('from the')), expected, name)
+  }
+  t.ok(lines.includes('from the request'), 'the logger itself is called')
+})
+
+t.test('limits: stack traces keep their length, and source maps are not switched on', async (t) => {
+  const depth = Error.stackTraceLimit
+  const app = Fastify({ pluginTimeout: 60_000 })
+  t.teardown(() => app.close())
+  let switched = false
+  const { setSourceMapsEnabled } = process
+  process.setSourceMapsEnabled = () => { switched = true }
+  t.teardown(() => { process.setSourceMapsEnabled = setSourceMapsEnabled })
+  await app.register(hindsight, { debug: true, stackDepth: depth + 7, profiler: { storage: 'memory' } })
+  await app.inject('/')
+  t.same([Error.stackTraceLimit, switched], [depth, false])
+})
+
+t.test('options that have an effect in full mode only', async (t) => {
+  const app = Fastify({ pluginTimeout: 60_000 })
+  t.teardown(() => app.close())
+  await app.register(hindsight, { debug: true, health: true, leave: ['router'], profiler: { storage: 'memory', role: 'ROLE_OPERATOR' } })
+  t.equal((await app.inject('/livez')).statusCode, 404)
+  t.equal((await app.inject('/_profiler/')).statusCode, 200)
 })
 
 t.test('configure', async (t) => {

@@ -27,7 +27,7 @@ t.test('the four ways of docs/markdown.md give the same', async (t) => {
       answers.push(first.statusCode === 302 ? (await app.inject({ url: String(first.headers.location), headers })).body : first.body)
     } else {
       const out = new PassThrough()
-      await app.profiler.flush()
+      await app.hindsight.profiler.flush()
       t.equal(await execute([...command.split(' ').slice(2), '--data-dir', dataDir], out, process.stderr), 0)
       answers.push(await text(out.end()))
     }

@@ -13,7 +13,7 @@ t.test('the example of docs/opentelemetry.md runs as it stands', async (t) => {
   const [, code = ''] = /```js\n([^]*?)```/.exec(PAGE) ?? []
   const file = join(t.testdir(), 'example.mjs')
   // Its profiles are those of the test alone.
-  writeFileSync(file, code.replace("'fastify-hindsight'", JSON.stringify(pathToFileURL(join(ROOT, 'app/index.ts')))).replace('session: false', "session: false, profiler: { storage: 'memory' }"))
+  writeFileSync(file, code.replace("'fastify-hindsight'", JSON.stringify(pathToFileURL(join(ROOT, 'app/index.ts')))).replace('{ debug: true }', "{ debug: true, profiler: { storage: 'memory' } }"))
   const { app } = await import(pathToFileURL(file).href) as { app: FastifyInstance }
   t.teardown(() => app.close())
   t.equal((await app.inject('/')).body, 'done')

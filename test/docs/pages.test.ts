@@ -12,6 +12,7 @@ const PAGES = ['README.md', ...['docs', 'examples', 'packaging'].flatMap((folder
 const COMPARED: Readonly<Record<string, string>> = {
   'docs/blocked.md': 'test/docs/shown.test.ts',
   'docs/controller-attributes.md': 'test/docs/fragments.test.ts',
+  'docs/guide.md': 'test/docs/guide.test.ts',
   'docs/lifecycle-contract.md': 'test/app/cli/lifecycle.test.ts',
   'docs/opentelemetry.md': 'test/docs/opentelemetry.test.ts',
   'docs/profiles.md': 'test/docs/shown.test.ts',

@@ -165,7 +165,7 @@ t.test('a store of your own', async (t) => {
   const { app } = await runSnippet(marked('run: store'), folder) as { app: FastifyInstance }
   t.teardown(() => app.close())
   t.equal((await app.inject('/broken')).statusCode, 500)
-  await app.profiler.flush()
+  await app.hindsight.profiler.flush()
   const lines = readFileSync('failures.ndjson', 'utf8').trim().split('\n')
   t.match(lines.map((line) => JSON.parse(line) as object), [{ status: 500, exceptions: [{ message: 'no' }] }])
   const methods = rowsOf('A store of your own', 'method').map(([name = '']) => /\w+/.exec(name)?.[0] ?? '')
