@@ -9,6 +9,7 @@ import { openProfiler } from './profiles.js'
 import { setHandlers } from '../plugins/diagnostics/handlers.js'
 import { recordHooks } from '../plugins/kernel/application-hooks.js'
 import { timeHandlers } from '../plugins/kernel/handler-time.js'
+import type { LastHook } from '../plugins/kernel/last-hook.js'
 import { requestHook } from '../plugins/kernel/listener.js'
 import { adoptMessages } from '../plugins/kernel/malformed.js'
 import { ownHook } from '../plugins/kernel/own-hooks.js'
@@ -26,9 +27,11 @@ export async function openFull (app: FastifyInstance, { options, settings, profi
   openHealth(app, options)
   openRouteTable(app, debug)
   adoptMessages(app)
+  let handler: LastHook | null = null
   if (fromBeginning) {
     app.hindsight.placeOf = (await import('../plugins/diagnostics/declared-place.js')).declaredPlace
-    recordHooks(app, { preHandler: timeHandlers(app) })
+    handler = timeHandlers(app)
+    recordHooks(app, { preHandler: handler })
   }
   app.addHook('onRequest', ownHook(requestHook(beginRequest)))
   const handlers = setHandlers(app)
@@ -39,6 +42,8 @@ export async function openFull (app: FastifyInstance, { options, settings, profi
   for (const listeners of Object.values(lifecycle)) {
     for (const { plugin } of listeners) await app.register(plugin, options)
   }
+  // After the listeners of the controller.
+  handler?.addTo(app)
   app.addHook('onSend', ownHook(function noteResponse (request: FastifyRequest, reply: FastifyReply, payload: unknown, done: (error: null, payload: unknown) => void) {
     const state = stateOf(request)
     if (state.observed && state.headAt === 0) state.headAt = performance.now()

@@ -1,5 +1,6 @@
 import fp from 'fastify-plugin'
 import type { FastifyInstance } from 'fastify'
+import { decorateRequests } from './capture.js'
 import { checkOptions } from './check-options.js'
 import { listenersOf } from './listener-options.js'
 import { beginObservation, type Observation } from './observe.js'
@@ -41,10 +42,12 @@ export const hindsight = fp(async function hindsight (app: FastifyInstance, opti
     await openFull(app, plan)
     return
   }
+  if (plan.options.health !== undefined) (await import('./health.js')).openHealth(app, plan.options)
   const listeners = listenersOf(plan.options)
   if (listeners.size > 0) {
     const { registerListeners } = await import('./full.js')
     await registerListeners(app, plan.options, listeners)
+    plan.observation?.addLastHooks()
   }
   await plan.observation?.ready
 }, { fastify: '5.x', name: 'fastify-hindsight' })
@@ -68,6 +71,8 @@ export function begin (app: FastifyInstance, given: HindsightOptions): Plan {
   const profiled = debug || settings?.production === true
   const fromBeginning = debug || (profiled && settings !== null && wantsFromBeginning(settings))
   openServices(app, { ...options, mode, mask: [...options.mask ?? [], ...demandNames(settings?.onDemand)] }, profiled, profiled && fromBeginning)
+  if (mode === 'observe' && settings?.role !== undefined) throw new Error('profiler.role (PROFILER_ROLE) needs lifecycle: \'full\', with the option security')
+  decorateRequests(app, profiled)
   const plan: Plan = { options, settings, profiled, observation: null }
   if (mode === 'observe') plan.observation = beginObservation(app, plan)
   return plan

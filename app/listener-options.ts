@@ -10,7 +10,7 @@ const LISTENERS: Readonly<Partial<Record<keyof HindsightOptions, readonly string
   converters: ['controller-attributes', 'param-converter'],
   cors: ['cors', 'cors-vary'],
   defaultLocale: ['default-locale', 'locale'],
-  earlyHints: ['link-header'],
+  earlyHints: ['controller-attributes', 'link-header'],
   enabledLocales: ['default-locale', 'locale'],
   localeAwareServices: ['default-locale', 'locale-aware-services'],
   noIndex: ['robots'],

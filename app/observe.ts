@@ -15,6 +15,8 @@ import { openRouteTable } from '../plugins/routing/route-table.js'
 
 /** The observation of one application. */
 export interface Observation {
+  /** Adds the hooks again that have to run after those of listeners. */
+  addLastHooks: () => void
   /** Resolves when the plugin may end its registration. */
   ready: Promise<void>
 }
@@ -31,7 +33,6 @@ type Sent = (error: null, payload: unknown) => void
  * and two headers. Nothing else of the application changes. Returns null in production, unless requests are profiled there.
  */
 export function beginObservation (app: FastifyInstance, plan: Plan): Observation | null {
-  app.decorateRequest('hindsight', { getter: plan.profiled ? captureOf : () => CAPTURES_NOTHING })
   if (!plan.profiled) return null
   const { debug, fromBeginning, base, warn } = app.hindsight
   openRouteTable(app, debug)
@@ -90,7 +91,8 @@ export function beginObservation (app: FastifyInstance, plan: Plan): Observation
     done()
   }))
   // A request without a route does not pass the hooks of a part of the application.
-  if (debug && base !== '') for (const path of OWN_PATHS) app.all(path, { config: { profile: false } }, (_request, reply) => { reply.callNotFound() })
+  const isPart = app.pluginName.split(' -> ')[0] !== 'fastify'
+  if (debug && (isPart || base !== '')) for (const path of OWN_PATHS) app.all(path, { config: { profile: false } }, (_request, reply) => { reply.callNotFound() })
   response.addTo(app)
   const handler = fromBeginning ? timeHandlers(app) : null
   if (handler !== null && debug) recordHooks(app, { preHandler: handler, onSend: response })
@@ -98,7 +100,8 @@ export function beginObservation (app: FastifyInstance, plan: Plan): Observation
   const { pluginTimeout = 0 } = app.initialConfig
   const hasTime = pluginTimeout === 0 || pluginTimeout >= MIN_PLUGIN_TIMEOUT
   const hasOtlp = plan.settings?.otlp !== undefined && plan.settings.otlp !== false
-  return { ready: hasOtlp ? loading : hasTime ? loading.catch(() => {}) : Promise.resolve() }
+  const addLastHooks = (): void => { for (const last of [handler, response]) last?.addTo(app) }
+  return { addLastHooks, ready: hasOtlp ? loading : hasTime ? loading.catch(() => {}) : Promise.resolve() }
 }
 
 /** The modules that debug mode and profiles need. */
@@ -170,29 +173,4 @@ async function loadModules (app: FastifyInstance, { options, settings }: Plan) {
   }
 
   return { cpu, respond, servePage: pageServer(app) }
-}
-
-/** What `request.hindsight` offers. */
-export interface RequestHindsight {
-  /** Adds an error to the profile of the request that a framework has caught and answered itself; does nothing where the request is not profiled. */
-  capture: (error: unknown) => void
-}
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** Hindsight's own functions for this request. */
-    hindsight: RequestHindsight
-  }
-}
-
-const CAPTURES_NOTHING: RequestHindsight = Object.freeze({ capture () {} })
-
-function captureOf (this: FastifyRequest): RequestHindsight {
-  return {
-    capture: (error) => {
-      const state = stateOf(this)
-      if (!state.observed || state.raised === error || state.others.includes(error)) return
-      state.others.push(error)
-    }
-  }
 }

@@ -7,8 +7,8 @@ import { preloadOptions } from './preload-options.js'
 
 // The preload, `node --import fastify-hindsight/register app.js`: the plugin in every application of the process, registered when it is made.
 const options = preloadOptions()
-// Loaded before the application, so that its first request does not wait.
-if (options.debug === true) await (await importModules()).loadPages()
+// Loaded beside the application. No await: a preload by `--require` cannot have one.
+if (options.debug === true) importModules().then(async ({ loadPages }) => { await loadPages() }).catch(() => {})
 subscribe('fastify.initialization', (message) => {
   if (!isPageServer()) preload((message as { fastify: FastifyInstance }).fastify, options)
 })

@@ -48,7 +48,7 @@ process.on('disconnect', () => process.exit())
 
 // What was put off belongs to the requests that it was put off by.
 async function answer (): Promise<void> {
-  if (('profiler' in app.hindsight)) {
+  if (app.hasDecorator('hindsight') && 'profiler' in app.hindsight) {
     await app.hindsight.profiler.flush()
     const { dropped, failed } = app.hindsight.profiler.counters
     // What was not done costs nothing.

@@ -123,6 +123,7 @@ function byOthers (request: FastifyRequest, status: number): Refusal {
   }
 }
 
-function shown ({ server: { hindsight: { mask } } }: FastifyRequest, text: string): string {
+function shown (request: FastifyRequest, text: string): string {
+  const { mask } = servicesOf(request)
   return cut(visibleLine(mask.text(text)), 200)
 }

@@ -32,6 +32,8 @@ export type Mode = 'observe' | 'full'
 
 /** What the listeners of one application share. */
 export interface Services extends DebugAccess {
+  /** The application: the pages of the profiler may be answered by another instance. */
+  readonly app: FastifyInstance
   readonly mode: Mode
   /** The listeners in their order. */
   readonly lifecycle: Lifecycle
@@ -95,6 +97,7 @@ export function openServices (app: FastifyInstance, options: KernelOptions & { m
   const { debug = false, mask = [], leave = [], mode = 'full' } = options
   const originOf = originResolver(options)
   app.decorate('hindsight', {
+    app,
     mode,
     lifecycle: { slots: [] },
     debug,

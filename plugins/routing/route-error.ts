@@ -50,6 +50,7 @@ function missed (request: FastifyRequest, path: string): string {
 }
 
 // Where nothing is observed, what a client has got wrong is told by a line, which needs no stack.
-function made<E extends Error> ({ server: { hindsight: { observed } } }: FastifyRequest, make: () => E): E {
+function made<E extends Error> (request: FastifyRequest, make: () => E): E {
+  const { observed } = servicesOf(request)
   return observed ? make() : withoutStack(make)
 }

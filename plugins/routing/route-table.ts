@@ -91,6 +91,8 @@ export class RouteTable {
     const debugOnly = route.config?.debugOnly === true
     const constrained = JSON.stringify(Object.entries(constraints).map(([name, value]) => [name, String(value)]))
     const key = `${url} ${constrained}`
+    // The wildcard route of @fastify/cors does not make a path exist.
+    if (methods.length === 1 && methods[0] === 'OPTIONS' && (url === '*' || url === '/*')) return
     const isHead = methods.length === 1 && methods[0] === 'HEAD'
     const plain = isHead ? this.#entered.get(`GET ${key}`) : undefined
     // `/` below a prefix is two routes, with the slash and without: of the one with it hooks see the companion only.

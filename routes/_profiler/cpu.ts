@@ -58,7 +58,7 @@ async function repeat (request: FastifyRequest, profile: Profile): Promise<strin
   const target = /^https?:\/\/[^/?#]*(\/.*)$/i.exec(url)?.[1]
   if (target === undefined) throw new NotRepeatableError('its URL has no path')
   const { LateAnswerError, send } = await import('../../plugins/profiler/resend/send.js')
-  const token = await send(request.server, {
+  const token = await send(request.server.hindsight.app, {
     method,
     url: target,
     headers: headersOf(request, profile),

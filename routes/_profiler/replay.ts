@@ -69,7 +69,7 @@ async function sendAgain (request: FastifyRequest, reply: FastifyReply): Promise
     }
     // What is injected from here on knows by this request which one it repeats.
     stateOf(request).replays = token
-    const again = await replay(app, stored, values)
+    const again = await replay(app.hindsight.app, stored, values)
     if (!wantsJson(request, reply)) return reply.redirect(`${baseOf(request)}/${token}/compare/${again.token}`, 303)
     const { compareProfiles } = await import('../../plugins/profiler/compare/compare.js')
     return { token: again.token, replayOf: token, status: again.status, comparison: compareProfiles(profile, again) }

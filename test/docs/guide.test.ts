@@ -206,7 +206,7 @@ t.test('in a part of the application', async (t) => {
     }, { prefix })
     const { headers } = await app.inject(`${prefix}/`)
     t.match(headers['x-debug-token-link'], new RegExp(`^http://localhost${prefix}/_profiler/[0-9a-f]{6}$`))
-    t.equal((await app.inject(`${prefix}/_profiler/`)).statusCode, prefix === '' ? 404 : 200)
+    t.equal((await app.inject(`${prefix}/_profiler/`)).statusCode, 200)
     t.notOk((await app.inject(`${prefix}/nowhere`)).headers['x-debug-token'], 'an unknown URL belongs to the root')
   }
 })
@@ -284,9 +284,12 @@ t.test('limits: stack traces keep their length, and source maps are not switched
 t.test('options that have an effect in full mode only', async (t) => {
   const app = Fastify({ pluginTimeout: 60_000 })
   t.teardown(() => app.close())
-  await app.register(hindsight, { debug: true, health: true, leave: ['router'], profiler: { storage: 'memory', role: 'ROLE_OPERATOR' } })
-  t.equal((await app.inject('/livez')).statusCode, 404)
+  await app.register(hindsight, { debug: true, health: true, leave: ['router'], profiler: { storage: 'memory' } })
+  t.equal((await app.inject('/livez')).statusCode, 200)
   t.equal((await app.inject('/_profiler/')).statusCode, 200)
+  const other = Fastify()
+  t.teardown(() => other.close())
+  await t.rejects(async () => { await other.register(hindsight, { profiler: { storage: 'memory', role: 'ROLE_OPERATOR' } }) }, { message: /^profiler\.role \(PROFILER_ROLE\) needs lifecycle: 'full'/ })
 })
 
 t.test('configure', async (t) => {

@@ -223,3 +223,29 @@ t.test('plugins that share their instance keep the order of their hooks', async 
   t.match((await app.inject({ url: '/', headers: HTML })).headers['content-type'], 'text/html')
   t.same(ran, ['first', 'second sees {"statusCode":5'], 'they find what Fastify sends')
 })
+
+t.test('a request is sent again to the application, from the pages that another instance answers', async (t) => {
+  const app = await application(t, (app) => { app.get('/', async () => ({ a: 1 })) })
+  const { token } = await profileOf(app, await app.inject('/'))
+  const form = await app.inject({ url: `/_profiler/${token}/replay`, headers: { accept: 'application/json' } })
+  const { formToken } = form.json<{ formToken: string }>()
+  const again = await app.inject({
+    method: 'POST',
+    url: `/_profiler/${token}/replay`,
+    headers: { accept: 'application/json', 'content-type': 'application/x-www-form-urlencoded' },
+    payload: new URLSearchParams({ form_token: formToken }).toString()
+  })
+  t.ok(again.statusCode < 400, again.body)
+})
+
+t.test('the wildcard route of @fastify/cors does not make a path exist', async (t) => {
+  const app = await application(t, async (app) => { await app.register((await import('@fastify/cors')).default) })
+  const missed = await app.inject({ url: '/nowhere', headers: HTML })
+  t.equal(missed.statusCode, 404)
+  t.equal((await profileOf(app, missed)).exceptions.at(-1)?.message, 'No route found for "GET http://localhost/nowhere"')
+  const full = Fastify()
+  t.teardown(() => full.close())
+  await full.register(hindsight, { lifecycle: 'full', profiler: { storage: 'memory' } })
+  await full.register((await import('@fastify/cors')).default)
+  t.equal((await full.inject({ url: '/nowhere', headers: HTML })).statusCode, 404)
+})

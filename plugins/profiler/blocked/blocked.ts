@@ -24,7 +24,8 @@ function isPreflightAnswer (verdict: unknown): boolean {
 }
 
 function byCors (request: FastifyRequest, reply: FastifyReply, verdict: unknown): Refusal | null {
-  const { headers, server: { hindsight: { mask, originOf } } } = request
+  const { headers } = request
+  const { mask, originOf } = servicesOf(request)
   const { origin, cookie } = headers
   if (origin === undefined) return null
   const mode = fetchHeader(request, 'mode')
