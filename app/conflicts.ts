@@ -34,7 +34,7 @@ export function checkConflicts (app: FastifyInstance, options: HindsightOptions)
   const children: FastifyInstance[] = []
   app.addHook('onRegister', function rememberChild (child) { children.push(child) })
   app.addHook('onReady', function checkPlugins (done) {
-    const found = configured.find(({ plugin }) => [app, ...children].some((instance) => instance.hasPlugin(plugin) && !(plugin === '@fastify/session')))
+    const found = configured.find(({ plugin }) => [app, ...children].some((instance) => instance.hasPlugin(plugin)))
     done(found === undefined ? undefined : conflictError(found))
   })
 }

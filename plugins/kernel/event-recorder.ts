@@ -6,7 +6,7 @@ import type { Slot } from './lifecycle.js'
 import type { Stage } from './stage.js'
 
 /** The code that runs while no recorded function does. */
-export type OutsideCode = 'before Hindsight' | 'route hooks' | 'handler' | 'error handler' | 'Fastify' | 'diagnostic page' | 'Hindsight'
+export type OutsideCode = 'before Hindsight' | 'route hooks' | 'handler' | 'handler or route hooks' | 'error handler' | 'Fastify' | 'diagnostic page' | 'Hindsight'
 
 /** A header that was changed by code that is not recorded as an event. */
 export interface OutsideChange extends Change {
@@ -47,6 +47,8 @@ export interface Frame {
   isOver: boolean
 }
 
+/** Headers that Fastify sets after all hooks. */
+const FRAMING: ReadonlySet<string> = new Set(['content-length', 'transfer-encoding'])
 /** Headers may be changed in a loop. */
 const MAX_OUTSIDE_CHANGES = 100
 
@@ -79,7 +81,10 @@ export class EventRecorder {
 
   /** Attributes the last header changes to the code outside; to be called at the end of the response. */
   finish (sent: Headers): void {
-    this.#attribute(changesBetween(this.#headers, sent))
+    const changes = changesBetween(this.#headers, sent)
+    this.#attribute(changes.filter(({ name }) => !FRAMING.has(name)))
+    this.#outside = { by: 'Fastify' }
+    this.#attribute(changes.filter(({ name }) => FRAMING.has(name)))
     this.#headers = sent
   }
 

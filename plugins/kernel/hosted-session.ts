@@ -135,7 +135,7 @@ export async function openSessions (app: FastifyInstance, settings: SessionSetti
     secret,
     saveUninitialized: false,
     cookie: { ...hosted.cookie }
-  }, { name: '@fastify/session', withhold: ['session'] })
+  }, { name: 'hindsight/session', withhold: ['session'] })
   hosted.start = hooks.get('onRequest') ?? []
   hosted.save = hooks.get('onSend') ?? []
 }

@@ -48,7 +48,8 @@ export function setOutside (request: FastifyRequest, reply: FastifyReply, of: 'r
   const { routeTable, placeOf } = servicesOf(request)
   const route = routeTable.of(request)
   const source = route?.declaredAt == null ? null : placeOf?.(route.declaredAt)?.source
-  if (of === 'handler') recorder.setOutside(reply, 'handler', source)
+  // Hooks of the route that run directly before its handler cannot be separated from it by comparing.
+  if (of === 'handler') recorder.setOutside(reply, route?.hasPreHandler === true ? 'handler or route hooks' : 'handler', source)
   else if (route?.hasHooks === true) recorder.setOutside(reply, 'route hooks', source)
   else recorder.setOutside(reply, 'Fastify')
 }

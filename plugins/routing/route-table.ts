@@ -27,6 +27,8 @@ export interface DeclaredRoute {
   declaredAt: Error | null
   /** Whether the route has hooks of its own. */
   hasHooks: boolean
+  /** Whether it has `preHandler` hooks of its own. */
+  hasPreHandler: boolean
 }
 
 export interface LookupResult {
@@ -107,7 +109,7 @@ export class RouteTable {
       return
     }
     const name = routeName(route)
-    const declared: DeclaredRoute = { name, methods, pattern: url, constraints: { ...constraints }, declaredAt, hasHooks: ROUTE_HOOKS.some((hook) => route[hook] !== undefined) }
+    const declared: DeclaredRoute = { name, methods, pattern: url, constraints: { ...constraints }, declaredAt, hasHooks: ROUTE_HOOKS.some((hook) => route[hook] !== undefined), hasPreHandler: route.preHandler !== undefined }
     const entered: Entered = { route: declared, handler: route.handler, exposesHead: route.exposeHeadRoute ?? this.#exposesHead }
     this.#declared.push(declared)
     for (const method of methods) {

@@ -4,6 +4,7 @@ import fastifyCors from '@fastify/cors'
 import fastifyHelmet from '@fastify/helmet'
 import fastifySession from '@fastify/session'
 import Fastify, { type FastifyInstance } from 'fastify'
+import fp from 'fastify-plugin'
 import t, { type Test } from 'tap'
 import { hindsight } from '../../app/hindsight.js'
 import { LEAVABLE } from '../../app/leave.js'
@@ -193,12 +194,21 @@ for (const [name, plugin, options] of conflicts) {
   })
 }
 
+// Only the name decides.
+const cookieless = fp(async () => {}, { name: '@fastify/session' })
+
 t.test('sessions of the application beside ours are refused', async (t) => {
   const before = Fastify()
   t.teardown(() => before.close())
   await before.register(cookie)
   await before.register(fastifySession, { secret: SESSION.secret })
   await t.rejects(async () => { await before.register(hindsight, { lifecycle: 'full', profiler: { storage: 'memory' }, session: SESSION }) }, { message: /^@fastify\/session and the option session/ })
+  const within = await application(t, async (app) => {
+    await app.register(async (part) => {
+      await part.register(cookieless)
+    })
+  }, { session: SESSION })
+  await t.rejects(async () => { await within.ready() }, { message: /^@fastify\/session and the option session/ }, 'in a part')
   const after = await application(t, () => {}, { session: SESSION })
   t.throws(() => after.decorateRequest('session', null as never), { code: 'FST_ERR_DEC_ALREADY_PRESENT' }, 'afterwards Fastify refuses the second decorator')
 })

@@ -3,7 +3,7 @@ import type { DeclaredRoute } from '../../plugins/routing/route-table.js'
 import { routesBeside, triedRoutes } from '../../plugins/routing/tried-routes.js'
 
 const route = (pattern: string, methods = ['GET'], constraints = {}): DeclaredRoute =>
-  ({ name: `${methods.join('|')} ${pattern}`, methods, pattern, constraints, declaredAt: null, hasHooks: false })
+  ({ name: `${methods.join('|')} ${pattern}`, methods, pattern, constraints, declaredAt: null, hasHooks: false, hasPreHandler: false })
 const wanted = (path: string, method = 'GET', host = 'a.test', version = '') => ({ method, path, host, version })
 
 t.test('why a route did not take a request', async t => {

@@ -28,6 +28,7 @@ export function headerReport (profile: Profile): { token: string, headers: Recor
 
 const CODE: Readonly<Record<string, string>> = {
   handler: 'your handler',
+  'handler or route hooks': 'your handler, or a hook of its route',
   'route hooks': 'hooks of the route',
   'error handler': 'the error handler',
   'diagnostic page': 'the diagnostic page',
