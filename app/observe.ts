@@ -139,8 +139,13 @@ async function loadModules (app: FastifyInstance, { options, settings }: Plan) {
     const state = stateOf(request)
     if (!state.observed || state.requestCollected) return
     state.requestCollected = true
-    collectRoute(request)
-    collectRequest(request)
+    // Getters of the application may throw.
+    try {
+      collectRoute(request)
+      collectRequest(request)
+    } catch (error) {
+      app.hindsight.warn('A request was not recorded', error)
+    }
   }
 
   function respond (request: FastifyRequest, reply: FastifyReply, payload: unknown): unknown {

@@ -3,6 +3,7 @@ import type { Mode } from '../kernel/services.js'
 import { stateOf } from '../kernel/request-state.js'
 import type { LogLevel } from '../logs/log-record.js'
 import { RequestLog } from '../logs/request-log.js'
+import { inspected } from './thrown-value.js'
 import { servicesOf } from '../kernel/services-of.js'
 
 const users = { observe: 0, full: 0 }
@@ -39,6 +40,14 @@ function note (level: LogLevel, message: string, context: Record<string, unknown
 }
 
 function onUncaught (raised: unknown, origin: string): void {
+  try {
+    noteUncaught(raised, origin)
+  } catch {
+    // What is thrown here would take the place of the exception.
+  }
+}
+
+function noteUncaught (raised: unknown, origin: string): void {
   const context = requestContext.getStore()
   if (context === undefined) return
   const { request, reply } = context
@@ -48,7 +57,7 @@ function onUncaught (raised: unknown, origin: string): void {
   const what = origin === 'unhandledRejection' ? 'Unhandled rejection' : 'Uncaught exception'
   const message = `${what} in the work of this request`
   if (mode === 'full') request.log.fatal({ err: raised, channel: 'process' }, message)
-  else note('fatal', message, { stack: raised instanceof Error ? raised.stack : String(raised) })
+  else note('fatal', message, { stack: raised instanceof Error ? raised.stack : inspected(raised) })
   state.others.push(raised)
   if (reply.sent) keepLate?.(request, reply)
   // The service ends only after the responses that are under way.

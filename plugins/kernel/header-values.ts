@@ -18,7 +18,13 @@ export type HeaderMask = (name: string, value: string) => string
 
 /** All headers of a reply as they are now: a copy. */
 export function headersOf (reply: FastifyReply): Headers {
-  const headers = reply.getHeaders() as Record<string, HeaderValue>
+  let headers: Record<string, HeaderValue>
+  try {
+    headers = reply.getHeaders() as typeof headers
+  } catch {
+    // The raw response of a server of the application's own may lack `getHeaders`.
+    return {}
+  }
   for (const name in headers) {
     const value = headers[name]
     // Fastify adds further cookies to the list that is there.

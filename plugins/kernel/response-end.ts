@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { servicesOf } from './services-of.js'
 
 /** What is to be done at the end of a response. */
 export interface AtEnd {
@@ -15,7 +16,12 @@ export function followToEnd (request: FastifyRequest, reply: FastifyReply, { sen
   const end = (how: typeof sent) => (): void => {
     if (isOver) return
     isOver = true
-    how(request, reply)
+    // What a listener throws would end the process.
+    try {
+      how(request, reply)
+    } catch (error) {
+      servicesOf(request).warn('A profile was not kept', error)
+    }
   }
   raw.once('finish', end(sent))
   raw.once('error', end(sent))

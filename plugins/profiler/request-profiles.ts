@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { headersOf } from '../kernel/header-values.js'
 import { ProcessExitError } from '../kernel/http-errors.js'
 import { absoluteUrl, pathnameOf, targetOf } from '../kernel/origin.js'
 import { observe } from '../kernel/pass.js'
@@ -89,7 +90,7 @@ export function openRequestProfiles (app: FastifyInstance, settings: ProfilerSet
     if (state.parent === '' && redirects.size > 0) state.parent = redirects.take({ ...clientOf(request), url: urlOf(request) }) ?? ''
     state.usage?.stop(endedAt)
     // Headers that are set from here on are not sent.
-    state.sentHeaders ??= reply.getHeaders()
+    state.sentHeaders ??= headersOf(reply)
     if (state.sentStatus === 0) state.sentStatus = reply.raw.headersSent ? reply.raw.statusCode : reply.statusCode
     const collection = collectionOf(request, reply)
     if (collection === null || collection.settled === null || isExiting) return write(request, reply, endedAt, collection)
@@ -154,7 +155,13 @@ export function openRequestProfiles (app: FastifyInstance, settings: ProfilerSet
       return { token, url: absoluteUrl(originOf(request), `${base}/_profiler/${token}`) }
     },
     tokenOf: (request: FastifyRequest) => mayBeProfiled(request) ? tokenOf(request) : null,
-    keepLate: keep,
+    keepLate (request: FastifyRequest, reply: FastifyReply) {
+      try {
+        keep(request, reply)
+      } catch (error) {
+        app.hindsight.warn('A profile was not kept', error)
+      }
+    },
     follow (request: FastifyRequest, reply: FastifyReply) {
       const state = stateOf(request)
       if (!state.followed) followToEnd(request, reply, { sent: keep, gone: keepClosed })

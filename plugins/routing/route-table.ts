@@ -89,7 +89,8 @@ export class RouteTable {
   /** Takes a route in; to be called by an `onRoute` hook. */
   add (route: RouteOptions & { routePath?: string, prefix?: string }, declaredAt: Error | null): void {
     const methods = ([] as string[]).concat(route.method as string | string[])
-    const { url, constraints = {} } = route
+    const { url } = route
+    const constraints = route.constraints ?? {}
     const debugOnly = route.config?.debugOnly === true
     const constrained = JSON.stringify(Object.entries(constraints).map(([name, value]) => [name, String(value)]))
     const key = `${url} ${constrained}`

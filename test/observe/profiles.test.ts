@@ -249,3 +249,20 @@ t.test('the wildcard route of @fastify/cors does not make a path exist', async (
   await full.register((await import('@fastify/cors')).default)
   t.equal((await full.inject({ url: '/nowhere', headers: HTML })).statusCode, 404)
 })
+
+t.test('what the application brings that throws when it is read changes no answer and ends no process', async (t) => {
+  const declare = (app: FastifyInstance): void => {
+    app.decorateRequest('cookies', { getter () { throw new Error('not ready') } } as never)
+    app.get('/', { constraints: null as never }, async () => 'x')
+    app.get('/raw', (_request, reply) => {
+      reply.hijack()
+      reply.raw.end('raw')
+    })
+  }
+  const app = await application(t, declare)
+  const origin = `http://127.0.0.1:${await listen(app)}`
+  for (const [path, body] of [['/', 'x'], ['/raw', 'raw'], ['/', 'x']] as const) {
+    const answer = await fetch(`${origin}${path}`)
+    t.same([answer.status, await answer.text()], [200, body])
+  }
+})
