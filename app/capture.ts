@@ -27,6 +27,6 @@ function captureOf (this: FastifyRequest): RequestHindsight {
 }
 
 /** Decorates the requests of an application with `hindsight`. */
-export function decorateRequests (app: FastifyInstance, isProfiled: boolean): void {
-  app.decorateRequest('hindsight', { getter: isProfiled ? captureOf : () => CAPTURES_NOTHING })
+export function decorateRequests (app: FastifyInstance, isObserved: boolean): void {
+  app.decorateRequest('hindsight', { getter: isObserved ? captureOf : () => CAPTURES_NOTHING })
 }

@@ -18,8 +18,8 @@ import { stateOf } from '../plugins/kernel/request-state.js'
 import { openRouteTable } from '../plugins/routing/route-table.js'
 
 /** Opens `full` mode: the 42 listeners in their order, the handlers of errors and of missing routes, and the pages of the profiler. */
-export async function openFull (app: FastifyInstance, { options, settings, profiled }: Plan): Promise<void> {
-  const { debug, fromBeginning } = app.hindsight
+export async function openFull (app: FastifyInstance, { options, settings }: Plan): Promise<void> {
+  const { debug, observed, fromBeginning } = app.hindsight
   checkLeave(options.leave)
   checkConflicts(app, options)
   // Stacks show the source that was written.
@@ -35,7 +35,7 @@ export async function openFull (app: FastifyInstance, { options, settings, profi
   }
   app.addHook('onRequest', ownHook(requestHook(beginRequest)))
   const handlers = setHandlers(app)
-  if (profiled) {
+  if (observed) {
     await openProfiler(app, settings, options)
     if (settings !== null && (debug || settings.onDemand !== undefined)) await openCpuProfiles(app, settings.maxProfileBytes)
   }

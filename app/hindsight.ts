@@ -13,12 +13,12 @@ import { profilerSettings, type ProfilerSettings } from '../plugins/profiler/set
 import { checkStorageSetting } from '../plugins/profiler/storage/open.js'
 import { openServices } from '../plugins/kernel/services.js'
 
-/** What was decided when an application was begun. */
+/** How an application is observed, or runs the lifecycle: what its checked options mean. */
 export interface Plan {
   options: HindsightOptions & { debug: boolean }
+  /** Null where the option `profiler` is false. */
   settings: ProfilerSettings | null
-  /** Whether any request leaves a profile. */
-  profiled: boolean
+  /** Null in `full` mode, and where no request is observed. */
   observation: Observation | null
 }
 
@@ -68,17 +68,17 @@ export function begin (app: FastifyInstance, given: HindsightOptions): Plan {
     checkCollectors(settings.collectors ?? [])
     checkStorageSetting(settings.storage)
   }
-  const profiled = debug || settings?.production === true
-  const fromBeginning = debug || (profiled && settings !== null && wantsFromBeginning(settings))
-  openServices(app, { ...options, mode, mask: [...options.mask ?? [], ...demandNames(settings?.onDemand)] }, profiled, profiled && fromBeginning)
   if (mode === 'observe' && settings?.role !== undefined) throw new Error('profiler.role (PROFILER_ROLE) needs lifecycle: \'full\', with the option security')
-  decorateRequests(app, profiled)
-  const plan: Plan = { options, settings, profiled, observation: null }
+  const observed = debug || settings?.production === true
+  const fromBeginning = debug || (observed && settings !== null && wantsFromBeginning(settings))
+  openServices(app, { ...options, mode, mask: [...options.mask ?? [], ...demandNames(settings?.onDemand)] }, observed, fromBeginning)
+  decorateRequests(app, observed)
+  const plan: Plan = { options, settings, observation: null }
   if (mode === 'observe') plan.observation = beginObservation(app, plan)
   return plan
 }
 
-/** Begins to observe an application ahead of the plugin, which is registered at once: what the preload does. */
+/** Begins to observe an application when it is made, and registers the plugin: what the preload does. */
 export function preload (app: FastifyInstance, options: HindsightOptions): void {
   begun.set(app, begin(app, options))
   app.register(hindsight, options)

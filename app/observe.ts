@@ -1,15 +1,15 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Plan } from './hindsight.js'
-import { openDiagnostics } from '../plugins/profiler/request-diagnostics.js'
 import { recordHooks } from '../plugins/kernel/application-hooks.js'
 import { endHandler, timeHandlers } from '../plugins/kernel/handler-time.js'
-import { pathnameOf } from '../plugins/kernel/origin.js'
 import { LastHook } from '../plugins/kernel/last-hook.js'
+import { pathnameOf } from '../plugins/kernel/origin.js'
 import { ownHook } from '../plugins/kernel/own-hooks.js'
 import { beginRequest, noteFailure, observe, setOutside } from '../plugins/kernel/pass.js'
 import { requestContext } from '../plugins/kernel/request-context.js'
 import { stateOf } from '../plugins/kernel/request-state.js'
 import { isStream } from '../plugins/kernel/responses.js'
+import { openDiagnostics } from '../plugins/profiler/request-diagnostics.js'
 import { routeMatchOf } from '../plugins/routing/route-match.js'
 import { openRouteTable } from '../plugins/routing/route-table.js'
 
@@ -33,8 +33,8 @@ type Sent = (error: null, payload: unknown) => void
  * and two headers. Nothing else of the application changes. Returns null in production, unless requests are profiled there.
  */
 export function beginObservation (app: FastifyInstance, plan: Plan): Observation | null {
-  if (!plan.profiled) return null
-  const { debug, fromBeginning, base, warn } = app.hindsight
+  const { debug, observed, fromBeginning, base, warn } = app.hindsight
+  if (!observed) return null
   openRouteTable(app, debug)
   const diagnostics = openDiagnostics(app)
   let modules: Modules | null = null
@@ -96,7 +96,7 @@ export function beginObservation (app: FastifyInstance, plan: Plan): Observation
   response.addTo(app)
   const handler = fromBeginning ? timeHandlers(app) : null
   if (handler !== null && debug) recordHooks(app, { preHandler: handler, onSend: response })
-  // Loading takes about 0.3 s, which an application with a short time for plugins does not have: then its first request waits.
+  // An application with a short time for plugins does not wait for the modules: its first request does.
   const { pluginTimeout = 0 } = app.initialConfig
   const hasTime = pluginTimeout === 0 || pluginTimeout >= MIN_PLUGIN_TIMEOUT
   const hasOtlp = plan.settings?.otlp !== undefined && plan.settings.otlp !== false

@@ -11,7 +11,7 @@ export async function openProfiler (app: FastifyInstance, settings: ProfilerSett
   const { warn } = app.hindsight
   const { maxQueue, maxProfileBytes, ...others } = settings ?? { storage: 'memory' }
   const role = debug === true ? undefined : settings?.role
-  if (role !== undefined && security === undefined) throw new Error('profiler.role (PROFILER_ROLE): nobody can have a role without security; set the option security, with a firewall for /_profiler')
+  if (role !== undefined && security === undefined) throw new Error('profiler.role (PROFILER_ROLE) needs the option security, with a firewall for /_profiler: without it no user has a role')
   if (role !== undefined && leave?.includes('is-granted') === true) throw new Error('Option "leave": "is-granted" cannot be left to the application, as it keeps the pages of the profiler for profiler.role (PROFILER_ROLE)')
   const { otlp = false } = settings ?? {}
   const exporter = otlp === false ? undefined : (await import('../plugins/profiler/otlp/open.js')).openExporter(otlp, warn)

@@ -55,14 +55,14 @@ export const SERVER_LIMITS: Readonly<Record<keyof ServerLimits, LimitEntry>> = {
     env: 'MAX_CONNECTIONS',
     default: 10_000,
     min: 0,
-    what: 'how many connections may be open at once; further ones are closed; 0: as many as the system lets. ' +
+    what: 'how many connections may be open at once; further ones are closed; 0: as many as the system allows. ' +
       'Where `HOST` is `localhost` and has several addresses: at the first of them'
   },
   maxRequestsPerConnection: {
     env: 'MAX_REQUESTS_PER_CONNECTION',
     default: 0,
     min: 0,
-    what: 'after how many requests a client is told to end its connection; further ones are answered with 503; 0: never'
+    what: 'how many requests a connection may have: the response to the last one has `Connection: close`, and further ones are answered with 503; 0: any number'
   }
 }
 

@@ -36,11 +36,6 @@ export function excerptReader (): ExcerptReader {
   }
 }
 
-/** One excerpt. */
-export function codeExcerpt (...place: Parameters<ExcerptReader>): CodeExcerpt | undefined {
-  return excerptReader()(...place)
-}
-
 function source (file: string): Cached | undefined {
   try {
     const stat = statSync(file)

@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { noncesOf } from '../kernel/content-policy.js'
 import { stateOf } from '../kernel/request-state.js'
+import { servicesOf } from '../kernel/services-of.js'
 import type { FlattenedException } from './exception.js'
 import type { Representation } from './negotiate.js'
-import { servicesOf } from '../kernel/services-of.js'
 
 /** The modules that make the page: only requests that may see it need them. */
 export type Pages = Awaited<ReturnType<typeof loadPages>>

@@ -6,6 +6,7 @@ import { ownHook } from '../kernel/own-hooks.js'
 import { noteFailure, runErrorPass, runSlots } from '../kernel/pass.js'
 import { stateOf, type RequestState } from '../kernel/request-state.js'
 import { addVary } from '../kernel/responses.js'
+import { servicesOf } from '../kernel/services-of.js'
 import { explainMiss } from '../routing/route-error.js'
 import { diagnosticPage, loadPages, type Pages } from './diagnostic-page.js'
 import type { FlattenedException } from './exception.js'
@@ -13,7 +14,6 @@ import { dropEntityHeaders, dropUnsendable, prepareFailedReply } from './failed-
 import { representation } from './negotiate.js'
 import { renderProductionError } from './page/production.js'
 import { messageOf, nameOf } from './thrown-value.js'
-import { servicesOf } from '../kernel/services-of.js'
 
 const MAX_DEBUG_HEADER = 2_000
 

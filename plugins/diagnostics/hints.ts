@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { methodOf } from '../kernel/malformed.js'
 import { pathnameOf } from '../kernel/origin.js'
 import { stateOf } from '../kernel/request-state.js'
+import { servicesOf } from '../kernel/services-of.js'
 import { nearMisses, type NearMiss } from '../routing/near-misses.js'
 import type { RouteTable } from '../routing/route-table.js'
 import { refusalOf } from './refusal.js'
@@ -11,7 +12,6 @@ import { contextOf } from '../security/context.js'
 import { routeCode } from './route-code.js'
 import { splitStack, stackFrames } from './stack-frame.js'
 import { messageOf, read } from './thrown-value.js'
-import { servicesOf } from '../kernel/services-of.js'
 
 // What Fastify says by its code, and the option that decides it.
 const OPTION_OF_CODE: Readonly<Record<string, Omit<Hint, 'code'> & { code?: string }>> = {

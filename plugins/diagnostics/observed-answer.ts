@@ -2,13 +2,13 @@ import { STATUS_CODES } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { noteFailure } from '../kernel/pass.js'
 import { stateOf } from '../kernel/request-state.js'
+import { servicesOf } from '../kernel/services-of.js'
 import { RequestLog } from '../logs/request-log.js'
 import { explainMiss, notFound } from '../routing/route-error.js'
 import { diagnosticPage, type Pages } from './diagnostic-page.js'
 import { flattenError } from './flatten-error.js'
 import { prefersHtml } from './negotiate.js'
 import { read } from './thrown-value.js'
-import { servicesOf } from '../kernel/services-of.js'
 
 /** Headers that describe the body that the page replaces. */
 const REPLACED = ['content-security-policy', 'content-security-policy-report-only', 'etag', 'last-modified', 'accept-ranges']

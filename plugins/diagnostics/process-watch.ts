@@ -1,10 +1,10 @@
 import { requestContext } from '../kernel/request-context.js'
+import { servicesOf } from '../kernel/services-of.js'
 import type { Mode } from '../kernel/services.js'
 import { stateOf } from '../kernel/request-state.js'
 import type { LogLevel } from '../logs/log-record.js'
 import { RequestLog } from '../logs/request-log.js'
 import { inspected } from './thrown-value.js'
-import { servicesOf } from '../kernel/services-of.js'
 
 const users = { observe: 0, full: 0 }
 

@@ -1,14 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { MethodNotAllowedError } from '../kernel/http-errors.js'
 import { stateOf } from '../kernel/request-state.js'
+import { servicesOf } from '../kernel/services-of.js'
 import type { SecurityRecord } from '../security/record.js'
 import { cut, visibleLine } from '../view/visible.js'
-import { originOfFrames } from './call-site.js'
-import type { FlattenedException } from './exception.js'
+import type { FlattenedException, StackFrame } from './exception.js'
 import { accessRefusal, ofLoginRoute } from './refusal-access.js'
 import type { Refusal } from './report.js'
+import { isInternal, packageOf } from './stack-frame.js'
 import { messageOf, read } from './thrown-value.js'
-import { servicesOf } from '../kernel/services-of.js'
 
 const REFUSED = new Set([401, 403, 405, 413, 415, 429])
 const MULTIPART: Readonly<Record<string, string>> = {
@@ -102,17 +102,17 @@ function tooMany (request: FastifyRequest, reply: FastifyReply | null, record: S
   return { ...other, sentence: other.sentence + again }
 }
 
-/** What was refused by none of Hindsight's rules: by whom, and where. */
+/** A refusal by code other than Hindsight's rules, with the place of that code. */
 function byOthers (request: FastifyRequest, status: number): Refusal {
   const kind = KIND[status] ?? 'access'
   const state = stateOf(request)
   const exception = (state.exceptions as FlattenedException[] | null)?.at(-1)
   if (!state.failed || exception === undefined) {
-    const route = request.routeOptions.config?.url === undefined ? 'Whoever answered' : `The handler of ${request.method} ${request.routeOptions.config.url}, or a hook ahead of it,`
+    const route = request.routeOptions.config?.url === undefined ? 'The application' : `The handler of ${request.method} ${request.routeOptions.config.url}, or a hook before it,`
     return { kind, sentence: `${route} answered with ${status} by itself: no option of Hindsight decides.`, rule: 'the answer of the application', option: null }
   }
-  const { by, package: name, source } = originOfFrames(exception.frames)
-  const who = by === 'package' ? `the package ${String(name)}` : by === 'application' ? 'your code' : by === 'fastify' ? 'Fastify' : by === 'hindsight' ? 'Hindsight' : 'somebody'
+  const { by, package: name, source } = originOf(exception.frames)
+  const who = by === 'package' ? `the package ${String(name)}` : by === 'application' ? 'your code' : by === 'fastify' ? 'Fastify' : by === 'hindsight' ? 'Hindsight' : 'Node.js'
   const place = source === undefined ? '' : ` at ${source}`
   const what = cut(visibleLine(servicesOf(request).mask.text(exception.message)), 300)
   return {
@@ -126,4 +126,39 @@ function byOthers (request: FastifyRequest, status: number): Refusal {
 function shown (request: FastifyRequest, text: string): string {
   const { mask } = servicesOf(request)
   return cut(visibleLine(mask.text(text)), 200)
+}
+
+interface ErrorOrigin {
+  by: 'application' | 'package' | 'fastify' | 'node' | 'hindsight'
+  /** Of a dependency: its name. */
+  package?: string
+  /** `file:line`; of an error that a package raised in a call of the application, that call's. */
+  source?: string
+}
+
+const FASTIFY: ReadonlySet<string> = new Set(['fastify', 'light-my-request'])
+const MAX_SOURCE = 500
+
+/** The code that raised an error, from its frames. Only the calls up to the first one of Fastify or Node.js count: what is further out has only led to them. */
+function originOf (frames: readonly StackFrame[]): ErrorOrigin {
+  const owned = frames.map((frame) => ({ frame, ...ownerOf(frame) }))
+  const begin = owned.findIndex(({ by }) => by !== 'fastify' && by !== 'node')
+  if (begin === -1) return { by: owned[0]?.by ?? 'node' }
+  const end = owned.findIndex(({ by }, i) => i > begin && (by === 'fastify' || by === 'node'))
+  const calls = owned.slice(begin, end === -1 ? undefined : end)
+  const raiser = calls.find(({ by }) => by !== 'hindsight') ?? calls[0]
+  const { frame } = calls.find(({ by }) => by === 'application') ?? raiser ?? { frame: undefined }
+  return {
+    by: raiser?.by ?? 'node',
+    ...(raiser?.package !== undefined && { package: raiser.package }),
+    ...(frame !== undefined && { source: `${frame.file.slice(-MAX_SOURCE)}:${frame.line}` })
+  }
+}
+
+function ownerOf ({ file }: StackFrame): Pick<ErrorOrigin, 'by' | 'package'> {
+  if (file === '' || file.startsWith('node:')) return { by: 'node' }
+  if (isInternal(file)) return { by: 'hindsight' }
+  const name = packageOf(file)
+  if (name === null) return { by: 'application' }
+  return FASTIFY.has(name) ? { by: 'fastify' } : { by: 'package', package: name }
 }

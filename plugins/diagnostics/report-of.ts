@@ -3,6 +3,7 @@ import type { ListenerEvent } from '../kernel/events.js'
 import { methodOf } from '../kernel/malformed.js'
 import { absoluteUrl, targetOf } from '../kernel/origin.js'
 import type { RequestState } from '../kernel/request-state.js'
+import { servicesOf } from '../kernel/services-of.js'
 import { stepsOf, type Steps } from '../kernel/steps.js'
 import type { FlattenedException } from './exception.js'
 import { flattenError } from './flatten-error.js'
@@ -10,7 +11,6 @@ import { hintsFor } from './hints.js'
 import { maskException } from './mask-exception.js'
 import { recordsOf } from './records.js'
 import type { ErrorReport } from './report.js'
-import { servicesOf } from '../kernel/services-of.js'
 
 /** Everything that the diagnostic page says about a failed request, masked. */
 export function reportOf (request: FastifyRequest, state: RequestState, status: number, reason: string): ErrorReport {

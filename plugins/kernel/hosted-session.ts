@@ -5,9 +5,9 @@ import { GuardedSessionStore, SessionStoreError } from './guarded-session-store.
 import { host, runHooks, type CaughtHook } from './hosting.js'
 import { Skip } from './listener.js'
 import { stateOf } from './request-state.js'
+import { servicesOf } from './services-of.js'
 import { rememberSession, takeOver } from './session-merge.js'
 import { MemorySessionStore, shareStore } from './session-store.js'
-import { servicesOf } from './services-of.js'
 
 export interface SessionSettings extends Pick<FastifySessionOptions, 'cookieName' | 'cookiePrefix' | 'rolling' | 'idGenerator'> {
   /** At least 32 characters, or several to rotate: the first signs, all are accepted. One that is missing, as a variable that is not set, stops the start. */

@@ -5,8 +5,8 @@ import { EventRecorder } from './event-recorder.js'
 import type { Slot } from './lifecycle.js'
 import { requestContext } from './request-context.js'
 import { stateOf } from './request-state.js'
-import { UsageMeter } from './usage.js'
 import { servicesOf } from './services-of.js'
+import { UsageMeter } from './usage.js'
 
 /** Begins a request, before its first listener: where it is observed its events are recorded from here on. */
 export function beginRequest (request: FastifyRequest, reply: FastifyReply): void {

@@ -9,13 +9,13 @@ import Negotiator from 'negotiator'
 export interface MalformedMessage {
   error: FastifyError
   status: number
-  /** `-` where the message does not tell it. */
+  /** `-` where it is unknown. */
   method: string
   /** Absolute; path and query as sent. */
   url: string
   /** The address of the peer; empty on a Unix socket. */
   ip: string
-  /** What was refused, as Latin-1 text of at most 4,096 characters; empty where nothing of it is known. */
+  /** What was refused, as Latin-1 text of at most 4,096 characters; empty where none are available. */
   packet: string
 }
 

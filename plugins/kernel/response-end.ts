@@ -9,7 +9,7 @@ export interface AtEnd {
   gone: (request: FastifyRequest, reply: FastifyReply) => void
 }
 
-/** Follows a response to its end, whoever sends it: Fastify, or the application that has taken it over (hijacked replies, upgrades). */
+/** Follows a response to its end, also where Fastify does not send it: hijacked replies and upgrades. */
 export function followToEnd (request: FastifyRequest, reply: FastifyReply, { sent, gone }: AtEnd): void {
   const { raw } = reply
   let isOver = false

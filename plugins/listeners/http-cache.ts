@@ -5,10 +5,10 @@ import { PreconditionFailedError } from '../kernel/http-errors.js'
 import { Answer, listener, Skip } from '../kernel/listener.js'
 import { stateOf } from '../kernel/request-state.js'
 import { discard, dropContent } from '../kernel/responses.js'
+import { servicesOf } from '../kernel/services-of.js'
 import { attributesOf, notDeclared, ofDiagnosticHandler, type CacheAttribute } from '../routing/attributes.js'
 import { cachePolicy, TURNED_PRIVATE, type CachePolicy } from '../routing/cache-policy.js'
 import { routeName } from '../routing/route-table.js'
-import { servicesOf } from '../kernel/services-of.js'
 
 /** What is known of one request's caching; the profile shows it. */
 interface CacheRecord extends Evaluation {

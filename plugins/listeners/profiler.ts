@@ -2,8 +2,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { listener, Skip } from '../kernel/listener.js'
 import { observe } from '../kernel/pass.js'
 import { stateOf } from '../kernel/request-state.js'
-import { profilerSettings, type ProfilerOption } from '../profiler/settings.js'
 import { servicesOf } from '../kernel/services-of.js'
+import { profilerSettings, type ProfilerOption } from '../profiler/settings.js'
 
 export interface ProfilerListenerOptions {
   /** Which requests are profiled, and where their profiles are kept; all of them in debug mode by default. */

@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify'
 import { addLink } from '../kernel/add-link.js'
 import { pathnameOf, targetOf } from '../kernel/origin.js'
+import { servicesOf } from '../kernel/services-of.js'
 import type { Pagination, PaginationRule } from './rule.js'
 import { slidingWindowHtml, type SlidingWindowLabels, type PageLink, type SlidingWindow } from './sliding-window.js'
-import { servicesOf } from '../kernel/services-of.js'
 
 /** The page that a request asked for, now that the number of items is known. */
 export class Page implements Pagination {

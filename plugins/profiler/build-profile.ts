@@ -10,12 +10,12 @@ import type { Mask } from '../kernel/mask/mask.js'
 import { methodOf } from '../kernel/malformed.js'
 import { absoluteUrl, targetOf } from '../kernel/origin.js'
 import { stateOf, type RequestState } from '../kernel/request-state.js'
+import { servicesOf } from '../kernel/services-of.js'
 import { blockedBy } from './blocked/blocked.js'
 import { outsideChanges } from './collectors/outside-changes.js'
 import { performanceRecord } from './collectors/performance.js'
 import { profiledLogs } from './profiled-logs.js'
 import { PROFILE_VERSION, type Profile, type ProfiledRoute } from './profile.js'
-import { servicesOf } from '../kernel/services-of.js'
 
 /** Makes the profile of a request whose response is over, which is to be of `maxBytes` at most: plain data, masked, off the response's way; `more` is for panels of its own. */
 export function buildProfile (request: FastifyRequest, reply: FastifyReply, endedAt: number, maxBytes: number, more: Readonly<Record<string, unknown>>): Profile {

@@ -2,8 +2,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { pathMatches } from '../kernel/path-rules.js'
 import { pathnameOf } from '../kernel/origin.js'
 import { stateOf } from '../kernel/request-state.js'
-import { demandPolicy, type OnDemandOptions } from './on-demand.js'
 import { servicesOf } from '../kernel/services-of.js'
+import { demandPolicy, type OnDemandOptions } from './on-demand.js'
 
 /** Which requests leave a profile. */
 export interface CollectOptions {

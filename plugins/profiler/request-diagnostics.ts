@@ -1,12 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { requestContext } from '../kernel/request-context.js'
 import { stateOf, type RequestState } from '../kernel/request-state.js'
+import { servicesOf } from '../kernel/services-of.js'
 import { traceOf } from '../kernel/trace-context.js'
 import { LogCapture } from '../logs/log-capture.js'
 import { RequestLog } from '../logs/request-log.js'
 import { watchOutgoing } from './outgoing/watch-outgoing.js'
 import { watchProcess } from '../diagnostics/process-watch.js'
-import { servicesOf } from '../kernel/services-of.js'
 
 /** The diagnostic context of an application's requests. */
 export interface RequestDiagnostics {

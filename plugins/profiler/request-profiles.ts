@@ -9,15 +9,15 @@ import { stateOf } from '../kernel/request-state.js'
 import { followToEnd } from '../kernel/response-end.js'
 import { isRedirect } from '../kernel/responses.js'
 import { routeConfigOf } from '../kernel/route-config.js'
+import { servicesOf } from '../kernel/services-of.js'
 import { RequestLog } from '../logs/request-log.js'
 import { atExit } from './at-exit.js'
 import { buildProfile } from './build-profile.js'
-import { checkCollectors, Collection } from './collector.js'
+import { Collection } from './collector.js'
 import { collectPolicy } from './collect-policy.js'
 import { openConfiguration } from './configuration/configuration.js'
 import { Redirects } from './related/redirects.js'
 import type { ProfilerSettings } from './settings.js'
-import { servicesOf } from '../kernel/services-of.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -43,7 +43,6 @@ export function openRequestProfiles (app: FastifyInstance, settings: ProfilerSet
   // In debug mode the page of a failure shows all that happened, whichever requests have a profile.
   if (!debug) app.hindsight.isObserved = isWanted
   const { collectors = [] } = settings
-  checkCollectors(collectors)
   const configuration = openConfiguration(app, options, collectors)
   const collections = new WeakMap<FastifyRequest, Collection>()
   const kept = new WeakSet<FastifyRequest>()

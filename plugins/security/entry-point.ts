@@ -3,13 +3,13 @@ import Negotiator from 'negotiator'
 import vary from 'vary'
 import { Answer } from '../kernel/listener.js'
 import { absoluteUrl } from '../kernel/origin.js'
+import { servicesOf } from '../kernel/services-of.js'
 import { redirectPage } from '../view/redirect-page.js'
 import { challengeOf } from './authenticators/authenticator.js'
 import { userOf, type SecurityContext } from './context.js'
 import { ACCESS_DENIED, AccessDeniedError, AUTHENTICATION_REQUIRED, AuthenticationError } from './errors.js'
 import type { Firewall } from './firewall.js'
 import { keepLogin } from './session-login.js'
-import { servicesOf } from '../kernel/services-of.js'
 
 /**
  * Refuses a request that may not pass: a user who is known with 403, a browser that nobody is known behind

@@ -1,6 +1,7 @@
 import formbody from '@fastify/formbody'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ownHook } from '../kernel/own-hooks.js'
+import { servicesOf } from '../kernel/services-of.js'
 import type { Credentials } from './credentials.js'
 import { contextOf } from './context.js'
 import { checkCsrfToken } from './csrf.js'
@@ -9,7 +10,6 @@ import { AuthenticationError, INVALID_CREDENTIALS, InvalidCsrfTokenError } from 
 import type { Firewall, LoginSettings, LogoutSettings } from './firewall.js'
 import type { Security } from './security.js'
 import { keepLogin, renewSession, stampOf } from './session-login.js'
-import { servicesOf } from '../kernel/services-of.js'
 
 /** The field, of a form or of a query, that brings a CSRF token. */
 export const CSRF_FIELD = '_csrf_token'

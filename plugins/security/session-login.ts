@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { stateOf } from '../kernel/request-state.js'
-import type { StoredUser } from './user.js'
 import { servicesOf } from '../kernel/services-of.js'
+import type { StoredUser } from './user.js'
 
 /** What a session knows about one firewall. */
 export interface SessionLogin {

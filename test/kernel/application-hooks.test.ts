@@ -52,7 +52,7 @@ t.test('the hooks of the application stand between the listeners, with who added
   t.same(events.find(({ listener }) => listener === 'loadUser')?.changes?.headers, [{ name: 'x-user', from: null, to: 'ada' }])
   t.same(events.find(({ listener }) => listener === 'stamp')?.changes?.headers, [{ name: 'x-user', from: 'ada', to: 'grace' }])
   const places = all.map(({ stage, listener }) => `${stage} ${listener}`)
-  t.ok(places.indexOf('kernel.request pagination') < places.indexOf('onRequest checkKey'), 'behind what was skipped ahead of it too')
+  t.ok(places.indexOf('kernel.request pagination') < places.indexOf('onRequest checkKey'), 'after the listeners that were skipped, too')
   t.ok(places.indexOf('preHandler loadUser') < places.indexOf('kernel.response cors'))
   t.equal(all.filter(({ stage }) => stage.startsWith('kernel.')).length, new Set(all.filter(({ stage }) => stage.startsWith('kernel.')).map(({ stage, listener }) => stage + listener)).size, 'no listener is told twice')
   for (const { start, duration } of events) t.ok(start >= 0 && duration >= 0)

@@ -168,7 +168,7 @@ t.test('a message that the parser refused is answered without the debug surface,
   const long = 'a'.repeat(70_000)
   for (const [name, packets, status] of [
     ['a URL that is too long', [`GET /${long} HTTP/1.1\r\nHost: evil.example\r\n\r\n`], 431],
-    ['a header that is too long, ahead of it', [`GET / HTTP/1.1\r\nX: ${long}\r\nHost: evil.example\r\n\r\n`], 431],
+    ['a header that is too long, before the Host header', [`GET / HTTP/1.1\r\nX: ${long}\r\nHost: evil.example\r\n\r\n`], 431],
     ['a header that is too long, behind it', [`GET / HTTP/1.1\r\nHost: evil.example\r\nX: ${long}\r\n\r\n`], 431],
     ['in an earlier packet', ['GET / HTTP/1.1\r\nHost: evil.example\r\n', 'Bad Header: 1\r\n\r\n'], 400],
     ['in an earlier packet, with a header that ends alike', ['GET / HTTP/1.1\r\nHost: evil.example\r\nX-', 'Host: localhost\r\nBad Header: 1\r\n\r\n'], 400],

@@ -74,7 +74,7 @@ t.test('lines are kept for a request that may fail', async (t) => {
     await sleep(1)
     request.log.info('own')
     request.log.child({ part: 'child' }).info('of a child')
-    app.log.info('nobody knows whose')
+    app.log.info('a line of no request')
     return 'x'
   }), { reserve: true })
   await app.inject('/')

@@ -19,7 +19,7 @@ interface Way {
   mode?: 'observe' | 'full'
   /** Whether requests are only reserved for. */
   reserve?: boolean
-  /** Called ahead of the first hook of the capture. */
+  /** Called before the first hook of the capture. */
   before?: (app: FastifyInstance) => unknown
 }
 

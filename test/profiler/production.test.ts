@@ -228,6 +228,6 @@ t.test('there are no pages in production, but for operators', async (t) => {
 
 t.test('a role that nobody can have stops the start', async (t) => {
   await t.rejects(buildApplication({ debug: false, profiler: { production: true, role: 'ROLE_ADMIN' } }), {
-    message: 'profiler.role (PROFILER_ROLE): nobody can have a role without security; set the option security, with a firewall for /_profiler'
+    message: 'profiler.role (PROFILER_ROLE) needs the option security, with a firewall for /_profiler: without it no user has a role'
   })
 })

@@ -41,7 +41,7 @@ export const importCommand: Command = {
       } catch (error) {
         if (!(error instanceof TransferError)) throw error
         await keep(store, batch, outcome)
-        throw new CommandError(`${path}, line ${number}: ${error.message} ${outcome.imported} profiles ahead of it were imported.`)
+        throw new CommandError(`${path}, line ${number}: ${error.message} ${outcome.imported} profiles before it were imported.`)
       }
       if (batch.length < BATCH) continue
       await keep(store, batch, outcome)

@@ -3,13 +3,13 @@ import { refusalOf } from '../../diagnostics/refusal.js'
 import type { Refusal } from '../../diagnostics/report.js'
 import { pathnameOf } from '../../kernel/origin.js'
 import { stateOf } from '../../kernel/request-state.js'
+import { servicesOf } from '../../kernel/services-of.js'
 import type { SecurityRecord } from '../../security/record.js'
 import { cut, visibleLine } from '../../view/visible.js'
 import type { CorsVerdict } from '../collectors/cors.js'
 import { corsRefusal, unruledRefusal } from './cors.js'
 import { lostSession } from './lost-session.js'
 import { droppedCookies } from './set-cookie.js'
-import { servicesOf } from '../../kernel/services-of.js'
 
 /** Why a request was refused, and what of its answer its browser will not take: one sentence each, the refusal itself first. */
 export function blockedBy (request: FastifyRequest, reply: FastifyReply, status: number, collectors: Readonly<Record<string, unknown>>): Refusal[] {

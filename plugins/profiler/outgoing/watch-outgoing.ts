@@ -1,10 +1,10 @@
 import type { FastifyRequest } from 'fastify'
 import { requestContext } from '../../kernel/request-context.js'
 import { stateOf } from '../../kernel/request-state.js'
+import { servicesOf } from '../../kernel/services-of.js'
 import { watchHttp } from './http-channels.js'
 import { OutgoingLog, type Call } from './outgoing-log.js'
 import { watchUndici, type Begun } from './undici-channels.js'
-import { servicesOf } from '../../kernel/services-of.js'
 
 // One subscription for the whole process: what goes out is attributed by the asynchronous context of who sends it.
 let watchers = 0

@@ -1,7 +1,7 @@
 import { requestContext } from '../../kernel/request-context.js'
 import { stateOf } from '../../kernel/request-state.js'
-import { SpanLog, type SpanLike } from './span-log.js'
 import { servicesOf } from '../../kernel/services-of.js'
+import { SpanLog, type SpanLike } from './span-log.js'
 
 /** A span processor of OpenTelemetry's SDK, by its shape. */
 export interface HindsightSpanProcessor {

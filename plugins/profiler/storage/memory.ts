@@ -1,6 +1,6 @@
 import type { Profile } from '../profile.js'
 import { matcher, type Criteria } from './criteria.js'
-import { emptyTotals, laneToEvict, mayPin, sumOf, type Lane } from './retention.js'
+import { emptyTotals, groupToEvict, mayPin, sumOf, type RetentionGroup } from './retention.js'
 import { DEFAULT_BOUNDS, InvalidCursorError, positionOf, TooManyPinnedError } from './storage.js'
 import type { ProfilePage, ProfileStorage, SearchOptions, StorageBounds, StorageStats } from './storage.js'
 import type { ProfileRecord } from '../summary.js'
@@ -75,8 +75,8 @@ export class MemoryStorage implements ProfileStorage {
   close (): void {}
 
   #evict (): void {
-    for (let lane = laneToEvict(this.#totals, this.#bounds); lane !== null; lane = laneToEvict(this.#totals, this.#bounds)) {
-      const oldest = [...this.#entries.values()].find(({ summary }) => laneOf(summary) === lane)
+    for (let group = groupToEvict(this.#totals, this.#bounds); group !== null; group = groupToEvict(this.#totals, this.#bounds)) {
+      const oldest = [...this.#entries.values()].find(({ summary }) => groupOf(summary) === group)
       this.#remove(oldest?.summary.token ?? '')
     }
   }
@@ -88,10 +88,10 @@ export class MemoryStorage implements ProfileStorage {
   }
 
   #count (summary: ProfileRecord['summary'], profiles: number, bytes: number): void {
-    const amount = this.#totals[laneOf(summary)]
+    const amount = this.#totals[groupOf(summary)]
     amount.profiles += profiles
     amount.bytes += bytes
   }
 }
 
-const laneOf = ({ pinned, error }: ProfileRecord['summary']): Lane => pinned ? 'pinned' : error ? 'failure' : 'success'
+const groupOf = ({ pinned, error }: ProfileRecord['summary']): RetentionGroup => pinned ? 'pinned' : error ? 'failure' : 'success'

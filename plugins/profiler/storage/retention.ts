@@ -1,6 +1,7 @@
 import type { StorageBounds } from './storage.js'
 
-export type Lane = 'success' | 'failure' | 'pinned'
+/** The groups of profiles that are evicted one after the other; pinned profiles are not evicted. */
+export type RetentionGroup = 'success' | 'failure' | 'pinned'
 
 export interface Amount {
   profiles: number
@@ -8,7 +9,7 @@ export interface Amount {
 }
 
 /** What a store holds. */
-export type Totals = Record<Lane, Amount>
+export type Totals = Record<RetentionGroup, Amount>
 
 /** The share of each bound that failures may fill, so that a service which always fails still shows a success. */
 const FAILURE_SHARE = 0.8
@@ -21,7 +22,7 @@ export function emptyTotals (): Totals {
   return { success: { profiles: 0, bytes: 0 }, failure: { profiles: 0, bytes: 0 }, pinned: { profiles: 0, bytes: 0 } }
 }
 
-/** The sum of all lanes. */
+/** The sum of all groups. */
 export function sumOf ({ success, failure, pinned }: Totals): Amount {
   return { profiles: success.profiles + failure.profiles + pinned.profiles, bytes: success.bytes + failure.bytes + pinned.bytes }
 }
@@ -31,8 +32,8 @@ export function mayPin ({ pinned }: Totals, bytes: number, bounds: StorageBounds
   return !isOver({ profiles: pinned.profiles + 1, bytes: pinned.bytes + bytes }, bounds, PINNED_SHARE)
 }
 
-/** The lane whose oldest profile is to be evicted next; null: the store is within its bounds. */
-export function laneToEvict (totals: Totals, bounds: StorageBounds): 'success' | 'failure' | null {
+/** The group whose oldest profile is to be evicted next; null: the store is within its bounds. */
+export function groupToEvict (totals: Totals, bounds: StorageBounds): 'success' | 'failure' | null {
   const { success, failure } = totals
   if (!isOver(sumOf(totals), bounds, 1) || success.profiles + failure.profiles === 0) return null
   return success.profiles === 0 || (failure.profiles > 1 && isOver(failure, bounds, FAILURE_SHARE)) ? 'failure' : 'success'
@@ -44,12 +45,12 @@ export function estimateExcess (totals: Totals, { maxProfiles, maxBytes }: Stora
   return Math.max(1, profiles - maxProfiles, Math.ceil((bytes - maxBytes) / (bytes / profiles)))
 }
 
-/** How many of a lane's oldest profiles, given their bytes, are to be evicted before another lane's turn comes; `totals` are reduced by them. */
-export function countToEvict (totals: Totals, bounds: StorageBounds, lane: 'success' | 'failure', oldest: readonly number[]): number {
+/** How many of a group's oldest profiles, given their bytes, are to be evicted before another group's turn comes; `totals` are reduced by them. */
+export function countToEvict (totals: Totals, bounds: StorageBounds, group: 'success' | 'failure', oldest: readonly number[]): number {
   let count = 0
-  for (; count < oldest.length && laneToEvict(totals, bounds) === lane; count++) {
-    totals[lane].profiles--
-    totals[lane].bytes -= oldest[count] ?? 0
+  for (; count < oldest.length && groupToEvict(totals, bounds) === group; count++) {
+    totals[group].profiles--
+    totals[group].bytes -= oldest[count] ?? 0
   }
   return count
 }

@@ -1,6 +1,6 @@
 import type { Profile } from '../profile.js'
 import { columnsOf, conditionsOf, type Criteria } from './criteria.js'
-import { countToEvict, emptyTotals, estimateExcess, laneToEvict, mayPin, sumOf, type Totals } from './retention.js'
+import { countToEvict, emptyTotals, estimateExcess, groupToEvict, mayPin, sumOf, type Totals } from './retention.js'
 import { DEFAULT_BOUNDS, InvalidCursorError, positionOf, TooManyPinnedError } from './storage.js'
 import type { Awaitable, ProfilePage, ProfileStorage, SearchOptions, StorageBounds, StorageStats } from './storage.js'
 import type { ProfileRecord, ProfileSummary } from '../summary.js'
@@ -139,17 +139,17 @@ export class SqlStorage implements ProfileStorage {
   async #evict (connection: Connection): Promise<boolean> {
     const [totals, bounds] = [await this.#totals(connection), await this.#boundsOf(connection)]
     const inLane = `from ${this.#requests} where pinned = 0 and failure = ?`
-    let lane = laneToEvict(totals, bounds)
-    for (let left = STEP; left > 0 && lane !== null; lane = laneToEvict(totals, bounds)) {
-      const failure = lane === 'failure' ? 1 : 0
+    let group = groupToEvict(totals, bounds)
+    for (let left = STEP; left > 0 && group !== null; group = groupToEvict(totals, bounds)) {
+      const failure = group === 'failure' ? 1 : 0
       const sql = `select seq, bytes ${inLane} order by seq limit ?`
       const oldest = await connection.query(sql, [failure, Math.min(left, estimateExcess(totals, bounds))])
-      const count = countToEvict(totals, bounds, lane, oldest.map(({ bytes }) => Number(bytes)))
+      const count = countToEvict(totals, bounds, group, oldest.map(({ bytes }) => Number(bytes)))
       if (count === 0) return true
       await connection.query(`delete ${inLane} and seq <= ?`, [failure, Number(oldest[count - 1]?.seq)])
       left -= count
     }
-    return lane === null
+    return group === null
   }
 
   /** Rows that match, between two numbers, newest first. All values are parameters: each statement is prepared once, and kept. */

@@ -188,17 +188,17 @@ t.test('a file that is none is refused, with the line', async (t) => {
   const line = (changes: object) => JSON.stringify({ profile: { ...profile('000002'), ...changes } })
   for (const [text, message] of [
     ['', 'is empty.'],
-    ['<html>', 'line 1: This is not JSON. 0 profiles ahead of it were imported.'],
+    ['<html>', 'line 1: This is not JSON. 0 profiles before it were imported.'],
     ['null', 'line 1: This is not an object.'],
     ['{"a":1}', 'line 1: This is not a file that "hindsight export" has written.'],
     [JSON.stringify({ hindsight: 'profiles', version: 2 }), 'line 1: This file has version 2 of the format; version 1 is understood.'],
-    [`${header}\n${line({})}\n${line({ token: '../../x' })}`, 'line 3: The profile is not valid: token must match pattern "^[0-9a-f]{6}$". 1 profiles ahead of it were imported.'],
+    [`${header}\n${line({})}\n${line({ token: '../../x' })}`, 'line 3: The profile is not valid: token must match pattern "^[0-9a-f]{6}$". 1 profiles before it were imported.'],
     [`${header}\n${line({ status: '200' })}`, 'line 2: The profile is not valid: status must be integer.'],
     [`${header}\n${line({ logs: [null] })}`, 'line 2: The profile is not valid: logs.0 must be object.'],
     [`${header}\n${line({ logsLeftOut: -3 })}`, 'line 2: The profile is not valid: logsLeftOut must be >= 1.'],
     [`${header}\n${line({ version: 7 })}`, 'line 2: The profile is not valid: version must be equal to constant.'],
     [`${header}\n{"profile":{"token":"000003"`, 'line 2: This is not JSON.'],
-    [`${header}\n${line({})}\n"${'x'.repeat(16 * 1024 * 1024)}"\n`, 'line 3: This line has more than 16 MiB. 0 profiles ahead of it were imported.'],
+    [`${header}\n${line({})}\n"${'x'.repeat(16 * 1024 * 1024)}"\n`, 'line 3: This line has more than 16 MiB. 0 profiles before it were imported.'],
     [`${header}\n${line({ time: '9999-99-99T00:00:00.000Z' })}`, 'line 2: The profile is not valid: time "9999-99-99T00:00:00.000Z" is no moment.'],
     [`${header}\n${line({ time: '2026-02-31T00:00:00.000Z' })}`, 'line 2: The profile is not valid: time "2026-02-31T00:00:00.000Z" is no moment.'],
     ...([

@@ -153,7 +153,7 @@ function optionalItems ({ security, locale, cache, calls }: ToolbarData): Item[]
       title: 'Security',
       head: html`<span class="name">${visibleLine(security.user ?? 'anonymous')}</span>`,
       facts: [
-        ['User', security.user ?? 'nobody is logged in'],
+        ['User', security.user ?? 'not logged in'],
         ['Roles', security.roles.join(', ') || 'none'],
         ['Authenticated by', security.authenticatedBy ?? '–'],
         ['Firewall', security.firewall ?? 'none']
