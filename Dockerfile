@@ -1,12 +1,24 @@
 # syntax=docker/dockerfile:1
 
-# What is installed, apart from what is run: npm and its cache do not come along.
+# All packages and the sources: what compose.yaml runs in development, and what is compiled for production.
+FROM node:24-slim AS development
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --ignore-scripts --no-audit --no-fund
+COPY tsconfig.json ./
+COPY app ./app
+COPY bin ./bin
+COPY packaging ./packaging
+COPY plugins ./plugins
+COPY routes ./routes
+RUN npm run build
+
+# The packages of production, with the versions of the lockfile: Fastify, which is a peer, and the optional peers that STORAGE_URL=postgres://… needs.
 FROM node:24-slim AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
-# What STORAGE_URL=postgres://… needs; SQLite is part of this Node.js.
-RUN npm install --no-save --omit=dev --ignore-scripts --no-audit --no-fund pg connect-pg-simple
+RUN npm pkg delete devDependencies peerDependenciesMeta.pg peerDependenciesMeta.connect-pg-simple
+RUN npm install --ignore-scripts --no-audit --no-fund
 
 FROM node:24-slim
 ENV NODE_ENV=production \
@@ -16,16 +28,14 @@ ENV NODE_ENV=production \
     DATA_DIR=/data
 WORKDIR /app
 COPY --from=dependencies /app/node_modules ./node_modules
-COPY package.json tsconfig.json ./
-COPY app ./app
+COPY --from=development /app/dist ./dist
+COPY package.json ./
 COPY bin ./bin
-COPY plugins ./plugins
-COPY routes ./routes
 RUN mkdir /data && chown node:node /data
 USER node
 VOLUME /data
 EXPOSE 3000
 HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/livez`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
-# Without npm between: the signals come to the process that closes in order.
-CMD ["node", "--enable-source-maps", "--import=tsx", "app/server.ts"]
+# Node.js itself and not npm: it receives the signals.
+CMD ["node", "dist/app/server.js"]

@@ -2,8 +2,8 @@
 
 const fp = require('fastify-plugin')
 
-// What turns ES modules into CommonJS as they are required (tsx does) leaves import() as it is, and what is imported so has its modules a second time.
-// Imported as a whole the lifecycle has each of them once; from then on all that is exported is of that time.
+// A loader that compiles required ES modules to CommonJS (tsx) leaves import() as it is: a module that is both required and imported exists twice. So
+// the plugin imports the package as a whole, and from then on all exports are those of the imported modules.
 let exported = require('#index')
 
 const hindsight = fp(async function hindsight (app, options) {
@@ -11,8 +11,9 @@ const hindsight = fp(async function hindsight (app, options) {
   await exported.hindsight(app, options)
 }, { fastify: '5.x', name: 'fastify-hindsight' })
 
-const own = { hindsight, default: hindsight, __esModule: true }
+module.exports = hindsight
+module.exports.hindsight = hindsight
+module.exports.default = hindsight
 for (const name of Object.keys(exported)) {
-  if (!(name in own)) Object.defineProperty(module.exports, name, { enumerable: true, get: () => exported[name] })
+  if (!(name in hindsight) && name !== '__esModule') Object.defineProperty(hindsight, name, { enumerable: true, get: () => exported[name] })
 }
-Object.assign(module.exports, own)

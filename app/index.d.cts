@@ -1,20 +1,38 @@
-// What `require` gives, for compilers that let CommonJS have no more of an ES module than its types (`module: node16`).
-import type * as exported from './index.js' with { 'resolution-mode': 'import' }
+// The types of `require('fastify-hindsight')`. With `module: node16` CommonJS may import only the types of an ES module.
+import type { FastifyInstance } from 'fastify'
+import type * as esm from './index.js' with { 'resolution-mode': 'import' }
 
-export type * from './index.js' with { 'resolution-mode': 'import' }
-export type AccessDeniedError = exported.AccessDeniedError
-export type AuthenticationError = exported.AuthenticationError
+declare function hindsight (app: FastifyInstance, options: esm.HindsightOptions): Promise<void>
 
-export declare const hindsight: typeof exported.hindsight
-export default hindsight
-export declare const boundConnections: typeof exported.boundConnections
-export declare const httpsServerOptions: typeof exported.httpsServerOptions
-export declare const serverOptions: typeof exported.serverOptions
-export declare const messageOptions: typeof exported.messageOptions
-export declare const AccessDeniedError: typeof exported.AccessDeniedError
-export declare const AuthenticationError: typeof exported.AuthenticationError
-export declare const checkCsrfToken: typeof exported.checkCsrfToken
-export declare const csrfToken: typeof exported.csrfToken
-export declare const hashPassword: typeof exported.hashPassword
-export declare const hindsightSpanProcessor: typeof exported.hindsightSpanProcessor
-export declare const html: typeof exported.html
+declare namespace hindsight {
+  export type AccessDeniedError = esm.AccessDeniedError
+  export type AuthenticationError = esm.AuthenticationError
+  export type Authenticator = esm.Authenticator
+  export type Collector<T = any> = esm.Collector<T>
+  export type CollectorPanel<T = any> = esm.CollectorPanel<T>
+  export type ConvertedParams<Config extends { readonly params: NonNullable<esm.RouteAttributes['params']> }> = esm.ConvertedParams<Config>
+  export type HindsightOptions = esm.HindsightOptions
+  export type HindsightSpanProcessor = esm.HindsightSpanProcessor
+  export type Profile = esm.Profile
+  export type RequestHindsight = esm.RequestHindsight
+  export type RouteAttributes = esm.RouteAttributes
+  export type ServerLimits = esm.ServerLimits
+  export type StoredUser = esm.StoredUser
+  export type User = esm.User
+  export type Voter = esm.Voter
+
+  export const AccessDeniedError: typeof esm.AccessDeniedError
+  export const AuthenticationError: typeof esm.AuthenticationError
+  export const boundConnections: typeof esm.boundConnections
+  export const checkCsrfToken: typeof esm.checkCsrfToken
+  export const csrfToken: typeof esm.csrfToken
+  export const hashPassword: typeof esm.hashPassword
+  export const hindsightSpanProcessor: typeof esm.hindsightSpanProcessor
+  export const html: typeof esm.html
+  export const httpsServerOptions: typeof esm.httpsServerOptions
+  export const messageOptions: typeof esm.messageOptions
+  export const serverOptions: typeof esm.serverOptions
+  export { hindsight, hindsight as default }
+}
+
+export = hindsight

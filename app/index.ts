@@ -1,6 +1,7 @@
-/** What an application imports: the plugin, its options, and what it is extended by. */
+/** What an application imports: the plugin, its options, and its extensions. */
 export { hindsight, hindsight as default } from './hindsight.js'
 export type { HindsightOptions } from './options.js'
+export type { RequestHindsight } from './capture.js'
 export { boundConnections } from './connections.js'
 export type { ServerLimits } from './server-limits.js'
 export { httpsServerOptions, serverOptions } from './server-options.js'
@@ -17,7 +18,7 @@ export type { ConvertedParams, RouteAttributes } from '../plugins/routing/attrib
 export type { Collector, CollectorPanel } from '../plugins/profiler/collector.js'
 export type { Profile } from '../plugins/profiler/profile.js'
 
-// What requests, replies and instances have by the plugin is known to whoever imports it.
+// The declarations that the plugin adds to requests, replies and instances apply wherever it is imported.
 export type {} from '../plugins/kernel/services.js'
 export type {} from '../plugins/listeners/asset-reset.js'
 export type {} from '../plugins/listeners/default-locale.js'

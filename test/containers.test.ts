@@ -7,7 +7,7 @@ import { environmentNames, readEnvironment } from '../app/environment.js'
 import { pageProblems } from './support/snippets.js'
 
 interface Service {
-  build?: string
+  build?: string | { context: string, target: string }
   image?: string
   profiles?: string[]
   ports?: string[]
@@ -43,25 +43,26 @@ t.test('the Dockerfile: what it copies is there, comes through .dockerignore, an
     t.ok(text('.dockerignore').split('\n').includes(`!${path}`), `${path} is let through`)
   }
   for (const line of text('.dockerignore').split('\n').filter((line) => line.startsWith('!'))) t.ok(copied.includes(line.slice(1)), `${line} is copied`)
-  for (const folder of ['app', 'bin', 'plugins', 'routes']) t.ok(copied.includes(folder) && statSync(join(ROOT, folder)).isDirectory())
+  for (const folder of ['app', 'bin', 'packaging', 'plugins', 'routes']) t.ok(copied.includes(folder) && statSync(join(ROOT, folder)).isDirectory())
   t.notOk(copied.some((path) => /node_modules|test|\.env/.test(path)))
 })
 
-t.test('the Dockerfile: variables that the service knows, its port, its command, and nobody with rights', async (t) => {
+t.test('the Dockerfile: variables of the service, its port, its command, and a user without rights', async (t) => {
   t.same(Object.keys(variables).filter((name) => !environmentNames.includes(name)), [])
   const { host, port, production, options } = readEnvironment({ ...variables, SESSION_SECRET: SECRET })
   t.match({ host, port, production, health: options.health }, { host: '0.0.0.0', port: 3000, production: true, health: true })
   t.same(all('EXPOSE'), [String(port)])
-  t.equal((JSON.parse(all('CMD')[0] ?? '[]') as string[]).join(' '), manifest.scripts.start, 'the command of npm start')
+  t.same(JSON.parse(all('CMD')[0] ?? '[]'), ['node', 'dist/app/server.js'])
   t.same(all('USER'), ['node'])
-  t.ok(instructions.findIndex(({ name }) => name === 'USER') > instructions.findLastIndex(({ name }) => name === 'RUN'), 'behind all that is made')
-  t.match(all('FROM'), [/^node:\d+-slim AS dependencies$/, /^node:\d+-slim$/])
+  t.ok(instructions.findIndex(({ name }) => name === 'USER') > instructions.findLastIndex(({ name }) => name === 'RUN'), 'after the last command that root runs')
+  t.match(all('FROM'), [/^node:\d+-slim AS development$/, /^node:\d+-slim AS dependencies$/, /^node:\d+-slim$/])
   t.ok(all('FROM').every((line) => Number(/\d+/.exec(line)?.[0]) >= Number(/\d+/.exec(manifest.engines.node)?.[0])))
-  t.match(all('RUN')[0], /^npm ci --omit=dev --ignore-scripts/)
-  const packages = all('RUN')[1]?.split(' ').filter((word) => !word.startsWith('-')).slice(2) ?? []
-  t.same(packages, ['pg', 'connect-pg-simple'], 'what PostgreSQL needs')
-  for (const name of packages) t.ok(name in manifest.peerDependencies, name)
-  t.ok('tsx' in manifest.dependencies, 'what runs the sources is installed without those of development')
+  const [install, build, remove = '', installProduction] = all('RUN')
+  t.match([install, build, installProduction], [/^npm ci --ignore-scripts/, 'npm run build', /^npm install --ignore-scripts/])
+  const removed = remove.split(' ').slice(3)
+  t.same(removed, ['devDependencies', 'peerDependenciesMeta.pg', 'peerDependenciesMeta.connect-pg-simple'], 'npm installs peers that are not optional')
+  for (const name of ['fastify', 'pg', 'connect-pg-simple']) t.ok(name in manifest.peerDependencies, name)
+  t.notOk('tsx' in manifest.dependencies, 'production runs what was compiled')
   t.same(all('VOLUME'), [variables.DATA_DIR])
 })
 
@@ -78,6 +79,7 @@ t.test('compose: services of known variables, with the port of the service, when
   t.same(services.map(([name]) => name), ['service', 'service-2', 'development', 'postgres'])
   for (const [name, { build, image, environment = {}, ports = [], depends_on: needs = {}, volumes = [] }] of services) {
     t.not(build === undefined, image === undefined, `${name} is built, or fetched`)
+    if (typeof build === 'object') t.ok(all('FROM').some((from) => from.endsWith(` AS ${build.target}`)), `the stage ${build.target}`)
     if (build !== undefined) t.same(Object.keys(environment).filter((variable) => !environmentNames.includes(variable)), [], name)
     for (const port of ports) t.equal(port.split(':').at(-1), variables.PORT, name)
     for (const need of Object.keys(needs)) t.not(compose.services[need]?.healthcheck, undefined, `${name} waits for ${need}, which says that it is there`)

@@ -4,6 +4,7 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { publint } from 'publint'
 import t from 'tap'
 import { run as start } from './support/process.js'
 
@@ -12,55 +13,97 @@ const ROOT = join(import.meta.dirname, '..')
 const require = createRequire(import.meta.url)
 
 interface Packed { files: Array<{ path: string }>, filename: string, unpackedSize: number }
-interface Manifest { dependencies: Record<string, string>, peerDependencies: Record<string, string>, scripts?: object, devDependencies?: object }
+interface Manifest {
+  dependencies: Record<string, string>
+  devDependencies: Record<string, string>
+  peerDependencies: Record<string, string>
+  peerDependenciesMeta: Record<string, object>
+  scripts: Record<string, string>
+  exports: Record<string, { import: { default: string }, require: { types: string, default: string } }>
+}
 
 const folder = mkdtempSync(join(tmpdir(), 'hindsight-package-'))
 const consumer = join(folder, 'consumer')
+const installed = join(consumer, 'node_modules/fastify-hindsight')
 let packed: Packed
+let archive: string
 
 t.teardown(() => rmSync(folder, { recursive: true, force: true }))
 
+// It builds, packs, compiles and starts many processes.
+t.setTimeout(300_000)
+
+// Consumers use the compiled package, and no sources.
+delete process.env.NODE_OPTIONS
+
 t.before(async () => {
-  const dist = join(folder, 'dist')
-  await run(process.execPath, ['--import=tsx', join(ROOT, 'packaging/build.ts'), dist], { cwd: ROOT })
-  const { stdout } = await run('npm', ['pack', dist, '--json', '--loglevel=error', '--pack-destination', folder])
+  const { stdout } = await run('npm', ['pack', '--json', '--loglevel=error', '--pack-destination', folder], { cwd: ROOT })
   const found = JSON.parse(stdout) as Packed[] | Record<string, Packed>
   packed = Object.values(found)[0] as Packed
-  // As npm installs it, but that what it depends on is here already.
-  const installed = join(consumer, 'node_modules/fastify-hindsight')
+  archive = join(folder, packed.filename)
+  // As npm installs it, with the dependencies that are here already.
   mkdirSync(installed, { recursive: true })
-  await run('tar', ['-xzf', join(folder, packed.filename.replace(/^@|\//g, '')), '-C', installed, '--strip-components=1'])
+  await run('tar', ['-xzf', archive, '-C', installed, '--strip-components=1'])
   const { dependencies } = manifestOf(installed)
-  // What is preloaded by name is looked for from where fastify-cli itself lies.
+  // fastify-cli resolves modules to preload from its own folder.
   cpSync(join(ROOT, 'node_modules/fastify-cli'), join(consumer, 'node_modules/fastify-cli'), { recursive: true })
-  for (const name of [...Object.keys({ ...manifestOf(join(ROOT, 'node_modules/fastify-cli')).dependencies, ...dependencies }), '@types/node', 'undici-types', 'typescript']) {
-    const place = join(consumer, 'node_modules', name)
-    mkdirSync(join(place, '..'), { recursive: true })
-    if (existsSync(join(ROOT, 'node_modules', name)) && !existsSync(place)) symlinkSync(join(ROOT, 'node_modules', name), place)
-  }
+  const needed = { ...manifestOf(join(ROOT, 'node_modules/fastify-cli')).dependencies, ...dependencies }
+  for (const name of [...Object.keys(needed), 'fastify', '@types/node', 'undici-types', 'typescript']) link(name)
   writeFileSync(join(consumer, 'package.json'), '{ "private": true, "type": "module" }')
   cpSync(join(import.meta.dirname, 'fixtures/consumer'), consumer, { recursive: true })
 })
+
+/** Makes a package of this project available to the consumer. */
+function link (name: string, target = name): string {
+  const place = join(consumer, 'node_modules', name)
+  mkdirSync(join(place, '..'), { recursive: true })
+  if (existsSync(join(ROOT, 'node_modules', target)) && !existsSync(place)) symlinkSync(join(ROOT, 'node_modules', target), place)
+  return place
+}
 
 function manifestOf (place: string): Manifest {
   return JSON.parse(readFileSync(join(place, 'package.json'), 'utf8')) as Manifest
 }
 
-t.test('the package holds what is needed to run it, and nothing else', async (t) => {
+t.test('the package has the files that it needs, and no others', async (t) => {
   const paths = packed.files.map(({ path }) => path)
-  for (const needed of ['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'app/index.js', 'app/index.cjs', 'app/index.d.cts', 'app/index.d.ts', 'app/storage.js', 'app/storage-contract.js', 'app/storage-contract.d.ts', 'bin/hindsight.js', 'plugins/profiler/storage/sqlite/worker.js', 'plugins/profiler/storage/sqlite/worker-entry.js', 'routes/_profiler/index.js', 'plugins/view/tokens.css', 'plugins/profiler/ui/toolbar/script.js']) t.ok(paths.includes(needed), needed)
-  t.same(paths.filter((path) => !/^(?:(?:app|plugins|routes|bin)\/.*\.(?:c?js|css|d\.c?ts)|package\.json|[A-Z]+(?:\.md)?)$/.test(path)), [])
-  t.ok(packed.unpackedSize < 2_000_000, `${packed.unpackedSize} bytes`)
+  const { exports } = manifestOf(ROOT)
+  const entries = Object.values(exports).flatMap(({ import: esm, require: cjs }) => esm === undefined ? [] : [esm.default, cjs.default, cjs.types])
+  const needed = [
+    ...entries.map((path) => path.slice(2)), 'package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'bin/fastify-hindsight.js',
+    'dist/plugins/profiler/storage/sqlite/worker.js', 'dist/plugins/profiler/storage/sqlite/worker-entry.js', 'dist/routes/_profiler/index.js',
+    'dist/plugins/view/tokens.css', 'dist/plugins/profiler/ui/toolbar/script.js'
+  ]
+  for (const path of needed) t.ok(paths.includes(path), path)
+  const allowed = /^(?:dist\/.*\.(?:c?js|css|d\.c?ts)|bin\/[\w-]+\.js|docs\/.*\.(?:md|png)|examples\/[\w-]+\/README\.md|package\.json|[A-Z]+(?:\.md)?)$/
+  t.same(paths.filter((path) => !allowed.test(path)), [])
+  t.ok(packed.unpackedSize < 3_500_000, `${packed.unpackedSize} bytes`)
+  const linked = [...readFileSync(join(ROOT, 'README.md'), 'utf8').matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, path = '']) => path)
+  t.same(linked.filter((path) => !paths.includes(path)), [], 'each link of the README leads to a file of the package')
 })
 
-t.test('nothing runs when it is installed', async (t) => {
-  const manifest = manifestOf(join(consumer, 'node_modules/fastify-hindsight'))
-  t.equal(manifest.scripts, undefined)
-  t.equal(manifest.devDependencies, undefined)
+t.test('a line of a compiled file is the line of its source', async (t) => {
+  const { stdout } = await run(process.execPath, [join(consumer, 'stack.mjs')], { cwd: consumer })
+  const [, file = '', line = ''] = /fastify-hindsight\/dist\/(\S+)\.js:(\d+)/.exec(stdout) ?? []
+  const source = readFileSync(join(ROOT, `${file}.ts`), 'utf8').split('\n')[Number(line) - 1]
+  t.match(source, /throw new Error\(.*"lifecycle" must be/)
+})
+
+t.test('publint and attw find nothing wrong with the package', async (t) => {
+  const { messages } = await publint({ pkgDir: installed, pack: false, strict: true })
+  t.same(messages, [])
+  const attw = await run(process.execPath, [join(ROOT, 'node_modules/@arethetypeswrong/cli/dist/index.js'), archive, '--format', 'json']).catch((error: { stdout: string }) => error)
+  t.same((JSON.parse(attw.stdout) as { problems?: object }).problems ?? {}, {})
+})
+
+t.test('nothing runs when it is installed, and dependencies download nothing', async (t) => {
+  const manifest = manifestOf(installed)
+  for (const script of ['preinstall', 'install', 'postinstall', 'prepare']) t.notOk(script in manifest.scripts, script)
   t.notOk('tsx' in manifest.dependencies)
+  t.notOk('fastify' in manifest.dependencies, 'it uses the Fastify of the application')
   const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as { packages: Record<string, { dev?: boolean, optional?: boolean, hasInstallScript?: boolean, resolved?: string, integrity?: string }> }
   const packages = Object.entries(lock.packages).filter(([place]) => place !== '')
-  const withScript = packages.filter(([place, { hasInstallScript }]) => hasInstallScript === true && !isOfTsx(place))
+  const withScript = packages.filter(([, { hasInstallScript }]) => hasInstallScript === true)
   t.same(withScript.filter(([, { dev }]) => dev !== true).map(([place]) => place), [])
   const optional = withScript.filter(([place]) => place.replace('node_modules/', '') in manifest.peerDependencies).map(([place]) => place)
   t.same(optional, ['node_modules/@photostructure/sqlite'], 'of the optional peers')
@@ -69,12 +112,13 @@ t.test('nothing runs when it is installed', async (t) => {
 })
 
 t.test('docs/architecture.md names each dependency and each optional peer, and why', async (t) => {
-  const { dependencies, peerDependencies } = manifestOf(ROOT)
+  const { dependencies, peerDependencies, peerDependenciesMeta } = manifestOf(ROOT)
   const section = readFileSync(join(ROOT, 'docs/architecture.md'), 'utf8').split('## Dependencies, and why each')[1]?.split('\n## ')[0] ?? ''
   const [required = '', optional = ''] = section.split('### Optional peers')
   const namesIn = (table: string): string[] => [...table.matchAll(/`((?:@[\w-]+\/)?[\w.-]+)`(?=[^|]*\|[^|]*\|$)/gm)].map(([, name = '']) => name)
-  t.same(namesIn(required).sort(), Object.keys(dependencies).sort())
-  t.same(namesIn(optional).sort(), Object.keys(peerDependencies).sort())
+  const [optionalPeers, peers] = [true, false].map((isOptional) => Object.keys(peerDependencies).filter((name) => name in peerDependenciesMeta === isOptional))
+  t.same(namesIn(required).sort(), [...Object.keys(dependencies), ...peers ?? []].sort())
+  t.same(namesIn(optional).sort(), optionalPeers)
 })
 
 t.test('a TypeScript project compiles against it, as strictly as can be', async (t) => {
@@ -83,18 +127,27 @@ t.test('a TypeScript project compiles against it, as strictly as can be', async 
   t.equal(stdout, '')
 })
 
-t.test('it compiles as CommonJS too, and for a bundler; what is declared for require is all that there is', async (t) => {
+t.test('it compiles as CommonJS, with node16, and for a bundler', async (t) => {
   const compiler = require.resolve('typescript/bin/tsc')
-  await Promise.all(([['node16', 'node16', 'consumer.cts'], ['esnext', 'bundler', 'consumer.ts']] as const).map(async ([module, resolution, file]) => {
-    const given = ['--module', module, '--moduleResolution', resolution, '--target', 'es2023', '--strict', '--exactOptionalPropertyTypes', '--noEmit', '--types', 'node', '--ignoreConfig']
-    const { stdout } = await run(process.execPath, [compiler, '--pretty', 'false', ...given, join(consumer, file)]).catch((error: { stdout: string }) => error)
+  const projects = [['node16', 'node16', 'consumer.cts'], ['nodenext', 'nodenext', 'consumer.cts'], ['node16', 'node16', 'consumer.ts'], ['esnext', 'bundler', 'consumer.ts']] as const
+  for (const [module, resolution, file] of projects) {
+    const flags = ['--module', module, '--moduleResolution', resolution, '--target', 'es2023', '--strict', '--exactOptionalPropertyTypes', '--noEmit', '--skipLibCheck', '--types', 'node', '--ignoreConfig']
+    const { stdout } = await run(process.execPath, [compiler, '--pretty', 'false', ...flags, join(consumer, file)]).catch((error: { stdout: string }) => error)
     t.equal(stdout, '', `${file}, ${resolution}`)
-  }))
-  const declared = [...readFileSync(join(ROOT, 'app/index.d.cts'), 'utf8').matchAll(/declare const (\w+)/g)].map(([, name]) => name)
-  t.same(declared.sort(), Object.keys(await import('../app/index.js')).filter((name) => name !== 'default').sort())
+  }
 })
 
-// tsx turns what is required into CommonJS.
+t.test('the declarations for require name all exports', async (t) => {
+  for (const [entry, { require: cjs }] of Object.entries(manifestOf(ROOT).exports)) {
+    if (cjs === undefined || entry === './register') continue
+    const declared = [...readFileSync(join(installed, cjs.types), 'utf8').matchAll(/^ *export (?:declare )?const (\w+)/gm)].map(([, name]) => name)
+    const exported = Object.keys(require(join(installed, cjs.default)) as object).filter((name) => !['default', 'hindsight', 'fastifyHindsight', '__esModule'].includes(name))
+    t.same(declared.sort(), exported.sort(), entry)
+    t.ok(exported.length > 0)
+  }
+})
+
+// tsx compiles required modules to CommonJS.
 for (const [name, file, ...preload] of [['an ES module', 'consumer.mjs'], ['CommonJS', 'consumer.cjs'], ['CommonJS by tsx', 'consumer.cjs', `--import=${import.meta.resolve('tsx')}`]] as const) {
   t.test(`${name} runs`, async (t) => {
     const { stdout } = await run(process.execPath, [...preload, join(consumer, file)], { cwd: consumer, env: { ...process.env, NODE_ENV: 'development' } })
@@ -119,7 +172,7 @@ process.stdout.write(headers['x-debug-token'])
 `)
   const { stdout: token, stderr } = await run(process.execPath, ['stores.mjs'], { cwd: consumer })
   t.equal(stderr, '')
-  const command = ['node_modules/fastify-hindsight/bin/hindsight.js', 'show', token, '--json', '--data-dir', 'data']
+  const command = ['node_modules/fastify-hindsight/bin/fastify-hindsight.js', 'show', token, '--json', '--data-dir', 'data']
   t.match(JSON.parse((await run(process.execPath, command, { cwd: consumer })).stdout), { token, status: 200 })
 })
 
@@ -133,9 +186,21 @@ process.stdout.write('passed')
   t.equal((await run(process.execPath, ['contract.mjs'], { cwd: consumer })).stdout, 'passed')
 })
 
+t.test('it runs with Fastify 5.0.0', async (t) => {
+  const place = join(consumer, 'node_modules/fastify')
+  rmSync(place)
+  link('fastify', 'fastify-5.0')
+  t.teardown(() => {
+    rmSync(place)
+    link('fastify')
+  })
+  const { stdout } = await run(process.execPath, [join(consumer, 'consumer.mjs')], { cwd: consumer, env: { ...process.env, NODE_ENV: 'development' } })
+  t.same(JSON.parse(stdout), { list: 200, status: 500, page: true, token: true, stored: 500 })
+})
+
 t.test('the command of the package runs', async (t) => {
-  const { stdout } = await run(process.execPath, [join(consumer, 'node_modules/fastify-hindsight/bin/hindsight.js'), '--help'])
-  t.match(stdout, /Usage: hindsight <command>/)
+  const { stdout } = await run(process.execPath, [join(consumer, 'node_modules/fastify-hindsight/bin/fastify-hindsight.js'), '--help'])
+  t.match(stdout, /Usage: fastify-hindsight <command>/)
 })
 
 const REGISTER = 'fastify-hindsight/register'
@@ -156,10 +221,10 @@ for (const [name, ...args] of [
     t.same([answer.status, await answer.json(), answer.headers.get('x-stamp')], [200, { hello: 'world' }, '1'])
     const profile = await (await fetch(`${url}/_profiler/${answer.headers.get('x-debug-token')}.json`)).json() as { url: string, events: Array<{ listener: string }> }
     t.equal(profile.url, `${url}/`)
-    t.ok(profile.events.some(({ listener }) => listener === 'stamp'), 'its own hook is told')
+    t.ok(profile.events.some(({ listener }) => listener === 'stamp'), 'its own hook is recorded')
     const failed = await fetch(`${url}/broken`, { headers: { accept: 'text/html' } })
     t.match([failed.status, await failed.text()], [500, /<title>This is what a failure looks like[^]*async function broken/])
-    t.same(await (await fetch(`${url}/broken`)).json(), { statusCode: 500, error: 'Internal Server Error', message: 'This is what a failure looks like' }, 'who names no form gets what Fastify answers')
+    t.same(await (await fetch(`${url}/broken`)).json(), { statusCode: 500, error: 'Internal Server Error', message: 'This is what a failure looks like' }, 'a request that does not prefer HTML receives the answer of Fastify')
   })
 }
 
@@ -167,10 +232,10 @@ async function listening (started: ReturnType<typeof start>): Promise<string> {
   return (await started.said(/Server listening at http:\/\/(?:127\.0\.0\.1|\[::1\]):(\d+)/))[1] ?? ''
 }
 
-t.test('hindsight lifecycle, and its check, of an application in JavaScript', async (t) => {
+t.test('fastify-hindsight lifecycle, and its check, of an application in JavaScript', async (t) => {
   const command = async (...args: string[]): Promise<{ code: number, stdout: string, stderr: string }> => {
     const options = { cwd: consumer, env: { ...process.env, NODE_ENV: 'development', STORAGE_URL: 'memory' } }
-    return await run(process.execPath, ['node_modules/fastify-hindsight/bin/hindsight.js', 'lifecycle', ...args], options)
+    return await run(process.execPath, ['node_modules/fastify-hindsight/bin/fastify-hindsight.js', 'lifecycle', ...args], options)
       .then((said) => ({ code: 0, ...said }), (error: { code: number, stdout: string, stderr: string }) => error)
   }
   for (const file of ['plugin.cjs', 'plugin.mjs', 'server.cjs', 'server.mjs', 'consumer.cjs']) {
@@ -188,8 +253,3 @@ t.test('hindsight lifecycle, and its check, of an application in JavaScript', as
   t.equal(code, 1)
   t.match(stdout + stderr, /\+ +late \(plugin\.cjs\)/)
 })
-
-// esbuild, which runs the sources here and is not shipped.
-function isOfTsx (place: string): boolean {
-  return /node_modules\/(?:tsx|esbuild|fsevents)$/.test(place)
-}

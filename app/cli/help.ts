@@ -11,20 +11,20 @@ const COMMON: Readonly<Record<string, string>> = {
 /** What the command line can do. */
 export function help (commands: readonly Command[]): string {
   return [
-    'hindsight reads what the profiler of a service has stored, beside the running service or after it.',
+    'Reads the profiles that an application has stored, while it runs or after it has ended.',
     '',
-    'Usage: hindsight <command> [flags]',
+    'Usage: fastify-hindsight <command> [flags]',
     '',
     ...commands.map(({ name, args, what }) => `  ${`${name} ${args}`.padEnd(24)} ${what}`),
     '',
-    '"hindsight <command> --help" tells its flags.'
+    '"fastify-hindsight <command> --help" lists its flags.'
   ].join('\n')
 }
 
 /** What one command can do. */
 export function commandHelp ({ name, args, what, criteria = false, help: own = {} }: Command): string {
   return [
-    `Usage: hindsight ${[name, args].filter((part) => part !== '').join(' ')} [flags]: ${what}.`,
+    `Usage: fastify-hindsight ${[name, args].filter((part) => part !== '').join(' ')} [flags]: ${what}.`,
     ...Object.keys(own).length > 0 ? ['', ...flagLines(own)] : [],
     ...criteria ? ['', 'Criteria, all of which must hold:', ...flagLines(CRITERIA_HELP)] : [],
     '',

@@ -26,7 +26,7 @@ export async function execute (args: readonly string[], out: Output, err: NodeJS
     await dispatch(args, new Terminal(out))
     return 0
   } catch (error) {
-    err.write(`hindsight: ${visibleLine(error instanceof Error ? error.message : String(error))}\n`)
+    err.write(`fastify-hindsight: ${visibleLine(error instanceof Error ? error.message : String(error))}\n`)
     return error instanceof CommandError ? error.exitCode : 1
   }
 }
@@ -54,7 +54,7 @@ export function readCommand (name: string, rest: readonly string[]): { command: 
   const { flags, args } = parsed(command, rest)
   const [least, most] = command.arity
   if (flags.help !== true && (args.length < least || args.length > most)) {
-    throw new CommandError(`hindsight ${command.name} ${command.args}: ${args.length === 0 ? 'nothing was' : `${args.length} arguments were`} given.`, 2)
+    throw new CommandError(`fastify-hindsight ${command.name} ${command.args}: ${args.length === 0 ? 'nothing was' : `${args.length} arguments were`} given.`, 2)
   }
   return { command, flags, args }
 }
@@ -68,6 +68,6 @@ function parsed (command: Command, rest: readonly string[]): { flags: Flags, arg
     })
     return { flags: values as Flags, args: positionals }
   } catch (error) {
-    throw new CommandError(`${(error as Error).message.split('. To specify')[0]}. "hindsight ${command.name} --help" tells the flags.`, 2)
+    throw new CommandError(`${(error as Error).message.split('. To specify')[0]}. "fastify-hindsight ${command.name} --help" lists the flags.`, 2)
   }
 }

@@ -1,25 +1,28 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { snapshot } from './collectors/snapshot.js'
 
-/** How the data of a collector are shown; everything is given what was collected, as plain JSON data. */
-export interface CollectorPanel {
-  /** What the menu calls it; the collector's name without it. */
+/** How collected data are shown. `T` is what the collector returns; the functions receive it as plain JSON data, masked, null instead of undefined. */
+export interface CollectorPanel<T = any> {
+  /** The text of the panel's menu entry; by default the name of the collector. */
   label?: string
   /** The number beside the label. */
-  count?: (data: unknown) => number | undefined
-  /** Whether the menu should draw the eye to it. */
-  problem?: (data: unknown) => boolean
+  count?: (data: T) => number | undefined
+  /** Whether the menu marks the panel as one with a problem. */
+  problem?: (data: T) => boolean
   /** Markup: values are escaped by the tag `html`. Without it the data are shown as JSON. */
-  render?: (data: unknown) => string
+  render?: (data: T) => string
 }
 
-/** Gathers what one panel of the application shows; runs behind the response. */
-export interface Collector {
+/**
+ * Collects the data of one panel of the application's own, after the response. With a type argument the functions of the panel are checked against what
+ * `collect` returns: `Collector<{ tenant: string }>`.
+ */
+export interface Collector<T = any> {
   /** The key in `profile.collectors`, and the value of `?panel=`. */
   name: string
-  /** Data that JSON has a form for; they are masked, as all others are. */
-  collect: (request: FastifyRequest, reply: FastifyReply) => unknown
-  panel?: CollectorPanel
+  /** Returns, or resolves to, data that have a JSON form; they are masked. A collector that has not settled after 2 s fails. */
+  collect: (request: FastifyRequest, reply: FastifyReply) => T | PromiseLike<T>
+  panel?: CollectorPanel<T>
 }
 
 /** What stands in a profile where a collector failed. */

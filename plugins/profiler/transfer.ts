@@ -110,7 +110,7 @@ export function exportLine (profile: Profile, pinned: boolean): object {
 /** Reads the first line; throws where it is not that of an export that this version understands. */
 export function readHeader (line: string): void {
   const { hindsight, version } = parsed(line)
-  if (hindsight !== KIND) throw new TransferError('This is not a file that "hindsight export" has written.')
+  if (hindsight !== KIND) throw new TransferError('This is not a file that "fastify-hindsight export" has written.')
   if (version !== VERSION) throw new TransferError(`This file has version ${String(version)} of the format; version ${VERSION} is understood.`)
 }
 

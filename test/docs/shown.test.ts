@@ -59,7 +59,7 @@ t.test('profiles.md: the reference of a short page is the token of its profile',
 /** The commands of this name in the pieces of a page, each as its words. */
 function commands (page: string): string[][] {
   return snippetsOf(page).filter(({ language, mark }) => language === 'sh' && !mark.startsWith('unchecked'))
-    .flatMap(({ code }) => code.split('\n').filter((line) => line.startsWith('npx hindsight ')).map((line) => wordsOf(line).slice(2)))
+    .flatMap(({ code }) => code.split('\n').filter((line) => line.startsWith('npx fastify-hindsight ')).map((line) => wordsOf(line).slice(2)))
 }
 
 // These are for as long as somebody looks, for a terminal, or loaded from elsewhere: their own tests run them.

@@ -1,10 +1,9 @@
-import { createRequire } from 'node:module'
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { panelsOf } from '../../plugins/profiler/panels/index.js'
 import type { Profile } from '../../plugins/profiler/profile.js'
 import { pageProblems } from '../support/snippets.js'
-import { run } from '../support/process.js'
+import { run, scriptCommand } from '../support/process.js'
 
 // The examples merge types of their own into Fastify's: each is a program of its own to the compiler.
 const { build } = await import(new URL('../../examples/plugin-ts/app.ts', import.meta.url).href) as { build: (options: object) => Promise<FastifyInstance> }
@@ -47,11 +46,10 @@ t.test('plugin-ts: the panel of the collector, and the vote', async (t) => {
   t.match(await profileOf(app, await app.inject('/orders/1')), { status: 401 }, 'one that was refused early has a profile too')
 })
 
-const { scripts } = createRequire(import.meta.url)('../../package.json') as { scripts: Record<string, string> }
-
 for (const [name, script] of [['plugin-js', 'example:js'], ['plugin-ts', 'example:ts']] as const) {
   t.test(`${name} starts with its command, and answers`, async (t) => {
-    const started = run(t, { args: scripts[script]?.split(' ').slice(1) ?? [], env: { DATA_DIR: t.testdir() } })
+    const { args, env } = scriptCommand(script)
+    const started = run(t, { args, env: { ...env, DATA_DIR: t.testdir() } })
     const [, port] = await started.said(/^http:\/\/127\.0\.0\.1:(\d+)$/m)
     const answer = await fetch(`http://127.0.0.1:${port}/`)
     t.equal(answer.status, 200)

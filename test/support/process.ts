@@ -9,7 +9,7 @@ const ROOT = join(import.meta.dirname, '../..')
 const TIMEOUT = 30_000
 /** A secret that production starts with. */
 export const SECRET = 'a secret of the tests, thirty-two characters and more'
-const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: { start: string, dev: string } }
+const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: Record<string, string> }
 
 export type Environment = Record<string, string>
 
@@ -23,17 +23,22 @@ export interface Command {
   alone?: boolean
 }
 
-/** `npm start`, as package.json has it: variables, then `node` and its arguments. */
-export function startCommand (preload: string[] = []): Command {
-  const words = scripts.start.split(' ')
+/** A script of package.json that is variables, then `node` and its arguments. */
+export function scriptCommand (name: string, preload: string[] = []): Command {
+  const words = scripts[name]?.split(' ') ?? []
   const at = words.indexOf('node')
   const args = words.slice(at + 1)
   return { args: [...args.slice(0, -1), ...preload, ...args.slice(-1)], env: variables(words.slice(0, at)) }
 }
 
+/** `npm start`. */
+export function startCommand (preload: string[] = []): Command {
+  return scriptCommand('start', preload)
+}
+
 /** What `npm run dev` watches over: fastify-cli with the arguments that package.json gives it, and TypeScript. */
 export function devCommand (port: number, preload: string[] = []): Command {
-  const [before = '', cli = ''] = scripts.dev.split(/(?=node_modules\/fastify-cli\/cli\.js )/)
+  const [before = '', cli = ''] = (scripts.dev ?? '').split(/(?=node_modules\/fastify-cli\/cli\.js )/)
   // The shell would put HOST into the address, and tsx itself loads TypeScript.
   const args = cli.replace(/"\$\{HOST:-([^}]*)\}"/, '$1').split(' ')
   return {

@@ -20,10 +20,10 @@ export function shellProblems ({ place, code }: { place: string, code: string })
   return problems.map((problem) => `${place}: ${problem}`)
 }
 
-/** What is wrong with the commands that the text of a page names within its lines, such as `hindsight list --json`. */
+/** What is wrong with the commands that the text of a page names within its lines, such as `fastify-hindsight list --json`. */
 export function namedCommandProblems (page: string): string[] {
   const text = readFileSync(join(ROOT, page), 'utf8').replaceAll(/^ *```\w*\n[^]*?^ *```$/gm, '')
-  return [...text.matchAll(/`((?:npx )?hindsight [a-z][^`]*|npm (?:run |start|test)[^`]*)`/g)].flatMap(([, command = '']) => {
+  return [...text.matchAll(/`((?:npx )?fastify-hindsight [a-z][^`]*|npm (?:run |start|test)[^`]*)`/g)].flatMap(([, command = '']) => {
     // `<token>`, `FILE` and `…` stand for what the reader has.
     const problems = commandProblems(wordsOf(command.replaceAll(/<[^>]*>/g, 'x')))
     // A command may be named without what it needs.
@@ -56,8 +56,8 @@ function commandProblems (words: readonly string[]): string[] {
   const problems = variables.filter((name) => !environmentNames.includes(name)).map((name) => `there is no variable "${name}"`)
   const [program, ...rest] = start === -1 ? [] : words.slice(start)
   if (program === 'npm') problems.push(...npmProblems(rest))
-  else if (program === 'hindsight') problems.push(...hindsightProblems(rest))
-  else if (program === 'npx') problems.push(...rest[0] === 'hindsight' ? hindsightProblems(rest.slice(1)) : programProblems(rest))
+  else if (program === 'fastify-hindsight') problems.push(...hindsightProblems(rest))
+  else if (program === 'npx') problems.push(...rest[0] === 'fastify-hindsight' ? hindsightProblems(rest.slice(1)) : programProblems(rest))
   return problems
 }
 

@@ -32,15 +32,15 @@ t.test('the compiler knows the package by its name, and finds what is wrong', as
 })
 
 t.test('the shell, and what the project does not know', async (t) => {
-  t.same(shellProblems(snippet('sh', "PORT=1 LOG_LEVEL='a b' npm run lint\nnpx hindsight list\nexport DATA_DIR=/x\n")), [])
-  t.match(shellProblems(snippet('sh', 'PRT=1 HOST=x npm run lnt; npx hindsight lst\n')), [/no variable "PRT"/, /no script "lnt"/, /no command "lst"/])
+  t.same(shellProblems(snippet('sh', "PORT=1 LOG_LEVEL='a b' npm run lint\nnpx fastify-hindsight list\nexport DATA_DIR=/x\n")), [])
+  t.match(shellProblems(snippet('sh', 'PRT=1 HOST=x npm run lnt; npx fastify-hindsight lst\n')), [/no variable "PRT"/, /no script "lnt"/, /no command "lst"/])
   t.match(shellProblems(snippet('sh', 'if true\n')), [/does not read it/])
-  const wrong = 'npx hindsight list --statsu 404\nnpx hindsight show\nnpm run bench -- --json --pears 2\nA=1 npx tpa test/none.ts | npm strat > x # npm nothing\n'
+  const wrong = 'npx fastify-hindsight list --statsu 404\nnpx fastify-hindsight show\nnpm run bench -- --json --pears 2\nA=1 npx tpa test/none.ts | npm strat > x # npm nothing\n'
   t.match(shellProblems(snippet('sh', wrong)), [/'--statsu'/, /nothing was given/, /no flag "--pears"/, /no variable "A"/, /no program "tpa"/, /no file "test\/none.ts"/, /no script "strat"/])
 })
 
 t.test('the commands that a page names within its lines', async (t) => {
-  const path = page(t, 'Run `hindsight show` or `npx hindsight cpu <token> -o file`, not `hindsight shwo x`, `hindsight list --al` or `npm run bnch`.\n\n```sh\nhindsight none\n```\n')
+  const path = page(t, 'Run `fastify-hindsight show` or `npx fastify-hindsight cpu <token> -o file`, not `fastify-hindsight shwo x`, `fastify-hindsight list --al` or `npm run bnch`.\n\n```sh\nhindsight none\n```\n')
   t.match(namedCommandProblems(path), [/"shwo"/, /'--al'/, /"bnch"/])
   t.equal(namedCommandProblems(path).length, 3)
 })

@@ -16,7 +16,7 @@ export const compareCommand: Command = {
   async run ({ args: [one = '', other = ''], flags, terminal, open }) {
     const { criteria } = readFlags(flags)
     for (const flag of ['limit', 'cursor']) if (flags[flag] !== undefined) throw new CommandError(`--${flag}: there are no pages here.`, 2)
-    if (one !== 'previous' && Object.keys(criteria).length > 0) throw new CommandError('Criteria belong to "previous": hindsight compare previous <b> --error 0.', 2)
+    if (one !== 'previous' && Object.keys(criteria).length > 0) throw new CommandError('Criteria belong to "previous": fastify-hindsight compare previous <b> --error 0.', 2)
     const store = await open()
     const b = await profileOf(store, other)
     const a = one === 'previous' ? await previous(store, b, criteria) : await profileOf(store, one)

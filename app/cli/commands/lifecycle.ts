@@ -67,7 +67,7 @@ function colorOf (line: string): 'green' | 'red' | 'cyan' | 'reset' {
 
 function commandOf (file: string, route: string | undefined): string {
   const options = route === undefined ? [] : ['--route', quoted(route)]
-  return ['npx hindsight lifecycle', quoted(file), ...options].join(' ')
+  return ['npx fastify-hindsight lifecycle', quoted(file), ...options].join(' ')
 }
 
 function quoted (word: string): string {

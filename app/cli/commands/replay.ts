@@ -31,7 +31,7 @@ export const replayCommand: Command = {
     for (const name of values.keys()) {
       if (!gaps.some((gap) => gap.name === name)) throw new CommandError(`--set ${name}: nothing of that name is masked; ${gaps.length === 0 ? 'nothing is' : `masked are ${gaps.map(({ name }) => name).join(', ')}`}.`, 2)
     }
-    // The same names that "hindsight to curl" reads.
+    // The same names that "fastify-hindsight to curl" reads.
     for (const { name, env } of gaps) if (!values.has(name) && process.env[env] !== undefined) values.set(name, String(process.env[env]))
     const left = gaps.filter(({ name }) => !values.has(name)).map(({ name }) => name)
     if (left.length > 0) process.stderr.write(`Not sent, as the profile has it masked: ${visibleLine(left.join(', '))}. --set name=value says what it is.\n`)

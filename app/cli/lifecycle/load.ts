@@ -90,7 +90,7 @@ export function whyNotLoaded (error: unknown): string {
   const { code } = (error ?? {}) as NodeJS.ErrnoException
   if (code !== 'ERR_UNKNOWN_FILE_EXTENSION' || !/"\.[cm]?tsx?"/.test(message)) return message
   return `Node.js ${process.version} reads no TypeScript without a loader, such as tsx: ` +
-    'NODE_OPTIONS=--import=tsx npx hindsight lifecycle …'
+    'NODE_OPTIONS=--import=tsx npx fastify-hindsight lifecycle …'
 }
 
 // An instance of Fastify is a thenable until it is ready.

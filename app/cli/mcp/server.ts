@@ -24,7 +24,7 @@ export async function serve (open: () => Promise<ProfileStorage>, signal: AbortS
       server.registerTool(name, { title, description, inputSchema: fromJsonSchema<Record<string, unknown>>(schema), annotations: { title, readOnlyHint: true, openWorldHint: false } }, async (given) => await answer(async () => await run(await store(), given)))
     }
     return server
-  }, { onerror: (error) => process.stderr.write(`hindsight: ${visibleLine(error.message)}\n`) })
+  }, { onerror: (error) => process.stderr.write(`fastify-hindsight: ${visibleLine(error.message)}\n`) })
   await new Promise<void>((resolve) => {
     process.stdin.once('end', resolve).once('close', resolve)
     signal.addEventListener('abort', () => resolve(), { once: true })

@@ -125,8 +125,8 @@ x-other
   const json = JSON.parse((await hindsight(dataDir, ['headers', '000001', '--json', '--header', 'X-Gone'])).out)
   t.same(json, { token: '000001', headers: { 'x-gone': [{ action: 'removed', by: 'the error handler', from: 'a', to: null }] } })
   t.match((await hindsight(dataDir, ['headers', 'latest', '--url', 'robots'])).out, 'No header was set.')
-  t.match(await hindsight(dataDir, ['headers', '000001', '--header', 'x']), { code: 1, err: 'hindsight: The response has no header "x"; it has: content-type, x-gone, x-other.\n' })
-  t.match(await hindsight(dataDir, ['headers', '00000f']), { code: 1, err: 'hindsight: Token "00000f" was not found.\n' })
+  t.match(await hindsight(dataDir, ['headers', '000001', '--header', 'x']), { code: 1, err: 'fastify-hindsight: The response has no header "x"; it has: content-type, x-gone, x-other.\n' })
+  t.match(await hindsight(dataDir, ['headers', '00000f']), { code: 1, err: 'fastify-hindsight: Token "00000f" was not found.\n' })
   t.match(await hindsight(dataDir, ['headers', '../x']), { code: 2 })
 })
 
@@ -190,7 +190,7 @@ t.test('a file that is none is refused, with the line', async (t) => {
     ['', 'is empty.'],
     ['<html>', 'line 1: This is not JSON. 0 profiles before it were imported.'],
     ['null', 'line 1: This is not an object.'],
-    ['{"a":1}', 'line 1: This is not a file that "hindsight export" has written.'],
+    ['{"a":1}', 'line 1: This is not a file that "fastify-hindsight export" has written.'],
     [JSON.stringify({ hindsight: 'profiles', version: 2 }), 'line 1: This file has version 2 of the format; version 1 is understood.'],
     [`${header}\n${line({})}\n${line({ token: '../../x' })}`, 'line 3: The profile is not valid: token must match pattern "^[0-9a-f]{6}$". 1 profiles before it were imported.'],
     [`${header}\n${line({ status: '200' })}`, 'line 2: The profile is not valid: status must be integer.'],
@@ -226,11 +226,11 @@ t.test('mistakes are told, by the name of what is wrong', async (t) => {
   const missing = join(dataDir, 'nowhere')
   for (const [args, code, message] of [
     [['lst'], 2, 'There is no command "lst"; known are list, search, show, headers, compare, tail, pin, unpin, purge, export, import, sign'],
-    [['list', '--foo'], 2, 'Unknown option \'--foo\'. "hindsight list --help" tells the flags.'],
-    [['list', 'more'], 2, 'hindsight list : 1 arguments were given.'],
+    [['list', '--foo'], 2, 'Unknown option \'--foo\'. "fastify-hindsight list --help" lists the flags.'],
+    [['list', 'more'], 2, 'fastify-hindsight list : 1 arguments were given.'],
     [['list', '--status', 'bad'], 2, 'Invalid --status: "bad" is neither a status such as 404 nor a class such as 4xx.'],
     [['list', '--min-duration', 'x'], 2, 'Invalid --min-duration: "x" is not a number of milliseconds.'],
-    [['show'], 2, 'hindsight show <token | latest>: nothing was given.'],
+    [['show'], 2, 'fastify-hindsight show <token | latest>: nothing was given.'],
     [['show', 'ABC'], 2, '"ABC" is neither a token of six hexadecimal digits nor "latest".'],
     [['show', '00000f'], 1, 'Token "00000f" was not found.'],
     [['show', 'latest', '--status', '500'], 1, 'No stored profile fits.'],
@@ -250,13 +250,13 @@ t.test('mistakes are told, by the name of what is wrong', async (t) => {
     const flags = (args as readonly string[]).includes('--data-dir') ? [] : ['--data-dir', dataDir]
     const err = new PassThrough()
     t.equal(await execute([...args, ...flags], new PassThrough().resume(), err), code, args.join(' '))
-    t.match(String(err.read()), `hindsight: ${message}`)
+    t.match(String(err.read()), `fastify-hindsight: ${message}`)
   }
 })
 
 t.test('help', async (t) => {
   const dataDir = t.testdir()
-  t.match((await hindsight(dataDir, ['list', '--help'])).out, /^Usage: hindsight list \[flags\]: list what is stored, newest first\.[^]*--min-duration {2}/)
+  t.match((await hindsight(dataDir, ['list', '--help'])).out, /^Usage: fastify-hindsight list \[flags\]: list what is stored, newest first\.[^]*--min-duration {2}/)
   const out = new PassThrough()
   t.equal(await execute([], out, new PassThrough()), 0)
   t.match(String(out.read()), /^ {2}show <token \| latest>/m)
@@ -266,7 +266,7 @@ t.test('a signature holds for a month at most', async (t) => {
   t.intercept(process, 'env', { value: { ...process.env, PROFILER_SECRET: 'a secret of the tests, thirty-two characters and more' } })
   for (const duration of ['31d', '99y']) {
     const { code, out, err } = await hindsight(t.testdir(), ['sign', '--for', duration])
-    t.same([code, out, err], [2, '', `hindsight: --for: "${duration}" is too long: a signature holds for at most 30 days.\n`])
+    t.same([code, out, err], [2, '', `fastify-hindsight: --for: "${duration}" is too long: a signature holds for at most 30 days.\n`])
   }
   t.equal((await hindsight(t.testdir(), ['sign', '--for', '30d'])).code, 0)
 })
@@ -278,12 +278,12 @@ t.test('a signed header', async (t) => {
   t.equal(value, signDemand(secret, Date.parse(until) / 1000))
   t.ok(Math.abs(Date.parse(until) - Date.now() - 900_000) < 5_000)
   t.match((await hindsight(t.testdir(), ['sign'])).out, new RegExp(`^${header}: \\d+\\.`))
-  t.match(await hindsight(t.testdir(), ['sign', '--for', 'ever']), { code: 2, err: 'hindsight: --for: "ever" is not a duration such as 15m or 2h.\n' })
+  t.match(await hindsight(t.testdir(), ['sign', '--for', 'ever']), { code: 2, err: 'fastify-hindsight: --for: "ever" is not a duration such as 15m or 2h.\n' })
 })
 
 t.test('tail follows what another process stores, until it is interrupted', async (t) => {
   const dataDir = await stored(t, [profile('000001')])
-  const child = spawn(process.execPath, [join(import.meta.dirname, '../../../bin/hindsight.js'), 'tail', '--json', '--error', '1', '--data-dir', dataDir], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [join(import.meta.dirname, '../../../bin/fastify-hindsight.js'), 'tail', '--json', '--error', '1', '--data-dir', dataDir], { stdio: ['ignore', 'pipe', 'inherit'] })
   t.teardown(() => child.kill('SIGKILL'))
   const store = await openStorage({ dataDir })
   t.teardown(() => store.close())

@@ -207,9 +207,9 @@ t.test('the check: the same, another, none', async (t) => {
   // A module is loaded once, and a plugin as often as it is registered.
   const path = file(t, 'app.mjs', "export default async function (app) {\n  app.addHook('onRequest', async function first () {})\n  app.get('/host', { constraints: { host: /^a/ } }, async function ofHost () {})\n}")
   const kept = join(t.testdirName, 'it\'s.txt')
-  const command = `npx hindsight lifecycle ${path} --route 'GET /host' > '${kept.replace("'", "'\\''")}'`
+  const command = `npx fastify-hindsight lifecycle ${path} --route 'GET /host' > '${kept.replace("'", "'\\''")}'`
   const check = (): ReturnType<typeof lifecycle> => lifecycle(path, '--route', 'get /host', '--check', kept)
-  t.match(await lifecycle(path, '--route', 'GET /host', '--check', kept), { code: 1, out: '', err: `hindsight: ${kept} is not there. This writes it: ${command}\n` })
+  t.match(await lifecycle(path, '--route', 'GET /host', '--check', kept), { code: 1, out: '', err: `fastify-hindsight: ${kept} is not there. This writes it: ${command}\n` })
   t.match(await lifecycle(path, '--check', t.testdirName), { code: 1, err: /cannot be read: EISDIR/ })
   const { out } = await lifecycle(path, '--route', 'GET /host')
   for (const same of [out, out.replaceAll('\n', '\r\n')]) {
@@ -238,7 +238,7 @@ t.test('what cannot be told is refused, with the reason', async (t) => {
     const answer = await lifecycle(file(t, name, content), ...args)
     t.match(answer, { code, out: '', err: message }, name)
   }
-  t.match(await lifecycle(missing), { code: 1, err: `hindsight: ${missing} is not there.\n` })
+  t.match(await lifecycle(missing), { code: 1, err: `fastify-hindsight: ${missing} is not there.\n` })
   t.match(await lifecycle(), { code: 2, err: /nothing was given/ })
   await t.rejects(loadApplication(file(t, 'i.mjs', 'export const x = 1'), 10), { message: /makes no Fastify instance and exports no plugin/ })
 })
@@ -275,7 +275,7 @@ t.test('no TypeScript without a loader', (t) => {
 t.test('a process: it ends though timers are left, nothing but the order is on its standard output, and the preload adds no hook to it', async (t) => {
   t.ok(COMMANDS.some(({ name, ends }) => name === 'lifecycle' && ends === true))
   const path = file(t, 'server.cjs', 'const app = require("fastify")({ logger: true })\nconsole.log("hello")\nsetInterval(() => {}, 1000)\napp.get("/", async function home () {})\napp.log.info("hello")\napp.addHook("onRequest", async function own () {})\napp.listen({ port: 1 })')
-  const child = spawn(process.execPath, ['--import=tsx', '--import=./app/register.ts', 'bin/hindsight.js', 'lifecycle', path], { cwd: ROOT, env: { ...process.env, NODE_ENV: 'test', PROFILER_STORAGE: 'memory', DATA_DIR: t.testdirName }, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, ['--import=tsx', '--import=./app/register.ts', 'bin/fastify-hindsight.js', 'lifecycle', path], { cwd: ROOT, env: { ...process.env, NODE_ENV: 'test', PROFILER_STORAGE: 'memory', DATA_DIR: t.testdirName }, stdio: ['ignore', 'pipe', 'pipe'] })
   t.teardown(() => child.kill('SIGKILL'))
   const [out, err, code] = await Promise.all([text(child.stdout), text(child.stderr), new Promise((resolve) => child.once('close', resolve))])
   t.equal(code, 0)

@@ -54,7 +54,7 @@ t.test('they are posted to a collector', async (t) => {
   collector.answers = [{ status: 200, body: '{"partialSuccess":{"rejectedSpans":2}}' }]
   t.same(await hindsight(['export', '--format', 'otlp', '--endpoint', endpoint, '--error', '1', '--json']), [0, '{"exported":1,"rejectedSpans":2}\n', ''])
   collector.answers = [{ status: 200 }, { status: 401, body: 'no \u001b[31mkey' }]
-  t.same(await hindsight(['export', '--format', 'otlp', '--endpoint', endpoint]), [1, '', `hindsight: the collector at ${endpoint} answered with 401: no ␛[31mkey; 32 profiles ahead of that were sent.\n`])
+  t.same(await hindsight(['export', '--format', 'otlp', '--endpoint', endpoint]), [1, '', `fastify-hindsight: the collector at ${endpoint} answered with 401: no ␛[31mkey; 32 profiles ahead of that were sent.\n`])
 })
 
 t.test('flags that do not go together are refused by their names', async (t) => {
@@ -69,6 +69,6 @@ t.test('flags that do not go together are refused by their names', async (t) => 
     [['--format', 'otlp', '--endpoint', 'h'], '--endpoint: "h" is no URL; a collector\'s is like http://localhost:4318/v1/traces'],
     [['--format', 'otlp', '--endpoint', 'http://u:p@h/'], '--endpoint: credentials belong into --headers (OTEL_EXPORTER_OTLP_HEADERS), not into the URL'],
     [['--format', 'otlp', '--endpoint', 'http://h/', '--headers', 'x'], '--headers: a pair is written as in "name=value", separated by commas']
-  ] as const) t.same(await hindsight(['export', ...args]), [2, '', `hindsight: ${message}\n`])
+  ] as const) t.same(await hindsight(['export', ...args]), [2, '', `fastify-hindsight: ${message}\n`])
   t.notOk(existsSync(file))
 })

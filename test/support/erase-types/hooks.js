@@ -7,10 +7,14 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
+const ROOT = new URL('../../../', import.meta.url).href
 const KEPT = join(import.meta.dirname, '../../../node_modules/.cache/erased-types')
 mkdirSync(KEPT, { recursive: true })
 
 export async function resolve (specifier, context, nextResolve) {
+  // Within the project the package is its sources, as `paths` in tsconfig.json say.
+  const own = /^fastify-hindsight(?:\/([\w-]+))?$/.exec(specifier)
+  if (own !== null && context.parentURL?.startsWith(ROOT)) return await nextResolve(`${ROOT}app/${own[1] ?? 'index'}.ts`, context)
   try {
     return await nextResolve(specifier, context)
   } catch (error) {
