@@ -4,22 +4,24 @@ import { checkConflicts } from './conflicts.js'
 import { openHealth } from './health.js'
 import { checkLeave } from './leave.js'
 import { lifecycle } from './lifecycle.js'
-import type { HindsightOptions } from './options.js'
+import { prepare } from './prepare.js'
 import { openProfiler } from './profiles.js'
 import { setHandlers } from '../plugins/diagnostics/handlers.js'
 import { recordHooks } from '../plugins/kernel/application-hooks.js'
-import { timeHandlers } from '../plugins/kernel/handler-time.js'
+import { setOutside, timeHandlers } from '../plugins/kernel/handler-time.js'
 import type { LastHook } from '../plugins/kernel/last-hook.js'
 import { requestHook } from '../plugins/kernel/listener.js'
 import { adoptMessages } from '../plugins/kernel/malformed.js'
 import { ownHook } from '../plugins/kernel/own-hooks.js'
-import { beginRequest, setOutside } from '../plugins/kernel/pass.js'
+import { beginRequest } from '../plugins/kernel/pass.js'
 import { stateOf } from '../plugins/kernel/request-state.js'
 import { openRouteTable } from '../plugins/routing/route-table.js'
 
 /** Opens `full` mode: the 42 listeners in their order, the handlers of errors and of missing routes, and the pages of the profiler. */
-export async function openFull (app: FastifyInstance, { options, settings }: Plan): Promise<void> {
+export async function openFull (app: FastifyInstance, plan: Plan): Promise<void> {
+  const { options, settings } = plan
   const { debug, observed, fromBeginning } = app.hindsight
+  prepare(app, plan)
   checkLeave(options.leave)
   checkConflicts(app, options)
   // Stacks show the source that was written.
@@ -55,8 +57,13 @@ export async function openFull (app: FastifyInstance, { options, settings }: Pla
 }
 
 /** Registers only the listeners of these names, in their order: those that options switch on in `observe` mode. */
-export async function registerListeners (app: FastifyInstance, options: HindsightOptions, names: ReadonlySet<string>): Promise<void> {
-  if (!('routeTable' in app.hindsight)) openRouteTable(app, false)
+export async function registerListeners (app: FastifyInstance, plan: Plan, names: ReadonlySet<string>): Promise<void> {
+  const { options, observation } = plan
+  // Otherwise the observation has done both.
+  if (observation === null) {
+    prepare(app, plan)
+    openRouteTable(app, false)
+  }
   for (const listeners of Object.values(lifecycle)) {
     for (const { listener, plugin } of listeners) if (names.has(listener)) await app.register(plugin, options)
   }

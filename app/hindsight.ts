@@ -6,11 +6,7 @@ import { listenersOf } from './listener-options.js'
 import { beginObservation, type Observation } from './observe.js'
 import type { HindsightOptions } from './options.js'
 import { OPTIONS } from './options-table.js'
-import { checkCollectors } from '../plugins/profiler/collector.js'
-import { collectPolicy, wantsFromBeginning } from '../plugins/profiler/collect-policy.js'
-import { demandNames } from '../plugins/profiler/on-demand.js'
-import { profilerSettings, type ProfilerSettings } from '../plugins/profiler/settings.js'
-import { checkStorageSetting } from '../plugins/profiler/storage/open.js'
+import { isFromBeginning, profilerSettings, type ProfilerSettings } from '../plugins/profiler/settings.js'
 import { openServices } from '../plugins/kernel/services.js'
 
 /** How an application is observed, or runs the lifecycle: what its checked options mean. */
@@ -46,7 +42,8 @@ export const hindsight = fp(async function hindsight (app: FastifyInstance, opti
   const listeners = listenersOf(plan.options)
   if (listeners.size > 0) {
     const { registerListeners } = await import('./full.js')
-    await registerListeners(app, plan.options, listeners)
+    await plan.observation?.prepared
+    await registerListeners(app, plan, listeners)
     plan.observation?.addLastHooks()
   }
   await plan.observation?.ready
@@ -63,15 +60,10 @@ export function begin (app: FastifyInstance, given: HindsightOptions): Plan {
   if (mode !== 'observe' && mode !== 'full') throw new Error(`Option "lifecycle" must be "observe" or "full", not "${String(mode)}"`)
   const options = { ...given, debug }
   const settings = profilerSettings(options.profiler)
-  if (settings !== null) {
-    collectPolicy(settings)
-    checkCollectors(settings.collectors ?? [])
-    checkStorageSetting(settings.storage)
-  }
   if (mode === 'observe' && settings?.role !== undefined) throw new Error('profiler.role (PROFILER_ROLE) needs lifecycle: \'full\', with the option security')
   const observed = debug || settings?.production === true
-  const fromBeginning = debug || (observed && settings !== null && wantsFromBeginning(settings))
-  openServices(app, { ...options, mode, mask: [...options.mask ?? [], ...demandNames(settings?.onDemand)] }, observed, fromBeginning)
+  const fromBeginning = debug || (observed && settings !== null && isFromBeginning(settings))
+  openServices(app, { ...options, mode }, observed, fromBeginning)
   decorateRequests(app, observed)
   const plan: Plan = { options, settings, observation: null }
   if (mode === 'observe') plan.observation = beginObservation(app, plan)

@@ -1,22 +1,20 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Plan } from './hindsight.js'
 import { recordHooks } from '../plugins/kernel/application-hooks.js'
-import { endHandler, timeHandlers } from '../plugins/kernel/handler-time.js'
+import { endHandler, setOutside, timeHandlers } from '../plugins/kernel/handler-time.js'
 import { LastHook } from '../plugins/kernel/last-hook.js'
 import { pathnameOf } from '../plugins/kernel/origin.js'
 import { ownHook } from '../plugins/kernel/own-hooks.js'
-import { beginRequest, noteFailure, observe, setOutside } from '../plugins/kernel/pass.js'
 import { requestContext } from '../plugins/kernel/request-context.js'
 import { stateOf } from '../plugins/kernel/request-state.js'
-import { isStream } from '../plugins/kernel/responses.js'
-import { openDiagnostics } from '../plugins/profiler/request-diagnostics.js'
-import { routeMatchOf } from '../plugins/routing/route-match.js'
 import { openRouteTable } from '../plugins/routing/route-table.js'
 
 /** The observation of one application. */
 export interface Observation {
   /** Adds the hooks again that have to run after those of listeners. */
   addLastHooks: () => void
+  /** Resolves when the services of requests are there; rejects at an invalid option. */
+  prepared: Promise<void>
   /** Resolves when the plugin may end its registration. */
   ready: Promise<void>
 }
@@ -36,10 +34,10 @@ export function beginObservation (app: FastifyInstance, plan: Plan): Observation
   const { debug, observed, fromBeginning, base, warn } = app.hindsight
   if (!observed) return null
   openRouteTable(app, debug)
-  const diagnostics = openDiagnostics(app)
   let modules: Modules | null = null
-  const loading = loadModules(app, plan).then((loaded) => { modules = loaded })
-  loading.catch((error: unknown) => { warn('Requests are not profiled', error) })
+  const prepared = import('./prepare.js').then(({ prepare }) => { prepare(app, plan) })
+  const loading = prepared.then(async () => { modules = await loadModules(app, plan) })
+  const loaded = loading.catch((error: unknown) => { warn('Requests are not profiled', error) })
   // An application may be closed before all is loaded.
   app.hindsight.closing.push(async () => { await loading.catch(() => {}) })
   const own = /^\/_(?:profiler|wdt|error)(?:\/|$)/
@@ -54,9 +52,7 @@ export function beginObservation (app: FastifyInstance, plan: Plan): Observation
     try {
       if (modules !== null) {
         if (isOwn(request)) return modules.servePage(request, reply)
-        beginRequest(request, reply)
-        stateOf(request).route = routeMatchOf(request)
-        if (diagnostics.open(request, reply)) context = { request, reply }
+        if (modules.open(request, reply)) context = { request, reply }
         recording = modules.cpu?.begin(request, reply)
       }
     } catch (error) {
@@ -84,7 +80,7 @@ export function beginObservation (app: FastifyInstance, plan: Plan): Observation
   app.addHook('onError', ownHook(function hindsightError (request: FastifyRequest, reply: FastifyReply, error: unknown, done: () => void) {
     try {
       app.hindsight.collectRequest?.(request)
-      noteFailure(request, reply, error)
+      modules?.noteFailure(request, reply, error)
     } catch (failure) {
       warn('An error was not recorded', failure)
     }
@@ -101,12 +97,19 @@ export function beginObservation (app: FastifyInstance, plan: Plan): Observation
   const hasTime = pluginTimeout === 0 || pluginTimeout >= MIN_PLUGIN_TIMEOUT
   const hasOtlp = plan.settings?.otlp !== undefined && plan.settings.otlp !== false
   const addLastHooks = (): void => { for (const last of [handler, response]) last?.addTo(app) }
-  return { addLastHooks, ready: hasOtlp ? loading : hasTime ? loading.catch(() => {}) : Promise.resolve() }
+  const ready = hasOtlp ? loading : hasTime ? prepared.then(() => loaded) : Promise.resolve()
+  // The preload begins before anything awaits it.
+  ready.catch(() => {})
+  return { addLastHooks, prepared, ready }
 }
 
 /** The modules that debug mode and profiles need. */
 export async function importModules () {
   return {
+    ...await import('../plugins/kernel/pass.js'),
+    ...await import('../plugins/kernel/responses.js'),
+    ...await import('../plugins/routing/route-match.js'),
+    ...await import('../plugins/profiler/request-diagnostics.js'),
     ...await import('../plugins/diagnostics/declared-place.js'),
     ...await import('./profiles.js'),
     ...await import('../plugins/profiler/request-profiles.js'),
@@ -124,7 +127,9 @@ export async function importModules () {
 async function loadModules (app: FastifyInstance, { options, settings }: Plan) {
   const { debug, fromBeginning, maySeeDebug } = app.hindsight
   const imported = await importModules()
-  const { addServerTiming, diagnosticAnswer, insertToolbar, missedRoute, noteSecondError, openProfiler, openRequestProfiles, pageServer, tellProfile } = imported
+  const { addServerTiming, beginRequest, diagnosticAnswer, insertToolbar, isStream, missedRoute, noteFailure, noteSecondError, observe } = imported
+  const { openDiagnostics, openProfiler, openRequestProfiles, pageServer, routeMatchOf, tellProfile } = imported
+  const diagnostics = openDiagnostics(app)
   const pages = debug ? await imported.loadPages() : null
   if (settings !== null) await openProfiler(app, settings, options)
   if (debug) app.hindsight.placeOf = imported.declaredPlace
@@ -146,6 +151,13 @@ async function loadModules (app: FastifyInstance, { options, settings }: Plan) {
     } catch (error) {
       app.hindsight.warn('A request was not recorded', error)
     }
+  }
+
+  /** Begins a request; false where it is not observed. */
+  function open (request: FastifyRequest, reply: FastifyReply): boolean {
+    beginRequest(request, reply)
+    stateOf(request).route = routeMatchOf(request)
+    return diagnostics.open(request, reply)
   }
 
   function respond (request: FastifyRequest, reply: FastifyReply, payload: unknown): unknown {
@@ -177,5 +189,5 @@ async function loadModules (app: FastifyInstance, { options, settings }: Plan) {
     return sent
   }
 
-  return { cpu, respond, servePage: pageServer(app) }
+  return { cpu, noteFailure, open, respond, servePage: pageServer(app) }
 }

@@ -2,9 +2,9 @@ import { performance } from 'node:perf_hooks'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { LastHook } from './last-hook.js'
 import { ownHook } from './own-hooks.js'
-import { setOutside } from './pass.js'
 import { requestContext } from './request-context.js'
 import { stateOf } from './request-state.js'
+import { servicesOf } from './services-of.js'
 
 /**
  * Notes when the handlers of an application begin and end, for the requests that are observed, and has them run in the asynchronous context of their request,
@@ -44,4 +44,17 @@ export function timeHandlers (app: FastifyInstance): LastHook {
 export function endHandler (request: FastifyRequest): void {
   const state = stateOf(request)
   if (state.isHandling) state.handlerEnd = performance.now()
+}
+
+/** Attributes header changes that no recorded function makes to the hooks of the route or to its handler. */
+export function setOutside (request: FastifyRequest, reply: FastifyReply, of: 'route' | 'handler'): void {
+  const { recorder } = stateOf(request)
+  if (recorder === null) return
+  const { routeTable, placeOf } = servicesOf(request)
+  const route = routeTable.of(request)
+  const source = route?.declaredAt == null ? null : placeOf?.(route.declaredAt)?.source
+  // Hooks of the route that run directly before its handler cannot be separated from it by comparing.
+  if (of === 'handler') recorder.setOutside(reply, route?.hasPreHandler === true ? 'handler or route hooks' : 'handler', source)
+  else if (route?.hasHooks === true) recorder.setOutside(reply, 'route hooks', source)
+  else recorder.setOutside(reply, 'Fastify')
 }

@@ -2,6 +2,7 @@ import { performance } from 'node:perf_hooks'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isInjection } from 'light-my-request'
 import { EventRecorder } from './event-recorder.js'
+import { setOutside } from './handler-time.js'
 import type { Slot } from './lifecycle.js'
 import { requestContext } from './request-context.js'
 import { stateOf } from './request-state.js'
@@ -39,19 +40,6 @@ export function observe (request: FastifyRequest, reply: FastifyReply): void {
   state.recorder = new EventRecorder(slots, state.startedAt, mask.header)
   setOutside(request, reply, 'route')
   follow?.(request, reply)
-}
-
-/** Attributes header changes that no recorded function makes to the hooks of the route or to its handler. */
-export function setOutside (request: FastifyRequest, reply: FastifyReply, of: 'route' | 'handler'): void {
-  const { recorder } = stateOf(request)
-  if (recorder === null) return
-  const { routeTable, placeOf } = servicesOf(request)
-  const route = routeTable.of(request)
-  const source = route?.declaredAt == null ? null : placeOf?.(route.declaredAt)?.source
-  // Hooks of the route that run directly before its handler cannot be separated from it by comparing.
-  if (of === 'handler') recorder.setOutside(reply, route?.hasPreHandler === true ? 'handler or route hooks' : 'handler', source)
-  else if (route?.hasHooks === true) recorder.setOutside(reply, 'route hooks', source)
-  else recorder.setOutside(reply, 'Fastify')
 }
 
 // A request that is injected while another is handled is made in the asynchronous context of that one.

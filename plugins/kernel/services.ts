@@ -1,10 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { createMask, type Mask } from './mask/mask.js'
-import { DEFAULT_MASK_PATTERNS } from './mask/names.js'
-import { debugAccess, type DebugAccess, type DebugAccessOptions } from './debug-access.js'
-import { editorLink, type EditorLink, type EditorOptions } from './editor.js'
+import type { Mask } from './mask/mask.js'
+import type { DebugAccess, DebugAccessOptions } from './debug-access.js'
+import type { EditorLink, EditorOptions } from './editor.js'
 import type { Lifecycle } from './lifecycle.js'
-import { originResolver, type OriginOptions } from './origin.js'
+import type { OriginOptions } from './origin.js'
 import type { MalformedMessage } from './refused-message.js'
 import type { Origin } from './request-origin.js'
 
@@ -92,10 +91,12 @@ declare module 'fastify' {
   }
 }
 
-/** Gives an application what its listeners share, before the first of them is registered. */
+/**
+ * Decorates an application with the services that its listeners share, except those of requests, which `openRequestServices` adds: a process that observes
+ * no request does not load them.
+ */
 export function openServices (app: FastifyInstance, options: KernelOptions & { mode?: Mode }, observed: boolean, fromBeginning = observed): void {
-  const { debug = false, mask = [], leave = [], mode = 'full' } = options
-  const originOf = originResolver(options)
+  const { debug = false, leave = [], mode = 'full' } = options
   app.decorate('hindsight', {
     app,
     mode,
@@ -105,10 +106,6 @@ export function openServices (app: FastifyInstance, options: KernelOptions & { m
     observed,
     fromBeginning,
     isObserved: () => true,
-    mask: createMask([...DEFAULT_MASK_PATTERNS, ...mask]),
-    originOf,
-    editor: editorLink(options),
-    ...debugAccess(app, debug, originOf, options),
     cookiesOf: (request: FastifyRequest) => (request as { cookies?: Record<string, string> }).cookies ?? {},
     leave: new Set(leave),
     openDiagnostics: null,

@@ -75,11 +75,6 @@ export function collectPolicy (options: CollectOptions): CollectPolicy {
   return { isCollected, isWanted }
 }
 
-/** Whether the options may want any request from its beginning, or only those that fail. */
-export function wantsFromBeginning ({ collect = true, collectParameter, onlyExceptions = false, onDemand }: CollectOptions): boolean {
-  return onDemand !== undefined || (!onlyExceptions && (collect || collectParameter !== undefined))
-}
-
 /** Whether a request is one that people will come back for: something was raised, or its answer is a server error. */
 export function hasFailed (request: FastifyRequest, reply: FastifyReply | null): boolean {
   const state = stateOf(request)

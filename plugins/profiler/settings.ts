@@ -40,3 +40,8 @@ export function profilerSettings (option: ProfilerOption = 'all'): ProfilerSetti
   if (settings === undefined) throw new Error(`profiler: "${option}" is neither all nor errors`)
   return settings
 }
+
+/** Whether the settings may profile a request from its beginning, or only requests that fail. */
+export function isFromBeginning ({ collect = true, collectParameter, onlyExceptions = false, onDemand }: ProfilerSettings): boolean {
+  return onDemand !== undefined || (!onlyExceptions && (collect || collectParameter !== undefined))
+}

@@ -31,11 +31,6 @@ export const argon2: PasswordHasher = {
   }
 }
 
-/** Makes the hash of a password for a provider: `$argon2id$…`. */
-export function hashPassword (password: string): Promise<string> {
-  return argon2.hash(password)
-}
-
 /** Verifies passwords at the same cost whether or not the user exists. */
 export class Passwords {
   readonly #hasher: PasswordHasher

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { argon2, hashPassword, Passwords } from '../../plugins/security/passwords.js'
+import { hashPassword } from '../../plugins/security/hash-password.js'
+import { argon2, Passwords } from '../../plugins/security/passwords.js'
 import { countingHasher, passwords } from './support.js'
 
 t.test('a hash is Argon2id with a salt of its own', async t => {

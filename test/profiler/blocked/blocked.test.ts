@@ -64,7 +64,7 @@ t.test('what refused a request, in one sentence, in its profile', async (t) => {
     ['an expression', { url: '/expression', headers: json }, 'credentials', /^The expression "user != null" of the route GET \/expression is false, and nobody/, /config\.security/],
     ['CSRF', { method: 'POST', url: '/login', headers: json, payload: '{"_username":"ada","_password":"x"}' }, 'access', /^The login brought no CSRF token .*security\.firewalls\["main"\]\.authenticators\.login\.csrf decides\.$/, /csrf/],
     ['the application', { url: '/own', headers: json }, 'access', /^403 was raised by your code at \S+blocked\.test\.ts:\d+ \(Error: not yours\): no option of Hindsight decides\.$/, null],
-    ['its answer', { url: '/sent' }, 'credentials', /^The handler of GET \/sent, or a hook ahead of it, answered with 401 by itself/, null],
+    ['its answer', { url: '/sent' }, 'credentials', /^The handler of GET \/sent, or a hook before it, answered with 401 by itself/, null],
     ['too many', { url: '/limited', headers: json }, 'rate', /raised by your code at .* It may be tried again in 7 s\.$/, null],
     ['the method', { method: 'DELETE', url: '/api', headers: json }, 'method', /^No route takes DELETE at this path: those that are there take GET; the method/, /method of the route/],
     ['the limit of a route', { method: 'POST', url: '/small', headers: json, payload: '"0123456789"' }, 'size', /^The body of 12 bytes is larger than the 10 bytes that the bodyLimit of the route allows: the option bodyLimit of the route decides\.$/, /bodyLimit of the route/],
