@@ -9,6 +9,8 @@ export interface Origin {
   prefix: string
   /** Empty on a Unix socket, and where a trusted proxy's headers cannot tell it. */
   ip: string
+  /** The addresses of the trusted proxies that the request passed, the nearest first; empty without one. */
+  proxies: string[]
   /** What request validation has to say about it. */
   problem: Error | null
 }
