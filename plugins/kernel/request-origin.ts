@@ -14,3 +14,8 @@ export interface Origin {
   /** What request validation has to say about it. */
   problem: Error | null
 }
+
+/** Whether the value of the header `Origin` is that of the request itself (RFC 6454, section 6.2). */
+export function isOwnOrigin (origin: string, { scheme, authority }: Origin): boolean {
+  return authority !== '' && origin === `${scheme}://${authority}`
+}
