@@ -51,7 +51,7 @@ const { scripts } = createRequire(import.meta.url)('../../package.json') as { sc
 
 for (const [name, script] of [['plugin-js', 'example:js'], ['plugin-ts', 'example:ts']] as const) {
   t.test(`${name} starts with its command, and answers`, async (t) => {
-    const started = run(t, { args: scripts[script]?.split(' ').slice(1) ?? [], env: { DATA_DIR: t.testdir() } })
+    const started = run(t, { args: scripts[script]?.replace('exec node ', '').split(' ') ?? [], env: { DATA_DIR: t.testdir() } })
     const [, port] = await started.said(/^http:\/\/127\.0\.0\.1:(\d+)$/m)
     const answer = await fetch(`http://127.0.0.1:${port}/`)
     t.equal(answer.status, 200)
