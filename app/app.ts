@@ -7,7 +7,7 @@ import { boundConnections } from './connections.js'
 import { readEnvironment } from './environment.js'
 import { hindsight } from './hindsight.js'
 import type { HindsightOptions } from './options.js'
-import { readLimits, type ServerLimits } from './server-limits.js'
+import { readLimits, readMethodOverride, type ServerLimits } from './server-limits.js'
 import { serverOptions } from './server-options.js'
 import { withSharedState } from './shared-state.js'
 
@@ -19,7 +19,7 @@ const routes = join(dirname(fileURLToPath(import.meta.url)), '../routes')
 const DEBUG_ROUTES = ['_profiler', '_wdt', '_error']
 
 /** The server options that belong to the application; fastify-cli takes them with `--options`. */
-export const options = serverOptions(readLimits())
+export const options = serverOptions({ ...readLimits(), methodOverride: readMethodOverride() })
 
 export interface AppOptions {
   /** Options of the lifecycle; by default what the environment says. */

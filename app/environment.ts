@@ -2,7 +2,7 @@ import { Ajv } from 'ajv'
 import type { ProfilerOption } from '../plugins/profiler/settings.js'
 import { DEFAULT_DATA_DIR } from '../plugins/profiler/storage/open.js'
 import { originResolver } from '../plugins/kernel/origin.js'
-import { readLimits, SERVER_LIMITS } from './server-limits.js'
+import { readLimits, readMethodOverride, SERVER_LIMITS } from './server-limits.js'
 import { sessionSecret } from './session-secret.js'
 import type { HindsightOptions } from './options.js'
 
@@ -68,7 +68,9 @@ const schema = {
 } as const
 
 /** The variables that the service knows, beside those of Node.js and of its libraries. */
-export const environmentNames: readonly string[] = [...Object.keys(schema.properties), ...Object.values(SERVER_LIMITS).map(({ env }) => env)]
+export const environmentNames: readonly string[] = [
+  ...Object.keys(schema.properties), 'METHOD_OVERRIDE', ...Object.values(SERVER_LIMITS).map(({ env }) => env)
+]
 
 /** Reads the environment; throws with the variable's name where a value is none that it can have. */
 export function readEnvironment (source: NodeJS.ProcessEnv = process.env): Environment {
@@ -76,6 +78,7 @@ export function readEnvironment (source: NodeJS.ProcessEnv = process.env): Envir
   const production = variables.NODE_ENV === 'production'
   const options = optionsOf(variables)
   readLimits(source)
+  readMethodOverride(source)
   const secret = sessionSecret(variables.SESSION_SECRET, production, variables.DATA_DIR)
   return {
     host: variables.HOST,

@@ -87,3 +87,9 @@ export function readLimits (source: NodeJS.ProcessEnv = process.env): ServerLimi
   }
   return limitsWith(given)
 }
+
+/** Whether the environment switches method override on; throws an error that names the variable where it is invalid. */
+export function readMethodOverride ({ METHOD_OVERRIDE: text = '' }: NodeJS.ProcessEnv = process.env): boolean {
+  if (!['', 'on', 'off'].includes(text)) throw new Error(`Environment: METHOD_OVERRIDE must be on or off, not "${text}"`)
+  return text === 'on'
+}

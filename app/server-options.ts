@@ -1,7 +1,7 @@
 import type { FastifyHttpOptions, FastifyHttpsOptions } from 'fastify'
 import type { Server, ServerOptions } from 'node:http'
 import type { Server as HttpsServer, ServerOptions as HttpsOptions } from 'node:https'
-import { messageOptions } from '../plugins/kernel/malformed.js'
+import { messageOptions, type MessageOptions } from '../plugins/kernel/malformed.js'
 import { limitsWith, type ServerLimits } from './server-limits.js'
 
 const HEADER_LIMIT = 64 * 1024
@@ -10,24 +10,26 @@ const MAX_CHECK = 5_000
 const MIN_CHECK = 50
 
 /** The server options: how malformed messages are answered, and how much time and memory a client may take. */
-export function serverOptions (given: Partial<ServerLimits> = {}): FastifyHttpOptions<Server> {
-  const limits = limitsWith(given)
-  return { ...sharedOptions(limits), http: httpOptions(limits) }
+export function serverOptions (given: Partial<ServerLimits> & MessageOptions = {}): FastifyHttpOptions<Server> {
+  const { methodOverride = false, ...rest } = given
+  const limits = limitsWith(rest)
+  return { ...sharedOptions(limits, { methodOverride }), http: httpOptions(limits) }
 }
 
 /** The same for a server with TLS: Fastify takes no `http` beside `https`, so its options are in `https` here. */
 export function httpsServerOptions (
   https: HttpsOptions,
-  given: Partial<ServerLimits> = {}
+  given: Partial<ServerLimits> & MessageOptions = {}
 ): FastifyHttpsOptions<HttpsServer> {
-  const limits = limitsWith(given)
-  return { ...sharedOptions(limits), https: { ...httpOptions(limits), ...https } }
+  const { methodOverride = false, ...rest } = given
+  const limits = limitsWith(rest)
+  return { ...sharedOptions(limits, { methodOverride }), https: { ...httpOptions(limits), ...https } }
 }
 
-function sharedOptions (limits: ServerLimits): object {
+function sharedOptions (limits: ServerLimits, message: MessageOptions): object {
   const { requestTimeout, connectionTimeout, keepAliveTimeout, bodyLimit, maxRequestsPerConnection } = limits
   return {
-    ...messageOptions(),
+    ...messageOptions(message),
     requestTimeout,
     connectionTimeout,
     keepAliveTimeout,

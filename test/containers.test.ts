@@ -99,7 +99,7 @@ t.test('compose: services of known variables, with the port of the service, when
   t.match(inProduction, { production: true, options: { debug: false, profiler: { production: true, onlyExceptions: true, storage: compose.services.service?.environment?.STORAGE_URL } } })
   t.ok(parseInt(service?.stop_grace_period ?? '0') * 1000 >= inProduction.closeDelay + inProduction.closeTimeout + 8_000, 'time to close in order')
   t.match(readEnvironment({ ...variables, ...development?.environment, EDITOR_URL: '', EDITOR_PATHS: '', DATA_DIR: t.testdir() }), { production: false, options: { debug: true } })
-  t.equal(development?.command?.filter((part) => part !== '--watch').join(' '), manifest.scripts.start)
+  t.equal(development?.command?.filter((part) => part !== '--watch').join(' '), manifest.scripts.start.replace('exec ', ''))
   t.ok(development?.ports?.every((port) => port.startsWith('127.0.0.1:')), 'debug mode for this machine alone')
   t.same(development?.profiles, ['development'])
 })

@@ -10,4 +10,12 @@ async function start () {
 }
 
 module.exports = { start }
-if (require.main === module) start().then((app) => app.listen({ port: Number(process.env.PORT ?? 3000) })).then(console.log)
+
+async function listen () {
+  const app = await start()
+  // Requests under way are answered, and their profiles are stored, before the process ends.
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => app.close())
+  console.log(await app.listen({ port: Number(process.env.PORT ?? 3000) }))
+}
+
+if (require.main === module) listen()

@@ -1,6 +1,6 @@
 import { extname } from 'node:path'
 import type { FastifyRequest } from 'fastify'
-import { methodOf } from '../kernel/malformed.js'
+import { methodOf } from '../kernel/method-override.js'
 import { pathnameOf } from '../kernel/origin.js'
 import { stateOf } from '../kernel/request-state.js'
 import { servicesOf } from '../kernel/services-of.js'

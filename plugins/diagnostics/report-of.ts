@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { ListenerEvent } from '../kernel/events.js'
-import { methodOf } from '../kernel/malformed.js'
+import { methodOf } from '../kernel/method-override.js'
 import { absoluteUrl, targetOf } from '../kernel/origin.js'
 import type { RequestState } from '../kernel/request-state.js'
 import { servicesOf } from '../kernel/services-of.js'

@@ -1,11 +1,10 @@
-import type { IncomingHttpHeaders } from 'node:http'
 import { isIP } from 'node:net'
 import type { AddressInfo } from 'node:net'
-import proxyAddr from '@fastify/proxy-addr'
 import { isInjection } from 'light-my-request'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { addressRanges, rangesOfOption } from './address-ranges.js'
+import { forwardingNames } from './forwarding-headers.js'
 import { isRepeated } from './header-text.js'
-import { LimitedMap } from './limited-map.js'
 import { requestContext } from './request-context.js'
 import type { Origin } from './request-origin.js'
 import { stateOf } from './request-state.js'
@@ -26,17 +25,15 @@ export interface DebugAccess {
   mayReadDebug: (request: FastifyRequest) => boolean
 }
 
-/** What is known of a client by its address alone. */
-type Kind = 'allowed' | 'other' | 'none'
-
-/** RFC 7239, section 5.3. */
-const FORWARDED_HOST = /\bhost\s*=\s*(?:"([^"]*)"|([^\s;,"]+))/gi
-const isLoopback = proxyAddr.compile('loopback')
-const isPrivate = proxyAddr.compile(['loopback', 'linklocal', 'uniquelocal'])
+const isLoopback = addressRanges(['loopback'])
+const isPrivate = addressRanges(['loopback', 'linklocal', 'uniquelocal'])
+/** A host, not what stands for one without naming it (`unknown`, `_hidden`: RFC 7239, sections 6.2 and 6.3). */
+const NAME = /^(?!unknown$|_)[a-z0-9.:_-]+$/
 
 /**
- * Makes the functions that decide who may see source, logs and headers: the client by its address, and the `Host` because a
- * page of a stranger can bring any name to a local address (DNS rebinding). Nobody is known behind a Unix socket.
+ * Makes the functions that decide who may see source, logs and headers: the client by its address, the `Host` because a
+ * page of another site can bring any name to a local address (DNS rebinding), and what forwarding headers name. A client
+ * of a Unix socket has no address.
  */
 export function debugAccess (
   app: FastifyInstance,
@@ -45,16 +42,20 @@ export function debugAccess (
   { debugClients = [], debugHosts = [] }: DebugAccessOptions
 ): DebugAccess {
   if (!debug) return { maySeeDebug: () => false, mayReadDebug: () => false }
-  const isNamed = compileClients(debugClients)
+  const isListed = rangesOfOption(debugClients, 'debugClients (DEBUG_CLIENTS)')
   const hosts = new Set(debugHosts.map((host) => host.toLowerCase()))
-  const clients = new LimitedMap<Kind>(1_000, 50_000)
   let wide: boolean | null = null
 
   return { maySeeDebug, mayReadDebug: (request) => maySeeDebug(request) && (isInjection(request.raw) || pageAllowed(request)) }
 
   function maySeeDebug (request: FastifyRequest): boolean {
     const state = stateOf(request)
-    return (state.maySeeDebug ??= isInjection(request.raw) ? askerAllowed(request) : (clientAllowed(originOf(request).ip) && hostAllowed(originOf(request), request)))
+    return (state.maySeeDebug ??= isInjection(request.raw) ? askerAllowed(request) : messageAllowed(request))
+  }
+
+  function messageAllowed (request: FastifyRequest): boolean {
+    const origin = originOf(request)
+    return clientAllowed(origin.ip) && forwardingAllowed(origin, request) && hostAllowed(origin, request)
   }
 
   // What a handler injects it asks for its own client, who may be anybody; what nobody asked for came over no network.
@@ -64,26 +65,31 @@ export function debugAccess (
   }
 
   function clientAllowed (ip: string): boolean {
-    const known = clients.get(ip) ?? kindOf(ip)
-    if (known !== 'other') return known === 'allowed'
+    if (isLoopback(ip) || isListed(ip)) return true
     wide ??= boundBeyondLoopback(app)
-    return wide && isPrivate(ip, 0)
+    return wide && isPrivate(ip)
   }
 
-  // To read an address takes longer than to look it up, and the same clients come again.
-  function kindOf (ip: string): Kind {
-    const kind = isIP(ip) === 0 ? 'none' : isLoopback(ip, 0) || isNamed(ip, 0) ? 'allowed' : 'other'
-    clients.set(ip, kind)
-    return kind
+  // They can only take access away: whoever wrote them, it does not matter whether they are true.
+  function forwardingAllowed ({ proxies }: Origin, { raw }: FastifyRequest): boolean {
+    const { addresses, hosts: named } = forwardingNames(raw.headers)
+    // Browsers have sent HTTP/1.1 since 1999. With 1.0, a reverse proxy names its upstream in `Host` and no client.
+    if (raw.httpVersion === '1.0' && raw.headers.host !== undefined && addresses.length === 0) return false
+    const isAllowed = (address: string): boolean => proxies.includes(address) || clientAllowed(address)
+    if (!addresses.every(isAllowed)) return false
+    if (hosts.has('*')) return true
+    // Without a trusted proxy, a public address in place of a name is the one that clients elsewhere use.
+    const isPublic = (host: string): boolean => isIP(host) !== 0 && proxies.length === 0 && !isAllowed(host)
+    return named.every((host) => hosts.has(host) || (NAME.test(host) && !isPublic(host) && nameAllowed(host)))
   }
 
   function hostAllowed ({ host, problem }: Origin, request: FastifyRequest): boolean {
     if (hosts.has('*')) return true
-    const { raw } = request
-    // A message whose host cannot be read was brought by no page: browsers send valid ones.
+    const { headers } = request.raw
+    // A message whose host cannot be read was sent by no page: browsers send valid ones.
     if (host === '') return problem !== null && !hasHostOf(request)
-    // A proxy tells what it was asked for, which a page can choose as well: neither name hides the other.
-    return nameAllowed(host) && sentAllowed(raw.headers.host) && sentAllowed(raw.headers[':authority']) && forwardedAllowed(raw.headers)
+    // A page of another site can choose the host that a trusted proxy forwards: both have to be allowed.
+    return nameAllowed(host) && sentAllowed(headers.host) && sentAllowed(headers[':authority'])
   }
 
   // Browsers do not let a page choose either header (Fetch, section 2.2.2; Fetch Metadata, section 2.4).
@@ -102,14 +108,6 @@ export function debugAccess (
   function sentAllowed (authority: string | string[] = ''): boolean {
     const name = String(authority).trim().toLowerCase().replace(/:\d+$/, '')
     return name === '' || nameAllowed(name)
-  }
-
-  // A tunnel that asks for a local name may be open to everybody: the name that it was asked for can only take away, so it need not be trusted.
-  function forwardedAllowed ({ 'x-forwarded-host': names, forwarded }: IncomingHttpHeaders): boolean {
-    if (names === undefined && forwarded === undefined) return true
-    const told = [names ?? []].flat().join().split(',')
-    for (const [, quoted, plain] of (forwarded ?? '').matchAll(FORWARDED_HOST)) told.push(quoted ?? plain ?? '')
-    return told.every(sentAllowed)
   }
 
   function nameAllowed (host: string): boolean {
@@ -131,14 +129,5 @@ function isLocalHost (host: string): boolean {
 
 function boundBeyondLoopback (app: FastifyInstance): boolean {
   const addresses = app.server.listening ? app.addresses() : []
-  return addresses.some((address: AddressInfo | string) => typeof address === 'object' && !isLoopback(address.address, 0))
-}
-
-function compileClients (debugClients: string[]): (address: string, hop: number) => boolean {
-  if (debugClients.length === 0) return () => false
-  try {
-    return proxyAddr.compile(debugClients)
-  } catch (error) {
-    throw new Error(`debugClients (DEBUG_CLIENTS): ${(error as Error).message}; use addresses, CIDR ranges, loopback, linklocal or uniquelocal`)
-  }
+  return addresses.some((address: AddressInfo | string) => typeof address === 'object' && !isLoopback(address.address))
 }

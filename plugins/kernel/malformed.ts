@@ -1,12 +1,13 @@
-import { METHODS, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { FastifyError, FastifyInstance, FastifyReply, FastifyServerOptions } from 'fastify'
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, FastifyServerOptions } from 'fastify'
 import { framingProblem, markLast } from './framing.js'
 import { headerText } from './header-text.js'
 import {
   badRequest, ExpectationFailedError, HeaderOverflowError, httpError, MalformedMessageError, RequestTimeoutError,
   SuspiciousOperationError
 } from './http-errors.js'
+import { kUnknownMethod, methodOf, overrideMethod } from './method-override.js'
 import { isRefused, refuse, responsesOf, trackResponses, type Sent } from './refused-message.js'
 
 /** On a raw message: why request validation has to refuse it. */
@@ -15,15 +16,12 @@ export const kRefused = Symbol('hindsight.refused')
 export const kTarget = Symbol('hindsight.target')
 /** On a raw message: it names no host, and the server lets request validation refuse that. */
 export const kHostless = Symbol('hindsight.hostless')
-/** On a raw message: a method that overrides the real one and that Node.js does not know. */
-export const kUnknownMethod = Symbol('hindsight.unknownMethod')
 
 declare module 'node:http' {
   interface IncomingMessage {
     [kRefused]?: Error
     [kTarget]?: string
     [kHostless]?: true
-    [kUnknownMethod]?: string
   }
 }
 
@@ -38,16 +36,25 @@ const MAX_PIPELINED = 32
 const TIMEOUT = 'ERR_HTTP_REQUEST_TIMEOUT'
 const REQUEST_LINE = /^([A-Za-z-]{1,32}) (\S+)(?= HTTP\/|\r?\n|$)/
 
+export interface MessageOptions {
+  /**
+   * Whether `X-HTTP-Method-Override` or the query parameter `_method` of a POST gives it another method, in `full`
+   * mode; refused with 400 where the request comes from another origin. Default: false.
+   */
+  methodOverride?: boolean
+}
+
 /**
  * The server options that make malformed messages explained errors. They have to be given when the Fastify instance is
  * created (`npm start` does so, and fastify-cli with `--options`). Without the plugin, and in `observe` mode, they only
  * change how the messages that the parser refuses are answered.
  */
-export function messageOptions ({ methodOverride = true }: { methodOverride?: boolean } = {}): FastifyServerOptions {
+export function messageOptions ({ methodOverride = false }: MessageOptions = {}): FastifyServerOptions {
+  if (typeof methodOverride !== 'boolean') throw new TypeError('methodOverride must be true or false')
   trackResponses()
   return {
     rewriteUrl (message) {
-      return isFull(this) ? target(message as IncomingMessage, methodOverride) : message.url ?? '/'
+      return isFull(this) ? target(this, message as IncomingMessage, methodOverride) : message.url ?? '/'
     },
     frameworkErrors (error, request, reply) {
       if (!isFull(request.server)) return answerAsFastify(error, reply)
@@ -75,22 +82,17 @@ function isFull (app: FastifyInstance): boolean {
   return app.hasDecorator('hindsight') && app.hindsight.mode === 'full'
 }
 
-/** The method that a request is about: where it is overridden by one that Node.js does not know, that one. */
-export function methodOf ({ raw, method }: { raw: IncomingMessage, method: string }): string {
-  return raw[kUnknownMethod] ?? method
-}
-
-function target (message: IncomingMessage, methodOverride: boolean): string {
+function target (app: FastifyInstance, message: IncomingMessage, methodOverride: boolean): string {
   const url = message.url ?? '/'
   if (url === NOWHERE) return url
   if (message.headers.host === undefined) message[kHostless] = true
-  const problem = framingProblem(message) ?? pipeliningProblem(message)
+  const problem = framingProblem(message) ?? pipeliningProblem(message) ??
+    (methodOverride ? overrideMethod(message, () => app.hindsight.originOf({ raw: message } as FastifyRequest)) : null)
   if (problem !== null) {
     message[kTarget] = url
     message[kRefused] = problem
     return NOWHERE
   }
-  if (methodOverride && message.method === 'POST') overrideMethod(message)
   const undecodable = decodingProblem(url)
   if (message[kUnknownMethod] === undefined && undecodable === null) {
     // RFC 9112, section 3.2.2: a server accepts the absolute form; section 3.2.4: `*` is about the server as a whole.
@@ -107,25 +109,6 @@ export function pathOf (url: string): string {
   if (url === '*') return '/*'
   const path = url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '')
   return path.startsWith('/') ? path : `/${path}`
-}
-
-function overrideMethod (message: IncomingMessage): void {
-  const query = message.url?.indexOf('?') ?? -1
-  const wanted = message.headers['x-http-method-override'] ??
-    (query === -1 ? undefined : new URLSearchParams(message.url?.slice(query)).get('_method'))
-  if (typeof wanted !== 'string' || wanted === '') return
-  const method = wanted.toUpperCase()
-  if (!/^[A-Z]+$/.test(method)) {
-    message[kRefused] = badRequest('Invalid HTTP method override.')
-  } else if (method === 'HEAD') {
-    // A client of POST reads `Content-Length` bytes. HEAD sends none: the next response would be taken for them.
-    const why = 'Invalid HTTP method override: a POST is answered with a body, HEAD without one.'
-    message[kRefused] = badRequest(why)
-  } else if (METHODS.includes(method) && method !== 'CONNECT') {
-    message.method = method
-  } else {
-    message[kUnknownMethod] = method
-  }
 }
 
 function decodingProblem (url: string): string | null {

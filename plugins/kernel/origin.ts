@@ -1,9 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import proxyAddr from '@fastify/proxy-addr'
 import parseForwarded from 'forwarded-parse'
 import type { FastifyRequest } from 'fastify'
+import { rangesOfOption, type Ranges } from './address-ranges.js'
+import { nodeAddress } from './forwarding-headers.js'
 import { badRequest } from './http-errors.js'
 import { headerText, isRepeated, joinedHeader } from './header-text.js'
 import { LimitedMap } from './limited-map.js'
@@ -19,7 +20,6 @@ export interface OriginOptions {
 }
 
 type Forwarded = Partial<Record<'for' | 'host' | 'proto' | 'port' | 'prefix', string[]>>
-type Trust = (address: string, hop: number) => boolean
 
 /** What a trusted proxy tells, and what is wrong with that. */
 interface Told {
@@ -36,7 +36,7 @@ const NOTHING: Told = { values: {}, problem: null, tellsClient: true }
 
 /** Makes the function that finds a request's origin once and remembers it; it never throws. */
 export function originResolver ({ trustedProxies = [], trustedHosts = [] }: OriginOptions = {}): (request: FastifyRequest) => Origin {
-  const trusts = compileTrust(trustedProxies)
+  const trusts = rangesOfOption(trustedProxies, 'trustedProxies (TRUSTED_PROXIES)')
   const hosts = trustedHosts.map(hostPattern)
   const told = trustedProxies.length > 0
   // What was found of a host that nothing is wrong with, by scheme and as it was sent: clients send the same few.
@@ -54,21 +54,11 @@ export function originResolver ({ trustedProxies = [], trustedHosts = [] }: Orig
     if (targetAuthority(raw) !== undefined) return resolve(raw, trusts, hosts)
     const like = host === undefined ? undefined : known.get(host)
     if (like !== undefined && !isRepeated(rawHeaders, 'host')) {
-      const { scheme, host, authority, prefix, problem } = like
-      return { scheme, host, authority, prefix, ip: socket.remoteAddress ?? '', problem }
+      return { ...like, ip: socket.remoteAddress ?? '' }
     }
     const origin = resolve(raw, trusts, hosts)
     if (host !== undefined && host !== '' && origin.problem === null) known.set(host, origin)
     return origin
-  }
-}
-
-function compileTrust (trustedProxies: string[]): Trust {
-  if (trustedProxies.length === 0) return () => false
-  try {
-    return proxyAddr.compile(trustedProxies)
-  } catch (error) {
-    throw new Error(`trustedProxies (TRUSTED_PROXIES): ${(error as Error).message}; use addresses, CIDR ranges, loopback, linklocal or uniquelocal`)
   }
 }
 
@@ -78,11 +68,10 @@ function hostPattern (pattern: string | RegExp): RegExp {
   return new RegExp(`^${escaped}$`, 'i')
 }
 
-function resolve (raw: IncomingMessage, trusts: Trust, hosts: RegExp[]): Origin {
+function resolve (raw: IncomingMessage, trusts: Ranges, hosts: RegExp[]): Origin {
   const socket = socketOf(raw)
   const remote = socket.remoteAddress ?? ''
-  const trusted = remote !== '' && trusts(remote, 0)
-  const told = trusted ? forwardedValues(raw) : NOTHING
+  const told = trusts(remote) ? forwardedValues(raw) : NOTHING
   const forwarded = told.values
   const scheme = forwarded.proto !== undefined
     ? /^(?:https|on|ssl|1)$/i.test(forwarded.proto[0] ?? '') ? 'https' : 'http'
@@ -93,13 +82,14 @@ function resolve (raw: IncomingMessage, trusts: Trust, hosts: RegExp[]): Origin 
   const misnamed = hostProblem(raw, host, sent, hosts)
   const [port, misported] = portOf(forwarded.port?.[0]?.replace(/^.*:/, '') ?? /:(\d+)$/.exec(text)?.[1] ?? '0')
   const plain = port === 0 || port === (scheme === 'https' ? 443 : 80)
-  const [ip, misled] = told.tellsClient ? clientOf(remote, forwarded.for, trusts) : ['', null]
+  const { ip, proxies, problem: misled } = clientOf(remote, forwarded.for, trusts)
   return {
     scheme,
     host: misnamed === null ? host : '',
     authority: misnamed === null && misported === null ? plain ? host : `${host}:${port}` : '',
     prefix: forwardedPrefix(forwarded.prefix?.[0]),
-    ip,
+    ip: told.tellsClient ? ip : '',
+    proxies,
     problem: told.problem ?? misled ?? misnamed ?? misported
   }
 }
@@ -198,12 +188,6 @@ function standardForwarded (header: string | undefined): Forwarded | Error | und
   }
 }
 
-// RFC 7239, section 6: IPv6 in brackets, either with a port.
-function nodeAddress (node: string): string {
-  if (isIP(node) !== 0) return node
-  return /^\[([^\]]+)\](?::[\w.-]+)?$/.exec(node)?.[1] ?? node.replace(/:(?:\d+|_[\w.-]+)$/, '')
-}
-
 function list (header: string | string[] | undefined): string[] | undefined {
   if (header === undefined) return undefined
   const text = Array.isArray(header) ? header.join() : header
@@ -218,16 +202,22 @@ function forwardedPrefix (prefix: string | undefined): string {
   return prefix !== undefined && /^(?:\/[A-Za-z0-9._~!$&'()*+,;=:@%-]+)+\/?$/.test(prefix) ? prefix.replace(/\/$/, '') : ''
 }
 
-// From the nearest hop outwards, as far as one that is trusted tells the next.
-function clientOf (remote: string, hops: string[] = [], trusts: Trust): [string, Error | null] {
+/** The client, from the nearest hop outwards as far as a trusted one names the next, and the trusted ones before it. */
+function clientOf (remote: string, hops: string[] = [], trusts: Ranges): Pick<Origin, 'ip' | 'proxies' | 'problem'> {
+  const proxies: string[] = []
   let ip = remote
-  for (let hop = 0; hop < hops.length && trusts(ip, hop); hop++) {
-    ip = hops.at(-1 - hop) ?? ''
+  while (trusts(ip)) {
+    proxies.push(ip)
+    const next = hops.at(-proxies.length)
+    if (next === undefined) break
+    ip = next
     if (isIP(ip) === 0 && !/^(?:unknown|_[\w.-]+)$/i.test(ip)) {
-      return ['', badRequest(`Invalid client "${headerText(ip)}" in the forwarding header of a trusted proxy: it is neither an address nor "unknown" (RFC 7239, section 6).`)]
+      const why = 'it is neither an address nor "unknown" (RFC 7239, section 6)'
+      const problem = `Invalid client "${headerText(ip)}" in the forwarding header of a trusted proxy: ${why}.`
+      return { ip: '', proxies, problem: badRequest(problem) }
     }
   }
-  return [ip, null]
+  return { ip, proxies, problem: null }
 }
 
 /** The target as the client sent it: path and query, percent-encoding kept. */

@@ -9,6 +9,13 @@ export interface Origin {
   prefix: string
   /** Empty on a Unix socket, and where a trusted proxy's headers cannot tell it. */
   ip: string
+  /** The addresses of the trusted proxies that the request passed, the nearest first; empty without one. */
+  proxies: string[]
   /** What request validation has to say about it. */
   problem: Error | null
+}
+
+/** Whether the value of the header `Origin` is that of the request itself (RFC 6454, section 6.2). */
+export function isOwnOrigin (origin: string, { scheme, authority }: Origin): boolean {
+  return authority !== '' && origin === `${scheme}://${authority}`
 }

@@ -4,7 +4,7 @@ import { isDebugSurface } from '../kernel/debug-surface.js'
 import { host, runHooks, type CaughtHook } from '../kernel/hosting.js'
 import { Answer, listener, Skip } from '../kernel/listener.js'
 import { ruleFinder, type PathRule } from '../kernel/path-rules.js'
-import type { Origin } from '../kernel/request-origin.js'
+import { isOwnOrigin } from '../kernel/request-origin.js'
 import { stateOf } from '../kernel/request-state.js'
 import { corsVerdict, originsText, type CorsVerdict } from '../profiler/collectors/cors.js'
 import { shownHeaders } from '../profiler/collectors/headers.js'
@@ -71,7 +71,7 @@ export const corsResponse = listener('kernel.response', 'cors', async (app, { co
     if (isPreflight(request) && reply.hasHeader('access-control-allow-methods')) return preflighted
     const found = ruleOf(request)
     const { origin } = request.headers
-    const own = origin !== undefined && isOwn(origin, app.hindsight.originOf(request))
+    const own = origin !== undefined && isOwnOrigin(origin, app.hindsight.originOf(request))
     collectVerdict(app, request, reply, found, own ? sameOrigin.reason : null)
     if (found === null) return noRule
     if (origin === undefined) return noOrigin
@@ -188,10 +188,6 @@ function withholdCredentials (reply: FastifyReply): undefined {
   if (reply.hasHeader('access-control-allow-origin')) return
   reply.removeHeader('access-control-allow-credentials')
   reply.removeHeader('access-control-expose-headers')
-}
-
-function isOwn (origin: string, { scheme, authority }: Origin): boolean {
-  return origin === (authority === '' ? '' : `${scheme}://${authority}`)
 }
 
 // Fetch, section 3.3.2: an OPTIONS request with an Origin and the method that is asked for.

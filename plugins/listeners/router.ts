@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Answer, listener, Skip } from '../kernel/listener.js'
-import { kUnknownMethod } from '../kernel/malformed.js'
+import { kUnknownMethod } from '../kernel/method-override.js'
 import { attributesOf } from '../kernel/request-attributes.js'
 import type { RouteMatch } from '../kernel/route-config.js'
 import { stateOf } from '../kernel/request-state.js'

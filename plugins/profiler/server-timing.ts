@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { methodOf } from '../kernel/malformed.js'
+import { methodOf } from '../kernel/method-override.js'
 import { stateOf } from '../kernel/request-state.js'
 
 const MAX_LISTENERS = 3

@@ -3,7 +3,7 @@ import {
   MethodLookupError, MethodNotAllowedError, NotFoundError, ResourceNotFoundError, withoutStack
 } from '../kernel/http-errors.js'
 import { joinedHeader } from '../kernel/header-text.js'
-import { methodOf } from '../kernel/malformed.js'
+import { methodOf } from '../kernel/method-override.js'
 import { absoluteUrl, pathnameOf, targetOf } from '../kernel/origin.js'
 import { servicesOf } from '../kernel/services-of.js'
 

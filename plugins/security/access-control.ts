@@ -1,8 +1,8 @@
 import { METHODS } from 'node:http'
-import proxyAddr from '@fastify/proxy-addr'
 import type { FastifyRequest } from 'fastify'
 import type { PathPattern, Paths } from './paths.js'
 import { isStrings } from './user.js'
+import { addressRanges } from '../kernel/address-ranges.js'
 import { servicesOf } from '../kernel/services-of.js'
 
 /** Who may come to a path; the first rule that holds for a request decides, and where none does everybody may. */
@@ -62,9 +62,7 @@ function methodOf (given: string, where: string): string {
 
 function networks (where: string, ips: string[]): (ip: string) => boolean {
   try {
-    const contains = proxyAddr.compile(ips)
-    // A request without an address (over a Unix socket) is from no network.
-    return (ip) => ip !== '' && contains(ip, 0)
+    return addressRanges(ips)
   } catch (error) {
     throw new Error(`${where}.ips: ${(error as Error).message}`, { cause: error })
   }

@@ -54,7 +54,7 @@ export function raw (port: number, bytes: string | Buffer, { host = '127.0.0.1',
 /** One GET over a socket, closed behind its answer. */
 export function get (port: number, path: string, headers: Record<string, string> = {}, host = '127.0.0.1'): Promise<string> {
   const lines = Object.entries({ Host: `127.0.0.1:${port}`, Connection: 'close', ...headers }).map(([name, value]) => `${name}: ${value}\r\n`)
-  return raw(port, Buffer.from(`GET ${path} HTTP/1.1\r\n${lines.join('')}\r\n`), { host })
+  return raw(port, Buffer.from(`GET ${path} HTTP/1.1\r\n${lines.join('')}\r\n`), { host, wait: 20_000 })
 }
 
 export const statusOf = (answer: string): number => Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1])

@@ -54,10 +54,87 @@ t.test('clients by their address', async t => {
   }
 })
 
-t.test('without a trusted proxy nobody can claim to be another', async t => {
-  const app = await build(t, {}, routes)
+t.test('forwarding headers of an untrusted peer only take away', async t => {
+  const app = await build(t, { debugClients: ['198.51.100.7', '::127.0.0.1/128'], debugHosts: ['example.com'] }, routes)
   const port = await listen(app)
-  await failure(t, port, { 'X-Forwarded-For': '203.0.113.9' }, true, 'a header that does not count')
+  const long = (value: string, count: number): string => Array<string>(count).fill(value).join()
+  for (const [name, value, expected] of [
+    ...['X-Forwarded-For', 'X-Real-IP', 'X-Client-IP', 'X-Cluster-Client-IP', 'True-Client-IP', 'CF-Connecting-IP',
+      'CF-Connecting-IPv6', 'Fastly-Client-IP', 'Fly-Client-IP'].flatMap((name) => [
+      [name, '203.0.113.9', false], [name, '127.0.0.1', true], [name, '198.51.100.7', true]
+    ]),
+    ...['X-Forwarded-Host', 'X-Forwarded-Server', 'X-Original-Host'].flatMap((name) => [
+      [name, 'shop.example', false], [name, 'localhost', true], [name, 'example.com', true],
+      [name, '203.0.113.9', false], [name, '198.51.100.7', true]
+    ]),
+    ...['127.0.0.1', '::1', '[::1]', '[::1]:4711', '127.0.0.1:4711', '127.0.0.1, ::1', '127.8.9.10', '::ffff:127.0.0.1',
+      '::FFFF:7F00:1', '0:0:0:0:0:0:0:1', long('::1', 20)].map((value) => ['X-Forwarded-For', value, true]),
+    ...['203.0.113.9, 127.0.0.1', '127.0.0.1, 203.0.113.9', '127.0.0.1,203.0.113.9,::1', '203.0.113.9:80',
+      '[2001:db8::1]', '[2001:db8::1]:80', '2001:db8::1', '::ffff:203.0.113.9', 'unknown', '127.0.0.1, unknown', '_hidden',
+      '127.0.0.1, _hidden', '', ' ', ',', '127.0.0.1,', ',127.0.0.1', 'localhost', '"127.0.0.1"', "'127.0.0.1'",
+      '127.0.0.1 203.0.113.9', '127.0.0.1;203.0.113.9', '::127.0.0.1', '::7f00:1', '127.1', '0177.0.0.1', '0x7f.0.0.1',
+      '2130706433', '64:ff9b::127.0.0.1', '::ffff:0:127.0.0.1', '2002:7f00:1::', '0.0.0.0', '::', '10.0.0.1',
+      '[127.0.0.1', '127.0.0.1]', '127.0.0.1/8', '127.0.0.1.evil.example', long('::1', 21), long('127.0.0.1', 5_000)
+    ].map((value) => ['X-Forwarded-For', value, false]),
+    ...['for=127.0.0.1', 'for="[::1]:4711"', 'For=127.0.0.1;By=127.0.0.2;Host=localhost;Proto=http', 'proto=https',
+      'for=127.0.0.1, for=::1', 'host=example.com', 'for="127.0.0.1:_port"'
+    ].map((value) => ['Forwarded', value, value !== 'for=127.0.0.1, for=::1']),
+    ...['for=203.0.113.9', 'for="[2001:db8::1]"', 'for=127.0.0.1;by=203.0.113.9', 'for=127.0.0.1;host=shop.example',
+      'for=127.0.0.1, for=203.0.113.9', 'for=203.0.113.9, for=127.0.0.1', 'for=unknown', 'for=_hidden', 'by=_hidden',
+      'host=_hidden', 'host=unknown', 'for=', 'for', '', 'for="127.0.0.1', 'for="127.0.0.1, for=203.0.113.9', ', for=127.0.0.1',
+      'for=127.0.0.1 for=203.0.113.9', long('for=127.0.0.1', 21), long('for=127.0.0.1', 5_000)
+    ].map((value) => ['Forwarded', value, false]),
+    ...['1.1 varnish', '1.1 nginx', 'HTTP/1.1 localhost:3000 (a comment, with a comma)', '1.0 fred, 1.1 localhost',
+      '1.1 127.0.0.1:80', '1.1 example.com', '2 [::1]:80'].map((value) => ['Via', value, true]),
+    ...['1.1 proxy.example', '1.1 proxy.example:80 (nginx)', '1.0 fred, 1.1 proxy.example', '1.1 proxy.example, 1.0 fred',
+      '1.1 203.0.113.9', '1.1 [2001:db8::1]:80', '1.1', '', ',', '1.1 a b', '1.1 (fred', '1.1 _hidden', '1.1 unknown',
+      long('1.1 a', 21)].map((value) => ['Via', value, false])
+  ] as Array<[string, string, boolean]>) {
+    const answer = await get(port, '/boom', { [name]: value })
+    const told = answer.includes('the inner workings') || shown(answer)
+    t.equal(told, expected, `${name}: ${value.slice(0, 80)}`)
+  }
+  await failure(t, port, { 'X-Forwarded-For': '203.0.113.9' }, false, 'every answer')
+  await failure(t, port, { Host: 'shop.example', 'X-Forwarded-For': '127.0.0.1', 'X-Forwarded-Host': 'localhost' }, false, 'a name')
+  const twice = await raw(port, 'GET /ok HTTP/1.1\r\nHost: a\r\nVia: 1.1 a\r\nVia: 1.1 b.example\r\nConnection: close\r\n\r\n')
+  t.notOk(shown(twice), 'a header that is repeated')
+  const wide = await build(t, { debugHosts: ['*'] }, routes)
+  const any = await listen(wide)
+  await failure(t, any, { 'X-Forwarded-Host': '203.0.113.9', Via: '1.1 proxy.example' }, true, 'with any host')
+  await failure(t, any, { 'X-Forwarded-For': '203.0.113.9' }, false, 'any host is not any client')
+})
+
+t.test('headers that a trusted proxy did not write only take away', async t => {
+  const proxies = ['127.0.0.1', '203.0.113.0/24']
+  const app = await build(t, { trustedProxies: proxies, debugClients: ['198.51.100.7'] }, routes)
+  const port = await listen(app)
+  for (const [headers, expected] of [
+    [{ 'X-Forwarded-For': '198.51.100.7' }, true],
+    [{ 'X-Forwarded-For': '198.51.100.7, 203.0.113.9' }, true],
+    [{ 'X-Forwarded-For': '198.51.100.7, 203.0.113.9', 'X-Real-IP': '203.0.113.9' }, true],
+    [{ 'X-Forwarded-For': '198.51.100.7', 'X-Real-IP': '198.51.100.7' }, true],
+    [{ 'X-Forwarded-For': '198.51.100.8, 198.51.100.7' }, false],
+    [{ 'X-Forwarded-For': 'unknown, 198.51.100.7' }, false],
+    [{ 'X-Forwarded-For': '198.51.100.7', 'X-Real-IP': '203.0.113.9' }, false],
+    [{ 'X-Forwarded-For': '198.51.100.7', 'CF-Connecting-IP': '198.51.100.8' }, false],
+    [{ 'X-Forwarded-For': '198.51.100.7', Via: '1.1 proxy.example' }, false],
+    [{ 'X-Forwarded-For': '198.51.100.7', 'X-Forwarded-Host': '203.0.113.1' }, true],
+    [{ 'X-Forwarded-For': '::127.0.0.1' }, false]
+  ] as Array<[Record<string, string>, boolean]>) await failure(t, port, headers, expected, JSON.stringify(headers))
+})
+
+t.test('HTTP/1.0 with a host and without the address of a client is from a proxy', async t => {
+  const app = await build(t, { debugHosts: ['example.com'] }, routes)
+  const port = await listen(app)
+  for (const [headers, expected] of [
+    ['', true],
+    ['Host: localhost\r\n', false],
+    ['Host: example.com\r\n', false],
+    ['Host: localhost\r\nX-Forwarded-Host: localhost\r\n', false],
+    ['Host: localhost\r\nX-Real-IP: 127.0.0.1\r\n', true],
+    ['Host: localhost\r\nForwarded: for=127.0.0.1\r\n', true],
+    ['X-Forwarded-For: 203.0.113.9\r\n', false]
+  ] as const) t.equal(shown(await raw(port, `GET /ok HTTP/1.0\r\n${headers}\r\n`)), expected, headers)
 })
 
 t.test('a tunnel that asks for a local name is open to whoever knows its own', async t => {

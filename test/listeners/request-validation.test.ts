@@ -1,6 +1,9 @@
+import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import { build, eventOf, get, headerOf, listen, newest, problem, profileOf, raw, refusal, statusOf } from '../app/harness.js'
+import { readMethodOverride } from '../../app/server-limits.js'
 import type { HindsightOptions } from '../../app/options.js'
+import { messageOptions } from '../../plugins/kernel/malformed.js'
+import { build, eventOf, get, headerOf, listen, newest, problem, profileOf, raw, refusal, statusOf } from '../app/harness.js'
 
 const invalid = (host: string): [number, string] => [400, `Invalid Host "${host}".`]
 
@@ -224,8 +227,12 @@ t.test('trusted proxies that are none stop the start', async t => {
   t.equal(await refusal({ trustedProxies: ['nonsense'] }), 'trustedProxies (TRUSTED_PROXIES): invalid IP address: nonsense; use addresses, CIDR ranges, loopback, linklocal or uniquelocal')
 })
 
+function anyMethod (app: FastifyInstance): void {
+  app.route({ method: ['GET', 'POST', 'PUT', 'DELETE'], url: '/', handler: request => request.method })
+}
+
 t.test('a method override', async t => {
-  const app = await build(t, {}, app => app.route({ method: ['GET', 'POST', 'PUT', 'DELETE'], url: '/', handler: request => request.method }))
+  const app = await build(t, {}, anyMethod, messageOptions({ methodOverride: true }))
   for (const [method, url, override, expected] of [
     ['POST', '/', 'PUT', 'PUT'],
     ['POST', '/', 'delete', 'DELETE'],
@@ -249,6 +256,67 @@ t.test('a method override', async t => {
   }
   const { status, messages } = await problem(app, { method: 'POST', url: '/', headers: { 'x-http-method-override': 'FOOBAR' } })
   t.same([status, messages.at(-1)], [405, 'No route found for "FOOBAR http://localhost/": Method Not Allowed (Allow: GET, POST, PUT, DELETE)'])
+})
+
+t.test('the method override is off by default', async t => {
+  const app = await build(t, {}, anyMethod)
+  for (const headers of [{}, { 'x-http-method-override': 'DELETE' }, { 'x-http-method-override': 'HEAD' }, { 'x-http-method-override': '<script>' }]) {
+    const { statusCode, body } = await app.inject({ method: 'POST', url: '/?_method=DELETE', headers })
+    t.same([statusCode, body], [200, 'POST'], JSON.stringify(headers))
+  }
+  t.throws(() => messageOptions({ methodOverride: 'yes' } as never), { message: 'methodOverride must be true or false' })
+  t.equal(readMethodOverride({ METHOD_OVERRIDE: 'on' }), true)
+  for (const source of [{}, { METHOD_OVERRIDE: '' }, { METHOD_OVERRIDE: 'off' }]) t.equal(readMethodOverride(source), false)
+  t.throws(() => readMethodOverride({ METHOD_OVERRIDE: 'maybe' }), { message: 'Environment: METHOD_OVERRIDE must be on or off, not "maybe"' })
+})
+
+t.test('a method override is refused for requests of another site', async t => {
+  const advice = 'Send it from a page of the same origin, or send the method itself'
+  const own = 'http://shop.test:3000'
+  const site = (value: string): string => `Cross-site method override: Sec-Fetch-Site is "${value}". ${advice}.`
+  const other = (value: string, origin = own): string =>
+    `Cross-site method override: the Origin "${value}" is not that of the request, "${origin}". ${advice}; behind a proxy, set trustedProxies (TRUSTED_PROXIES).`
+  const app = await build(t, { trustedProxies: ['10.0.0.1'] }, anyMethod, messageOptions({ methodOverride: true }))
+  const proxied = { 'x-forwarded-host': 'shop.example', 'x-forwarded-proto': 'https' }
+  for (const [headers, refused, remoteAddress] of [
+    [{}, null],
+    [{ origin: own }, null],
+    [{ origin: own, 'sec-fetch-site': 'same-origin' }, null],
+    [{ 'sec-fetch-site': 'none' }, null],
+    [{ ...proxied, origin: 'https://shop.example' }, null, '10.0.0.1'],
+    [{ 'sec-fetch-site': 'cross-site' }, site('cross-site')],
+    [{ 'sec-fetch-site': 'same-site' }, site('same-site')],
+    [{ 'sec-fetch-site': 'Same-Origin' }, site('Same-Origin')],
+    [{ 'sec-fetch-site': '' }, site('')],
+    [{ 'sec-fetch-site': 'same-origin, cross-site' }, site('same-origin, cross-site')],
+    [{ origin: own, 'sec-fetch-site': 'cross-site' }, site('cross-site')],
+    [{ origin: 'https://evil.example' }, other('https://evil.example')],
+    [{ origin: 'https://evil.example', 'sec-fetch-site': 'same-origin' }, other('https://evil.example')],
+    [{ origin: 'null' }, other('null')],
+    [{ origin: '' }, other('')],
+    [{ origin: 'https://shop.test:3000' }, other('https://shop.test:3000')],
+    [{ origin: 'http://shop.test' }, other('http://shop.test')],
+    [{ origin: 'http://a.shop.test:3000' }, other('http://a.shop.test:3000')],
+    [{ origin: `${own}.evil.example` }, other(`${own}.evil.example`)],
+    [{ origin: `${own}, ${own}` }, other(`${own}, ${own}`)],
+    [{ ...proxied, origin: 'https://shop.example' }, other('https://shop.example'), '10.0.0.2'],
+    [{ ...proxied, origin: own }, other(own, 'https://shop.example'), '10.0.0.1']
+  ] as Array<[Record<string, string>, string | null, string?]>) {
+    for (const [url, override] of [['/?_method=DELETE', {}], ['/', { 'x-http-method-override': 'DELETE' }]] as const) {
+      const request = {
+        method: 'POST', url, headers: { host: 'shop.test:3000', accept: 'application/json', ...headers, ...override }, remoteAddress: remoteAddress ?? '127.0.0.1'
+      } as const
+      const response = await app.inject(request)
+      const name = `${url} ${JSON.stringify(headers)}`
+      if (refused === null) t.same([response.statusCode, response.body], [200, 'DELETE'], name)
+      else t.same([response.statusCode, response.json<{ exceptions: Array<{ message: string }> }>().exceptions.at(-1)?.message], [400, refused], name)
+    }
+  }
+  const plain = await app.inject({ method: 'POST', url: '/', headers: { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' } })
+  t.same([plain.statusCode, plain.body], [200, 'POST'], 'a POST without an override is as it was')
+  const left = await build(t, { leave: ['request-validation'] }, anyMethod, messageOptions({ methodOverride: true }))
+  const { statusCode } = await left.inject({ method: 'POST', url: '/?_method=DELETE', headers: { origin: 'null' } })
+  t.equal(statusCode, 404, 'without the listener that refuses it, it is not routed')
 })
 
 t.test('a URL that cannot be decoded', async t => {

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { declaredPlace } from '../../diagnostics/declared-place.js'
-import { methodOf } from '../../kernel/malformed.js'
+import { methodOf } from '../../kernel/method-override.js'
 import { pathnameOf } from '../../kernel/origin.js'
 import type { RouteMatch } from '../../kernel/route-config.js'
 import { stateOf } from '../../kernel/request-state.js'
