@@ -76,7 +76,8 @@ export function loggedError (raised: unknown): unknown {
     .reduce((sum: number, error) => sum + textLength(read(error, 'message')) + textLength(read(error, 'stack')), 0)
   if (isComplete && length() <= MAX_LOGGED) return raised
   const { name, message, code, stack } = safely(() => flatten(raised, walkOf(), MAX_DEPTH), raised)
-  return Object.assign(new Error(message), { name, stack, ...(code !== undefined && { code }), note: leftOut(raised, 1) })
+  const note = leftOut(raised, 1)
+  return Object.assign(new Error(message), { name, stack, ...(code !== undefined && { code }), note })
 }
 
 function textLength (text: unknown): number {
@@ -185,7 +186,8 @@ function addMembers (exception: FlattenedException, error: unknown, walk: Walk, 
   const out = total - listed.length
   if (out === 0) return
   walk.isCut ||= depth >= MAX_DEPTH || walk.left < 1
-  addNote(exception, `${out.toLocaleString('en')} of its ${counted(total, 'error')} ${wordFor(out, 'is', 'are')} left out.`)
+  const errors = counted(total, 'error')
+  addNote(exception, `${out.toLocaleString('en')} of its ${errors} ${wordFor(out, 'is', 'are')} left out.`)
 }
 
 /** The first members of an AggregateError, and how many it has. */

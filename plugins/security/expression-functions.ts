@@ -30,10 +30,14 @@ export function replaceFunctions (node: unknown): void {
   if (node.op === 'call' || node.op === 'rcall') {
     const [name] = node.args
     const patterns = node.op === 'rcall' ? node.args[2] : []
-    if (name === 'matches') for (const { op, args } of patterns) if (op === 'value' && typeof args === 'string') literals.set(args, compile(args))
+    if (name === 'matches') patterns.forEach(compileLiteral)
     node.args[0] = REPLACED.get(name) ?? name
   }
   replaceFunctions(node.args)
+}
+
+function compileLiteral ({ op, args }: ASTNode): void {
+  if (op === 'value' && typeof args === 'string') literals.set(args, compile(args))
 }
 
 function isNode (value: unknown): value is ASTNode {
@@ -45,7 +49,9 @@ function matches (text: string, pattern: string): boolean {
 }
 
 function compileDynamic (pattern: string): RE2JS {
-  if (pattern.length > MAX_PATTERN) throw new Error(`A pattern that is not a literal has at most ${MAX_PATTERN} characters, not ${pattern.length}`)
+  if (pattern.length > MAX_PATTERN) {
+    throw new Error(`A pattern that is not a literal has at most ${MAX_PATTERN} characters, not ${pattern.length}`)
+  }
   const compiled = compile(pattern)
   if (compiled.programSize() > MAX_PROGRAM) throw new Error(`The pattern "${pattern}" has too many repetitions`)
   return compiled
@@ -62,6 +68,8 @@ function compile (pattern: string): RE2JS {
 }
 
 function durationOf (text: string): unknown {
-  if (text.length > MAX_DURATION) throw new Error(`A duration has at most ${MAX_DURATION} characters, not ${text.length}`)
+  if (text.length > MAX_DURATION) {
+    throw new Error(`A duration has at most ${MAX_DURATION} characters, not ${text.length}`)
+  }
   return parseDuration({ text })
 }
