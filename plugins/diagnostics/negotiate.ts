@@ -17,11 +17,7 @@ const OFFERS: Array<[mediaType: string, offer: Representation]> = [
   ['text/markdown', { type: 'markdown', contentType: 'text/markdown; charset=utf-8' }]
 ]
 
-// A client may name the charset that it will get anyway; the negotiator compares parameters too.
-const BY_MEDIA_TYPE = new Map(OFFERS.flatMap(([mediaType, offer]) => [
-  [mediaType, offer] as const,
-  [`${mediaType};charset=utf-8`, offer] as const
-]))
+const BY_MEDIA_TYPE = new Map(OFFERS)
 const MEDIA_TYPES = [...BY_MEDIA_TYPE.keys()]
 
 /** Chooses the form of an error by the `Accept` of its request; where that settles nothing, it is the page. */

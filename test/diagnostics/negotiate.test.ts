@@ -17,6 +17,7 @@ const cases: Array<[accept: string | undefined, type: string, contentType: strin
   ['application/json', 'json', JSON_TYPE],
   ['APPLICATION/JSON', 'json', JSON_TYPE],
   ['application/json; charset=utf-8', 'json', JSON_TYPE],
+  ['text/html;q=0.5, application/json; charset="UTF-8"; q=0.9', 'json', JSON_TYPE],
   ['application/json, text/plain, */*', 'json', JSON_TYPE],
   ['application/problem+json', 'json', PROBLEM],
   ['application/json, application/problem+json', 'json', JSON_TYPE],
