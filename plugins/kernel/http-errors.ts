@@ -1,5 +1,4 @@
 import createError from '@fastify/error'
-import { cut } from '../view/visible.js'
 
 type Arguments = [message: string, options?: { cause: unknown }]
 
@@ -83,7 +82,7 @@ const MAX_MESSAGE = 2_000
 
 /** A 400 that carries the underlying error, as section 7 of the observed document has it. */
 export function badRequest (text: string): BadRequestError {
-  const message = cut(text, MAX_MESSAGE)
+  const message = text.length > MAX_MESSAGE ? `${text.slice(0, MAX_MESSAGE)}…` : text
   const error = new BadRequestError(message, { cause: new SuspiciousOperationError(message) })
   // The first frame is whoever found it bad.
   Error.captureStackTrace(error, badRequest)

@@ -7,7 +7,7 @@ const invalid = (host: string): [number, string] => [400, `Invalid Host "${host}
 t.test('a message quotes the beginning of a long header', async t => {
   const app = await build(t, {})
   const { status, messages } = await problem(app, { url: '/', headers: { host: '<'.repeat(60_000) } })
-  t.same([status, messages.at(-1)], [400, `Invalid Host "${'<'.repeat(1_986)}… (58,016 more characters)`])
+  t.same([status, messages.at(-1)], [400, `Invalid Host "${'<'.repeat(1_986)}…`])
 })
 
 t.test('a host is what a host can be', async t => {
