@@ -2,17 +2,25 @@ import { cut } from '../view/visible.js'
 import { counted, wordFor } from '../view/counted.js'
 import { excerptReader, type ExcerptReader } from './code-excerpt.js'
 import type { FlattenedException, StackFrame } from './exception.js'
-import { splitStack, stackFrames } from './stack-frame.js'
+import { frameLines, splitStack, stackFrames } from './stack-frame.js'
 import { inspected, isError, messageOf, nameOf, read } from './thrown-value.js'
 
-const MAX_CAUSES = 20
 const MAX_EXCEPTIONS = 100
 const MAX_DEPTH = 5
-const MAX_MEMBERS = 25
+/** Of one exception, and of all together; each has at least MIN_FRAMES of its frames. */
 const MAX_FRAMES = 200
+const MAX_ALL_FRAMES = 1_000
+const MIN_FRAMES = 10
 const MAX_EXCERPTS = 10
+const MAX_ALL_EXCERPTS = 100
+/** Characters. */
 const MAX_MESSAGE = 20_000
 const MAX_STACK = 40_000
+const MAX_PARSED_STACK = 100_000
+/** Exceptions are counted up to so many. */
+const MAX_COUNTED = 1_100
+/** Characters of the messages and stacks of an error that is logged as it is. */
+const MAX_LOGGED = 500_000
 
 /** What decides how an error is read. */
 export interface FlattenOptions {
@@ -24,16 +32,80 @@ export interface FlattenOptions {
 
 interface Walk extends FlattenOptions {
   seen: Set<unknown>
+  /** How many exceptions may still be listed. */
   left: number
+  framesLeft: number
+  excerptsLeft: number
+  /** Whether exceptions were left out. */
+  isCut: boolean
   read: ExcerptReader
 }
 
 /**
  * Turns whatever was raised into plain data: the chain of its causes from the root on, the raised error last.
- * Never throws, whatever it is given; everything that it returns is bounded.
+ * Lists at most 100 exceptions, members of AggregateErrors included; the note of the raised error says how many more
+ * there are. Never throws, whatever it is given; everything that it returns is bounded.
  */
 export function flattenError (raised: unknown, options: FlattenOptions = {}): FlattenedException[] {
-  return chain(raised, { ...options, seen: new Set(), left: MAX_EXCEPTIONS, read: excerptReader() }, 0)
+  const walk = walkOf(options)
+  const listed = chain(raised, walk, 0)
+  if (walk.isCut) addNote(listed.at(-1) as FlattenedException, leftOut(raised, MAX_EXCEPTIONS - walk.left))
+  return listed
+}
+
+function walkOf (options: FlattenOptions = {}): Walk {
+  return {
+    ...options,
+    seen: new Set(),
+    left: MAX_EXCEPTIONS,
+    framesLeft: MAX_ALL_FRAMES,
+    excerptsLeft: MAX_ALL_EXCERPTS,
+    isCut: false,
+    read: excerptReader()
+  }
+}
+
+/**
+ * An error for the log: itself, or where it has more than 100 exceptions or very long texts, an error with the bounded
+ * texts. The serializer of the logger has no bounds of its own.
+ */
+export function loggedError (raised: unknown): unknown {
+  if (!isError(raised)) return raised
+  const { visited, isComplete } = visitExceptions(raised, MAX_EXCEPTIONS)
+  const length = (): number => visited
+    .reduce((sum: number, error) => sum + textLength(read(error, 'message')) + textLength(read(error, 'stack')), 0)
+  if (isComplete && length() <= MAX_LOGGED) return raised
+  const { name, message, code, stack } = safely(() => flatten(raised, walkOf(), MAX_DEPTH), raised)
+  const note = leftOut(raised, 1)
+  return Object.assign(new Error(message), { name, stack, ...(code !== undefined && { code }), note })
+}
+
+function textLength (text: unknown): number {
+  return typeof text === 'string' ? text.length : 0
+}
+
+function leftOut (raised: unknown, listed: number): string {
+  const { visited, isComplete } = visitExceptions(raised, MAX_COUNTED)
+  const out = isComplete ? Math.max(0, visited.length - listed) : MAX_COUNTED - MAX_EXCEPTIONS
+  return `${isComplete ? '' : 'More than '}${counted(out, 'further exception')} ${wordFor(out, 'is', 'are')} left out.`
+}
+
+/** An error with its causes and members, each once; at most `limit`. */
+function visitExceptions (raised: unknown, limit: number): { visited: unknown[], isComplete: boolean } {
+  const seen = new Set<unknown>()
+  const visited: unknown[] = []
+  const waiting = [raised]
+  for (let steps = 0; steps < limit && waiting.length > 0; steps++) {
+    const error = waiting.pop()
+    if (isObject(error) && seen.has(error)) continue
+    seen.add(error)
+    visited.push(error)
+    const cause = read(error, 'cause')
+    if (cause !== undefined && cause !== null) waiting.push(cause)
+    // One more than the limit: what is cut off here is not complete.
+    waiting.push(...membersOf(error, Math.max(0, limit + 1 - waiting.length)).members)
+  }
+  return { visited, isComplete: waiting.length === 0 }
 }
 
 function chain (raised: unknown, walk: Walk, depth: number): FlattenedException[] {
@@ -43,16 +115,22 @@ function chain (raised: unknown, walk: Walk, depth: number): FlattenedException[
     listed.unshift(exception)
     const cause = isObject(error) ? read(error, 'cause') : undefined
     if (cause === undefined || cause === null) return listed
-    const end = endOfChain(cause, walk, listed.length)
+    const end = endOfChain(cause, walk)
     if (end === undefined) continue
-    exception.note = exception.note === undefined ? end : `${exception.note} ${end}`
+    addNote(exception, end)
     return listed
   }
 }
 
-function endOfChain (cause: unknown, walk: Walk, length: number): string | undefined {
+function endOfChain (cause: unknown, walk: Walk): string | undefined {
   if (walk.seen.has(cause)) return 'Its cause is an error that is listed here already.'
-  if (length >= MAX_CAUSES || walk.left < 1) return 'Its further causes are left out.'
+  if (walk.left >= 1) return undefined
+  walk.isCut = true
+  return 'Its further causes are left out.'
+}
+
+function addNote (exception: FlattenedException, note: string): void {
+  exception.note = exception.note === undefined ? note : `${exception.note} ${note}`
 }
 
 function flatten (error: unknown, walk: Walk, depth: number): FlattenedException {
@@ -65,52 +143,66 @@ function flatten (error: unknown, walk: Walk, depth: number): FlattenedException
   const statusCode = statusOf(error)
   if (statusCode !== undefined) exception.statusCode = statusCode
   addStack(exception, isError(error) ? read(error, 'stack') : undefined, error, walk)
-  addMembers(exception, membersOf(error), walk, depth)
+  addMembers(exception, error, walk, depth)
   return exception
 }
 
 function addStack (exception: FlattenedException, stack: unknown, error: unknown, walk: Walk): void {
-  const { head, frames } = typeof stack === 'string'
-    ? splitStack(stack, messageOf(error))
-    : { head: '', frames: '' }
+  const message = messageOf(error)
+  const text = typeof stack === 'string' ? stack.slice(0, message.length + MAX_PARSED_STACK) : ''
+  const { head, frames } = splitStack(text, message)
   const title = exception.message === '' ? exception.name : `${exception.name}: ${exception.message}`
   exception.stack = [cut(head || title, MAX_MESSAGE + 500), cut(frames, MAX_STACK)].filter(Boolean).join('\n')
-  const all = stackFrames(frames, walk.root)
-  exception.frames = withExcerpts(all.slice(0, MAX_FRAMES), walk)
-  if (all.length > MAX_FRAMES) exception.framesDropped = all.length - MAX_FRAMES
+  const lines = frameLines(frames)
+  const shown = lines.slice(0, Math.min(MAX_FRAMES, Math.max(MIN_FRAMES, walk.framesLeft)))
+  walk.framesLeft -= shown.length
+  exception.frames = withExcerpts(stackFrames(shown.join('\n'), walk.root), walk)
+  if (lines.length > shown.length) exception.framesDropped = lines.length - shown.length
+  if (typeof stack === 'string' && text.length < stack.length) addNote(exception, 'The end of its stack is left out.')
 }
 
-function withExcerpts (frames: readonly StackFrame[], { read, around }: Walk): StackFrame[] {
+function withExcerpts (frames: readonly StackFrame[], walk: Walk): StackFrame[] {
   const hasOwn = frames.some((frame) => frame.own)
-  let left = MAX_EXCERPTS
+  let left = Math.min(MAX_EXCERPTS, walk.excerptsLeft)
   return frames.map((frame, i) => {
     const isShown = left > 0 && (hasOwn ? frame.own : i === 0)
-    const excerpt = isShown ? read(frame.file, frame.line, around) : undefined
+    const excerpt = isShown ? walk.read(frame.file, frame.line, walk.around) : undefined
     if (excerpt === undefined) return frame
     left--
+    walk.excerptsLeft--
     return { ...frame, excerpt }
   })
 }
 
-function addMembers (exception: FlattenedException, members: readonly unknown[], walk: Walk, depth: number): void {
-  if (members.length === 0) return
+function addMembers (exception: FlattenedException, error: unknown, walk: Walk, depth: number): void {
+  const { members, total } = membersOf(error, MAX_EXCEPTIONS)
+  if (total === 0) return
   const listed: FlattenedException[][] = []
-  for (const member of members.slice(0, MAX_MEMBERS)) {
+  for (const member of members) {
     if (depth >= MAX_DEPTH || walk.left < 1) break
     if (!walk.seen.has(member)) listed.push(chain(member, walk, depth + 1))
   }
   if (listed.length > 0) exception.errors = listed
-  const out = members.length - listed.length
+  const out = total - listed.length
   if (out === 0) return
-  const errors = counted(members.length, 'error')
-  exception.note = `${out.toLocaleString('en')} of its ${errors} ${wordFor(out, 'is', 'are')} left out.`
+  walk.isCut ||= depth >= MAX_DEPTH || walk.left < 1
+  const errors = counted(total, 'error')
+  addNote(exception, `${out.toLocaleString('en')} of its ${errors} ${wordFor(out, 'is', 'are')} left out.`)
 }
 
-function membersOf (error: unknown): unknown[] {
+/** The first members of an AggregateError, and how many it has. */
+function membersOf (error: unknown, limit: number): { members: unknown[], total: number } {
+  const none = { members: [], total: 0 }
   const errors = read(error, 'errors')
-  if (!isError(error) || !Array.isArray(errors)) return []
-  // Other libraries keep messages or field names under `errors`.
-  return nameOf(error) === 'AggregateError' || errors.some(isError) ? errors : []
+  if (!isError(error) || !Array.isArray(errors)) return none
+  try {
+    const members = errors.slice(0, limit)
+    // Other libraries keep messages or field names under `errors`.
+    return nameOf(error) === 'AggregateError' || members.some(isError) ? { members, total: errors.length } : none
+  } catch {
+    // A proxy of an array.
+    return none
+  }
 }
 
 function statusOf (error: unknown): number | undefined {

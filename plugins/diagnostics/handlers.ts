@@ -11,6 +11,7 @@ import { explainMiss } from '../routing/route-error.js'
 import { diagnosticPage, loadPages, type Pages } from './diagnostic-page.js'
 import type { FlattenedException } from './exception.js'
 import { dropEntityHeaders, dropUnsendable, prepareFailedReply } from './failed-reply.js'
+import { loggedError } from './flatten-error.js'
 import { representation } from './negotiate.js'
 import { renderProductionError } from './page/production.js'
 import { messageOf, nameOf } from './thrown-value.js'
@@ -180,7 +181,7 @@ function logUncaught (state: RequestState, raised: unknown, request: FastifyRequ
 // The logger serializes the error, whose getters may throw.
 function logError (request: FastifyRequest, err: unknown, channel: string | undefined, line: string): void {
   try {
-    request.log.error({ err, ...(channel !== undefined && { channel }) }, line)
+    request.log.error({ err: loggedError(err), ...(channel !== undefined && { channel }) }, line)
   } catch {
     request.log.error({ ...(channel !== undefined && { channel }) }, line)
   }

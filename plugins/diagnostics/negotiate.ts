@@ -1,4 +1,4 @@
-import Negotiator from 'negotiator'
+import { namesHtml, preferredType } from '../kernel/accept.js'
 
 /** A form in which an error can be told. */
 export interface Representation {
@@ -17,39 +17,15 @@ const OFFERS: Array<[mediaType: string, offer: Representation]> = [
   ['text/markdown', { type: 'markdown', contentType: 'text/markdown; charset=utf-8' }]
 ]
 
-// A client may name the charset that it will get anyway; the negotiator compares parameters too.
-const BY_MEDIA_TYPE = new Map(OFFERS.flatMap(([mediaType, offer]) => [
-  [mediaType, offer] as const,
-  [`${mediaType};charset=utf-8`, offer] as const
-]))
+const BY_MEDIA_TYPE = new Map(OFFERS)
 const MEDIA_TYPES = [...BY_MEDIA_TYPE.keys()]
-
-// What browsers and libraries send is always the same few.
-const MAX_KNOWN = 200
-const MAX_LENGTH = 300
-const known = new Map<string, Representation>()
 
 /** Chooses the form of an error by the `Accept` of its request; where that settles nothing, it is the page. */
 export function representation (accept: string | undefined): Representation {
-  if (!accept) return HTML
-  const remembered = known.get(accept)
-  if (remembered !== undefined) return remembered
-  const chosen = negotiated(accept)
-  if (known.size >= MAX_KNOWN) known.clear()
-  if (accept.length <= MAX_LENGTH) known.set(accept, chosen)
-  return chosen
-}
-
-function negotiated (accept: string): Representation {
-  try {
-    const chosen = new Negotiator({ headers: { accept } }).mediaType(MEDIA_TYPES)
-    return (chosen && BY_MEDIA_TYPE.get(chosen)) || HTML
-  } catch {
-    return HTML
-  }
+  return BY_MEDIA_TYPE.get(preferredType(accept ?? '', MEDIA_TYPES) ?? '') ?? HTML
 }
 
 /** Whether a client names HTML and prefers it to the other forms of an error: one that accepts anything does not. */
 export function prefersHtml (accept: string | undefined): boolean {
-  return accept !== undefined && /\btext\/html\b/i.test(accept) && representation(accept).type === 'html'
+  return accept !== undefined && namesHtml(accept) && representation(accept).type === 'html'
 }

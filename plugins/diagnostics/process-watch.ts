@@ -4,6 +4,7 @@ import type { Mode } from '../kernel/services.js'
 import { stateOf } from '../kernel/request-state.js'
 import type { LogLevel } from '../logs/log-record.js'
 import { RequestLog } from '../logs/request-log.js'
+import { loggedError } from './flatten-error.js'
 import { inspected } from './thrown-value.js'
 
 const users = { observe: 0, full: 0 }
@@ -56,7 +57,7 @@ function noteUncaught (raised: unknown, origin: string): void {
   if (state.others.includes(raised)) return
   const what = origin === 'unhandledRejection' ? 'Unhandled rejection' : 'Uncaught exception'
   const message = `${what} in the work of this request`
-  if (mode === 'full') request.log.fatal({ err: raised, channel: 'process' }, message)
+  if (mode === 'full') request.log.fatal({ err: loggedError(raised), channel: 'process' }, message)
   else note('fatal', message, { stack: raised instanceof Error ? raised.stack : inspected(raised) })
   state.others.push(raised)
   if (reply.sent) keepLate?.(request, reply)

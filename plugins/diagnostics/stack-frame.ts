@@ -44,10 +44,14 @@ export function stackFrames (frames: string, root = process.cwd()): StackFrame[]
 
 interface RawFrame { file: string, line: number, column: number, function: string }
 
+/** The lines of a stack that can be frames. */
+export function frameLines (frames: string): string[] {
+  return frames.split('\n').filter((line) => line.length <= MAX_LINE_LENGTH && FRAME_LINE.test(line))
+}
+
 function parseLines (frames: string): RawFrame[] {
-  const lines = frames.split('\n').filter((line) => FRAME_LINE.test(line) && line.length <= MAX_LINE_LENGTH)
   try {
-    return parseV8OrIeString(lines.join('\n')).map((frame) => locate({
+    return parseV8OrIeString(frameLines(frames).join('\n')).map((frame) => locate({
       file: frame.file ?? '',
       line: frame.line ?? 0,
       column: frame.col ?? 0,

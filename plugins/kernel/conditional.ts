@@ -20,6 +20,8 @@ export interface Evaluation {
 }
 
 const ENTITY_TAG = /(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"/g
+/** Characters of a list of entity tags that are read. */
+const MAX_TAGS_LENGTH = 8_192
 const UNCONDITIONAL: Evaluation = { outcome: 'unconditional', precondition: null }
 
 /** Whether a request has a precondition that an origin server looks at; `If-Range` is about ranges only. */
@@ -84,10 +86,10 @@ export function wholeSeconds (milliseconds: number): number {
   return Math.floor(milliseconds / 1000) * 1000
 }
 
-// A list may be split at no comma, for entity tags may contain some.
+// A list may be split at no comma, for entity tags may contain some. A tag that is ignored makes no copy fresh.
 function tagsOf (header: string | undefined): '*' | string[] | null {
   if (header === undefined || header.trim() === '') return null
-  return header.trim() === '*' ? '*' : header.match(ENTITY_TAG) ?? []
+  return header.trim() === '*' ? '*' : header.slice(0, MAX_TAGS_LENGTH).match(ENTITY_TAG) ?? []
 }
 
 function dateOf (header: string | undefined): number | null {

@@ -77,8 +77,12 @@ export class ProcessExitError extends httpError('ProcessExitError', 'HINDSIGHT_P
 /** The connection was gone before the response could be sent. */
 export class ClientGoneError extends httpError('ClientGoneError', 'HINDSIGHT_CLIENT_GONE', 499) {}
 
+/** Characters of a message, which may quote a header. */
+const MAX_MESSAGE = 2_000
+
 /** A 400 that carries the underlying error, as section 7 of the observed document has it. */
-export function badRequest (message: string): BadRequestError {
+export function badRequest (text: string): BadRequestError {
+  const message = text.length > MAX_MESSAGE ? `${text.slice(0, MAX_MESSAGE)}…` : text
   const error = new BadRequestError(message, { cause: new SuspiciousOperationError(message) })
   // The first frame is whoever found it bad.
   Error.captureStackTrace(error, badRequest)

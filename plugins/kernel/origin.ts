@@ -32,6 +32,10 @@ interface Told {
 // Texts, and characters of them, that one scheme remembers.
 const MAX_HOSTS = 200
 const MAX_HOSTS_LENGTH = 20_000
+/** Characters of a forwarding header. */
+const MAX_FORWARDING = 4_096
+const FORWARDED_NAMES = ['for', 'host', 'proto', 'port', 'prefix'] as const
+const FORWARDING = ['forwarded', ...FORWARDED_NAMES.map((name) => `x-forwarded-${name}`)]
 const NOTHING: Told = { values: {}, problem: null, tellsClient: true }
 
 /** Makes the function that finds a request's origin once and remembers it; it never throws. */
@@ -142,13 +146,18 @@ function localAuthority (raw: IncomingMessage): string {
 
 function forwardedValues (raw: IncomingMessage): Told {
   const told: Told = { values: {}, problem: null, tellsClient: true }
+  const long = FORWARDING.find((name) => String(raw.headers[name] ?? '').length > MAX_FORWARDING)
+  if (long !== undefined) {
+    const why = `Invalid ${long}: a forwarding header has at most ${MAX_FORWARDING} characters.`
+    return { values: {}, problem: badRequest(why), tellsClient: false }
+  }
   const standard = standardForwarded(raw.headers.forwarded)
   if (standard instanceof Error) {
     // What cannot be read may have told anything, the client above all: it does not count as the proxy itself.
     told.problem = standard
     told.tellsClient = false
   }
-  for (const name of ['for', 'host', 'proto', 'port', 'prefix'] as const) {
+  for (const name of FORWARDED_NAMES) {
     const sent = list(raw.headers[`x-forwarded-${name}`])
     const own = name === 'for' ? sent?.map(nodeAddress) : sent
     const other = name === 'port' || name === 'prefix' || standard instanceof Error ? undefined : standard?.[name]

@@ -3,7 +3,7 @@ import { STATUS_CODES, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyInstance } from 'fastify'
 import { html } from 'ghtml'
-import Negotiator from 'negotiator'
+import { preferredType } from './accept.js'
 
 /** A message that is answered on its socket, as it never became a request. */
 export interface MalformedMessage {
@@ -103,7 +103,7 @@ function end (socket: Socket, answer: string): void {
 
 function answerTo (status: number, message: string, accept: string | undefined): string {
   const reason = STATUS_CODES[status] ?? ''
-  const isPage = accept === undefined || preferred(accept) === 'text/html'
+  const isPage = accept === undefined || preferredType(accept, ['text/html', 'application/problem+json']) === 'text/html'
   const body = isPage
     ? page(`${status} ${reason}`, message)
     : JSON.stringify({ type: 'about:blank', title: reason, status, detail: message })
@@ -118,10 +118,6 @@ function answerTo (status: number, message: string, accept: string | undefined):
     '',
     body
   ].join('\r\n')
-}
-
-function preferred (accept: string): string | undefined {
-  return new Negotiator({ headers: { accept } }).mediaType(['text/html', 'application/problem+json'])
 }
 
 function page (title: string, message: string): string {

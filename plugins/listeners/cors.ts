@@ -30,6 +30,8 @@ interface HostedRule extends PathRule {
 const DEFAULT_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
 // `Vary` is the business of the cors-vary listener; and the package takes every OPTIONS request for a preflight.
 const NOT_OF_ACTUAL: ReadonlySet<string> = new Set(['vary', 'access-control-allow-methods', 'access-control-allow-headers', 'access-control-max-age'])
+/** Characters of `Access-Control-Request-Headers`. */
+const MAX_REQUEST_HEADERS = 4_096
 const noRule = new Skip('no CORS rule for this path')
 const noOrigin = new Skip('the request has no Origin')
 const sameOrigin = new Skip('same origin')
@@ -202,7 +204,11 @@ function preflightRefusal ({ methods = DEFAULT_METHODS, allowedHeaders }: CorsRu
   }
   if (allowedHeaders === undefined || allowedHeaders.includes('*')) return null
   const allowed = new Set(allowedHeaders.map((name) => name.toLowerCase()))
-  const wanted = String(headers['access-control-request-headers'] ?? '').split(',').map((name) => name.trim().toLowerCase())
+  const names = headers['access-control-request-headers'] ?? ''
+  if (names.length > MAX_REQUEST_HEADERS) {
+    return { status: 400, message: `CORS: Access-Control-Request-Headers has more than ${MAX_REQUEST_HEADERS} characters.` }
+  }
+  const wanted = names.split(',').map((name) => name.trim().toLowerCase())
   const refused = wanted.find((name) => name !== '' && !allowed.has(name) && !SAFE_HEADERS.has(name))
   return refused === undefined ? null : { status: 400, message: `CORS: the header ${refused} is not allowed here; allowed are ${allowedHeaders.join(', ')}.` }
 }

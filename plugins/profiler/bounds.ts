@@ -33,7 +33,7 @@ function cutProfile ({ logsLeftOut = 0, ...profile }: Profile, maxBytes: number)
     ['', () => Object.assign(bounded, plain(bounded, 500))],
     ['collectors', () => dropLargeCollectors(bounded, 0, reason)],
     ['exceptions', () => { for (const exception of bounded.exceptions) exception.frames = exception.frames.slice(0, 10) }],
-    ['exceptions', () => { bounded.exceptions = bounded.exceptions.slice(-10).map(({ errors, ...exception }) => exception) }],
+    ['exceptions', () => { bounded.exceptions = bounded.exceptions.slice(-10).map((exception) => withoutMembers(exception, reason)) }],
     ['events', () => { bounded.events = bounded.events.slice(0, 100) }]
   ]
   for (const [changed, step] of steps) {
@@ -116,6 +116,12 @@ class Sizes {
 function dropExcerpts (exception: FlattenedException): void {
   for (const frame of exception.frames) delete frame.excerpt
   exception.errors?.flat().forEach(dropExcerpts)
+}
+
+function withoutMembers ({ errors, ...exception }: FlattenedException, reason: string): FlattenedException {
+  if (errors === undefined) return exception
+  const members = `The errors that it holds are left out: ${reason}.`
+  return { ...exception, note: exception.note === undefined ? members : `${exception.note} ${members}` }
 }
 
 function dropLargeCollectors (profile: Profile, maxBytes: number, reason: string): void {

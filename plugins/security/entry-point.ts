@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import Negotiator from 'negotiator'
 import vary from 'vary'
+import { namesHtml, preferredType } from '../kernel/accept.js'
 import { Answer } from '../kernel/listener.js'
 import { absoluteUrl } from '../kernel/origin.js'
 import { servicesOf } from '../kernel/services-of.js'
@@ -58,8 +58,7 @@ export function isNavigation ({ headers }: FastifyRequest): boolean {
   const { accept = '' } = headers
   if (headers['x-requested-with'] === 'XMLHttpRequest') return false
   // `*/*` is what everybody sends; a browser, or a script that loads pages, names what it wants.
-  if (!/\btext\/html\b/i.test(accept)) return false
-  return new Negotiator({ headers: { accept } }).mediaType(['text/html', 'application/json', 'application/problem+json']) === 'text/html'
+  return namesHtml(accept) && preferredType(accept, ['text/html', 'application/json', 'application/problem+json']) === 'text/html'
 }
 
 /** Sends a browser to a path of this application. */

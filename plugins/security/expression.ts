@@ -2,12 +2,13 @@ import { Environment } from '@marcbachmann/cel-js'
 import type { FastifyRequest } from 'fastify'
 import type { SecurityContext } from './context.js'
 import { servicesOf } from '../kernel/services-of.js'
+import { registerFunctions, replaceFunctions } from './expression-functions.js'
 
 /** An expression as it is asked: whether it is true, and why it could not be told where that is so. */
 export type Expression = (request: FastifyRequest, context: SecurityContext) => { result: boolean, error?: Error }
 
 // The Common Expression Language (cel.dev): no loops without end, no way to the process, no assignments.
-const environment = new Environment({ enableOptionalTypes: true })
+const environment = registerFunctions(new Environment({ enableOptionalTypes: true }))
   .registerVariable('user', 'dyn', { description: 'identifier, roles and attributes of the user; null for nobody' })
   .registerVariable('roles', 'list<string>', { description: "the user's roles, inherited ones among them" })
   .registerVariable('params', 'map<string, dyn>', { description: 'path parameters, converted' })
@@ -19,6 +20,7 @@ const environment = new Environment({ enableOptionalTypes: true })
 /** Compiles an expression; throws where it is none, names what does not exist, or does not give true or false. */
 export function compileExpression (text: string): Expression {
   const evaluate = environment.parse(text)
+  replaceFunctions(evaluate.ast)
   const { valid, type, error } = evaluate.check()
   if (!valid) throw error ?? new Error('The expression has no type')
   if (String(type) !== 'bool' && String(type) !== 'dyn') throw new Error(`The expression gives ${String(type)}, not bool`)

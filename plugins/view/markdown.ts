@@ -16,7 +16,7 @@ export function fence (text: string, language: string): string {
 
 /** The same within a line. */
 export function code (text: string): string {
-  const content = cut(visibleLine(text), MAX_CODE)
+  const content = visibleLine(cut(text, MAX_CODE))
   const marks = '`'.repeat(longestRun(content) + 1)
   const padding = /^[` ]|[` ]$/.test(content) ? ' ' : ''
   return `${marks}${padding}${content}${padding}${marks}`

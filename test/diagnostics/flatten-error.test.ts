@@ -1,6 +1,7 @@
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
-import { flattenError } from '../../plugins/diagnostics/flatten-error.js'
+import type { FlattenedException } from '../../plugins/diagnostics/exception.js'
+import { flattenError, loggedError } from '../../plugins/diagnostics/flatten-error.js'
 
 class PaymentError extends Error {}
 
@@ -94,9 +95,12 @@ t.test('a long chain is cut at its far end', async (t) => {
   let error = new Error('0')
   for (let i = 1; i < 500; i++) error = new Error(String(i), { cause: error })
   const chain = flattenError(error)
-  t.equal(chain.length, 20)
+  t.equal(chain.length, 100)
   t.equal(chain.at(-1)?.message, '499')
-  t.match(chain[0]?.note, /left out/)
+  t.equal(chain[0]?.note, 'Its further causes are left out.')
+  t.equal(chain.at(-1)?.note, '400 further exceptions are left out.')
+  for (let i = 0; i < 10_000; i++) error = new Error('deep', { cause: error })
+  t.equal(flattenError(error).at(-1)?.note, 'More than 1,000 further exceptions are left out.')
 })
 
 t.test('an AggregateError is a tree', async (t) => {
@@ -105,12 +109,69 @@ t.test('an AggregateError is a tree', async (t) => {
   t.same(chain[0]?.errors?.map((member) => member.map((exception) => exception.message)), [['why', 'a'], ['b'], ['inner']])
   t.equal(chain[0]?.errors?.[2]?.[0]?.errors?.[0]?.[0]?.message, 'deep')
   const many = flattenError(new AggregateError(Array.from({ length: 1_000 }, (_, i) => new Error(String(i)))))
-  t.equal(many[0]?.errors?.length, 25)
-  t.equal(many[0]?.note, '975 of its 1,000 errors are left out.')
+  t.equal(many[0]?.errors?.length, 99)
+  t.equal(many[0]?.note, '901 of its 1,000 errors are left out. 901 further exceptions are left out.')
   const self = new AggregateError([], 'self')
   self.errors.push(self)
   t.equal(flattenError(self)[0]?.errors, undefined, 'one that holds itself')
   t.equal(flattenError(Object.assign(new Error('fields'), { errors: ['name is required'] }))[0]?.errors, undefined, 'other errors keep other things there')
+})
+
+function tree (width: number, depth: number): Error {
+  return depth === 0 ? new Error('leaf') : new AggregateError(Array.from({ length: width }, () => tree(width, depth - 1)), 'node')
+}
+
+function listedIn (chain: readonly FlattenedException[]): number {
+  return chain.reduce((sum, { errors = [] }) => sum + 1 + errors.reduce((inner, member) => inner + listedIn(member), 0), 0)
+}
+
+t.test('a tree of errors has at most 100 exceptions, and says how many there are further', async (t) => {
+  for (const [raised, note] of [
+    [tree(30, 3), '29 of its 30 errors are left out. More than 1,000 further exceptions are left out.'],
+    [tree(5, 3), '1 of its 5 errors is left out. 56 further exceptions are left out.'],
+    [tree(2, 7), '192 further exceptions are left out.'],
+    [tree(4, 3), undefined]
+  ] as const) {
+    const chain = flattenError(raised)
+    t.equal(chain.length, 1)
+    t.equal(chain[0]?.note, note)
+    t.ok(listedIn(chain) <= 100, `${listedIn(chain)} are listed`)
+  }
+  t.equal(listedIn(flattenError(tree(30, 3))), 100)
+})
+
+t.test('members that cannot be read are no members', async (t) => {
+  const endless = new Proxy(new Error('endless'), {
+    get: (target, key) => key === 'errors' ? [new Error('a'), endless, tree(1, 1)] : Reflect.get(target, key) as unknown
+  })
+  t.ok(listedIn(flattenError(endless)) <= 100)
+  const growing: Error = new Proxy(new Error('growing'), {
+    get: (target, key) => key === 'cause' ? new Proxy(growing, {}) : Reflect.get(target, key) as unknown
+  })
+  t.match(flattenError(growing).at(-1), { message: 'growing', note: 'More than 1,000 further exceptions are left out.' })
+  const list = new Proxy([], { get: throwing })
+  t.match(flattenError(Object.assign(new AggregateError([], 'list'), { errors: list })), [{ message: 'list', errors: undefined }])
+  const sparse = Object.assign(new AggregateError([], 'sparse'), { errors: Object.assign([], { length: 2 ** 32 - 1 }) })
+  t.ok(listedIn(flattenError(sparse)) <= 100)
+})
+
+t.test('an error is logged as it is, unless it is very large', async (t) => {
+  for (const small of [new Error('x'), tree(4, 3), 'text', null]) t.equal(loggedError(small), small)
+  const large = loggedError(Object.assign(tree(30, 3), { code: 'E_TREE' })) as Error & { note: string }
+  t.match(large, { name: 'AggregateError', message: 'node', code: 'E_TREE', note: 'More than 1,000 further exceptions are left out.', errors: undefined })
+  t.match(large.stack, /^AggregateError: node\n {4}at /)
+  t.match(loggedError(new AggregateError(Array.from({ length: 120 }, () => new Error('member')), 'all')), { note: '120 further exceptions are left out.' })
+  t.ok((loggedError(new Error('m'.repeat(10_000_000))) as Error).message.length < 21_000)
+  t.ok((loggedError(Object.assign(new Error('m'), { stack: 'at f\n'.repeat(1_000_000) })) as Error).stack?.length as number < 70_000)
+})
+
+t.test('all exceptions together have a bounded number of frames and excerpts', async (t) => {
+  const lines = Array.from({ length: 150 }, () => `    at f (${import.meta.filename}:1:1)`).join('\n')
+  const errors = Array.from({ length: 50 }, () => Object.assign(new Error('x'), { stack: `Error: x\n${lines}` }))
+  const members = (flattenError(new AggregateError(errors))[0]?.errors ?? []).flat()
+  t.same(members.map(({ frames }) => frames.length).filter((length) => length !== 150 && length !== 10).length, 1)
+  t.match(members.at(-1), { frames: { length: 10 }, framesDropped: 140 })
+  t.equal(members.flatMap(({ frames }) => frames).filter(({ excerpt }) => excerpt).length <= 100, true)
 })
 
 t.test('everything is bounded', async (t) => {
@@ -120,6 +181,9 @@ t.test('everything is bounded', async (t) => {
   t.ok((exception?.frames.length ?? 0) > 0, 'and the frames are still found')
   const deep = Object.assign(new Error('deep'), { stack: 'Error: deep\n' + Array.from({ length: 500 }, (_, i) => `    at f${i} (/x/a.ts:1:1)`).join('\n') })
   t.match(flattenError(deep)[0], { frames: { length: 200 }, framesDropped: 300 })
+  const [endless] = flattenError(Object.assign(new Error('m'), { stack: 'Error: m\n' + '    at f (/x/a.ts:1:1)\n'.repeat(500_000) }))
+  t.match(endless, { frames: { length: 200 }, note: 'The end of its stack is left out.' })
+  t.ok((endless?.stack.length ?? 0) < 50_000)
 })
 
 t.test('excerpts', async (t) => {

@@ -7,6 +7,12 @@ import { build, eventOf, get, headerOf, listen, newest, problem, profileOf, raw,
 
 const invalid = (host: string): [number, string] => [400, `Invalid Host "${host}".`]
 
+t.test('a message quotes the beginning of a long header', async t => {
+  const app = await build(t, {})
+  const { status, messages } = await problem(app, { url: '/', headers: { host: '<'.repeat(60_000) } })
+  t.same([status, messages.at(-1)], [400, `Invalid Host "${'<'.repeat(1_986)}…`])
+})
+
 t.test('a host is what a host can be', async t => {
   const app = await build(t, {}, app => app.get('/', request => app.hindsight.originOf(request).authority))
   for (const [host, expected] of [
@@ -163,6 +169,8 @@ t.test('a forwarding header that cannot be read, or names no client', async t =>
     [{ forwarded: 'for=8.8.8.8;' }, 'Invalid Forwarded header "for=8.8.8.8;" (RFC 7239, section 4): Unexpected end of input.'],
     [{ 'x-forwarded-for': '' }, 'Invalid client "" in the forwarding header of a trusted proxy: it is neither an address nor "unknown" (RFC 7239, section 6).'],
     [{ 'x-forwarded-for': '8.8.8.8, ' }, 'Invalid client "" in the forwarding header of a trusted proxy: it is neither an address nor "unknown" (RFC 7239, section 6).'],
+    [{ 'x-forwarded-for': `${'9.9.9.9,'.repeat(600)}8.8.8.8` }, 'Invalid x-forwarded-for: a forwarding header has at most 4096 characters.'],
+    [{ forwarded: `${'for=9.9.9.9,'.repeat(400)}for=8.8.8.8`, 'x-forwarded-for': '8.8.8.8' }, 'Invalid forwarded: a forwarding header has at most 4096 characters.'],
     [{ forwarded: 'for=some.host' }, 'Invalid client "some.host" in the forwarding header of a trusted proxy: it is neither an address nor "unknown" (RFC 7239, section 6).']
   ] as const) {
     const { status, messages } = await problem(app, via('10.0.0.1', headers))

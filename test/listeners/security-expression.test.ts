@@ -136,3 +136,42 @@ t.test('a route that declares none', async t => {
     ['security-expression', 'skipped', 'not configured'], ['is-granted', 'skipped', 'not configured']
   ])
 })
+
+t.test('patterns match in linear time, wherever they are in an expression', async t => {
+  const long = `${'a'.repeat(40_000)}b`
+  const table: Array<[security: string, query: Record<string, string | string[]>, status: number]> = [
+    ['request.query.q.matches("(a+)+$")', { q: long }, 401],
+    ['request.query.q.matches("^(a+)+b$")', { q: long }, 200],
+    ['string(request.query.q).matches("b")', { q: 'abc' }, 200],
+    ['string(request.query.q).matches("^b")', { q: 'abc' }, 401],
+    ['request.query.q.exists(x, x.matches("(a+)+$"))', { q: [long, 'x'] }, 401],
+    ['request.query.q.exists(x, x.matches("(a+)+$"))', { q: [long, 'a'] }, 200],
+    ['request.query.q.filter(x, x.matches("(a+)+$")).map(x, x.matches("(a+)+b"), x).size() == 0', { q: [long, 'a'] }, 200],
+    ['[request.query.q].all(x, !x.matches("(a+)+$"))', { q: long }, 200],
+    ['cel.bind(x, request.query.q, x.matches("(a+)+$") ? true : !(x.matches("(a+)+$")))', { q: long }, 200],
+    ['{"a": request.query.q.matches("(a+)+$")}["a"] || [request.query.q.matches("(a+)+$")][0]', { q: long }, 401],
+    ['request.?query.?q.orValue("").matches("(a+)+$") == optional.of(request.query.q).value().matches("(a+)+$")', { q: long }, 200],
+    ['request.query.q.matches(request.query.p)', { q: long, p: '(a+)+$' }, 401],
+    ['request.query.q.matches(request.query.p)', { q: 'abc', p: 'b.$' }, 200],
+    ['request.query.q.matches(request.query.p)', { q: 'abc', p: '(' }, 401],
+    ['request.query.q.matches(request.query.p)', { q: 'abc', p: 'abc|'.repeat(60) }, 401],
+    ['request.query.q.matches(request.query.p)', { q: 'abc', p: 'a{0,900}' }, 401],
+    ['request.query.q.matches(request.query.p)', { q: 'abc', p: '(a{1000}){1000}' }, 401],
+    ['duration(request.query.q) > duration("1m")', { q: '1h0.5s' }, 200],
+    ['duration(request.query.q) > duration("1m")', { q: '1s' }, 401],
+    ['duration(request.query.q) > duration("1m")', { q: '1'.repeat(40_000) }, 401]
+  ]
+  for (const [security, query, status] of table) {
+    const app = await build(t, settings, app => app.get('/q', { config: { security } }, async () => 'x'))
+    const response = await app.inject({ url: '/q', query })
+    t.equal(response.statusCode, status, `${security}: ${JSON.stringify(query).slice(0, 60)}`)
+  }
+})
+
+t.test('a pattern that is invalid stops the start if it is a literal', async t => {
+  for (const [pattern, why] of [['(', 'missing closing )'], ['(?=a)', 'invalid or unsupported Perl syntax'], ['(a{1000}){1000}', 'invalid repeat count']] as const) {
+    const message = await refusal(settings, app => app.get('/q', { config: { security: `roles.exists(role, role.matches("${pattern}"))` } }, async () => 'x'))
+    t.ok(message.startsWith(`Route GET /q: config.security: The pattern "${pattern}" is invalid:`), message)
+    t.match(message, why)
+  }
+})

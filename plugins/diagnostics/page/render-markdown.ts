@@ -102,6 +102,6 @@ function excerptText (frame: StackFrame): string {
 }
 
 function requestText ({ request }: ErrorReport): string {
-  const headers = request.headers.map(([name, value]) => cut(visibleLine(`${name}: ${value}`), 500))
-  return [cut(visibleLine(`${request.method} ${request.url}`), 1_000), ...headers].join('\n')
+  const headers = request.headers.map(([name, value]) => visibleLine(cut(`${name}: ${value}`, 500)))
+  return [visibleLine(cut(`${request.method} ${request.url}`, 1_000)), ...headers].join('\n')
 }

@@ -32,7 +32,7 @@ export function renderText (report: ErrorReport): string {
 export function logLine (record: LogRecord): string {
   const context = contextText(record.context)
   const level = record.level.toUpperCase().padEnd(5)
-  return cut(visibleLine(`${timeOfDay(record.time)} ${level} [${record.channel}] ${record.message}${context}`), MAX_LINE)
+  return visibleLine(cut(`${timeOfDay(record.time)} ${level} [${record.channel}] ${record.message}${context}`, MAX_LINE))
 }
 
 // Lines that say the same have the same context.
@@ -55,7 +55,7 @@ function requestLines (report: ErrorReport): string {
     ...(report.raisedBy ? [`raised by ${report.raisedBy.listener} in ${report.raisedBy.stage}`] : []),
     ...(report.profile ? [`profile ${report.profile.url}`] : []),
     ...headers.map(([name, value]) => `${name}: ${value}`)
-  ].map((line) => cut(visibleLine(line), MAX_LINE)).join('\n')
+  ].map((line) => visibleLine(cut(line, MAX_LINE))).join('\n')
 }
 
 function exceptionText (exception: FlattenedException, position: string): string {

@@ -33,10 +33,10 @@ function byCors (request: FastifyRequest, reply: FastifyReply, verdict: unknown)
   if (mode !== undefined && mode !== 'cors') return null
   const { scheme, authority } = originOf(request)
   if (origin === `${scheme}://${authority}` || fetchHeader(request, 'site') === 'same-origin') return null
-  const path = cut(visibleLine(mask.text(pathnameOf(request))), 300)
+  const path = visibleLine(cut(mask.text(pathnameOf(request)), 300))
   if (isVerdict(verdict)) return corsRefusal(verdict, cookie !== undefined && mode === 'cors', path)
   return unruledRefusal({
-    origin: cut(visibleLine(mask.header('origin', origin)), 300),
+    origin: visibleLine(cut(mask.header('origin', origin), 300)),
     mode,
     preflight: request.method === 'OPTIONS' && headers['access-control-request-method'] !== undefined,
     given: (stateOf(request).sentHeaders ?? reply.getHeaders())['access-control-allow-origin']

@@ -43,8 +43,8 @@ const MODERN: Names = { directive: 'effectiveDirective', blocked: 'blockedURL', 
 const LEGACY: Names = { directive: 'effective-directive', blocked: 'blocked-uri', policy: 'original-policy', file: 'source-file', line: 'line-number', column: 'column-number', sample: 'script-sample' }
 
 function violation (fields: Fields, mask: Mask, names: Names): CspViolation | null {
-  const text = (name: string): string => typeof fields[name] === 'string' ? cut(visibleLine(mask.text(fields[name])), MAX_TEXT) : ''
-  const url = (name: string): string => typeof fields[name] === 'string' ? cut(visibleLine(mask.url(fields[name])), MAX_TEXT) : ''
+  const text = (name: string): string => typeof fields[name] === 'string' ? visibleLine(cut(mask.text(fields[name]), MAX_TEXT)) : ''
+  const url = (name: string): string => typeof fields[name] === 'string' ? visibleLine(cut(mask.url(fields[name]), MAX_TEXT)) : ''
   // Older browsers name the directive with its sources, and nothing but that.
   const directive = (text(names.directive) || text('violated-directive')).split(' ', 1)[0]?.toLowerCase() ?? ''
   if (!/^[a-z][a-z-]{1,60}$/.test(directive)) return null

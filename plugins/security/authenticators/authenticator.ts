@@ -32,6 +32,6 @@ export function challengeOf (scheme: string, parameters: Record<string, string |
 /** What follows the name of a scheme in `Authorization`; null where the request names another, or none. */
 export function credentialsOf ({ headers: { authorization } }: FastifyRequest, scheme: string): string | null {
   if (authorization === undefined) return null
-  const [name = '', ...rest] = authorization.trim().split(' ')
-  return name.toLowerCase() === scheme ? rest.join(' ').trim() : null
+  const [name = ''] = authorization.trim().split(' ', 1)
+  return name.toLowerCase() === scheme ? authorization.trim().slice(name.length).trim() : null
 }

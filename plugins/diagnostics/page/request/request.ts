@@ -27,5 +27,5 @@ export function render ({ request }: ErrorReport): string {
 }
 
 function line (text: string): string {
-  return cut(visibleLine(text), MAX_VALUE)
+  return visibleLine(cut(text, MAX_VALUE))
 }
