@@ -16,6 +16,7 @@ export function beginRequest (request: FastifyRequest, reply: FastifyReply): voi
   if (debug && isInjection(request.raw)) maySeeDebug(request)
   if (!observed) return
   const state = stateOf(request)
+  state.reply = reply
   state.startedAt = performance.now()
   if (!fromBeginning || !isObserved(request)) {
     // It may fail without an error: a reply that the application has taken over.
@@ -43,8 +44,9 @@ export function observe (request: FastifyRequest, reply: FastifyReply): void {
 
 /** Attributes header changes that no recorded function makes to the hooks of the route or to its handler. */
 export function setOutside (request: FastifyRequest, reply: FastifyReply, of: 'route' | 'handler'): void {
-  const { recorder } = stateOf(request)
+  const { recorder, controller } = stateOf(request)
   if (recorder === null) return
+  if (of === 'handler' && controller !== null) return recorder.setOutside(reply, 'handler', controller.source)
   const { routeTable, placeOf } = servicesOf(request)
   const route = routeTable.of(request)
   const source = route?.declaredAt == null ? null : placeOf?.(route.declaredAt)?.source
