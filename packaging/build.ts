@@ -31,12 +31,16 @@ function manifest (): object {
     type: 'module',
     exports: {
       '.': { require: { types: './app/index.d.cts', default: './app/index.cjs' }, default: { types: './app/index.d.ts', default: './app/index.js' } },
+      './nest': {
+        require: { types: './app/nest.d.cts', default: './app/nest.cjs' },
+        default: { types: './app/nest.d.ts', default: './app/nest.js' }
+      },
       './register': { types: './app/register.d.ts', default: './app/register.js' },
       './storage': { types: './app/storage.d.ts', default: './app/storage.js' },
       './storage-contract': { types: './app/storage-contract.d.ts', default: './app/storage-contract.js' },
       './package.json': './package.json'
     },
-    imports: { '#index': './app/index.js' },
+    imports: { '#index': './app/index.js', '#nest': './app/nest.js' },
     bin: { hindsight: 'bin/hindsight.js' },
     engines,
     keywords: ['fastify', 'fastify-plugin', 'debug', 'profiler', 'error page', 'lifecycle'],
