@@ -1,9 +1,14 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { stateOf } from '../plugins/kernel/request-state.js'
+import { servicesOf } from '../plugins/kernel/services-of.js'
 
 /** What `request.hindsight` offers. */
 export interface RequestHindsight {
-  /** Adds an error to the profile of the request that a framework has caught and answered itself; does nothing where the request is not profiled. */
+  /**
+   * Adds an error, or whatever else was thrown, to the profile of the request: for errors that a framework catches and
+   * answers itself. Of one request at most 25 are kept, and each once. May be called after the response, too. Does
+   * nothing where requests are not profiled.
+   */
   capture: (error: unknown) => void
 }
 
@@ -14,14 +19,18 @@ declare module 'fastify' {
   }
 }
 
+const MAX_CAPTURED = 25
 const CAPTURES_NOTHING: RequestHindsight = Object.freeze({ capture () {} })
 
 function captureOf (this: FastifyRequest): RequestHindsight {
   return {
     capture: (error) => {
-      const state = stateOf(this)
-      if (!state.observed || state.raised === error || state.others.includes(error)) return
-      state.others.push(error)
+      const { failed, raised, others, reply } = stateOf(this)
+      if ((failed && raised === error) || others.includes(error) || others.length >= MAX_CAPTURED) return
+      others.push(error)
+      // The profile was kept when the response ended.
+      const isOver = reply?.raw.writableFinished === true || reply?.raw.destroyed === true
+      if (reply !== null && isOver) servicesOf(this).keepLate?.(this, reply)
     }
   }
 }

@@ -84,7 +84,8 @@ export function beginObservation (app: FastifyInstance, plan: Plan): Observation
     } catch (failure) {
       warn('An error was not recorded', failure)
     }
-    done()
+    // The parser of the body leaves the asynchronous context of its request, in which error handlers log.
+    requestContext.run({ request, reply }, done)
   }))
   // A request without a route does not pass the hooks of a part of the application.
   const isPart = app.pluginName.split(' -> ')[0] !== 'fastify'

@@ -6,6 +6,9 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { publint } from 'publint'
 import t from 'tap'
+import ts from 'typescript'
+import type { Profile } from '../plugins/profiler/profile.js'
+import { compile, SOURCE } from './frameworks/nest-application.js'
 import { run as start } from './support/process.js'
 
 const run = promisify(execFile)
@@ -204,6 +207,25 @@ t.test('the command of the package runs', async (t) => {
 })
 
 const REGISTER = 'fastify-hindsight/register'
+
+for (const [name, ...preload] of [['the plugin'], ['the preload', `--import=${REGISTER}`]] as const) {
+  t.test(`NestJS, compiled to CommonJS, runs with ${name}`, async (t) => {
+    const folder = join(consumer, 'node_modules')
+    for (const library of ['@nestjs', 'rxjs', 'reflect-metadata']) {
+      if (!existsSync(join(folder, library))) symlinkSync(join(ROOT, 'node_modules', library), join(folder, library))
+    }
+    writeFileSync(join(consumer, 'application.cjs'), compile(SOURCE, ts.ModuleKind.CommonJS))
+    const env = { DATA_DIR: join(consumer, 'nest-data'), NODE_OPTIONS: '', NODE_ENV: 'development' }
+    const args = ['--enable-source-maps', ...preload, 'nest.cjs', ...preload.length > 0 ? ['preloaded'] : []]
+    const { stdout } = await run(process.execPath, args, { cwd: consumer, env: { ...process.env, ...env } })
+    const { route, exceptions, logs, status } = JSON.parse(stdout.split('\n').at(-1) ?? '') as Profile
+    t.equal(status, 500)
+    t.match(route, { controller: 'CatsController.findOne', handler: /fixtures\/nest\/application\.ts:\d+$/ })
+    t.same(exceptions.map(({ message }) => message), ['The box is open', 'The cat is not in the box'])
+    t.ok(logs.some(({ channel, message }) => channel === 'CatsService' && message === 'Looking for cat 0'))
+    t.match(stdout, /CatsService.*Looking for cat 0/, 'the output stays')
+  })
+}
 const CLI = ['node_modules/fastify-cli/cli.js', 'start', '--log-level', 'info']
 
 for (const [name, ...args] of [

@@ -37,7 +37,8 @@ export function diagnosticAnswer (pages: Pages, request: FastifyRequest, reply: 
 }
 
 function isDefaultAnswer (request: FastifyRequest, reply: FastifyReply, payload: unknown): boolean {
-  const { failed, raised } = stateOf(request)
+  const { failed, raised, defaultAnswers } = stateOf(request)
+  if (typeof payload === 'string' && defaultAnswers.includes(payload)) return true
   if (!failed) return request.is404 && isDefaultNotFound(request, payload)
   if (typeof payload !== 'string') return false
   if (raised instanceof Error) return isDefaultError(raised, reply, payload)

@@ -35,6 +35,7 @@ export function reportOf (request: FastifyRequest, state: RequestState, status: 
     },
     hints: hintsFor(request, status),
     ...(state.raisedBy !== null && { raisedBy: state.raisedBy }),
+    ...(state.controller !== null && { controller: state.controller }),
     ...(servicesOf(request).mode === 'full' && { steps: stepsOf(servicesOf(request).lifecycle.slots, events, handlerOf(state, events), state.failed) }),
     ...(state.startedTime !== 0 && { started: new Date(state.startedTime).toISOString() }),
     ...(profile !== null && { profile })

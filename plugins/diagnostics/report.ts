@@ -46,6 +46,8 @@ export interface ErrorReport {
   hints: Hint[]
   /** Which listener raised (`kernel.request`, `router`), where one did. */
   raisedBy?: { stage: string, listener: string }
+  /** The method of a class that a framework calls as the handler, and where it is defined, `file:line`. */
+  controller?: { name: string, source: string | null }
   /** What became of each of the 42 steps, and of the handler. */
   steps?: Steps
   /** When the request arrived, ISO 8601. */

@@ -48,8 +48,9 @@ export function endHandler (request: FastifyRequest): void {
 
 /** Attributes header changes that no recorded function makes to the hooks of the route or to its handler. */
 export function setOutside (request: FastifyRequest, reply: FastifyReply, of: 'route' | 'handler'): void {
-  const { recorder } = stateOf(request)
+  const { recorder, controller } = stateOf(request)
   if (recorder === null) return
+  if (of === 'handler' && controller !== null) return recorder.setOutside(reply, 'handler', controller.source)
   const { routeTable, placeOf } = servicesOf(request)
   const route = routeTable.of(request)
   const source = route?.declaredAt == null ? null : placeOf?.(route.declaredAt)?.source

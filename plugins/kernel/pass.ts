@@ -17,6 +17,7 @@ export function beginRequest (request: FastifyRequest, reply: FastifyReply): voi
   if (debug && isInjection(request.raw)) maySeeDebug(request)
   if (!observed) return
   const state = stateOf(request)
+  state.reply = reply
   state.startedAt = performance.now()
   if (!fromBeginning || !isObserved(request)) {
     // It may fail without an error: a reply that the application has taken over.

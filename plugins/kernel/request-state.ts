@@ -33,6 +33,8 @@ export class RequestState {
   startedAt = 0
   /** Milliseconds since the epoch; 0 where no request is observed. */
   startedTime = 0
+  /** When the response had ended; 0 before. */
+  endedAt = 0
   handlerStart = 0
   handlerEnd = 0
   /** When the handler's result was about to be serialised. */
@@ -83,6 +85,10 @@ export class RequestState {
   security: unknown = null
   /** Whether somebody was recognised by credentials of any kind: the response is for its client alone. */
   credentialsUsed = false
+  /** The method that a framework calls as the handler, such as `CatsController.findOne`, and its `file:line`. */
+  controller: { name: string, source: string | null } | null = null
+  /** Bodies of the default answers of a framework to what was raised: the diagnostic page may replace them. */
+  defaultAnswers: readonly string[] = []
   /** The route that matched; null ahead of the router listener, and where none did. */
   route: RouteMatch | null = null
   /** What listeners know about the request, by name; made when somebody asks. */

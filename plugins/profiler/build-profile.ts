@@ -28,7 +28,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, ende
   const events = state.recorder?.events(mask.header) ?? []
   // Collectors know the secrets of their own data, not those that this request's path brings.
   const collectors = mask === maskOfAll ? collectedBy(state) : redacted(collectedBy(state), mask) as Record<string, unknown>
-  const others = state.others.filter((other) => other !== state.raised)
+  const { exceptions, others } = errorsOf(state)
   const status = state.clientGone ? 499 : state.upgraded ? 101 : state.sentStatus
   const blocked = servicesOf(request).debug ? blockedBy(request, reply, status, collectors) : []
   // Set one by one: spreading parts that hardly ever are there would be felt by each profile.
@@ -48,7 +48,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, ende
     ip: origin.ip,
     status,
     route: routeOf(collectors.router),
-    exceptions: exceptionsOf(state).map((exception) => maskException(exception, mask)),
+    exceptions: exceptions.map((exception) => maskException(exception, mask)),
     logs: withNotifications(logs, events, state.startedTime),
     events,
     collectors
@@ -59,14 +59,19 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, ende
   return profile
 }
 
-function exceptionsOf (state: RequestState): FlattenedException[] {
-  if (state.clientGone && !state.failed) {
-    return flattenError(new ClientGoneError('The client closed the connection before the response was sent'))
+// The error that the response is about, and those beside it. Where it is about none, the first of the others is shown.
+function errorsOf (state: RequestState): { exceptions: FlattenedException[], others: unknown[] } {
+  const { clientGone, failed, raised, missed, others } = state
+  if (failed) {
+    const exceptions = state.exceptions as FlattenedException[] | null ?? flattenError(raised)
+    return { exceptions, others: others.filter((other) => other !== raised) }
   }
-  if (state.failed) return state.exceptions as FlattenedException[] | null ?? flattenError(state.raised)
-  if (state.missed !== null) return flattenError(state.missed)
-  // What was raised behind the response is still what the developer looks for.
-  return state.others.length > 0 ? flattenError(state.others[0]) : []
+  if (clientGone) {
+    const gone = new ClientGoneError('The client closed the connection before the response was sent')
+    return { exceptions: flattenError(gone), others }
+  }
+  if (missed !== null) return { exceptions: flattenError(missed), others }
+  return { exceptions: others.length > 0 ? flattenError(others[0]) : [], others: others.slice(1) }
 }
 
 function collectedBy (state: RequestState): Record<string, unknown> {

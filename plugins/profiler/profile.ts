@@ -11,6 +11,8 @@ export interface ProfiledRoute {
   pattern: string
   params: Record<string, unknown>
   methods: string[]
+  /** The method of a class that a framework calls as the handler, such as `CatsController.findOne`. */
+  controller?: string
   /** Where the handler is defined, `file:line`, where known. */
   handler?: string
 }

@@ -84,8 +84,8 @@ export function openRequestProfiles (app: FastifyInstance, settings: ProfilerSet
     tokenOf(request)
     // A request that was answered before its handler, or taken over by it, has not been recorded yet.
     app.hindsight.collectRequest?.(request)
-    const endedAt = performance.now()
     const state = stateOf(request)
+    const endedAt = state.endedAt || performance.now()
     if (state.parent === '' && redirects.size > 0) state.parent = redirects.take({ ...clientOf(request), url: urlOf(request) }) ?? ''
     state.usage?.stop(endedAt)
     // Headers that are set from here on are not sent.
@@ -163,7 +163,11 @@ export function openRequestProfiles (app: FastifyInstance, settings: ProfilerSet
     },
     follow (request: FastifyRequest, reply: FastifyReply) {
       const state = stateOf(request)
-      if (!state.followed) followToEnd(request, reply, { sent: keep, gone: keepClosed })
+      const ended = (keepEnded: typeof keepClosed): typeof keepClosed => (request, reply) => {
+        state.endedAt = performance.now()
+        keepEnded(request, reply)
+      }
+      if (!state.followed) followToEnd(request, reply, { sent: ended(keep), gone: ended(keepClosed) })
       state.followed = true
     }
   })

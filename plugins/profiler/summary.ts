@@ -28,7 +28,10 @@ export interface ProfileSummary {
 /** What an engine indexes of a profile: its summary, and text that is searched but not shown. */
 export interface IndexEntry {
   summary: ProfileSummary
-  /** Names and messages of the whole chain, one exception a line, root cause first; empty where nothing was thrown. */
+  /**
+   * Names and messages, one exception a line: of the whole chain, root cause first, then of the other errors; empty
+   * where nothing was thrown.
+   */
   exceptions: string
 }
 
@@ -36,9 +39,6 @@ export interface IndexEntry {
 export interface ProfileRecord extends IndexEntry {
   json: string
 }
-
-/** What a summary is made of. */
-type Facts = Omit<Profile, 'events' | 'collectors'>
 
 const MAX_URL = 2_000
 const MAX_EXCEPTION = 300
@@ -51,7 +51,7 @@ export function isFailure (profile: Pick<Profile, 'exceptions' | 'status'>): boo
 }
 
 /** The part of a profile that lists show. */
-export function summarize (profile: Facts, pinned = false): ProfileSummary {
+export function summarize (profile: Profile, pinned = false): ProfileSummary {
   const { token, time, method, url, status, ip, duration, route, parent = null, logs, exceptions } = profile
   const last = exceptions.at(-1)
   return {
@@ -72,8 +72,11 @@ export function summarize (profile: Facts, pinned = false): ProfileSummary {
 }
 
 /** What an engine indexes of a profile. */
-export function entryOf (profile: Facts): IndexEntry {
-  return { summary: summarize(profile), exceptions: profile.exceptions.map(line).join('\n').slice(0, MAX_EXCEPTIONS) }
+export function entryOf (profile: Profile): IndexEntry {
+  const { otherErrors } = profile.collectors
+  const others = Array.isArray(otherErrors) ? otherErrors.flat() as typeof profile.exceptions : []
+  const lines = [...profile.exceptions, ...others].map(line)
+  return { summary: summarize(profile), exceptions: lines.join('\n').slice(0, MAX_EXCEPTIONS) }
 }
 
 /** A profile as an engine receives it. */

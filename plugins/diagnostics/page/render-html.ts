@@ -85,7 +85,7 @@ function band (report: ErrorReport, shown: StackFrame | null): string {
 !${names.length > 1 ? html`<nav aria-label="Chain of exceptions, root cause first"><ol class="chain">!${names}</ol></nav>` : ''}
 <ul class="facts">
 <li><a href="#request"><code>${asked(report)}</code></a></li>
-!${[...raiser(report), ...culpritFact(report, shown), ...profile(report)]}
+!${[...raiser(report), ...controllerFact(report), ...culpritFact(report, shown), ...profile(report)]}
 <li class="copies-of">!${copies.renderLinks()}</li>
 </ul>
 </div></header>`
@@ -93,6 +93,10 @@ function band (report: ErrorReport, shown: StackFrame | null): string {
 
 function raiser ({ raisedBy }: ErrorReport): string[] {
   return raisedBy ? [html`<li class="raiser">raised by <code>${raisedBy.listener}</code> in <code>${raisedBy.stage}</code></li>`] : []
+}
+
+function controllerFact ({ controller }: ErrorReport): string[] {
+  return controller ? [html`<li class="controller">handled by <code>${visibleLine(controller.name)}</code></li>`] : []
 }
 
 function asked ({ request: { method, url } }: ErrorReport): string {

@@ -19,6 +19,7 @@ export function renderJson (report: ErrorReport): string {
     ...(logs.length < lineCount(report) && { logsOmitted: lineCount(report) - logs.length }),
     hints: report.hints,
     ...(report.raisedBy && { raisedBy: report.raisedBy }),
+    ...(report.controller && { controller: report.controller }),
     ...(report.profile && { profile: report.profile })
   }
   return safeJson(document, 2).replaceAll('<', '\\u003c')

@@ -56,8 +56,13 @@ function chainParts (chain: readonly FlattenedException[]): MarkdownPart[] {
 function remarks (report: ErrorReport): string[] {
   return [
     ...(report.raisedBy ? [`Raised by ${code(report.raisedBy.listener)} in ${code(report.raisedBy.stage)}.`] : []),
+    ...(report.controller ? [`Handled by ${code(report.controller.name)}${at(report.controller.source)}.`] : []),
     ...(report.profile ? [`Profile: ${code(report.profile.url)}`] : [])
   ]
+}
+
+function at (source: string | null): string {
+  return source === null ? '' : ` at ${code(source)}`
 }
 
 /** What is told of one exception of a chain, at its position in it. */

@@ -53,6 +53,7 @@ function requestLines (report: ErrorReport): string {
     `${method} ${url}`,
     `from ${ip}`,
     ...(report.raisedBy ? [`raised by ${report.raisedBy.listener} in ${report.raisedBy.stage}`] : []),
+    ...(report.controller ? [`handled by ${report.controller.name}`, `defined at ${report.controller.source ?? '-'}`] : []),
     ...(report.profile ? [`profile ${report.profile.url}`] : []),
     ...headers.map(([name, value]) => `${name}: ${value}`)
   ].map((line) => visibleLine(cut(line, MAX_LINE))).join('\n')

@@ -25,10 +25,18 @@ export function routeCollector ({ hindsight: { routeTable, mask } }: FastifyInst
 
   function matchedRoute (request: FastifyRequest, route: RouteMatch, params: unknown, wanted: Wanted): object {
     const declared = routeTable.of(request)
-    const place = declared?.declaredAt == null ? null : declaredPlace(declared.declaredAt)
+    const { controller } = stateOf(request)
+    const declaredAt = declared?.declaredAt == null ? null : declaredPlace(declared.declaredAt)
+    const handler = controller?.source ?? declaredAt?.source
     const { tried } = routesBeside(routeTable.own(), declared, wanted)
     return {
-      matched: { ...route, params: mask.value(params), methods: declared?.methods ?? [request.method], ...(place !== null && { handler: place.source }) },
+      matched: {
+        ...route,
+        params: mask.value(params),
+        methods: declared?.methods ?? [request.method],
+        ...(controller !== null && { controller: controller.name }),
+        ...(handler !== undefined && { handler })
+      },
       ...(tried.length > 0 && { tried: masked(tried) })
     }
   }

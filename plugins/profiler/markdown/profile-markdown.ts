@@ -54,10 +54,20 @@ function facts (profile: Profile): string {
   const raiser = raiserOf(profile)
   return [
     `Profile ${code(token)}`, String(time), `${Math.round(Number(duration) * 100) / 100} ms`, `from ${code(cut(String(ip), MAX_NAME))}`,
-    route === null || !isObject(route) ? 'no route matched' : `route ${code(cut(String(route.name), MAX_NAME))} (${code(cut(String(route.pattern), MAX_NAME))})${route.handler === undefined ? '' : `, declared at ${code(cut(String(route.handler), MAX_NAME))}`}`,
+    routeFact(route),
     ...(raiser === null ? [] : [`raised by ${code(cut(raiser, MAX_NAME))}`]),
     ...(parent === undefined ? [] : [`caused by ${code(String(parent))}`])
   ].join(' · ')
+}
+
+function routeFact (route: unknown): string {
+  if (!isObject(route)) return 'no route matched'
+  const { name, pattern, controller, handler } = route as Record<string, unknown>
+  const shown = (value: unknown): string => code(cut(String(value), MAX_NAME))
+  const parts = [`route ${shown(name)} (${shown(pattern)})`]
+  if (controller !== undefined) parts.push(`handled by ${shown(controller)}`)
+  if (handler !== undefined) parts.push(`declared at ${shown(handler)}`)
+  return parts.join(', ')
 }
 
 function chainParts (profile: Profile): string[] {

@@ -5,7 +5,7 @@ import type { Panel } from '../panel.js'
 import type { FlattenedException } from '../../../diagnostics/exception.js'
 import { html } from '../../../view/html.js'
 
-/** What was raised beside the error that the response was about: behind it, or while it was answered. */
+/** What was raised beside the first error: after the response began, in an error handler, or caught by a framework. */
 export const otherErrorsPanel: Panel = {
   name: 'otherErrors',
   label: 'Other errors',
@@ -18,7 +18,7 @@ export const otherErrorsPanel: Panel = {
     const { otherErrors } = profile.collectors
     const chains = (Array.isArray(otherErrors) ? otherErrors : []).filter(Array.isArray) as FlattenedException[][]
     if (chains.length === 0) return note('No other error was raised.')
-    return note('Raised when the response was already being made or on its way, so that it tells nothing of them.') +
+    return note('Raised beside the first error, after the response began, or caught by a framework.') +
       chains.map((chain, i) => html`<section class="part"><h3>Error ${i + 1} of ${chains.length}</h3>!${exceptionsMarkup(chain, view, 4)}</section>`).join('')
   }
 }

@@ -3,7 +3,7 @@ import { wordFor } from '../../../view/counted.js'
 import { html } from '../../../view/html.js'
 import { script } from '../../../view/script.js'
 import { style } from '../../../view/style.js'
-import { visibleLine } from '../../../view/visible.js'
+import { cut, visibleLine } from '../../../view/visible.js'
 import { bytes, milliseconds, statusClass } from '../components.js'
 import { assetPair } from '../hashed-asset.js'
 import type { ToolbarData } from './data.js'
@@ -22,6 +22,8 @@ export interface ToolbarFiles {
     data: string | null
   } | null
 }
+
+const MAX_EXCEPTION = 300
 
 interface Item {
   /** Its class. */
@@ -144,8 +146,17 @@ function logItem ({ logs, errors, warnings }: ToolbarData): Item {
   }
 }
 
-function optionalItems ({ security, locale, cache, calls }: ToolbarData): Item[] {
+function optionalItems ({ exception, security, locale, cache, calls }: ToolbarData): Item[] {
   const shown: Item[] = []
+  if (exception !== null) {
+    shown.push({
+      name: 'exception bad',
+      panel: 'exceptions',
+      title: 'Exception',
+      head: '<span class="label">exception</span>',
+      facts: [['Exception', cut(exception, MAX_EXCEPTION)]]
+    })
+  }
   if (security !== null) {
     shown.push({
       name: 'security',

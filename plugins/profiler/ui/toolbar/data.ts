@@ -26,6 +26,8 @@ export interface ToolbarData {
   /** Log lines of level error and above. */
   errors: number
   warnings: number
+  /** Name and message of the error that the response is about, or that a framework caught; null if there is none. */
+  exception: string | null
   /** Null without a firewall. */
   security: { firewall: string | null, user: string | null, authenticatedBy: string | null, roles: string[] } | null
   locale: { locale: string, source: string } | null
@@ -40,13 +42,15 @@ type ProfileFields = 'token' | 'status' | 'method' | 'route' | 'duration' | 'col
 /** The parts of a profile that the toolbar needs, as far as they are known; of each log line only the level. */
 export interface ToolbarSource extends Pick<Profile, ProfileFields> {
   logs: readonly Levelled[]
+  exceptions: ReadonlyArray<{ name: string, message: string }>
 }
 
 type Data = Readonly<Record<string, unknown>>
 
 /** The toolbar's data of a profile, stored or unfinished. */
 export function toolbarOf (profile: ToolbarSource, url: string): ToolbarData {
-  const { token, status, method, route, duration, logs, collectors } = profile
+  const { token, status, method, route, duration, logs, exceptions, collectors } = profile
+  const error = exceptions.at(-1)
   const { handler, firstByte, process } = dataOf(collectors.performance)
   const { locale, source } = dataOf(collectors.locale)
   const { outcome } = dataOf(collectors.cache)
@@ -65,6 +69,7 @@ export function toolbarOf (profile: ToolbarSource, url: string): ToolbarData {
     logs: logs.length,
     errors: logs.filter(isFailure).length,
     warnings: logs.filter(({ level }) => level === 'warn').length,
+    exception: error === undefined ? null : `${error.name}: ${error.message}`,
     security: collectors.security === undefined ? null : securityOf(dataOf(collectors.security)),
     locale: typeof locale === 'string' ? { locale, source: String(source) } : null,
     cache: typeof outcome === 'string' ? outcome : null,

@@ -2,12 +2,14 @@ import { isUtf8 } from 'node:buffer'
 import { getHeapStatistics } from 'node:v8'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { levelsOf } from '../../../diagnostics/records.js'
+import { messageOf, nameOf } from '../../../diagnostics/thrown-value.js'
 import { drawNonce } from '../../../kernel/content-policy.js'
 import { absoluteUrl } from '../../../kernel/origin.js'
 import type { Origin } from '../../../kernel/request-origin.js'
 import { isRedirect } from '../../../kernel/responses.js'
 import type { RouteMatch } from '../../../kernel/route-config.js'
 import { stateOf } from '../../../kernel/request-state.js'
+import { servicesOf } from '../../../kernel/services-of.js'
 import type { ProfiledRoute } from '../../profile.js'
 import { addressesOf } from '../hashed-asset.js'
 import { toolbar, toolbarAssets, type ToolbarFiles } from './component.js'
@@ -158,7 +160,9 @@ function filesOf (
 }
 
 function dataOf (request: FastifyRequest, { statusCode }: FastifyReply, { token, url }: FoundProfile): ToolbarData {
-  const { log, recorder, startedAt, handlerStart, handlerEnd, route } = stateOf(request)
+  const { log, recorder, startedAt, handlerStart, handlerEnd, route, failed, raised, missed, others } = stateOf(request)
+  const { mask } = servicesOf(request)
+  const errors = failed ? [raised] : missed !== null ? [missed] : others.slice(0, 1)
   const { router, ...collectors } = collectedBy(request)
   const { matched } = (router ?? {}) as { matched?: ProfiledRoute | null }
   const now = performance.now()
@@ -169,6 +173,7 @@ function dataOf (request: FastifyRequest, { statusCode }: FastifyReply, { token,
     method: request.method,
     route: matched ?? (route === null ? null : { ...route as RouteMatch, methods: [] }),
     duration: now - startedAt,
+    exceptions: errors.map((error) => ({ name: mask.text(nameOf(error)), message: mask.text(messageOf(error)) })),
     logs: levelsOf(log, recorder?.events() ?? []),
     collectors: {
       ...collectors,

@@ -1,0 +1,166 @@
+import {
+  Catch, ConsoleLogger, HttpException, Inject, Logger, Module, NotFoundException,
+  type ExecutionContext, type LoggerService, type LogLevel, type NestInterceptor, type NestModule
+} from '@nestjs/common'
+import { ApplicationConfig } from '@nestjs/core'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { tap } from 'rxjs'
+import { functionPlace } from '../plugins/diagnostics/function-place.js'
+import { inspected, isError, messageOf, nameOf, read } from '../plugins/diagnostics/thrown-value.js'
+import { setOutside } from '../plugins/kernel/handler-time.js'
+import { noteFailure } from '../plugins/kernel/pass.js'
+import { requestContext } from '../plugins/kernel/request-context.js'
+import { stateOf } from '../plugins/kernel/request-state.js'
+import { servicesOf } from '../plugins/kernel/services-of.js'
+import type { Said } from '../plugins/logs/line.js'
+import { RequestLog } from '../plugins/logs/request-log.js'
+import { cut } from '../plugins/view/visible.js'
+import type {} from './capture.js'
+
+const MAX_TEXT = 32_000
+/** Pino's number of each of Nest's levels. */
+const LEVELS: Readonly<Record<LogLevel, number>> = { fatal: 60, error: 50, warn: 40, log: 30, debug: 20, verbose: 10 }
+
+type Callable = (...args: unknown[]) => unknown
+
+/**
+ * Imported by the root module of a NestJS application on `@nestjs/platform-fastify`: profiles have its exceptions and
+ * the method of the controller that the route calls, and the diagnostic page replaces Nest's default answer to an
+ * exception. Answers nothing itself.
+ */
+export class HindsightModule implements NestModule {
+  readonly #config: ApplicationConfig
+
+  constructor (config: ApplicationConfig) {
+    this.#config = config
+    // Before the global guards of the application, which may refuse the request.
+    config.useGlobalGuards({ canActivate: noteController })
+  }
+
+  configure (): void {
+    // After those that the application has set: the innermost interceptor, and the global filter that is asked first.
+    this.#config.useGlobalInterceptors({ intercept: captureErrors })
+    this.#config.useGlobalFilters(new ExceptionObserver())
+  }
+}
+Inject(ApplicationConfig)(HindsightModule, undefined, 0)
+Module({})(HindsightModule)
+
+/** A class without instances: where a filter asks whether an exception is one, the exception is noted. */
+class NoException {
+  static [Symbol.hasInstance] (exception: unknown): boolean {
+    noteException(exception)
+    return false
+  }
+}
+
+/** Sees what reaches Nest's filters, and catches nothing: the same filter answers, in every kind of context. */
+class ExceptionObserver {
+  catch (): void {}
+}
+Catch(NoException)(ExceptionObserver)
+
+function noteException (exception: unknown): void {
+  const { request, reply } = requestContext.getStore() ?? {}
+  if (request === undefined || reply === undefined || reply.sent) return
+  const state = stateOf(request)
+  state.defaultAnswers = defaultAnswers(exception)
+  // Why no route matched is explained by the route table.
+  const missed = `Cannot ${request.method} ${request.originalUrl}`
+  const isMiss = request.is404 && exception instanceof NotFoundException && exception.message === missed
+  // What Fastify has raised reaches the filters as an exception of Nest.
+  if (!isMiss && !state.failed) noteFailure(request, reply, exception)
+}
+
+/** The bodies that Nest's own filter may send for an exception. */
+function defaultAnswers (exception: unknown): string[] {
+  try {
+    if (exception instanceof HttpException) {
+      const response = exception.getResponse()
+      if (typeof response === 'object') return [JSON.stringify(response)]
+      return [JSON.stringify({ statusCode: exception.getStatus(), message: response })]
+    }
+    const { statusCode, message } = Object(exception) as { statusCode?: unknown, message?: unknown }
+    const unknown = { statusCode: 500, message: 'Internal server error' }
+    return [JSON.stringify({ statusCode, message }), JSON.stringify(unknown)]
+  } catch {
+    return []
+  }
+}
+
+function noteController (context: ExecutionContext): boolean {
+  const [request, reply] = context.getArgs<[FastifyRequest, FastifyReply]>()
+  if (context.getType() !== 'http' || !servicesOf(request)?.debug || !stateOf(request).observed) return true
+  const method = context.getHandler()
+  stateOf(request).controller = { name: `${context.getClass().name}.${method.name}`, source: placeOf(method) }
+  setOutside(request, reply, 'handler')
+  return true
+}
+
+const places = new WeakMap<object, string | null>()
+
+function placeOf (method: object): string | null {
+  if (!places.has(method)) places.set(method, functionPlace(method))
+  return places.get(method) ?? null
+}
+
+// What an interceptor, or a filter of the controller, answers does not reach the global filters.
+const captureErrors: NestInterceptor['intercept'] = (context, next) => {
+  const request = context.getType() === 'http'
+    ? context.switchToHttp().getRequest<FastifyRequest>()
+    : requestContext.getStore()?.request
+  // Without the plugin there is no `hindsight`.
+  if (request?.hindsight === undefined) return next.handle()
+  return next.handle().pipe(tap({ error: (error: unknown) => { request.hindsight.capture(error) } }))
+}
+
+/**
+ * A logger for `NestFactory.create`, which writes through the given one (by default a `ConsoleLogger`) as it does by
+ * itself. Lines that it writes while a request is handled are in the profile of the request, too.
+ */
+export function hindsightLogger<T extends LoggerService = ConsoleLogger> (
+  logger: T = new ConsoleLogger() as LoggerService as T
+): T {
+  return new Proxy(logger, {
+    get (target, key) {
+      const value: unknown = Reflect.get(target, key, target)
+      if (typeof value !== 'function') return value
+      const write = (value as Callable).bind(target)
+      return Object.hasOwn(LEVELS, key) ? recording(key as LogLevel, write) : write
+    }
+  })
+}
+
+function recording (level: LogLevel, write: Callable): Callable {
+  return (...args) => {
+    const { request } = requestContext.getStore() ?? {}
+    const log = request === undefined ? null : stateOf(request).log
+    if (!(log instanceof RequestLog) || !Logger.isLevelEnabled(level)) return write(...args)
+    const before = log.size
+    const result = write(...args)
+    // A logger that writes through pino leads to a line of pino's, which is captured already.
+    if (log.size === before) log.say(LEVELS[level], lineOf(args))
+    return result
+  }
+}
+
+// Nest passes the context of the logger last; before it, for an error, its stack.
+function lineOf (args: unknown[]): Said {
+  const last = args.at(-1)
+  const hasContext = args.length > 1 && typeof last === 'string'
+  const values = (hasContext ? args.slice(0, -1) : args).filter((value) => value !== undefined)
+  const stack = values.map((value) => isError(value) ? read(value, 'stack') : value).find(isStack)
+  return {
+    channel: hasContext ? last : 'app',
+    message: cut(values.filter((value) => !isStack(value)).map(textOf).join(' '), MAX_TEXT),
+    context: stack === undefined ? {} : { stack: cut(String(stack), MAX_TEXT) }
+  }
+}
+
+function isStack (value: unknown): boolean {
+  return typeof value === 'string' && /\n\s+at /.test(value)
+}
+
+function textOf (value: unknown): string {
+  return isError(value) ? `${nameOf(value)}: ${messageOf(value)}` : inspected(value)
+}
