@@ -1,3 +1,4 @@
+import { isAuthorizationCode, isHarmless } from './names.js'
 import { MASKED, type MaskParts } from './parts.js'
 
 const MAX_DEPTH = 12
@@ -36,9 +37,11 @@ class Visit {
   visit (value: unknown, hidden: boolean): unknown {
     if (value === null || value === undefined) return null
     if (typeof value === 'object') return this.#object(value, hidden)
+    if (typeof value === 'boolean') return value
     if (hidden) return MASKED
     if (typeof value === 'string') return boundedText(value, this.#parts.text)
-    if (typeof value === 'boolean' || Number.isFinite(value)) return value
+    // A number of a card has 13 digits at least.
+    if (typeof value === 'number' && Number.isFinite(value)) return value > 1e12 && this.#parts.text(String(value)) === MASKED ? MASKED : value
     return typeof value === 'function' ? `[function ${value.name}]` : String(value)
   }
 
@@ -65,22 +68,29 @@ class Visit {
       ? [...value].map(([name, item]) => [String(name), item])
       : Object.entries(value)
     if (value instanceof Error) all.unshift(['name', value.name], ['message', value.message], ['cause', value.cause])
-    // `{ name: 'password', value: 'x' }` is how forms and header lists are often written.
     const { hides, text } = this.#parts
-    const named = all.find(([name, item]) => /^(?:name|key|field|header)$/i.test(name) && typeof item === 'string' && hides(item))
+    const hiddenNames = namesOfHidden(all, hides)
     const kept = this.#bounded(all)
     const shown: Array<[string, unknown]> = kept
       .filter(([, item]) => item !== undefined)
       .map(([name, item]) => [
-        boundedText(name, text), this.visit(item, hidden || hides(name) || (named !== undefined && /^values?$/i.test(name)))
+        boundedText(name, text),
+        this.visit(item, hidden || hiddenNames?.test(name) || (hides(name) && !isHarmless(name, item)) || (!this.#parts.idle && isAuthorizationCode(name, item)))
       ])
     if (kept.length < all.length) shown.push(['…', `${(all.length - kept.length).toLocaleString('en')} more fields`])
     return Object.fromEntries(shown)
   }
 
+  // The arguments of a command are judged together: `['curl', '-u', 'user:password']`.
+  #joined (all: unknown[]): unknown[] {
+    if (all.length > 100 || !all.some((item) => typeof item === 'string' && item.startsWith('-')) || !all.every((item) => typeof item === 'string' && /^\S+$/.test(item))) return all
+    const shown = this.#parts.text(all.join(' ')).split(' ')
+    return shown.length === all.length ? shown : all
+  }
+
   // Headers are often lists of names and values in turn, and so are the arguments of a command.
   #items (all: unknown[], hidden: boolean): unknown[] {
-    const kept = this.#bounded(all)
+    const kept = this.#bounded(this.#joined(all))
     const paired = all.length % 2 === 0
     const shown = kept.map((item, i) => {
       const before = i === 0 ? undefined : kept[i - 1]
@@ -98,4 +108,19 @@ class Visit {
     this.#entries += kept.length
     return kept
   }
+}
+
+const NAME_FIELD = /^(?:name|key|k|field|header|id|label|param|variable|property|path|instancePath|type)$/i
+const VALUE_FIELD = /^(?:values?|v|content|data|input|received)$/i
+const PRIVATE_MEMBER = /^(?:d|p|q|dp|dq|qi|k|oth)$/
+
+/** The fields that are secret because of what other fields say: `{ name: 'password', value: '…' }`, `{ grant_type: '…', code: '…' }`, JSON Web Keys. */
+function namesOfHidden (all: ReadonlyArray<[string, unknown]>, hides: (name: string) => boolean): RegExp | undefined {
+  const named = all.some(([name, item]) => {
+    const last: unknown = Array.isArray(item) ? item.at(-1) : item
+    return typeof last === 'string' && last.length <= 128 && NAME_FIELD.test(name) && hides(last)
+  })
+  if (named) return VALUE_FIELD
+  if (all.some(([name]) => name === 'kty')) return PRIVATE_MEMBER
+  return all.some(([name]) => /^(?:grant_type|redirect_uri|code_verifier)$/.test(name)) ? /^code$/ : undefined
 }
