@@ -21,6 +21,8 @@ const MAX_BRACKETED = 2_000
 const BLOCK = /[|>][+-]?\d?[ \t]*\r?\n(?:[ \t]+[^\n]*(?:\n|$))+|(?:- [^\n]*(?:\n[ \t]*(?=- )|$)?)+/y
 const PHRASE = /(?:[ \t]+[a-z]{2,12}){2,}/y
 
+const CODE = /(\\{0,7}["'`]?)([\w~./+%-]+={0,2})/y
+
 const HEADER = /^(?:(?:set-)?cookie|(?:proxy-)?authorization|x-[\w-]+)$/i
 const LINE_START = /(?:^|[\r\n>]|:\s|["'`])[ \t]*$/
 const REST: Readonly<Record<string, RegExp>> = { '': /[^\r\n]*/y, '"': /[^\r\n"]*/y, "'": /[^\r\n']*/y, '`': /[^\r\n`]*/y }
@@ -50,6 +52,14 @@ interface Assignment {
   kind: 'equals' | 'colon' | 'comma' | 'words'
 }
 
+/** What keeps the cost of a text linear. */
+interface Scan {
+  /** Quotes that are not closed in the rest of the text. */
+  unclosed: Set<string>
+  /** How many characters may be read in search of closing brackets; after them a value ends with its line. */
+  left: number
+}
+
 interface Found { shown: string, end: number }
 
 /** Returns what masks the values after secret names: `password=…`, `'password' => '…'`, `--password …`, `the password is …`. */
@@ -73,21 +83,31 @@ export function assignmentMask (parts: MaskParts): (text: string) => string {
   }
 
   return (text) => {
-    const unclosed = new Set<string>()
+    const scan = { unclosed: new Set<string>(), left: MAX_BRACKETED + 4 * text.length }
     let [shown, done] = ['', 0]
     NAME.lastIndex = 0
     for (let match = NAME.exec(text); match !== null; match = NAME.exec(text)) {
-      const [all, name = '', quote = '', , sign = ''] = match
+      const [all, name = '', after = '', brackets = '', sign = ''] = match
+      // In prose backticks mark words: no names of fields.
+      const quote = after === '`' ? '' : after
       const { index } = match
       // What follows a name that hides nothing is read again, for the names in it: `Error: token=…`.
       NAME.lastIndex = index + name.length
       const isHidden = hides(text, name, index)
       if (!isHidden && !/^code$/i.test(name)) continue
+      // The end of a sentence, and the parameters of an arrow function.
+      if (name.endsWith('.') || (brackets.includes(')') && sign.includes('=>'))) continue
+      if (!isHidden) {
+        const [, opening = '', code = ''] = matchAt(CODE, text, index + all.length) ?? []
+        if (!isAuthorizationCode(name, code)) continue
+        shown += text.slice(done, index + all.length) + opening + MASKED
+        NAME.lastIndex = done = index + all.length + opening.length + code.length
+        continue
+      }
       const assignment = { text, index, start: index + all.length, name, quote, sign, kind: kindOf(sign, name) }
       const isHeader = quote === '' && sign.includes(':') && HEADER.test(name) && !/["'{[]/.test(text.charAt(assignment.start)) && !/[\r\n]/.test(sign)
-      const found = (isHeader ? header(assignment) : null) ?? maskedValue(assignment, unclosed)
+      const found = (isHeader ? header(assignment) : null) ?? maskedValue(assignment, scan)
       if (found === null) continue
-      if (!isHidden && !isAuthorizationCode(name, text.slice(assignment.start, found.end).replace(/^["'`\\]+|["'`\\]+$/g, ''))) continue
       shown += text.slice(done, assignment.start) + found.shown
       NAME.lastIndex = done = found.end
     }
@@ -97,7 +117,7 @@ export function assignmentMask (parts: MaskParts): (text: string) => string {
 
 /** The end of the value that starts at a place: a literal, or text without spaces. */
 export function valueEnd (text: string, start: number): number {
-  return maskedValue({ text, index: start, start, name: '', quote: '', sign: '=', kind: 'equals' }, new Set())?.end ?? -1
+  return maskedValue({ text, index: start, start, name: '', quote: '', sign: '=', kind: 'equals' }, { unclosed: new Set(), left: MAX_BRACKETED })?.end ?? -1
 }
 
 function kindOf (sign: string, name: string): Assignment['kind'] {
@@ -107,19 +127,19 @@ function kindOf (sign: string, name: string): Assignment['kind'] {
   return name.startsWith('-') && !sign.includes('|') ? 'equals' : 'words'
 }
 
-function maskedValue (assignment: Assignment, unclosed: Set<string>): Found | null {
+function maskedValue (assignment: Assignment, scan: Scan): Found | null {
   const { text, start, kind } = assignment
   const opening = matchAt(OPENING, text, start)
-  if (opening !== null) return quoted(assignment, opening[1] as string, start + opening[0].length, unclosed)
+  if (opening !== null) return quoted(assignment, opening[1] as string, start + opening[0].length, scan)
   if (kind === 'comma') return null
   const block = kind === 'colon' ? matchAt(BLOCK, text, start)?.[0] : undefined
   if (block !== undefined && block.length > 2) return { shown: MASKED + (/\n$/.exec(block)?.[0] ?? ''), end: start + block.length }
   const bracket = kind === 'words' && !/\sin\s/i.test(assignment.sign) ? null : matchAt(BRACKETED, text, start)
-  if (bracket !== null) return bracketed(assignment, start + bracket[0].length - 1)
+  if (bracket !== null) return bracketed(assignment, start + bracket[0].length - 1, scan)
   return bare(assignment)
 }
 
-function quoted ({ text, index, start, name, quote, kind }: Assignment, opening: string, from: number, unclosed: Set<string>): Found | null {
+function quoted ({ text, index, start, name, quote, sign, kind }: Assignment, opening: string, from: number, { unclosed }: Scan): Found | null {
   const closing = CLOSING[opening] ?? opening
   let end = unclosed.has(closing) ? -1 : closingQuote(text, from, closing)
   // Where a quote is never closed, the value ends with its line: texts are cut off.
@@ -130,8 +150,10 @@ function quoted ({ text, index, start, name, quote, kind }: Assignment, opening:
   }
   const value = text.slice(from, end)
   const after = end + (isClosed ? closing.length : 0)
-  if (kind === 'words' && !isOpaque(name, value) && !(PASSWORD.test(name) && /^[^\s{}()]+$/.test(value) && !PLAIN_WORD.test(value))) return null
-  if (kind === 'comma' && (quote === '' || (!HEADER.test(name) && !(/[[(]\s?["'`]$/.test(text.slice(Math.max(0, index - 3), index)) && /^\s*[\])]/.test(text.slice(after, after + 9)))))) return null
+  // Backticks are quotes of code, but in prose they mark words.
+  const isProse = kind === 'words' || (opening === '`' && kind === 'colon' && quote === '')
+  if (isProse && !isOpaque(name, value) && !(opening !== '`' && !sign.includes('|') && PASSWORD.test(name) && /^[^\s{}()]+$/.test(value) && !PLAIN_WORD.test(value))) return null
+  if (kind === 'comma' && (!/["']$/.test(quote) || (!HEADER.test(name) && !(/[[(]\s?["'`]$/.test(text.slice(Math.max(0, index - 3), index)) && /^\s*[\])]/.test(text.slice(after, after + 9)))))) return null
   return { shown: text.slice(start, from) + MASKED + (isClosed ? closing : ''), end: after }
 }
 
@@ -146,9 +168,10 @@ function closingQuote (text: string, from: number, closing: string): number {
   return -1
 }
 
-function bracketed ({ text, start, kind, quote }: Assignment, opening: number): Found | null {
+function bracketed ({ text, start, kind, quote }: Assignment, opening: number, scan: Scan): Found | null {
   let depth = 0
-  for (const { index, 0: part } of text.slice(opening, opening + MAX_BRACKETED).matchAll(BRACKETS)) {
+  const isLeft = scan.left > 0
+  for (const { index, 0: part } of text.slice(opening, opening + (isLeft ? MAX_BRACKETED : 0)).matchAll(BRACKETS)) {
     if (part.length > 1) continue
     depth += /[[({]/.test(part) ? 1 : -1
     if (depth > 0) continue
@@ -156,7 +179,8 @@ function bracketed ({ text, start, kind, quote }: Assignment, opening: number): 
     return { shown: MASKED, end: end + (kind === 'equals' ? matchAt(BARE, text, end)?.[0].length ?? 0 : 0) }
   }
   const [line = ''] = matchAt(REST[''] as RegExp, text, start) ?? []
-  return (kind === 'equals' || quote !== '') && /\w/.test(text.slice(opening, start + line.length)) ? { shown: MASKED, end: start + line.length } : null
+  scan.left -= MAX_BRACKETED
+  return (kind === 'equals' || quote !== '' || !isLeft) && /\w/.test(text.slice(opening, start + line.length)) ? { shown: MASKED, end: start + line.length } : null
 }
 
 function bare ({ text, index, start, name, quote, sign, kind }: Assignment): Found | null {
@@ -178,7 +202,7 @@ function bare ({ text, index, start, name, quote, sign, kind }: Assignment): Fou
 
 // `Token "3fa94c" was not found.` is about a profile.
 function isOpaque (name: string, value: string): boolean {
-  return OPAQUE.test(value) && !(/^token$/i.test(name) && /^[0-9a-f]{6}$/.test(value))
+  return OPAQUE.test(value) && !(/^[0-9a-f]{6}$/.test(value) && (/[a-f]/.test(value) || /^token$/i.test(name)))
 }
 
 function matchAt (expression: RegExp, text: string, index: number): RegExpExecArray | null {

@@ -19,10 +19,14 @@ const PART = /(?<=\bname=\\?"?)([\w.[\]-]{1,128})(\\?"?(?:;[^\r\n]{0,200})?(?:(?
 
 /** Returns what masks values whose names stand in a tag, an attribute or a header of a part. */
 export function markupMask ({ hides }: MaskParts): (text: string) => string {
-  function elements (text: string): string {
-    return text
-      .replace(NAMED_ELEMENT, (all, name: string, between: string) => hides(name) ? name + between + MASKED : all)
-      .replace(ELEMENT, (all, name: string, rest: string, inner: string) => hides(name) || attributesHide(rest) || innerHides(inner) ? name + rest + inner + MASKED : all)
+  function elements (given: string): string {
+    const text = given.replace(NAMED_ELEMENT, (all, name: string, between: string) => hides(name) ? name + between + MASKED : all)
+    return text.replace(ELEMENT, (all, name: string, rest: string, inner: string, offset: number) => {
+      // `/profiles/<token>` is a placeholder: an element ends with a tag, or is cut off.
+      const end = offset + all.length
+      const isElement = /^(?:\]\]>)?<\//.test(text.slice(end, end + 5)) || (end >= text.length && text.includes('</'))
+      return isElement && (hides(name) || attributesHide(rest) || innerHides(inner)) ? name + rest + inner + MASKED : all
+    })
   }
 
   function innerHides (tags: string): boolean {

@@ -6,6 +6,8 @@ import { shapes } from './shapes.js'
 import { userInformation } from './url.js'
 
 const MAX_NESTED = 4
+// Too short for any secret that is found by its shape.
+const SHORT_WORD = /^\w{0,12}$/
 // Every expression starts at a literal or after a look-behind and is bounded where it may fail: hostile text costs linear time.
 const BEARER = /\b(Bearer)\s+(?!(?:realm|scope|error|charset)=|(?:tokens?|scheme|auth\w*)(?![\w.~+/=-]))[\w.~+/=-]+/gi
 const BASIC = /\b(Basic)\s+([A-Za-z0-9+/]{4,}={0,2})/gi
@@ -22,6 +24,7 @@ export function textMask (parts: MaskParts): MaskParts['text'] {
 
   function text (text: string, nested = 0): string {
     if (parts.idle) return text
+    if (SHORT_WORD.test(text)) return parts.redact(text)
     let shown = shapes(userInformation(text))
       .replace(BEARER, `$1 ${MASKED}`)
       .replace(BASIC, (all, scheme, base64) => isBasicCredential(base64) ? `${scheme} ${MASKED}` : all)
