@@ -7,12 +7,12 @@ const CLOSING: Readonly<Record<string, string>> = { '“': '”', '„': '”', 
 const CHAR = '[\\w\\u00c0-\\u1fff\\u3040-\\ud7ff.[\\]%-]'
 // A name, the quote and the brackets after it, and what connects it with its value: a sign, or words (`password is …`).
 const NAME = new RegExp(`(?<!${CHAR})(${CHAR}{1,128})(${QUOTE})?([\\])]{0,2})(` +
-  `(?:\\s+(?:for|of|provided|given)(?:\\s[^\\s:=]{1,64})?)?\\s*(?:[=!<>]=+>?|[=-]>|[:+.?|]?=|<>|:(?!:)|;s:\\d{1,9}:|,(?=\\s*(?:${QUOTE})))\\s*` +
-  '|\\s+(?:(?:for|of)\\s\\S{1,64}\\s)?(?:is|was|with value|i?like|in)\\s+|\\s*\\|\\s*|[ \\t]+)', 'gi')
+  `(?:\\s+(?:for|of|provided|given|supplied|received|used|mismatch|rejected|value)(?:\\s[^\\s:=]{1,64})?)?\\s*(?:[：＝]|[=!<>]=+>?|[=-]>|[:+.?|]?=|<>|:(?!:)|;s:\\d{1,9}:|,(?=\\s*(?:${QUOTE})))\\s*` +
+  '|\\s+(?:(?:for|of)\\s\\S{1,64}\\s)?(?:is|was|got|with value|i?like|in)\\s+|\\s*\\|\\s*|[ \\t]+)', 'gi')
 // With the prefixes of literals and types: `u'…'`, `N'…'`, `!!str "…"`, `string(8) "…"`.
 const OPENING = new RegExp(`(?:[ubrfnes@$]{0,2}|[&!]{1,2}\\w{1,40} |\\w{1,10}\\(\\d{1,9}\\) )(\\\\{0,7}(?:"""|''')|${QUOTE})`, 'iy')
 const BARE = new RegExp('(?:[&!]{1,2}\\w{1,40} )?(?:\\\\[^\\s"\']|[^\\s,;&"\'`\\])}<\\\\]|<(?![/a-z])|[,;&)}\\]](?=[^\\s,;&"\'`)}\\]])' +
-  `(?!&?["'\`]?${CHAR}{1,128}(?:${QUOTE})?\\s?[=:]))+`, 'iy')
+  `(?!#|quot;|[lg]t;|amp;|&?["'\`]?${CHAR}{1,128}(?:${QUOTE})?\\s?[=:]))+`, 'iy')
 // `Optional[…]`, `Secret { … }`, `Set(2) { … }`, `{…}`
 const BRACKETED = /(?:[A-Za-z][A-Za-z.]{0,60}|(?:[A-Z][A-Za-z.]{0,60}(?:\(\d{0,9}\))? ))?(?:\(\d{0,9}\) )?[([{]/y
 const BRACKETS = /"(?:[^"\\]|\\[^])*"|(?<!\w)'(?:[^'\\]|\\[^])*'|[[({]|[\])}]/g
@@ -121,8 +121,8 @@ export function valueEnd (text: string, start: number): number {
 }
 
 function kindOf (sign: string, name: string): Assignment['kind'] {
-  if (/[=>]|;s:/.test(sign)) return 'equals'
-  if (sign.includes(':')) return 'colon'
+  if (/[=＝>]|;s:/.test(sign)) return 'equals'
+  if (/[:：]/.test(sign)) return 'colon'
   if (sign.includes(',')) return 'comma'
   return name.startsWith('-') && !sign.includes('|') ? 'equals' : 'words'
 }
@@ -151,7 +151,7 @@ function quoted ({ text, index, start, name, quote, sign, kind }: Assignment, op
   const value = text.slice(from, end)
   const after = end + (isClosed ? closing.length : 0)
   // Backticks are quotes of code, but in prose they mark words.
-  const isProse = kind === 'words' || (opening === '`' && kind === 'colon' && quote === '')
+  const isProse = kind === 'words' || (opening === '`' && kind === 'colon' && quote === '' && !/[{,]\s*$/.test(text.slice(Math.max(0, index - 9), index)))
   if (isProse && !isOpaque(name, value) && !(opening !== '`' && !sign.includes('|') && PASSWORD.test(name) && /^[^\s{}()]+$/.test(value) && !PLAIN_WORD.test(value))) return null
   if (kind === 'comma' && (!/["']$/.test(quote) || (!HEADER.test(name) && !(/[[(]\s?["'`]$/.test(text.slice(Math.max(0, index - 3), index)) && /^\s*[\])]/.test(text.slice(after, after + 9)))))) return null
   return { shown: text.slice(start, from) + MASKED + (isClosed ? closing : ''), end: after }
@@ -163,6 +163,8 @@ function closingQuote (text: string, from: number, closing: string): number {
     const backslashes = /\\*$/.exec(text.slice(Math.max(from, at - 16), at))?.[0].length ?? 0
     if (closing.startsWith('\\') ? backslashes > 0 : backslashes % 2 === 1) continue
     if (/^["']$/.test(closing) && text[at + 1] === closing) at++
+    // How a shell writes an apostrophe.
+    else if (closing === "'" && text.startsWith("\\''", at + 1)) at += 3
     else return at
   }
   return -1
@@ -178,9 +180,10 @@ function bracketed ({ text, start, kind, quote }: Assignment, opening: number, s
     const end = opening + index + 1
     return { shown: MASKED, end: end + (kind === 'equals' ? matchAt(BARE, text, end)?.[0].length ?? 0 : 0) }
   }
-  const [line = ''] = matchAt(REST[''] as RegExp, text, start) ?? []
   scan.left -= MAX_BRACKETED
-  return (kind === 'equals' || quote !== '' || !isLeft) && /\w/.test(text.slice(opening, start + line.length)) ? { shown: MASKED, end: start + line.length } : null
+  if (kind !== 'equals' && quote === '' && isLeft) return null
+  const [line = ''] = matchAt(REST[''] as RegExp, text, start) ?? []
+  return /\w/.test(text.slice(opening, start + line.length)) ? { shown: MASKED, end: start + line.length } : null
 }
 
 function bare ({ text, index, start, name, quote, sign, kind }: Assignment): Found | null {

@@ -1,10 +1,11 @@
 import { MASKED } from './parts.js'
 
-const ARGUMENT = '(?:"(?:[^"\\\\]|\\\\[^])*"?|\'[^\']*\'?|[^\\s"\']\\S*)'
-const USER = '["\']?[^\\s:"\']{0,100}:'
+const ARGUMENT = '(?:"(?:[^"\\\\]|\\\\[^])*"?|\'(?:[^\']|\'\')*\'?|[^\\s"\']\\S*)'
+const USER = '\\s(?:-[a-zA-Z]{0,8}[uUa]|--(?:proxy-)?user)[ =]?'
 /** The options that take a password, by the commands that have them. */
 const OPTIONS: ReadonlyArray<[command: RegExp, option: RegExp]> = [
-  [/^(?:curl|https?|xh|wget)$/, new RegExp(`(\\s(?:-[a-zA-Z]{0,8}[uUa]|--(?:proxy-)?user)[ =]?${USER})[^\\s"']+`, 'g')],
+  [/^(?:curl|https?|xh|wget)$/, new RegExp(`(${USER}(["'])[^\\s:"']{0,100}:)(?:(?!\\2)[^])+`, 'g')],
+  [/^(?:curl|https?|xh|wget)$/, new RegExp(`(${USER}[^\\s:"']{0,100}:)[^\\s"']+`, 'g')],
   [/^curl$/, new RegExp(`(\\s(?:-b|--cookie)[ =])${ARGUMENT}`, 'g')],
   [/^lftp$/, /(\s-u ?["']?[^\s,"']{0,100},)[^\s"']+/g],
   [/^(?:my|maria|mongo|sshpass|7z|docker|podman|helm|az|cqlsh|influx)/, new RegExp(`(\\s-p ?)(?!\\d+:|-)${ARGUMENT}`, 'g')],

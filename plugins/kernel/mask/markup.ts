@@ -25,7 +25,7 @@ export function markupMask ({ hides }: MaskParts): (text: string) => string {
       // `/profiles/<token>` is a placeholder: an element ends with a tag, or is cut off.
       const end = offset + all.length
       const isElement = /^(?:\]\]>)?<\//.test(text.slice(end, end + 5)) || (end >= text.length && text.includes('</'))
-      return isElement && (hides(name) || attributesHide(rest) || innerHides(inner)) ? name + rest + inner + MASKED : all
+      return isElement && (hides(name) || (!/^(?:input|meta|link|param)$/i.test(name) && attributesHide(rest)) || innerHides(inner)) ? name + rest + inner + MASKED : all
     })
   }
 

@@ -15,7 +15,7 @@ const PARAMETER = /(?<=[?&])[^=&\s#?"<>]{1,256}=[^&\s#"<>]*/g
 // A body of a form: two pairs at least, whose values are percent-encoded.
 const FORM = /(?<![^\s"'`(])[\w.[\]%~-]{1,128}=[\w.~%+*-]*(?:&[\w.[\]%~-]{1,128}=[\w.~%+*@/=-]*)+/g
 // A percent-encoded text that holds a quote, a colon, an equals sign or a brace.
-const ENCODED = /(?<![\w%.~+-])(?=[\w.~+-]{0,128}%(?:2[27]|3[AD]|7B))(?:[\w.~!*+-]|%[0-9A-F]{2})+/gi
+const ENCODED = /(?<![\w%.~+-])(?=[\w.~+-]{0,128}%(?:2[27]|3[AD]|7B))(?:[\w.~!*'+-]|%[0-9A-F]{2})+/gi
 
 /** Returns what masks prose that may hold credentials: connection strings, bearer tokens, `password=…`. */
 export function textMask (parts: MaskParts): MaskParts['text'] {
