@@ -10,7 +10,8 @@ const NAME = new RegExp(`(?<!${CHAR})(${CHAR}{1,128})(${QUOTE})?([\\])]{0,2})(` 
   `(?:\\s+(?:for|of|provided|given|supplied|received|used|mismatch|rejected|value)(?:\\s[^\\s:=]{1,64})?)?\\s*(?:[：＝]|[=!<>]=+>?|[=-]>|[:+.?|]?=|<>|:(?!:)|;s:\\d{1,9}:|,(?=\\s*(?:${QUOTE})))\\s*` +
   '|\\s+(?:(?:for|of)\\s\\S{1,64}\\s)?(?:is|was|got|with value|i?like|in)\\s+|\\s*\\|\\s*|[ \\t]+)', 'gi')
 // With the prefixes of literals and types: `u'…'`, `N'…'`, `!!str "…"`, `string(8) "…"`.
-const OPENING = new RegExp(`(?:[ubrfnes@$]{0,2}|[&!]{1,2}\\w{1,40} |\\w{1,10}\\(\\d{1,9}\\) )(\\\\{0,7}(?:"""|''')|${QUOTE})`, 'iy')
+const OPENING = new RegExp('(?:[ubrfnes@$]{0,2}|[&!]{1,2}\\w{1,40} |\\w{1,10}\\(\\d{1,9}\\) )' +
+  `(\\\\{0,7}(?:"""|''')|${QUOTE})`, 'iy')
 const BARE = new RegExp('(?:[&!]{1,2}\\w{1,40} )?(?:\\\\[^\\s"\']|[^\\s,;&"\'`\\])}<\\\\]|<(?![/a-z])|[,;&)}\\]](?=[^\\s,;&"\'`)}\\]])' +
   `(?!#|quot;|[lg]t;|amp;|&?["'\`]?${CHAR}{1,128}(?:${QUOTE})?\\s?[=:]))+`, 'iy')
 // `Optional[…]`, `Secret { … }`, `Set(2) { … }`, `{…}`
@@ -25,12 +26,14 @@ const CODE = /(\\{0,7}["'`]?)([\w~./+%-]+={0,2})/y
 
 const HEADER = /^(?:(?:set-)?cookie|(?:proxy-)?authorization|x-[\w-]+)$/i
 const LINE_START = /(?:^|[\r\n>]|:\s|["'`])[ \t]*$/
-const REST: Readonly<Record<string, RegExp>> = { '': /[^\r\n]*/y, '"': /[^\r\n"]*/y, "'": /[^\r\n']*/y, '`': /[^\r\n`]*/y }
+const LINE = /[^\r\n]*/y
+const REST: Readonly<Record<string, RegExp>> = { '': LINE, '"': /[^\r\n"]*/y, "'": /[^\r\n']*/y, '`': /[^\r\n`]*/y }
 const COOKIES = /[^\s=;,"']+=[^\s;,"']*(?:;[ \t]*[^\s=;,"']+=[^\s;,"']*)*/y
 
 // After a value that stands alone: the end, a closing sign, or the next name.
 const ALONE = /[ \t]*(?:$|[\r\n,;&)}\]"'#]|[\w.[\]-]{1,128}[=:])/y
-const PLAIN_WORD = /^(?:missing|required|invalid|expired|unknown|wrong|empty|not|must|should|yes|no|string|number|boolean|object|any)(?![\w-])/i
+const PLAIN_WORD = new RegExp('^(?:missing|required|invalid|expired|unknown|wrong|empty|not|must|should|yes|no|' +
+  'string|number|boolean|object|any)(?![\\w-])', 'i')
 const PLACEHOLDER = /^(?:\$\{?[A-Z_]+\}?|%[sdoOj]|\{\{.*)$/
 // No word: letters and digits mixed, or the digits of a code.
 const OPAQUE = /^(?:\d{4,8}|\d{3}-\d{2}-\d{4}|(?=[^\d]{0,200}\d)(?=[^a-z]{0,200}[a-z])[^\s()/]{6,})$/i
@@ -62,7 +65,7 @@ interface Scan {
 
 interface Found { shown: string, end: number }
 
-/** Returns what masks the values after secret names: `password=…`, `'password' => '…'`, `--password …`, `the password is …`. */
+/** Returns what masks values after secret names: `password=…`, `'password' => '…'`, `--password …`, `password is …`. */
 export function assignmentMask (parts: MaskParts): (text: string) => string {
   function hides (text: string, name: string, index: number): boolean {
     if (parts.hides(name)) return true
@@ -79,7 +82,8 @@ export function assignmentMask (parts: MaskParts): (text: string) => string {
       return rest === '' ? null : { shown: parts.header(name, rest), end: start + rest.length }
     }
     const [cookies] = /cookie$/i.test(name) ? matchAt(COOKIES, text, start) ?? [] : []
-    return cookies === undefined ? null : { shown: cookies.split(';').map((pair) => maskedCookie(pair.trim())).join('; '), end: start + cookies.length }
+    if (cookies === undefined) return null
+    return { shown: cookies.split(';').map((pair) => maskedCookie(pair.trim())).join('; '), end: start + cookies.length }
   }
 
   return (text) => {
@@ -105,8 +109,7 @@ export function assignmentMask (parts: MaskParts): (text: string) => string {
         continue
       }
       const assignment = { text, index, start: index + all.length, name, quote, sign, kind: kindOf(sign, name) }
-      const isHeader = quote === '' && sign.includes(':') && HEADER.test(name) && !/["'{[]/.test(text.charAt(assignment.start)) && !/[\r\n]/.test(sign)
-      const found = (isHeader ? header(assignment) : null) ?? maskedValue(assignment, scan)
+      const found = (isHeader(assignment) ? header(assignment) : null) ?? maskedValue(assignment, scan)
       if (found === null) continue
       shown += text.slice(done, assignment.start) + found.shown
       NAME.lastIndex = done = found.end
@@ -117,7 +120,12 @@ export function assignmentMask (parts: MaskParts): (text: string) => string {
 
 /** The end of the value that starts at a place: a literal, or text without spaces. */
 export function valueEnd (text: string, start: number): number {
-  return maskedValue({ text, index: start, start, name: '', quote: '', sign: '=', kind: 'equals' }, { unclosed: new Set(), left: MAX_BRACKETED })?.end ?? -1
+  const assignment = { text, index: start, start, name: '', quote: '', sign: '=', kind: 'equals' } as const
+  return maskedValue(assignment, { unclosed: new Set(), left: MAX_BRACKETED })?.end ?? -1
+}
+
+function isHeader ({ text, start, name, quote, sign }: Assignment): boolean {
+  return quote === '' && sign.includes(':') && !/[\r\n]/.test(sign) && HEADER.test(name) && !/["'{[]/.test(text.charAt(start))
 }
 
 function kindOf (sign: string, name: string): Assignment['kind'] {
@@ -133,27 +141,38 @@ function maskedValue (assignment: Assignment, scan: Scan): Found | null {
   if (opening !== null) return quoted(assignment, opening[1] as string, start + opening[0].length, scan)
   if (kind === 'comma') return null
   const block = kind === 'colon' ? matchAt(BLOCK, text, start)?.[0] : undefined
-  if (block !== undefined && block.length > 2) return { shown: MASKED + (/\n$/.exec(block)?.[0] ?? ''), end: start + block.length }
+  if (block !== undefined && block.length > 2) {
+    return { shown: MASKED + (block.endsWith('\n') ? '\n' : ''), end: start + block.length }
+  }
   const bracket = kind === 'words' && !/\sin\s/i.test(assignment.sign) ? null : matchAt(BRACKETED, text, start)
   if (bracket !== null) return bracketed(assignment, start + bracket[0].length - 1, scan)
   return bare(assignment)
 }
 
-function quoted ({ text, index, start, name, quote, sign, kind }: Assignment, opening: string, from: number, { unclosed }: Scan): Found | null {
+function quoted (assignment: Assignment, opening: string, from: number, { unclosed }: Scan): Found | null {
+  const { text, index, start, name, quote, sign, kind } = assignment
+  const before = text.slice(Math.max(0, index - 9), index)
   const closing = CLOSING[opening] ?? opening
   let end = unclosed.has(closing) ? -1 : closingQuote(text, from, closing)
   // Where a quote is never closed, the value ends with its line: texts are cut off.
   const isClosed = end !== -1
   if (!isClosed) {
     unclosed.add(closing)
-    end = from + (matchAt(REST[''] as RegExp, text, from)?.[0].length ?? 0)
+    end = from + (matchAt(LINE, text, from)?.[0].length ?? 0)
   }
   const value = text.slice(from, end)
   const after = end + (isClosed ? closing.length : 0)
   // Backticks are quotes of code, but in prose they mark words.
-  const isProse = kind === 'words' || (opening === '`' && kind === 'colon' && quote === '' && !/[{,]\s*$/.test(text.slice(Math.max(0, index - 9), index)))
-  if (isProse && !isOpaque(name, value) && !(opening !== '`' && !sign.includes('|') && PASSWORD.test(name) && /^[^\s{}()]+$/.test(value) && !PLAIN_WORD.test(value))) return null
-  if (kind === 'comma' && (!/["']$/.test(quote) || (!HEADER.test(name) && !(/[[(]\s?["'`]$/.test(text.slice(Math.max(0, index - 3), index)) && /^\s*[\])]/.test(text.slice(after, after + 9)))))) return null
+  const isMarked = opening === '`' && kind === 'colon' && quote === '' && !/[{,]\s*$/.test(before)
+  if ((kind === 'words' || isMarked) && !isOpaque(name, value)) {
+    const isPassword = PASSWORD.test(name) && /^[^\s{}()]+$/.test(value) && !PLAIN_WORD.test(value)
+    if (!isPassword || opening === '`' || sign.includes('|')) return null
+  }
+  if (kind === 'comma') {
+    // `['password', '…']`; in lists of headers also without brackets.
+    const isPair = /[[(]\s?["']$/.test(before) && /^\s*[\])]/.test(text.slice(after, after + 9))
+    if (!/["']$/.test(quote) || (!isPair && !HEADER.test(name))) return null
+  }
   return { shown: text.slice(start, from) + MASKED + (isClosed ? closing : ''), end: after }
 }
 
@@ -182,23 +201,23 @@ function bracketed ({ text, start, kind, quote }: Assignment, opening: number, s
   }
   scan.left -= MAX_BRACKETED
   if (kind !== 'equals' && quote === '' && isLeft) return null
-  const [line = ''] = matchAt(REST[''] as RegExp, text, start) ?? []
+  const [line = ''] = matchAt(LINE, text, start) ?? []
   return /\w/.test(text.slice(opening, start + line.length)) ? { shown: MASKED, end: start + line.length } : null
 }
 
-function bare ({ text, index, start, name, quote, sign, kind }: Assignment): Found | null {
+function bare (assignment: Assignment): Found | null {
+  const { text, index, start, name, quote, sign, kind } = assignment
   const value = matchAt(BARE, text, start)?.[0]
   if (value === undefined || isHarmless(name, value) || PLACEHOLDER.test(value)) return null
   const end = start + value.length
-  const phrase = /mnemonic|phrase|seed|pass/i.test(name) && kind !== 'words' && !PLAIN_WORD.test(value) ? matchAt(PHRASE, text, end)?.[0].length ?? 0 : 0
-  const isPhrase = phrase > 0 && (!/pass/i.test(name) || LINE_START.test(text.slice(Math.max(0, index - 8), index)))
-  const found = { shown: MASKED, end: end + (isPhrase ? phrase : 0) }
+  const phrase = kind === 'words' || PLAIN_WORD.test(value) ? '' : phraseAfter(assignment, end)
+  const found = { shown: MASKED, end: end + phrase.length }
   if (kind === 'words') return isOpaque(name, value) ? found : null
   if (kind === 'equals') return value.startsWith('-') && name.startsWith('-') && !sign.includes('=') ? null : found
   if (/^[/]/.test(value)) return null
   // `session.ts:12:3` and `//token.example:3000` are places.
   if (sign === ':' && /^\d/.test(value) && (FILE.test(name) || text.slice(index - 2, index) === '//')) return null
-  if (quote !== '' || isPhrase || /\d/.test(value)) return found
+  if (quote !== '' || phrase !== '' || /\d/.test(value)) return found
   // `Invalid token: expected a number` is prose, `password: hunter` is not.
   return /[^\W_]|[^\x00-\x7f]/.test(value) && !PLAIN_WORD.test(value) && matchAt(ALONE, text, end) !== null ? found : null
 }
@@ -206,6 +225,14 @@ function bare ({ text, index, start, name, quote, sign, kind }: Assignment): Fou
 // `Token "3fa94c" was not found.` is about a profile.
 function isOpaque (name: string, value: string): boolean {
   return OPAQUE.test(value) && !(/^[0-9a-f]{6}$/.test(value) && (/[a-f]/.test(value) || /^token$/i.test(name)))
+}
+
+// The other words of `mnemonic: abandon ability able …`, and of a password that has the rest of its line.
+function phraseAfter ({ text, index, name }: Assignment, end: number): string {
+  if (!/mnemonic|phrase|seed|pass/i.test(name)) return ''
+  const words = matchAt(PHRASE, text, end)?.[0] ?? ''
+  const hasLine = /pass/i.test(name) && LINE_START.test(text.slice(Math.max(0, index - 8), index))
+  return hasLine || words.trim().split(/\s+/).length >= 5 ? words : ''
 }
 
 function matchAt (expression: RegExp, text: string, index: number): RegExpExecArray | null {

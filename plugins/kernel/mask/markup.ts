@@ -4,18 +4,24 @@ import { MASKED, type MaskParts } from './parts.js'
 const QUOTE = '(?:\\\\{0,7}["\'`]|&quot;)?'
 const NAME = '([\\w\\u00c0-\\u1fff\\u3040-\\ud7ff.:[\\]-]{1,128})'
 // The start tag, up to three start tags within it, and its text.
-const ELEMENT = new RegExp(`(?<=<)${NAME}((?:\\s[^<>]{0,1000})?(?<!/)>)(?!\\s*</)((?:\\s*<(?![/!])[^<>]{0,200}>){0,3})` +
+const ELEMENT = new RegExp(`(?<=<)${NAME}((?:\\s[^<>]{0,1000})?(?<!/)>)(?!\\s*</)` +
+  '((?:\\s*<(?![/!])[^<>]{0,200}>){0,3})' +
   '(?:\\s*<!\\[CDATA\\[(?:[^\\]]|\\](?!\\]>))*|[^<]+)', 'g')
 const ESCAPED_ELEMENT = new RegExp(`(?<=&lt;)${NAME}&gt;[^<&]+`, 'g')
 // <key>password</key><string>…</string>
-const NAMED_ELEMENT = new RegExp(`(?<=<(?:key|name)>)\\s*${NAME}\\s*(</(?:key|name)>(?:\\s*<(?!/)[^<>]{1,100}>){1,3})[^<]+`, 'g')
+const NAMED_ELEMENT = new RegExp(`(?<=<(?:key|name)>)\\s*${NAME}\\s*` +
+  '(</(?:key|name)>(?:\\s*<(?!/)[^<>]{1,100}>){1,3})[^<]+', 'g')
 const NAME_ATTRIBUTE = /\s(?:key|name)=["']([\w.-]{1,128})["']/
 // `name="password" value="…"`, `- name: PASSWORD`, `value: …`, `{ key: 'password', value: '…' }`
-const NAMED_VALUE = new RegExp(`(?<![\\w-])(?:name|key|id|field|header|type|label|property)${QUOTE}\\s*[=:]\\s*${QUOTE}${NAME}${QUOTE}` +
-  `[\\s,;]{1,40}(?:(?:type|class|id)=["'][\\w -]{0,60}["']\\s{1,9})?${QUOTE}(?:value|content)${QUOTE}\\s*[=:]\\s*`, 'gi')
-const VALUE_NAMED = /(?<=\b(?:value=|entry |value ))(["'])[^"'<>\n]{1,500}\1(?=(?:\s+name=|[^"'\n]{1,60})["']([\w.[\]-]{1,128})["'])/gi
+const NAMED_VALUE = new RegExp('(?<![\\w-])(?:name|key|id|field|header|type|label|property)' +
+  `${QUOTE}\\s*[=:]\\s*${QUOTE}${NAME}${QUOTE}[\\s,;]{1,40}(?:(?:type|class|id)=["'][\\w -]{0,60}["']\\s{1,9})?` +
+  `${QUOTE}(?:value|content)${QUOTE}\\s*[=:]\\s*`, 'gi')
+const VALUE_NAMED = new RegExp('(?<=\\b(?:value=|entry |value ))(["\'])[^"\'<>\\n]{1,500}\\1' +
+  '(?=(?:\\s+name=|[^"\'\\n]{1,60})["\']([\\w.[\\]-]{1,128})["\'])', 'gi')
 // A part of a multipart body (RFC 7578), as it is or with escaped line ends.
-const PART = /(?<=\bname=\\?"?)([\w.[\]-]{1,128})(\\?"?(?:;[^\r\n]{0,200})?(?:(?:\r?\n|\\r\\n)[\w-]{1,40}:[^\r\n\\]{0,200}){0,5}(?:\r?\n|\\r\\n|\\n){2})(?:(?!(?:\r?\n|\\r\\n|\\n)--)[^])+/g
+const LINE_END = '(?:\\r?\\n|\\\\r\\\\n|\\\\n)'
+const PART = new RegExp('(?<=\\bname=\\\\?"?)([\\w.[\\]-]{1,128})(\\\\?"?(?:;[^\\r\\n]{0,200})?' +
+  `(?:${LINE_END}[\\w-]{1,40}:[^\\r\\n\\\\]{0,200}){0,5}${LINE_END}{2})(?:(?!${LINE_END}--)[^])+`, 'g')
 
 /** Returns what masks values whose names stand in a tag, an attribute or a header of a part. */
 export function markupMask ({ hides }: MaskParts): (text: string) => string {

@@ -31,7 +31,7 @@ const HARMLESS_KEYS = [
   'hot', 'shortcut', 'modifier', 'registry', 'dedup', 'deduplication', 'correlation', 'ordering', 'order', 'topic', 'job', 'task', 'queue',
   'lock', 'limit', 'rate', 'context', 'state', 'prop', 'property', 'attribute', 'tag', 'metric', 'feature', 'flag', 'config', 'setting',
   'option', 'env', 'header', 'template', 'parent', 'child', 'first', 'last', 'next', 'previous', 'current', 'duplicate', 'missing', 'unknown',
-  'required', 'invalid', 'any', 'all', 'same', 'other', 'each', 'every', 'websocket', 'project', 'issue', 'date', 'time', 'country', 'language',
+  'required', 'invalid', 'any', 'all', 'same', 'other', 'each', 'every', 'websocket', 'socket', 'project', 'issue', 'date', 'time', 'country', 'language',
   'default', 'symbol', 'own', 'extra', 'unexpected', 'unrecognized', 'the', 'a', 'of', 'by', 'on', 'no', 'err', 'dict', 'type', 'name', 'string'
 ]
 const LAST_WORD = new RegExp([
