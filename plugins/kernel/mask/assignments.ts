@@ -7,12 +7,14 @@ const CLOSING: Readonly<Record<string, string>> = { '“': '”', '„': '”', 
 const CHAR = '[\\w\\u00c0-\\u1fff\\u3040-\\ud7ff.[\\]%-]'
 // A name, the quote and the brackets after it, and what connects it with its value: a sign, or words (`password is …`).
 const NAME = new RegExp(`(?<!${CHAR})(${CHAR}{1,128})(${QUOTE})?([\\])]{0,2})(` +
-  `(?:\\s+(?:for|of|provided|given|supplied|received|used|mismatch|rejected|value)(?:\\s[^\\s:=]{1,64})?)?\\s*(?:[：＝]|[=!<>]=+>?|[=-]>|[:+.?|]?=|<>|:(?!:)|;s:\\d{1,9}:|,(?=\\s*(?:${QUOTE})))\\s*` +
+  '(?:\\s+(?:for|of|provided|given|supplied|received|used|mismatch|rejected|value)(?:\\s[^\\s:=]{1,64})?)?' +
+  `\\s*(?:[：＝]|[=!<>]=+>?|[=-]>|[:+.?|]?=|<>|:(?!:)|;s:\\d{1,9}:|,(?=\\s*(?:${QUOTE})))\\s*` +
   '|\\s+(?:(?:for|of)\\s\\S{1,64}\\s)?(?:is|was|got|with value|i?like|in)\\s+|\\s*\\|\\s*|[ \\t]+)', 'gi')
 // With the prefixes of literals and types: `u'…'`, `N'…'`, `!!str "…"`, `string(8) "…"`.
 const OPENING = new RegExp('(?:[ubrfnes@$]{0,2}|[&!]{1,2}\\w{1,40} |\\w{1,10}\\(\\d{1,9}\\) )' +
   `(\\\\{0,7}(?:"""|''')|${QUOTE})`, 'iy')
-const BARE = new RegExp('(?:[&!]{1,2}\\w{1,40} )?(?:\\\\[^\\s"\']|[^\\s,;&"\'`\\])}<\\\\]|<(?![/a-z])|[,;&)}\\]](?=[^\\s,;&"\'`)}\\]])' +
+const BARE = new RegExp('(?:[&!]{1,2}\\w{1,40} )?' +
+  '(?:\\\\[^\\s"\']|[^\\s,;&"\'`\\])}<\\\\]|<(?![/a-z])|[,;&)}\\]](?=[^\\s,;&"\'`)}\\]])' +
   `(?!#|quot;|[lg]t;|amp;|&?["'\`]?${CHAR}{1,128}(?:${QUOTE})?\\s?[=:]))+`, 'iy')
 // `Optional[…]`, `Secret { … }`, `Set(2) { … }`, `{…}`
 const BRACKETED = /(?:[A-Za-z][A-Za-z.]{0,60}|(?:[A-Z][A-Za-z.]{0,60}(?:\(\d{0,9}\))? ))?(?:\(\d{0,9}\) )?[([{]/y
@@ -83,7 +85,8 @@ export function assignmentMask (parts: MaskParts): (text: string) => string {
     }
     const [cookies] = /cookie$/i.test(name) ? matchAt(COOKIES, text, start) ?? [] : []
     if (cookies === undefined) return null
-    return { shown: cookies.split(';').map((pair) => maskedCookie(pair.trim())).join('; '), end: start + cookies.length }
+    const shown = cookies.split(';').map((pair) => maskedCookie(pair.trim())).join('; ')
+    return { shown, end: start + cookies.length }
   }
 
   return (text) => {
@@ -125,7 +128,8 @@ export function valueEnd (text: string, start: number): number {
 }
 
 function isHeader ({ text, start, name, quote, sign }: Assignment): boolean {
-  return quote === '' && sign.includes(':') && !/[\r\n]/.test(sign) && HEADER.test(name) && !/["'{[]/.test(text.charAt(start))
+  if (quote !== '' || !sign.includes(':') || /[\r\n]/.test(sign)) return false
+  return HEADER.test(name) && !/["'{[]/.test(text.charAt(start))
 }
 
 function kindOf (sign: string, name: string): Assignment['kind'] {
@@ -219,7 +223,8 @@ function bare (assignment: Assignment): Found | null {
   if (sign === ':' && /^\d/.test(value) && (FILE.test(name) || text.slice(index - 2, index) === '//')) return null
   if (quote !== '' || phrase !== '' || /\d/.test(value)) return found
   // `Invalid token: expected a number` is prose, `password: hunter` is not.
-  return /[^\W_]|[^\x00-\x7f]/.test(value) && !PLAIN_WORD.test(value) && matchAt(ALONE, text, end) !== null ? found : null
+  if (PLAIN_WORD.test(value) || !/[^\W_]|[^\x00-\x7f]/.test(value)) return null
+  return matchAt(ALONE, text, end) !== null ? found : null
 }
 
 // `Token "3fa94c" was not found.` is about a profile.

@@ -8,7 +8,8 @@ const OPTIONS: ReadonlyArray<[command: RegExp, option: RegExp]> = [
   [/^(?:curl|https?|xh|wget)$/, new RegExp(`(${USER}[^\\s:"']{0,100}:)[^\\s"']+`, 'g')],
   [/^curl$/, new RegExp(`(\\s(?:-b|--cookie)[ =])${ARGUMENT}`, 'g')],
   [/^lftp$/, /(\s-u ?["']?[^\s,"']{0,100},)[^\s"']+/g],
-  [/^(?:my|maria|mongo|sshpass|7z|docker|podman|helm|az|cqlsh|influx)/, new RegExp(`(\\s-p ?)(?!\\d+:|-)${ARGUMENT}`, 'g')],
+  [/^(?:my|maria|mongo|sshpass|7z|docker|podman|helm|az|cqlsh|influx)/,
+    new RegExp(`(\\s-p ?)(?!\\d+:|-)${ARGUMENT}`, 'g')],
   [/^(?:redis-cli|valkey-cli)$/, new RegExp(`(\\s-a ?)${ARGUMENT}`, 'g')],
   [/^ldap/, new RegExp(`(\\s-w ?)${ARGUMENT}`, 'g')],
   [/^(?:zip|unzip|sqlcmd|bcp|mosquitto_[ps]ub)$/, new RegExp(`(\\s-P ?)${ARGUMENT}`, 'g')],
@@ -21,10 +22,14 @@ const OPTIONS: ReadonlyArray<[command: RegExp, option: RegExp]> = [
   [/^net$/, new RegExp(`(\\s\\/user:\\S+ )${ARGUMENT}`, 'g')],
   [/^echo$/, new RegExp(`(^\\s+)${ARGUMENT}(?=\\s*\\|[^\\n]{0,100}(?:-stdin|sudo -S))`, 'g')]
 ]
-const COMMAND = /(?<![\w./-])(?:\/[\w/.-]{0,100}\/)?(curl|https?|xh|wget|lftp|mysql\w*|mariadb\w*|mongo\w*|sshpass|7z|docker|podman|helm|az|cqlsh|influx|(?:redis|valkey)-cli|ldap\w+|zip|unzip|sqlcmd|bcp|mosquitto_[ps]ub|smbclient|rpcclient|openssl|xfreerdp|sqlplus|vault|htpasswd|net|echo)((?= )[^\n]{0,2000})/g
+const COMMAND = new RegExp('(?<![\\w./-])(?:/[\\w/.-]{0,100}/)?(curl|https?|xh|wget|lftp|mysql\\w*|mariadb\\w*|' +
+  'mongo\\w*|sshpass|7z|docker|podman|helm|az|' +
+  'cqlsh|influx|(?:redis|valkey)-cli|ldap\\w+|zip|unzip|sqlcmd|bcp|mosquitto_[ps]ub|' +
+  'smbclient|rpcclient|openssl|xfreerdp|sqlplus|vault|htpasswd|net|echo)((?= )[^\\n]{0,2000})', 'g')
 // AUTH of Redis, LOGIN of IMAP, a line of .pgpass, and the user and password of Oracle.
 const PROTOCOLS = new RegExp([
-  '(?<![\\w-])AUTH (?:\\S{1,64} )?', '(?<![\\w-])LOGIN \\S{1,64} ', '(?<![^\\s])[\\w.*-]{1,100}:(?:\\d{2,5}|\\*):[A-Za-z*][^\\s:/]{0,63}:[A-Za-z*][^\\s:/]{0,63}:',
+  '(?<![\\w-])AUTH (?:\\S{1,64} )?', '(?<![\\w-])LOGIN \\S{1,64} ',
+  '(?<![^\\s])[\\w.*-]{1,100}:(?:\\d{2,5}|\\*):[A-Za-z*][^\\s:/]{0,63}:[A-Za-z*][^\\s:/]{0,63}:'
 ].map((before) => `(${before})(?=[^\\s\\d]{0,100}\\d)[^\\s"':]{5,}(?!\\S)`).join('|'), 'g')
 const ORACLE = /(?<=(?:^|\s|thin:)[\w.]{1,64}\/)[^\s/@]{1,128}(?=@(?:\/\/|[\w.-]{1,128}:\d))/g
 
@@ -32,24 +37,28 @@ const ORACLE = /(?<=(?:^|\s|thin:)[\w.]{1,64}\/)[^\s/@]{1,128}(?=@(?:\/\/|[\w.-]
 export function maskedCommands (text: string): string {
   if (!text.includes(' ') && !text.includes(':')) return text
   const shown = text.replace(COMMAND, (all, command: string, rest: string) => {
-    const masked = OPTIONS.filter(([name]) => name.test(command)).reduce((left, [, option]) => left.replace(option, `$1${MASKED}`), rest)
+    const masked = OPTIONS.filter(([name]) => name.test(command))
+      .reduce((left, [, option]) => left.replace(option, `$1${MASKED}`), rest)
     return all.slice(0, all.length - rest.length) + masked
-  }).replace(PROTOCOLS, (all, ...groups: Array<string | undefined>) => (groups.slice(0, 3).find((before) => before !== undefined) ?? '') + MASKED)
+  }).replace(PROTOCOLS, (_all, auth = '', login = '', line = '') => auth + login + line + MASKED)
   return shown.includes('/') ? shown.replace(ORACLE, MASKED) : shown
 }
 
-const IDENTIFIED = new RegExp(`(\\bIDENTIFIED\\s+(?:WITH\\s+\\S{1,64}\\s+)?(?:BY|AS)\\s+(?:PASSWORD\\s+)?)${ARGUMENT}`, 'gi')
-const CIPHER = /(\b(?:pgp_sym_(?:en|de)crypt|aes_(?:en|de)crypt)\s*\([^()]{0,500},\s*)'[^']*'?|(\b(?:PRAGMA\s+(?:re|hex)?key\s*=\s*|ATTACH\b[^;\n]{0,200}\bKEY\s+))'[^']*'?/gi
+const IDENTIFIED = new RegExp('(\\bIDENTIFIED\\s+' +
+  `(?:WITH\\s+\\S{1,64}\\s+)?(?:BY|AS)\\s+(?:PASSWORD\\s+)?)${ARGUMENT}`, 'gi')
+const CIPHER = new RegExp('(\\b(?:(?:pgp_sym|aes)_(?:en|de)crypt\\s*\\([^()]{0,500},\\s*|' +
+  'PRAGMA\\s+(?:re|hex)?key\\s*=\\s*|' +
+  'ATTACH\\b[^;\\n]{0,200}\\bKEY\\s+))\'[^\']*\'?', 'gi')
 // `(name, password) VALUES ('ada', '…'), (…)`, and `Key (email, token)=(…, …)` of an error message.
 const COLUMNS = /\(([^()]{1,2000})\)\s*(?:VALUES|=)\s*(?=\()/gi
 const ROW = /\s*,?\s*\(/y
 const ITEM = /\s*((?:[A-Za-z]{0,2}'(?:[^'\\]|''|\\[^])*'|"(?:[^"\\]|\\[^])*"|\([^()]*\)|[^,()'"])+)(,?)/y
 
-/** Hides the passwords in statements of SQL: `IDENTIFIED BY '…'`, and the values of the columns that have secret names. */
+/** Hides the passwords in statements of SQL: `IDENTIFIED BY '…'`, and the values of columns that have secret names. */
 export function maskedStatements (text: string, hides: (name: string) => boolean): string {
   let shown = text
   if (/identified/i.test(text)) shown = shown.replace(IDENTIFIED, `$1'${MASKED}'`)
-  if (/crypt|key/i.test(text)) shown = shown.replace(CIPHER, (_all, before = '', other = '') => `${before}${other}'${MASKED}'`)
+  if (/crypt|key/i.test(text)) shown = shown.replace(CIPHER, `$1'${MASKED}'`)
   return shown.includes('(') ? rows(shown, hides) : shown
 }
 

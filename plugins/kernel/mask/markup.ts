@@ -7,10 +7,11 @@ const NAME = '([\\w\\u00c0-\\u1fff\\u3040-\\ud7ff.:[\\]-]{1,128})'
 const ELEMENT = new RegExp(`(?<=<)${NAME}((?:\\s[^<>]{0,1000})?(?<!/)>)(?!\\s*</)` +
   '((?:\\s*<(?![/!])[^<>]{0,200}>){0,3})' +
   '(?:\\s*<!\\[CDATA\\[(?:[^\\]]|\\](?!\\]>))*|[^<]+)', 'g')
-const ESCAPED_ELEMENT = new RegExp(`(?<=&lt;)${NAME}&gt;[^<&]+`, 'g')
+const ESCAPED_ELEMENT = new RegExp(`(?<=&lt;)${NAME}(&gt;)[^<&]+`, 'g')
 // <key>password</key><string>…</string>
 const NAMED_ELEMENT = new RegExp(`(?<=<(?:key|name)>)\\s*${NAME}\\s*` +
   '(</(?:key|name)>(?:\\s*<(?!/)[^<>]{1,100}>){1,3})[^<]+', 'g')
+const VOID_ELEMENT = /^(?:input|meta|link|param)$/i
 const NAME_ATTRIBUTE = /\s(?:key|name)=["']([\w.-]{1,128})["']/
 // `name="password" value="…"`, `- name: PASSWORD`, `value: …`, `{ key: 'password', value: '…' }`
 const NAMED_VALUE = new RegExp('(?<![\\w-])(?:name|key|id|field|header|type|label|property)' +
@@ -25,13 +26,18 @@ const PART = new RegExp('(?<=\\bname=\\\\?"?)([\\w.[\\]-]{1,128})(\\\\?"?(?:;[^\
 
 /** Returns what masks values whose names stand in a tag, an attribute or a header of a part. */
 export function markupMask ({ hides }: MaskParts): (text: string) => string {
+  function hidden (all: string, name: string, before: string): string {
+    return hides(name) ? name + before + MASKED : all
+  }
+
   function elements (given: string): string {
-    const text = given.replace(NAMED_ELEMENT, (all, name: string, between: string) => hides(name) ? name + between + MASKED : all)
+    const text = given.replace(NAMED_ELEMENT, hidden)
     return text.replace(ELEMENT, (all, name: string, rest: string, inner: string, offset: number) => {
       // `/profiles/<token>` is a placeholder: an element ends with a tag, or is cut off.
       const end = offset + all.length
       const isElement = /^(?:\]\]>)?<\//.test(text.slice(end, end + 5)) || (end >= text.length && text.includes('</'))
-      return isElement && (hides(name) || (!/^(?:input|meta|link|param)$/i.test(name) && attributesHide(rest)) || innerHides(inner)) ? name + rest + inner + MASKED : all
+      const isSecret = hides(name) || innerHides(inner) || (!VOID_ELEMENT.test(name) && attributesHide(rest))
+      return isElement && isSecret ? name + rest + inner + MASKED : all
     })
   }
 
@@ -58,9 +64,12 @@ export function markupMask ({ hides }: MaskParts): (text: string) => string {
 
   return (text) => {
     let shown = text.includes('<') ? elements(text) : text
-    if (text.includes('&lt;')) shown = shown.replace(ESCAPED_ELEMENT, (all, name: string) => hides(name) ? `${name}&gt;${MASKED}` : all)
+    if (text.includes('&lt;')) shown = shown.replace(ESCAPED_ELEMENT, hidden)
     if (/value|content/i.test(text)) shown = namedValues(shown)
-    if (/value|entry/i.test(text)) shown = shown.replace(VALUE_NAMED, (all, quote: string, name: string) => hides(name) ? quote + MASKED + quote : all)
-    return text.includes('name=') ? shown.replace(PART, (all, name: string, between: string) => hides(name) ? name + between + MASKED : all) : shown
+    if (/value|entry/i.test(text)) {
+      shown = shown.replace(VALUE_NAMED, (all, quote: string, name: string) =>
+        hides(name) ? quote + MASKED + quote : all)
+    }
+    return text.includes('name=') ? shown.replace(PART, hidden) : shown
   }
 }

@@ -5,45 +5,54 @@ export type MaskPattern = string | RegExp | ((name: string) => boolean)
 
 /** Words that make a name secret wherever they are in it, also within a longer word: `dbpassword`, `XSRFTOKEN`. */
 const ANYWHERE = new RegExp([
-  'pass(?:wor[dt]|wd|phrase|code|key)', 'pwd', 'secret', 'token(?!i[sz])', 'credential', 'authorization', 'session', 'sessid',
-  '[cx]srf', 'signature', 'jwt', 'hmac', 'mnemonic', 'otp-?code', 'connection-?strings?(?![a-z])', 'conn-?str(?![a-z])',
-  'saml-?(?:response|request|art)', '(?:seed|recovery|backup)-?(?:phrase|words)', 'security-?answer', '(?:code|oauth)-?verifier',
-  '(?:credit|debit|bank)-?card', '(?:card|cc|account|passport)-?(?:number|num|no)(?![a-z])', 'social-?security', 'tax-?id',
-  '(?:mfa|[2t]fa|factor|recover|recovery|backup|verification|one-?time|sms|log-?in|auth|authorization|reset|activation|invite|' +
-    'invitation|unlock|access|device|user|security|confirmation|email|phone)-?codes?(?![a-z])',
-  '(?:api|app|access|account|private|encryption|signing|master|secret|auth|shared|storage|licen[cs]e|consumer|admin)-?keys?(?![a-z])',
-  '(?:granting|service)-?ticket', 'mot-?de-?passe', 'kennwort', 'contrasena', 'wachtwoord', 'losenord', 'salasana', 'adgangskode', 'passord', 'geheim',
-  'парол', '密[码碼]', '口令', '暗[证証証]', 'ハスワート', '비밀번호', '암호', 'κωδικ', 'סיסמ', 'رمز', 'كلمة'
+  'pass(?:wor[dt]|wd|phrase|code|key)', 'pwd', 'secret', 'token(?!i[sz])', 'credential', 'authorization', 'session',
+  'sessid', '[cx]srf', 'signature', 'jwt', 'hmac', 'mnemonic', 'otp-?code', 'connection-?strings?(?![a-z])',
+  'conn-?str(?![a-z])', 'saml-?(?:response|request|art)', '(?:seed|recovery|backup)-?(?:phrase|words)',
+  'security-?answer', '(?:code|oauth)-?verifier', '(?:credit|debit|bank)-?card',
+  '(?:card|cc|account|passport)-?(?:number|num|no)(?![a-z])', 'social-?security', 'tax-?id',
+  '(?:mfa|[2t]fa|factor|recover|recovery|backup|verification|one-?time|sms|log-?in|auth|authorization|' +
+    'reset|activation|invite|invitation|unlock|access|device|user|security|confirmation|email|phone)-?codes?(?![a-z])',
+  '(?:api|app|access|account|private|encryption|signing|master|secret|auth|shared|storage|' +
+    'licen[cs]e|consumer|admin)-?keys?(?![a-z])',
+  '(?:granting|service)-?ticket', 'mot-?de-?passe', 'kennwort', 'contrasena', 'wachtwoord', 'losenord', 'salasana',
+  'adgangskode', 'passord', 'geheim', 'парол', '密[码碼]', '口令', '暗[证証証]', 'ハスワート', '비밀번호', '암호', 'κωδικ', 'סיסמ',
+  'رمز', 'كلمة'
 ].join('|'))
 
-/** Words that are parts of others (`author`, `compass`, `seedling`): these count only where no letter is beside them. */
+/** Words that are parts of others (`author`, `compass`): these count only where no letter is beside them. */
 const AS_WORDS = new RegExp(`(?<![a-z])(?:${[
-  'auth', 'pass', 'sig', 'sid', 'otp', 'totp', 'hotp', 'mfa', '2fa', 'tfa', 'pin', 'pincode', 'bearer', 'cookies?', 'pw', 'pws', 'masterauth', 'pwhash',
-  'cvv', 'cvc', 'iban', 'ssn', 'sas', 'dsn', 'salt', 'creds?', 'psk', 'mdp', 'senhas?', 'clave', 'parola', 'has[lł]o', 'heslo', 'sifre', 'jelszo'
+  'auth', 'pass', 'sig', 'sid', 'otp', 'totp', 'hotp', 'mfa', '2fa', 'tfa', 'pin', 'pincode', 'bearer', 'cookies?',
+  'pw', 'pws', 'masterauth', 'pwhash', 'cvv', 'cvc', 'iban', 'ssn', 'sas', 'dsn', 'salt', 'creds?', 'psk', 'mdp',
+  'senhas?', 'clave', 'parola', 'has[lł]o', 'heslo', 'sifre', 'jelszo'
 ].join('|')})(?![a-z])|(?<!com|by|tres|sur|over|under)pass(?![a-z])`)
 
 /** What comes before `key` in names of keys that open nothing. */
 const HARMLESS_KEYS = [
-  'primary', 'foreign', 'public', 'publishable', 'site', 'unique', 'natural', 'surrogate', 'composite', 'candidate', 'cache', 'sort',
-  'partition', 'shard', 'group', 'row', 'column', 'idempotency', 'index', 'map', 'object', 'record', 'entity', 'item', 'list', 'array',
-  'json', 'field', 'form', 'query', 'param', 'parameter', 'message', 'translation', 'i18n', 'locale', 'label', 'text', 'route', 'routing',
-  'event', 'search', 'lookup', 'join', 'ref', 'reference', 'bucket', 's3', 'file', 'path', 'arrow', 'meta', 'ctrl', 'control', 'shift', 'alt',
-  'hot', 'shortcut', 'modifier', 'registry', 'dedup', 'deduplication', 'correlation', 'ordering', 'order', 'topic', 'job', 'task', 'queue',
-  'lock', 'limit', 'rate', 'context', 'state', 'prop', 'property', 'attribute', 'tag', 'metric', 'feature', 'flag', 'config', 'setting',
-  'option', 'env', 'header', 'template', 'parent', 'child', 'first', 'last', 'next', 'previous', 'current', 'duplicate', 'missing', 'unknown',
-  'required', 'invalid', 'any', 'all', 'same', 'other', 'each', 'every', 'websocket', 'socket', 'project', 'issue', 'date', 'time', 'country', 'language',
-  'default', 'symbol', 'own', 'extra', 'unexpected', 'unrecognized', 'the', 'a', 'of', 'by', 'on', 'no', 'err', 'dict', 'type', 'name', 'string'
+  'primary', 'foreign', 'public', 'publishable', 'site', 'unique', 'natural', 'surrogate', 'composite', 'candidate',
+  'cache', 'sort', 'partition', 'shard', 'group', 'row', 'column', 'idempotency', 'index', 'map', 'object', 'record',
+  'entity', 'item', 'list', 'array', 'json', 'field', 'form', 'query', 'param', 'parameter', 'message',
+  'translation', 'i18n', 'locale', 'label', 'text', 'route', 'routing', 'event', 'search', 'lookup', 'join', 'ref',
+  'reference', 'bucket', 's3', 'file', 'path', 'arrow', 'meta', 'ctrl', 'control', 'shift', 'alt', 'hot', 'shortcut',
+  'modifier', 'registry', 'dedup', 'deduplication', 'correlation', 'ordering', 'order', 'topic', 'job', 'task',
+  'queue', 'lock', 'limit', 'rate', 'context', 'state', 'prop', 'property', 'attribute', 'tag', 'metric', 'feature',
+  'flag', 'config', 'setting', 'option', 'env', 'header', 'template', 'parent', 'child', 'first', 'last', 'next',
+  'previous', 'current', 'duplicate', 'missing', 'unknown', 'required', 'invalid', 'any', 'all', 'same', 'other',
+  'each', 'every', 'websocket', 'socket', 'project', 'issue', 'date', 'time', 'country', 'language', 'default',
+  'symbol', 'own', 'extra', 'unexpected', 'unrecognized', 'the', 'a', 'of', 'by', 'on', 'no', 'err', 'dict', 'type',
+  'name', 'string'
 ]
 const LAST_WORD = new RegExp([
-  `(?<!(?:^|-)(?:${HARMLESS_KEYS.join('|')}))-keys?(?:-(?:data|material|pem|base64|b64|value))?`, '(?:^|-)assertion', '(?:^|-)seeds?'
+  `(?<!(?:^|-)(?:${HARMLESS_KEYS.join('|')}))-keys?(?:-(?:data|material|pem|base64|b64|value))?`,
+  '(?:^|-)assertion', '(?:^|-)seeds?'
 ].map((word) => `(?:${word})(?:-\\d+)*$`).join('|'))
 
 /** Last words of names that say something about a secret, and are none. */
 const HARMLESS = new RegExp(`-(?:${[
-  'counts?', 'counter', 'length', 'size', 'type', 'ttl', 'expir(?:es|y|ed|ation)(?:-(?:at|in|on|date|time))?', 'at', 'enabled', 'disabled',
-  'required', 'valid', 'policy', 'limit', 'max', 'min', 'alg', 'algorithm', 'endpoint', 'methods?', 'status', 'strength', 'fields?', 'errors?',
-  'exception', 'warning', 'timeout', 'lifetime', 'age', 'provider', 'scopes?', 'attempts', 'rounds', 'iterations', 'version', 'format', 'regex',
-  'pattern', 'file', 'path', 'dir', 'name', 'usage', 'budget'
+  'counts?', 'counter', 'length', 'size', 'type', 'ttl', 'expir(?:es|y|ed|ation)(?:-(?:at|in|on|date|time))?', 'at',
+  'enabled', 'disabled', 'required', 'valid', 'policy', 'limit', 'max', 'min', 'alg', 'algorithm', 'endpoint',
+  'methods?', 'status', 'strength', 'fields?', 'errors?', 'exception', 'warning', 'timeout', 'lifetime', 'age',
+  'provider', 'scopes?', 'attempts', 'rounds', 'iterations', 'version', 'format', 'regex', 'pattern', 'file', 'path',
+  'dir', 'name', 'usage', 'budget'
 ].join('|')})$|^(?:[a-z]+-)?err-|^www-authenticate$`)
 
 /** Whether the values of a name are secret, by the words of which the name consists. */
@@ -76,7 +85,8 @@ export function namesThatHide (patterns: readonly MaskPattern[]): (name: string)
   const known = new Map<string, boolean>()
 
   function isSecret (name: string): boolean {
-    return exact.has(name.toLowerCase()) || tests.some((test) => test(name)) || expressions.some((expression) => expression.test(name))
+    return exact.has(name.toLowerCase()) || tests.some((test) => test(name)) ||
+      expressions.some((expression) => expression.test(name))
   }
 
   function judge (name: string): boolean {
@@ -105,8 +115,8 @@ function asciiDecoded (name: string): string {
 }
 
 /**
- * Whether a value is an authorization code (RFC 6749, section 4.1.2) or the like: it stands under `code`, is long, and has letters and
- * digits. `ENOENT`, `FST_ERR_NOT_FOUND`, `404` and `invalid_type` are none.
+ * Whether a value is an authorization code (RFC 6749, section 4.1.2) or the like: it stands under `code`, is long, and
+ * has small letters and digits. `ENOENT`, `FST_ERR_NOT_FOUND`, `404` and `invalid_type` are none.
  */
 export function isAuthorizationCode (name: string, value: unknown): boolean {
   return typeof value === 'string' && /^code$/i.test(name) && /^(?=\D*\d)(?=[^a-z]*[a-z])[\w~./+=%-]{8,}$/.test(value)
@@ -114,5 +124,6 @@ export function isAuthorizationCode (name: string, value: unknown): boolean {
 
 /** Whether a value under a secret name is none: `max_tokens: 512`, `seed: 42`, `session: null`. */
 export function isHarmless (name: string, value: unknown): boolean {
-  return /^(?:true|false|null|undefined|none|nil)$/i.test(String(value)) || (/(?:tokens|seed)["'\]]*$/i.test(name) && /^\d{1,10}$/.test(String(value)))
+  if (/^(?:true|false|null|undefined|none|nil)$/i.test(String(value))) return true
+  return /(?:tokens|seed)["'\]]*$/i.test(name) && /^\d{1,10}$/.test(String(value))
 }

@@ -8,7 +8,8 @@ import { userInformation } from './url.js'
 const MAX_NESTED = 4
 // Too short for any secret that is found by its shape.
 const SHORT_WORD = /^\w{0,12}$/
-// Every expression starts at a literal or after a look-behind and is bounded where it may fail: hostile text costs linear time.
+// Every expression starts at a literal or after a look-behind and is bounded where it may fail: hostile text costs
+// linear time.
 const BEARER = /\b(Bearer)\s+(?!(?:realm|scope|error|charset)=|(?:tokens?|scheme|auth\w*)(?![\w.~+/=-]))[\w.~+/=-]+/gi
 const BASIC = /\b(Basic)\s+([A-Za-z0-9+/]{4,}={0,2})/gi
 const PARAMETER = /(?<=[?&])[^=&\s#?"<>]{1,256}=[^&\s#"<>]*/g
@@ -29,7 +30,8 @@ export function textMask (parts: MaskParts): MaskParts['text'] {
       .replace(BEARER, `$1 ${MASKED}`)
       .replace(BASIC, (all, scheme, base64) => isBasicCredential(base64) ? `${scheme} ${MASKED}` : all)
     if (shown.includes('=')) {
-      shown = shown.replace(PARAMETER, (all) => parts.parameters(all, nested)).replace(FORM, (all) => parts.parameters(all, nested))
+      shown = shown.replace(PARAMETER, (all) => parts.parameters(all, nested))
+        .replace(FORM, (all) => parts.parameters(all, nested))
     }
     if (shown.includes('%') && nested < MAX_NESTED) shown = shown.replace(ENCODED, (all) => encoded(all, nested))
     return parts.redact(assignments(markup(maskedStatements(maskedCommands(shown), parts.hides))))

@@ -34,7 +34,8 @@ export function urlMask (parts: MaskParts): Pick<MaskParts, 'url' | 'parameters'
 
   function url (text: string): string {
     const [, path = '', query = '', fragment = ''] = /^([^?#]*)(\?[^#]*)?(#[^]*)?$/.exec(text) ?? []
-    const shownPath = shapes(userInformation(path)).replace(MATRIX, (all, name: string) => parts.hides(name) ? `${name}=${MASKED}` : all)
+    const shownPath = shapes(userInformation(path))
+      .replace(MATRIX, (all, name: string) => parts.hides(name) ? `${name}=${MASKED}` : all)
     return parts.redact(shownPath +
       query.slice(0, 1) + parameters(query.slice(1)) +
       fragment.slice(0, 1) + parameters(fragment.slice(1)))

@@ -2,6 +2,7 @@ import { isAuthorizationCode, isHarmless } from './names.js'
 import { MASKED, type MaskParts } from './parts.js'
 
 const MAX_DEPTH = 12
+const MAX_ARGUMENTS = 100
 const MAX_ENTRIES = 5_000
 /** Of one text: what is longer is cut ahead of being looked through. */
 const MAX_TEXT = 9_000
@@ -41,7 +42,9 @@ class Visit {
     if (hidden) return MASKED
     if (typeof value === 'string') return boundedText(value, this.#parts.text)
     // A number of a card has 13 digits at least.
-    if (typeof value === 'number' && Number.isFinite(value)) return value > 1e12 && this.#parts.text(String(value)) === MASKED ? MASKED : value
+    if (typeof value === 'number' && Number.isFinite(value)) {
+      return value > 1e12 && this.#parts.text(String(value)) === MASKED ? MASKED : value
+    }
     return typeof value === 'function' ? `[function ${value.name}]` : String(value)
   }
 
@@ -68,22 +71,28 @@ class Visit {
       ? [...value].map(([name, item]) => [String(name), item])
       : Object.entries(value)
     if (value instanceof Error) all.unshift(['name', value.name], ['message', value.message], ['cause', value.cause])
-    const { hides, text } = this.#parts
-    const hiddenNames = namesOfHidden(all, hides)
+    const { hides, idle, text } = this.#parts
+    const hiddenNames = idle ? null : hiddenNamesOf(all, hides)
     const kept = this.#bounded(all)
     const shown: Array<[string, unknown]> = kept
       .filter(([, item]) => item !== undefined)
       .map(([name, item]) => [
         boundedText(name, text),
-        this.visit(item, hidden || hiddenNames?.test(name) || (hides(name) && !isHarmless(name, item)) || (!this.#parts.idle && isAuthorizationCode(name, item)))
+        this.visit(item, hidden || hiddenNames?.test(name) === true || this.#hides(name, item))
       ])
     if (kept.length < all.length) shown.push(['…', `${(all.length - kept.length).toLocaleString('en')} more fields`])
     return Object.fromEntries(shown)
   }
 
+  #hides (name: string, value: unknown): boolean {
+    const { hides, idle } = this.#parts
+    return hides(name) ? !isHarmless(name, value) : !idle && isAuthorizationCode(name, value)
+  }
+
   // The arguments of a command are judged together: `['curl', '-u', 'user:password']`.
   #joined (all: unknown[]): unknown[] {
-    if (all.length > 100 || !all.some((item) => typeof item === 'string' && item.startsWith('-')) || !all.every((item) => typeof item === 'string' && /^\S+$/.test(item))) return all
+    if (all.length > MAX_ARGUMENTS || !all.every((item) => typeof item === 'string' && /^\S+$/.test(item))) return all
+    if (!all.some((item) => String(item).startsWith('-'))) return all
     const shown = this.#parts.text(all.join(' ')).split(' ')
     return shown.length === all.length ? shown : all
   }
@@ -94,7 +103,8 @@ class Visit {
     const paired = all.length % 2 === 0
     const shown = kept.map((item, i) => {
       const before = i === 0 ? undefined : kept[i - 1]
-      const named = typeof before === 'string' && before.length <= 128 && ((paired && i % 2 === 1) || before.startsWith('-')) && this.#parts.hides(before)
+      const named = typeof before === 'string' && before.length <= 128 &&
+        ((paired && i % 2 === 1) || before.startsWith('-')) && this.#parts.hides(before)
       return this.visit(item, hidden || named)
     })
     if (kept.length < all.length) shown.push(`… (${(all.length - kept.length).toLocaleString('en')} more items)`)
@@ -114,13 +124,16 @@ const NAME_FIELD = /^(?:name|key|k|field|header|id|label|param|variable|property
 const VALUE_FIELD = /^(?:values?|v|content|data|input|received)$/i
 const PRIVATE_MEMBER = /^(?:d|p|q|dp|dq|qi|k|oth)$/
 
-/** The fields that are secret because of what other fields say: `{ name: 'password', value: '…' }`, `{ grant_type: '…', code: '…' }`, JSON Web Keys. */
-function namesOfHidden (all: ReadonlyArray<[string, unknown]>, hides: (name: string) => boolean): RegExp | undefined {
+/**
+ * The names of the fields that are secret because of other fields: `{ name: 'password', value: '…' }`,
+ * `{ grant_type: '…', code: '…' }`, and JSON Web Keys (RFC 7517).
+ */
+function hiddenNamesOf (all: ReadonlyArray<[string, unknown]>, hides: (name: string) => boolean): RegExp | null {
   const named = all.some(([name, item]) => {
     const last: unknown = Array.isArray(item) ? item.at(-1) : item
     return typeof last === 'string' && last.length <= 128 && NAME_FIELD.test(name) && hides(last)
   })
   if (named) return VALUE_FIELD
   if (all.some(([name]) => name === 'kty')) return PRIVATE_MEMBER
-  return all.some(([name]) => /^(?:grant_type|redirect_uri|code_verifier)$/.test(name)) ? /^code$/ : undefined
+  return all.some(([name]) => /^(?:grant_type|redirect_uri|code_verifier)$/.test(name)) ? /^code$/ : null
 }
