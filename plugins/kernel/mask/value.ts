@@ -1,6 +1,8 @@
+import { isAuthorizationCode, isHarmless } from './names.js'
 import { MASKED, type MaskParts } from './parts.js'
 
 const MAX_DEPTH = 12
+const MAX_ARGUMENTS = 100
 const MAX_ENTRIES = 5_000
 /** Of one text: what is longer is cut ahead of being looked through. */
 const MAX_TEXT = 9_000
@@ -36,9 +38,13 @@ class Visit {
   visit (value: unknown, hidden: boolean): unknown {
     if (value === null || value === undefined) return null
     if (typeof value === 'object') return this.#object(value, hidden)
+    if (typeof value === 'boolean') return value
     if (hidden) return MASKED
     if (typeof value === 'string') return boundedText(value, this.#parts.text)
-    if (typeof value === 'boolean' || Number.isFinite(value)) return value
+    // A number of a card has 13 digits at least.
+    if (typeof value === 'number' && Number.isFinite(value)) {
+      return value > 1e12 && this.#parts.text(String(value)) === MASKED ? MASKED : value
+    }
     return typeof value === 'function' ? `[function ${value.name}]` : String(value)
   }
 
@@ -65,26 +71,40 @@ class Visit {
       ? [...value].map(([name, item]) => [String(name), item])
       : Object.entries(value)
     if (value instanceof Error) all.unshift(['name', value.name], ['message', value.message], ['cause', value.cause])
-    // `{ name: 'password', value: 'x' }` is how forms and header lists are often written.
-    const { hides, text } = this.#parts
-    const named = all.find(([name, item]) => /^(?:name|key|field|header)$/i.test(name) && typeof item === 'string' && hides(item))
+    const { hides, idle, text } = this.#parts
+    const hiddenNames = idle ? null : hiddenNamesOf(all, hides)
     const kept = this.#bounded(all)
     const shown: Array<[string, unknown]> = kept
       .filter(([, item]) => item !== undefined)
       .map(([name, item]) => [
-        boundedText(name, text), this.visit(item, hidden || hides(name) || (named !== undefined && /^values?$/i.test(name)))
+        boundedText(name, text),
+        this.visit(item, hidden || hiddenNames?.test(name) === true || this.#hides(name, item))
       ])
     if (kept.length < all.length) shown.push(['…', `${(all.length - kept.length).toLocaleString('en')} more fields`])
     return Object.fromEntries(shown)
   }
 
+  #hides (name: string, value: unknown): boolean {
+    const { hides, idle } = this.#parts
+    return hides(name) ? !isHarmless(name, value) : !idle && isAuthorizationCode(name, value)
+  }
+
+  // The arguments of a command are judged together: `['curl', '-u', 'user:password']`.
+  #joined (all: unknown[]): unknown[] {
+    if (all.length > MAX_ARGUMENTS || !all.every((item) => typeof item === 'string' && /^\S+$/.test(item))) return all
+    if (!all.some((item) => String(item).startsWith('-'))) return all
+    const shown = this.#parts.text(all.join(' ')).split(' ')
+    return shown.length === all.length ? shown : all
+  }
+
   // Headers are often lists of names and values in turn, and so are the arguments of a command.
   #items (all: unknown[], hidden: boolean): unknown[] {
-    const kept = this.#bounded(all)
+    const kept = this.#bounded(this.#joined(all))
     const paired = all.length % 2 === 0
     const shown = kept.map((item, i) => {
       const before = i === 0 ? undefined : kept[i - 1]
-      const named = typeof before === 'string' && before.length <= 128 && ((paired && i % 2 === 1) || before.startsWith('-')) && this.#parts.hides(before)
+      const named = typeof before === 'string' && before.length <= 128 &&
+        ((paired && i % 2 === 1) || before.startsWith('-')) && this.#parts.hides(before)
       return this.visit(item, hidden || named)
     })
     if (kept.length < all.length) shown.push(`… (${(all.length - kept.length).toLocaleString('en')} more items)`)
@@ -98,4 +118,22 @@ class Visit {
     this.#entries += kept.length
     return kept
   }
+}
+
+const NAME_FIELD = /^(?:name|key|k|field|header|id|label|param|variable|property|path|instancePath|type)$/i
+const VALUE_FIELD = /^(?:values?|v|content|data|input|received)$/i
+const PRIVATE_MEMBER = /^(?:d|p|q|dp|dq|qi|k|oth)$/
+
+/**
+ * The names of the fields that are secret because of other fields: `{ name: 'password', value: '…' }`,
+ * `{ grant_type: '…', code: '…' }`, and JSON Web Keys (RFC 7517).
+ */
+function hiddenNamesOf (all: ReadonlyArray<[string, unknown]>, hides: (name: string) => boolean): RegExp | null {
+  const named = all.some(([name, item]) => {
+    const last: unknown = Array.isArray(item) ? item.at(-1) : item
+    return typeof last === 'string' && last.length <= 128 && NAME_FIELD.test(name) && hides(last)
+  })
+  if (named) return VALUE_FIELD
+  if (all.some(([name]) => name === 'kty')) return PRIVATE_MEMBER
+  return all.some(([name]) => /^(?:grant_type|redirect_uri|code_verifier)$/.test(name)) ? /^code$/ : null
 }

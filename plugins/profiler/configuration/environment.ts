@@ -2,7 +2,7 @@ import type { Mask } from '../../kernel/mask/mask.js'
 import { MASKED } from '../../kernel/mask/parts.js'
 
 // Beside the names that are masked everywhere: so short ones hide too much elsewhere.
-const SECRET_NAME = /(?:^|_)(?:KEY|KEYS|PASS|PW|DSN|SALT|SEED|PIN|AUTH|CREDS?|CERT|COOKIE|WEBHOOK)(?:_|$)/i
+const SECRET_NAME = /(?:^|_)(?:KEYS?|SALT|SEED|CERT|WEBHOOK)(?:_|$)/i
 /** What looks as if it had been drawn by chance: long, of one piece, letters and digits mixed. */
 const RANDOM = /^(?=.*\d)(?=.*[a-z])[\w+/=.~-]{24,}$/i
 const PLACE = /^(?:\.{0,2}\/|[A-Za-z]:\\)|[:/]\S*\/|\.(?:[cm]?[jt]s|json|sock|pem|crt|sh)$|^\d+(?:\.\d+)+/
