@@ -56,9 +56,9 @@ t.test('beside a match, only what fits the path', async t => {
   t.same(routesBeside([matched, route('/a/B'), route('/a/b/')], matched, wanted('/a/b')).tried, [])
 })
 
-t.test('a hostile path costs little', async t => {
+// With a comparison of quadratic cost, this test exceeds the time limit of its file.
+t.test('a hostile path is compared in linear time', async t => {
   const routes = Array.from({ length: 2_000 }, (_, i) => route(`/${'a/'.repeat(10)}:x-:y-:z/${i}`))
-  const start = performance.now()
-  triedRoutes(routes, wanted(`/${'a/'.repeat(10)}${'-'.repeat(60_000)}`))
-  t.ok(performance.now() - start < 1_000)
+  const { tried, more } = triedRoutes(routes, wanted(`/${'a/'.repeat(10)}${'-'.repeat(60_000)}`))
+  t.equal(tried.length + more, 2_000)
 })

@@ -46,7 +46,7 @@ t.test('the commands that a page names within its lines', async (t) => {
 })
 
 t.test('a whole page, and what runs', async (t) => {
-  t.match(pageProblems(page(t, '```json\n{ a }\n```\n\n```sh\nnpx hindsight lst\n```\n\n<!-- unchecked -->\n```json\n…\n```\n')), [/JSON/, /lst/])
+  t.match(pageProblems(page(t, '```json\n{ a }\n```\n\n```sh\nnpx fastify-hindsight lst\n```\n\n<!-- unchecked -->\n```json\n…\n```\n')), [/JSON/, /lst/])
   t.match(await runSnippet(snippet('js', "import { hindsight } from 'fastify-hindsight'\nexport const text = typeof hindsight\n"), t.testdir()), { text: 'function' })
   t.match(await runSnippet(snippet('ts', 'export const text: string = "x"\n'), t.testdir()), { text: 'x' })
   await t.rejects(runSnippet(snippet('js', 'throw new Error("no")\n'), t.testdir()), { message: 'no' })

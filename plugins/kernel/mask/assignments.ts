@@ -210,7 +210,7 @@ function bracketed ({ text, start, kind, quote }: Assignment, opening: number, s
 }
 
 function bare (assignment: Assignment): Found | null {
-  const { text, index, start, name, quote, sign, kind } = assignment
+  const { text, index, start, name, sign, kind } = assignment
   const value = matchAt(BARE, text, start)?.[0]
   if (value === undefined || isHarmless(name, value) || PLACEHOLDER.test(value)) return null
   const end = start + value.length
@@ -221,7 +221,7 @@ function bare (assignment: Assignment): Found | null {
   if (/^[/]/.test(value)) return null
   // `session.ts:12:3` and `//token.example:3000` are places.
   if (sign === ':' && /^\d/.test(value) && (FILE.test(name) || text.slice(index - 2, index) === '//')) return null
-  if (quote !== '' || phrase !== '' || /\d/.test(value)) return found
+  if (phrase !== '' || /\d/.test(value)) return found
   // `Invalid token: expected a number` is prose, `password: hunter` is not.
   if (PLAIN_WORD.test(value) || !/[^\W_]|[^\x00-\x7f]/.test(value)) return null
   return matchAt(ALONE, text, end) !== null ? found : null

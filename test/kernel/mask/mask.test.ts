@@ -189,15 +189,15 @@ t.test('lists of names and values in turn, and arguments of commands', async t =
   ] as const) t.same(mask.value(value), expected)
 })
 
-t.test('hostile text costs little time', async t => {
+// With a pattern of quadratic cost, this test exceeds the time limit of its file.
+t.test('hostile text is masked in linear time', async t => {
   for (const piece of ['://a:b', '://a:1/', 'a=', "a='b\"", 'eyJ-', 'Bearer ', 'x:', '"', '?a', 'a: ',
     'token=', 'user[pass', '[', 'a%5B', '%', 'otpA', 'userOtp', 'a["', 'token="', 'token="\\"', "token='\"", 'token: ', 'token:\\"', 'Cookie: ', 'Cookie: a=', 'cookie: a=b;', '"Cookie: a', '?a=', '?a=b', 'password: x ', 'a  ', '\\"', 'Error: ', '<token>', '<a ', '://', '://a:', 'eyJaaaaa.', '-----BEGIN PRIVATE KEY-----', 'sk-', '$argon2i$', '://aaaaaaaaaaaaaaaaaaaa'
   ] as const) {
-    const start = performance.now()
-    mask.text(piece.repeat(60_000 / piece.length))
-    mask.url(piece.repeat(60_000 / piece.length))
-    mask.hides(piece.repeat(60_000 / piece.length))
-    t.ok(performance.now() - start < 5_000, `${piece} took ${performance.now() - start} ms`)
+    const text = piece.repeat(120_000 / piece.length)
+    t.type(mask.text(text), 'string', piece)
+    t.type(mask.url(text), 'string')
+    t.type(mask.hides(text), 'boolean')
   }
 })
 

@@ -28,7 +28,7 @@ t.test('the environment without its secrets, by their names and by their looks',
 t.test('versions of this package and of what it depends on', async t => {
   const { version, dependencies } = ownVersions()
   t.match(version, /^\d+\.\d+\.\d+/)
-  t.match(dependencies().fastify, /^5\./)
+  t.match(dependencies().pino, /^\d+\./)
   t.notOk(Object.values(dependencies()).includes('not installed'))
   t.equal(ownVersions('/').version, 'unknown')
   t.same(ownVersions('/').dependencies(), {})

@@ -30,6 +30,7 @@ t.test('the bar of a stored profile', async t => {
     logs: 3,
     errors: 2,
     warnings: 0,
+    exception: null,
     security: null,
     locale: null,
     cache: null,
