@@ -10,10 +10,8 @@ export interface ForwardingNames {
   hosts: string[]
 }
 
-const ADDRESS_HEADERS = [
-  'x-forwarded-for', 'x-real-ip', 'x-client-ip', 'x-cluster-client-ip', 'true-client-ip', 'cf-connecting-ip',
-  'cf-connecting-ipv6', 'fastly-client-ip', 'fly-client-ip'
-]
+/** `X-Forwarded-For`, `X-Real-IP`, `CF-Connecting-IP`, `X-Azure-ClientIP` and their like. */
+const ADDRESS_HEADER = /(?:^x-forwarded-for|(?:^|-)(?:client|real|remote|originating|connecting|connection|external|source|user)-?(?:ip(?:v6)?|addr(?:ess)?)|external-address)$/
 const HOST_HEADERS = ['x-forwarded-host', 'x-forwarded-server', 'x-original-host']
 /** Limits the cost of a header; a longer one cannot be read. */
 const MAX_LENGTH = 2_000
@@ -23,9 +21,10 @@ const MAX_VALUES = 20
 export function forwardingNames (headers: IncomingHttpHeaders): ForwardingNames {
   const elements = forwardedElements(headers.forwarded)
   const valuesOf = (names: string[]): string[] => names.flatMap((name) => listed(headers[name]))
+  const addressHeaders = Object.keys(headers).filter((name) => ADDRESS_HEADER.test(name))
   const parametersOf = (name: string): string[] => elements.flatMap((element) => element[name] ?? [])
   return {
-    addresses: [...valuesOf(ADDRESS_HEADERS), ...parametersOf('for'), ...parametersOf('by')].map(nodeAddress),
+    addresses: [...valuesOf(addressHeaders), ...parametersOf('for'), ...parametersOf('by')].map(nodeAddress),
     hosts: [...valuesOf(HOST_HEADERS), ...parametersOf('host'), ...receivers(headers.via)].map(hostName)
   }
 }
@@ -55,7 +54,9 @@ function forwardedElements (header: string | undefined): Array<Record<string, st
   if (header === undefined) return []
   try {
     const elements = isTooLong(header) ? [] : parseForwarded(header)
-    if (elements.length > 0 && elements.length <= MAX_VALUES) return elements
+    // A parameter occurs at most once in an element (section 4); the parser keeps the last one.
+    const isRepeated = ['for', 'by', 'host'].some((name) => header.split(new RegExp(`\\b${name}\\s*=`, 'i')).length - 1 > elements.length)
+    if (elements.length > 0 && elements.length <= MAX_VALUES && !isRepeated) return elements
   } catch {
     // A header that cannot be parsed may name anybody.
   }

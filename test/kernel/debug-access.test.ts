@@ -123,18 +123,32 @@ t.test('headers that a trusted proxy did not write only take away', async t => {
   ] as Array<[Record<string, string>, boolean]>) await failure(t, port, headers, expected, JSON.stringify(headers))
 })
 
-t.test('HTTP/1.0 with a host and without the address of a client is from a proxy', async t => {
-  const app = await build(t, { debugHosts: ['example.com'] }, routes)
-  const port = await listen(app)
+t.test('HTTP/1.0 has access only if a trusted proxy names the client', async t => {
+  const [untrusted, trusted] = await Promise.all([[], ['loopback']].map(async (trustedProxies) =>
+    await listen(await build(t, { debugHosts: ['example.com'], trustedProxies }, routes))))
   for (const [headers, expected] of [
-    ['', true],
+    ['', false],
     ['Host: localhost\r\n', false],
     ['Host: example.com\r\n', false],
     ['Host: localhost\r\nX-Forwarded-Host: localhost\r\n', false],
-    ['Host: localhost\r\nX-Real-IP: 127.0.0.1\r\n', true],
+    ['Host: localhost\r\nX-Forwarded-For: 127.0.0.1\r\n', true],
     ['Host: localhost\r\nForwarded: for=127.0.0.1\r\n', true],
     ['X-Forwarded-For: 203.0.113.9\r\n', false]
-  ] as const) t.equal(shown(await raw(port, `GET /ok HTTP/1.0\r\n${headers}\r\n`)), expected, headers)
+  ] as const) {
+    const message = `GET /ok HTTP/1.0\r\n${headers}\r\n`
+    t.equal(shown(await raw(untrusted as number, message)), false, headers)
+    t.equal(shown(await raw(trusted as number, message)), expected, `from a trusted proxy: ${headers}`)
+  }
+})
+
+t.test('headers of other proxies, and parameters that occur twice', async t => {
+  const port = await listen(await build(t, {}, routes))
+  for (const name of ['X-Azure-ClientIP', 'Client-IP', 'X-Envoy-External-Address', 'X-Remote-Addr', 'X-Originating-IP', 'CF-Connecting-IPv6', 'X-Source-IP']) {
+    await failure(t, port, { [name]: '203.0.113.9' }, false, name)
+    await failure(t, port, { [name]: '127.0.0.1' }, true, name)
+  }
+  await failure(t, port, { Forwarded: 'for=203.0.113.9;for=127.0.0.1' }, false, 'for twice')
+  await failure(t, port, { Forwarded: 'for=127.0.0.1, for=127.0.0.1' }, true, 'two elements')
 })
 
 t.test('a tunnel that asks for a local name is open to whoever knows its own', async t => {
@@ -260,7 +274,7 @@ t.test('a message that the parser refused is answered without the debug surface,
     t.notMatch(answer, /MalformedMessageError|x-debug/i, `${name}: the answer`)
     t.match(await newest(app), { status }, `${name}: the profile`)
   }
-  t.ok(shown(await raw(port, 'GET /ok HTTP/1.0\r\n\r\n')), 'an old client that says none is about the address')
+  t.notOk(shown(await raw(port, 'GET /ok HTTP/1.0\r\n\r\n')), 'a message without a host may come from a proxy')
 })
 
 async function rawPackets (port: number, [first = '', ...others]: readonly string[]): Promise<string> {

@@ -61,7 +61,7 @@ t.test('the bar of a stored profile', async t => {
 t.test('a token that is unknown or none', async t => {
   const app = await build()
   t.teardown(() => app.close())
-  for (const token of ['ffffff', 'FFFFFF', 'x', '..%2f..%2fetc%2fpasswd', '000000.json.json', '%00']) {
+  for (const token of ['ffffff', 'FFFFFF', 'x', '..%2f..%2fetc%2fpasswd', 'x.json.json', '%00']) {
     const response = await app.inject({ url: `/_wdt/${token}`, headers: { accept: 'application/json' } })
     t.equal(response.statusCode, 404, token)
     t.match(response.json(), { exceptions: [{ message: `Token "${decodeURIComponent(token).replace(/\.json$/, '')}" was not found.` }] }, token)
