@@ -10,16 +10,21 @@ export interface CloseOptions {
   closeTimeout: number
 }
 
-/** Milliseconds behind that for profiles to be written and stores to be closed. */
+/** Milliseconds after that for profiles to be written and stores to be closed. */
 const FLUSH = 8_000
+const SIGNALS = ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR2'] as const
+/** Milliseconds in which further signals are the first one: a signal to a process group arrives again through npm. */
+const SAME_SIGNAL = 1_000
 
 /**
- * Ends the process in order when it is told to or when an error was caught by nobody: requests under way are answered, profiles
- * written, stores closed. A second signal ends it at once.
+ * Ends the process in order at a signal and at an uncaught error: requests under way are answered, profiles are written, stores are closed. A second signal,
+ * after a second or more, ends it at once.
  */
 export function closeInOrder (app: FastifyInstance, { closeDelay, closeTimeout }: CloseOptions): void {
   let failed = false
-  const { close } = closeWithGrace({ delay: closeDelay + closeTimeout + FLUSH, logger: false, skip: ['uncaughtException', 'unhandledRejection'] }, async ({ signal }) => {
+  let signal: NodeJS.Signals | undefined
+  let signaledAt = 0
+  const { close } = closeWithGrace({ delay: closeDelay + closeTimeout + FLUSH, logger: false, skip: ['uncaughtException', 'unhandledRejection', ...SIGNALS] }, async () => {
     app.hindsight.isClosing = true
     if (!failed) {
       app.log.info({ signal }, 'Closing')
@@ -29,9 +34,18 @@ export function closeInOrder (app: FastifyInstance, { closeDelay, closeTimeout }
     // Its rejection makes the exit code 1.
     if (failed || wasCut) throw new Error('not all was done')
   })
-  // Whatever else fails meanwhile is told, and does not keep the profiles from being written.
+  for (const name of SIGNALS) {
+    process.on(name, () => {
+      if (signal !== undefined && performance.now() - signaledAt > SAME_SIGNAL) process.exit(1)
+      if (signal !== undefined) return
+      signal = name
+      signaledAt = performance.now()
+      if (!app.hindsight.isClosing) close()
+    })
+  }
+  // Further errors are logged, and do not keep the profiles from being written.
   function fail (err: unknown): void {
-    // An error that belongs to a request was told there.
+    // An error that belongs to a request was logged with it.
     app.log.fatal(requestContext.getStore() === undefined ? { err } : {}, failed ? 'Another uncaught error' : 'Uncaught error, closing')
     if (failed) return
     failed = true

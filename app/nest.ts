@@ -1,10 +1,9 @@
 import {
   Catch, ConsoleLogger, HttpException, Inject, Logger, Module, NotFoundException,
-  type ExecutionContext, type LoggerService, type LogLevel, type NestInterceptor, type NestModule
+  type ExecutionContext, type LoggerService, type LogLevel, type NestModule
 } from '@nestjs/common'
 import { ApplicationConfig } from '@nestjs/core'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { tap } from 'rxjs'
 import { functionPlace } from '../plugins/diagnostics/function-place.js'
 import { inspected, isError, messageOf, nameOf, read } from '../plugins/diagnostics/thrown-value.js'
 import { setOutside } from '../plugins/kernel/handler-time.js'
@@ -38,8 +37,7 @@ export class HindsightModule implements NestModule {
   }
 
   configure (): void {
-    // After those that the application has set: the innermost interceptor, and the global filter that is asked first.
-    this.#config.useGlobalInterceptors({ intercept: captureErrors })
+    // After those that the application has set: the global filter that is asked first. No interceptor: Nest answers routes that have one differently.
     this.#config.useGlobalFilters(new ExceptionObserver())
   }
 }
@@ -90,7 +88,10 @@ function defaultAnswers (exception: unknown): string[] {
 
 function noteController (context: ExecutionContext): boolean {
   const [request, reply] = context.getArgs<[FastifyRequest, FastifyReply]>()
-  if (context.getType() !== 'http' || !servicesOf(request)?.debug || !stateOf(request).observed) return true
+  const { debug = false, observed = false } = context.getType() === 'http' ? servicesOf(request) ?? {} : {}
+  // Requests that are profiled only if they fail have no context.
+  if (observed && requestContext.getStore() === undefined) requestContext.enterWith({ request, reply })
+  if (!debug || !stateOf(request).observed) return true
   const method = context.getHandler()
   stateOf(request).controller = { name: `${context.getClass().name}.${method.name}`, source: placeOf(method) }
   setOutside(request, reply, 'handler')
@@ -104,16 +105,6 @@ function placeOf (method: object): string | null {
   return places.get(method) ?? null
 }
 
-// What an interceptor, or a filter of the controller, answers does not reach the global filters.
-const captureErrors: NestInterceptor['intercept'] = (context, next) => {
-  const request = context.getType() === 'http'
-    ? context.switchToHttp().getRequest<FastifyRequest>()
-    : requestContext.getStore()?.request
-  // Without the plugin there is no `hindsight`.
-  if (request?.hindsight === undefined) return next.handle()
-  return next.handle().pipe(tap({ error: (error: unknown) => { request.hindsight.capture(error) } }))
-}
-
 /**
  * A logger for `NestFactory.create`, which writes through the given one (by default a `ConsoleLogger`) as it does by
  * itself. Lines that it writes while a request is handled are in the profile of the request, too.
@@ -121,11 +112,12 @@ const captureErrors: NestInterceptor['intercept'] = (context, next) => {
 export function hindsightLogger<T extends LoggerService = ConsoleLogger> (
   logger: T = new ConsoleLogger() as LoggerService as T
 ): T {
-  return new Proxy(logger, {
-    get (target, key) {
-      const value: unknown = Reflect.get(target, key, target)
+  // The target is another object, as the methods of a frozen logger have to be returned as they are.
+  return new Proxy(Object.create(logger) as T, {
+    get (_target, key) {
+      const value: unknown = Reflect.get(logger, key, logger)
       if (typeof value !== 'function') return value
-      const write = (value as Callable).bind(target)
+      const write = (value as Callable).bind(logger)
       return Object.hasOwn(LEVELS, key) ? recording(key as LogLevel, write) : write
     }
   })

@@ -26,8 +26,8 @@ async function takePort (port = 0): Promise<number> {
 interface Run {
   port: number
   output: () => string
-  /** Sends a signal to npm's process alone, and waits until all processes that it started have ended. */
-  end: (signal: NodeJS.Signals) => Promise<void>
+  /** Sends a signal to npm's process alone, or to its process group as process managers do, and waits until all processes that it started have ended. */
+  end: (signal: NodeJS.Signals, isGroup: boolean) => Promise<void>
 }
 
 /** Starts a script of package.json as a user does, with the routes of a fixture, and waits until it answers. */
@@ -59,8 +59,8 @@ async function start (t: Test, script: string): Promise<Run> {
   return {
     port,
     output: () => output,
-    end: async (signal) => {
-      npm.kill(signal)
+    end: async (signal, isGroup) => {
+      process.kill(isGroup ? -(npm.pid as number) : npm.pid as number, signal)
       const timeout = sleep(TIMEOUT, 'timeout' as const, { ref: false })
       if (await Promise.race([ended, timeout]) === 'timeout') throw new Error(`npm run ${script} does not end:\n${output}`)
     }
@@ -80,12 +80,12 @@ async function send (port: number, path: string, arrived: () => void = () => {})
   return answer
 }
 
-async function ends (t: Test, script: string, signal: NodeJS.Signals): Promise<void> {
+async function ends (t: Test, script: string, signal: NodeJS.Signals, isGroup = false): Promise<void> {
   const { port, output, end } = await start(t, script)
   // In `npm run dev` the script sets NODE_OPTIONS: it has no slow route.
   const path = script === 'dev' ? '/fine' : '/slow'
   let ended: Promise<void> = Promise.resolve()
-  const answer = await send(port, path, () => { ended = end(signal) })
+  const answer = await send(port, path, () => { ended = end(signal, isGroup) })
   await ended
   if (script !== 'dev') t.match(answer, /\r\n\r\nslow$/, 'the request that was under way is answered')
   t.equal(await takePort(port), port, 'its port is free')
@@ -109,6 +109,10 @@ for (const [script, signal, times] of RUNS) {
     for (let time = 0; time < times; time++) await ends(t, script, signal)
   })
 }
+
+t.test('npm start: SIGTERM to the process group ends the server in order', async (t) => {
+  for (let time = 0; time < 5; time++) await ends(t, 'start', 'SIGTERM', true)
+})
 
 t.test('the scripts of servers are those that are tested', (t) => {
   const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: Record<string, string> }

@@ -1,7 +1,7 @@
 import { extname } from 'node:path'
 import type { FastifyRequest } from 'fastify'
 import { methodOf } from '../kernel/method-override.js'
-import { pathnameOf } from '../kernel/origin.js'
+import { pathnameOf } from '../kernel/request-target.js'
 import { stateOf } from '../kernel/request-state.js'
 import { servicesOf } from '../kernel/services-of.js'
 import { nearMisses, type NearMiss } from '../routing/near-misses.js'

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { pathnameOf } from './origin.js'
+import { pathnameOf } from './request-target.js'
 import { routeConfigOf } from './route-config.js'
 
 declare module 'fastify' {

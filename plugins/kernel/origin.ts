@@ -8,7 +8,7 @@ import { nodeAddress } from './forwarding-headers.js'
 import { badRequest } from './http-errors.js'
 import { headerText, isRepeated, joinedHeader } from './header-text.js'
 import { LimitedMap } from './limited-map.js'
-import { kHostless, kTarget, pathOf } from './malformed.js'
+import { kHostless, kTarget } from './malformed.js'
 import type { Origin } from './request-origin.js'
 import { stateOf } from './request-state.js'
 
@@ -227,19 +227,6 @@ function clientOf (remote: string, hops: string[] = [], trusts: Ranges): Pick<Or
     }
   }
   return { ip, proxies, problem: null }
-}
-
-/** The target as the client sent it: path and query, percent-encoding kept. */
-export function targetOf (request: FastifyRequest): string {
-  const { raw } = request
-  return headerText(pathOf(raw[kTarget] ?? request.originalUrl))
-}
-
-/** The target's path, without query and fragment. */
-export function pathnameOf (request: FastifyRequest): string {
-  const target = targetOf(request)
-  const end = target.search(/[?#]/)
-  return end === -1 ? target : target.slice(0, end)
 }
 
 /** Scheme, authority and prefix in front of a path; the path alone where the host is invalid. */

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { pathnameOf } from './origin.js'
+import { pathnameOf } from './request-target.js'
 
 /** The part of a rule that says where it holds. */
 export interface PathRule {

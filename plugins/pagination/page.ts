@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { addLink } from '../kernel/add-link.js'
-import { pathnameOf, targetOf } from '../kernel/origin.js'
+import { pathnameOf, targetOf } from '../kernel/request-target.js'
 import { servicesOf } from '../kernel/services-of.js'
 import type { Pagination, PaginationRule } from './rule.js'
 import { slidingWindowHtml, type SlidingWindowLabels, type PageLink, type SlidingWindow } from './sliding-window.js'

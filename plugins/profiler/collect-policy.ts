@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { pathMatches } from '../kernel/path-rules.js'
-import { pathnameOf } from '../kernel/origin.js'
+import { pathnameOf } from '../kernel/request-target.js'
 import { stateOf } from '../kernel/request-state.js'
 import { servicesOf } from '../kernel/services-of.js'
 import { demandPolicy, type OnDemandOptions } from './on-demand.js'

@@ -4,7 +4,8 @@ import {
 } from '../kernel/http-errors.js'
 import { joinedHeader } from '../kernel/header-text.js'
 import { methodOf } from '../kernel/method-override.js'
-import { absoluteUrl, pathnameOf, targetOf } from '../kernel/origin.js'
+import { absoluteUrl } from '../kernel/origin.js'
+import { pathnameOf, targetOf } from '../kernel/request-target.js'
 import { servicesOf } from '../kernel/services-of.js'
 
 /** Why no route took a request: an error to raise, or where else to look. */

@@ -1,6 +1,6 @@
 import FindMyWay, { type HTTPMethod } from 'find-my-way'
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
-import { pathnameOf } from '../kernel/origin.js'
+import { pathnameOf } from '../kernel/request-target.js'
 import { servicesOf } from '../kernel/services-of.js'
 
 declare module 'fastify' {

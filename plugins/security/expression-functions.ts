@@ -37,7 +37,7 @@ export function replaceFunctions (node: unknown): void {
 }
 
 function compileLiteral ({ op, args }: ASTNode): void {
-  if (op === 'value' && typeof args === 'string') literals.set(args, compile(args))
+  if (op === 'value' && typeof args === 'string') literals.set(args, checked(compile(args), args))
 }
 
 function isNode (value: unknown): value is ASTNode {
@@ -52,7 +52,11 @@ function compileDynamic (pattern: string): RE2JS {
   if (pattern.length > MAX_PATTERN) {
     throw new Error(`A pattern that is not a literal has at most ${MAX_PATTERN} characters, not ${pattern.length}`)
   }
-  const compiled = compile(pattern)
+  return checked(compile(pattern), pattern)
+}
+
+// The cost of a match is the size of the program times the length of the text.
+function checked (compiled: RE2JS, pattern: string): RE2JS {
   if (compiled.programSize() > MAX_PROGRAM) throw new Error(`The pattern "${pattern}" has too many repetitions`)
   return compiled
 }

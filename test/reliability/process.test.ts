@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
@@ -89,6 +90,9 @@ for (const second of ['SIGTERM', 'SIGINT'] as const) {
     t.match(await ask(port, '/fine'), { status: 200 })
     const forever = t.rejects(ask(port, '/forever'))
     await process.said(/"\/forever"/)
+    // Signals within a second are one.
+    process.signal(second)
+    await sleep(1_100)
     t.equal(await process.exit(second), 1)
     await forever
   })

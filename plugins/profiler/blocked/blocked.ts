@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { refusalOf } from '../../diagnostics/refusal.js'
 import type { Refusal } from '../../diagnostics/report.js'
-import { pathnameOf } from '../../kernel/origin.js'
+import { pathnameOf } from '../../kernel/request-target.js'
 import { stateOf } from '../../kernel/request-state.js'
 import { servicesOf } from '../../kernel/services-of.js'
 import type { SecurityRecord } from '../../security/record.js'

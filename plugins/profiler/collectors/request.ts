@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { targetOf } from '../../kernel/origin.js'
+import { targetOf } from '../../kernel/request-target.js'
 import { attributesOf } from '../../kernel/request-attributes.js'
 import { stateOf } from '../../kernel/request-state.js'
 import { shownHeaders } from './headers.js'

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { declaredPlace } from '../../diagnostics/declared-place.js'
 import { methodOf } from '../../kernel/method-override.js'
-import { pathnameOf } from '../../kernel/origin.js'
+import { pathnameOf } from '../../kernel/request-target.js'
 import type { RouteMatch } from '../../kernel/route-config.js'
 import { stateOf } from '../../kernel/request-state.js'
 import { routesBeside, triedRoutes, type Wanted } from '../../routing/tried-routes.js'
