@@ -1,3 +1,4 @@
 'use strict'
 
-require('./register.js')
+// The preload for `node --require`, which cannot load an ES module with a top-level await.
+require('./preload.js')
