@@ -1,5 +1,5 @@
 import { maskedCookie } from './header.js'
-import { isAuthorizationCode, isHarmless } from './names.js'
+import { isAuthorizationCode, isHarmless, isPlaceholder } from './names.js'
 import { MASKED, type MaskParts } from './parts.js'
 
 const QUOTE = '\\\\{0,7}["\'`]|&quot;|&#3[49];|&#x2[27];|[“”„‘’«»]'
@@ -14,12 +14,16 @@ const NAME = new RegExp(`(?<!${CHAR})(${CHAR}{1,128})(${QUOTE})?([\\])]{0,2})(` 
 const OPENING = new RegExp('(?:[ubrfnes@$]{0,2}|[&!]{1,2}\\w{1,40} |\\w{1,10}\\(\\d{1,9}\\) )' +
   `(\\\\{0,7}(?:"""|''')|${QUOTE})`, 'iy')
 const BARE = new RegExp('(?:[&!]{1,2}\\w{1,40} )?' +
-  '(?:\\\\[^\\s"\']|[^\\s,;&"\'`\\])}<\\\\]|<(?![/a-z])|[,;&)}\\]](?=[^\\s,;&"\'`)}\\]])' +
-  `(?!#|quot;|[lg]t;|amp;|&?["'\`]?${CHAR}{1,128}(?:${QUOTE})?\\s?[=:]))+`, 'iy')
+  '(?:\\\\[^\\s"\']|[^\\s,;&"\'`\\])}<\\\\]|<(?!/|[a-z][\\w-]{0,20}(?:\\s[^<>]{0,100})?>)|' +
+  // A quote within a word, after its first character.
+  '(?<=\\w)\\\\{0,7}["\'`](?=\\w)|[,;&)}\\]](?=[^\\s,;&"\'`)}\\]])' +
+  `(?!#|quot;|[lg]t;|(?:amp;|&)?["'\`]?${CHAR}{1,128}(?:${QUOTE})?\\s?[=:]))+`, 'iy')
 // `Optional[…]`, `Secret { … }`, `Set(2) { … }`, `{…}`
 const BRACKETED = /(?:[A-Za-z][A-Za-z.]{0,60}|(?:[A-Z][A-Za-z.]{0,60}(?:\(\d{0,9}\))? ))?(?:\(\d{0,9}\) )?[([{]/y
 const BRACKETS = /"(?:[^"\\]|\\[^])*"|(?<!\w)'(?:[^'\\]|\\[^])*'|[[({]|[\])}]/g
 const MAX_BRACKETED = 2_000
+// What is longer is judged without being read to its end, so that names within it do not read it again.
+const MAX_JUDGED = 1_000
 // In YAML, an indented text after `|` or `>`, and a list.
 const BLOCK = /[|>][+-]?\d?[ \t]*\r?\n(?:[ \t]+[^\n]*(?:\n|$))+|(?:- [^\n]*(?:\n[ \t]*(?=- )|$)?)+/y
 const PHRASE = /(?:[ \t]+[a-z]{2,12}){2,}/y
@@ -30,13 +34,14 @@ const HEADER = /^(?:(?:set-)?cookie|(?:proxy-)?authorization|x-[\w-]+)$/i
 const LINE_START = /(?:^|[\r\n>]|:\s|["'`])[ \t]*$/
 const LINE = /[^\r\n]*/y
 const REST: Readonly<Record<string, RegExp>> = { '': LINE, '"': /[^\r\n"]*/y, "'": /[^\r\n']*/y, '`': /[^\r\n`]*/y }
-const COOKIES = /[^\s=;,"']+=[^\s;,"']*(?:;[ \t]*[^\s=;,"']+=[^\s;,"']*)*/y
+const COOKIES = /[^\s=;,"']{1,256}=[^\s;,"']*(?:;[ \t]*[^\s=;,"']+=[^\s;,"']*)*/y
 
 // After a value that stands alone: the end, a closing sign, or the next name.
-const ALONE = /[ \t]*(?:$|[\r\n,;&)}\]"'#]|[\w.[\]-]{1,128}[=:])/y
+const ALONE = /[ \t]*(?:$|[\r\n,;&)}\]"'#]|<\/|[\w.[\]-]{1,128}[=:])/y
 const PLAIN_WORD = new RegExp('^(?:missing|required|invalid|expired|unknown|wrong|empty|not|must|should|yes|no|' +
-  'string|number|boolean|object|any)(?![\\w-])', 'i')
-const PLACEHOLDER = /^(?:\$\{?[A-Z_]+\}?|%[sdoOj]|\{\{.*)$/
+  'string|number|boolean|object|any|command|incorrect|failed|denied|too|has|cannot)(?![\\w-])', 'i')
+// `Secret "db" not found` is about a resource.
+const ABSENT = /^\s(?:(?:is|was) )?(?:not found|missing|does not exist|already exists)/
 // No word: letters and digits mixed, or the digits of a code.
 const OPAQUE = /^(?:\d{4,8}|\d{3}-\d{2}-\d{4}|(?=[^\d]{0,200}\d)(?=[^a-z]{0,200}[a-z])[^\s()/]{6,})$/i
 const PASSWORD = /pass|pwd|pw|secret/i
@@ -157,7 +162,9 @@ function quoted (assignment: Assignment, opening: string, from: number, { unclos
   const { text, index, start, name, quote, sign, kind } = assignment
   const before = text.slice(Math.max(0, index - 9), index)
   const closing = CLOSING[opening] ?? opening
-  let end = unclosed.has(closing) ? -1 : closingQuote(text, from, closing)
+  const isSure = kind === 'equals' || kind === 'colon'
+  let end = unclosed.has(closing) ? -1 : closingQuote(isSure ? text : text.slice(0, from + MAX_JUDGED), from, closing)
+  if (end === -1 && !isSure && text.length > from + MAX_JUDGED) return null
   // Where a quote is never closed, the value ends with its line: texts are cut off.
   const isClosed = end !== -1
   if (!isClosed) {
@@ -171,6 +178,7 @@ function quoted (assignment: Assignment, opening: string, from: number, { unclos
   if ((kind === 'words' || isMarked) && !isOpaque(name, value)) {
     const isPassword = PASSWORD.test(name) && /^[^\s{}()]+$/.test(value) && !PLAIN_WORD.test(value)
     if (!isPassword || opening === '`' || sign.includes('|')) return null
+    if (ABSENT.test(text.slice(after, after + 30))) return null
   }
   if (kind === 'comma') {
     // `['password', '…']`; in lists of headers also without brackets.
@@ -201,19 +209,25 @@ function bracketed ({ text, start, kind, quote }: Assignment, opening: number, s
     depth += /[[({]/.test(part) ? 1 : -1
     if (depth > 0) continue
     const end = opening + index + 1
+    // `[]`, `z.string()`
+    const isEmpty = /^.\s*.$/.test(text.slice(opening, end))
+    if (isEmpty && !/[\w!#$%&*-]/.test(text.charAt(end))) return null
     return { shown: MASKED, end: end + (kind === 'equals' ? matchAt(BARE, text, end)?.[0].length ?? 0 : 0) }
   }
   scan.left -= MAX_BRACKETED
   if (kind !== 'equals' && quote === '' && isLeft) return null
   const [line = ''] = matchAt(LINE, text, start) ?? []
-  return /\w/.test(text.slice(opening, start + line.length)) ? { shown: MASKED, end: start + line.length } : null
+  const end = start + line.length
+  return /\w|[^\x00-\x7f]/.test(text.slice(opening, end)) ? { shown: MASKED, end } : null
 }
 
 function bare (assignment: Assignment): Found | null {
   const { text, index, start, name, sign, kind } = assignment
   const value = matchAt(BARE, text, start)?.[0]
-  if (value === undefined || isHarmless(name, value) || PLACEHOLDER.test(value)) return null
+  if (value === undefined) return null
   const end = start + value.length
+  if (value.length > MAX_JUDGED) return { shown: MASKED, end }
+  if (isHarmless(name, value) || isPlaceholder(value)) return null
   const phrase = kind === 'words' || PLAIN_WORD.test(value) ? '' : phraseAfter(assignment, end)
   const found = { shown: MASKED, end: end + phrase.length }
   if (kind === 'words') return isOpaque(name, value) ? found : null

@@ -1,14 +1,17 @@
+import { isHarmless, isPlaceholder } from './names.js'
 import { MASKED } from './parts.js'
 
-const ARGUMENT = '(?:"(?:[^"\\\\]|\\\\[^])*"?|\'(?:[^\']|\'\')*\'?|[^\\s"\']\\S*)'
+// A shell writes an apostrophe within apostrophes as `'\''`, SQL as `''`.
+const ARGUMENT = '(?:"(?:[^"\\\\]|\\\\[^])*"?|\'(?:[^\']|\'(?:\\\\\')?\')*\'?|[^\\s"\']\\S*)'
 const USER = '\\s(?:-[a-zA-Z]{0,8}[uUa]|--(?:proxy-)?user)[ =]?'
 /** The options that take a password, by the commands that have them. */
 const OPTIONS: ReadonlyArray<[command: RegExp, option: RegExp]> = [
-  [/^(?:curl|https?|xh|wget)$/, new RegExp(`(${USER}(["'])[^\\s:"']{0,100}:)(?:(?!\\2)[^])+`, 'g')],
+  [/^(?:curl|https?|xh|wget)$/, new RegExp(`(${USER}(["'])[^\\s:"']{0,100}:)(?:(?!\\2)[^]|'\\\\''|(?<=\\\\)")+`, 'g')],
   [/^(?:curl|https?|xh|wget)$/, new RegExp(`(${USER}[^\\s:"']{0,100}:)[^\\s"']+`, 'g')],
   [/^curl$/, new RegExp(`(\\s(?:-b|--cookie)[ =])${ARGUMENT}`, 'g')],
   [/^lftp$/, /(\s-u ?["']?[^\s,"']{0,100},)[^\s"']+/g],
-  [/^(?:my|maria|mongo|sshpass|7z|docker|podman|helm|az|cqlsh|influx)/,
+  [/^(?:docker|podman|helm|az)$/, new RegExp(`(\\slogin\\s[^\\n]{0,200}?(?<=\\s)-p ?)(?!-)${ARGUMENT}`, 'g')],
+  [/^(?:my|maria|mongo|sshpass|7z|cqlsh|influx)/,
     new RegExp(`(\\s-p ?)(?!\\d+:|-)${ARGUMENT}`, 'g')],
   [/^(?:redis-cli|valkey-cli)$/, new RegExp(`(\\s-a ?)${ARGUMENT}`, 'g')],
   [/^ldap/, new RegExp(`(\\s-w ?)${ARGUMENT}`, 'g')],
@@ -52,7 +55,9 @@ const CIPHER = new RegExp('(\\b(?:(?:pgp_sym|aes)_(?:en|de)crypt\\s*\\([^()]{0,5
 // `(name, password) VALUES ('ada', '…'), (…)`, and `Key (email, token)=(…, …)` of an error message.
 const COLUMNS = /\(([^()]{1,2000})\)\s*(?:VALUES|=)\s*(?=\()/gi
 const ROW = /\s*,?\s*\(/y
-const ITEM = /\s*((?:[A-Za-z]{0,2}'(?:[^'\\]|''|\\[^])*'|"(?:[^"\\]|\\[^])*"|\([^()]*\)|[^,()'"])+)(,?)/y
+// The bounds keep the cost linear where a quote is not closed.
+const ITEM = new RegExp('\\s*((?:[A-Za-z]{0,2}\'(?:[^\'\\\\]|\'\'|\\\\[^]){0,2000}\'|' +
+  '"(?:[^"\\\\]|\\\\[^]){0,2000}"|\\([^()]{0,2000}\\)|[^,()\'"])+)(,?)', 'y')
 
 /** Hides the passwords in statements of SQL: `IDENTIFIED BY '…'`, and the values of columns that have secret names. */
 export function maskedStatements (text: string, hides: (name: string) => boolean): string {
@@ -74,9 +79,10 @@ function rows (text: string, hides: (name: string) => boolean): string {
         const item = ITEM.exec(text)
         if (item === null) break
         const start = item.index + item[0].length - (item[1] ?? '').length - (item[2] ?? '').length
-        if (hide) {
+        const value = item[1] ?? ''
+        if (hide && !isPlaceholder(value.trim()) && !isHarmless('', value.trim())) {
           shown += text.slice(done, start) + `'${MASKED}'`
-          done = start + (item[1] ?? '').length
+          done = start + value.length
         }
         ROW.lastIndex = ITEM.lastIndex = item.index + item[0].length
       }

@@ -122,6 +122,14 @@ export function isAuthorizationCode (name: string, value: unknown): boolean {
   return typeof value === 'string' && /^code$/i.test(name) && /^(?=\D*\d)(?=[^a-z]*[a-z])[\w~./+=%-]{8,}$/.test(value)
 }
 
+const PLACEHOLDER = new RegExp('^(?:\\$\\{?[A-Z_]+\\}?|%[sdoOj]|%\\(\\w{1,64}\\)s|\\{\\{.*|\\?|' +
+  '(?:[$:]\\d{1,3}|@p\\d{1,3}|:[A-Za-z_]{1,64})(?:::\\w+)?)$')
+
+/** Whether a text stands for a value: `?`, `$1`, `:name`, `@p1`, `%s`, `$PASSWORD`, `{{name}}`. */
+export function isPlaceholder (text: string): boolean {
+  return PLACEHOLDER.test(text)
+}
+
 /** Whether a value under a secret name is none: `max_tokens: 512`, `seed: 42`, `session: null`. */
 export function isHarmless (name: string, value: unknown): boolean {
   if (/^(?:true|false|null|undefined|none|nil)$/i.test(String(value))) return true

@@ -38,10 +38,10 @@ const PUTTY = /(?<=Private-Lines: \d{1,4}\r?\n)(?:[\w+/=]+\r?\n?)+/g
 const JWK = /(?<=["'](?:d|p|q|dp|dq|qi|k)["']\s?:\s?["'])[\w+/=-]{8,}/g
 // JSON in base64url; also one that was cut off before its signature.
 const JWT = /(?<![\w-])eyJ[\w-]{5,}\.[\w-]+(?:\.[\w-]*)*/g
-const CARD = new RegExp('(?<![\\w.-])(?:[3-6]\\d{12,18}|2[2-7]\\d{14}|' +
-  '[2-6]\\d{3}([ -])\\d{4}\\1\\d{4}\\1\\d{1,7}|3[47]\\d{2}([ -])\\d{6}\\2\\d{5})(?![\\w-])', 'g')
-const CARD_ISSUER = new RegExp('^(?:4\\d{12}(?:\\d{3}){0,2}|5\\d{15}|2[2-7]\\d{14}|3[47]\\d{13}|' +
-  '3(?:0[0-5]|[689]\\d)\\d{11}|35\\d{14}|6\\d{15,18})$')
+const CARD = new RegExp('(?<![\\w.-])(?:[2-6]\\d{13,15}|' +
+  '[2-6]\\d{3}([ -])\\d{4}\\1\\d{4}\\1\\d{4}|3\\d{3}([ -])\\d{6}\\2\\d{4,5})(?![\\w-]|\\.\\d)', 'g')
+const CARD_ISSUER = new RegExp('^(?:4\\d{15}|5[0-8]\\d{14}|2[2-7]\\d{14}|3[47]\\d{13}|' +
+  '3(?:0[0-5]|[689]\\d)\\d{11}|35\\d{14}|6(?:011|[23567]\\d\\d|4[4-9]\\d)\\d{12})$')
 const IBAN = /(?<![\w-])[A-Z]{2}\d{2}(?:[A-Z0-9]{11,30}|(?: [A-Z0-9]{4}){2,7}(?: [A-Z0-9]{1,3})?)(?![\w-])/g
 
 /** Hides what is a secret by its very shape, whatever its name is. */

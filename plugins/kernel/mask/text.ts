@@ -6,6 +6,10 @@ import { shapes } from './shapes.js'
 import { userInformation } from './url.js'
 
 const MAX_NESTED = 4
+/** Characters of a text that are masked together: for much more, an expression exceeds the stack. */
+const MAX_TOGETHER = 1_000_000
+// Codes of terminals for colors and styles, also escaped: `util.inspect` and loggers write them around values.
+const COLOR = /(?:\x1b|\\{1,7}(?:u00|x)1b)\[[\d;]{0,20}m/gi
 // Too short for any secret that is found by its shape.
 const SHORT_WORD = /^\w{0,12}$/
 // Every expression starts at a literal or after a look-behind and is bounded where it may fail: hostile text costs
@@ -26,6 +30,18 @@ export function textMask (parts: MaskParts): MaskParts['text'] {
   function text (text: string, nested = 0): string {
     if (parts.idle) return text
     if (SHORT_WORD.test(text)) return parts.redact(text)
+    if (text.length > MAX_TOGETHER) return piecesOf(text).map((piece) => part(piece, nested)).join('')
+    return part(text, nested)
+  }
+
+  // Without secrets a text keeps its colors.
+  function part (text: string, nested: number): string {
+    const plain = text.includes('[') ? text.replace(COLOR, '') : text
+    const shown = uncolored(plain, nested)
+    return shown === plain ? text : shown
+  }
+
+  function uncolored (text: string, nested: number): string {
     let shown = shapes(userInformation(text))
       .replace(BEARER, `$1 ${MASKED}`)
       .replace(BASIC, (all, scheme, base64) => isBasicCredential(base64) ? `${scheme} ${MASKED}` : all)
@@ -45,6 +61,18 @@ export function textMask (parts: MaskParts): MaskParts['text'] {
   }
 
   return text
+}
+
+/** A text in pieces that end with a line where possible. */
+function piecesOf (text: string): string[] {
+  const pieces: string[] = []
+  for (let start = 0; start < text.length;) {
+    const line = text.lastIndexOf('\n', start + MAX_TOGETHER - 1) + 1
+    const end = line > start && start + MAX_TOGETHER < text.length ? line : start + MAX_TOGETHER
+    pieces.push(text.slice(start, end))
+    start = end
+  }
+  return pieces
 }
 
 function isBasicCredential (base64: string): boolean {

@@ -41,9 +41,9 @@ class Visit {
     if (typeof value === 'boolean') return value
     if (hidden) return MASKED
     if (typeof value === 'string') return boundedText(value, this.#parts.text)
-    // A number of a card has 13 digits at least.
+    // A number of a card has 14 digits at least.
     if (typeof value === 'number' && Number.isFinite(value)) {
-      return value > 1e12 && this.#parts.text(String(value)) === MASKED ? MASKED : value
+      return value > 1e13 && this.#parts.text(String(value)) === MASKED ? MASKED : value
     }
     return typeof value === 'function' ? `[function ${value.name}]` : String(value)
   }

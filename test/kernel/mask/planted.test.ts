@@ -45,6 +45,10 @@ const planted: ReadonlyArray<readonly [kind: string, text: string]> = [
   ['a Map', "Map(1) { 'password' => '#' }"],
   ['a Map, inspected', inspect(new Map([['password', SECRET]]))],
   ['an instance, inspected', inspect(new Account())],
+  ['an object, inspected with colors', inspect({ otp: SECRET }, { colors: true })],
+  ['a Map, inspected with colors', inspect(new Map([['password', SECRET]]), { colors: true })],
+  ['colors in JSON', JSON.stringify({ msg: inspect({ pin: SECRET }, { colors: true }) })],
+  ['colors around the name and the sign', '\x1b[36mpin\x1b[0m\x1b[1m=\x1b[0m#'],
   ['a Set under a secret name', "secrets: Set(2) { '#', 'b' }"],
   ['a list under a secret name', "{ tokens: [ 'a', '#' ], user: 'b' }"],
   ['Python, unicode', "{'password': u'#'}"],
@@ -72,7 +76,15 @@ const planted: ReadonlyArray<readonly [kind: string, text: string]> = [
   ['XML, a nested element', '<soap:Header><AuthToken>#</AuthToken></soap:Header>'],
   ['HTML', '<input type="hidden" name="csrf_token" value="#">'],
   ['curl', "curl -s -u 'ada:#' https://a.test"],
+  ['curl, an apostrophe', "curl -u 'ann:#'\\''#' x"],
   ['mysql', 'mysql -u root -p# shop'],
+  ['mysql, an apostrophe', "mysql -p'#'\\''#' shop"],
+  ['docker', 'docker login -u ada -p # registry.test'],
+  ['a quote in a bare value', 'DB_PASSWORD=#"#'],
+  ['an apostrophe in a bare value', "password: #'#"],
+  ['a backtick in a bare value', 'password=#`#'],
+  ['a sign in a bare value', 'password: #<B#'],
+  ['a reference in a bare value', 'password=#&amp;#'],
   ['a long option', 'node app.js --password # --user ada'],
   ['an option of another command', 'redis-cli -h x -a # ping'],
   ['SQL, IDENTIFIED BY', "CREATE USER ada IDENTIFIED BY '#'"],
@@ -138,6 +150,29 @@ t.test('ordinary prose keeps its words', async t => {
     'jwt expired', 'TokenExpiredError: jwt expired', '`session.secret` | `SESSION_SECRET` | string',
     'the packages `@fastify/cookie`, `@fastify/session`, `x`',
     'Invalid token: expected a number', 'total_tokens: 512', 'mkdir -p /tmp/a', 'docker run -p 8080:80 x',
-    'items.map((token) => token.id)'
+    'items.map((token) => token.id)', 'docker run -p 3000 app', 'bash: passwd: command not found',
+    'Secret "db" not found', 'token: z.string()', 'tokens: []', '\x1b[31mred\x1b[0m'
   ]) t.equal(mask.text(text), text)
+})
+
+t.test('placeholders in statements of SQL', async t => {
+  for (const value of ['?', '$1', ':name', '%s', '%(password)s', '@p1', 'NULL']) {
+    for (const text of [
+      `UPDATE users SET password = ${value}, name=${value} WHERE id=1`,
+      `UPDATE users SET password=${value},name=${value}`,
+      `INSERT INTO users (name, password) VALUES (${value}, ${value}), (${value},${value})`
+    ]) t.equal(mask.text(text), text)
+  }
+  t.equal(mask.text("(name, password) VALUES (?, 'x')"), "(name, password) VALUES (?, '******')")
+})
+
+t.test('numbers that only resemble those of cards', async t => {
+  for (const text of [
+    'EAN 4006381333931', 'at 1732345678901', '4111111111111', '4111111111111111111',
+    '12344111111111111111', '9111111111111111', '4111111111111111.5'
+  ]) t.equal(mask.text(`sent ${text} to it`), `sent ${text} to it`)
+  t.same(mask.value({ note: 4006381333931 }), { note: 4006381333931 })
+  for (const text of ['30569309025904', '378282246310005', '3782 822463 10005', '4111-1111-1111-1111']) {
+    t.equal(mask.text(`sent ${text} to it`), 'sent ****** to it', text)
+  }
 })
