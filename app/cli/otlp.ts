@@ -62,7 +62,7 @@ export async function sendAll (profiles: AsyncIterable<Exported>, target: OtlpTa
       rejected += outcome.rejected
       sent += batch.length
     } catch (error) {
-      throw new CommandError(`${(error as Error).message}; ${sent} profiles ahead of that were sent.`)
+      throw new CommandError(`${(error as Error).message}; ${sent} profiles were sent before it.`)
     }
   })
   if (json) return await terminal.json({ exported: sent, rejectedSpans: rejected })

@@ -343,7 +343,7 @@ t.test('in mode full a debug line of our own is written where the logger takes i
   }
 })
 
-t.test('fields that cannot be read harm nobody', async (t) => {
+t.test('fields that cannot be read are left out', async (t) => {
   const { app, messagesOf } = await capturing(t, { logger: { stream: output().stream } }, (app) => app.get('/', () => {
     app.log.info(Object.defineProperty({}, 'req', { get () { throw new Error('unreadable') } }), 'not captured')
     app.log.info('captured')
@@ -387,7 +387,7 @@ t.test('two applications in one process', async (t) => {
   await second.app.close()
 })
 
-t.test('after the last application is closed nobody listens to pino', async (t) => {
+t.test('after the last application is closed the channel of pino has no subscriber', async (t) => {
   t.notOk(hasSubscribers(CHANNEL))
   const apps = [await capturing(t, { logger: false }, () => {}), await capturing(t, {}, () => {})]
   t.ok(hasSubscribers(CHANNEL))

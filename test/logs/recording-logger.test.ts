@@ -128,7 +128,7 @@ t.test('what a proxy must not replace is called, and not recorded', async (t) =>
   t.same(lines(), [])
 })
 
-t.test('what cannot be formatted harms nobody', async (t) => {
+t.test('a line that cannot be formatted does not throw', async (t) => {
   const given = new PrivateLogger()
   const { logger, lines } = recorded(given)
   const unreadable = { get a () { throw new Error('unreadable') } }

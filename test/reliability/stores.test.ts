@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
@@ -85,6 +86,8 @@ t.test('a store that another process keeps locked: requests are answered, profil
   await fine(ports[1])
   second.signal('SIGTERM')
   await second.said(/Closing/)
+  // Signals within a second are one.
+  await sleep(1_100)
   t.equal(await second.exit('SIGTERM'), 1, 'a second signal ends it at once')
   t.same([process.stderr, second.stderr], ['', ''])
 })

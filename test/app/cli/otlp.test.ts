@@ -54,7 +54,7 @@ t.test('they are posted to a collector', async (t) => {
   collector.answers = [{ status: 200, body: '{"partialSuccess":{"rejectedSpans":2}}' }]
   t.same(await hindsight(['export', '--format', 'otlp', '--endpoint', endpoint, '--error', '1', '--json']), [0, '{"exported":1,"rejectedSpans":2}\n', ''])
   collector.answers = [{ status: 200 }, { status: 401, body: 'no \u001b[31mkey' }]
-  t.same(await hindsight(['export', '--format', 'otlp', '--endpoint', endpoint]), [1, '', `fastify-hindsight: the collector at ${endpoint} answered with 401: no ␛[31mkey; 32 profiles ahead of that were sent.\n`])
+  t.same(await hindsight(['export', '--format', 'otlp', '--endpoint', endpoint]), [1, '', `fastify-hindsight: the collector at ${endpoint} answered with 401: no ␛[31mkey; 32 profiles were sent before it.\n`])
 })
 
 t.test('flags that do not go together are refused by their names', async (t) => {
