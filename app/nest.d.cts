@@ -1,4 +1,4 @@
-// What `require` gives, for compilers that let CommonJS have no more of an ES module than its types (`module: node16`).
+// The types of `require('fastify-hindsight/nest')`. With `module: node16` CommonJS may import only the types of an ES module.
 import type * as exported from './nest.js' with { 'resolution-mode': 'import' }
 
 export type HindsightModule = exported.HindsightModule

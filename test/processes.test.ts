@@ -5,24 +5,16 @@ import t from 'tap'
 import { lifecycle } from '../app/lifecycle.js'
 import type { Profile } from '../plugins/profiler/profile.js'
 import { ran, raw, type RawResponse } from './support/app.js'
+import { takePort } from './support/ports.js'
 import { devCommand, PRELOAD, run, SECRET, startCommand, type Command, type Environment } from './support/process.js'
 
 // Of app/server.ts.
 const GRACE = 10_000
 
-async function freePort (): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
-
 /** The two ways to start, with the failing routes beside those of `routes/`. */
 const ways: Array<[name: string, command: () => Promise<Command>]> = [
   ['npm start', async () => startCommand(PRELOAD)],
-  ['fastify-cli', async () => devCommand(await freePort(), PRELOAD)]
+  ['fastify-cli', async () => devCommand(await takePort(), PRELOAD)]
 ]
 
 async function get (port: number, path: string, headers = '', timeout = GRACE): Promise<RawResponse | null> {

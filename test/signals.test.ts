@@ -1,27 +1,18 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { connect, createServer, type AddressInfo } from 'node:net'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { takePort } from './support/ports.js'
 import { PRELOAD } from './support/process.js'
 
 t.setTimeout(600_000)
 
 const ROOT = join(import.meta.dirname, '..')
 const TIMEOUT = 60_000
-
-/** Listens on a port, any free one by default, and stops; the port. Fails where another process listens there. */
-async function takePort (port = 0): Promise<number> {
-  const server = createServer().listen(port, '127.0.0.1')
-  await once(server, 'listening')
-  const { port: taken } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return taken
-}
 
 interface Run {
   port: number

@@ -71,10 +71,10 @@ export function debugAccess (
   }
 
   // They can only take access away: whoever wrote them, it does not matter whether they are true.
-  function forwardingAllowed ({ proxies }: Origin, { raw }: FastifyRequest): boolean {
+  function forwardingAllowed ({ ip, proxies }: Origin, { raw }: FastifyRequest): boolean {
     const { addresses, hosts: named } = forwardingNames(raw.headers)
     // Browsers have sent HTTP/1.1 since 1999: a reverse proxy sends 1.0. Unless it is trusted, the headers may be those of its client.
-    if (raw.httpVersion === '1.0' && !hosts.has('*') && (proxies.length === 0 || addresses.length === 0)) return false
+    if (raw.httpVersion === '1.0' && !isListed(ip) && (proxies.length === 0 || addresses.length === 0)) return false
     const isAllowed = (address: string): boolean => proxies.includes(address) || clientAllowed(address)
     if (!addresses.every(isAllowed)) return false
     if (hosts.has('*')) return true

@@ -11,7 +11,7 @@ export interface ForwardingNames {
 }
 
 /** `X-Forwarded-For`, `X-Real-IP`, `CF-Connecting-IP`, `X-Azure-ClientIP` and their like. */
-const ADDRESS_HEADER = /(?:^x-forwarded-for|(?:^|-)(?:client|real|remote|originating|connecting|connection|external|source|user)-?(?:ip(?:v6)?|addr(?:ess)?)|external-address)$/
+const ADDRESS_HEADER = /(?:^x-forwarded-for|(?:^|-)(?:client|real|remote|originating|connecting|connection|external|source|user)-?(?:ip(?:v6)?|addr(?:ess)?))$/
 const HOST_HEADERS = ['x-forwarded-host', 'x-forwarded-server', 'x-original-host']
 /** Limits the cost of a header; a longer one cannot be read. */
 const MAX_LENGTH = 2_000

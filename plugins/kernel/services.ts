@@ -92,8 +92,8 @@ declare module 'fastify' {
 }
 
 /**
- * Decorates an application with the services that its listeners share, except those of requests, which `openRequestServices` adds: a process that observes
- * no request does not load them.
+ * Decorates an application with the services that its listeners share. Those of requests are added before the first request; a process that observes none
+ * does not load them.
  */
 export function openServices (app: FastifyInstance, options: KernelOptions & { mode?: Mode }, observed: boolean, fromBeginning = observed): void {
   const { debug = false, leave = [], mode = 'full' } = options

@@ -139,6 +139,10 @@ t.test('HTTP/1.0 has access only if a trusted proxy names the client', async t =
     t.equal(shown(await raw(untrusted as number, message)), false, headers)
     t.equal(shown(await raw(trusted as number, message)), expected, `from a trusted proxy: ${headers}`)
   }
+  for (const [options, expected] of [[{ debugHosts: ['*'] }, false], [{ debugClients: ['127.0.0.1'] }, true]] as const) {
+    const port = await listen(await build(t, options as unknown as HindsightOptions, routes))
+    t.equal(shown(await raw(port, 'GET /ok HTTP/1.0\r\nHost: localhost\r\n\r\n')), expected, JSON.stringify(options))
+  }
 })
 
 t.test('headers of other proxies, and parameters that occur twice', async t => {

@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { connect, createServer, type AddressInfo } from 'node:net'
+import { connect } from 'node:net'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
+import { takePort } from './ports.js'
 
 type Environment = Record<string, string | undefined>
 
@@ -35,7 +36,7 @@ export async function nginx (t: Test, servers: string[], env: Environment = proc
     return null
   }
   const folder = mkdtempSync(join(tmpdir(), 'hindsight-nginx-'))
-  const ports = await Promise.all(servers.map(freePort))
+  const ports = await Promise.all(servers.map(() => takePort()))
   writeFileSync(join(folder, 'nginx.conf'), configuration(servers, ports))
   const child = spawn(program, ['-p', folder, '-c', 'nginx.conf', '-e', 'stderr'], { stdio: ['ignore', 'ignore', 'pipe'] })
   let log = ''
@@ -67,15 +68,6 @@ function configuration (servers: string[], ports: number[]): string {
       ${blocks.join('\n      ')}
     }
   `
-}
-
-async function freePort (): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 async function accepts (port: number): Promise<boolean> {

@@ -1,11 +1,11 @@
 import { execFile, execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { chmodSync, chownSync, cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import type { Test } from 'tap'
+import { takePort } from './ports.js'
 
 type Environment = Record<string, string | undefined>
 
@@ -65,7 +65,7 @@ export async function postgresServer (
   const folder = temporaryFolder()
   const data = join(folder, 'data')
   copyTemplate(programs, data)
-  const port = await freePort()
+  const port = await takePort()
   const settings = {
     port,
     listen_addresses: '127.0.0.1',
@@ -208,12 +208,4 @@ function signal (pid: number | undefined, name: NodeJS.Signals): void {
 
 function hasEnded ({ exitCode, signalCode }: ChildProcess): boolean {
   return exitCode !== null || signalCode !== null
-}
-
-async function freePort (): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }
