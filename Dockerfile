@@ -8,6 +8,8 @@ RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json ./
 COPY app ./app
 COPY bin ./bin
+COPY cli ./cli
+COPY lib ./lib
 COPY packaging ./packaging
 COPY plugins ./plugins
 COPY routes ./routes

@@ -6,7 +6,7 @@ export default [
     ignores: ['node_modules', '.tap', 'dist', 'coverage']
   }),
   ...neostandard({
-    files: ['plugins/**/script.js'],
+    files: ['lib/**/script.js'],
     env: ['browser']
   }),
   {

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { stateOf } from '../plugins/kernel/request-state.js'
-import { servicesOf } from '../plugins/kernel/services-of.js'
+import { stateOf } from '../lib/lifecycle/request-state.js'
+import { servicesOf } from '../lib/lifecycle/services-of.js'
 
 /** What `request.hindsight` offers. */
 export interface RequestHindsight {

@@ -6,12 +6,12 @@ import type { HindsightOptions } from './options.js'
  */
 export function beginToLoadDebugModules ({ debug, profiler = {} }: HindsightOptions): void {
   if (debug !== true) return
-  const roots: Array<Promise<unknown>> = [import('../plugins/diagnostics/render.js')]
+  const roots: Array<Promise<unknown>> = [import('../lib/errors/render.js')]
   if (profiler !== false) {
     roots.push(
-      import('../plugins/profiler/profiler.js'),
-      import('../plugins/profiler/build-profile.js'),
-      import('../plugins/profiler/ui/toolbar/insert.js'),
+      import('../lib/profiler/profiler.js'),
+      import('../lib/profiler/build-profile.js'),
+      import('../lib/profiler/pages/toolbar/insert.js'),
       import('../routes/_profiler/index.js'),
       import('../routes/_wdt/index.js')
     )

@@ -6,16 +6,16 @@ import { checkLeave } from './leave.js'
 import { lifecycle } from './lifecycle.js'
 import { prepare } from './prepare.js'
 import { openProfiler } from './profiles.js'
-import { setHandlers } from '../plugins/diagnostics/handlers.js'
-import { recordHooks } from '../plugins/kernel/application-hooks.js'
-import { setOutside, timeHandlers } from '../plugins/kernel/handler-time.js'
-import type { LastHook } from '../plugins/kernel/last-hook.js'
-import { requestHook } from '../plugins/kernel/listener.js'
-import { adoptMessages } from '../plugins/kernel/malformed.js'
-import { ownHook } from '../plugins/kernel/own-hooks.js'
-import { beginRequest } from '../plugins/kernel/pass.js'
-import { stateOf } from '../plugins/kernel/request-state.js'
-import { openRouteTable } from '../plugins/routing/route-table.js'
+import { setHandlers } from '../plugins/error-handlers.js'
+import { recordHooks } from '../lib/lifecycle/application-hooks.js'
+import { setOutside, timeHandlers } from '../lib/lifecycle/handler-time.js'
+import type { LastHook } from '../lib/lifecycle/last-hook.js'
+import { requestHook } from '../lib/lifecycle/listener.js'
+import { adoptMessages } from '../lib/http/malformed.js'
+import { ownHook } from '../lib/lifecycle/own-hooks.js'
+import { beginRequest } from '../lib/lifecycle/pass.js'
+import { stateOf } from '../lib/lifecycle/request-state.js'
+import { openRouteTable } from '../lib/routing/route-table.js'
 
 /** Opens `full` mode: the 42 listeners in their order, the handlers of errors and of missing routes, and the pages of the profiler. */
 export async function openFull (app: FastifyInstance, plan: Plan): Promise<void> {
@@ -31,7 +31,7 @@ export async function openFull (app: FastifyInstance, plan: Plan): Promise<void>
   adoptMessages(app)
   let handler: LastHook | null = null
   if (fromBeginning) {
-    app.hindsight.placeOf = (await import('../plugins/diagnostics/declared-place.js')).declaredPlace
+    app.hindsight.placeOf = (await import('../lib/errors/declared-place.js')).declaredPlace
     handler = timeHandlers(app)
     recordHooks(app, { preHandler: handler })
   }
@@ -70,7 +70,7 @@ export async function registerListeners (app: FastifyInstance, plan: Plan, names
 }
 
 async function openCpuProfiles (app: FastifyInstance, maxProfileBytes: number | undefined): Promise<void> {
-  const { openCpuProfiles } = await import('../plugins/profiler/cpu/open.js')
+  const { openCpuProfiles } = await import('../lib/profiler/cpu/open.js')
   const cpu = openCpuProfiles(app, maxProfileBytes)
   app.addHook('onRequest', ownHook(requestHook(cpu.begin)))
   app.addHook('onResponse', ownHook(function countOthers (request, _reply, done) {

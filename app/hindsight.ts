@@ -6,8 +6,8 @@ import { listenersOf } from './listener-options.js'
 import { beginObservation, type Observation } from './observe.js'
 import type { HindsightOptions } from './options.js'
 import { OPTIONS } from './options-table.js'
-import { isFromBeginning, profilerSettings, type ProfilerSettings } from '../plugins/profiler/settings.js'
-import { openServices } from '../plugins/kernel/services.js'
+import { isFromBeginning, profilerSettings, type ProfilerSettings } from '../lib/profiler/settings.js'
+import { openServices } from '../lib/lifecycle/services.js'
 
 /** How an application is observed, or runs the lifecycle: what its checked options mean. */
 export interface Plan {

@@ -1,13 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Plan } from './hindsight.js'
-import { recordHooks } from '../plugins/kernel/application-hooks.js'
-import { endHandler, setOutside, timeHandlers } from '../plugins/kernel/handler-time.js'
-import { LastHook } from '../plugins/kernel/last-hook.js'
-import { pathnameOf } from '../plugins/kernel/request-target.js'
-import { ownHook } from '../plugins/kernel/own-hooks.js'
-import { requestContext } from '../plugins/kernel/request-context.js'
-import { stateOf } from '../plugins/kernel/request-state.js'
-import { openRouteTable } from '../plugins/routing/route-table.js'
+import { recordHooks } from '../lib/lifecycle/application-hooks.js'
+import { endHandler, setOutside, timeHandlers } from '../lib/lifecycle/handler-time.js'
+import { LastHook } from '../lib/lifecycle/last-hook.js'
+import { pathnameOf } from '../lib/http/request-target.js'
+import { ownHook } from '../lib/lifecycle/own-hooks.js'
+import { requestContext } from '../lib/lifecycle/request-context.js'
+import { stateOf } from '../lib/lifecycle/request-state.js'
+import { openRouteTable } from '../lib/routing/route-table.js'
 
 /** The observation of one application. */
 export interface Observation {
@@ -107,20 +107,20 @@ export function beginObservation (app: FastifyInstance, plan: Plan): Observation
 /** The modules that debug mode and profiles need. */
 export async function importModules () {
   return {
-    ...await import('../plugins/kernel/pass.js'),
-    ...await import('../plugins/kernel/responses.js'),
-    ...await import('../plugins/routing/route-match.js'),
-    ...await import('../plugins/profiler/request-diagnostics.js'),
-    ...await import('../plugins/diagnostics/declared-place.js'),
+    ...await import('../lib/lifecycle/pass.js'),
+    ...await import('../lib/lifecycle/responses.js'),
+    ...await import('../lib/routing/route-match.js'),
+    ...await import('../lib/profiler/request-diagnostics.js'),
+    ...await import('../lib/errors/declared-place.js'),
     ...await import('./profiles.js'),
-    ...await import('../plugins/profiler/request-profiles.js'),
-    ...await import('../plugins/profiler/collectors/router.js'),
-    ...await import('../plugins/profiler/collectors/request.js'),
-    ...await import('../plugins/diagnostics/observed-answer.js'),
-    ...await import('../plugins/diagnostics/diagnostic-page.js'),
-    ...await import('../plugins/profiler/ui/toolbar/insert.js'),
-    ...await import('../plugins/profiler/server-timing.js'),
-    ...await import('../plugins/profiler/cpu/open.js'),
+    ...await import('../lib/profiler/request-profiles.js'),
+    ...await import('../lib/profiler/collectors/router.js'),
+    ...await import('../lib/profiler/collectors/request.js'),
+    ...await import('../lib/errors/observed-answer.js'),
+    ...await import('../lib/errors/diagnostic-page.js'),
+    ...await import('../lib/profiler/pages/toolbar/insert.js'),
+    ...await import('../lib/profiler/server-timing.js'),
+    ...await import('../lib/profiler/cpu/open.js'),
     ...await import('./page-server.js')
   }
 }

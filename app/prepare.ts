@@ -1,14 +1,14 @@
 import type { FastifyInstance } from 'fastify'
 import type { Plan } from './hindsight.js'
-import { debugAccess } from '../plugins/kernel/debug-access.js'
-import { editorLink } from '../plugins/kernel/editor.js'
-import { createMask } from '../plugins/kernel/mask/mask.js'
-import { DEFAULT_MASK_PATTERNS } from '../plugins/kernel/mask/names.js'
-import { originResolver } from '../plugins/kernel/origin.js'
-import { collectPolicy } from '../plugins/profiler/collect-policy.js'
-import { checkCollectors } from '../plugins/profiler/collector.js'
-import { demandNames } from '../plugins/profiler/on-demand.js'
-import { checkStorageSetting } from '../plugins/profiler/storage/open.js'
+import { debugAccess } from '../lib/http/debug-access.js'
+import { editorLink } from '../lib/lifecycle/editor.js'
+import { createMask } from '../lib/mask/mask.js'
+import { DEFAULT_MASK_PATTERNS } from '../lib/mask/names.js'
+import { originResolver } from '../lib/http/origin.js'
+import { collectPolicy } from '../lib/profiler/collect-policy.js'
+import { checkCollectors } from '../lib/profiler/collector.js'
+import { demandNames } from '../lib/profiler/on-demand.js'
+import { checkStorageSetting } from '../lib/profiler/storage/open.js'
 
 /**
  * Checks the values of options, and adds the services of requests: masking, their origin, who may see the debug surface, and links to the editor. Throws at

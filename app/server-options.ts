@@ -1,7 +1,7 @@
 import type { FastifyHttpOptions, FastifyHttpsOptions } from 'fastify'
 import type { Server, ServerOptions } from 'node:http'
 import type { Server as HttpsServer, ServerOptions as HttpsOptions } from 'node:https'
-import { messageOptions, type MessageOptions } from '../plugins/kernel/malformed.js'
+import { messageOptions, type MessageOptions } from '../lib/http/malformed.js'
 import { limitsWith, type ServerLimits } from './server-limits.js'
 
 const HEADER_LIMIT = 64 * 1024

@@ -2,8 +2,8 @@ import fastifySession from '@fastify/session'
 import type { FastifyInstance } from 'fastify'
 import { RateLimiterMemory, RateLimiterPostgres } from 'rate-limiter-flexible'
 import type { HindsightOptions } from './options.js'
-import type { SessionSettings } from '../plugins/listeners/session.js'
-import type { SecuritySettings } from '../plugins/security/security.js'
+import type { SessionSettings } from '../plugins/session.js'
+import type { SecuritySettings } from '../lib/security/security.js'
 
 /** The tables of what the instances of a service share beside profiles. */
 const TABLES = `
@@ -23,7 +23,7 @@ export async function withSharedState (app: FastifyInstance, options: HindsightO
   const { profiler, session, security } = options
   const url = typeof profiler === 'object' && typeof profiler.storage === 'string' && /^postgres(?:ql)?:/i.test(profiler.storage) ? profiler.storage : null
   if (url === null) return options
-  const { createTables, openPool } = await import('../plugins/kernel/postgres.js')
+  const { createTables, openPool } = await import('../lib/postgres.js')
   const pool = openPool(url, MAX_CONNECTIONS)
   app.addHook('onClose', async () => { await pool.end() })
   let preparing: Promise<void> | null = null

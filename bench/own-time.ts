@@ -12,7 +12,7 @@ function ownerOf (url: string): string {
   if (url.startsWith('node:')) return 'Node.js'
   const [, installed] = /.*node_modules\/(@[^/]+\/[^/]+|[^/]+)/.exec(url) ?? []
   if (installed !== undefined) return installed
-  const [, part] = /\/(plugins\/profiler\/storage|(?:plugins|app|bench)\/[^/]+)/.exec(url) ?? []
+  const [, part] = /\/(lib\/profiler\/storage|(?:lib|plugins|app|cli|bench)\/[^/]+)/.exec(url) ?? []
   return part ?? 'others'
 }
 

@@ -1,4 +1,4 @@
-import type { Profile } from '../plugins/profiler/profile.js'
+import type { Profile } from '../lib/profiler/profile.js'
 
 const LISTENERS = ['debug-handlers', 'content-security-policy', 'request-validation', 'cors', 'session', 'default-locale', 'router', 'locale', 'locale-aware-services', 'logout-url', 'firewall', 'pagination', 'router-data-collector', 'request-data-collector', 'controller-attributes', 'param-converter', 'http-cache', 'template', 'error', 'security-expression', 'is-granted', 'cors', 'content-type', 'referrer-policy', 'response', 'link-header', 'request-data-collector', 'http-cache', 'clickjacking', 'content-security-policy', 'xss-protection', 'cors-vary', 'profiler', 'error-csp-removal', 'debug-toolbar', 'robots', 'session', 'locale', 'router', 'firewall', 'asset-reset', 'locale-aware-services']
 const PATHS = ['articles', 'customers', 'orders', 'search', 'api/v1/items', 'basket']

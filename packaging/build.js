@@ -9,7 +9,7 @@ import ts from 'typescript'
 
 const ROOT = join(import.meta.dirname, '..')
 const DIST = join(ROOT, 'dist')
-const FOLDERS = ['app', 'plugins', 'routes']
+const FOLDERS = ['app', 'cli', 'lib', 'plugins', 'routes']
 const { exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 
 rmSync(DIST, { recursive: true, force: true })

@@ -13,43 +13,49 @@ interface Edge {
 }
 
 const ROOT = join(import.meta.dirname, '..')
-const SOURCES = ['app', 'plugins', 'routes']
+const SOURCES = ['app', 'cli', 'lib', 'plugins', 'routes']
 
-/** Imports go from a higher floor to a lower one, or stay within their own part. Longest name first. */
-const FLOORS: ReadonlyArray<readonly [part: string, floor: number]> = [
-  ['plugins/listeners', 5],
-  ['plugins/profiler', 4],
-  ['plugins/diagnostics', 3],
-  ['plugins/routing', 2],
-  ['plugins/locale', 2],
-  ['plugins/pagination', 2],
-  ['plugins/assets', 2],
-  ['plugins/security', 2],
-  ['plugins/kernel', 1],
-  ['plugins/view', 1],
-  ['plugins/logs', 1],
+/** Imports go from a higher floor to a lower one, or stay within their own part. */
+const FLOORS: ReadonlyArray<readonly [folder: string, floor: number, part?: string]> = [
+  ['app', 6],
+  ['cli', 6],
   ['routes', 5],
-  ['app', 6]
+  ['plugins', 5],
+  ['lib/profiler', 4],
+  ['lib/errors', 3, 'errors'],
+  ['lib/error-page', 3, 'errors'],
+  ['lib/routing', 2],
+  ['lib/locale', 2],
+  ['lib/pagination', 2],
+  ['lib/assets', 2],
+  ['lib/security', 2],
+  ['lib/http', 1, 'requests'],
+  ['lib/lifecycle', 1, 'requests'],
+  ['lib/mask', 1, 'requests'],
+  ['lib/session', 1, 'requests'],
+  ['lib/view', 1],
+  ['lib/logs', 1],
+  ['lib/postgres.ts', 1]
 ]
 
 /** What the floors alone would allow, or cannot see because it stays within one part. */
 const WALLS: ReadonlyArray<{ says: string, breaks: (from: string, to: string) => boolean }> = [
   {
     says: 'listeners do not know each other',
-    breaks: (from, to) => within(from, 'plugins/listeners') && within(to, 'plugins/listeners')
+    breaks: (from, to) => within(from, 'plugins') && within(to, 'plugins')
   },
   {
     says: 'storage knows only the profile, its summary and the connections to PostgreSQL',
-    breaks: (from, to) => within(from, 'plugins/profiler/storage') && !within(to, 'plugins/profiler/storage') &&
-      !['plugins/profiler/profile.ts', 'plugins/profiler/summary.ts', 'plugins/kernel/postgres.ts'].includes(to)
+    breaks: (from, to) => within(from, 'lib/profiler/storage') && !within(to, 'lib/profiler/storage') &&
+      !['lib/profiler/profile.ts', 'lib/profiler/summary.ts', 'lib/postgres.ts'].includes(to)
   },
   {
     says: 'listeners never know a panel',
-    breaks: (from, to) => within(from, 'plugins/listeners') && within(to, 'plugins/profiler/panels')
+    breaks: (from, to) => within(from, 'plugins') && within(to, 'lib/profiler/panels')
   },
   {
     says: 'diagnostics never knows the profiler',
-    breaks: (from, to) => within(from, 'plugins/diagnostics') && within(to, 'plugins/profiler')
+    breaks: (from, to) => within(from, 'lib/errors') && within(to, 'lib/profiler')
   },
   {
     says: 'what is shipped imports only what is shipped',
@@ -66,7 +72,8 @@ function isSource (file: string): boolean {
 }
 
 function partOf (file: string): readonly [part: string, floor: number] | undefined {
-  return FLOORS.find(([part]) => within(file, part))
+  const found = FLOORS.find(([folder]) => within(file, folder) || file === folder)
+  return found && [found[2] ?? found[0], found[1]]
 }
 
 /** Every `.ts` file under the source folders of a tree, relative to it. */
@@ -159,50 +166,50 @@ t.test('every file loads', async (t) => {
 t.test('each rule can fail', async (t) => {
   const cases: Array<[name: string, imports: Array<[from: string, to: string, typeOnly?: 'type']>, expected: string[]]> = [
     ['down by one floor and by five', [
-      ['app/app.ts', 'plugins/listeners/cors.ts'],
-      ['app/app.ts', 'plugins/kernel/stage.ts'],
-      ['routes/_profiler/index.ts', 'plugins/profiler/profiler.ts']
+      ['app/app.ts', 'plugins/cors.ts'],
+      ['app/app.ts', 'lib/lifecycle/stage.ts'],
+      ['routes/_profiler/index.ts', 'lib/profiler/profiler.ts']
     ], []],
-    ['within one part', [['plugins/kernel/pass.ts', 'plugins/kernel/stage.ts']], []],
-    ['upward', [['plugins/kernel/stage.ts', 'plugins/routing/table.ts']],
-      ['not downward: plugins/kernel/stage.ts (1) > plugins/routing/table.ts (2)']],
-    ['upward, a type only', [['plugins/profiler/profile.ts', 'app/options.ts', 'type']],
-      ['not downward: plugins/profiler/profile.ts (4) > app/options.ts (6)']],
-    ['sideways to another part', [['plugins/logs/log.ts', 'plugins/view/html.ts']],
-      ['not downward: plugins/logs/log.ts (1) > plugins/view/html.ts (1)']],
-    ['a route and a listener', [['routes/index.ts', 'plugins/listeners/cors.ts']],
-      ['not downward: routes/index.ts (5) > plugins/listeners/cors.ts (5)']],
+    ['within one part', [['lib/lifecycle/pass.ts', 'lib/lifecycle/stage.ts']], []],
+    ['upward', [['lib/lifecycle/stage.ts', 'lib/routing/table.ts']],
+      ['not downward: lib/lifecycle/stage.ts (1) > lib/routing/table.ts (2)']],
+    ['upward, a type only', [['lib/profiler/profile.ts', 'app/options.ts', 'type']],
+      ['not downward: lib/profiler/profile.ts (4) > app/options.ts (6)']],
+    ['sideways to another part', [['lib/logs/log.ts', 'lib/view/html.ts']],
+      ['not downward: lib/logs/log.ts (1) > lib/view/html.ts (1)']],
+    ['a route and a listener', [['routes/index.ts', 'plugins/cors.ts']],
+      ['not downward: routes/index.ts (5) > plugins/cors.ts (5)']],
     ['a circle of three', [
-      ['plugins/view/a.ts', 'plugins/view/b.ts'],
-      ['plugins/view/b.ts', 'plugins/view/c.ts'],
-      ['plugins/view/c.ts', 'plugins/view/a.ts']
-    ], ['a circle: plugins/view/a.ts > plugins/view/b.ts > plugins/view/c.ts > plugins/view/a.ts']],
-    ['a file that imports itself', [['plugins/view/a.ts', 'plugins/view/a.ts']],
-      ['a circle: plugins/view/a.ts > plugins/view/a.ts']],
+      ['lib/view/a.ts', 'lib/view/b.ts'],
+      ['lib/view/b.ts', 'lib/view/c.ts'],
+      ['lib/view/c.ts', 'lib/view/a.ts']
+    ], ['a circle: lib/view/a.ts > lib/view/b.ts > lib/view/c.ts > lib/view/a.ts']],
+    ['a file that imports itself', [['lib/view/a.ts', 'lib/view/a.ts']],
+      ['a circle: lib/view/a.ts > lib/view/a.ts']],
     ['a circle that is closed by a type', [
-      ['plugins/view/a.ts', 'plugins/view/b.ts'],
-      ['plugins/view/b.ts', 'plugins/view/a.ts', 'type']
+      ['lib/view/a.ts', 'lib/view/b.ts'],
+      ['lib/view/b.ts', 'lib/view/a.ts', 'type']
     ], []],
-    ['siblings among the listeners', [['plugins/listeners/cors.ts', 'plugins/listeners/session.ts', 'type']],
-      ['listeners do not know each other: plugins/listeners/cors.ts > plugins/listeners/session.ts']],
+    ['siblings among the listeners', [['plugins/cors.ts', 'plugins/session.ts', 'type']],
+      ['listeners do not know each other: plugins/cors.ts > plugins/session.ts']],
     ['storage and the profile', [
-      ['plugins/profiler/storage/memory.ts', 'plugins/profiler/profile.ts'],
-      ['plugins/profiler/storage/memory.ts', 'plugins/profiler/storage/storage.ts']
+      ['lib/profiler/storage/memory.ts', 'lib/profiler/profile.ts'],
+      ['lib/profiler/storage/memory.ts', 'lib/profiler/storage/storage.ts']
     ], []],
-    ['storage and more of the profiler', [['plugins/profiler/storage/memory.ts', 'plugins/profiler/token.ts']],
-      ['storage knows only the profile, its summary and the connections to PostgreSQL: plugins/profiler/storage/memory.ts > plugins/profiler/token.ts']],
-    ['storage and a lower floor', [['plugins/profiler/storage/memory.ts', 'plugins/kernel/stage.ts']],
-      ['storage knows only the profile, its summary and the connections to PostgreSQL: plugins/profiler/storage/memory.ts > plugins/kernel/stage.ts']],
-    ['a listener and a panel', [['plugins/listeners/toolbar.ts', 'plugins/profiler/panels/logs/panel.ts']],
-      ['listeners never know a panel: plugins/listeners/toolbar.ts > plugins/profiler/panels/logs/panel.ts']],
-    ['diagnostics and the profiler', [['plugins/diagnostics/page.ts', 'plugins/profiler/profile.ts', 'type']], [
-      'not downward: plugins/diagnostics/page.ts (3) > plugins/profiler/profile.ts (4)',
-      'diagnostics never knows the profiler: plugins/diagnostics/page.ts > plugins/profiler/profile.ts'
+    ['storage and more of the profiler', [['lib/profiler/storage/memory.ts', 'lib/profiler/token.ts']],
+      ['storage knows only the profile, its summary and the connections to PostgreSQL: lib/profiler/storage/memory.ts > lib/profiler/token.ts']],
+    ['storage and a lower floor', [['lib/profiler/storage/memory.ts', 'lib/lifecycle/stage.ts']],
+      ['storage knows only the profile, its summary and the connections to PostgreSQL: lib/profiler/storage/memory.ts > lib/lifecycle/stage.ts']],
+    ['a listener and a panel', [['plugins/toolbar.ts', 'lib/profiler/panels/logs/panel.ts']],
+      ['listeners never know a panel: plugins/toolbar.ts > lib/profiler/panels/logs/panel.ts']],
+    ['diagnostics and the profiler', [['lib/error-page/page.ts', 'lib/profiler/profile.ts', 'type']], [
+      'not downward: lib/error-page/page.ts (3) > lib/profiler/profile.ts (4)',
+      'diagnostics never knows the profiler: lib/error-page/page.ts > lib/profiler/profile.ts'
     ]],
     ['the tests', [['routes/index.ts', 'test/support/browser.ts']],
       ['what is shipped imports only what is shipped: routes/index.ts > test/support/browser.ts']],
-    ['a part that nobody has placed', [['plugins/misc/a.ts', 'plugins/kernel/stage.ts']],
-      ['on no floor: plugins/misc/a.ts']]
+    ['a part that nobody has placed', [['lib/misc/a.ts', 'lib/lifecycle/stage.ts']],
+      ['on no floor: lib/misc/a.ts']]
   ]
   for (const [name, imports, expected] of cases) {
     t.same(violations(imports.map(([from, to, type]) => ({ from, to, typeOnly: type === 'type' }))), expected, name)
@@ -214,17 +221,17 @@ t.test('every way of writing an import is seen', async (t) => {
     app: {
       'app.ts': [
         "import fastify from 'fastify'",
-        "import a from '../plugins/view/a.js'",
-        "import type { B } from '../plugins/view/b.js'",
-        "import { type C } from '../plugins/view/c.js'",
-        "import '../plugins/view/d.js'",
-        "export * from '../plugins/view/e.js'",
-        "export type { F } from '../plugins/view/f.js'",
-        "type G = import('../plugins/view/g.js').G",
-        "const h = async () => await import('../plugins/view/h.js')",
-        "// import '../plugins/view/comment.js'",
-        "const text = \"import '../plugins/view/text.js'\"",
-        "declare module '../plugins/view/declared.js' {}"
+        "import a from '../lib/view/a.js'",
+        "import type { B } from '../lib/view/b.js'",
+        "import { type C } from '../lib/view/c.js'",
+        "import '../lib/view/d.js'",
+        "export * from '../lib/view/e.js'",
+        "export type { F } from '../lib/view/f.js'",
+        "type G = import('../lib/view/g.js').G",
+        "const h = async () => await import('../lib/view/h.js')",
+        "// import '../lib/view/comment.js'",
+        "const text = \"import '../lib/view/text.js'\"",
+        "declare module '../lib/view/declared.js' {}"
       ].join('\n'),
       'style.css': ''
     },

@@ -43,7 +43,7 @@ t.test('the Dockerfile: what it copies is there, comes through .dockerignore, an
     t.ok(text('.dockerignore').split('\n').includes(`!${path}`), `${path} is let through`)
   }
   for (const line of text('.dockerignore').split('\n').filter((line) => line.startsWith('!'))) t.ok(copied.includes(line.slice(1)), `${line} is copied`)
-  for (const folder of ['app', 'bin', 'packaging', 'plugins', 'routes']) t.ok(copied.includes(folder) && statSync(join(ROOT, folder)).isDirectory())
+  for (const folder of ['app', 'bin', 'cli', 'lib', 'packaging', 'plugins', 'routes']) t.ok(copied.includes(folder) && statSync(join(ROOT, folder)).isDirectory())
   t.notOk(copied.some((path) => /node_modules|test|\.env/.test(path)))
 })
 

@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { FastifyInstance } from 'fastify'
 import { lifecycle } from '../app/lifecycle.js'
-import { HOOK_OF_STAGE, STAGES, type Stage } from '../plugins/kernel/stage.js'
-import type { Outcome } from '../plugins/kernel/events.js'
-import type { Profile } from '../plugins/profiler/profile.js'
+import { HOOK_OF_STAGE, STAGES, type Stage } from '../lib/lifecycle/stage.js'
+import type { Outcome } from '../lib/lifecycle/events.js'
+import type { Profile } from '../lib/profiler/profile.js'
 import { build, listen, profileOf, ran, raw, type BuildOptions } from './support/app.js'
 
 interface ObservedOrder {

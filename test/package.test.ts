@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { publint } from 'publint'
 import t from 'tap'
 import ts from 'typescript'
-import type { Profile } from '../plugins/profiler/profile.js'
+import type { Profile } from '../lib/profiler/profile.js'
 import { compile, SOURCE } from './frameworks/nest-application.js'
 import { run as start } from './support/process.js'
 
@@ -74,8 +74,8 @@ t.test('the package has the files that it needs, and no others', async (t) => {
   const entries = Object.values(exports).flatMap(({ import: esm, require: cjs }) => esm === undefined ? [] : [esm.default, cjs.default, cjs.types])
   const needed = [
     ...entries.map((path) => path.slice(2)), 'package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'bin/fastify-hindsight.js',
-    'dist/plugins/profiler/storage/sqlite/worker.js', 'dist/plugins/profiler/storage/sqlite/worker-entry.js', 'dist/routes/_profiler/index.js',
-    'dist/plugins/view/tokens.css', 'dist/plugins/profiler/ui/toolbar/script.js'
+    'dist/lib/profiler/storage/sqlite/worker.js', 'dist/lib/profiler/storage/sqlite/worker-entry.js', 'dist/routes/_profiler/index.js',
+    'dist/lib/view/tokens.css', 'dist/lib/profiler/pages/toolbar/script.js'
   ]
   for (const path of needed) t.ok(paths.includes(path), path)
   const allowed = /^(?:dist\/.*\.(?:c?js|css|d\.c?ts)|bin\/[\w-]+\.js|docs\/.*\.(?:md|png)|examples\/[\w-]+\/README\.md|package\.json|[A-Z]+(?:\.md)?)$/

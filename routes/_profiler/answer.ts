@@ -1,10 +1,10 @@
 import createError from '@fastify/error'
 import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { noncesOf } from '../../plugins/kernel/content-policy.js'
-import { stateOf } from '../../plugins/kernel/request-state.js'
-import { representation } from '../../plugins/diagnostics/negotiate.js'
-import type { PageOptions } from '../../plugins/profiler/ui/layout/component.js'
-import { ISOLATION, pagePolicy } from '../../plugins/profiler/ui/page-policy.js'
+import { noncesOf } from '../../lib/http/content-policy.js'
+import { stateOf } from '../../lib/lifecycle/request-state.js'
+import { representation } from '../../lib/errors/negotiate.js'
+import type { PageOptions } from '../../lib/profiler/pages/layout/component.js'
+import { ISOLATION, pagePolicy } from '../../lib/profiler/pages/page-policy.js'
 
 const ForeignRequestError = createError('HINDSIGHT_FOREIGN_REQUEST', 'The profiler answers its own pages and links, and no other page.', 403)
 export const TokenNotFoundError = createError('HINDSIGHT_TOKEN_NOT_FOUND', 'Token "%s" was not found.', 404)
@@ -58,7 +58,7 @@ export function baseOf (request: FastifyRequest): string {
 
 /** Answers with a page under a policy of its own. Pages and panels are loaded with the first of them, so that no start waits for them. */
 export async function sendPage (request: FastifyRequest, reply: FastifyReply, render: (options: PageOptions) => string): Promise<FastifyReply> {
-  const { assetAddresses } = await import('../../plugins/profiler/ui/assets.js')
+  const { assetAddresses } = await import('../../lib/profiler/pages/assets.js')
   const { script, style } = noncesOf(stateOf(reply.request))
   const nonce = { script, style }
   const base = baseOf(request)

@@ -1,6 +1,6 @@
 import createError from '@fastify/error'
 import type { FastifyInstance } from 'fastify'
-import type { AssetPair, HashedAsset } from '../../plugins/profiler/ui/hashed-asset.js'
+import type { AssetPair, HashedAsset } from '../../lib/profiler/pages/hashed-asset.js'
 import { routeConfig } from './answer.js'
 
 const NOT_FOUND = 'Asset "%s" was not found: load the page again.'
@@ -23,7 +23,7 @@ export default async function assetRoutes (app: FastifyInstance): Promise<void> 
 
 // The assets of the pages load all panels; a page with the toolbar does not need them.
 async function findAsset (name: string): Promise<HashedAsset | undefined> {
-  const { toolbarAssets } = await import('../../plugins/profiler/ui/toolbar/component.js')
+  const { toolbarAssets } = await import('../../lib/profiler/pages/toolbar/component.js')
   const find = (pair: AssetPair): HashedAsset | undefined => Object.values(pair).find((asset) => asset.name === name)
-  return find(toolbarAssets) ?? find((await import('../../plugins/profiler/ui/assets.js')).assets)
+  return find(toolbarAssets) ?? find((await import('../../lib/profiler/pages/assets.js')).assets)
 }

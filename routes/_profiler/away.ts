@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { escapeMarkdown } from '../../plugins/view/markdown.js'
+import { escapeMarkdown } from '../../lib/view/markdown.js'
 import { sendMarkdown, sendPage, wantsJson, wantsMarkdown } from './answer.js'
 
 /** Answers, or tells which store is away, why, and how many profiles were lost: also to operators, whom no diagnostic page tells it. */
@@ -15,7 +15,7 @@ export async function whileStoreIsThere (request: FastifyRequest, reply: Fastify
       return reply.type('application/problem+json').send(JSON.stringify({ type: 'about:blank', title: 'Service Unavailable', status: 503, detail: error.message, counters }))
     }
     if (wantsMarkdown(request, reply)) return sendMarkdown(reply, `# 503 Service Unavailable\n\n${escapeMarkdown(error.message)}\n`)
-    const { searchPage } = await import('../../plugins/profiler/ui/search-page/component.js')
+    const { searchPage } = await import('../../lib/profiler/pages/search-page/component.js')
     return await sendPage(request, reply, (options) => searchPage({ fields: {}, problem: error.message, counters, lastLoss, profiles: [], next: null, now: Date.now() }, options))
   }
 }

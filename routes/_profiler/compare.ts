@@ -1,6 +1,6 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { readFilter } from '../../plugins/profiler/search-query.js'
+import { readFilter } from '../../lib/profiler/search-query.js'
 import { baseOf, routeConfig, sendPage, wantsJson } from './answer.js'
 import { whileStoreIsThere } from './away.js'
 import { previousToken, profileOf } from './find.js'
@@ -19,7 +19,7 @@ async function compareChosen (request: FastifyRequest, reply: FastifyReply): Pro
   const tokens = [profile ?? []].flat().map(String)
   const [one = '', other = ''] = tokens
   if (tokens.length !== 2) throw new BadChoiceError(tokens.length === 1 ? 'one was' : `${tokens.length} were`)
-  const { inOrder } = await import('../../plugins/profiler/compare/compare.js')
+  const { inOrder } = await import('../../lib/profiler/compare/compare.js')
   const [older, newer] = inOrder(await profileOf(request.server, one), await profileOf(request.server, other))
   return reply.redirect(`${baseOf(request)}/${older.token}/compare/${newer.token}`, 302)
 }
@@ -34,10 +34,10 @@ async function comparePrevious (request: FastifyRequest, reply: FastifyReply): P
 async function compareTwo (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
   const { token, other } = request.params as { token: string, other: string }
   const second = other.replace(/\.json$/, '')
-  const { compareProfiles } = await import('../../plugins/profiler/compare/compare.js')
+  const { compareProfiles } = await import('../../lib/profiler/compare/compare.js')
   const [a, b] = await Promise.all([profileOf(request.server, token), profileOf(request.server, second)])
   const comparison = compareProfiles(a, b)
   if (second !== other || wantsJson(request, reply)) return comparison
-  const { comparePage } = await import('../../plugins/profiler/ui/compare-page/component.js')
+  const { comparePage } = await import('../../lib/profiler/pages/compare-page/component.js')
   return await sendPage(request, reply, (options) => comparePage(comparison, options))
 }

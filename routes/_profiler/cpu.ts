@@ -1,10 +1,10 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { MASKED } from '../../plugins/kernel/mask/parts.js'
-import { CPU_HEADER } from '../../plugins/profiler/cpu/demand.js'
-import { dataOf } from '../../plugins/profiler/panels/panel.js'
-import type { Profile } from '../../plugins/profiler/profile.js'
-import { TOKEN_PATTERN } from '../../plugins/profiler/token.js'
+import { MASKED } from '../../lib/mask/parts.js'
+import { CPU_HEADER } from '../../lib/profiler/cpu/demand.js'
+import { dataOf } from '../../lib/profiler/panels/panel.js'
+import type { Profile } from '../../lib/profiler/profile.js'
+import { TOKEN_PATTERN } from '../../lib/profiler/token.js'
 import { baseOf, routeConfig, TokenNotFoundError } from './answer.js'
 import { fieldsOf, readForms } from './forms.js'
 
@@ -21,10 +21,10 @@ const NOT_REPEATED = new Set(['connection', 'content-length', 'transfer-encoding
 export default async function cpuRoutes (app: FastifyInstance): Promise<void> {
   app.get('/:token/cpu', { config: routeConfig(app, '_profiler_cpu') }, async function sendCpuProfile (request, reply) {
     const { token, collectors: { cpu } } = await profileOf(request)
-    const { readCpuRecord, refusalOf } = await import('../../plugins/profiler/cpu/cpu-record.js')
+    const { readCpuRecord, refusalOf } = await import('../../lib/profiler/cpu/cpu-record.js')
     const record = readCpuRecord(cpu)
     if (record === null) throw new NoCpuProfileError(token, refusalOf(cpu) ?? 'none was asked for.')
-    const { cpuProfileOf } = await import('../../plugins/profiler/cpu/cpuprofile.js')
+    const { cpuProfileOf } = await import('../../lib/profiler/cpu/cpuprofile.js')
     return reply.header('content-disposition', `attachment; filename="${token}.cpuprofile"`).type('application/json; charset=utf-8').send(JSON.stringify(cpuProfileOf(record)))
   })
 
@@ -57,7 +57,7 @@ async function repeat (request: FastifyRequest, profile: Profile): Promise<strin
   if (url.includes(MASKED) || url.includes(encodeURIComponent(MASKED))) throw new NotRepeatableError('its URL has values that are masked')
   const target = /^https?:\/\/[^/?#]*(\/.*)$/i.exec(url)?.[1]
   if (target === undefined) throw new NotRepeatableError('its URL has no path')
-  const { LateAnswerError, send } = await import('../../plugins/profiler/resend/send.js')
+  const { LateAnswerError, send } = await import('../../lib/profiler/resend/send.js')
   const token = await send(request.server.hindsight.app, {
     method,
     url: target,

@@ -1,8 +1,8 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { RateLimiterMemory } from 'rate-limiter-flexible'
-import { ReportInbox } from '../../plugins/profiler/csp-reports/inbox.js'
-import { TOKEN_PATTERN } from '../../plugins/profiler/token.js'
+import { ReportInbox } from '../../lib/profiler/csp-reports/inbox.js'
+import { TOKEN_PATTERN } from '../../lib/profiler/token.js'
 import { baseOf, routeConfig, TokenNotFoundError } from './answer.js'
 
 const BadReportError = createError('HINDSIGHT_BAD_REPORT', 'The body is no report of a Content Security Policy: %s.', 400)
@@ -57,7 +57,7 @@ export default async function reportRoutes (app: FastifyInstance): Promise<void>
     await count(request, reply)
     const { token } = request.params as { token: string }
     if (!TOKEN_PATTERN.test(token) || !await inbox.knows(token)) throw new TokenNotFoundError(token)
-    const { readReports } = await import('../../plugins/profiler/csp-reports/read-report.js')
+    const { readReports } = await import('../../lib/profiler/csp-reports/read-report.js')
     const violations = readReports(parsed(request.body), hindsight.mask)
     if (violations === null) throw new BadReportError('it has no violation with a directive')
     if (!inbox.add(token, violations)) throw new TooManyReportsError()

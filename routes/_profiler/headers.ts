@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { TOKEN_PATTERN } from '../../plugins/profiler/token.js'
+import { TOKEN_PATTERN } from '../../lib/profiler/token.js'
 import { routeConfig, TokenNotFoundError } from './answer.js'
 import { whileStoreIsThere } from './away.js'
 
@@ -9,7 +9,7 @@ export default async function headerRoutes (app: FastifyInstance): Promise<void>
     const { token } = request.params as { token: string }
     const profile = TOKEN_PATTERN.test(token) ? await app.hindsight.profiler.find(token) : undefined
     if (profile === undefined) throw new TokenNotFoundError(token)
-    const { headerReport } = await import('../../plugins/profiler/panels/events/header-history.js')
+    const { headerReport } = await import('../../lib/profiler/panels/events/header-history.js')
     return headerReport(profile)
   }))
 }

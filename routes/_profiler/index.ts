@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { pathnameOf } from '../../plugins/kernel/request-target.js'
+import { pathnameOf } from '../../lib/http/request-target.js'
 import { keepToItself } from './answer.js'
 import assetRoutes from './assets.js'
 import compareRoutes from './compare.js'

@@ -1,6 +1,6 @@
 import createError from '@fastify/error'
 import type { FastifyInstance } from 'fastify'
-import { readFilter } from '../../plugins/profiler/search-query.js'
+import { readFilter } from '../../lib/profiler/search-query.js'
 import { baseOf, routeConfig, TokenNotFoundError } from './answer.js'
 import { fieldsOf, readForms } from './forms.js'
 

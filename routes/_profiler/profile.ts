@@ -1,7 +1,7 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Profile } from '../../plugins/profiler/profile.js'
-import { TOKEN_PATTERN } from '../../plugins/profiler/token.js'
+import type { Profile } from '../../lib/profiler/profile.js'
+import { TOKEN_PATTERN } from '../../lib/profiler/token.js'
 import { whileStoreIsThere } from './away.js'
 import { sendMarkdown, sendPage, routeConfig, TokenNotFoundError, wantsJson, wantsMarkdown } from './answer.js'
 import { canRepeatCpu } from './cpu.js'
@@ -23,7 +23,7 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   if (profile === undefined) throw new TokenNotFoundError(token)
   const query = request.query as Record<string, unknown>
   const { panel: name } = query
-  const { firstPanel, panelsOf } = await import('../../plugins/profiler/panels/index.js')
+  const { firstPanel, panelsOf } = await import('../../lib/profiler/panels/index.js')
   const known = panelsOf(profile)
   const panel = name === undefined ? firstPanel(profile) : known.find((one) => one.name === name)
   if (panel === undefined) throw new PanelNotFoundError(String(name), known.map((one) => one.name).join(', '))
@@ -40,11 +40,11 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   // The routes also stand without the lifecycle, in applications that only read a store.
   const { editor, debug: replayable } = app.hasDecorator('hindsight') ? app.hindsight : { editor: null, debug: false }
   const repeatsCpu = app.hasDecorator('hindsight') && canRepeatCpu(app)
-  const { profilePage } = await import('../../plugins/profiler/ui/profile-page/component.js')
+  const { profilePage } = await import('../../lib/profiler/pages/profile-page/component.js')
   return await sendPage(request, reply, (options) => profilePage(profile, panel, { ...options, pinned, replayable, children, query, editor, repeatsCpu }))
 }
 
 async function sendAsMarkdown (reply: FastifyReply, profile: Profile): Promise<FastifyReply> {
-  const { profileMarkdown } = await import('../../plugins/profiler/markdown/profile-markdown.js')
+  const { profileMarkdown } = await import('../../lib/profiler/markdown/profile-markdown.js')
   return sendMarkdown(reply, profileMarkdown(profile))
 }

@@ -1,7 +1,7 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { ReplayView } from '../../plugins/profiler/ui/replay-page/component.js'
-import { stateOf } from '../../plugins/kernel/request-state.js'
+import type { ReplayView } from '../../lib/profiler/pages/replay-page/component.js'
+import { stateOf } from '../../lib/lifecycle/request-state.js'
 import { baseOf, routeConfig, sendPage, wantsJson } from './answer.js'
 import { whileStoreIsThere } from './away.js'
 import { profileOf } from './find.js'
@@ -24,15 +24,15 @@ export default async function replayRoutes (app: FastifyInstance): Promise<void>
 async function showRequest (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
   const view = await viewOf(request)
   if (wantsJson(request, reply)) return { ...view, formToken: request.server.hindsight.profiler.formTokens.create() }
-  const { replayPage } = await import('../../plugins/profiler/ui/replay-page/component.js')
+  const { replayPage } = await import('../../lib/profiler/pages/replay-page/component.js')
   return await sendPage(request, reply, (options) => replayPage(view, options))
 }
 
 async function viewOf (request: FastifyRequest): Promise<ReplayView> {
   const { token } = request.params as { token: string }
-  const { storedRequest, isSafe, NotSendableError } = await import('../../plugins/profiler/resend/stored-request.js')
-  const { shown } = await import('../../plugins/profiler/resend/fill.js')
-  const { checkReplayable } = await import('../../plugins/profiler/resend/replay.js')
+  const { storedRequest, isSafe, NotSendableError } = await import('../../lib/profiler/resend/stored-request.js')
+  const { shown } = await import('../../lib/profiler/resend/fill.js')
+  const { checkReplayable } = await import('../../lib/profiler/resend/replay.js')
   const profile = await profileOf(request.server, token)
   try {
     const stored = storedRequest(profile)
@@ -56,9 +56,9 @@ function problemOf (check: () => void, kind: new () => Error): string | null {
 async function sendAgain (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
   const { server: app } = request
   const { token } = request.params as { token: string }
-  const { storedRequest, isSafe, NotSendableError } = await import('../../plugins/profiler/resend/stored-request.js')
-  const { MissingValueError } = await import('../../plugins/profiler/resend/fill.js')
-  const { replay, ReplayFailedError } = await import('../../plugins/profiler/resend/replay.js')
+  const { storedRequest, isSafe, NotSendableError } = await import('../../lib/profiler/resend/stored-request.js')
+  const { MissingValueError } = await import('../../lib/profiler/resend/fill.js')
+  const { replay, ReplayFailedError } = await import('../../lib/profiler/resend/replay.js')
   const fields = fieldsOf(request)
   const profile = await profileOf(app, token)
   try {
@@ -71,7 +71,7 @@ async function sendAgain (request: FastifyRequest, reply: FastifyReply): Promise
     stateOf(request).replays = token
     const again = await replay(app.hindsight.app, stored, values)
     if (!wantsJson(request, reply)) return reply.redirect(`${baseOf(request)}/${token}/compare/${again.token}`, 303)
-    const { compareProfiles } = await import('../../plugins/profiler/compare/compare.js')
+    const { compareProfiles } = await import('../../lib/profiler/compare/compare.js')
     return { token: again.token, replayOf: token, status: again.status, comparison: compareProfiles(profile, again) }
   } catch (error) {
     if (error instanceof NotSendableError) throw new NotSendableRequestError(token, error.message)

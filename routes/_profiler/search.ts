@@ -1,7 +1,7 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { BadCriterionError, readFilter, readSearch, type SearchQuery } from '../../plugins/profiler/search-query.js'
-import { isInvalidCursor, type ProfilePage } from '../../plugins/profiler/storage/storage.js'
+import { BadCriterionError, readFilter, readSearch, type SearchQuery } from '../../lib/profiler/search-query.js'
+import { isInvalidCursor, type ProfilePage } from '../../lib/profiler/storage/storage.js'
 import { whileStoreIsThere } from './away.js'
 import { baseOf, routeConfig, sendPage, wantsJson, wantsMarkdown } from './answer.js'
 
@@ -37,7 +37,7 @@ async function latest (request: FastifyRequest, reply: FastifyReply, suffix: str
 async function showProfiles (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
   const fields = request.query as Fields
   if (wantsJson(request, reply)) return await found(request, readSearch(fields))
-  const { searchPage } = await import('../../plugins/profiler/ui/search-page/component.js')
+  const { searchPage } = await import('../../lib/profiler/pages/search-page/component.js')
   try {
     const search = readSearch(fields)
     const { profiles, next } = await found(request, search)

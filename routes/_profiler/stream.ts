@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream'
 import createError from '@fastify/error'
 import type { FastifyInstance } from 'fastify'
-import type { follow } from '../../plugins/profiler/follow.js'
-import { readFilter } from '../../plugins/profiler/search-query.js'
-import { isInvalidCursor } from '../../plugins/profiler/storage/storage.js'
+import type { follow } from '../../lib/profiler/follow.js'
+import { readFilter } from '../../lib/profiler/search-query.js'
+import { isInvalidCursor } from '../../lib/profiler/storage/storage.js'
 import { routeConfig } from './answer.js'
 
 const TooManyFollowersError = createError('HINDSIGHT_TOO_MANY_FOLLOWERS', 'At most %s clients may follow the stream at once.', 503)
@@ -48,7 +48,7 @@ async function positionOf ({ hindsight: { profiler } }: FastifyInstance, lastEve
 }
 
 async function * eventsOf ({ hindsight: { profiler } }: FastifyInstance, options: Parameters<typeof follow>[1]): AsyncGenerator<string> {
-  const { follow } = await import('../../plugins/profiler/follow.js')
+  const { follow } = await import('../../lib/profiler/follow.js')
   // Who is cut off before there was news comes back to this place.
   yield `retry: 2000\nid: ${options.after}\n\n`
   for await (const { profiles, head } of follow(profiler, options)) {

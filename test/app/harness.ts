@@ -5,7 +5,7 @@ import type { FastifyInstance, FastifyServerOptions, InjectOptions } from 'fasti
 import type { Test } from 'tap'
 import { hindsight } from '../../app/hindsight.js'
 import type { HindsightOptions } from '../../app/options.js'
-import type { Profile } from '../../plugins/profiler/profile.js'
+import type { Profile } from '../../lib/profiler/profile.js'
 import { build as buildApplication } from '../support/app.js'
 
 export const SECRET = 'a secret of the tests, thirty-two characters and more'

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import { panelsOf } from '../../plugins/profiler/panels/index.js'
+import { panelsOf } from '../../lib/profiler/panels/index.js'
 import { newest } from '../app/harness.js'
 
 const ROOT = join(import.meta.dirname, '../..')

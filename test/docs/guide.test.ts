@@ -11,9 +11,9 @@ import { environmentNames } from '../../app/environment.js'
 import { lifecycle } from '../../app/lifecycle.js'
 import { OPTIONS } from '../../app/options-table.js'
 import type { HindsightOptions } from '../../app/options.js'
-import type { Listener } from '../../plugins/kernel/listener.js'
-import type { ListenerEvent } from '../../plugins/kernel/events.js'
-import type { Profile } from '../../plugins/profiler/profile.js'
+import type { Listener } from '../../lib/lifecycle/listener.js'
+import type { ListenerEvent } from '../../lib/lifecycle/events.js'
+import type { Profile } from '../../lib/profiler/profile.js'
 import { ROOT, runSnippet, snippetsOf, type Snippet } from '../support/snippets.js'
 
 const PAGES = ['docs/guide.md', 'docs/service.md', 'README.md', 'examples/articles/README.md']
@@ -312,7 +312,7 @@ t.test('secure', async (t) => {
 
 t.test('a listener', async (t) => {
   const { code, ...rest } = marked('listener')
-  const absolute = code.replaceAll("'../kernel/", `'${pathToFileURL(join(ROOT, 'plugins/kernel')).href}/`)
+  const absolute = code.replaceAll("'../lib/", `'${pathToFileURL(join(ROOT, 'lib')).href}/`)
   const { permissionsPolicy } = await runSnippet({ ...rest, code: absolute }, folder) as { permissionsPolicy: Listener<'kernel.response'> }
   const app = await register(t, async (app) => {
     await app.register(permissionsPolicy.plugin)

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
-import { TOOLS } from '../../app/cli/mcp/tools.js'
-import { execute } from '../../app/cli/run.js'
+import { TOOLS } from '../../cli/mcp/tools.js'
+import { execute } from '../../cli/run.js'
 import { build, profileOf } from '../app/harness.js'
 
 const PAGE = readFileSync(join(import.meta.dirname, '../../docs/markdown.md'), 'utf8')

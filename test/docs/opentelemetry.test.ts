@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import { metric } from '../../plugins/profiler/server-timing.js'
+import { metric } from '../../lib/profiler/server-timing.js'
 import { newest } from '../app/harness.js'
 
 const ROOT = join(import.meta.dirname, '../..')

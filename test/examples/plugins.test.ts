@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
-import { panelsOf } from '../../plugins/profiler/panels/index.js'
-import type { Profile } from '../../plugins/profiler/profile.js'
+import { panelsOf } from '../../lib/profiler/panels/index.js'
+import type { Profile } from '../../lib/profiler/profile.js'
 import { pageProblems } from '../support/snippets.js'
 import { run, scriptCommand } from '../support/process.js'
 

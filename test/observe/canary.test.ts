@@ -16,7 +16,7 @@ t.test('an encapsulated instance inherits from the one around it: the scope of a
   let sibling: FastifyInstance | undefined
   await app.register(async (instance) => { sibling = instance })
   const isAround = (outer: unknown, inner: unknown): boolean => Object.prototype.isPrototypeOf.call(outer as object, inner as object)
-  t.ok(isAround(app, child) && isAround(child, grandchild) && isAround(app, grandchild), 'plugins/kernel/last-hook.ts: find the scope of a hook in another way')
+  t.ok(isAround(app, child) && isAround(child, grandchild) && isAround(app, grandchild), 'lib/lifecycle/last-hook.ts: find the scope of a hook in another way')
   t.notOk(isAround(child, app) || isAround(child, sibling))
 })
 
@@ -35,7 +35,7 @@ t.test('hooks run in the order in which Fastify has executed its queue, those of
   })
   add(app, 'after the child')
   await app.inject('/')
-  t.same(ran, added, 'plugins/kernel/last-hook.ts: the order of `after` is no longer that of hooks')
+  t.same(ran, added, 'lib/lifecycle/last-hook.ts: the order of `after` is no longer that of hooks')
 })
 
 t.test('a hook that is added to the root through the wrapped `addHook` of the root is added by children, too', async (t) => {
@@ -48,7 +48,7 @@ t.test('a hook that is added to the root through the wrapped `addHook` of the ro
     return addHook.call(this, name as never, hook as never)
   } as typeof addHook
   await app.register(async (child) => { child.addHook('onRequest', async () => {}) })
-  t.same(seen, ['onRequest'], 'plugins/kernel/application-hooks.ts: hooks of children are not recorded')
+  t.same(seen, ['onRequest'], 'lib/lifecycle/application-hooks.ts: hooks of children are not recorded')
 })
 
 const DEFAULTS: Array<[name: string, raised: unknown, body: string]> = [
@@ -64,7 +64,7 @@ for (const [name, raised, body] of DEFAULTS) {
     const seen: unknown[] = []
     app.addHook('onError', async (_request, _reply, error) => { seen.push(error) })
     app.get('/', async () => { throw raised })
-    t.equal((await app.inject('/')).body, body, 'plugins/diagnostics/observed-answer.ts: the default answer of Fastify has changed, and is not replaced by the diagnostic page')
+    t.equal((await app.inject('/')).body, body, 'lib/errors/observed-answer.ts: the default answer of Fastify has changed, and is not replaced by the diagnostic page')
     t.same(seen, [raised])
   })
 }
@@ -76,7 +76,7 @@ t.test('what Fastify answers where there is no route, and after reply.callNotFou
   app.addHook('onSend', async (request) => { is404.push(request.is404) })
   app.get('/gone', (_request, reply) => { reply.callNotFound() })
   for (const url of ['/nowhere', '/gone']) {
-    t.equal((await app.inject(url)).body, `{"message":"Route GET:${url} not found","error":"Not Found","statusCode":404}`, 'plugins/diagnostics/observed-answer.ts')
+    t.equal((await app.inject(url)).body, `{"message":"Route GET:${url} not found","error":"Not Found","statusCode":404}`, 'lib/errors/observed-answer.ts')
   }
   t.same(is404, [true, true])
 })
@@ -90,7 +90,7 @@ t.test('what Fastify logs when a handler fails after its response', async (t) =>
     throw new Error('too late')
   })
   await app.inject('/')
-  t.match(lines.find(({ err }) => err?.message === 'too late')?.msg, /^Promise errored, but reply\.sent = true was set$/, 'plugins/logs/log-capture.ts: LATE_ERROR')
+  t.match(lines.find(({ err }) => err?.message === 'too late')?.msg, /^Promise errored, but reply\.sent = true was set$/, 'lib/logs/log-capture.ts: LATE_ERROR')
 })
 
 t.test('one subscriber of the channel of handlers changes the status that an error handler finds, so that there is none', async (t) => {

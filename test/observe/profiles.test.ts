@@ -6,7 +6,7 @@ import fp from 'fastify-plugin'
 import t, { type Test } from 'tap'
 import { hindsight } from '../../app/hindsight.js'
 import type { HindsightOptions } from '../../app/options.js'
-import type { Profile } from '../../plugins/profiler/profile.js'
+import type { Profile } from '../../lib/profiler/profile.js'
 import { listen, profileOf } from '../support/app.js'
 
 const HTML = { accept: 'text/html' }

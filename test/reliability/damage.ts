@@ -4,10 +4,10 @@ import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync,
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { SqliteStorage } from '../../plugins/profiler/storage/sqlite.js'
-import { findLibrary } from '../../plugins/profiler/storage/sqlite/database.js'
-import { recordOf } from '../../plugins/profiler/summary.js'
-import { tokens } from '../profiler/fixture.js'
+import { SqliteStorage } from '../../lib/profiler/storage/sqlite.js'
+import { findLibrary } from '../../lib/profiler/storage/sqlite/database.js'
+import { recordOf } from '../../lib/profiler/summary.js'
+import { tokens } from '../lib/profiler/fixture.js'
 import { expected, STORED, type Order, type Outcome } from './damaged.js'
 
 /** What is done to the bytes of a store. */

@@ -1,8 +1,8 @@
 import { closeSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
-import { SqliteStorage } from '../../plugins/profiler/storage/sqlite.js'
-import { recordOf } from '../../plugins/profiler/summary.js'
-import { profile, tokens } from '../profiler/fixture.js'
+import { SqliteStorage } from '../../lib/profiler/storage/sqlite.js'
+import { recordOf } from '../../lib/profiler/summary.js'
+import { profile, tokens } from '../lib/profiler/fixture.js'
 
 /** A damaged store that is to be used. */
 export interface Order {

@@ -1,9 +1,9 @@
 import t, { type Test } from 'tap'
 import type { FastifyInstance } from 'fastify'
-import { openStorage } from '../../plugins/profiler/storage/open.js'
+import { openStorage } from '../../lib/profiler/storage/open.js'
 import { build } from '../app/harness.js'
-import { failure, profile } from '../profiler/fixture.js'
-import { put } from '../profiler/storage/support.js'
+import { failure, profile } from '../lib/profiler/fixture.js'
+import { put } from '../lib/profiler/storage/support.js'
 import { postgresServer } from '../support/postgres.js'
 import { until } from './start.js'
 

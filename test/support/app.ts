@@ -5,9 +5,9 @@ import Fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastif
 import application, { options as serverOptions } from '../../app/app.js'
 import type { HindsightOptions } from '../../app/options.js'
 import type { ServerLimits } from '../../app/server-limits.js'
-import type { ListenerEvent } from '../../plugins/kernel/events.js'
-import { profilerSettings, type ProfilerOption } from '../../plugins/profiler/settings.js'
-import type { Profile } from '../../plugins/profiler/profile.js'
+import type { ListenerEvent } from '../../lib/lifecycle/events.js'
+import { profilerSettings, type ProfilerOption } from '../../lib/profiler/settings.js'
+import type { Profile } from '../../lib/profiler/profile.js'
 
 /** A folder without any route. */
 const NO_ROUTES = join(import.meta.dirname, '../fixtures/no-routes')

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { Ajv } from 'ajv'
 import type { Test } from 'tap'
-import type { OtlpSpan, TraceRequest } from '../../plugins/profiler/otlp/message.js'
+import type { OtlpSpan, TraceRequest } from '../../lib/profiler/otlp/message.js'
 
 // opentelemetry/proto/collector/trace/v1 and what it imports, in the JSON mapping of OTLP: nothing that is not in there is let through.
 const string = { type: 'string' }

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { readCommand } from '../../app/cli/run.js'
+import { readCommand } from '../../cli/run.js'
 import { environmentNames } from '../../app/environment.js'
 
 const ROOT = join(import.meta.dirname, '../..')

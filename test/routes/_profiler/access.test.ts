@@ -7,7 +7,7 @@ import type { FastifyInstance, FastifyServerOptions } from 'fastify'
 import t from 'tap'
 import type { HindsightOptions } from '../../../app/options.js'
 import { build, get, headerOf, listen, raw, statusOf } from '../../app/harness.js'
-import { profile } from '../../profiler/fixture.js'
+import { profile } from '../../lib/profiler/fixture.js'
 
 const SECRET_TEXT = 'what only its developer may see'
 const TOKEN = '00000a'

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { assets } from '../../../plugins/profiler/ui/assets.js'
-import { ISOLATION } from '../../../plugins/profiler/ui/page-policy.js'
-import { toolbarAssets } from '../../../plugins/profiler/ui/toolbar/component.js'
+import { assets } from '../../../lib/profiler/pages/assets.js'
+import { ISOLATION } from '../../../lib/profiler/pages/page-policy.js'
+import { toolbarAssets } from '../../../lib/profiler/pages/toolbar/component.js'
 import { build, listen, raw } from '../../support/app.js'
 
 t.test('assets have their type, and are kept by the browser', async (t) => {

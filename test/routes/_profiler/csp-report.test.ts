@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import type { FastifyInstance } from 'fastify'
-import type { Profile } from '../../../plugins/profiler/profile.js'
+import type { Profile } from '../../../lib/profiler/profile.js'
 import { build, listen, type BuildOptions } from '../../support/app.js'
 
 const DOCUMENT = { 'sec-fetch-dest': 'document', accept: 'text/html' }

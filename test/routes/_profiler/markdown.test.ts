@@ -1,7 +1,7 @@
 import t from 'tap'
 import { build, get, listen, statusOf } from '../../app/harness.js'
-import { Profiler } from '../../../plugins/profiler/profiler.js'
-import { MemoryStorage } from '../../../plugins/profiler/storage/memory.js'
+import { Profiler } from '../../../lib/profiler/profiler.js'
+import { MemoryStorage } from '../../../lib/profiler/storage/memory.js'
 
 const markdown = { accept: 'text/markdown' }
 const TYPE = 'text/markdown; charset=utf-8'

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { panelsOf } from '../../../plugins/profiler/panels/index.js'
-import { failure, profile, tokens } from '../../profiler/fixture.js'
-import { HOSTILE } from '../../profiler/hostile.js'
-import { sample } from '../../profiler/sample.js'
+import { panelsOf } from '../../../lib/profiler/panels/index.js'
+import { failure, profile, tokens } from '../../lib/profiler/fixture.js'
+import { HOSTILE } from '../../lib/profiler/hostile.js'
+import { sample } from '../../lib/profiler/sample.js'
 import { build } from '../../support/app.js'
 import { htmlChecker } from '../../support/html-checker.js'
 

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { JSDOM } from 'jsdom'
-import { failure, profile } from '../../profiler/fixture.js'
-import { HOSTILE } from '../../profiler/hostile.js'
-import { ISOLATION } from '../../../plugins/profiler/ui/page-policy.js'
+import { failure, profile } from '../../lib/profiler/fixture.js'
+import { HOSTILE } from '../../lib/profiler/hostile.js'
+import { ISOLATION } from '../../../lib/profiler/pages/page-policy.js'
 import { build, listen, raw } from '../../support/app.js'
 
 const route = { name: 'robots', pattern: '/robots.txt', params: {}, methods: ['GET'] }

@@ -1,0 +1,82 @@
+import type { FastifyRequest } from 'fastify'
+import { addLink } from '../http/add-link.js'
+import { pathnameOf, targetOf } from '../http/request-target.js'
+import { servicesOf } from '../lifecycle/services-of.js'
+import type { Pagination, PaginationRule } from './rule.js'
+import { slidingWindowHtml, type SlidingWindowLabels, type PageLink, type SlidingWindow } from './sliding-window.js'
+
+/** The page that a request asked for, now that the number of items is known. */
+export class Page implements Pagination {
+  readonly page: number
+  readonly limit: number
+  readonly offset: number
+  readonly sort: string | null
+  readonly direction: 'asc' | 'desc'
+  /** Items altogether. */
+  readonly total: number
+  /** Pages altogether; at least one, which may be empty. */
+  readonly pages: number
+  /** The page ahead; of a page behind the last one, the last one. */
+  readonly previous: number | null
+  readonly next: number | null
+  readonly #path: string
+  readonly #query: string
+  readonly #field: string
+
+  constructor (request: FastifyRequest, pagination: Pagination, { names }: PaginationRule, total: number) {
+    if (!Number.isSafeInteger(total) || total < 0) throw new Error(`paginate: the total must be a whole number from 0, not ${String(total)}`)
+    this.page = pagination.page
+    this.limit = pagination.limit
+    this.offset = pagination.offset
+    this.sort = pagination.sort
+    this.direction = pagination.direction
+    this.total = total
+    this.pages = Math.max(1, Math.ceil(total / this.limit))
+    this.previous = this.page > 1 ? Math.min(this.page - 1, this.pages) : null
+    this.next = this.page < this.pages ? this.page + 1 : null
+    const { prefix } = servicesOf(request).originOf(request)
+    const path = pathnameOf(request)
+    // Two slashes at the start would be another host (RFC 3986, section 4.2).
+    this.#path = prefix + (prefix === '' && path.startsWith('//') ? `/.${path}` : path)
+    this.#query = targetOf(request).slice(path.length).replace(/#.*$/s, '')
+    this.#field = names.page
+  }
+
+  /** The path and query of another page. */
+  url (page: number): string {
+    const query = new URLSearchParams(this.#query)
+    query.set(this.#field, String(page))
+    return `${this.#path}?${query.toString()}`
+  }
+
+  /** Up to `size` pages around the current one. */
+  slidingWindow (size = 7): SlidingWindow {
+    const current = Math.min(this.page, this.pages)
+    const length = Math.max(1, Math.min(size, this.pages))
+    const start = Math.min(Math.max(1, current - Math.floor(length / 2)), this.pages - length + 1)
+    return {
+      first: this.#link(1),
+      previous: this.previous === null ? null : this.#link(this.previous),
+      pages: Array.from({ length }, (_, i) => this.#link(start + i)),
+      next: this.next === null ? null : this.#link(this.next),
+      last: this.#link(this.pages)
+    }
+  }
+
+  /** The sliding window as markup, every value escaped; empty where there is only one page. */
+  html (size?: number, labels?: SlidingWindowLabels): string {
+    return this.pages === 1 && this.page === 1 ? '' : slidingWindowHtml(this.slidingWindow(size), labels)
+  }
+
+  /** Adds the relations `first`, `prev`, `next` and `last` to the response (RFC 8288; RFC 5005, section 3). */
+  addLinks (request: FastifyRequest): void {
+    const { first, previous, next, last } = this.slidingWindow(1)
+    for (const [rel, link] of [['first', first], ['prev', previous], ['next', next], ['last', last]] as const) {
+      if (link !== null) addLink(request, { rel, href: link.url })
+    }
+  }
+
+  #link (page: number): PageLink {
+    return { page, url: this.url(page), current: page === this.page }
+  }
+}

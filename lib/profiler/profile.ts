@@ -1,0 +1,45 @@
+import type { FlattenedException } from '../errors/exception.js'
+import type { LogRecord } from '../logs/log-record.js'
+import type { ListenerEvent } from '../lifecycle/events.js'
+
+export const PROFILE_VERSION = 1
+
+/** The route that matched. */
+export interface ProfiledRoute {
+  name: string
+  /** The pattern as declared, prefixes included. */
+  pattern: string
+  params: Record<string, unknown>
+  methods: string[]
+  /** The method of a class that a framework calls as the handler, such as `CatsController.findOne`. */
+  controller?: string
+  /** Where the handler is defined, `file:line`, where known. */
+  handler?: string
+}
+
+/** What one request left behind: plain data, versioned, bounded, masked. */
+export interface Profile {
+  version: typeof PROFILE_VERSION
+  token: string
+  /** ISO 8601, when the request arrived. */
+  time: string
+  /** Milliseconds from arrival to the end of the response. */
+  duration: number
+  method: string
+  /** Absolute, with its query. */
+  url: string
+  ip: string
+  status: number
+  /** The token of the request that caused this one: a redirect that was followed, or a handler that injected it. */
+  parent?: string
+  /** The token of the profile whose request was sent again by this one. */
+  replayOf?: string
+  route: ProfiledRoute | null
+  /** From the root cause to the error that the response was about; empty when nothing failed. */
+  exceptions: FlattenedException[]
+  logs: LogRecord[]
+  /** Only before it is stored: how many lines of the log were left out already. */
+  logsLeftOut?: number
+  events: ListenerEvent[]
+  collectors: Record<string, unknown>
+}

@@ -1,0 +1,33 @@
+import { listener, Skip } from '../lib/lifecycle/listener.js'
+import { ownHook } from '../lib/lifecycle/own-hooks.js'
+import { requestContext } from '../lib/lifecycle/request-context.js'
+import { stateOf } from '../lib/lifecycle/request-state.js'
+
+export interface DebugHandlersOptions {
+  /** How many frames a stack keeps in debug mode. */
+  stackDepth?: number
+}
+
+const notObserved = new Skip('the request is observed only if it fails')
+
+/** Opens the diagnostic context of a request. */
+export const debugHandlers = listener('kernel.request', 'debug-handlers', async (app, { stackDepth = 50 }: DebugHandlersOptions) => {
+  const { debug, observed, fromBeginning } = app.hindsight
+  if (!observed) return 'not in debug mode'
+  if (debug) Error.stackTraceLimit = Math.max(Error.stackTraceLimit, stackDepth)
+  const { openDiagnostics } = await import('../lib/profiler/request-diagnostics.js')
+  const diagnostics = openDiagnostics(app)
+  if (!fromBeginning && !diagnostics.hasLog) return 'the application has no log'
+  // The parser of the body leaves the asynchronous context of its request.
+  if (fromBeginning) {
+    app.addHook('preValidation', ownHook(function enterContext (request, reply, done) {
+      requestContext.run(stateOf(request).observed ? { request, reply } : undefined, done)
+    }))
+  }
+  return (request, reply) => {
+    const isObserved = diagnostics.open(request, reply)
+    // A connection that is kept alive may still have the context of the request before.
+    if (isObserved || requestContext.getStore() !== undefined) requestContext.enterWith(isObserved ? { request, reply } : undefined)
+    if (!isObserved) return notObserved
+  }
+})

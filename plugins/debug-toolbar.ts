@@ -1,0 +1,24 @@
+import { listener, Skip } from '../lib/lifecycle/listener.js'
+
+export interface DebugToolbarOptions {
+  /** Whether HTML pages carry the debug toolbar in debug mode; true by default. */
+  toolbar?: boolean
+  /** Whether clients that may see the debug surface receive `Server-Timing`, in debug mode; false by default. */
+  serverTiming?: boolean
+}
+
+const noProfile = new Skip('the request has no profile, or its client may not see it')
+
+/** Sets `X-Debug-Token-Link` and inserts the toolbar into HTML pages. */
+export const debugToolbar = listener('kernel.response', 'debug-toolbar', async (app, options: DebugToolbarOptions) => {
+  if (!app.hindsight.debug) return 'not in debug mode'
+  const { toolbar = true, serverTiming = false } = options
+  const { insertToolbar, tellProfile } = await import('../lib/profiler/pages/toolbar/insert.js')
+  const { addServerTiming } = await import('../lib/profiler/server-timing.js')
+  const insert = insertToolbar(app)
+  return (request, reply, payload) => {
+    if (serverTiming && app.hindsight.mayReadDebug(request)) addServerTiming(request, reply)
+    if (!tellProfile(app, request, reply)) return noProfile
+    return toolbar ? insert(request, reply, payload) : undefined
+  }
+})

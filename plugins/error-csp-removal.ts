@@ -1,0 +1,15 @@
+import { listener, Skip } from '../lib/lifecycle/listener.js'
+import { stateOf } from '../lib/lifecycle/request-state.js'
+
+const notOurs = new Skip('the response is not a diagnostic page')
+
+/** Takes the application's policy off the diagnostic page, which carries a strict one of its own. */
+export const errorCspRemoval = listener('kernel.response', 'error-csp-removal', (app) => {
+  if (!app.hindsight.debug) return 'not in debug mode'
+  return (request, reply) => {
+    const { ownPolicy } = stateOf(request)
+    if (ownPolicy === '') return notOurs
+    reply.removeHeader('content-security-policy-report-only')
+    reply.header('content-security-policy', ownPolicy)
+  }
+})

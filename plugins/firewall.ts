@@ -1,0 +1,85 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { listener, Skip, type Answer } from '../lib/lifecycle/listener.js'
+import { stateOf } from '../lib/lifecycle/request-state.js'
+import type { CompiledRule } from '../lib/security/access-control.js'
+import type { Firewall } from '../lib/security/firewall.js'
+import type { LoginForm } from '../lib/security/login-form.js'
+import { openSecurity } from '../lib/security/open.js'
+import type { Security, SecurityOptions } from '../lib/security/security.js'
+import type { User } from '../lib/security/user.js'
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Ends all sessions in which a user is logged in, at the firewall of that name or at all; the user has to log in again. */
+    endSessions (identifier: string, firewall?: string): Promise<void>
+  }
+  interface FastifyRequest {
+    /** Who sent the request; null for nobody. To look at it makes the response private where it came from the session. */
+    readonly user: User | null
+    /** Whether the user has a role, or may do something with a subject, as the voters see it. */
+    isGranted (attribute: string, subject?: unknown): Promise<boolean>
+    /** What a login page shows; the message of a failed login is given once. */
+    loginForm (): LoginForm
+  }
+}
+
+const noFirewall = new Skip('no firewall for this path')
+const unguarded = new Skip('the firewall is without security')
+const nobody = new Skip('the request brings no credentials, and needs none')
+
+/** Finds out who sent a request and whether they may come to its path. */
+export const firewall = listener('kernel.request', 'firewall', async (app, options: SecurityOptions) => {
+  const security = await openSecurity(app, options)
+  if (security === null) return 'not configured'
+  const { enforce, recognise } = await import('../lib/security/guard.js')
+  const { loginRoutes } = await import('../lib/security/login-routes.js')
+  await decorate(app, security)
+  app.decorate('endSessions', (identifier: string, firewall?: string) => security.endSessions(identifier, firewall))
+  await loginRoutes(app, security)
+  return (request, reply) => {
+    const context = security.contextFor(request)
+    const { firewall, path } = context
+    if (firewall?.security === false) return unguarded
+    const rule = firewall !== null && answersItself(firewall, path) ? null : security.ruleFor(path, request)
+    if (firewall === null) return rule === null ? noFirewall : enforce(security, context, rule, request, reply)
+    const anonymous = firewall.authenticators.every((authenticator) => !authenticator.supports(request)) &&
+      (firewall.login === null || app.hindsight.cookiesOf(request)[security.cookieName] === undefined)
+    if (anonymous && rule === null && !app.hindsight.debug) return nobody
+    return guard(firewall, rule)
+
+    async function guard (firewall: Firewall, rule: CompiledRule | null): Promise<Answer | Skip | undefined> {
+      await recognise(security as Security, context, firewall, request)
+      if (rule !== null) return enforce(security as Security, context, rule, request, reply)
+      return anonymous ? nobody : undefined
+    }
+  }
+})
+
+/** Drops what was known about who sent the request. */
+export const firewallFinish = listener('kernel.finish_request', 'firewall', (_app, { security }: SecurityOptions) => {
+  if (security === undefined) return 'not configured'
+  return (request) => {
+    stateOf(request).security = null
+  }
+})
+
+// Rules that closed the way to the login would send browsers round in circles.
+function answersItself ({ login, logout }: Firewall, path: string): boolean {
+  return path === login?.loginPath || path === login?.checkPath || path === logout?.path
+}
+
+async function decorate (app: FastifyInstance, security: Security): Promise<void> {
+  const { contextOf, userOf } = await import('../lib/security/context.js')
+  const { loginForm } = await import('../lib/security/login-form.js')
+  for (const name of ['user', 'isGranted', 'loginForm']) {
+    if (app.hasRequestDecorator(name)) {
+      throw new Error(`security: another plugin has decorated request.${name} already; give it another name there (@fastify/jwt has decoratorName for that)`)
+    }
+  }
+  app.decorateRequest('user', { getter (this: FastifyRequest) { return userOf(this) } } as never)
+  app.decorateRequest('isGranted', function isGranted (this: FastifyRequest, attribute: string, subject?: unknown) {
+    const context = contextOf(this)
+    return context === null ? Promise.resolve(false) : security.isGranted(this, context, attribute, subject, 'request.isGranted')
+  })
+  app.decorateRequest('loginForm', function (this: FastifyRequest) { return loginForm(this, security) })
+}

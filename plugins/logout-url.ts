@@ -1,0 +1,36 @@
+import type { FastifyRequest } from 'fastify'
+import { listener, Skip } from '../lib/lifecycle/listener.js'
+import { openSecurity } from '../lib/security/open.js'
+import type { SecurityOptions } from '../lib/security/security.js'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The absolute URL that ends the session, with a CSRF token where one is needed; null where the firewall has no logout. */
+    logoutUrl (): string | null
+    /** The same as a path of this origin. */
+    logoutPath (): string | null
+  }
+}
+
+const noFirewall = new Skip('no firewall for this path')
+const noLogout = new Skip('the firewall has no logout')
+
+/** Makes the logout of the firewall that a request is behind known to whoever writes a link to it. */
+export const logoutUrl = listener('kernel.request', 'logout-url', async (app, options: SecurityOptions) => {
+  const security = await openSecurity(app, options)
+  if (security === null) return 'not configured'
+  const { locationOf } = await import('../lib/security/entry-point.js')
+  const { logoutOf } = await import('../lib/security/logout.js')
+  app.decorateRequest('logoutPath', function logoutPath (this: FastifyRequest) {
+    return logoutOf(this)
+  })
+  app.decorateRequest('logoutUrl', function logoutUrl (this: FastifyRequest) {
+    const path = logoutOf(this)
+    return path === null ? null : locationOf(this, path)
+  })
+  return (request) => {
+    const { firewall } = security.contextFor(request)
+    if (firewall === null) return noFirewall
+    if (firewall.logout === null) return noLogout
+  }
+})

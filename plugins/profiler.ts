@@ -1,0 +1,37 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { listener, Skip } from '../lib/lifecycle/listener.js'
+import { observe } from '../lib/lifecycle/pass.js'
+import { stateOf } from '../lib/lifecycle/request-state.js'
+import { servicesOf } from '../lib/lifecycle/services-of.js'
+import { profilerSettings, type ProfilerOption } from '../lib/profiler/settings.js'
+
+export interface ProfilerListenerOptions {
+  /** Which requests are profiled, and where their profiles are kept; all of them in debug mode by default. */
+  profiler?: ProfilerOption
+}
+
+const notProfiled = new Skip('requests of the profiler itself, of routes with `profile: false` and those that the options leave out are not profiled')
+
+/** Assigns the token of the request's profile, and sends it to clients that may see the debug surface. */
+export const profiler = listener('kernel.response', 'profiler', async (app, given: ProfilerListenerOptions) => {
+  const { observed, maySeeDebug } = app.hindsight
+  if (!observed) return 'not in debug mode'
+  const settings = profilerSettings(given.profiler)
+  if (settings === null) return 'not configured'
+  const { openRequestProfiles } = await import('../lib/profiler/request-profiles.js')
+  const profiles = openRequestProfiles(app, settings, given)
+  return (request, reply, payload) => {
+    if (!profiles.isProfiled(request, reply)) return notProfiled
+    if (!stateOf(request).observed) observeLate(request, reply, payload)
+    const token = profiles.begin(request, reply, payload)
+    if (maySeeDebug(request)) reply.header('x-debug-token', token)
+  }
+})
+
+// A server error though nothing was raised: what the collectors have skipped is collected now.
+function observeLate (request: FastifyRequest, reply: FastifyReply, payload: unknown): void {
+  observe(request, reply)
+  for (const { listener, run } of servicesOf(request).lifecycle.slots) {
+    if (listener.endsWith('-data-collector')) run?.(request, reply, payload)
+  }
+}

@@ -1,0 +1,297 @@
+import { spawn } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
+import type { FastifyInstance } from 'fastify'
+import t, { type Test } from 'tap'
+import { COMMANDS } from '../../cli/commands.js'
+import { contractData, contractLines } from '../../cli/lifecycle/lines.js'
+import { closeApplication, loadApplication, whyNotLoaded } from '../../cli/lifecycle/load.js'
+import { execute } from '../../cli/run.js'
+import type { Profile } from '../../lib/profiler/profile.js'
+import { newest } from '../app/harness.js'
+
+const ROOT = join(import.meta.dirname, '../..')
+const NEVER = 60_000
+
+/** A command as the shell would run it. */
+async function lifecycle (...args: string[]): Promise<{ code: number, out: string, err: string }> {
+  const out = new PassThrough()
+  const err = new PassThrough()
+  const code = await execute(['lifecycle', ...args], out, err)
+  out.end()
+  err.end()
+  return { code, out: await text(out), err: await text(err) }
+}
+
+const folders = new WeakSet<Test>()
+
+function file (t: Test, name: string, content: string): string {
+  if (!folders.has(t)) t.testdir()
+  folders.add(t)
+  const path = join(t.testdirName, name)
+  writeFileSync(path, content)
+  return path
+}
+
+/** An application of every kind of plugin, hook and route. */
+const application = (options: string): string => `
+import fp from 'fastify-plugin'
+import hindsight from 'fastify-hindsight'
+export default fp(async function application (app) {
+  await app.register(hindsight, { lifecycle: 'full', session: false, ...${options} })
+  app.addHook('onRequest', async function first () {})
+  await app.register(fp(async function auth (app) {
+    app.addHook('onRequest', function checkKey (request, reply, done) { done() })
+    await null
+    app.addHook('preHandler', async function loadUser () {})
+    app.addHook('onSend', async function stamp (request, reply, payload) { return payload })
+  }, { name: 'auth' }))
+  app.addHook('onRequest', async function afterAuth () {})
+  async function shared () {}
+  app.get('/', async function home () { return { hello: 'world' } })
+  app.register(async function admin (app) {
+    app.addHook('onRequest', (request, reply, done) => { done() })
+    app.addHook('preSerialization', async function wrap (request, reply, payload) { return payload })
+    app.get('/users/:id', {
+      preParsing: async function read () {}, preValidation: async function ofRoute () {}, preHandler: [async function ofRouteToo () {}], onResponse: async function told () {}
+    }, async function user () { return {} })
+    app.register(async function inner (app) {
+      app.addHook('preHandler', shared)
+      app.post('/deep', { onSend: async function last (request, reply, payload) { return payload } }, async function deep () { return {} })
+    })
+    app.addHook('preHandler', shared)
+  }, { prefix: '/admin' })
+  app.addHook('onError', async function failed () {})
+  app.addHook('onResponse', function measure (request, reply, done) { done() })
+})`
+
+// In production no response names its profile.
+async function stored (app: FastifyInstance, url: string): Promise<Profile> {
+  for (let tries = 0; tries < 100; tries++) {
+    const profile = await newest(app).catch(() => null)
+    if (profile?.url.endsWith(url) === true) return profile
+    await sleep(10)
+  }
+  throw new Error(`No profile of ${url}`)
+}
+
+interface Data {
+  mode: string | null
+  routes: Array<{ methods: string[], url: string, idle: Array<{ stage: string, listener: string, reason: string }>, steps: Array<{ hook: string, stage?: string, listener?: string, name?: string, source?: string, plugin?: string, route?: boolean }> }>
+}
+
+const OF_ROUTES = ['read', 'ofRoute', 'ofRouteToo', 'told', 'last']
+
+for (const [mode, options] of [
+  ['debug', '{ debug: true, profiler: { storage: "memory" }, cors: [{ origin: true }] }'],
+  ['production', '{ debug: false, profiler: { storage: "memory", production: true } }']
+] as const) {
+  t.test(`what is printed is what runs, in ${mode} mode`, async (t) => {
+    const { app, order } = await loadApplication(file(t, 'app.js', application(options)))
+    t.teardown(() => app.close())
+    const contract = { debug: order.debug, routes: order.routes().filter(({ isOurs, isImplied }) => !isOurs && !isImplied), supported: app.supportedMethods }
+    const told = contractData(contract) as Data
+    t.equal(told.mode, mode)
+    t.same(told.routes.map(({ methods, url }) => `${methods.join()} ${url}`), ['GET /', 'GET /admin/users/:id', 'POST /admin/deep'])
+    for (const [i, [method, url]] of ([['GET', '/'], ['GET', '/admin/users/7'], ['POST', '/admin/deep']] as const).entries()) {
+      const route = told.routes[i]
+      const response = await app.inject({ method, url })
+      t.equal(response.statusCode, 200)
+      const profile = await stored(app, url)
+      const idle = new Set(route?.idle.map(({ stage, listener }) => `${stage} ${listener}`))
+      t.ok(idle.size > 5)
+      for (const { stage, listener, outcome } of profile.events) if (idle.has(`${stage} ${listener}`)) t.equal(outcome, 'skipped', `${stage} ${listener}`)
+      // The next test has the hooks of routes.
+      const ran = profile.events.filter(({ stage, listener }) => !idle.has(`${stage} ${listener}`) && !OF_ROUTES.includes(listener))
+      const steps = route?.steps.filter(({ hook, route = false }) => hook !== 'onError' && !route) ?? []
+      t.same(steps.map(({ hook, stage, listener, name, source }) => [stage ?? hook, listener ?? name, source]), ran.map(({ stage, listener, source }) => [stage, listener, source]), url)
+      t.ok(steps.length > 15)
+      t.equal(idle.size + steps.filter(({ stage }) => stage !== undefined).length, 42)
+    }
+    const here = relative(process.cwd(), join(t.testdirName, 'app.js'))
+    const [, home = '', user = ''] = contractLines(contract).join('\n').split('\n\n')
+    t.match(home, new RegExp(`^GET /\n {2}onRequest\n {4}kernel\\.request [^]*\n {4}first \\(${here}\\)\n {4}checkKey \\(${here}\\)\n {4}afterAuth \\(${here}\\)\n {2}preHandler\n`))
+    t.match(home, `    loadUser (${here})\n  handler\n    home (${here})\n  onSend\n`)
+    t.match(home, `\n  onError\n    failed (${here})`)
+    t.match(user, `  preHandler\n${mode === 'debug' ? '    kernel.controller router-data-collector' : '    kernel.controller'}`)
+    t.match(user, `    shared (admin, ${here})\n    ofRouteToo (route, admin, ${here})\n  handler\n    user (admin, ${here})\n`)
+    t.match(user, `\n    anonymous (admin, ${here})\n`)
+    t.notMatch(home + user, /recordCpu|countOthers|keepAborted|keepProfile|\.js:\d/)
+  })
+}
+
+const ORDERED = `
+export const ran = []
+const step = (name) => ({ async [name] () { ran.push(name) } })[name]
+async function handler () { ran.push('handler'); return {} }
+const twice = step('twice')
+export default async function application (app) {
+  app.addHook('onSend', step('first'))
+  app.register(async function parent (app) {
+    app.addHook('onRequest', step('ofParent'))
+    app.get('/parent', { onRequest: step('ofRoute'), preHandler: [step('a'), twice, step('b')], onSend: step('sent') }, handler)
+    app.register(async function child (app) {
+      app.addHook('onRequest', step('ofChild'))
+      app.get('/child', { preHandler: undefined }, handler)
+    })
+    app.addHook('onRequest', step('afterChild'))
+  })
+  app.addHook('onRequest', step('afterParent'))
+  await app.register(async function sibling (app) {
+    app.get('/sibling', handler)
+    app.after(() => { app.addHook('onRequest', step('inAfter')) })
+    app.addHook('onRequest', step('ofSibling'))
+  })
+  app.addHook('preHandler', twice)
+  app.addHook('preHandler', twice)
+  app.addHook('onRequest', step('last'))
+  app.get('/both', handler)
+}
+`
+
+t.test('hooks are printed in the order in which Fastify runs them', async (t) => {
+  const path = file(t, 'ordered.mjs', ORDERED)
+  const { app, order } = await loadApplication(path)
+  t.teardown(() => app.close())
+  const { ran } = await import(pathToFileURL(path).href) as { ran: string[] }
+  const routes = order.routes().filter(({ isImplied }) => !isImplied)
+  t.same(routes.map(({ url }) => url), ['/parent', '/child', '/sibling', '/both'])
+  for (const { url, steps } of routes) {
+    ran.length = 0
+    t.equal((await app.inject(url)).statusCode, 200)
+    t.same(steps.map((step) => 'name' in step && step.name), ran, `${url}: when this fails, the release of Fastify has another order than cli/lifecycle/hook-order.ts`)
+    t.ok(ran.length > 5)
+  }
+})
+
+t.test('errors of plugins reach the application as without the command', async (t) => {
+  const { app } = await loadApplication(file(t, 'errors.cjs', `module.exports = async function (app) {
+    app.register(async () => { throw new Error('no database') })
+    app.addHook('onRequest', async function later () {})
+    app.after((error) => { app.decorate('failure', error?.message) })
+  }
+  module.exports[Symbol.for('skip-override')] = true`))
+  t.teardown(() => app.close())
+  t.equal((app as unknown as { failure: string }).failure, 'no database')
+})
+
+const PLAIN = `
+import Fastify from 'fastify'
+const app = Fastify({ logger: true })
+app.addHook('onRequest', async function first () {})
+app.addHook('onRoute', (route) => { if (route.url === '/\\u001b[31m') route.preHandler = [async function limit () {}] })
+app.all('/any', async () => 'x')
+app.get('/\\u001b[31m', Object.defineProperty(async () => 'x', 'name', { value: 'red\\u001b[31m\\n  onRequest' }))
+app.get('/host', { constraints: { host: /^a/ } }, async function ofHost () {})
+await app.listen({ port: 1 })
+console.log('listening on', app.server.address().port)
+`
+
+t.test('an application without the plugin, that makes itself and listens', async (t) => {
+  const path = file(t, 'server.mjs', PLAIN)
+  const here = relative(process.cwd(), path)
+  const { code, out, err } = await lifecycle(path)
+  t.same([code, err], [0, ''])
+  t.equal(out, ['Lifecycle without fastify-hindsight', ...[
+    ['ANY /any', `    anonymous (${here})`],
+    ['GET /␛[31m', `    red␛[31m␊  onRequest (${here})`, '    limit (route)'],
+    ['GET /host {"host":"/^a/"}', `    ofHost (${here})`]
+  ].flatMap(([title, handler, added]) => ['', title, '  onRequest', `    first (${here})`, ...added === undefined ? [] : ['  preHandler', added], '  handler', handler]), ''].join('\n'))
+})
+
+t.test('the check: the same, another, none', async (t) => {
+  // A module is loaded once, and a plugin as often as it is registered.
+  const path = file(t, 'app.mjs', "export default async function (app) {\n  app.addHook('onRequest', async function first () {})\n  app.get('/host', { constraints: { host: /^a/ } }, async function ofHost () {})\n}")
+  const kept = join(t.testdirName, 'it\'s.txt')
+  const command = `npx fastify-hindsight lifecycle ${path} --route 'GET /host' > '${kept.replace("'", "'\\''")}'`
+  const check = (): ReturnType<typeof lifecycle> => lifecycle(path, '--route', 'get /host', '--check', kept)
+  t.match(await lifecycle(path, '--route', 'GET /host', '--check', kept), { code: 1, out: '', err: `fastify-hindsight: ${kept} is not there. This writes it: ${command}\n` })
+  t.match(await lifecycle(path, '--check', t.testdirName), { code: 1, err: /cannot be read: EISDIR/ })
+  const { out } = await lifecycle(path, '--route', 'GET /host')
+  for (const same of [out, out.replaceAll('\n', '\r\n')]) {
+    writeFileSync(kept, same)
+    t.same(await check(), { code: 0, out: `The order of 1 route is as ${kept} has it.\n`, err: '' })
+  }
+  writeFileSync(kept, out.replace('first', 'fi\u001brst').replace('  handler\n', ''))
+  const changed = await check()
+  t.equal(changed.code, 1)
+  t.match(changed.err, 'The order is not what')
+  t.match(changed.out, `\n+++ as it runs now\n@@ -1,6 +1,7 @@\n Lifecycle without fastify-hindsight\n \n GET /host {"host":"/^a/"}\n   onRequest\n-    fi␛rst (${relative(process.cwd(), path)})\n+    first (${relative(process.cwd(), path)})\n+  handler\n`)
+})
+
+t.test('what cannot be told is refused, with the reason', async (t) => {
+  const missing = join(t.testdirName, 'missing.js')
+  for (const [name, content, args, code, message] of [
+    ['a.mjs', PLAIN, ['--route', 'GET /none'], 1, /--route: there is no route "GET \/none"; there are ANY \/any, GET \/␛\[31m, GET \/host\.\n$/],
+    ['b.mjs', PLAIN, ['--route', 'nonsense'], 1, /there is no route "nonsense"/],
+    ['c.mjs', PLAIN, ['--check', 'x', '--json'], 2, /--check compares the text: --json does not go with it\./],
+    ['d.mjs', PLAIN, ['--check', ''], 2, /--check: it is empty/],
+    ['e.mjs', 'throw new Error("no \\u001b[31mdatabase")', [], 1, /e\.mjs cannot be loaded: no ␛\[31mdatabase\n$/],
+    ['f.mjs', 'export default async function (app) { throw new Error("no database") }', [], 1, /f\.mjs does not become ready: no database\n$/],
+    ['g.mjs', 'import Fastify from "fastify"\nexport default () => { const app = Fastify(); app.get("/", async () => 1); return app }', [], 1, /makes an application of its own rather than being a plugin/],
+    ['h.mjs', 'import Fastify from "fastify"\nconst app = Fastify()\napp.register(async () => { throw new Error("no database") })\napp.listen({ port: 1 }, () => process.exit(1))', [], 1, /h\.mjs does not become ready: no database\n$/]
+  ] as const) {
+    const answer = await lifecycle(file(t, name, content), ...args)
+    t.match(answer, { code, out: '', err: message }, name)
+  }
+  t.match(await lifecycle(missing), { code: 1, err: `fastify-hindsight: ${missing} is not there.\n` })
+  t.match(await lifecycle(), { code: 2, err: /nothing was given/ })
+  await t.rejects(loadApplication(file(t, 'i.mjs', 'export const x = 1'), 10), { message: /makes no Fastify instance and exports no plugin/ })
+})
+
+t.test('the ways in which files make applications', async (t) => {
+  for (const [name, content] of [
+    ['exported.mjs', 'import Fastify from "fastify"\nconst app = Fastify()\napp.get("/", async () => 1)\nexport default app'],
+    ['promised.mjs', 'import Fastify from "fastify"\nasync function build () { const app = Fastify(); app.get("/", async () => 1); return app }\nexport default build()'],
+    ['late.mjs', 'import Fastify from "fastify"\nsetTimeout(() => { const app = Fastify(); app.get("/", async () => 1); app.listen({ port: 1 }, () => {}) }, 20)'],
+    ['common.cjs', 'const app = require("fastify")()\napp.get("/", async () => 1)\nmodule.exports = app'],
+    ['plugin.cjs', 'module.exports = function (app, options, done) { if (!app.initialConfig.caseSensitive) app.get("/", async () => 1)\ndone() }\nmodule.exports.options = { routerOptions: { caseSensitive: false }, caseSensitive: false }'],
+    ['compiled.cjs', 'exports.__esModule = true\nexports.default = async (app) => { app.get("/", async () => 1) }']
+  ] as const) {
+    const { app, order } = await loadApplication(file(t, name, content), NEVER)
+    t.same(order.routes().filter(({ isImplied }) => !isImplied).map(({ url }) => url), ['/'], name)
+    t.equal(app.server.listening, false)
+    await app.close()
+  }
+})
+
+t.test('an application that does not close is waited for, but not for ever', async (t) => {
+  const { app } = await loadApplication(file(t, 'a.mjs', 'export default async function (app) { app.addHook("onClose", () => new Promise(() => {})) }'))
+  await closeApplication(app, 10)
+  t.equal(app.server.listening, false)
+})
+
+t.test('no TypeScript without a loader', (t) => {
+  const unknown = (extension: string): Error => Object.assign(new TypeError(`Unknown file extension "${extension}" for /a`), { code: 'ERR_UNKNOWN_FILE_EXTENSION' })
+  t.match(whyNotLoaded(unknown('.ts')), /reads no TypeScript without a loader, such as tsx/)
+  t.equal(whyNotLoaded(unknown('.x')), 'Unknown file extension ".x" for /a')
+  t.end()
+})
+
+t.test('a process: it ends though timers are left, nothing but the order is on its standard output, and the preload adds no hook to it', async (t) => {
+  t.ok(COMMANDS.some(({ name, ends }) => name === 'lifecycle' && ends === true))
+  const path = file(t, 'server.cjs', 'const app = require("fastify")({ logger: true })\nconsole.log("hello")\nsetInterval(() => {}, 1000)\napp.get("/", async function home () {})\napp.log.info("hello")\napp.addHook("onRequest", async function own () {})\napp.listen({ port: 1 })')
+  const child = spawn(process.execPath, ['--import=tsx', '--import=./app/register.ts', 'bin/fastify-hindsight.js', 'lifecycle', path], { cwd: ROOT, env: { ...process.env, NODE_ENV: 'test', PROFILER_STORAGE: 'memory', DATA_DIR: t.testdirName }, stdio: ['ignore', 'pipe', 'pipe'] })
+  t.teardown(() => child.kill('SIGKILL'))
+  const [out, err, code] = await Promise.all([text(child.stdout), text(child.stderr), new Promise((resolve) => child.once('close', resolve))])
+  t.equal(code, 0)
+  t.match(err, 'hello')
+  t.match(out, /^Lifecycle in debug mode\n\nGET \/\n {2}onRequest\n {4}own \(.*server\.cjs\)\n {2}handler\n {4}home \(.*server\.cjs\)\n$/)
+})
+
+t.test('docs/lifecycle-contract.md', async (t) => {
+  const page = readFileSync(join(ROOT, 'docs/lifecycle-contract.md'), 'utf8')
+  const [code = '', told = ''] = ['js', 'text'].map((language) => new RegExp(`\`\`\`${language}\n([^]*?)\`\`\``).exec(page)?.[1])
+  t.ok(code.length > 100 && told.length > 100)
+  const path = file(t, 'app.js', code)
+  const here = relative(process.cwd(), path)
+  const { out, code: exit } = await lifecycle(path, '--route', 'GET /articles/:id')
+  t.equal(exit, 0)
+  t.equal(out.replaceAll(here, 'app.js'), told)
+  const { flags = {} } = COMMANDS.find(({ name }) => name === 'lifecycle') ?? {}
+  for (const [, flag = ''] of page.matchAll(/hindsight lifecycle app\.js --([a-z]+)/g)) t.ok(flag === 'json' || flag in flags, flag)
+})

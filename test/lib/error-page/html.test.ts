@@ -1,0 +1,269 @@
+import { fileURLToPath } from 'node:url'
+import { JSDOM } from 'jsdom'
+import t from 'tap'
+import { flattenError } from '../../../lib/errors/flatten-error.js'
+import { editorLink } from '../../../lib/lifecycle/editor.js'
+import { renderReport } from '../../../lib/errors/render.js'
+import type { FlattenedException, StackFrame } from '../../../lib/errors/exception.js'
+import type { Steps } from '../../../lib/lifecycle/steps.js'
+import type { ErrorReport } from '../../../lib/errors/report.js'
+import { record, sampleReport } from '../errors/sample.js'
+
+const NONCE = { script: 'c2NyaXB0', style: 'c3R5bGU=' }
+
+function page (changes: Partial<ErrorReport> = {}): Document {
+  return new JSDOM(renderReport(sampleReport(changes), 'html', NONCE)).window.document
+}
+
+function texts (document: Document, selector: string): string[] {
+  return [...document.querySelectorAll(selector)].map((element) => (element.textContent ?? '').replace(/\s+/g, ' ').trim())
+}
+
+function frame (file: string, own: boolean, line = 3): StackFrame {
+  const excerpt = { start: line - 1, lines: ['before', '  here()', 'after'] }
+  return { file, line, column: 5, function: 'fn', own, ...(own && { excerpt }) }
+}
+
+function exception (changes: Partial<FlattenedException> = {}): FlattenedException {
+  return { name: 'Error', message: 'text', frames: [], stack: 'Error: text', ...changes }
+}
+
+t.test('headline, sections and counts', async (t) => {
+  const document = page()
+  const message = 'No route found for "GET http://127.0.0.1:3000/robots.txt"'
+  t.equal(document.title, `${message} (404 Not Found)`)
+  t.same(texts(document, 'h1'), [message])
+  t.same(texts(document, 'main > section > h2'), ['Exceptions 2', 'Logs 2 1 error: go to the first', 'Stack Traces 2'])
+  t.same([...document.querySelectorAll('main > section')].map((section) => section.id), ['exceptions', 'logs', 'stack-traces'])
+  for (const section of document.querySelectorAll('[aria-labelledby]')) {
+    t.ok(document.getElementById(section.getAttribute('aria-labelledby') ?? ''), section.id)
+  }
+  for (const link of document.querySelectorAll<HTMLAnchorElement>('a[href^="#"]')) {
+    t.ok(document.getElementById(link.hash.slice(1)), `${link.hash} leads somewhere`)
+  }
+  t.same(texts(document, 'nav.sections a'), ['Exceptions 2', 'Logs 2', 'Stack Traces 2', 'Request'])
+  t.match(texts(document, '.raiser'), ['raised by router in kernel.request'])
+  t.equal(document.querySelector('a[href$="/_profiler/3fa94c"]')?.textContent, '3fa94c')
+  t.match(texts(document, '#request dd'), ['GET', 'http://127.0.0.1:3000/robots.txt?page=2', '127.0.0.1'])
+})
+
+t.test('the chain, root cause first', async (t) => {
+  const document = page()
+  t.same(texts(document, '.exception h3'), ['[1/2] RouteLookupError', '[2/2] NotFoundError'])
+  t.same(texts(document, '.exception .message')[0], 'No routes found for "/robots.txt/"')
+  t.match(texts(document, '.exception')[1], /status 404/)
+  t.same(texts(document, '.trace pre').map((text) => text.slice(0, 16)), ['RouteLookupError', 'NotFoundError: N'])
+  t.same([...document.querySelectorAll('.trace')].map((trace) => trace.hasAttribute('open')), [false, true], 'that of the error itself is open')
+  t.same(texts(document, '.chain li'), ['RouteLookupError', 'NotFoundError'], 'the breadcrumb')
+})
+
+t.test('styles and scripts with their nonces, and nothing inline', async (t) => {
+  const document = page()
+  t.same([...document.querySelectorAll('style, script')].map((element) => element.getAttribute('nonce')), [NONCE.script, NONCE.style, NONCE.script])
+  const attributes = [...document.querySelectorAll('*')].flatMap((element) => [...element.attributes]).map((attribute) => attribute.name)
+  t.same(attributes.filter((name) => name === 'style' || name.startsWith('on')), [])
+  t.same([...document.querySelectorAll('[src], link')].map((element) => element.getAttribute('href')), ['data:,'], 'nothing is fetched, not even an icon')
+  t.notMatch(texts(document, 'script').join('\n'), /innerHTML|outerHTML|insertAdjacentHTML/)
+})
+
+t.test('own frames in the open, the others folded with their count', async (t) => {
+  const frames = [
+    frame('/x/node_modules/@scope/dep/a.js', false), frame('node:events', false), frame(`${process.cwd()}/routes/a.ts`, true),
+    frame(`${process.cwd()}/routes/b.ts`, true), frame('/x/node_modules/fastify/b.js', false)
+  ]
+  const document = page({ exceptions: [exception({ frames, framesDropped: 7 })] })
+  t.same(texts(document, '.fold > details > summary'), ['2 frames outside your code @scope/dep, node', '1 frame outside your code fastify'])
+  t.equal(document.querySelectorAll('.fold > details[open]').length, 0)
+  t.same(texts(document, '.own summary'), ['routes/b.ts:3:5 fn'], 'the first stands above, with its source')
+  t.equal(document.querySelectorAll('.own details[open]').length, 0)
+  t.match(texts(document, '.exception'), [/7 more frames are left out/])
+})
+
+t.test('where it happened: the first of own code, with its source', async (t) => {
+  const own = { ...frame('/srv/routes/a.ts', true), excerpt: { start: 2, lines: ['// before', '  here("<b>")', 'after'] } }
+  const document = page({ exceptions: [exception(), exception({ frames: [frame('/x/node_modules/dep/a.js', false), own] })] })
+  t.same(texts(document, '.where h2'), ['In your code: /srv/routes/a.ts:3:5 fn'])
+  t.same(texts(document, '.where .number'), ['2', '→ 3', '4'])
+  t.same(texts(document, '.where mark .source'), ['here("<b>")'])
+  t.same(texts(document, '.where .source i').map((text, i) => `${document.querySelectorAll('.where .source i')[i]?.className} ${text}`), ['c // before', 'at here', 's "<b>"'])
+  t.same(texts(document, '.own'), ['/srv/routes/a.ts:3:5 fn shown above'], 'not told twice')
+  t.equal(document.querySelectorAll('.excerpt').length, 1)
+  t.equal(document.querySelector('.where a, .tools a'), null, 'no link where no editor was named')
+  t.equal(document.querySelector('.where [data-copy]')?.textContent, '/srv/routes/a.ts:3:5')
+})
+
+t.test('a failure of none of the application\'s own frames has no such place', async (t) => {
+  const internal = fileURLToPath(new URL('../../../lib/routing/route-error.ts', import.meta.url))
+  const document = page({ exceptions: [exception({ frames: [frame(internal, true)] })] })
+  t.equal(document.querySelector('.where, .culprit'), null)
+  t.equal(document.querySelectorAll('.own details[open]').length, 1)
+})
+
+t.test('the 42 steps', async (t) => {
+  const document = page()
+  t.equal(texts(document, '.lifecycle .told')[0], 'Step 7 of 42 raised: router in kernel.request.')
+  t.same([...document.querySelectorAll('.strip > span')].map((pass) => pass.querySelectorAll('i').length), [43, 31], 'the 42 and the handler; 30 and the page')
+  t.same(texts(document, '.strip .x').length, 1)
+  t.same(texts(document, '.stages h4'), [
+    'kernel.request', 'kernel.controller not reached', 'kernel.controller_arguments not reached', 'handler',
+    'kernel.response not reached', 'kernel.finish_request not reached',
+    'kernel.controller', 'kernel.controller_arguments', 'handler', 'kernel.response to come', 'kernel.finish_request to come'
+  ])
+  t.same(texts(document, '.stages li').slice(3, 8), ['cors skipped: no rules', 'session ran', 'default-locale ran', 'router raised', 'locale not reached'])
+  t.same([...document.querySelectorAll('.stages ol')].map((list) => list.getAttribute('start')), ['1', '13', '19', '22', '38', '1', '7'])
+  t.equal(page({ steps: { main: [], handler: 'unreached', error: [] } }).querySelector('.lifecycle'), null)
+  const steps = sampleReport().steps as Steps
+  const main = steps.main.map((step) => ({ ...step, outcome: 'ran' as const }))
+  const unreached = steps.main.map((step) => ({ ...step, outcome: 'unreached' as const }))
+  for (const [changed, said] of [
+    [{ ...steps, main, handler: 'raised' }, 'The route’s handler raised, behind step 21 of 42.'],
+    [{ ...steps, main: unreached }, 'Refused ahead of the first step.'],
+    [{ ...steps, main, handler: 'ran' }, 'None of the 42 steps raised, nor did the handler: it was a hook of the application, a parser or a validation.']
+  ] as const) t.same(texts(page({ steps: changed }), '.lifecycle .told'), [said])
+})
+
+t.test('the copy as Markdown', async (t) => {
+  const report = sampleReport()
+  const { document } = new JSDOM(renderReport(report, 'html', NONCE)).window
+  t.equal(document.querySelector('#as-markdown')?.textContent, renderReport(report, 'markdown', NONCE))
+  t.same(texts(document, '.copies-of a'), ['Copy as Markdown', 'Copy as text'])
+})
+
+t.test('links that open the editor', async (t) => {
+  const frames = [frame('/srv/routes/a b.ts', true), frame('/srv/node_modules/dep/a.js', false, 9), frame('node:events', false)]
+  const body = renderReport(sampleReport({ exceptions: [exception({ frames })] }), 'html', NONCE, editorLink({ editor: 'vscode' }))
+  const { document } = new JSDOM(body).window
+  t.same([...document.querySelectorAll('main a[href^=vscode]')].map((link) => link.getAttribute('href')), [
+    'vscode://file/srv/routes/a%20b.ts:3:5', 'vscode://file/srv/node_modules/dep/a.js:9:5'
+  ])
+})
+
+t.test('frames that an error shares with its cause are listed once', async (t) => {
+  const shared = Array.from({ length: 6 }, (_, i) => frame('/srv/node_modules/dep/a.js', false, 10 + i))
+  const cause = exception({ frames: [frame('/srv/a.ts', true, 4), ...shared.slice(0, 5)] })
+  const document = page({ exceptions: [cause, exception({ frames: [frame('/srv/a.ts', true, 9), ...shared] })] })
+  t.same(texts(document, '#exception-1 .fold li').length, 5)
+  t.same(texts(document, '#exception-2 .fold'), ['6 more, as in the exception before'])
+})
+
+t.test('many exceptions: of the last ones only own code is listed', async (t) => {
+  const frames = Array.from({ length: 150 }, (_, i) => frame('/srv/node_modules/dep/a.js', false, i + 1))
+  const errors = Array.from({ length: 20 }, (_, i) => [exception({ frames: [frame('/srv/a.ts', true, i + 1), ...frames.map((one) => ({ ...one }))] })])
+  const body = renderReport(sampleReport({ exceptions: [exception({ errors })] }), 'html', NONCE)
+  const { document } = new JSDOM(body).window
+  t.equal(document.querySelectorAll('.members .own').length, 20)
+  t.equal(document.querySelectorAll('.fold li').length, 300)
+  t.same(texts(document, '.fold').at(-1), '150 frames outside your code, listed below in its stack trace')
+})
+
+t.test('an AggregateError as a tree', async (t) => {
+  const error = new AggregateError([new Error('first', { cause: new AggregateError(['inner'], 'nested') }), 'second'], 'all')
+  const document = page({ exceptions: flattenError(error) })
+  t.same(texts(document, '#exception-1 > .members > summary'), ['2 errors inside'])
+  t.same(texts(document, '#exception-1 > .members > ol > li > .exception > header h4'), ['[1/2] AggregateError', '[2/2] Error', '[1/1] Thrown string'])
+  t.same(texts(document, '.members .members .message'), ['inner'])
+  t.same(texts(document, '#stack-traces h2'), ['Stack Traces 5'])
+})
+
+t.test('logs', async (t) => {
+  const document = page({ logs: [record('debug', 'one'), record('info', 'two', { deep: { a: [1] } }), record('fatal', 'three')] })
+  t.same(texts(document, '#logs tbody tr.info td').slice(0, 3), ['05:56:30.123+0 ms', 'info', 'request'])
+  t.equal(document.querySelector('#logs tr.info pre')?.textContent, '{\n  "deep": {\n    "a": [\n      1\n    ]\n  }\n}')
+  t.same(texts(document, '#logs label'), ['All 3', 'Info and up 2', 'of day', 'since the request', 'Containing'])
+  t.same([...document.querySelectorAll('#logs input:checked')].map((input) => input.getAttribute('name')), ['level', 'time'])
+  t.equal(document.querySelector('#first-error td:last-child')?.textContent, 'three')
+  t.match(texts(page({ logs: [] }), '#logs'), ['Logs 0 No line was logged.'])
+})
+
+t.test('10,000 log lines are cut, the grave ones kept', async (t) => {
+  const logs = Array.from({ length: 10_000 }, (_, i) => record(i === 0 ? 'error' : 'debug', `line ${i}`))
+  const document = page({ logs })
+  const shown = texts(document, '#logs td:last-child > span')
+  t.equal(shown.length, 1_000)
+  t.same([shown[0], shown[1], shown.at(-1)], ['line 0', 'line 9001', 'line 9999'])
+  t.match(texts(document, '.omission'), [/^9,000 lines are left out here.* profile/])
+  t.match(texts(document, '#logs h2'), ['Logs 10,000 1 error'])
+  t.equal(document.querySelector('.omission a')?.getAttribute('href'), 'http://127.0.0.1:3000/_profiler/3fa94c')
+})
+
+t.test('lines that were left out of the report are counted', async (t) => {
+  const report = { logs: [record('error', 'one'), record('info', 'two')], logsOmitted: { lines: 3, failures: 1 } }
+  const document = page(report)
+  t.match(texts(document, '#logs h2'), ['Logs 5 2 errors'])
+  t.match(texts(document, '.omission'), [/^3 lines are left out here/])
+  t.equal(texts(document, '.sections a')[1], 'Logs 5')
+})
+
+t.test('hints', async (t) => {
+  const document = page({ hints: [{ title: 'Add a route', text: 'Like this.', code: 'app.get()\n' }] })
+  t.same(texts(document, 'main > .hints h2'), ['Add a route'])
+  t.equal(document.querySelector('.hint pre')?.textContent, 'app.get()\n')
+  t.equal(page().querySelector('.hints'), null)
+})
+
+t.test('what is missing leaves no trace', async (t) => {
+  const { raisedBy: _raisedBy, profile: _profile, steps: _steps, started: _started, ...report } = sampleReport({ exceptions: [] })
+  const document = new JSDOM(renderReport(report, 'html', NONCE)).window.document
+  t.same(texts(document, 'h1'), ['Not Found'])
+  t.equal(document.querySelector('.raiser, .culprit, .chain, .lifecycle, .where'), null)
+  t.equal(page({ profile: { token: 'x', url: 'javascript:alert(1)' } }).querySelector('a[href^=javascript]'), null)
+})
+
+t.test('weight', async (t) => {
+  const body = renderReport(sampleReport({ logs: Array.from({ length: 40 }, () => record('debug', 'Notified event "kernel.request".', { a: 1 })) }), 'html', NONCE)
+  const document = new JSDOM(body).window.document
+  t.ok(body.length < 60_000, `${body.length} characters`)
+  const inlined = texts(document, 'style, script').join('').length
+  t.ok(inlined < 30_000, `${inlined} of style and script`)
+})
+
+const HOSTILE: Record<string, string> = {
+  quotes: '"\'` onmouseover="alert(1)',
+  tags: '<img src=x onerror=alert(1)><b class="injected">',
+  'end of script': '</script><script>alert(1)</script>',
+  'end of style': '</style></title></pre></textarea><b class="injected">',
+  comment: '<!-- --> <![CDATA[ ]]>',
+  entities: '&lt;b&gt; &amp; &#60;',
+  'CR/LF': 'a\r\nSet-Cookie: b',
+  NUL: 'a\0b',
+  'non-UTF-8 leftovers': '\ufffd\ud800 \xff\x80',
+  template: '$' + '{7*7} {{7*7}} !$' + '{x}',
+  'right-to-left': '\u202egnp.exe\u2066\u200f',
+  '60 kB': '<b class="injected">'.repeat(3_000)
+}
+
+for (const [what, text] of Object.entries(HOSTILE)) {
+  t.test(`hostile everywhere: ${what}`, async (t) => {
+    const report = (value: string): Partial<ErrorReport> => ({
+      reason: value,
+      exceptions: [exception({
+        name: value,
+        message: value,
+        code: value,
+        stack: value,
+        note: value,
+        frames: [{ ...frame(value, true), function: value, excerpt: { start: 3, lines: [value] } }, { ...frame(value, false), function: value }]
+      })],
+      logs: [{ time: value, level: 'error', channel: value, message: value, context: { [value]: value } }],
+      request: { method: value, url: value, ip: value, headers: [[value, value]] },
+      hints: [{ title: value, text: value, code: value }],
+      raisedBy: { stage: value, listener: value },
+      profile: { token: value, url: '/' + value }
+    })
+    const document = page(report(text))
+    const harmless = page(report('x'))
+    const shape = (document: Document) => [...document.querySelectorAll('*')].map((element) => `${element.tagName} ${element.getAttributeNames().join(' ')}`)
+    const lasting = (lines: string[]) => lines.filter((line) => !/^[BI] /.test(line))
+    t.same(lasting(shape(document)), lasting(shape(harmless)), 'the page has the elements of a harmless one')
+    t.equal(document.querySelector('.injected, img'), null)
+    t.notMatch(document.documentElement.outerHTML, /[\0\u202e\u2066\u200f]|[\ud800-\udbff](?![\udc00-\udfff])/, 'nothing works unseen')
+  })
+}
+
+t.test('the message is shown as it was', async (t) => {
+  for (const text of [HOSTILE.tags, HOSTILE['end of script'], HOSTILE.entities, HOSTILE.quotes, HOSTILE.template]) {
+    const document = page({ exceptions: [exception({ message: text ?? '' })] })
+    t.equal(document.querySelector('h1')?.textContent, text)
+    t.equal(document.title, `${text} (404 Not Found)`)
+  }
+})

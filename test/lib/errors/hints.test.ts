@@ -1,0 +1,64 @@
+import t from 'tap'
+import type { InjectOptions } from 'fastify'
+import type { Hint } from '../../../lib/errors/report.js'
+import { build } from '../../app/harness.js'
+
+async function hints (t: Parameters<typeof build>[0], request: InjectOptions | string, options = {}): Promise<Hint[]> {
+  const app = await build(t, options, (app) => {
+    app.get('/orders/:id', async () => 'x')
+    app.route({ method: ['PUT', 'DELETE'], url: '/orders/:id', handler: async () => 'x' })
+    app.get('/About/Team', async () => 'x')
+    app.post('/contact', { bodyLimit: 10 }, async () => 'x')
+    app.get('/fails', async () => { throw Object.assign(new Error('gone'), { statusCode: 404 }) })
+  })
+  const { headers, ...rest } = typeof request === 'string' ? { url: request, headers: {} } : request
+  return (await app.inject({ ...rest, headers: { accept: 'application/json', ...headers } })).json<{ hints: Hint[] }>().hints
+}
+
+t.test('a few characters away', async (t) => {
+  const [near, missing] = await hints(t, '/order/1042')
+  t.same(near, {
+    title: 'Did you mean one of these routes?',
+    text: 'They are declared, and differ by little.',
+    routes: [{ methods: ['GET'], pattern: '/orders/:id', why: 'segment 1 is "orders", not "order"' }, { methods: ['PUT', 'DELETE'], pattern: '/orders/:id', why: 'segment 1 is "orders", not "order"' }]
+  })
+  t.match(missing, { title: 'Is a route missing?', text: 'Nothing declares GET /order/1042. This would, as routes/order.ts or beside your other routes:', code: /app\.get<\{ Params: \{ id: string \} \}>\('\/order\/:id'/ })
+})
+
+t.test('an option away', async (t) => {
+  t.match((await hints(t, '/about/team'))[0], { title: 'Did you mean this route?', text: 'It is declared, and differs by little.' })
+  t.match((await hints(t, '/about/team'))[0]?.routes, [{
+    pattern: '/About/Team',
+    why: "upper and lower case: segment 1 is \"About\", not \"about\"; with routerOptions: { caseSensitive: false } in Fastify's options it would take this request"
+  }])
+  t.match((await hints(t, { method: 'POST', url: '/contact/' }))[0]?.routes, [{
+    pattern: '/contact', why: /^the trailing slash.*; with routerOptions: \{ ignoreTrailingSlash: true \} in/
+  }])
+  t.match((await hints(t, '/orders//7'))[0]?.routes?.[0]?.why, /ignoreDuplicateSlashes: true/)
+})
+
+t.test('another method', async (t) => {
+  t.match(await hints(t, { method: 'PATCH', url: '/orders/7' }), [
+    { title: 'The path has routes, but not for PATCH', routes: [{ methods: ['GET'], pattern: '/orders/:id', why: 'the method is GET, not PATCH' }, { methods: ['PUT', 'DELETE'] }] },
+    { title: 'Is a route for PATCH missing?', code: /app\.patch<.*>\('\/orders\/:id'/ }
+  ])
+})
+
+t.test('the option that decides', async (t) => {
+  const json = { 'content-type': 'application/json' }
+  t.match(await hints(t, { method: 'POST', url: '/contact', headers: json, payload: '"0123456789"' }), [{ title: 'The body is larger than allowed', text: /bodyLimit/ }])
+  t.match(await hints(t, { method: 'POST', url: '/contact', headers: { 'content-type': 'a/b' }, payload: 'x' }), [{ title: 'Nothing reads this media type' }])
+  t.match(await hints(t, { url: '/orders/7', headers: { host: 'other.example' } }, { trustedHosts: ['example.com'] }), [{ title: 'Is this host yours?', text: /trustedHosts \(TRUSTED_HOSTS\)/ }])
+})
+
+t.test('none where none is right', async (t) => {
+  t.same(await hints(t, '/fails'), [], 'a handler that calls itself not found')
+  t.same((await hints(t, '/nothing/like/it')).map(({ title }) => title), ['Is a route missing?'])
+  t.same(await hints(t, `/${'x'.repeat(300)}`), [], 'a path that nobody would declare')
+})
+
+t.test('the first look at a new service', async (t) => {
+  const app = await build(t)
+  const { hints: [hint] } = (await app.inject({ url: '/', headers: { accept: 'application/json' } })).json<{ hints: Hint[] }>()
+  t.match(hint, { title: 'Welcome to Hindsight', text: / save these lines as routes\/home\.ts:$/, code: /app\.get\('\/', async \(request, reply\) =>/ })
+})

@@ -1,0 +1,67 @@
+import Fastify from 'fastify'
+import t from 'tap'
+import ts from 'typescript'
+import { routeCode } from '../../../lib/errors/route-code.js'
+
+t.test('the route that a path needs', async (t) => {
+  t.same(routeCode('GET', '/orders/1042', true), {
+    file: 'orders',
+    code: `import type { FastifyInstance } from 'fastify'
+
+export default async function routes (app: FastifyInstance) {
+  app.get<{ Params: { id: string } }>('/orders/:id', async (request, reply) => {
+    const { id } = request.params
+    return { id }
+  })
+}
+`
+  })
+  t.equal(routeCode('PROPFIND', '/', false), null, 'a method that Fastify must be told of first')
+  t.equal(routeCode('POST', '/health', false)?.code, `export default async function routes (app) {
+  app.post('/health', async (request, reply) => {
+    return { hello: 'world' }
+  })
+}
+`)
+  t.match(routeCode('TRACE', '/x', false)?.code, "  app.route({\n    method: 'TRACE',\n    url: '/x',\n    handler: async (request, reply) => {\n      return { hello: 'world' }\n    }\n  })\n")
+})
+
+t.test('whatever the path, the source is a route that takes it, or there is none', async (t) => {
+  const cases: Array<[path: string, pattern: string | null]> = [
+    ['/', '/'],
+    ['/users/7/posts/9', '/users/:id/posts/:postId'],
+    ['/7/8/9', '/:id/:id2/:id3'],
+    ['/files/550e8400-e29b-41d4-a716-446655440000/', '/files/:id/'],
+    ['/caf%C3%A9', '/café'],
+    ["/it's", "/it's"],
+    ["/'+process.exit()+'", "/'+process.exit()+'"],
+    ['/a:b', '/a::b'],
+    ['/a%20b', '/a b'],
+    ['/`$%7B1%7D`', '/`${' + '1}`'],
+    ['/%5Cu0027', '/\\u0027'],
+    ['/%0A%E2%80%A8%E2%80%AE', '/\n\u2028\u202e'],
+    ['/</script>', '/</script>'],
+    ['/%', null],
+    [`/${'x'.repeat(300)}`, null]
+  ]
+  for (const [path, pattern] of cases) {
+    const written = routeCode('GET', path, false)
+    if (pattern === null) {
+      t.equal(written, null, path)
+      continue
+    }
+    const { file = '', code = '' } = written ?? {}
+    t.match(file, /^[a-z][\w-]*$/, `a name for the file of ${path}`)
+    t.notMatch(code, /[\u2028\u202e]/, 'nothing unseen')
+    const declared: string[] = []
+    const app = Fastify()
+    app.addHook('onRoute', ({ url, method }) => { if (method === 'GET') declared.push(url) })
+    const { default: routes } = await import(`data:text/javascript,${encodeURIComponent(code)}`) as { default: Parameters<typeof app.register>[0] }
+    await app.register(routes)
+    t.same(declared, [pattern], path)
+    t.equal((await app.inject(path)).statusCode, 200, `${path} is answered`)
+    await app.close()
+    const { diagnostics = [] } = ts.transpileModule(routeCode('GET', path, true)?.code ?? '', { reportDiagnostics: true })
+    t.same(diagnostics, [], 'and so it is as TypeScript')
+  }
+})

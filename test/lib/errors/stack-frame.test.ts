@@ -1,0 +1,68 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import t from 'tap'
+import { splitStack, stackFrames } from '../../../lib/errors/stack-frame.js'
+
+const INTERNAL = fileURLToPath(new URL('../../../lib/errors/report.ts', import.meta.url))
+const CHECKOUT = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '')
+
+const cases: Array<[line: string, expected: { file: string, line: number, column: number, function: string, own: boolean }]> = [
+  ['at handler (/app/routes/a.ts:3:9)', { file: '/app/routes/a.ts', line: 3, column: 9, function: 'handler', own: true }],
+  ['at file:///app/routes/a%20b.ts:3:9', { file: '/app/routes/a b.ts', line: 3, column: 9, function: '<anonymous>', own: true }],
+  ['at async load (file:///app/a.ts?v=2:1:2)', { file: '/app/a.ts', line: 1, column: 2, function: 'async load', own: true }],
+  ['at async file:///app/a.ts:1:2', { file: '/app/a.ts', line: 1, column: 2, function: 'async <anonymous>', own: true }],
+  ['at new Basket (/app/(admin)/b.ts:5:6)', { file: '/app/(admin)/b.ts', line: 5, column: 6, function: 'new Basket', own: true }],
+  ['at Object.save [as run] (/app/a.ts:1:2)', { file: '/app/a.ts', line: 1, column: 2, function: 'Object.save [as run]', own: true }],
+  ['at eval (eval at run (/app/a.js:7:8), <anonymous>:1:1)', { file: '/app/a.js', line: 7, column: 8, function: 'eval', own: true }],
+  ['at fastify (/app/node_modules/fastify/x.js:1:2)', { file: '/app/node_modules/fastify/x.js', line: 1, column: 2, function: 'fastify', own: false }],
+  ['at process.tick (node:internal/process/task_queues:95:5)', { file: 'node:internal/process/task_queues', line: 95, column: 5, function: 'process.tick', own: false }],
+  ['at Array.map (native)', { file: '', line: 0, column: 0, function: 'Array.map', own: false }],
+  ['at other (/elsewhere/a.ts:1:2)', { file: '/elsewhere/a.ts', line: 1, column: 2, function: 'other', own: false }],
+  ['at next (/application/a.ts:1:2)', { file: '/application/a.ts', line: 1, column: 2, function: 'next', own: false }],
+  ['at wasm (wasm://wasm/0a:1:2)', { file: 'wasm://wasm/0a', line: 1, column: 2, function: 'wasm', own: false }],
+  ['at <img src=x> (/app/"><b>.ts:1:2)', { file: '/app/"><b>.ts', line: 1, column: 2, function: '<img src=x>', own: true }]
+]
+
+for (const [line, expected] of cases) {
+  t.test(line, async (t) => t.same(stackFrames(`    ${line}`, '/app'), [expected]))
+}
+
+t.test('what is no frame is none', async (t) => {
+  for (const stack of ['', 'no stack at all', 'fn@http://x/a.js:1:2', '    at ', '    at nowhere']) t.same(stackFrames(stack), [], stack)
+})
+
+t.test('a line of 60 kB is no frame', async (t) => {
+  t.same(stackFrames(`    at ${'a'.repeat(60_000)}`), [])
+})
+
+t.test('the frames of Hindsight itself', async (t) => {
+  const internal = `    at inner (${INTERNAL}:1:1)`
+  t.same(stackFrames(internal, CHECKOUT).map((frame) => frame.own), [true], 'are own where there is no other')
+  const both = stackFrames(`${internal}\n    at route (${CHECKOUT}/routes/a.ts:1:1)`, CHECKOUT)
+  t.same(both.map((frame) => frame.own), [false, true], 'and step back behind those of a route')
+})
+
+t.test('the message is not read as frames', async (t) => {
+  const forged = 'one\n    at forged (/app/secret.ts:1:1)'
+  const stack = `Error: ${forged}\n    at real (/app/a.ts:1:1)`
+  t.same(splitStack(stack, forged), { head: `Error: ${forged}`, frames: '    at real (/app/a.ts:1:1)' })
+  t.same(splitStack('Error: was\nmore\n    at real (/app/a.ts:1:1)\n', 'is').frames, '    at real (/app/a.ts:1:1)', 'nor one that was changed later')
+  t.same(splitStack('Error\n    at real (/app/at.ts:1:1)', 'at.ts').frames, '    at real (/app/at.ts:1:1)', 'nor one that a path contains')
+})
+
+t.test('a source map is applied where the runtime has not, and never twice', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'hindsight-map-'))
+  const generated = join(folder, 'built.mjs')
+  // `;;AAUA` leads the third line of what was built back to the eleventh of what was written.
+  const map = { version: 3, sources: ['written.ts'], names: [], mappings: ';;AAUA' }
+  const comment = '//# source' + 'MappingURL=data:application/json;base64,' + Buffer.from(JSON.stringify(map)).toString('base64')
+  writeFileSync(generated, `//\n//\nexport const built = true\n${comment}\n`)
+  process.setSourceMapsEnabled(true)
+  await import(pathToFileURL(generated).href)
+  const [frame] = stackFrames(`    at fn (${pathToFileURL(generated).href}:3:1)`, folder)
+  t.match(frame, { file: join(folder, 'written.ts'), line: 11, column: 1, own: true })
+  const [again] = stackFrames(`    at fn (${frame?.file}:11:1)`, folder)
+  t.match(again, { file: join(folder, 'written.ts'), line: 11, column: 1 })
+})

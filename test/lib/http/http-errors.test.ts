@@ -1,0 +1,39 @@
+import t from 'tap'
+import * as errors from '../../../lib/http/http-errors.js'
+
+t.test('each has its name, its status and its code', async t => {
+  for (const [name, status, code] of [
+    ['NotFoundError', 404, 'HINDSIGHT_NOT_FOUND'],
+    ['MethodNotAllowedError', 405, 'HINDSIGHT_METHOD_NOT_ALLOWED'],
+    ['BadRequestError', 400, 'HINDSIGHT_BAD_REQUEST'],
+    ['SuspiciousOperationError', 400, 'HINDSIGHT_SUSPICIOUS_OPERATION'],
+    ['ResourceNotFoundError', 404, 'HINDSIGHT_RESOURCE_NOT_FOUND'],
+    ['MethodLookupError', 405, 'HINDSIGHT_METHOD_LOOKUP'],
+    ['MalformedMessageError', 400, 'HINDSIGHT_MALFORMED_MESSAGE'],
+    ['HeaderOverflowError', 431, 'HINDSIGHT_HEADER_OVERFLOW'],
+    ['RequestTimeoutError', 408, 'HINDSIGHT_REQUEST_TIMEOUT'],
+    ['ExpectationFailedError', 417, 'HINDSIGHT_EXPECTATION_FAILED'],
+    ['ClientGoneError', 499, 'HINDSIGHT_CLIENT_GONE']
+  ] as const) {
+    const cause = new Error('why')
+    for (const message of ['plain', '100% of %s and %d']) {
+      const error = new errors[name](message, { cause })
+      t.match({ name: error.name, message: error.message, statusCode: error.statusCode, code: error.code }, { name, message, statusCode: status, code })
+      t.equal(error.cause, cause)
+      t.ok(error instanceof Error)
+    }
+  }
+})
+
+t.test('a bad request carries the same message as its cause', async t => {
+  const error = errors.badRequest('Invalid Host "x".')
+  t.match(error, { name: 'BadRequestError', message: 'Invalid Host "x".', cause: { name: 'SuspiciousOperationError', message: 'Invalid Host "x".' } })
+})
+
+t.test('the status that answers', async t => {
+  for (const [raised, reply, expected] of [
+    [{ statusCode: 404 }, 200, 404], [{ status: 403 }, 200, 403], [{ statusCode: 200, status: 403 }, 200, 403], [{ statusCode: 399 }, 200, 500],
+    [{ statusCode: 600 }, 200, 500], [{ statusCode: '404' }, 200, 500], [null, 200, 500], [undefined, 409, 409], ['text', 302, 500], [{}, 503, 503],
+    [{ get statusCode () { throw new Error('no') } }, 200, 500]
+  ] as const) t.equal(errors.statusOf(raised, reply), expected)
+})

@@ -1,0 +1,105 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import etag from '@fastify/etag'
+import fp from 'fastify-plugin'
+import type { FastifyInstance } from 'fastify'
+import t from 'tap'
+import type { ListenerEvent } from '../../../lib/lifecycle/events.js'
+import { build } from '../../support/app.js'
+
+const HERE = /application-hooks\.test\.[tj]s:\d+$/
+
+async function hooksOf (declare: (app: FastifyInstance) => unknown, url = '/'): Promise<{ events: ListenerEvent[], all: ListenerEvent[], status: number, headers: Record<string, unknown> }> {
+  const app = await build({ declare: async (app) => { await declare(app) } })
+  const response = await app.inject(url)
+  // Its pages would pass the same hooks.
+  let profile
+  while ((profile = await app.hindsight.profiler.find(String(response.headers['x-debug-token']))) === undefined) await sleep(5)
+  const { events } = profile
+  await app.close()
+  return { events: events.filter(({ stage }) => !stage.startsWith('kernel.')), all: events, status: response.statusCode, headers: response.headers }
+}
+
+t.test('the hooks of the application stand between the listeners, with who added them and where', async (t) => {
+  const { events, all } = await hooksOf(async (app) => {
+    app.addHook('onRequest', function checkKey (_request, _reply, done) { done() })
+    app.addHook('preParsing', async function countBytes () {})
+    app.addHook('preHandler', async function loadUser (_request, reply) { reply.header('x-user', 'ada') })
+    app.addHook('onSend', async function stamp (_request, reply, payload) {
+      reply.header('x-user', 'grace')
+      return payload
+    })
+    await app.register(fp(async function metrics (app) {
+      app.addHook('onResponse', function measure (_request, _reply, done) { done() })
+    }, { name: 'metrics' }))
+    app.addHook('preSerialization', async function ofRoot () {})
+    await app.register(async function admin (app) {
+      app.addHook('onRequest', (_request, _reply, done) => { done() })
+      app.get('/', { preValidation: async function ofRoute () {} }, async () => ({ x: 1 }))
+    })
+  })
+  t.same(events.map(({ stage, listener, pass, outcome }) => [stage, listener, pass, outcome]), [
+    ['onRequest', 'checkKey', 'main', 'ran'],
+    ['onRequest', 'anonymous', 'main', 'ran'],
+    ['preParsing', 'countBytes', 'main', 'ran'],
+    ['preHandler', 'loadUser', 'main', 'ran'],
+    ['preSerialization', 'ofRoot', 'main', 'ran'],
+    ['onSend', 'stamp', 'main', 'ran'],
+    ['onResponse', 'measure', 'main', 'ran']
+  ], 'hooks of the route are not recorded')
+  for (const event of events) t.match(event.source, HERE, event.listener)
+  t.equal(events.find(({ listener }) => listener === 'anonymous')?.plugin, 'admin')
+  t.equal(events.find(({ listener }) => listener === 'ofRoot')?.plugin, undefined, 'what the application adds after a plugin is not attributed to it')
+  t.same(events.find(({ listener }) => listener === 'loadUser')?.changes?.headers, [{ name: 'x-user', from: null, to: 'ada' }])
+  t.same(events.find(({ listener }) => listener === 'stamp')?.changes?.headers, [{ name: 'x-user', from: 'ada', to: 'grace' }])
+  const places = all.map(({ stage, listener }) => `${stage} ${listener}`)
+  t.ok(places.indexOf('kernel.request pagination') < places.indexOf('onRequest checkKey'), 'after the listeners that were skipped, too')
+  t.ok(places.indexOf('preHandler loadUser') < places.indexOf('kernel.response cors'))
+  t.equal(all.filter(({ stage }) => stage.startsWith('kernel.')).length, new Set(all.filter(({ stage }) => stage.startsWith('kernel.')).map(({ stage, listener }) => stage + listener)).size, 'no listener is told twice')
+  for (const { start, duration } of events) t.ok(start >= 0 && duration >= 0)
+})
+
+t.test('a hook that a package adds has its name', async (t) => {
+  const { events } = await hooksOf(async (app) => {
+    await app.register(etag)
+    app.get('/', async () => 'x')
+  })
+  t.match(events, [{ stage: 'onSend', plugin: '@fastify/etag', source: /node_modules\/@fastify\/etag\/.+:\d+$/, changes: { headers: [{ name: 'etag', from: null, to: String }] } }])
+})
+
+t.test('hooks of ours that are no listeners are none of the application', async (t) => {
+  const { events } = await hooksOf((app) => { app.get('/', async () => 'x') })
+  t.same(events.map(({ stage, listener }) => `${stage} ${listener}`), [])
+})
+
+const outcomes: Array<[name: string, declare: (app: FastifyInstance) => void, stage: string, outcome: string, status: number]> = [
+  ['a hook that throws', (app) => app.addHook('onRequest', () => { throw new Error('no') }), 'onRequest', 'raised', 500],
+  ['one that rejects', (app) => app.addHook('preHandler', async () => { throw new Error('no') }), 'preHandler', 'raised', 500],
+  ['one that calls back with an error', (app) => app.addHook('preValidation', (_request, _reply, done) => done(new Error('no'))), 'preValidation', 'raised', 500],
+  ['one that answers and calls nobody back', (app) => app.addHook('onRequest', (_request, reply, _done) => { reply.code(202).send('early') }), 'onRequest', 'answered', 202],
+  ['one that answers and returns a promise', (app) => app.addHook('preHandler', async (_request, reply) => await reply.code(202).send('early')), 'preHandler', 'answered', 202],
+  ['one that answers later', (app) => app.addHook('onRequest', (_request, reply, _done) => { setTimeout(() => reply.code(202).send('late'), 5) }), 'onRequest', 'answered', 202],
+  ['a thenable that works when it is waited for', (app) => app.addHook('onRequest', function lazy () { return lazyThenable() as never }), 'onRequest', 'ran', 200]
+]
+
+let begun = 0
+function lazyThenable (): object {
+  return { then (resolve: () => void) { begun++; resolve() } }
+}
+
+for (const [name, declare, stage, outcome, status] of outcomes) {
+  t.test(name, async (t) => {
+    const before = begun
+    const { events, status: found } = await hooksOf((app) => {
+      declare(app)
+      app.get('/', async () => 'x')
+    })
+    t.equal(found, status)
+    t.same(events.filter((event) => event.stage === stage).map((event) => event.outcome), [outcome])
+    if (name.startsWith('a thenable')) t.equal(begun, before + 1, 'once')
+  })
+}
+
+t.test('what Fastify refuses of a hook is refused still', async (t) => {
+  await t.rejects(build({ declare: (app) => { app.addHook('onRequest', (async (_request: unknown, _reply: unknown, _done: unknown) => {}) as never) } }), { code: 'FST_ERR_HOOK_INVALID_ASYNC_HANDLER' })
+  await t.rejects(build({ declare: (app) => { app.addHook('onRequest', 'no' as never) } }), { code: 'FST_ERR_HOOK_INVALID_HANDLER' })
+})

@@ -1,0 +1,71 @@
+import t from 'tap'
+import Fastify from 'fastify'
+import type { FastifyInstance } from 'fastify'
+import { caughtHooks, host, runHooks } from '../../../lib/lifecycle/hosting.js'
+
+type Done = (error?: Error | null) => void
+
+t.test('hooks of a hosted plugin are caught, its decorators stay', async t => {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  let ran = 0
+  const hooks = await host(app, async (instance: FastifyInstance) => {
+    instance.decorate('fromPlugin', 1)
+    instance.decorateRequest('kept', null)
+    instance.decorateRequest('withheld', null)
+    instance.addHook('onRequest', async () => { ran++ })
+    instance.addHook('onRequest', async () => { ran++ })
+    instance.addHook('onSend', async () => { ran++ })
+    instance.options('*', () => 'never')
+    instance.route({ method: 'GET', url: '/theirs', handler: () => 'never' })
+  }, {}, { name: 'hosted-plugin', withhold: ['withheld'] })
+  app.get('/', () => 'x')
+  t.equal((await app.inject('/')).statusCode, 200)
+  t.equal(ran, 0)
+  t.same([...hooks].map(([name, list]) => [name, list.length]), [['onRequest', 2], ['onSend', 1]])
+  t.same([app.hasDecorator('fromPlugin'), app.hasRequestDecorator('kept'), app.hasRequestDecorator('withheld')], [true, true, false])
+  t.equal((await app.inject('/theirs')).statusCode, 404)
+  t.ok(app.hasPlugin('hosted-plugin'))
+})
+
+t.test('a plugin that is only asked leaves nothing behind', async t => {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  const hooks = await caughtHooks(app, (instance, _options, done) => {
+    instance.decorate('no', 1)
+    instance.decorateReply('no', null)
+    instance.addHook('onRequest', async () => {})
+    done()
+  }, {})
+  t.equal(hooks.get('onRequest')?.length, 1)
+  t.same([app.hasDecorator('no'), app.hasReplyDecorator('no')], [false, false])
+})
+
+t.test('a plugin that fails fails its host', async t => {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  await t.rejects(caughtHooks(app, (_instance, _options, done) => done(new Error('no')), {}), { message: 'no' })
+  await t.rejects(caughtHooks(app, async () => { throw new Error('not either') }, {}), { message: 'not either' })
+})
+
+t.test('hooks run one after the other, and at once where they can', async t => {
+  const order: string[] = []
+  const atOnce = (...args: unknown[]) => { order.push(`sync ${String(args[0])}`); (args.at(-1) as Done)() }
+  const later = (...args: unknown[]) => { setTimeout(() => { order.push(`later ${String(args[0])}`); (args.at(-1) as Done)() }, 2) }
+  const promised = async (...args: unknown[]) => { await null; order.push(`async ${String(args[0])}`) }
+  t.equal(runHooks([atOnce, atOnce], 'a'), undefined)
+  t.same(order, ['sync a', 'sync a'])
+  order.length = 0
+  await runHooks([later, atOnce, promised, atOnce], 'b')
+  t.same(order, ['later b', 'sync b', 'async b', 'sync b'])
+  t.equal(runHooks([]), undefined)
+})
+
+t.test('one that fails ends the run', async t => {
+  let reached = false
+  const last = (...args: unknown[]) => { reached = true; (args.at(-1) as Done)() }
+  t.throws(() => runHooks([(...args) => (args.at(-1) as Done)(new Error('at once')), last]), { message: 'at once' })
+  await t.rejects(async () => { await runHooks([(...args) => { setTimeout(() => (args.at(-1) as Done)(new Error('later')), 1) }, last]) }, { message: 'later' })
+  await t.rejects(async () => { await runHooks([async () => { throw new Error('async') }, last]) }, { message: 'async' })
+  t.equal(reached, false)
+})

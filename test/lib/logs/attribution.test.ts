@@ -1,0 +1,425 @@
+import { hasSubscribers, subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { Agent, get } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import Fastify from 'fastify'
+import pino from 'pino'
+import t from 'tap'
+import type { AddressInfo } from 'node:net'
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
+import { LogCapture } from '../../../lib/logs/log-capture.js'
+import { capturing, output } from './capturing.js'
+
+const CHANNEL = 'tracing:pino_asJson:end'
+const MODES = ['observe', 'full'] as const
+
+// Closed behind its test, so that the last one to be closed is known.
+t.afterEach(() => { if (hasSubscribers(CHANNEL)) throw new Error('an application of this test still listens to pino') })
+
+t.test('pino publishes its lines', async (t) => {
+  const published: unknown[] = []
+  const hear = (message: unknown): void => { published.push(message) }
+  subscribe(CHANNEL, hear)
+  t.teardown(() => unsubscribe(CHANNEL, hear))
+  const logger = pino({ base: null, timestamp: false }, { write () {} })
+  logger.warn({ a: 1 }, 'said')
+  unsubscribe(CHANNEL, hear)
+  const [message] = published as Array<{ instance: unknown, arguments: unknown[], result: unknown }>
+  if (message === undefined) return t.fail(`pino ${pino.version} no longer publishes to the diagnostics channel "${CHANNEL}", by which lib/logs/log-capture.ts captures log lines: profiles would have none`)
+  t.equal(message.instance, logger, `the message of "${CHANNEL}" no longer has the logger as its "instance"`)
+  t.same([...message.arguments].slice(0, 3), [{ a: 1 }, 'said', 40], `the "arguments" of "${CHANNEL}" are no longer fields, message and level`)
+  t.equal(message.result, '{"level":40,"a":1,"msg":"said"}\n', `the "result" of "${CHANNEL}" is no longer the line`)
+})
+
+t.test('what a pino logger of the application writes, its children\'s lines too', async (t) => {
+  for (const mode of MODES) {
+    const { stream } = output()
+    const logger = pino({ level: 'info', base: { service: 'shop' } }, stream)
+    const { app, linesOf, messagesOf } = await capturing(t, { loggerInstance: logger }, (app) => app.get('/', (request) => {
+      request.log.debug('below the level')
+      request.log.info('own')
+      request.log.child({ part: 'child' }).child({ piece: 'grandchild' }).warn('of a child')
+      logger.error('of the instance that was given')
+      app.log.info('of the application')
+      pino({}, stream).info('of a module')
+      return 'x'
+    }), { mode })
+    const written = ['own', 'of a child', 'of the instance that was given', 'of the application', 'of a module']
+    await app.inject('/')
+    t.same(messagesOf('/'), mode === 'full' ? ['below the level', ...written] : written, mode)
+    t.match(linesOf('/').find(({ message }) => message === 'of a child')?.context, { service: 'shop', part: 'child', piece: 'grandchild' })
+    if (mode === 'full') t.match(linesOf('/').find(({ message }) => message === 'below the level')?.context, { service: 'shop' })
+    t.same(linesOf('/').map(({ message }) => message).filter((message) => message.startsWith('request') || message.startsWith('incoming')), ['incoming request', 'request completed'])
+    await app.close()
+  }
+})
+
+t.test('in mode observe a pino logger is the application\'s own, at the level that it has', async (t) => {
+  const { stream } = output()
+  let seen: unknown
+  const { app } = await capturing(t, { logger: { level: 'warn', stream } }, (app) => app.get('/', (request) => {
+    t.equal(request.log, seen)
+    t.equal(request.log.level, 'warn')
+    return 'x'
+  }), { mode: 'observe', before: (app) => app.addHook('onRequest', async (request) => { seen = request.log }) })
+  t.equal((await app.inject('/')).statusCode, 200)
+  await app.close()
+})
+
+t.test('lines are kept for a request that may fail', async (t) => {
+  const { stream } = output()
+  const { app, linesOf } = await capturing(t, { logger: { level: 'info', stream } }, (app) => app.get('/', async (request) => {
+    request.log.debug('not written')
+    await sleep(1)
+    request.log.info('own')
+    request.log.child({ part: 'child' }).info('of a child')
+    app.log.info('a line of no request')
+    return 'x'
+  }), { reserve: true })
+  await app.inject('/')
+  t.same(linesOf('/').map(({ message }) => message), ['incoming request', 'own', 'of a child', 'request completed'])
+  await app.close()
+  const silent = await capturing(t, { logger: false }, (app) => app.get('/', () => 'x'), { reserve: true })
+  await silent.app.inject('/')
+  t.notOk(silent.capture.hasDestination)
+  t.same(silent.linesOf('/'), [], 'of a logger that writes nothing nothing is kept')
+  await silent.app.close()
+})
+
+t.test('a request is opened once', async (t) => {
+  const { app, capture, messagesOf } = await capturing(t, { logger: false }, (app) => app.get('/', (request) => {
+    const { log } = request
+    t.equal(capture.open(request), capture.logOf(request))
+    t.equal(request.log, log)
+    request.log.info('once')
+    return 'x'
+  }))
+  await app.inject('/')
+  t.same(messagesOf('/'), ['once'])
+  await app.close()
+})
+
+class PrivateLogger {
+  readonly #pino: pino.Logger
+  #calls = 0
+  constructor (logger: pino.Logger) { this.#pino = logger }
+  get level (): string { return this.#pino.level }
+  set level (level: string) { this.#pino.level = level }
+  get calls (): number { return this.#calls }
+  trace (...args: unknown[]): void { this.#calls++; this.#pino.trace(...args as [string]) }
+  debug (...args: unknown[]): void { this.#calls++; this.#pino.debug(...args as [string]) }
+  info (...args: unknown[]): void { this.#calls++; this.#pino.info(...args as [string]) }
+  warn (...args: unknown[]): void { this.#calls++; this.#pino.warn(...args as [string]) }
+  error (...args: unknown[]): void { this.#calls++; this.#pino.error(...args as [string]) }
+  fatal (...args: unknown[]): void { this.#calls++; this.#pino.fatal(...args as [string]) }
+  child (bindings: object): PrivateLogger { return new PrivateLogger(this.#pino.child(bindings)) }
+}
+
+t.test('a logger with private fields works, and a line that it writes through pino is there once', async (t) => {
+  for (const mode of MODES) {
+    const { stream, text } = output()
+    const { app, linesOf, messagesOf } = await capturing(t, { loggerInstance: new PrivateLogger(pino({ level: 'info' }, stream)) }, (app) => app.get('/', (request) => {
+      const { log } = request as unknown as { log: PrivateLogger }
+      const before = log.calls
+      log.debug('below the level')
+      log.info('own')
+      log.child({ part: 'child' }).info('of a child')
+      t.equal(log.calls, before + 2)
+      t.equal(log.level, 'info')
+      return 'x'
+    }), { mode })
+    t.equal((await app.inject('/')).statusCode, 200)
+    t.same(messagesOf('/'), ['below the level', 'own', 'of a child'], mode)
+    t.same(linesOf('/').map(({ message }) => message).filter((message) => / request$|^request /.test(message)), ['incoming request', 'request completed'])
+    t.match(linesOf('/').find(({ message }) => message === 'of a child')?.context, { part: 'child' })
+    t.same(text().trim().split('\n').map((line) => (JSON.parse(line) as { msg: string }).msg), ['incoming request', 'own', 'of a child', 'request completed'])
+    await app.close()
+  }
+})
+
+t.test('an application that logs nowhere, and one whose logger is none of pino\'s', async (t) => {
+  const calls: string[] = []
+  const write = (text: string): void => { calls.push(text) }
+  const plain = { level: 'info', trace: write, debug: write, info: write, warn: write, error: write, fatal: write, silent () {}, child () { return this } }
+  for (const mode of MODES) {
+    for (const server of [{ logger: false }, { loggerInstance: plain, disableRequestLogging: true }]) {
+      calls.length = 0
+      const { app, capture, messagesOf } = await capturing(t, server, (app) => app.get('/', async (request) => {
+        for (const level of ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const) request.log[level](level)
+        await sleep(1)
+        request.log.child({ a: 1 }).info('of a child')
+        return 'x'
+      }), { mode })
+      await app.inject('/')
+      t.notOk(capture.hasDestination)
+      t.same(messagesOf('/'), ['debug', 'info', 'warn', 'error', 'fatal', 'of a child'], mode)
+      t.same(calls, 'loggerInstance' in server ? ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'of a child'] : [])
+      await app.close()
+    }
+  }
+})
+
+/** The output of an application whose request logs in many ways; what differs each time is made the same. */
+async function outputOf (t: Parameters<typeof capturing>[0], logger: object, mode?: 'observe' | 'full'): Promise<string> {
+  const { stream, text } = output()
+  const server = { logger: { ...logger, stream } }
+  const declare = (app: FastifyInstance): void => {
+    app.setErrorHandler((error, request, reply) => {
+      request.log.error({ err: error, req: request, res: reply }, 'handled')
+      reply.send(error)
+    })
+    app.get('/', { logLevel: (logger as { route?: 'error' }).route ?? '' as 'error' }, async (request) => {
+      for (const log of [request.log, app.log, request.log.child({ part: 'child' }, { msgPrefix: '> ', redact: ['secret'] }), request.log.child({}, { level: 'error' })]) {
+        for (const level of ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const) {
+          log[level]('plain')
+          log[level]({ secret: 'a', card: { number: '4111' }, big: 'x'.repeat(50) }, 'with %s and %d', 'fields', 3)
+          log[level](new TypeError(level))
+        }
+      }
+      request.log.level = 'fatal'
+      request.log.error('after the level was raised')
+      throw Object.assign(new Error('failed'), { stack: 'Error: failed' })
+    })
+  }
+  const app = mode === undefined ? Fastify(server) as unknown as FastifyInstance : (await capturing(t, server, declare, { mode })).app
+  if (mode === undefined) declare(app)
+  for (const url of ['/', '/', '/absent']) await app.inject(url)
+  await app.close()
+  const stack = /"stack":"(?:[^"\\]|\\.)*"/g
+  return text().replace(/"(time|pid|responseTime)":[\d.]+/g, '"$1":0').replace(/"(hostname|reqId)":"[^"]*"/g, '"$1":""').replace(stack, '"stack":""')
+}
+
+t.test('the output of an application is what it is without us', async (t) => {
+  const loggers: Record<string, object> = {
+    silent: { level: 'silent' },
+    fatal: { level: 'fatal' },
+    warn: { level: 'warn' },
+    info: { level: 'info' },
+    debug: { level: 'debug' },
+    trace: { level: 'trace' },
+    'the level of a route': { level: 'info', route: 'error' },
+    'its own form': {
+      level: 'info',
+      redact: ['card.number'],
+      messageKey: 'text',
+      base: { service: 'shop' },
+      mixin: () => ({ part: 'shop' }),
+      formatters: { level: (label: string) => ({ level: label }), log: (fields: object) => ({ ...fields, formed: true }) },
+      serializers: { res: () => 'a reply' }
+    },
+    hooks: { level: 'info', hooks: { logMethod (this: unknown, args: [string], method: (...args: unknown[]) => void, level: number) { if (level > 30) method.apply(this, args) } } }
+  }
+  for (const [name, logger] of Object.entries(loggers)) {
+    const expected = await outputOf(t, logger)
+    for (const mode of MODES) t.equal(await outputOf(t, logger, mode), expected, `${name}, ${mode}`)
+    t.ok(expected.includes('plain'), 'there is something to compare')
+  }
+})
+
+t.test('debug lines below the level are in the profile alone', async (t) => {
+  const { stream, text } = output()
+  const { app, linesOf } = await capturing(t, { logger: { level: 'warn', stream } }, (app) => app.get('/', (request) => {
+    request.log.trace('traced')
+    request.log.debug({ a: 1 }, 'a %s line', 'debug')
+    request.log.child({ part: 'child' }).info('of a child')
+    request.log.child({}, { level: 'error' }).warn('below a level of its own')
+    request.log.debug({ get a () { throw new Error('unreadable') } }, 'unreadable')
+    request.log.warn('written')
+    return 'x'
+  }))
+  t.equal((await app.inject('/')).statusCode, 200)
+  t.match(linesOf('/'), [
+    { level: 'debug', message: 'a debug line', context: { a: 1 } },
+    { level: 'info', message: 'of a child', context: { part: 'child' } },
+    { level: 'warn', message: 'written' },
+    { level: 'info', channel: 'request', message: 'request completed', context: { res: { statusCode: 200 } } }
+  ])
+  t.equal(text().trim().split('\n').length, 1)
+  await app.close()
+})
+
+function fetchEach (port: number, paths: readonly string[], agent: Agent): Promise<unknown> {
+  return paths.reduce<Promise<unknown>>((before, path) => before.then(() => new Promise<void>((resolve, reject) => {
+    get({ port, path, agent }, (response) => response.resume().on('end', resolve)).on('error', reject)
+  })), Promise.resolve())
+}
+
+t.test('on a kept connection the first line of a request is its own', async (t) => {
+  const ways: Record<string, { server?: object, before?: (app: FastifyInstance) => unknown, first?: string }> = {
+    'as Fastify comes': {},
+    'a hook before ours that waits': { before: (app) => app.addHook('onRequest', async () => { await sleep(2) }) },
+    'one logger for all requests': { server: { childLoggerFactory: (logger: FastifyBaseLogger) => logger } },
+    'another first line': {
+      server: { logController: new class extends (Fastify as unknown as { LogController: new () => { incomingRequest: unknown } }).LogController { override incomingRequest = (request: { log: FastifyBaseLogger }) => { request.log.info({ req: request }, 'came in') } }() },
+      first: 'came in'
+    }
+  }
+  for (const mode of MODES) {
+    for (const [name, { server = {}, before, first = 'incoming request' }] of Object.entries(ways)) {
+      const { stream } = output()
+      const { app, linesOf } = await capturing(t, { logger: { level: 'info', stream }, ...server }, (app) => app.get('/:n', async (request) => {
+        await sleep(1)
+        request.log.info(request.url)
+        return 'x'
+      }), { mode, ...(before !== undefined && { before }) })
+      await app.listen({ port: 0, host: '127.0.0.1' })
+      const { port } = app.server.address() as AddressInfo
+      const agents = [1, 2, 3].map(() => new Agent({ keepAlive: true, maxSockets: 1 }))
+      await Promise.all(agents.map((agent, i) => fetchEach(port, [1, 2, 3].map((n) => `/${i}${n}`), agent)))
+      for (const agent of agents) agent.destroy()
+      for (const url of agents.flatMap((_agent, i) => [1, 2, 3].map((n) => `/${i}${n}`))) {
+        const lines = linesOf(url)
+        t.same(lines.filter(({ message }) => message === first).map(({ context }) => (context.req as { url: string }).url), [url], `${name}, ${mode}: ${url}`)
+        t.same(lines.filter(({ message }) => message.startsWith('/')).map(({ message }) => message), [url])
+      }
+      await app.close()
+    }
+  }
+})
+
+t.test('a request has the lines of its logger outside of its context, too', async (t) => {
+  for (const [server, logLevel] of [[{ logger: { level: 'warn', stream: output().stream } }], [{ logger: { stream: output().stream } }, 'warn'], [{ logger: false }]] as const) {
+    const kept: FastifyBaseLogger[] = []
+    const { app, messagesOf } = await capturing(t, server, (app) => app.get('/', { logLevel: logLevel ?? '' as 'warn' }, (request) => {
+      kept.push(request.log, request.log.child({}))
+      return 'x'
+    }))
+    await app.inject('/')
+    for (const log of kept) {
+      for (const level of ['debug', 'warn'] as const) log[level](`${level}, later`)
+    }
+    t.same(messagesOf('/'), ['debug, later', 'warn, later', 'debug, later', 'warn, later'])
+    await app.close()
+  }
+})
+
+t.test('what requests that share a logger write belongs to the one whose context is current', async (t) => {
+  const { stream } = output()
+  const ways: Record<string, (app: FastifyInstance) => FastifyBaseLogger> = {
+    'that of the application': (app) => app.log,
+    'one of a plugin': (app) => app.log.child({ plugin: 'shop' })
+  }
+  for (const [name, make] of Object.entries(ways)) {
+    let shared: FastifyBaseLogger
+    const { app, linesOf } = await capturing(t, { logger: { stream }, childLoggerFactory: () => shared }, (app) => {
+      app.get('/:n', async (request) => {
+        await sleep(1)
+        request.log.info(`log ${request.url}`)
+        shared.info({ req: request }, `req ${request.url}`)
+        return 'x'
+      })
+    }, { mode: 'observe', before: (app) => { shared = make(app) } })
+    const other = await capturing(t, { logger: { stream } }, (other) => other.get('/', () => {
+      app.log.info('of another application')
+      return 'x'
+    }))
+    await app.inject('/first')
+    await Promise.all(['/1', '/2', '/3'].map((url) => app.inject(url)))
+    for (const url of ['/1', '/2', '/3']) {
+      t.same(linesOf(url).map(({ message }) => message).filter((message) => message.includes('/')), [`log ${url}`, `req ${url}`], name)
+    }
+    await other.app.inject('/')
+    t.same(other.messagesOf('/'), [])
+    await other.app.close()
+    await app.close()
+  }
+})
+
+t.test('in mode full a debug line of our own is written where the logger takes it, once', async (t) => {
+  for (const mode of MODES) {
+    for (const level of ['debug', 'info']) {
+      const { stream, text } = output()
+      const { app, capture, messagesOf, linesOf } = await capturing(t, { logger: { level, stream } }, (app) => app.get('/', (request) => {
+        capture.logOf(request)?.debug(request.log, { channel: 'router', message: 'ours', context: { route: 'home' } })
+        return 'x'
+      }), { mode })
+      await app.inject('/')
+      t.match(linesOf('/').filter(({ channel }) => channel === 'router'), [{ level: 'debug', message: 'ours', context: { route: 'home' } }])
+      t.same(messagesOf('/'), [])
+      t.equal(text().includes('ours'), mode === 'full' && level === 'debug', `${mode}, ${level}`)
+      await app.close()
+    }
+  }
+})
+
+t.test('fields that cannot be read are left out', async (t) => {
+  const { app, messagesOf } = await capturing(t, { logger: { stream: output().stream } }, (app) => app.get('/', () => {
+    app.log.info(Object.defineProperty({}, 'req', { get () { throw new Error('unreadable') } }), 'not captured')
+    app.log.info('captured')
+    return 'x'
+  }))
+  t.equal((await app.inject('/')).statusCode, 200)
+  t.same(messagesOf('/'), ['captured'])
+  await sleep(1)
+  await app.close()
+})
+
+t.test('two applications in one process', async (t) => {
+  const { stream } = output()
+  const shared = pino({ level: 'info' }, stream)
+  const second = await capturing(t, { loggerInstance: shared }, (app) => app.get('/b', async (request) => {
+    request.log.info('b of its request')
+    app.log.info('b of its application')
+    await sleep(1)
+    shared.info('the shared logger in b')
+    return 'x'
+  }))
+  const first = await capturing(t, { loggerInstance: shared }, (app) => app.get('/a', async (request) => {
+    request.log.info('a of its request')
+    second.app.log.info('b in the work of a')
+    await second.app.inject('/b')
+    await sleep(1)
+    shared.info('the shared logger in a')
+    return 'x'
+  }))
+  await Promise.all(Array.from({ length: 3 }, () => first.app.inject('/a')))
+  const times = <T>(...lines: T[]): T[] => lines.flatMap((line) => [line, line, line]).sort()
+  t.same(first.messagesOf('/a').sort(), times('a of its request', 'the shared logger in a'))
+  t.same(second.messagesOf('/b').sort(), times('b of its request', 'b of its application', 'the shared logger in b'))
+  for (const [of, url] of [[first, '/a'], [second, '/b']] as const) {
+    t.same(of.linesOf(url).filter(({ message }) => message === 'incoming request').map(({ context }) => (context.req as { url: string }).url), times(url))
+  }
+  await first.app.close()
+  t.ok(hasSubscribers(CHANNEL), 'the other one still captures')
+  await second.app.inject('/b')
+  t.equal(second.linesOf('/b').filter(({ message }) => message === 'incoming request').length, 4)
+  await second.app.close()
+})
+
+t.test('after the last application is closed the channel of pino has no subscriber', async (t) => {
+  t.notOk(hasSubscribers(CHANNEL))
+  const apps = [await capturing(t, { logger: false }, () => {}), await capturing(t, {}, () => {})]
+  t.ok(hasSubscribers(CHANNEL))
+  for (const { app } of apps) await app.close()
+  t.notOk(hasSubscribers(CHANNEL))
+})
+
+t.test('a closed application does not stay in memory, though its loggers do', async (t) => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const kept: FastifyBaseLogger[] = []
+  const open = async (server: object, keeps: boolean): Promise<WeakRef<FastifyInstance>> => {
+    const app = Fastify(server) as unknown as FastifyInstance
+    app.decorate('hindsight', { mode: 'full' } as never)
+    const capture = new LogCapture(app, () => app.hasDecorator('absent') ? null : null)
+    app.addHook('onRequest', async (request) => {
+      capture.open(request)
+      if (keeps) kept.push(request.log)
+    })
+    app.addHook('onClose', async () => capture.close())
+    app.get('/', () => 'x')
+    await app.inject('/')
+    if (keeps) kept.push(app.log)
+    await app.close()
+    return new WeakRef(app)
+  }
+  // The logger of an application without one holds it.
+  const closed = [await open({ logger: false }, false), await open({ logger: { level: 'silent' } }, true)]
+  for (let tries = 0; tries < 20 && closed.some((ref) => ref.deref() !== undefined); tries++) {
+    await sleep(10)
+    collect()
+  }
+  t.same(closed.map((ref) => ref.deref() === undefined), [true, true])
+  t.equal(kept.length, 2)
+})

@@ -1,0 +1,222 @@
+import { Agent, get } from 'node:http'
+import { Writable } from 'node:stream'
+import pino from 'pino'
+import t from 'tap'
+import type { FastifyInstance, FastifyServerOptions } from 'fastify'
+import type { Profile } from '../../../lib/profiler/profile.js'
+import { build, listen, profileOf } from '../../app/harness.js'
+
+interface Line { level: number, msg: string, reqId?: string, [field: string]: unknown }
+
+/** A destination, and the lines that came to it. */
+function sink (): { stream: Writable, lines: Line[] } {
+  const lines: Line[] = []
+  const stream = new Writable({ write (chunk, _encoding, done) { lines.push(JSON.parse(String(chunk)) as Line); done() } })
+  return { stream, lines }
+}
+
+const messages = ({ logs }: Profile): string[] => logs.filter(({ channel }) => channel === 'app').map(({ message }) => message)
+const withLogger = (level: string, stream: Writable, more = {}) => ({ logger: { level, stream, ...more } }) as FastifyServerOptions
+
+function routes (app: FastifyInstance): void {
+  app.get('/', request => {
+    for (const level of ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const) request.log[level](`a ${level} line`)
+    return 'x'
+  })
+}
+
+t.test('debug is captured whatever the level of the logger, whose destination gets nothing below it', async t => {
+  for (const [level, written] of [
+    ['trace', ['trace', 'debug', 'info', 'warn', 'error', 'fatal']],
+    ['debug', ['debug', 'info', 'warn', 'error', 'fatal']],
+    ['info', ['info', 'warn', 'error', 'fatal']],
+    ['warn', ['warn', 'error', 'fatal']],
+    ['error', ['error', 'fatal']],
+    ['fatal', ['fatal']],
+    ['silent', []]
+  ] as const) {
+    const { stream, lines } = sink()
+    const app = await build(t, {}, routes, withLogger(level, stream))
+    const profile = await profileOf(app, await app.inject('/'))
+    const captured = level === 'trace' ? ['trace'] : []
+    t.same(messages(profile), [...captured, 'debug', 'info', 'warn', 'error', 'fatal'].map(name => `a ${name} line`), level)
+    t.same(lines.map(({ msg }) => msg).filter(msg => msg.startsWith('a ')), written.map(name => `a ${name} line`), `${level}: written`)
+    if (level === 'warn') t.notOk(lines.some(({ level }) => level < 40), 'nothing else is below the level either')
+    await app.close()
+  }
+})
+
+t.test('the level, the channel, the context and the time of a line', async t => {
+  const { stream } = sink()
+  const app = await build(t, {}, app => app.get('/', request => {
+    request.log.warn({ channel: 'billing', amount: 3, password: 'hunter2x' }, 'a %s', 'line')
+    request.log.error(new TypeError('went wrong'))
+    return 'x'
+  }), withLogger('info', stream))
+  const before = Date.now()
+  const { logs } = await profileOf(app, await app.inject('/'))
+  const billing = logs.find(({ channel }) => channel === 'billing')
+  t.match(billing, { level: 'warn', message: 'a line', context: { amount: 3, password: '******' } })
+  t.ok(Math.abs(Date.parse(String(billing?.time)) - before) < 1000)
+  t.match(logs.find(({ message }) => message === 'went wrong'), { level: 'error', context: { err: { type: 'TypeError' } } })
+  t.same(logs.map(({ time }) => time), logs.map(({ time }) => time).sort(), 'in the order of time')
+})
+
+t.test('"incoming request" belongs to its request, and "request completed" too', async t => {
+  const { stream } = sink()
+  const app = await build(t, {}, app => app.get('/:n', () => 'x'), withLogger('info', stream))
+  const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => app.inject(`/${n}`)))
+  for (const [n, answer] of answers.entries()) {
+    const { logs } = await profileOf(app, answer)
+    t.match(logs.filter(({ channel, message }) => channel === 'request' && message === 'incoming request').map(({ context }) => (context.req as { url: string }).url), [`/${n}`])
+    t.equal(logs.filter(({ message }) => message === 'request completed').length, 1)
+  }
+})
+
+t.test('"request completed" is told as it was written, whatever the application has made of it', async t => {
+  const loggers: Record<string, { more: object, context: (line: Line) => object, message?: string }> = {
+    'as it comes': { more: {}, context: ({ responseTime }) => ({ res: { statusCode: 200 }, responseTime }) },
+    'a serializer': { more: { serializers: { res: () => ({ by: 'us' }) } }, context: ({ responseTime }) => ({ res: { by: 'us' }, responseTime }) },
+    'a mixin': { more: { mixin: () => ({ part: 'shop' }) }, context: ({ responseTime }) => ({ part: 'shop', res: { statusCode: 200 }, responseTime }) },
+    bindings: { more: { base: { service: 'shop' } }, context: ({ responseTime }) => ({ service: 'shop', res: { statusCode: 200 }, responseTime }) },
+    redacted: { more: { redact: ['res.statusCode'] }, context: ({ responseTime }) => ({ res: { statusCode: '[Redacted]' }, responseTime }) },
+    'another key of the message': { more: { messageKey: 'text' }, context: ({ responseTime }) => ({ res: { statusCode: 200 }, responseTime, text: 'request completed' }), message: '' }
+  }
+  for (const [name, { more, context, message = 'request completed' }] of Object.entries(loggers)) {
+    const { stream, lines } = sink()
+    const app = await build(t, {}, app => app.get('/', () => 'x'), withLogger('info', stream, more))
+    const { logs } = await profileOf(app, await app.inject('/'))
+    const written = lines.find(({ responseTime }) => responseTime !== undefined) as Line
+    const [told, ...others] = logs.filter(({ context }) => context.responseTime !== undefined)
+    t.same(others, [], name)
+    t.same(told?.context, context(written), name)
+    t.match(told, { level: 'info', channel: 'request', message }, name)
+    await app.close()
+  }
+})
+
+t.test('what an application says in the words of Fastify is masked', async t => {
+  const { stream } = sink()
+  for (const options of [withLogger('info', stream), { logger: false } as FastifyServerOptions]) {
+    const app = await build(t, {}, app => app.get('/', request => {
+      request.log.info({ res: { statusCode: { password: 'hunter2x' } }, responseTime: 1 }, 'request completed')
+      return 'x'
+    }), options)
+    const { logs } = await profileOf(app, await app.inject('/'))
+    t.equal(logs.filter(({ message }) => message === 'request completed').length, 2)
+    t.notMatch(JSON.stringify(logs), 'hunter2x')
+    await app.close()
+  }
+})
+
+t.test('child loggers, and the application\'s own inside a request', async t => {
+  const { stream, lines } = sink()
+  const app = await build(t, {}, app => app.get('/', async request => {
+    request.log.child({ part: 'child' }).info('from a child')
+    request.log.child({}, { level: 'error' }).warn('below its own level')
+    app.log.info('from the application')
+    await new Promise(resolve => setTimeout(resolve, 5))
+    app.log.child({ part: 'other' }).warn('from its child, later')
+    return 'x'
+  }), withLogger('info', stream))
+  app.log.info('outside of any request')
+  const profile = await profileOf(app, await app.inject('/'))
+  t.same(messages(profile), ['from a child', 'from the application', 'from its child, later'])
+  t.match(profile.logs.find(({ message }) => message === 'from a child')?.context, { part: 'child' })
+  t.ok(lines.some(({ msg }) => msg === 'outside of any request'))
+  for (const message of messages(profile)) t.equal(lines.filter(({ msg }) => msg === message).length, 1, `${message}: written once`)
+})
+
+t.test('concurrent requests do not mix', async t => {
+  const { stream } = sink()
+  const app = await build(t, {}, app => app.get('/:n', async request => {
+    const { n } = request.params as { n: string }
+    for (let i = 0; i < 3; i++) {
+      request.log.info(`request ${n}`)
+      await new Promise(resolve => setTimeout(resolve, Number(n) % 7))
+      app.log.info(`application for ${n}`)
+      await Promise.resolve()
+    }
+    return n
+  }), withLogger('info', stream))
+  await Promise.all(Array.from({ length: 200 }, async (_, n) => {
+    const profile = await profileOf(app, await app.inject(`/${n}`))
+    t.same(messages(profile), Array.from({ length: 3 }, () => [`request ${n}`, `application for ${n}`]).flat())
+  }))
+})
+
+t.test('behind the body the context is still there', async t => {
+  const { stream } = sink()
+  const app = await build(t, {}, app => {
+    app.addHook('preParsing', async () => { app.log.info('before the body') })
+    app.post('/', async () => {
+      app.log.info('behind the body')
+      await new Promise(resolve => setImmediate(resolve))
+      app.log.info('and later')
+      return 'x'
+    })
+  }, withLogger('info', stream))
+  const profile = await profileOf(app, await app.inject({ method: 'POST', url: '/', payload: { a: 'x'.repeat(50_000) } }))
+  t.same(messages(profile), ['before the body', 'behind the body', 'and later'])
+})
+
+t.test('an application that logs nowhere has the lines of its requests all the same', async t => {
+  const app = await build(t, {}, routes, { logger: false } as FastifyServerOptions)
+  const { logs } = await profileOf(app, await app.inject('/'))
+  t.same(logs.filter(({ channel }) => channel === 'app').map(({ message }) => message), ['debug', 'info', 'warn', 'error', 'fatal'].map(name => `a ${name} line`))
+  const completed = logs.find(({ message }) => message === 'request completed')
+  t.same(completed?.context.res, { statusCode: 200 }, 'and not the whole response in them')
+})
+
+t.test('what pino redacts stays redacted', async t => {
+  const { stream, lines } = sink()
+  const app = await build(t, {}, app => app.get('/', request => {
+    request.log.info({ card: { number: '4111' } }, 'paid')
+    return 'x'
+  }), withLogger('info', stream, { redact: ['card.number'] }))
+  const { logs } = await profileOf(app, await app.inject('/'))
+  t.match(logs.find(({ message }) => message === 'paid')?.context, { card: { number: '[Redacted]' } })
+  t.match(lines.find(({ msg }) => msg === 'paid'), { card: { number: '[Redacted]' } })
+})
+
+t.test('a logger of the application\'s own', async t => {
+  const { stream, lines } = sink()
+  const logger = pino({ level: 'error', messageKey: 'msg' }, stream)
+  const app = await build(t, {}, routes, { logger: undefined, loggerInstance: logger } as unknown as FastifyServerOptions)
+  t.same(messages(await profileOf(app, await app.inject('/'))), ['debug', 'info', 'warn', 'error', 'fatal'].map(name => `a ${name} line`))
+  t.same(lines.map(({ msg }) => msg), ['a error line', 'a fatal line'])
+})
+
+t.test('what is kept is bounded', async t => {
+  const { stream, lines } = sink()
+  const app = await build(t, {}, app => app.get('/', request => {
+    for (let i = 0; i < 12_000; i++) request.log.info(`line ${i}`)
+    return 'x'
+  }), withLogger('info', stream))
+  const profile = await profileOf(app, await app.inject('/'))
+  t.ok(profile.logs.length <= 10_100, String(profile.logs.length))
+  t.equal(lines.filter(({ msg }) => msg.startsWith('line ')).length, 12_000, 'the destination gets them all')
+})
+
+t.test('without debug the logger is left alone', async t => {
+  const { stream, lines } = sink()
+  const app = await build(t, { debug: false }, routes, withLogger('warn', stream))
+  await app.inject('/')
+  t.same(lines.map(({ msg }) => msg), ['a warn line', 'a error line', 'a fatal line'])
+})
+
+t.test('the first line of a request is not taken for one of the request before on the same connection', async (t) => {
+  const app = await build(t, {}, (app) => app.get('/:n', async () => 'ok'), { logger: { level: 'info', stream: { write: () => {} } } })
+  const port = await listen(app)
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  t.teardown(() => agent.destroy())
+  for (const path of ['/1', '/2', '/3']) {
+    await new Promise<void>((resolve, reject) => get({ port, path, agent }, (response) => response.resume().on('end', () => resolve())).on('error', reject))
+  }
+  const { profiles } = await app.hindsight.profiler.search({ limit: 9 })
+  t.equal(profiles.length, 3)
+  for (const { token, url } of profiles) {
+    const lines = (await app.hindsight.profiler.find(token))?.logs.filter(({ message }) => message === 'incoming request') ?? []
+    t.same(lines.map(({ context }) => (context.req as { url: string }).url), [new URL(url).pathname])
+  }
+})

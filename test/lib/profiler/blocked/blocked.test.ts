@@ -1,0 +1,129 @@
+import { PassThrough } from 'node:stream'
+import { JSDOM } from 'jsdom'
+import t from 'tap'
+import type { InjectOptions } from 'fastify'
+import type { HindsightOptions } from '../../../../app/options.js'
+import { execute } from '../../../../cli/run.js'
+import { openStorage } from '../../../../lib/profiler/storage/open.js'
+import { recordOf } from '../../../../lib/profiler/summary.js'
+import { build, TOKEN, tokenHash, users } from '../../security/support.js'
+import { profileOf } from '../../../app/harness.js'
+
+const OPTIONS: HindsightOptions = {
+  cors: [
+    { path: '/api', origin: ['https://app.example'], methods: ['GET'], allowedHeaders: ['X-One'] },
+    { path: '/open', origin: '*' }, { path: '/cookie', origin: true, credentials: true }
+  ],
+  security: {
+    firewalls: [
+      { name: 'machines', pattern: '/machine', authenticators: { basic: true, bearer: { tokens: [{ sha256: tokenHash, user: 'token-only' }] } } },
+      { name: 'main', pattern: '/', authenticators: { login: true }, logout: true, throttling: { maxAttempts: 1 } }
+    ],
+    providers: { all: users },
+    accessControl: [{ path: '/machine', roles: 'ROLE_ADMIN' }, { path: '/admin', roles: ['ROLE_ADMIN', 'ROLE_ROOT'] }]
+  }
+}
+const page = (html: string) => new JSDOM(html).window.document
+const basic = (pair: string) => ({ authorization: `Basic ${Buffer.from(pair).toString('base64')}` })
+const bearer = { authorization: `Bearer ${TOKEN}` }
+const json = { accept: 'application/json', 'content-type': 'application/json' }
+const from = (origin: string, more = {}) => ({ origin, 'sec-fetch-mode': 'cors', 'sec-fetch-site': 'cross-site', ...more })
+
+async function application (t: Parameters<typeof build>[0]) {
+  return await build(t, OPTIONS.security, (app) => {
+    for (const url of ['/api', '/open', '/cookie', '/elsewhere', '/machine', '/admin']) app.get(url, async () => 'x')
+    app.post('/small', { bodyLimit: 10 }, async () => 'x')
+    app.post('/any', async () => 'x')
+    app.addContentTypeParser('text/csv', { parseAs: 'string', bodyLimit: 5 }, (_request, body, done) => { done(null, body) })
+    app.register(async (part) => {
+      part.removeAllContentTypeParsers()
+      part.post('/none', async () => 'x')
+    })
+    app.get('/granted', { config: { isGranted: 'ROLE_ADMIN', name: 'granted' } }, async () => 'x')
+    app.get('/expression', { config: { security: 'user != null' } }, async () => 'x')
+    app.get('/own', async () => { throw Object.assign(new Error('not yours'), { statusCode: 403 }) })
+    app.get('/sent', async (_request, reply) => reply.code(401).send('no'))
+    app.get('/limited', async (_request, reply) => {
+      reply.header('retry-after', 7)
+      throw Object.assign(new Error('slow down'), { statusCode: 429 })
+    })
+    app.get('/dropped', async (_request, reply) => reply.setCookie('a', 'hidden', { sameSite: 'none', secure: true }).send('x'))
+    app.get('/header', async (_request, reply) => reply.header('set-cookie', 'b=hidden; Secure; SameSite=None').send('x'))
+    app.get('/session', async (request) => { (request.session as unknown as { a: number }).a = 1; return 'x' })
+  }, { cors: OPTIONS.cors ?? [] })
+}
+
+t.test('what refused a request, in one sentence, in its profile', async (t) => {
+  const app = await application(t)
+  const preflight = (url: string, origin: string, method = 'GET', headers = '') => ({ method: 'OPTIONS', url, headers: { origin, 'access-control-request-method': method, ...(headers !== '' && { 'access-control-request-headers': headers }) } }) as const
+  for (const [name, request, kind, sentence, option] of [
+    ['wrong password', { url: '/machine', headers: { ...json, ...basic('ada:wrong') } }, 'credentials', /^The authenticator basic of the firewall "machines" refused the credentials \(.+\): the option security\.firewalls\["machines"\]\.authenticators\.basic and its provider of users decide\.$/, /basic/],
+    ['nobody', { url: '/machine', headers: json }, 'credentials', /^Rule 0 of security\.accessControl \(path \/machine\) lets pass who has ROLE_ADMIN, and nobody is logged in: the request brought no credentials that the firewall "machines" reads \(basic, bearer\): the option security\.accessControl\[0\]\.roles decides\.$/, /accessControl\[0\]/],
+    ['not the role', { url: '/machine', headers: { ...json, ...bearer } }, 'access', /lets pass who has ROLE_ADMIN, and token-only is logged in with ROLE_API: /, /accessControl\[0\]\.roles/],
+    ['isGranted', { url: '/granted', headers: json }, 'credentials', /^ROLE_ADMIN, which config\.isGranted of the route granted asks for, was denied \(role: nobody is logged in, counted as affirmative\), and nobody is logged in/, /config\.isGranted/],
+    ['an expression', { url: '/expression', headers: json }, 'credentials', /^The expression "user != null" of the route GET \/expression is false, and nobody/, /config\.security/],
+    ['CSRF', { method: 'POST', url: '/login', headers: json, payload: '{"_username":"ada","_password":"x"}' }, 'access', /^The login brought no CSRF token .*security\.firewalls\["main"\]\.authenticators\.login\.csrf decides\.$/, /csrf/],
+    ['the application', { url: '/own', headers: json }, 'access', /^403 was raised by your code at \S+blocked\.test\.ts:\d+ \(Error: not yours\): no option of Hindsight decides\.$/, null],
+    ['its answer', { url: '/sent' }, 'credentials', /^The handler of GET \/sent, or a hook before it, answered with 401 by itself/, null],
+    ['too many', { url: '/limited', headers: json }, 'rate', /raised by your code at .* It may be tried again in 7 s\.$/, null],
+    ['the method', { method: 'DELETE', url: '/api', headers: json }, 'method', /^No route takes DELETE at this path: those that are there take GET; the method/, /method of the route/],
+    ['the limit of a route', { method: 'POST', url: '/small', headers: json, payload: '"0123456789"' }, 'size', /^The body of 12 bytes is larger than the 10 bytes that the bodyLimit of the route allows: the option bodyLimit of the route decides\.$/, /bodyLimit of the route/],
+    ['that of the server', { method: 'POST', url: '/any', headers: json, payload: `"${'x'.repeat(1_048_576)}"` }, 'size', /^The body of 1,048,578 bytes is too large: the bodyLimit of the server is 1,048,576 bytes, and the parser of its type may have its own; the option bodyLimit of Fastify, of addContentTypeParser or of the route decides\.$/, /^bodyLimit of Fastify, of addContentTypeParser or of the route$/],
+    ['that of a parser', { method: 'POST', url: '/any', headers: { ...json, 'content-type': 'text/csv' }, payload: '0123456789' }, 'size', /^The body is too large: the bodyLimit of the server is 1,048,576 bytes, and the parser of its type may have its own; /, /addContentTypeParser/],
+    ['the type', { method: 'POST', url: '/any', headers: { ...json, 'content-type': 'application/xml' }, payload: '<a/>' }, 'type', /^Nothing reads a body of the type "application\/xml" here \(of the common types, these have a parser: application\/json, text\/plain\): app\.addContentTypeParser, or a plugin that calls it, decides\.$/, /^addContentTypeParser of Fastify$/],
+    ['the type, without any parser', { method: 'POST', url: '/none', headers: { ...json, 'content-type': 'application/xml' }, payload: '<a/>' }, 'type', /^Nothing reads a body of the type "application\/xml" here: app\.addContentTypeParser/, /addContentTypeParser/],
+    ['an origin', { url: '/api', headers: from('https://evil.example') }, 'cors', /^The page of https:\/\/evil\.example may not read the answer: rule 0 of cors \(path \/api\) allows https:\/\/app\.example; the option cors\[0\]\.origin decides\.$/, /^cors\[0\]\.origin$/],
+    ['no rule', { url: '/elsewhere', headers: from('https://app.example') }, 'cors', /no rule of the option cors holds for \/elsewhere/, /cors/],
+    ['credentials', { url: '/open', headers: from('https://app.example', { cookie: 'a=1' }) }, 'cors', /sent cookies, and may not read the answer: .* the option cors\[1\]\.credentials decides/, /^cors\[1\]\.credentials$/],
+    ['a preflight, by its method', preflight('/api', 'https://app.example', 'PUT'), 'cors', /^The preflight of https:\/\/app\.example was refused: rule 0 of cors \(path \/api\): the method PUT is not allowed here; allowed are GET; the option cors\[0\]\.methods decides\.$/, /methods/],
+    ['a preflight, by a header', preflight('/api', 'https://app.example', 'GET', 'x-two'), 'cors', /the header x-two is not allowed here/, /^cors\[0\]\.allowedHeaders$/],
+    ['a preflight, by its origin', preflight('/api', 'https://evil.example'), 'cors', /^The preflight of https:\/\/evil\.example was refused: rule 0 .* cors\[0\]\.origin decides/, /origin/],
+    ['a cookie', { url: '/dropped', headers: { host: 'app.example', 'x-forwarded-proto': 'http' } }, 'cookie', /^The browser drops the cookie "a": it is Secure, and the request came by http; the option secure of the cookie decides\.$/, /secure/],
+    ['a cookie of a header', { url: '/header', headers: { host: 'app.example', 'x-forwarded-proto': 'http' } }, 'cookie', /^The browser drops the cookie "b": it is Secure, and the request came by http; the option secure of the cookie, which is set at \S+blocked\.test\.ts:\d+, decides\.$/, /secure/],
+    ['a lost session', { url: '/session', headers: { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors' } }, 'cookie', /^The session's cookie "sessionId" did not come with the request: the request is cross-site/, /^session\.cookie\.sameSite$/]
+  ] as Array<[string, InjectOptions, string, RegExp, RegExp | null]>) {
+    const { collectors } = await profileOf(app, await app.inject(request))
+    const [first] = collectors.blocked as Array<Record<string, unknown>> ?? []
+    t.match(first, { kind, sentence, option, rule: String }, name)
+    t.notMatch(JSON.stringify(collectors.blocked ?? ''), 'hidden', name)
+  }
+})
+
+t.test('nothing is said of what passed', async (t) => {
+  const app = await application(t)
+  for (const [name, request] of [
+    ['plain', { url: '/api' }], ['an allowed origin', { url: '/api', headers: from('https://app.example') }], ['credentials, allowed', { url: '/cookie', headers: from('https://app.example', { cookie: 'a=1' }) }],
+    ['a form of elsewhere', { url: '/elsewhere', headers: { origin: 'https://evil.example', 'sec-fetch-mode': 'navigate' } }], ['not found', { url: '/nowhere' }], ['a session of its own', { url: '/session' }],
+    ['the same origin', { url: '/elsewhere', headers: { origin: 'http://localhost', 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'cors' } }]
+  ] as Array<[string, InjectOptions]>) t.equal((await profileOf(app, await app.inject(request))).collectors.blocked, undefined, name)
+})
+
+t.test('a login that is throttled, and without CORS at all', async (t) => {
+  const app = await build(t, { firewalls: [{ name: 'api', authenticators: { login: { csrf: false } }, throttling: { maxAttempts: 1 } }], providers: { all: users } }, (app) => { app.get('/a', async () => 'x') })
+  const login = () => app.inject({ method: 'POST', url: '/login', headers: json, payload: '{"_username":"ada","_password":"x"}' })
+  await login()
+  const throttled = await profileOf(app, await login())
+  t.match(throttled.collectors.blocked, [{ kind: 'rate', sentence: /^Too many logins have failed .* security\.firewalls\["api"\]\.throttling \(maxAttempts in interval\) decides\. It may be tried again in \d+ s\.$/ }])
+  const other = await profileOf(app, await app.inject({ url: '/a', headers: from('https://evil.example') }))
+  t.match(other.collectors.blocked, [{ kind: 'cors', sentence: 'The page of https://evil.example may not read the answer: nothing allows it, as the option cors is not set.', option: 'cors' }])
+})
+
+t.test('on the diagnostic page, the page of the profile and by the command', async (t) => {
+  const app = await application(t)
+  const failed = await app.inject({ url: '/machine', headers: { accept: 'text/html', ...bearer } })
+  t.match(page(failed.body).querySelector('.hint')?.textContent, /Why was this refused\?\s+Rule 0 of security\.accessControl .* token-only is logged in with ROLE_API/)
+  const profile = await profileOf(app, failed)
+  const { profilePage } = await import('../../../../lib/profiler/pages/profile-page/component.js')
+  const { requestPanel } = await import('../../../../lib/profiler/panels/request/panel.js')
+  const hostile = { ...profile, collectors: { ...profile.collectors, blocked: [{ sentence: '<script>\u202e' }, null, { sentence: 1 }] } }
+  const html = (shown: typeof profile) => page(profilePage(shown, requestPanel, { base: '', nonce: { script: 'a', style: 'b' }, assets: { style: '', script: '' }, formToken: '', pinned: false, children: [], query: {}, editor: null } as never))
+  t.match(html(profile).querySelector('.summary .blocked')?.textContent, /Why was it refused\?Rule 0 of security/)
+  t.same([...html(hostile).querySelectorAll('.blocked li')].map(({ textContent }) => textContent), ['<script>⟨U+202E⟩'])
+  const dataDir = t.testdir()
+  const store = await openStorage({ dataDir })
+  await store.put([recordOf(profile)])
+  await store.close()
+  const out = new PassThrough()
+  t.equal(await execute(['show', profile.token, '--data-dir', dataDir], out, new PassThrough()), 0)
+  t.match(String(out.read()), /\nRule 0 of security\.accessControl/)
+})

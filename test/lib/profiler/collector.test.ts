@@ -1,0 +1,92 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { Collection, type Collector } from '../../../lib/profiler/collector.js'
+import { panelsOf } from '../../../lib/profiler/panels/index.js'
+import type { Profile } from '../../../lib/profiler/profile.js'
+import { MemoryStorage } from '../../../lib/profiler/storage/memory.js'
+import type { ProfileRecord } from '../../../lib/profiler/summary.js'
+import { build, newest, refusal } from '../../app/harness.js'
+
+const nobody = {} as never
+
+t.test('a collector without a name of its own stops the start', async t => {
+  const collect = (): number => 1
+  for (const [collectors, message] of [
+    [[{ collect }], 'profiler.collectors[0].name: "undefined" is no name: a letter, then letters, digits, "-" and "_", 64 at most'],
+    [[{ name: '../x', collect }], 'profiler.collectors[0].name: "../x" is no name: a letter, then letters, digits, "-" and "_", 64 at most'],
+    [[{ name: 'a', collect }, { name: 'a', collect }], 'profiler.collectors[1].name: "a" is there twice'],
+    [[{ name: 'request', collect }], 'profiler.collectors[0].name: "request" is the name of a collector of Hindsight'],
+    [[{ name: 'a' }], 'profiler.collectors[0].collect: a function is needed'],
+    [[{ name: 'a', collect: 1 }], 'Option "profiler.collectors[0].collect" must be a function, not a number'],
+    [[{ name: 'a', collect, panel: { rendr: 'A' } }], 'Unknown option "profiler.collectors[0].panel.rendr"; did you mean "render"?']
+  ] as const) t.equal(await refusal({ profiler: { collectors } }), message)
+})
+
+t.test('every name of ours is refused', async t => {
+  const app = await build(t, {}, app => app.get('/', { config: { pagination: true, cache: { etag: () => 'x' } } }, () => 'x'))
+  await app.inject('/')
+  const profile = await newest(app)
+  for (const name of new Set([...Object.keys(profile.collectors), ...panelsOf(profile).map(({ name }) => name)])) {
+    t.match(await refusal({ profiler: { collectors: [{ name, collect: () => 1 }] } }), /is the name of a collector of Hindsight$/, name)
+  }
+})
+
+t.test('data are plain, masked, and as they were', async t => {
+  const kept = { list: [1], password: 's3cret', big: 1n, when: new Date(0), self: null as unknown }
+  kept.self = kept
+  const collectors: Collector[] = [
+    { name: 'now', collect: request => ({ url: request.url, token: 's3cret', text: 'redis://:s3cret@h' }) },
+    { name: 'later', collect: async () => { await sleep(5); return kept } },
+    { name: 'nothing', collect: () => undefined }
+  ]
+  const app = await build(t, { profiler: { collectors } }, app => app.get('/', () => 'x'))
+  await app.inject('/?a=1')
+  await sleep(50)
+  kept.list.push(2)
+  const { collectors: data } = await newest(app)
+  t.same(data.now, { url: '/?a=1', token: '******', text: 'redis://:******@h' })
+  t.match(data.later, { list: [1], password: '******', big: '1', when: '1970-01-01T00:00:00.000Z' })
+  t.same((data.later as typeof kept).list, [1])
+  t.equal(data.nothing, null)
+  t.notMatch(JSON.stringify(data), /s3cret/)
+})
+
+t.test('one that fails costs only its own panel', async t => {
+  const collectors: Collector[] = [
+    { name: 'throws', collect: () => { throw new Error('no') }, panel: { count: () => 1 } },
+    { name: 'rejects', collect: async () => { throw 'text' } }, // eslint-disable-line no-throw-literal
+    { name: 'hostile', collect: () => { throw { toString () { throw new Error('no') } } as unknown } }, // eslint-disable-line no-throw-literal
+    { name: 'render', collect: () => ({}), panel: { render: () => { throw new Error('no markup') }, problem: () => { throw new Error('no') }, count: () => { throw new Error('no') } } },
+    { name: 'fine', collect: () => [1, 2], panel: { label: 'Fine', count: data => (data as unknown[]).length } }
+  ]
+  const app = await build(t, { profiler: { collectors } }, app => app.get('/', () => 'x'))
+  t.equal((await app.inject('/')).body, 'x')
+  await sleep(20)
+  const profile = await newest(app)
+  t.match(profile.collectors, { throws: { error: 'no' }, rejects: { error: 'text' }, hostile: { error: 'it threw what cannot be read' }, fine: [1, 2] })
+  const page = async (panel: string) => (await app.inject({ url: `/_profiler/${profile.token}?panel=${panel}`, headers: { accept: 'text/html' } })).body
+  t.match(await page('throws'), /The collector failed:<\/strong> no/)
+  t.match(await page('render'), /its data cannot be shown \(no markup\)/)
+  t.match(await page('fine'), /<span>Fine<\/span> <span class="count">2<\/span>/)
+  t.equal((await app.inject({ url: `/_profiler/${profile.token}`, headers: { accept: 'text/html' } })).statusCode, 200)
+})
+
+t.test('one that never settles is given up', async t => {
+  const collection = new Collection([{ name: 'never', collect: () => new Promise(() => {}) }, { name: 'odd', collect: () => ({ then: 5 }) }], nobody, nobody, 20)
+  await collection.settled
+  t.same(collection.data, { never: { error: 'it had not settled after 20 ms' }, odd: { then: 5 } })
+})
+
+t.test('closing the application waits for what is still collected', async t => {
+  const put: string[] = []
+  class Store extends MemoryStorage {
+    override put (records: readonly ProfileRecord[]): void {
+      put.push(...records.map(({ json }) => String((JSON.parse(json) as Profile).collectors.late)))
+      super.put(records)
+    }
+  }
+  const app = await build(t, { profiler: { storage: new Store(), collectors: [{ name: 'late', collect: async () => { await sleep(50); return 'came' } }] } }, app => app.get('/', () => 'x'))
+  await app.inject('/')
+  await app.close()
+  t.same(put, ['came'])
+})

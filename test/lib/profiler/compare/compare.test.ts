@@ -1,0 +1,104 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { compareProfiles, inOrder } from '../../../../lib/profiler/compare/compare.js'
+import type { Comparison } from '../../../../lib/profiler/compare/comparison.js'
+import { steady } from '../../../../lib/profiler/compare/steady.js'
+import { changesOf } from '../../../../lib/profiler/compare/text-change.js'
+import type { Profile } from '../../../../lib/profiler/profile.js'
+import { failure, profile } from '../fixture.js'
+import { HOSTILE } from '../hostile.js'
+import { sample } from '../sample.js'
+
+const line = (message: string, level: 'info' | 'warn' = 'info', context: Record<string, unknown> = {}) => ({ time: '2026-01-02T03:04:05.700Z', level, channel: 'app', message, context })
+const event = (listener: string, changes: object = {}) => ({ stage: 'kernel.request', listener, pass: 'main', outcome: 'ran', start: 1, duration: 0.1, ...changes }) as Profile['events'][number]
+const set = (name: string, changes: object = {}) => ({ name, from: null, to: '1', after: 3, via: 'reply.header', by: 'application', source: '/a.js:3', ...changes })
+const request = (changes: object) => ({ collectors: { request: { method: 'GET', headers: {}, ...changes } } })
+
+/** The differences as lines: section, what, and both sides. */
+function told ({ sections }: Comparison, which: 'differences' | 'always' = 'differences'): string[] {
+  return sections.flatMap((section) => section[which].map(({ what, kind, a, b }) => `${section.name} | ${what} | ${kind === 'only-b' ? '' : JSON.stringify(a)} | ${kind === 'only-a' ? '' : JSON.stringify(b)}`))
+}
+
+const CASES: ReadonlyArray<readonly [name: string, a: Partial<Profile>, b: Partial<Profile>, differs: string[]]> = [
+  ['nothing', {}, {}, []],
+  ['times, tokens and a little unrest', { duration: 1.2 }, { duration: 2.1, time: '2026-02-02T00:00:00.000Z' }, []],
+  ['the status', {}, { status: 500 }, ['outcome | status | 200 | 500']],
+  ['the route', { route: { name: 'home', pattern: '/:id', params: { id: '1' }, methods: ['GET'] } }, { route: { name: 'home', pattern: '/:id', params: { id: '2' }, methods: ['GET'] } }, ['outcome | parameter id | "1" | "2"']],
+  ['the query', { url: 'http://h/a?x=1&y=2&y=3' }, { url: 'http://h/a?x=2&y=2&y=3&z=' }, ['request | query x | "1" | "2"', 'request | query z |  | ""']],
+  ['a header that is gone', request({ headers: { accept: 'a/b', 'x-request-id': '1' } }), request({ headers: { 'x-request-id': '2' } }), ['request | header accept | "a/b" | ']],
+  ['a field of a body', request({ body: { user: { roles: ['a'], name: 'x' } } }), request({ body: { user: { roles: ['a', 'b'], name: 'x' } } }), ['body | user.roles | ["a"] | ["a","b"]']],
+  ['a body that is text', request({ body: 'a=1' }), request({ body: null }), ['body | body | "a=1" | ']],
+  ['an exception', {}, { exceptions: [{ name: 'E', message: 'm', stack: '', frames: [{ file: '/a.js', line: 3, column: 1, function: 'f', own: true }] }] }, ['exceptions | E |  | "E: m at f /a.js:3"']],
+  ['log lines, aligned', { logs: [line('one'), line('two'), line('three')] }, { logs: [line('one'), line('more', 'warn'), line('two'), line('thirty')] }, ['logs | warn app |  | "more"', 'logs | info app | "three" | "thirty"']],
+  ['what a line is about', { logs: [line('saved', 'info', { user: 1, reqId: 'a' })] }, { logs: [line('saved', 'info', { user: 2, reqId: 'b' })] }, ['logs | context of "saved" user | 1 | 2']],
+  ['ids, times and durations in a line', { logs: [line('req-1 of 000001 took 12.5 ms at 2026-01-02T03:04:05Z')] }, { logs: [line('req-2 of 000002 took 7 ms at 2026-01-02T03:04:06Z')] }, []],
+  ['what a listener did', { events: [event('router'), event('cors'), event('gone')] }, { events: [event('router', { outcome: 'raised' }), event('cors', { changes: { headers: [{ name: 'vary', from: null, to: 'Origin' }] } }), event('idle', { outcome: 'skipped' })] },
+    ['events | kernel.request router | "ran" | "raised"', 'events | kernel.request cors | "ran" | "ran; set vary: Origin"', 'events | kernel.request gone | "ran" | ']],
+  ['a pass that was left for that of an error', { events: [event('router'), event('robots')] }, { events: [event('router', { outcome: 'raised' }), event('error', { pass: 'error' }), event('robots', { pass: 'error' })] },
+    ['events | kernel.request router | "ran" | "raised"', 'events | kernel.request error (error pass) |  | "ran"']],
+  ['a listener that took its time', { events: [event('firewall')], duration: 3 }, { events: [event('firewall', { duration: 80 })], duration: 84 }, ['durations | whole request | "3 ms" | "84 ms"', 'durations | kernel.request firewall | "0.1 ms" | "80 ms"']],
+  ['the session', { collectors: { session: { used: true, cookie: true } } }, { collectors: { session: { used: false, cookie: false } } }, ['session | used | true | false', 'session | cookie | true | false']],
+  ['who set a header, where another one came first', { collectors: { headers: { changes: [set('x-one'), set('x-two')], node: { date: null } } } }, { collectors: { headers: { changes: [set('x-new'), set('x-one'), set('x-two', { source: '/a.js:9' }), set('x-one', { to: null, via: 'reply.removeHeader' })], node: { date: null } } } },
+    ['headers | header x-one | "set by application /a.js:3 (reply.header)" | "set by application /a.js:3 (reply.header); removed by application /a.js:3 (reply.removeHeader)"', 'headers | header x-two | "set by application /a.js:3 (reply.header)" | "set by application /a.js:9 (reply.header)"', 'headers | header x-new |  | "set by application /a.js:3 (reply.header)"']],
+  ['a collector of the application', { collectors: { queries: [{ sql: 'select 1', duration: 2 }] } }, { collectors: { queries: [{ sql: 'select 2', duration: 9 }] } }, ['queries | [0].sql | "select 1" | "select 2"']]
+]
+
+t.test('what differs is told, section by section, and nothing else', async (t) => {
+  for (const [name, a, b, differs] of CASES) {
+    const comparison = compareProfiles(profile('000001', a), profile('000002', b))
+    t.same(told(comparison), differs, name)
+    t.equal(comparison.differences, differs.length, `${name}: counted`)
+    t.ok(comparison.equal > 0, `${name}: what is the same is counted`)
+  }
+})
+
+t.test('each case stands with its sides changed when it is looked at from the other', async (t) => {
+  for (const [name, a, b, differs] of CASES) {
+    t.equal(compareProfiles(profile('000002', b), profile('000001', a)).differences, differs.length, name)
+  }
+})
+
+t.test('sections with differences come first, and what is another one each time last', async (t) => {
+  const headers = (date: string) => ({ collectors: { response: { headers: { date, 'content-security-policy': `script-src 'nonce-${date}'`, vary: 'a' } } } })
+  const comparison = compareProfiles(profile('000001', { ...headers('x'), logs: [line('a')] }), profile('000002', { ...headers('y'), logs: [line('b')] }))
+  t.equal(comparison.sections[0]?.name, 'logs')
+  t.same(told(comparison, 'always'), ['response | header date | "x" | "y"', 'response | header content-security-policy | "script-src \'nonce-x\'" | "script-src \'nonce-y\'"'])
+})
+
+t.test('a failure beside a success says why', async (t) => {
+  const comparison = compareProfiles(profile('000001'), failure('000002'))
+  t.match(comparison.a, { token: '000001', status: 200, exception: null })
+  t.match(comparison.b, { token: '000002', status: 404, exception: 'NotFoundError: No route found for "GET http://127.0.0.1:3000/robots.txt"' })
+  t.same(told(comparison).map((one) => one.split(' | ', 2).join(' | ')), ['outcome | status', 'exceptions | LookupError', 'exceptions | NotFoundError'])
+})
+
+t.test('long texts tell which words differ', async (t) => {
+  t.same(changesOf('the quick brown fox', 'the slow brown fox'), [
+    { text: 'the ', in: 'both' }, { text: 'quick', in: 'a' }, { text: 'slow', in: 'b' }, { text: ' brown fox', in: 'both' }
+  ])
+  t.equal(changesOf('short', 'shore'), undefined)
+  t.equal(changesOf('x'.repeat(20_000), 'y'.repeat(20_000)), undefined)
+})
+
+t.test('the older profile comes first', async (t) => {
+  const [old, young] = [profile('00000b'), profile('00000a', { time: '2026-05-05T00:00:00.000Z' })]
+  t.same(inOrder(young, old).map(({ token }) => token), ['00000b', '00000a'])
+})
+
+t.test('whatever a store may hold is compared, and a profile does not differ from itself', async (t) => {
+  t.equal(compareProfiles(sample(HOSTILE), sample(HOSTILE)).differences, 0)
+  const broken = { exceptions: [null], logs: 'x', events: [{ changes: { headers: {}, attributes: 3 } }], collectors: { request: null, response: { headers: 'x' }, x: undefined } } as unknown as Partial<Profile>
+  t.ok(compareProfiles(profile('000001', broken), sample()).differences > 0)
+  fc.assert(fc.property(fc.anything({ withNullPrototype: true, maxDepth: 4 }), fc.json(), (one, other) => {
+    const data = JSON.parse(other) as unknown
+    const a = profile('000001', { collectors: { x: data, request: { body: data, headers: data } } })
+    const b = profile('000002', { collectors: { x: data, request: { body: data, headers: data } } })
+    return compareProfiles(a, b).differences === 0 && typeof compareProfiles(a, profile('000002', { collectors: { x: String(typeof one) } })).differences === 'number'
+  }))
+})
+
+t.test('a text that is steady already stays, and hostile ones cost no time', async (t) => {
+  t.equal(steady('order 12 of 2026', 'abcdef'), 'order 12 of 2026')
+  for (const text of ['0'.repeat(1e5), '2026-01-02T'.repeat(1e4), "'nonce-".repeat(1e4), 'a-'.repeat(5e4)]) t.type(steady(text, 'abcdef'), 'string')
+  t.ok(compareProfiles(profile('000001', { logs: Array.from({ length: 2_000 }, (_, i) => line(`a${i}`)) }), profile('000002', { logs: Array.from({ length: 2_000 }, (_, i) => line(`b${i}`)) })).differences >= 2_000)
+})

@@ -1,0 +1,82 @@
+import { execFileSync } from 'node:child_process'
+import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import t from 'tap'
+import { storedRequest } from '../../../../lib/profiler/resend/stored-request.js'
+import { bodyPieces, joined, targetPieces } from '../../../../lib/profiler/resend/pieces.js'
+import { hostileProfile, requested, written } from './stored.js'
+
+interface Called {
+  args: string[]
+  stdin: string
+}
+
+const folder = t.testdir()
+// Writes what it was called with: each argument behind its length, then what it reads.
+writeFileSync(join(folder, 'curl'), '#!/bin/sh\nexec >"$CALLED"\nprintf "%s\\n" "$#"\nfor one; do printf "%s" "$one" | wc -c; printf "%s" "$one"; done\ncase "$*" in *"--data-binary @-"*) cat ;; esac\n')
+chmodSync(join(folder, 'curl'), 0o755)
+
+/** What a shell makes of a command: the arguments of the curl that it starts. */
+function called (command: string, env: Record<string, string> = {}): Called {
+  const file = join(folder, 'called')
+  rmSync(file, { force: true })
+  execFileSync('/bin/sh', ['-c', command], { cwd: folder, env: { PATH: `${folder}:/usr/bin:/bin`, CALLED: file, ...env }, stdio: 'pipe' })
+  const all = readFileSync(file)
+  let at = 0
+  const line = (): number => {
+    const end = all.indexOf(10, at)
+    const number = Number(all.subarray(at, end))
+    at = end + 1
+    return number
+  }
+  const args = Array.from({ length: line() }, () => {
+    const length = line()
+    at += length
+    return all.subarray(at - length, at).toString()
+  })
+  return { args, stdin: all.subarray(at).toString() }
+}
+
+function argument ({ args }: Called, name: string): string | undefined {
+  return args[args.indexOf(name) + 1]
+}
+
+t.test('what a shell starts is the request, whatever is in it', async (t) => {
+  fc.assert(fc.property(hostileProfile, (profile) => {
+    const request = storedRequest(profile)
+    const call = called(written('curl', profile))
+    const body = joined(bodyPieces(request) ?? [], () => '').toWellFormed()
+    const sent = call.args.includes('--data-binary') ? call.stdin : argument(call, '--data-raw')
+    if (sent !== body) throw new Error(`${JSON.stringify(sent)} instead of ${JSON.stringify(body)}`)
+    if (argument(call, '--url') !== request.origin + joined(targetPieces(request), () => '')) throw new Error(argument(call, '--url') ?? '')
+    if (!call.args.includes(`x-nasty: ${String(request.headers.find(([name]) => name === 'x-nasty')?.[1])}`) && !call.args.includes('x-nasty;')) throw new Error('x-nasty')
+    if (existsSync(join(folder, 'pwned'))) throw new Error('a command ran')
+  }), { numRuns: 25 })
+})
+
+t.test('a command is what a person would write', async (t) => {
+  const profile = requested({ target: '/orders?x=1', headers: { host: '127.0.0.1:3000', accept: '*/*', 'content-type': 'application/json', 'content-length': '9', connection: 'close' }, body: { a: "it's" } }, { method: 'POST', status: 500 })
+  t.equal(written('curl', profile), `# Made from the profile 3fa94c of 2026-01-02T03:04:05.678Z: 500 POST http://127.0.0.1:3000/robots.txt
+curl --silent --show-error --include --globoff --path-as-is \\
+  --request 'POST' \\
+  --url 'http://127.0.0.1:3000/orders?x=1' \\
+  --header 'accept: */*' \\
+  --header 'content-type: application/json' \\
+  --header 'user-agent:' \\
+  --data-raw '{"a":"it'\\''s"}'
+`)
+})
+
+t.test('what is masked comes from the environment, and nothing is sent without it', async (t) => {
+  const profile = requested({ target: '/reset/******?key=******', headers: { authorization: 'Bearer ******', cookie: 'sid=******; a=1', 'content-type': 'application/json' }, body: { password: '******' } }, { method: 'POST' })
+  const command = written('curl', profile)
+  for (const name of ['HINDSIGHT_PATH_2', 'HINDSIGHT_QUERY_KEY', 'HINDSIGHT_AUTHORIZATION', 'HINDSIGHT_COOKIE_SID', 'HINDSIGHT_BODY_PASSWORD']) t.match(command, `#   ${name}: `)
+  t.throws(() => called(command), /is masked in the profile/)
+  const call = called(command, { HINDSIGHT_PATH_2: 'p', HINDSIGHT_QUERY_KEY: 'k', HINDSIGHT_AUTHORIZATION: '$(touch pwned)', HINDSIGHT_COOKIE_SID: 's', HINDSIGHT_BODY_PASSWORD: 'x' })
+  t.equal(argument(call, '--url'), 'http://127.0.0.1:3000/reset/p?key=k')
+  t.ok(call.args.includes('authorization: Bearer $(touch pwned)'))
+  t.ok(call.args.includes('cookie: sid=s; a=1'))
+  t.equal(argument(call, '--data-raw'), '{"password":"x"}')
+  t.notOk(existsSync(join(folder, 'pwned')))
+})

@@ -1,0 +1,191 @@
+import { subscribe, unsubscribe, hasSubscribers } from 'node:diagnostics_channel'
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t from 'tap'
+import { fetch as undiciFetch, request as undiciRequest } from 'undici'
+import type { RecordedCall } from '../../../../lib/profiler/outgoing/outgoing-log.js'
+import { stateOf } from '../../../../lib/lifecycle/request-state.js'
+import { signDemand } from '../../../../lib/profiler/on-demand.js'
+import type { ProfilerSettings } from '../../../../lib/profiler/settings.js'
+import { build, profileOf } from '../../../app/harness.js'
+
+const server = http.createServer((request, response) => {
+  response.setHeader('set-cookie', 'sid=s3cret-answer')
+  response.statusCode = Number(/\/(\d{3})/.exec(request.url ?? '')?.[1] ?? 200)
+  request.resume().on('end', () => setTimeout(() => response.end('body'), 5))
+})
+await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+t.teardown(() => server.close())
+const { port } = server.address() as AddressInfo
+const base = `http://127.0.0.1:${port}`
+
+const closed = http.createServer()
+await new Promise<void>(resolve => closed.listen(0, '127.0.0.1', resolve))
+const nowhere = `http://127.0.0.1:${(closed.address() as AddressInfo).port}`
+await new Promise(resolve => closed.close(resolve))
+
+const get = (url: string, options: http.RequestOptions = {}): Promise<number> => new Promise((resolve, reject) => {
+  http.get(url, options, response => response.resume().on('end', () => resolve(response.statusCode ?? 0))).on('error', reject)
+})
+
+interface Collected {
+  count: number
+  calls: RecordedCall[]
+}
+
+const ways: Array<[name: string, via: string, send: (url: string, headers: Record<string, string>) => Promise<unknown>]> = [
+  ['fetch of Node.js', 'undici', async (url, headers) => await (await fetch(url, { headers })).text()],
+  ['fetch of undici', 'undici', async (url, headers) => await (await undiciFetch(url, { headers })).text()],
+  ['request of undici', 'undici', async (url, headers) => await (await undiciRequest(url, { headers })).body.text()],
+  ['node:http', 'http', async (url, headers) => await get(url, { headers })]
+]
+
+for (const [name, via, send] of ways) {
+  t.test(`${name}: method, URL, status, time and masked headers`, async t => {
+    const app = await build(t, {}, app => app.get('/', async request => {
+      await send(`${base}${(request.query as { path: string }).path}`, { 'x-api-key': 's3cret-sent', 'x-kept': 'yes' })
+      return 'x'
+    }))
+    for (const [path, status] of [['/a?b=1', 200], ['/404?token=s3cret-query', 404]] as const) {
+      const profile = await profileOf(app, await app.inject(`/?path=${encodeURIComponent(path)}`))
+      const { count, calls } = profile.collectors['http-client'] as Collected
+      t.equal(count, 1)
+      const call = calls[0] as RecordedCall
+      t.match(call, { via, method: 'GET', url: `${base}${path.replace('s3cret-query', '******')}`, status })
+      t.ok(call.start > 0 && (call.duration ?? 0) >= 4, `${call.duration}`)
+      t.match(call.requestHeaders, { 'x-api-key': '******', 'x-kept': 'yes' })
+      t.match([call.responseHeaders['set-cookie']].flat(), ['sid=******'])
+      t.notMatch(JSON.stringify(profile), /s3cret/)
+    }
+  })
+
+  t.test(`${name}: an error is told without its secrets`, async t => {
+    const app = await build(t, {}, app => app.get('/', async () => {
+      await send(`${nowhere}/?token=s3cret`, {}).catch(() => {})
+      return 'x'
+    }))
+    const profile = await profileOf(app, await app.inject('/'))
+    const [call] = (profile.collectors['http-client'] as Collected).calls
+    t.match(call, { status: null, error: /ECONNREFUSED/ })
+    t.notMatch(JSON.stringify(profile), /s3cret/)
+  })
+}
+
+t.test('calls belong to the request that made them, also those at the same time', async t => {
+  const app = await build(t, {}, app => {
+    app.get('/:name', async request => {
+      const { name } = request.params as { name: string }
+      await Promise.all([fetch(`${base}/fetch-${name}`).then(answer => answer.text()), get(`${base}/http-${name}`)])
+      return name
+    })
+  })
+  const names = ['a', 'b', 'c', 'd']
+  const answers = await Promise.all(names.map(name => app.inject(`/${name}`)))
+  await get(`${base}/nobody`)
+  for (const [i, name] of names.entries()) {
+    const { collectors } = await profileOf(app, answers[i] as never)
+    t.same((collectors['http-client'] as Collected).calls.map(({ url }) => url).sort(), [`${base}/fetch-${name}`, `${base}/http-${name}`])
+  }
+})
+
+t.test('two hundred are kept, all are counted; one that is on its way is told as such', async t => {
+  const app = await build(t, {}, app => {
+    app.get('/many', async () => {
+      for (let i = 0; i < 21; i++) await Promise.all(Array.from({ length: 10 }, () => get(`${base}/`)))
+      return 'x'
+    })
+    app.get('/pending', () => { fetch(`${base}/slow`).then(answer => answer.text()).catch(() => {}); return 'x' })
+    app.get('/none', () => 'x')
+  })
+  const many = (await profileOf(app, await app.inject('/many'))).collectors['http-client'] as Collected
+  t.same([many.count, many.calls.length], [210, 200])
+  const [pending] = ((await profileOf(app, await app.inject('/pending'))).collectors['http-client'] as Collected).calls
+  t.match(pending, { status: null, duration: null })
+  t.notOk('http-client' in (await profileOf(app, await app.inject('/none'))).collectors)
+})
+
+const SECRET = 'a secret of the tests, thirty-two characters and more'
+// Older versions of Node.js tell of a request of node:http when its headers have been written.
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+const tellsEarly = major > 22 || (major === 22 && minor >= 12)
+const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+const production: Array<[name: string, profiler: ProfilerSettings, headers: Record<string, string>]> = [
+  ['a sampled one', { sampling: 1 }, {}],
+  ['one that asks for it', { collect: false, onDemand: { secret: SECRET } }, { 'x-hindsight-profile': signDemand(SECRET, Date.now() / 1000 + 60) }]
+]
+for (const [name, profiler, headers] of production) {
+  t.test(`in production too, of who is observed: ${name}`, async t => {
+    const heard: Array<string | undefined> = []
+    const other = http.createServer((request, response) => {
+      heard.push(request.headers.traceparent as string | undefined)
+      response.end('x')
+    })
+    await new Promise<void>(resolve => other.listen(0, '127.0.0.1', resolve))
+    t.teardown(() => other.close())
+    const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}/`
+    const app = await build(t, { debug: false, profiler: { production: true, storage: 'memory', ...profiler } }, app => {
+      app.get('/child', () => 'x')
+      app.get('/', async () => {
+        await (await fetch(`${url}fetch`)).text()
+        await get(`${url}http`)
+        await app.inject({ url: '/child', headers })
+        return 'x'
+      })
+    })
+    await app.inject({ url: '/', headers: { ...headers, traceparent } })
+    const { profiles } = await app.hindsight.profiler.search({ limit: 9 })
+    const [parent, child, ...others] = await Promise.all(['/', '/child'].map(async path => await app.hindsight.profiler.find(profiles.find(({ url }) => url.endsWith(`localhost${path}`))?.token ?? '')))
+    t.same([profiles.length, others], [2, []])
+    t.match((parent?.collectors['http-client'] as Collected).calls, [{ url: `${url}fetch`, status: 200 }, { url: `${url}http`, status: 200 }])
+    t.equal(child?.parent, parent?.token)
+    const { traceId, spanId } = parent?.collectors.trace as Record<string, string>
+    const continued = `00-${traceId}-${spanId}-01`
+    t.same(heard, [continued, tellsEarly ? continued : undefined])
+    t.equal(traceId, traceparent.slice(3, 35))
+  })
+}
+
+t.test('who is not observed sends as it would without', async t => {
+  const app = await build(t, { debug: false, profiler: { production: true, storage: 'memory', collect: false, onDemand: { secret: SECRET } } }, app => {
+    app.get('/', async request => await (await fetch(`${base}/${stateOf(request).observed}`)).text())
+    app.get('/sent', async () => await new Promise(resolve => {
+      const sent = http.get(base, answer => answer.resume().on('end', () => resolve(sent.getHeaders())))
+    }))
+  })
+  const kept: unknown[] = []
+  const note = (message: unknown): void => { kept.push((message as { request: { headers: unknown } }).request.headers) }
+  subscribe('undici:request:create', note)
+  t.teardown(() => unsubscribe('undici:request:create', note))
+  await app.inject({ url: '/', headers: { traceparent, ...production[1]![2] } })
+  await app.inject({ url: '/', headers: { traceparent } })
+  t.match(JSON.stringify(kept[0]), /traceparent/)
+  t.notMatch(JSON.stringify(kept[1]), /traceparent/)
+  t.notOk('traceparent' in (await app.inject({ url: '/sent', headers: { traceparent } })).json())
+  const { profiles } = await app.hindsight.profiler.search({ limit: 9 })
+  t.same(profiles.length, 1)
+  t.equal(((await app.hindsight.profiler.find(profiles[0]!.token))?.collectors['http-client'] as Collected).count, 1)
+})
+
+t.test('subscribed once for all applications, where any is observed, and let go with the last', async t => {
+  const channels = ['undici:request:create', 'http.client.request.start']
+  const watched = () => channels.map(channel => hasSubscribers(channel))
+  const production = await build(t, { debug: false })
+  t.same(watched(), [false, false])
+  const [one, two] = [await build(t), await build(t)]
+  let told = 0
+  const count = (): void => { told++ }
+  subscribe('undici:request:create', count)
+  t.same(watched(), [true, true])
+  await one.close()
+  t.same(watched(), [true, true])
+  await two.close()
+  unsubscribe('undici:request:create', count)
+  t.same(watched(), [false, false])
+  await production.close()
+  t.equal(told, 0)
+})
+
+t.test('a request that fails still fails as it did', async t => {
+  const app = await build(t, {}, app => app.get('/', async () => await get(nowhere)))
+  t.equal((await app.inject('/')).statusCode, 500)
+})

@@ -1,0 +1,97 @@
+import t, { type Test } from 'tap'
+import { JSDOM } from 'jsdom'
+import Fastify, { type FastifyInstance } from 'fastify'
+import { hindsight } from '../../../../../app/hindsight.js'
+import { build, type BuildOptions } from '../../../../support/app.js'
+
+const HTML = '<!doctype html><html lang="en"><head><title>Page</title></head><body><p>Ü</p></body></html>\n'
+const VALIDATORS = { etag: '"a"', 'last-modified': 'Thu, 01 Jan 2026 00:00:00 GMT', 'accept-ranges': 'bytes' }
+
+/** An application whose route `/` answers with the headers of the query and the markup of `head` in its page. */
+async function start (t: Test, mode: 'observe' | 'full', options: BuildOptions = {}): Promise<FastifyInstance> {
+  const app = await build({
+    contentSecurityPolicy: false,
+    ...options,
+    declare (app) {
+      app.get('/', async (request, reply) => {
+        const { head = '', ...headers } = request.query as Record<string, string>
+        return reply.type('text/html').headers(headers).send(HTML.replace('<head>', `<head>${head}`))
+      })
+    }
+  })
+  t.teardown(() => app.close())
+  Object.assign(app.hindsight, { mode })
+  return app
+}
+
+const toolbarOf = (body: string): Element | null => new JSDOM(body).window.document.querySelector('hindsight-toolbar')
+const linkOf = (body: string): Element | null | undefined => toolbarOf(body)?.querySelector('template')?.content.querySelector('link')
+
+t.test('in observe mode no policy is edited, and the toolbar keeps to all of them', async (t) => {
+  const app = await start(t, 'observe')
+  for (const [headers, expected] of [
+    [{}, 'script'],
+    [{ 'content-security-policy': "default-src 'self'" }, 'script'],
+    [{ 'content-security-policy': "script-src 'none'; style-src 'self'" }, 'static'],
+    [{ 'content-security-policy': "script-src 'strict-dynamic' 'nonce-a'" }, 'static'],
+    [{ 'content-security-policy': "default-src 'none'" }, 'none'],
+    [{ 'content-security-policy': "default-src 'nonce-a'" }, 'none'],
+    [{ 'content-security-policy': "default-src 'self', style-src 'none'" }, 'none'],
+    [{ 'content-security-policy-report-only': "default-src 'none'" }, 'none'],
+    [{ 'content-security-policy': "default-src 'self'", 'content-security-policy-report-only': "script-src 'nonce-a'" }, 'static'],
+    [{ head: '<meta http-equiv="Content-Security-Policy" content="style-src \'none\'">' }, 'none'],
+    [{ head: '<meta http-equiv="Content-Security-Policy" content="script-src &#39;none&#39;">' }, 'static'],
+    [{ head: '<meta http-equiv="Content-Security-Policy" content="default-src \'self\'">' }, 'script']
+  ] as const) {
+    const { headers: sent, body } = await app.inject({ url: '/', query: headers })
+    const found = toolbarOf(body) === null ? 'none' : toolbarOf(body)?.querySelector('script') === null ? 'static' : 'script'
+    t.equal(found, expected, JSON.stringify(headers))
+    t.notMatch(body, 'nonce="')
+    for (const name of ['content-security-policy', 'content-security-policy-report-only'] as const) {
+      t.equal(sent[name], (headers as Record<string, string>)[name], name)
+    }
+  }
+})
+
+t.test('in observe mode a page with the toolbar loses its validators, and its length is right', async (t) => {
+  const app = await start(t, 'observe')
+  const changed = await app.inject({ url: '/', query: { ...VALIDATORS, 'content-length': String(Buffer.byteLength(HTML)) } })
+  t.match(changed.headers, { etag: undefined, 'last-modified': undefined, 'accept-ranges': undefined })
+  t.equal(Number(changed.headers['content-length']), changed.rawPayload.length)
+  const same = await app.inject({ url: '/', query: { ...VALIDATORS, 'content-security-policy': "default-src 'none'" } })
+  t.match(same.headers, VALIDATORS)
+  t.equal(same.body, HTML)
+  t.match((await (await start(t, 'full')).inject({ url: '/', query: VALIDATORS })).headers, VALIDATORS)
+})
+
+t.test('the addresses of its files', async (t) => {
+  const app = await start(t, 'observe', { trustedProxies: ['127.0.0.1'] })
+  const hrefOf = async (query: Record<string, string> = {}, headers: Record<string, string> = {}): Promise<string | null | undefined> =>
+    linkOf((await app.inject({ url: '/', query, headers })).body)?.getAttribute('href')
+  t.match(await hrefOf(), /^\/_profiler\/assets\/[0-9a-f]{16}\.css$/)
+  t.match(await hrefOf({ head: '<base href="/app/">' }), /^\/_profiler\//)
+  t.match(await hrefOf({ head: '<base href="https://cdn.test/">' }), /^http:\/\/localhost\/_profiler\//)
+  t.match(await hrefOf({ head: '<base target=_blank href=//cdn.test>' }), /^http:\/\/localhost\/_profiler\//)
+  t.match(await hrefOf({}, { 'x-forwarded-prefix': '/shop' }), /^\/shop\/_profiler\//)
+  const { body } = await app.inject({ url: '/', headers: { 'x-forwarded-prefix': '/shop' } })
+  t.match(toolbarOf(body)?.querySelector('script')?.getAttribute('data-more'), /^\/shop\/_wdt\/[0-9a-f]{6}\.json$/)
+  for (const address of [await hrefOf() ?? '', toolbarOf((await app.inject('/')).body)?.querySelector('script')?.getAttribute('src') ?? '']) {
+    t.equal((await app.inject(address)).statusCode, 200, address)
+  }
+})
+
+t.test('below a prefix', async (t) => {
+  const app = Fastify() as unknown as FastifyInstance
+  t.teardown(() => app.close())
+  await app.register(async (part) => {
+    await part.register(hindsight, { lifecycle: 'full', debug: true, profiler: { storage: 'memory' } })
+    part.get('/a/page', async (_request, reply) => reply.type('text/html').send(HTML))
+  }, { prefix: '/part' })
+  const { body } = await app.inject('/part/a/page')
+  const script = toolbarOf(body)?.querySelector('script')
+  t.match(script?.getAttribute('data-more'), /^\/part\/_wdt\/[0-9a-f]{6}\.json$/)
+  for (const address of [linkOf(body)?.getAttribute('href'), script?.getAttribute('src')]) {
+    t.match(address, /^\/part\/_profiler\/assets\//)
+    t.equal((await app.inject(address ?? '')).statusCode, 200, address ?? '')
+  }
+})

@@ -1,0 +1,109 @@
+import t from 'tap'
+import { lifecycle } from '../../../../app/lifecycle.js'
+import type { ListenerEvent } from '../../../../lib/lifecycle/events.js'
+import { headerHistory } from '../../../../lib/profiler/panels/events/header-history.js'
+import { ORDER } from '../../../../lib/profiler/panels/events/order.js'
+import { eventsPanel } from '../../../../lib/profiler/panels/events/panel.js'
+import { build, profileOf } from '../../../support/app.js'
+import { profile } from '../fixture.js'
+import { sample } from '../sample.js'
+import { shown, texts } from './support.js'
+
+const base = { pass: 'main', outcome: 'ran', start: 0, duration: 0 } as const
+const change = (listener: string, name: string, from: string | null, to: string | null, more: Partial<ListenerEvent> = {}): ListenerEvent =>
+  ({ ...base, stage: 'kernel.response', listener, changes: { headers: [{ name, from, to }] }, ...more })
+
+t.test('the names of the 42 places are those of the lifecycle', async t => {
+  t.same(ORDER.map(([stage, listeners]) => [stage, listeners]), Object.entries(lifecycle).map(([stage, listeners]) => [stage, listeners.map(({ listener }) => listener)]))
+  t.equal(ORDER.flatMap(([, listeners]) => listeners).length, 42)
+})
+
+t.test('passes, stages, outcomes and what changed', async t => {
+  const root = shown(eventsPanel, sample())
+  t.same(texts(root, 'h3'), ['Main pass', 'Error pass', 'Never reached', 'Headers of the response, and who set them'])
+  t.same(texts(root, '.stage'), ['kernel.request', 'kernel.controller_arguments', 'kernel.response'])
+  t.same(texts(root, '.event td:first-child'), ['1', '2', '3', '4'])
+  t.same(texts(root, '.event > th'), ['cors', 'router', 'error', 'clickjacking'])
+  t.same(texts(root, '.outcome'), ['skipped', 'raised', 'ran', 'ran'])
+  t.same(texts(root, '.event td.text'), [
+    'not configured plain', '', 'status: 200 → 404attributes: plain',
+    'x-frame-options: DENYvary: plain → plain, betag: plain (removed)'
+  ])
+  t.same(texts(root, '.filters label'), ['called 3', 'skipped 1'])
+})
+
+t.test('the order is never changed, even where a stage comes twice', async t => {
+  const root = shown(eventsPanel, profile('000001', {
+    duration: 0,
+    events: [{ ...base, stage: 'kernel.request', listener: 'a' }, { ...base, stage: 'kernel.response', listener: 'b' }, { ...base, stage: 'kernel.request', listener: 'c' }]
+  }))
+  t.same(texts(root, '.event > th'), ['a', 'b', 'c'])
+})
+
+t.test('what was never reached, and why', async t => {
+  const root = shown(eventsPanel, sample())
+  t.match(root.textContent, /The main pass ended at router of kernel\.request, which raised an error\./)
+  t.same(texts(root, '.unreached tr').slice(-1), ['kernel.finish_requestlocale, router, firewall, asset-reset, locale-aware-services'])
+  t.match(texts(root, '.unreached tr')[0], /^kernel\.requestdebug-handlers, content-security-policy, request-validation, session, default-locale, locale,/)
+  const all = ORDER.flatMap(([stage, listeners]) => listeners.map((listener) => ({ ...base, stage, listener })))
+  t.match(shown(eventsPanel, profile('000001', { events: all })).textContent, /All 42 places of the lifecycle were reached\./)
+  t.match(shown(eventsPanel, profile('000001', { events: all.slice(0, 3) })).textContent, /The request ended before they came\./)
+  t.match(shown(eventsPanel, profile('000001', { events: [{ ...base, stage: 'kernel.request', listener: 'cors', outcome: 'answered' }] })).textContent, /The main pass ended at cors of kernel\.request, which answered\./)
+})
+
+t.test('the history of a header', async t => {
+  const outside = (by: string, from: string | null, to: string | null, after: number, more: object = {}): object => ({ name: 'a', by, from, to, after, ...more })
+  for (const [name, events, changes, expected] of [
+    ['set by a listener', [change('clickjacking', 'a', null, '1')], [], [['clickjacking', null, '1']]],
+    ['set by the handler, changed by a listener', [change('response', 'a', '1', '2')], [outside('handler', null, '1', 0)], [['your handler', null, '1'], ['response', '1', '2']]],
+    ['set early, changed by the handler, and again', [change('cors', 'a', null, '1', { stage: 'kernel.request' }), change('response', 'a', '2', null)], [outside('handler', '1', '2', 1)], [['cors', null, '1'], ['your handler', '1', '2'], ['response', '2', null]]],
+    ['set by hooks of the route', [change('response', 'a', '1', '2')], [outside('route hooks', null, '1', 0)], [['hooks of the route', null, '1'], ['response', '1', '2']]],
+    ['an error pass', [change('response', 'a', '1', '2', { pass: 'error' })], [outside('error handler', null, '1', 0)], [['the error handler', null, '1'], ['response', '1', '2']]],
+    ['the page', [], [outside('diagnostic page', 'x', null, 0)], [['the diagnostic page', 'x', null]]],
+    ['before and after all', [change('response', 'b', null, '1')], [outside('before Hindsight', null, '1', 0), outside('Fastify', '1', '2', 1), outside('Hindsight', '2', '3', 9)], [['a hook or plugin registered before Hindsight', null, '1'], ['Fastify', '1', '2'], ['Hindsight', '2', '3']]],
+    ['other words', [], [outside('<b>', null, '1', 0), { name: 'a', by: 7, from: 7, after: 'x' }], [['<b>', null, '1']]]
+  ] as const) {
+    const history = headerHistory(profile('000001', { events: [...events], collectors: { headers: { changes } } }))
+    t.same(history.get('a')?.map(({ by, from, to }) => [by, from, to]), expected, name)
+  }
+  const history = headerHistory(profile('000001', { events: [change('response', 'a', '1', '2'), change('mine', 'a', '2', '3', { stage: 'onSend', source: 'app.ts:3' })], collectors: { headers: { changes: [outside('handler', null, '1', 0, { source: 'app.ts:9' })] } } }))
+  t.same(history.get('a')?.map(({ event, source }) => [event, source?.replace(/\.[jt]s$/, '')]), [[undefined, 'app.ts:9'], [1, 'plugins/response'], [2, 'app.ts:3']])
+  for (const collectors of [{}, { headers: null }, { headers: { changes: 'no' } }] as Array<Record<string, unknown>>) t.equal(headerHistory(profile('000001', { collectors })).size, 0)
+})
+
+t.test('the history of a real response', async t => {
+  const app = await build({
+    declare: async (app) => {
+      app.get('/', async (_request, reply) => reply.header('x-frame-options', 'SAMEORIGIN').header('x-own', '1').type('text/plain').send('x'))
+      app.get('/hooks', { preValidation: async (_request, reply) => { reply.header('x-own', '1') }, onSend: async (_request, reply) => { reply.header('x-late', '1') } }, async (_request, reply) => reply.header('x-own', '2').send('x'))
+      await app.register(async (part) => {
+        part.addHook('onRequest', async function stamp (_request, reply) { reply.header('x-own', '1') })
+        part.setErrorHandler((_error, _request, reply) => reply.header('x-failed', '1').code(500).send('failed'))
+        part.get('/fails', async (_request, reply) => {
+          reply.header('x-own', '2')
+          throw new Error('no')
+        })
+      })
+    }
+  })
+  t.teardown(() => app.close())
+  const historyOf = async (url: string): Promise<Record<string, string[]>> => {
+    const root = shown(eventsPanel, await profileOf(app, await app.inject(url)))
+    return Object.fromEntries([...root.querySelectorAll('.history tbody tr')].map((row) => [row.querySelector('th')?.textContent ?? '', texts(row, 'li')]))
+  }
+  const here = (what: string, value: string) => new RegExp(`^${what} test/profiler/panels/events\\.test\\.ts:\\d+: ${value}$`)
+  t.match(await historyOf('/'), {
+    'x-own': [here('set by your handler', '1')],
+    'x-frame-options': [here('set by your handler', 'SAMEORIGIN')],
+    'content-type': [here('set by your handler', 'text/plain'), 'changed by response plugins/response.ts: text/plain; charset=utf-8'],
+    'x-content-type-options': ['set by content-type plugins/content-type.ts: nosniff']
+  })
+  t.match(await historyOf('/hooks'), {
+    'x-own': [here('set by hooks of the route', '1'), here('changed by your handler', '2')],
+    'x-late': [here('set by hooks of the route', '1')]
+  })
+  t.match(await historyOf('/fails'), {
+    'x-own': [here('set by stamp', '1'), here('changed by your handler', '2')],
+    'x-failed': ['set by the error handler: 1']
+  })
+})

@@ -1,0 +1,75 @@
+import t from 'tap'
+import type { LogRecord } from '../../../../lib/logs/log-record.js'
+import { logsPanel } from '../../../../lib/profiler/panels/logs/panel.js'
+import { profile } from '../fixture.js'
+import { sample } from '../sample.js'
+import { shown, texts } from './support.js'
+
+const line = (level: string, message: string, changes: Partial<LogRecord> = {}): LogRecord =>
+  ({ time: '2026-01-02T03:04:05.700Z', level: level as LogRecord['level'], channel: 'app', message, context: {}, ...changes })
+const five = profile('000001', {
+  logs: [line('debug', 'one'), line('info', 'two', { channel: 'db' }), line('warn', 'three'), line('error', 'four', { context: { reason: 'Disk' } }), line('odd', 'five')]
+})
+const visible = (query: Record<string, unknown>) => texts(shown(logsPanel, five, query), 'tbody tr:not([hidden]) td:first-child ~ td.text').map((text) => text.replace(/Context.*/, ''))
+
+t.test('level, channel, message and context of every line', async t => {
+  const root = shown(logsPanel, sample())
+  t.same(texts(root, 'tbody tr'), ['03:04:05.678+0 ms inforequest incoming plainContext plain{ "plain": "plain" }', '03:04:05.679+1 ms errorplain plain'])
+  t.same([...root.querySelectorAll('tbody tr')].map((row) => row.className), ['log log-info', 'log log-error'])
+  t.same([...root.querySelectorAll('details')].map((details) => details.open), [false])
+})
+
+t.test('what the filter leaves', async t => {
+  for (const [query, expected] of [
+    [{}, ['two', 'three', 'four', 'five']],
+    [{ level: 'trace' }, ['one', 'two', 'three', 'four', 'five']],
+    [{ level: 'warn' }, ['three', 'four', 'five']],
+    [{ level: 'nonsense' }, ['two', 'three', 'four', 'five']],
+    [{ level: ['trace', 'error'] }, ['four', 'five']],
+    [{ channel: 'db' }, ['two']],
+    [{ channel: ['db', 'app'] }, ['two', 'three', 'four', 'five']],
+    [{ channel: 'none' }, []],
+    [{ q: 'THRE' }, ['three']],
+    [{ q: 'disk' }, ['four']]
+  ] as const) t.same(visible(query), expected, JSON.stringify(query))
+})
+
+t.test('the form says what is asked for, and how much there is of it', async t => {
+  const root = shown(logsPanel, five, { level: 'warn', channel: 'db', q: '"x', time: 'relative' })
+  t.same(texts(root, 'option'), ['All lines (4)', 'Debug and up (4)', 'Info and up (3)', 'Warnings and up (2)', 'Errors and up (1)', 'Fatal only (0)'])
+  t.same(texts(root, 'option[selected]'), ['Warnings and up (2)'])
+  t.same([...root.querySelectorAll('[name=channel]')].map((box) => [box.getAttribute('value'), box.hasAttribute('checked')]), [['app', false], ['db', true]])
+  t.equal(root.querySelector('[name=q]')?.getAttribute('value'), '"x')
+  t.equal(root.querySelector('[name=time][checked]')?.getAttribute('value'), 'relative')
+  t.same(texts(root, '.log-count'), ['0 of 5 lines'])
+  t.equal(shown(logsPanel, profile('000001', { logs: [line('info', 'a')] })).querySelector('.channels'), null, 'one channel is no choice')
+})
+
+t.test('errors are told first', async t => {
+  t.same(texts(shown(logsPanel, five), '.lead'), ['One error, first: four'])
+  t.equal(shown(logsPanel, five).querySelector('.lead a')?.getAttribute('href'), '#line-4')
+  t.equal(shown(logsPanel, profile('000001', { logs: [line('warn', 'a')] })).querySelector('.lead'), null)
+})
+
+t.test('a very long log comes in pages, each filtered by the server', async t => {
+  const logs = Array.from({ length: 10_000 }, (_, i) => line(i % 100 === 0 ? 'error' : 'info', `m${i}`))
+  const long = profile('000001', { logs })
+  const root = shown(logsPanel, long)
+  t.equal(root.querySelectorAll('tbody tr').length, 500)
+  t.same(texts(root, '.pages'), ['Page 1 of 20 Later lines'])
+  t.equal(root.querySelector('.is-live'), null)
+  t.same(texts(root, '.log-count'), ['10,000 of 10,000 lines'])
+  t.equal(root.querySelector('.lead a')?.getAttribute('href'), '?panel=logs&level=error#line-1')
+  const last = shown(logsPanel, long, { page: '20' })
+  t.match(last.querySelector('tbody tr:last-child')?.textContent, /m9999/)
+  const later = shown(logsPanel, long, { level: 'info', q: 'm', channel: 'app', page: '3' })
+  t.same([...later.querySelectorAll('.pages a')].map((link) => link.getAttribute('href')), [
+    '?panel=logs&level=info&channel=app&q=m&time=absolute&page=2', '?panel=logs&level=info&channel=app&q=m&time=absolute&page=4'
+  ])
+  t.equal(shown(logsPanel, long, { level: 'error' }).querySelectorAll('tbody tr').length, 100)
+  for (const page of ['0', '-1', 'x', '1e9']) t.ok(shown(logsPanel, long, { page }).querySelectorAll('tbody tr').length > 0, page)
+})
+
+t.test('nothing was logged', async t => {
+  t.equal(shown(logsPanel, profile('000001')).textContent, 'Nothing was logged.')
+})

@@ -1,0 +1,191 @@
+import t from 'tap'
+import { JSDOM } from 'jsdom'
+import { exceptionsPanel } from '../../../../lib/profiler/panels/exceptions/panel.js'
+import { firstPanel, groupsOf, panels, panelsOf } from '../../../../lib/profiler/panels/index.js'
+import type { Profile } from '../../../../lib/profiler/profile.js'
+import { profile } from '../fixture.js'
+import { HOSTILE } from '../hostile.js'
+import { sample } from '../sample.js'
+
+/** Panels see what a store gives back, never the live objects. */
+const stored = (profile: Profile) => JSON.parse(JSON.stringify(profile)) as Profile
+
+function shown (name: string, profile: Profile): DocumentFragment {
+  const panel = panelsOf(profile).find(panel => panel.name === name)
+  if (panel === undefined) throw new Error(`no panel ${name}`)
+  return JSDOM.fragment(panel.render(stored(profile)))
+}
+
+const texts = (root: ParentNode, selector: string) =>
+  [...root.querySelectorAll(selector)].map(element => element.textContent?.replace(/\s+/g, ' ').trim())
+
+t.test('the menu has every panel, and a plain one for each collector that has none', async t => {
+  t.same(panelsOf(sample()).map(panel => panel.name),
+    ['request', 'exceptions', 'otherErrors', 'logs', 'performance', 'cpu', 'events', 'router', 'attributes', 'params', 'template', 'pagination', 'locale', 'security', 'session', 'cors',
+      'csp', 'cache', 'links', 'assets', 'http-client', 'spans', 'trace', 'config', 'custom', 'broken'])
+  t.same(panelsOf(profile('000001')), panels.filter(panel => panel.always))
+  t.same(panels.filter(panel => panel.always).map(panel => panel.name), ['request', 'exceptions', 'logs', 'performance', 'events', 'router', 'security'])
+  t.same(groupsOf(sample()).map(({ title, panels }) => [title, panels.length]), [['Overview', 7], ['Handling', 6], ['Security', 4], ['Delivery', 3], ['Around it', 4], ['Application', 2]])
+  t.same(groupsOf(profile('000001')).map(({ title }) => title), ['Overview', 'Handling', 'Security'], 'no empty part')
+})
+
+t.test('counts and problems', async t => {
+  const facts = (profile: Profile) => panelsOf(profile).map(panel => [panel.name, panel.count?.(profile), panel.problem?.(profile)])
+  t.same(facts(stored(sample())), [
+    ['request', undefined, false], ['exceptions', 2, true], ['otherErrors', 1, true], ['logs', 2, true], ['performance', undefined, false], ['cpu', undefined, false], ['events', 3, true],
+    ['router', undefined, false], ['attributes', 1, false], ['params', 2, true], ['template', undefined, false], ['pagination', undefined, true], ['locale', undefined, false],
+    ['security', 1, false], ['session', undefined, false], ['cors', undefined, true], ['csp', undefined, false],
+    ['cache', undefined, false], ['links', 2, false], ['assets', 1, false], ['http-client', 201, true], ['spans', 1, false], ['trace', undefined, false], ['config', undefined, false],
+    ['custom', undefined, false], ['broken', undefined, true]
+  ])
+  t.same(facts(profile('000001')), [
+    ['request', undefined, false], ['exceptions', 0, false], ['logs', 0, false], ['performance', undefined, false], ['events', 0, false],
+    ['router', undefined, false], ['security', undefined, false]
+  ])
+  t.equal(panels.find(panel => panel.name === 'router')?.problem?.(profile('000001', { status: 404 })), true)
+})
+
+t.test('the first panel is the one with the problem, else the request', async t => {
+  t.equal(firstPanel(sample()).name, 'exceptions')
+  t.equal(firstPanel(profile('000001')).name, 'request')
+  t.equal(firstPanel(profile('000001', { collectors: { x: { error: 'y' } } })).name, 'x')
+})
+
+t.test('request: both messages', async t => {
+  const root = shown('request', sample())
+  t.same(texts(root, 'h3'), ['Request', 'Query', 'Body', 'Cookies', 'Request headers', 'Attributes', 'Response', 'Response headers'])
+  t.same(texts(root, '[aria-label="Request"] tr'), ['methodGET', 'urlplain', 'ip127.0.0.1', 'httpVersionplain'])
+  t.same(texts(root, '[aria-label="Request headers"] tr'), ['hostplain', 'plainplainplain'])
+  t.same(texts(root, '[aria-label="Response"] tr'), ['status404', 'size12'])
+  t.same(texts(root, '[aria-label="Response headers"] tr'), ['content-typeplain', 'content-security-policydefault-src plain'])
+  t.match(root.textContent, /The client sent no cookies\./)
+})
+
+t.test('request: a body that is no object is shown as it came', async t => {
+  for (const [body, expected] of [['a\n b', 'a\n b'], [[1], '[\n  1\n]'], [0, '0']] as const) {
+    t.equal(shown('request', profile('000001', { collectors: { request: { body } } })).querySelector('pre')?.textContent, expected)
+  }
+})
+
+t.test('request: files, and what was cut', async t => {
+  const files = [{ name: 'photo', filename: 'beach.png', type: 'image/png', size: 15 }]
+  const root = shown('request', profile('000001', { collectors: { request: { body: {}, bodyCut: 1234, files } } }))
+  t.same(texts(root, '[aria-label="Files"] td'), ['photo', 'beach.png', 'image/png', '15', ''])
+  t.match(root.textContent, /About 1,234 bytes of the body were left out\./)
+})
+
+t.test('exceptions: the chain, its frames, and the line', async t => {
+  const root = shown('exceptions', sample())
+  t.same([...root.children].map(article => article.querySelector('h3')?.textContent), ['[1/2] LookupError', '[2/2] NotFoundError'])
+  t.same(texts(root, '.frames .file'), ['/app/node_modules/fastify/route.js:10:2', '/app/plugins/router.ts:3:7'])
+  t.same(texts(root, '.frames > .foreign > details > summary'), ['1 frame outside your code'])
+  t.same(texts(root, '.excerpt mark .source'), ['throw error'])
+  t.same(texts(root, '.excerpt mark .number'), ['→ 3'])
+  t.same(texts(root, '.frames details[open] > summary .file'), ['/app/plugins/router.ts:3:7'])
+  t.equal(root.querySelector('.editor'), null)
+  t.same(texts(root, '.facts'), ['code NOT_FOUND · status 404'])
+  t.equal(root.querySelectorAll('.exception .exception').length, 2, 'the members of an aggregate')
+})
+
+t.test('exceptions: links into the editor, where one was named', async t => {
+  const editor = (file: string, line: number) => `vscode://file${file}:${line}`
+  const markup = exceptionsPanel.render(sample(), { query: {}, editor })
+  t.same([...JSDOM.fragment(markup).querySelectorAll('.editor')].map(link => link.getAttribute('href')), ['vscode://file/app/node_modules/fastify/route.js:10', 'vscode://file/app/plugins/router.ts:3'])
+})
+
+t.test('router: the match, its parameters, and what the router knew', async t => {
+  const root = shown('router', sample())
+  t.same(texts(root, 'tr'), ['nameplain', 'pattern/plain', 'methodsGET', 'handlerroutes/a.ts:3', 'plainplain', 'RouteMethodsPatternWhy notDistance', 'plainGET/aplain2', 'knownplain'])
+  t.match(shown('router', profile('000001')).textContent, /No route matched\./)
+})
+
+t.test('router: why no route took the request', async t => {
+  const tried = [{ name: 'GET /a', methods: ['GET'], pattern: '/a', why: 'segment 1 is "a", not "b"', distance: 1 }]
+  const root = shown('router', profile('000001', { status: 404, collectors: { router: { matched: null, tried, more: 1_200 } } }))
+  t.same(texts(root, 'h3'), ['Matched route', 'Routes that were tried, the nearest first'])
+  t.same(texts(root, 'tbody tr'), ['GET /aGET/asegment 1 is "a", not "b"1'])
+  t.match(root.textContent, /1,200 more routes are further away\./)
+})
+
+t.test('session, CORS, cache, locale and pagination: in words', async t => {
+  const rowsOf = (name: string) => texts(shown(name, sample()), '.pairs tr')
+  t.same(rowsOf('session'), ['idhidden', 'sessionloaded from the store', 'cookie sentyes', 'changedyes', 'savedyes', 'plain****** (string)'])
+  t.same(rowsOf('cors').slice(0, 4), ['allowedno', 'whyplain', 'originplain', 'preflightyes'])
+  t.same(rowsOf('cache'), ['outcomethe copy of the client is fresh: 304', 'preconditionplain', 'answered behindthe security of the route', 'for its client alone, asplain',
+    'ETagplain', 'Last-Modifiednone', 'Cache-Controlplain', 'Expiresnone', 'Varyplain'])
+  t.same(rowsOf('locale'), ['localeplain', 'decided byplain', 'defaultplain', 'enabled localesplain', 'Accept-Languageplain', 'servicesplain'])
+  t.same(rowsOf('pagination'), ['page4 of 2', 'items of a page2', 'items ahead6', 'items altogether3', 'sorted byplain, asc', 'largest page9', 'sortable byplain', 'fields of the queryplain'])
+  t.equal(shown('session', profile('000001', { collectors: { session: { used: false, cookie: true } } })).textContent, 'The client has a session; nobody looked at it.')
+})
+
+t.test('HTTP client: each call, and how many were only counted', async t => {
+  const root = shown('http-client', sample())
+  t.same(texts(root, 'table[aria-label="Requests"] > tbody > tr > td:not(.text)'), ['500', '1 ms', '2 ms'])
+  t.match(root.textContent, /200 more were only counted\./)
+  const calls = [{ via: 'undici', method: 'GET', url: 'http://a.test/', status: 204, start: 1, duration: 2, requestHeaders: {}, responseHeaders: {} }, { method: 'PUT', url: 'http://a.test/', status: null, start: 1, duration: null }]
+  const fine = profile('000001', { collectors: { 'http-client': { count: 2, calls } } })
+  t.same(texts(shown('http-client', fine), 'table[aria-label="Requests"] > tbody > tr > td:not(.text)'), ['204', '1 ms', '2 ms', 'pending', '1 ms', '–'])
+  t.equal(panelsOf(fine).find(({ name }) => name === 'http-client')?.problem?.(fine), false)
+})
+
+t.test('CSP: each directive of each policy in words', async t => {
+  const headers = { 'content-security-policy': "default-src 'self'; script-src 'self' 'nonce-a' 'unsafe-inline'; object-src 'none'; upgrade-insecure-requests, img-src *", 'content-security-policy-report-only': 'font-src https: a.test' }
+  const root = shown('csp', profile('000001', { collectors: { csp: { nonces: ['script-src'] }, response: { headers } } }))
+  t.same(texts(root, 'h3'), ['Origin', 'Enforced', 'Enforced', 'Reported only'])
+  t.same(texts(root, 'tbody tr td:last-child'), [
+    'the options', 'script-src',
+    'Whatever has no directive of its own: this origin',
+    'Scripts: this origin, what carries the nonce of this response, whatever stands inline, for old browsers alone: the nonce or hash beside it switches it off',
+    'Plugins (object, embed): nowhere', 'Requests for http: are made by https: instead.',
+    'Images: any host', 'Fonts: any host by https:, a.test'
+  ])
+  t.match(shown('csp', profile('000001', { collectors: { csp: { nonces: [] } } })).textContent, /The response carries no policy/)
+})
+
+t.test('links, assets, template, attributes, parameters and trace: readable', async t => {
+  const links = shown('links', sample())
+  t.same(texts(links, 'h3'), ['Declared by the route', 'Added while the request was handled', 'Sent ahead as early hints (103)'])
+  t.same(texts(links, 'tbody tr'), ['preload/a.cssas=styleplainnopush', 'nextplainnone', 'plain'])
+  t.same(texts(shown('assets', sample()), 'table[aria-label=Rendered] tbody tr'), ['stylesheetplain.css'])
+  t.same(texts(shown('template', sample()), 'tr'), ['templateplain', 'time to render1.5 ms', 'variablesplain'])
+  t.same(texts(shown('attributes', sample()), 'tr'), ['templateplain'])
+  t.same(texts(shown('params', sample()), 'tbody tr'), ['idplainintnothing: it could not be converted, or one ahead of it could not', 'plain12int12'])
+  t.same(texts(shown('trace', sample()), 'tr'), ['traceplain', 'span of this requestplain', 'span of its callerplain', 'sampledyes'])
+  t.same(texts(shown('otherErrors', sample()), 'h3, h4'), ['Error 1 of 1', '[1/1] plain'])
+})
+
+t.test('any other collector: its data', async t => {
+  t.equal(shown('custom', sample()).querySelector('pre')?.textContent, '{\n  "a": [\n    "plain"\n  ]\n}')
+})
+
+t.test('a collector that failed says so in its panel', async t => {
+  for (const [collector, panel] of [['request', 'request'], ['response', 'request'], ['router', 'router'], ['performance', 'performance'], ['mine', 'mine'],
+    ['http-client', 'http-client'], ['spans', 'spans'], ['session', 'session'], ['cors', 'cors'], ['csp', 'csp'], ['cache', 'cache'], ['locale', 'locale'], ['pagination', 'pagination'], ['config', 'config'],
+    ['links', 'links'], ['assets', 'assets'], ['template', 'template'], ['attributes', 'attributes'], ['params', 'params'], ['trace', 'trace'], ['otherErrors', 'otherErrors']] as const) {
+    const root = shown(panel, profile('000001', { collectors: { [collector]: { error: 'it broke' } } }))
+    t.equal(root.querySelector('.failure')?.textContent, 'The collector failed: it broke', collector)
+  }
+})
+
+t.test('what is missing is told, and never an error', async t => {
+  for (const collectors of [{}, { request: null, response: 3, router: 'x', performance: [1] }, { request: { headers: null, query: 'x' }, response: { headers: 4 } }]) {
+    for (const panel of panels.filter(panel => panel.always)) t.ok(shown(panel.name, profile('000001', { collectors })).textContent?.trim(), panel.name)
+  }
+  for (const { name } of panels.filter(panel => panel.always !== true)) {
+    for (const data of [null, 3, 'x', [1], {}, { keys: 1, rule: 2, headers: 'x', wanted: [], enabled: {}, fields: 5, acceptLanguage: 'x', calls: [1, {}], count: 'x' }]) {
+      t.ok(shown(name, profile('000001', { collectors: { [name]: data } })).textContent?.trim(), name)
+    }
+  }
+})
+
+t.test('hostile text stays text', async t => {
+  const hostile = sample(HOSTILE)
+  for (const panel of panelsOf(hostile)) {
+    const markup = panel.render(stored(hostile))
+    const root = JSDOM.fragment(markup)
+    t.equal(root.querySelectorAll('script, img, style, b').length, 0, panel.name)
+    t.notMatch(markup, /[\0\u001b\u202e]/, panel.name)
+    t.match(root.textContent, /<script>alert\(1\)<\/script>/, `${panel.name} shows it`)
+    t.same([...root.querySelectorAll('*')].flatMap(element => element.getAttributeNames().filter(name => name.startsWith('on') || name === 'style')), [], panel.name)
+  }
+})

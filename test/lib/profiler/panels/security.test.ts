@@ -1,0 +1,50 @@
+import t from 'tap'
+import { JSDOM } from 'jsdom'
+import { securityPanel } from '../../../../lib/profiler/panels/security/panel.js'
+import { profile } from '../fixture.js'
+import { HOSTILE } from '../hostile.js'
+
+const data = {
+  firewall: { name: 'main', pattern: '/', security: true, stateless: false },
+  authenticators: [{ name: 'basic', outcome: 'succeeded' }, { name: 'session', outcome: 'not reached' }],
+  user: { identifier: 'ada', attributes: { age: 36 } },
+  authenticatedBy: 'basic',
+  roles: ['ROLE_ADMIN'],
+  inheritedRoles: ['ROLE_USER'],
+  rule: { index: 1, path: '/admin', methods: [], ips: [], roles: ['ROLE_ADMIN'], granted: true },
+  decisions: [
+    { by: 'access_control', attribute: 'ROLE_ADMIN', subject: null, granted: true, strategy: 'affirmative', votes: [{ voter: 'role', vote: 'granted', reason: 'the user has the role' }] },
+    { by: 'is-granted', attribute: 'EDIT', subject: 'Article 7', granted: false, strategy: 'affirmative', votes: [{ voter: 'ArticleVoter', vote: 'denied', reason: 'the author is bob' }] }
+  ],
+  expression: null
+}
+
+const shown = (security: unknown) => JSDOM.fragment(securityPanel.render(profile('000001', { collectors: { security: JSON.parse(JSON.stringify(security)) as unknown } })))
+const texts = (root: ParentNode, selector: string) => [...root.querySelectorAll(selector)].map(element => element.textContent?.replace(/\s+/g, ' ').trim())
+
+t.test('who, how, and who decided', async t => {
+  const root = shown(data)
+  t.same(texts(root, 'h3'), ['Firewall', 'User', 'Authenticators', 'Access rule', 'Expression', 'Decisions'])
+  t.same(texts(root, '[aria-label="User"] tr'), ['identifierada', 'authenticated bybasic', 'rolesROLE_ADMIN', 'inherited rolesROLE_USER', 'attributes{ "age": 36 }'])
+  t.same(texts(root, 'table[aria-label="Authenticators"] tbody tr td'), ['basic', 'succeeded', '', 'session', 'not reached', ''])
+  t.same(texts(root, 'h4'), ['ROLE_ADMIN: granted', 'EDIT of Article 7: denied'])
+  t.same(texts(root, 'table[aria-label="Votes on EDIT"] tbody td'), ['ArticleVoter', 'denied', 'the author is bob'])
+  t.match(root.textContent, /The route declares none\./)
+})
+
+t.test('the menu: how many decisions, and whether one was refused', async t => {
+  const of = (status: number) => profile('000001', { status, collectors: { security: data } })
+  t.equal(securityPanel.count?.(of(200)), 2)
+  t.same([200, 401, 403, 404, 429].map(status => securityPanel.problem?.(of(status))), [false, true, true, false, true])
+  t.equal(securityPanel.problem?.(profile('000001', { status: 403 })), false, 'a refusal of somebody else')
+})
+
+t.test('data that is missing, broken or hostile', async t => {
+  t.match(JSDOM.fragment(securityPanel.render(profile('000001'))).textContent, 'No firewall was asked: none is configured, or the request ended before.')
+  t.match(shown({ error: 'no' }).textContent, 'The collector failed: no')
+  t.match(shown({ firewall: null, decisions: 'x', authenticators: [null, 1] }).textContent, /No firewall is in front of this path\..*Nobody is logged in\.[^]*None was tried\./)
+  const hostile = shown({ ...data, user: { identifier: HOSTILE }, decisions: [{ attribute: HOSTILE, subject: HOSTILE, votes: [{ reason: HOSTILE }] }], expression: { expression: HOSTILE } })
+  t.equal(hostile.querySelectorAll('script, img, svg').length, 0)
+  t.match(hostile.textContent, '<script>alert(1)</script>')
+  t.notMatch(hostile.textContent, /[\0\u001b\u202e]/)
+})

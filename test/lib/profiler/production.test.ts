@@ -1,0 +1,233 @@
+import { Agent, request } from 'node:http'
+import t, { type Test } from 'tap'
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
+import { signDemand } from '../../../lib/profiler/on-demand.js'
+import type { Profile } from '../../../lib/profiler/profile.js'
+import type { ProfilerOption } from '../../../lib/profiler/settings.js'
+import { build as buildApplication, listen, type BuildOptions } from '../../support/app.js'
+import { users } from '../security/support.js'
+
+const html = { accept: 'text/html' }
+const SECRET = 'a secret of the tests, thirty-two characters and more'
+
+/** The application as it runs in production. */
+async function build (t: Test, profiler: ProfilerOption, options: BuildOptions = {}): Promise<FastifyInstance> {
+  const app = await buildApplication({
+    debug: false,
+    profiler,
+    server: { logger: { level: 'info', stream: { write: () => {} } } },
+    declare (app) {
+      app.get('/ok', async (request) => {
+        request.log.info('all is well')
+        return { ok: true }
+      })
+      app.get('/boom/:id', async (request) => {
+        request.log.info({ password: 'hunter2' }, 'about to fail')
+        throw new Error('the inside story')
+      })
+      app.get('/unwell', async (request, reply) => {
+        request.log.warn('not well')
+        return reply.code(503).send({ ok: false })
+      })
+      app.post('/body', async () => { throw new Error('with a body') })
+    },
+    ...options
+  })
+  t.teardown(() => app.close())
+  return app
+}
+
+async function stored (app: FastifyInstance): Promise<Profile[]> {
+  const { profiles } = await app.hindsight.profiler.search({ limit: 100 })
+  return await Promise.all(profiles.map(async ({ token }) => await app.hindsight.profiler.find(token) as Profile))
+}
+
+t.test('nothing is profiled in production unless that is said', async (t) => {
+  for (const option of [undefined, 'all', {}, { onlyExceptions: true }] as const) {
+    const app = await buildApplication({ debug: false, ...(option !== undefined && { profiler: option }) })
+    t.teardown(() => app.close())
+    t.equal(('profiler' in app.hindsight), false)
+    t.notMatch((await app.inject({ url: '/nowhere', headers: html })).body, /Reference/)
+  }
+})
+
+t.test('failures are kept; the public is told only the token', async (t) => {
+  const app = await build(t, 'errors')
+  t.equal((await app.inject('/ok')).statusCode, 200)
+  const page = await app.inject({ url: '/boom/7?token=abc', headers: { ...html, authorization: 'Bearer s3cret', 'user-agent': 'me' } })
+  t.equal(page.statusCode, 500)
+  t.notMatch(page.body, /inside story|boom\.|Error: |production\.test/)
+  t.notOk(Object.keys(page.headers).some((name) => name.startsWith('x-debug')))
+  const [profile, ...others] = await stored(app)
+  t.same(others, [])
+  t.match(page.body, `<p>Reference: <code>${profile?.token}</code></p>`)
+  t.match(profile, {
+    version: 1,
+    method: 'GET',
+    url: 'http://localhost/boom/7?token=******',
+    status: 500,
+    route: { pattern: '/boom/:id', params: { id: '7' } },
+    exceptions: [{ name: 'Error', message: 'the inside story' }],
+    collectors: { request: { headers: { authorization: 'Bearer ******', 'user-agent': 'me' } }, response: { status: 500, headers: { 'content-type': 'text/html; charset=utf-8' } } }
+  })
+  t.ok(profile?.exceptions[0]?.frames.some(({ file, own }) => own && file.endsWith('production.test.ts')))
+  t.ok((profile?.duration ?? 0) > 0)
+  t.ok(Math.abs(Date.parse(profile?.time ?? '') - Date.now()) < 60_000)
+  t.same(profile?.logs.filter(({ channel }) => channel === 'app').map(({ message, context }) => [message, context]), [['about to fail', { password: '******' }]])
+  t.ok(profile?.events.length)
+  t.same([...new Set(profile?.events.map(({ pass }) => pass))], ['error'], 'the main pass is not recorded for who may not fail')
+})
+
+t.test('what is told has the form that the client asked for', async (t) => {
+  const app = await build(t, 'errors')
+  const problem = await app.inject({ url: '/boom/7', headers: { accept: 'application/problem+json' } })
+  t.match(problem.headers['content-type'], /^application\/problem\+json/)
+  t.match((await app.inject({ url: '/boom/7', headers: { accept: 'text/plain' } })).body, /Reference: [0-9a-f]{6}\n/)
+  const tokens = (await stored(app)).map(({ token }) => token)
+  t.same(problem.json(), { type: 'about:blank', title: 'Internal Server Error', status: 500, token: tokens[1] })
+})
+
+t.test('an answer that is a server error is kept, though nothing was raised', async (t) => {
+  const app = await build(t, 'errors')
+  const answer = await app.inject('/unwell')
+  t.same(answer.json(), { ok: false }, 'the answer stays as it is')
+  const [profile] = await stored(app)
+  t.match(profile, { status: 503, exceptions: [], route: { pattern: '/unwell' }, collectors: { response: { status: 503, size: 12 } } })
+  t.match(profile?.logs.filter(({ channel }) => channel === 'app'), [{ level: 'warn', message: 'not well' }])
+})
+
+t.test('a body is kept, masked', async (t) => {
+  const app = await build(t, 'errors')
+  await app.inject({ method: 'POST', url: '/body', payload: { name: 'x', password: 'hunter2' } })
+  t.match((await stored(app))[0]?.collectors.request, { body: { name: 'x', password: '******' } })
+})
+
+t.test('what clients get wrong is kept only if that is said, and a matcher does not say otherwise', async (t) => {
+  const server = await build(t, 'errors')
+  t.notMatch((await server.inject({ url: '/nowhere', headers: html })).body, /Reference/)
+  t.same(await stored(server), [])
+  const all = await build(t, { production: true, onlyExceptions: true })
+  t.match((await all.inject({ url: '/nowhere', headers: html })).body, /Reference/)
+  const some = await build(t, { production: true, onlyExceptions: true, matcher: (request) => request.routeOptions.url !== undefined })
+  t.notMatch((await some.inject({ url: '/nowhere', headers: html })).body, /Reference/)
+  t.match((await some.inject({ url: '/boom/1', headers: html })).body, /Reference/)
+})
+
+t.test('all of a request is kept that asks for it with a signature', async (t) => {
+  const app = await build(t, { production: true, collect: false, errors: true, onDemand: { secret: SECRET } })
+  const asked = await app.inject({ url: '/ok', headers: { 'x-hindsight-profile': signDemand(SECRET, Date.now() / 1000 + 60) } })
+  t.same(asked.json(), { ok: true })
+  t.notOk('x-debug-token' in asked.headers)
+  await app.inject('/ok')
+  await app.inject({ url: '/ok', headers: { 'x-hindsight-profile': signDemand('another secret of thirty-two or more', Date.now() / 1000 + 60) } })
+  await app.inject('/boom/1')
+  const [failed, demanded, ...others] = await stored(app)
+  t.same(others, [])
+  t.equal(failed?.status, 500)
+  t.equal(demanded?.status, 200)
+  t.match(demanded?.events.map(({ stage, listener }) => `${stage} ${listener}`), ['kernel.request debug-handlers', 'kernel.request content-security-policy'])
+  t.match(demanded?.logs.filter(({ channel }) => channel === 'app'), [{ message: 'all is well' }])
+  t.match(demanded?.collectors, { request: { method: 'GET' }, response: { status: 200 }, performance: { handler: Number } })
+})
+
+t.test('a request that nobody asked for has no part in the one before it on its connection', async (t) => {
+  const app = await build(t, { production: true, collect: false, errors: true, onDemand: { secret: SECRET } }, {
+    declare (app) {
+      app.post('/say/:name', async (request) => {
+        const { name } = request.params as { name: string }
+        app.log.info(`the application for ${name}`)
+        request.log.child({ part: 'child' }).info(`a child for ${name}`)
+        await new Promise((resolve) => setImmediate(resolve))
+        app.log.info(`the application later for ${name}`)
+        if (name === 'failing') throw new Error('as expected')
+        return {}
+      })
+    }
+  })
+  const port = await listen(app)
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  t.teardown(() => agent.destroy())
+  const post = (name: string, headers = {}) => new Promise<number>((resolve, reject) => {
+    request({ port, agent, method: 'POST', path: `/say/${name}`, headers: { 'content-type': 'application/json', ...headers } }, (response) => {
+      response.resume().on('end', () => resolve(response.statusCode ?? 0))
+    }).on('error', reject).end('{}')
+  })
+  t.equal(await post('demanded', { 'x-hindsight-profile': signDemand(SECRET, Date.now() / 1000 + 60) }), 200)
+  t.equal(await post('nobody'), 200)
+  t.equal(await post('failing'), 500)
+  t.equal(await post('again', { 'x-hindsight-profile': signDemand(SECRET, Date.now() / 1000 + 60) }), 200)
+  const said = (await stored(app)).map(({ logs }) => logs.filter(({ channel }) => channel === 'app').map(({ message }) => message))
+  t.same(said, [
+    ['the application for again', 'a child for again', 'the application later for again'],
+    // What the application's own logger says belongs to nobody as long as the request is not wanted.
+    ['a child for failing'],
+    ['the application for demanded', 'a child for demanded', 'the application later for demanded']
+  ])
+})
+
+t.test('a logger that lives as long as the application keeps nothing', async (t) => {
+  let child: FastifyBaseLogger | undefined
+  const app = await build(t, 'errors', {
+    declare (app) {
+      child = app.log.child({ part: 'worker' })
+      app.get('/boom', async () => {
+        child?.info('from a worker')
+        throw new Error('as expected')
+      })
+    }
+  })
+  await app.inject('/boom')
+  await app.inject('/boom')
+  t.same(Object.getOwnPropertySymbols(child ?? {}).filter(({ description }) => description === 'hindsight.log'), [])
+  t.same((await stored(app)).map(({ logs }) => logs.some(({ message }) => message === 'from a worker')), [false, false])
+})
+
+t.test('a share of all requests, from their beginning', async (t) => {
+  const app = await build(t, { production: true, sampling: 0.5 })
+  const lots = [0.2, 0.7, 0.4, 0.9]
+  t.intercept(Math, 'random', { value: () => lots.shift() ?? 0 })
+  for (let i = 0; i < 4; i++) await app.inject(`/ok?${i}`)
+  t.same((await stored(app)).map(({ url, events }) => [url.slice(-1), events.length > 30]), [['2', true], ['0', true]])
+})
+
+t.test('requests that nobody keeps leave no trace in another’s profile', async (t) => {
+  const app = await build(t, 'errors')
+  await Promise.all(Array.from({ length: 50 }, async (_, i) => await app.inject(i % 2 ? `/boom/${i}` : `/ok?${i}`)))
+  const profiles = await stored(app)
+  t.equal(profiles.length, 25)
+  for (const { url, logs, route } of profiles) {
+    t.equal(logs.filter(({ message }) => message === 'about to fail').length, 1, url)
+    t.notOk(logs.some(({ message }) => message === 'all is well'), url)
+    t.equal(url.endsWith(`/${route?.params.id as string}`), true)
+  }
+})
+
+const security = {
+  firewalls: [{ name: 'main', stateless: true, authenticators: { basic: true } }],
+  providers: { staff: users }
+}
+const basic = (name: string, password: string) => ({ authorization: `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}` })
+
+t.test('there are no pages in production, but for operators', async (t) => {
+  const none = await build(t, 'errors')
+  await none.inject('/boom/1')
+  const [{ token } = { token: '' }] = await stored(none)
+  for (const url of ['/_profiler/', `/_profiler/${token}`, `/_profiler/${token}.json`, '/_profiler/latest', '/_profiler/stream', `/_wdt/${token}`, '/_error/500']) t.equal((await none.inject(url)).statusCode, 404, url)
+
+  const app = await build(t, { production: true, onlyExceptions: true, role: 'ROLE_ADMIN' }, { security })
+  await app.inject('/boom/1')
+  const [kept] = await stored(app)
+  for (const url of ['/_profiler/', `/_profiler/${kept?.token}`, `/_profiler/${kept?.token}.json`, '/_profiler/latest', '/_profiler/search?status=500', '/_profiler/stream?ip=x']) {
+    t.equal((await app.inject(url)).statusCode, 401, url)
+    t.equal((await app.inject({ url, headers: basic('bob', 'builder') })).statusCode, 403, url)
+    t.notOk([401, 403, 404].includes((await app.inject({ url, headers: basic('ada', 'lovelace') })).statusCode), url)
+  }
+  t.match((await app.inject({ url: `/_profiler/${kept?.token}`, headers: { ...html, ...basic('ada', 'lovelace') } })).body, /the inside story/)
+  for (const url of [`/_wdt/${kept?.token}`, '/_error/500']) t.equal((await app.inject({ url, headers: basic('ada', 'lovelace') })).statusCode, 404, url)
+})
+
+t.test('a role that nobody can have stops the start', async (t) => {
+  await t.rejects(buildApplication({ debug: false, profiler: { production: true, role: 'ROLE_ADMIN' } }), {
+    message: 'profiler.role (PROFILER_ROLE) needs the option security, with a firewall for /_profiler: without it no user has a role'
+  })
+})

@@ -1,0 +1,59 @@
+import t from 'tap'
+import { metric } from '../../../lib/profiler/server-timing.js'
+import { build, refusal } from '../../app/harness.js'
+
+// Server Timing, section 3: a list of tokens with parameters, each a token or a quoted string.
+const METRIC = /^[\w!#$%&'*+.^`|~-]+;dur=\d+(?:\.\d+)?(?:;desc="(?:[\t\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*")?$/
+
+function metricsOf (header: unknown): string[] {
+  return String(header).match(/(?:"(?:[^"\\]|\\.)*"|[^,"])+/g)?.map((one) => one.trim()) ?? []
+}
+
+t.test('a metric is written by its grammar, whatever it is called', async (t) => {
+  for (const [name, duration, description, expected] of [
+    ['total', 1.23456, '', 'total;dur=1.235'],
+    ['router', 0, 'kernel.request', 'router;dur=0;desc="kernel.request"'],
+    ['handler', -1, 'a "b" \\c', 'handler;dur=0;desc="a \\"b\\" \\\\c"'],
+    ['handler', 1, 'é\r\nset-cookie: x\u0000', 'handler;dur=1;desc="???set-cookie: x?"'],
+    ['a, b;c="d"', 1, '', 'a__b_c__d_;dur=1'],
+    ['', 1, '', '_;dur=1']
+  ] as const) {
+    t.equal(metric(name, duration, description), expected)
+    t.match(metric(name, duration, description), METRIC)
+  }
+})
+
+t.test('responses say where the time went, where that is wanted', async (t) => {
+  const app = await build(t, { serverTiming: true }, (app) => {
+    app.get('/', { config: { name: 'ho"me, ü' } }, async (_request, reply) => reply.header('server-timing', 'db;dur=3').send('x'))
+    app.get('/fail', async () => { throw new Error('no') })
+    app.get('/unprofiled', { config: { profile: false } }, async () => 'x')
+  })
+  const metrics = metricsOf((await app.inject('/')).headers['server-timing'])
+  t.same(metrics.map((one) => one.split(';')[0]).slice(0, 6), ['db', 'total', 'handler', 'kernel.request', 'kernel.controller', 'kernel.response'])
+  t.match(metrics.find((one) => one.startsWith('handler')), 'desc="ho\\"me, ?"')
+  for (const one of metrics) t.match(one, METRIC)
+  t.ok(metrics.length <= 3 + 5 + 3)
+  const failed = metricsOf((await app.inject('/fail')).headers['server-timing'])
+  t.ok(failed.some((one) => one.startsWith('kernel.controller_arguments;')), 'the error pass too')
+  t.notMatch((await app.inject('/nowhere')).headers['server-timing'], /(?:^|, )handler;/)
+  t.match((await app.inject('/unprofiled')).headers['server-timing'], /^total;/, 'whatever leaves a profile')
+})
+
+t.test('nobody is told who may not see it, nor unless it is asked for', async (t) => {
+  const route = (app: Parameters<NonNullable<Parameters<typeof build>[2]>>[0]): void => { app.get('/', async () => 'x') }
+  const cases = [
+    ['by default', {}],
+    ['in production', { debug: false, serverTiming: true }],
+    ['switched off', { serverTiming: false }]
+  ] as const
+  for (const [name, options] of cases) {
+    const app = await build(t, options, route)
+    t.equal((await app.inject('/')).headers['server-timing'], undefined, name)
+  }
+  const app = await build(t, { serverTiming: true }, route)
+  const address = await app.listen({ host: '127.0.0.1', port: 0 })
+  t.match((await fetch(address)).headers.get('server-timing'), /^total;dur=/)
+  t.equal((await fetch(address, { headers: { origin: 'http://stranger.example' } })).headers.get('server-timing'), null, 'a page of a stranger')
+  t.equal(await refusal({ serverTiming: 'yes' }), 'Option "serverTiming" must be a boolean, not a string')
+})

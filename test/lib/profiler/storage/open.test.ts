@@ -1,0 +1,127 @@
+import diagnostics from 'node:diagnostics_channel'
+import { mkdirSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { MemoryStorage } from '../../../../lib/profiler/storage/memory.js'
+import { DEFAULT_DATA_DIR, NO_SQLITE, openStorage, STORE_FILE, type OpenStorageOptions } from '../../../../lib/profiler/storage/open.js'
+import type { ProfileStorage } from '../../../../lib/profiler/storage/storage.js'
+import { recordOf } from '../../../../lib/profiler/summary.js'
+import { profile } from '../fixture.js'
+
+let workers = 0
+diagnostics.subscribe('worker_threads', () => { workers++ })
+const unwanted = (message: string): void => { t.fail(message) }
+
+t.test('opening starts no thread and creates no file', async (t) => {
+  const dataDir = join(t.testdir(), 'new')
+  for (const options of [{ dataDir }, { dataDir, storage: 'sqlite' }, { storage: 'memory' }, { dataDir, checkPlace: false }] satisfies OpenStorageOptions[]) {
+    const storage = await openStorage({ warn: unwanted, ...options })
+    t.equal(workers, 0)
+    await storage.close()
+  }
+  t.same(readdirSync(dataDir), [])
+})
+
+t.test('sqlite is the default, in its folder', async (t) => {
+  const dataDir = t.testdir()
+  for (const options of [{ maxProfiles: 7 }, { storage: 'sqlite', maxProfiles: 8 }] satisfies OpenStorageOptions[]) {
+    const storage = await openStorage({ dataDir, warn: unwanted, ...options })
+    await storage.put([recordOf(profile('000001'))])
+    t.match(await storage.stats(), { engine: 'sqlite', place: join(dataDir, STORE_FILE), profiles: 1, maxProfiles: options.maxProfiles, maxBytes: 256 * 1024 * 1024 })
+    await storage.close()
+  }
+  t.equal(DEFAULT_DATA_DIR, 'node_modules/.cache/hindsight')
+})
+
+t.test('memory has no file', async (t) => {
+  const dataDir = t.testdir()
+  const storage = await openStorage({ storage: 'memory', dataDir, maxBytes: 5_000, warn: unwanted })
+  await storage.put([recordOf(profile('000001'))])
+  t.match(await storage.stats(), { engine: 'memory', profiles: 1, maxProfiles: 10_000, maxBytes: 5_000 })
+  await storage.close()
+  t.same(readdirSync(dataDir), [])
+})
+
+t.test('an address of PostgreSQL opens no connection, and its password is in no message', async (t) => {
+  for (const scheme of ['postgres', 'postgresql', 'POSTGRES']) {
+    // Nothing listens at port 1.
+    const storage = await openStorage({ storage: `${scheme}://user:s3cret@127.0.0.1:1/profiles`, warn: unwanted })
+    const error = await Promise.resolve(storage.stats()).catch((error: Error & { code?: string }) => error)
+    t.match(error, { code: 'HINDSIGHT_STORAGE_UNUSABLE', message: '"postgres' })
+    t.match(error, { message: '127.0.0.1:1/profiles' })
+    t.notMatch(error, { message: 's3cret' })
+    await storage.close()
+  }
+})
+
+t.test('an unknown engine is refused without its password', async (t) => {
+  const cases: Array<[storage: string, shown: string]> = [
+    ['redis', 'redis'],
+    ['', ''],
+    ['redis://localhost:6379', 'redis://localhost:6379'],
+    ['redis://user:s3cret@localhost:6379', 'redis://localhost:6379'],
+    ['redis://user:s3@cret@localhost:6379', 'redis://localhost:6379']
+  ]
+  for (const [storage, shown] of cases) {
+    await t.rejects(openStorage({ storage, warn: unwanted }), {
+      message: `profiler.storage (STORAGE_URL): "${shown}" is neither sqlite nor memory, nor an address such as postgres://localhost:5432/hindsight`
+    }, shown)
+  }
+})
+
+t.test('a store of the application is used as it is, when it has all methods', async (t) => {
+  const storage = new MemoryStorage()
+  t.equal(await openStorage({ storage, maxProfiles: 5 }), storage)
+  const { put, get, search, pin, purge, stats, close } = MemoryStorage.prototype
+  t.ok(await openStorage({ storage: { put, get, search, pin, purge, stats, close } }), 'settle is optional')
+  const cases: Array<[storage: unknown, missing: string]> = [
+    [{ put, get, search }, 'pin, purge, stats, close'],
+    [{ put, get, search, pin, purge: true, stats, close }, 'purge'],
+    [{}, 'put, get, search, pin, purge, stats, close']
+  ]
+  for (const [storage, missing] of cases) {
+    await t.rejects(openStorage({ storage: storage as ProfileStorage }), { message: `profiler.storage: the store has no ${missing}` })
+  }
+})
+
+t.test('a folder that cannot be written is an error at once, or with the first profile', async (t) => {
+  const folder = t.testdir({ file: '' })
+  const dataDir = join(folder, 'file', 'data')
+  await t.rejects(openStorage({ dataDir, warn: unwanted }), { code: 'HINDSIGHT_STORAGE_UNUSABLE', message: /ENOTDIR|EEXIST/ })
+  const storage = await openStorage({ dataDir, checkPlace: false, warn: unwanted })
+  t.teardown(() => storage.close())
+  await t.rejects(async () => await storage.put([recordOf(profile('000001'))]), { code: 'HINDSIGHT_STORAGE_UNUSABLE', message: /ENOTDIR|EEXIST/ })
+  const place = join(folder, 'taken')
+  mkdirSync(join(place, STORE_FILE), { recursive: true })
+  await t.rejects(openStorage({ dataDir: place, warn: unwanted }), { message: `The store "${join(place, STORE_FILE)}" cannot be used: it is not a file` })
+})
+
+t.test('the store of the first release is left alone, and mentioned until there is a new one', async (t) => {
+  const dataDir = t.testdir({ 'profiles.mdb': 'of the first release', 'profiles.mdb-lock': '' })
+  const warnings: string[] = []
+  const open = async (): Promise<ProfileStorage> => await openStorage({ dataDir, warn: (message) => warnings.push(message) })
+  const first = await open()
+  await first.put([recordOf(profile('000001'))])
+  await first.close()
+  t.same(warnings, [`The store "${join(dataDir, 'profiles.mdb')}" is of an earlier version, which is not read any more; you can delete it.`])
+  await (await open()).close()
+  t.equal(warnings.length, 1)
+  t.same(readdirSync(dataDir).filter((name) => name.includes('mdb')), ['profiles.mdb', 'profiles.mdb-lock'])
+})
+
+t.test('without SQLite profiles are kept in memory, and one warning says what to install', async (t) => {
+  const { openStorage } = await t.mockImport<typeof import('../../../../lib/profiler/storage/open.js')>('../../../../lib/profiler/storage/open.js', {
+    '../../../../lib/profiler/storage/sqlite/database.js': { findLibrary: () => undefined }
+  })
+  const dataDir = join(t.testdir(), 'new')
+  const warnings: string[] = []
+  for (const storage of ['sqlite', 'memory', undefined]) {
+    const opened = await openStorage({ dataDir, maxProfiles: 9, warn: (message) => warnings.push(message), ...(storage !== undefined && { storage }) })
+    await opened.put([recordOf(profile('000001'))])
+    t.match(await opened.stats(), { engine: 'memory', profiles: 1, maxProfiles: 9 })
+    t.equal(opened.constructor.name, 'MemoryStorage')
+    await opened.close()
+  }
+  t.same(warnings, [`Profiles are kept in memory only: ${NO_SQLITE}.`])
+  t.match(NO_SQLITE, '@photostructure/sqlite')
+})

@@ -1,0 +1,34 @@
+import { chmodSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { checkWritable, SqliteStorage } from '../../../../../lib/profiler/storage/sqlite.js'
+import { recordOf } from '../../../../../lib/profiler/summary.js'
+import { profile } from '../../fixture.js'
+
+// A process of a user who cannot write to the folder of a store; prints what each call says.
+const [path = ''] = process.argv.slice(2)
+if (path === '') throw new Error('The path of a store is needed')
+// All code is loaded before.
+await new SqliteStorage({ path: null }).stats()
+chmodSync(dirname(path), 0o555)
+if (process.getuid?.() === 0) {
+  process.setgid?.(65_534)
+  process.setuid?.(65_534)
+}
+const storage = new SqliteStorage({ path })
+const calls: Record<string, () => unknown> = {
+  check: () => checkWritable(path),
+  put: () => storage.put([recordOf(profile('000002'))]),
+  get: () => storage.get('000001'),
+  search: () => storage.search({ limit: 1 })
+}
+const results: Record<string, string> = {}
+for (const [name, call] of Object.entries(calls)) {
+  try {
+    await call()
+    results[name] = 'done'
+  } catch (error) {
+    results[name] = `${(error as { code: string }).code} ${(error as Error).message}`
+  }
+}
+console.log(JSON.stringify(results))
+process.exit()

@@ -1,0 +1,248 @@
+import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync, writeSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { checkWritable, SqliteStorage } from '../../../../../lib/profiler/storage/sqlite.js'
+import { failure, profile, tokens } from '../../fixture.js'
+import { asides, checkpoint, connection, isConsistent, listed, opened, PER_BATCH, place, put, run, until, writer } from '../support.js'
+
+const FILES = ['profiles.db', 'profiles.db-lock', 'profiles.db-shm', 'profiles.db-wal']
+
+t.test('a store that is removed while it is open begins anew, for all its users', async (t) => {
+  const ways: Array<[name: string, remove: (path: string) => void]> = [
+    ['with its folder', (path) => rmSync(dirname(path), { recursive: true })],
+    ['alone', (path) => rmSync(path)],
+    ['with its lock and its log', (path) => { for (const suffix of ['', '-lock', '-wal', '-shm']) rmSync(path + suffix) }]
+  ]
+  for (const [name, remove] of ways) {
+    await t.test(name, async (t) => {
+      const path = place(t)
+      const warnings: string[] = []
+      const warn = (message: string): void => { warnings.push(message) }
+      const [first, second] = [opened(t, { path, warn }), opened(t, { path, warn })]
+      await put(first, tokens(1, 30).map((token) => profile(token)))
+      remove(path)
+      await Promise.all([put(first, [profile('00000a')]), put(second, [failure('00000b')])])
+      t.same(warnings, [`The store "${path}" was removed; a new one is created.`])
+      t.same((await isConsistent(t, second)).sort(), ['00000a', '00000b'])
+      const other = writer(t, path, 'c', 3)
+      t.equal(await other.ended, 0)
+      t.equal((await isConsistent(t, first)).length, 2 + 3 * PER_BATCH)
+      t.same(readdirSync(dirname(path)).sort(), FILES)
+    })
+  }
+})
+
+t.test('several processes whose store is removed continue in one new store', async (t) => {
+  const path = place(t)
+  const storage = opened(t, { path, maxProfiles: 5_000, maxBytes: 2 ** 26, warn: () => {} })
+  const others = [writer(t, path, 'a'), writer(t, path, 'b')]
+  await until(() => others.every(({ written }) => written() > 0))
+  for (let round = 0; round < 5; round++) {
+    // At once: a removal file by file could remove a part of the new store too.
+    const [removed, aside] = [round % 2 === 0 ? dirname(path) : path, `${dirname(path)}-removed`]
+    renameSync(removed, aside)
+    rmSync(aside, { recursive: true })
+    await until(async () => {
+      await put(storage, [profile('cccccc')])
+      const found = await listed(storage)
+      return ['a', 'b', 'c'].every((prefix) => found.some((token) => token.startsWith(prefix)))
+    })
+  }
+  t.same(others.map(({ exitCode }) => exitCode()), [null, null], 'no process has failed')
+  for (const { kill } of others) kill()
+  await Promise.all(others.map(({ ended }) => ended))
+  await isConsistent(t, storage)
+})
+
+t.test('a file that is no sound store is set aside when it is opened', async (t) => {
+  const made = place(t)
+  const first = new SqliteStorage({ path: made })
+  await put(first, tokens(1, 2_000).map((token) => failure(token)))
+  await first.close()
+  checkpoint(t, made)
+  const sound = readFileSync(made)
+  const damaged = Buffer.from(sound)
+  for (let at = 4_096; at < damaged.length; at += 4_096) damaged.fill(0xFF, at, at + 100)
+  const pragma = (t: Test, path: string, sql: string): void => {
+    const database = connection(t, path)
+    database.exec(sql)
+    database.close()
+  }
+  const cases: Array<[name: string, make: (t: Test, path: string) => void, reason: string]> = [
+    ['garbage', (_, path) => writeFileSync(path, Buffer.alloc(40_000, 'no store')), 'file is not a database'],
+    ['a short text', (_, path) => writeFileSync(path, 'no store'), 'file is not a database'],
+    ['cut in its middle', (_, path) => { writeFileSync(path, sound); truncateSync(path, sound.length >> 1) }, 'database disk image is malformed'],
+    ['cut in its middle, within a page', (_, path) => { writeFileSync(path, sound); truncateSync(path, (sound.length >> 1) + 99) }, 'database disk image is malformed'],
+    ['cut after its first page', (_, path) => { writeFileSync(path, sound); truncateSync(path, 4_096) }, 'database disk image is malformed'],
+    ['damaged pages', (_, path) => writeFileSync(path, damaged), 'database disk image is malformed'],
+    ['another schema version', (t, path) => { writeFileSync(path, sound); pragma(t, path, 'pragma user_version = 99') }, 'its schema has version 99, and this program supports 1'],
+    ['a database of another program', (t, path) => pragma(t, path, 'create table requests (id integer)'), 'it is a database of another program']
+  ]
+  for (const [name, make, reason] of cases) {
+    await t.test(name, async (t) => {
+      const path = place(t)
+      make(t, path)
+      const bytes = readFileSync(path)
+      const warnings: string[] = []
+      const storage = opened(t, { path, warn: (message) => warnings.push(message) })
+      for (const token of ['000001', '001999']) await storage.get(token)
+      await listed(storage)
+      await put(storage, [profile('000001')])
+      const [aside = ''] = asides(path)
+      t.same(warnings, [`The store "${path}" cannot be read (${reason}). It was set aside as "${join(dirname(path), aside)}"; a new one is created.`])
+      // The header says how the file is written.
+      t.ok(readFileSync(join(dirname(path), aside)).subarray(100).equals(bytes.subarray(100)), 'its bytes are kept')
+      t.same(await isConsistent(t, storage), ['000001'])
+    })
+  }
+})
+
+t.test('a file that is damaged while it is open is set aside', async (t) => {
+  const overwrite = (path: string, from: number, bytes: number): void => {
+    const file = openSync(path, 'r+')
+    for (let at = from; at < statSync(path).size; at += 4_096) writeSync(file, Buffer.alloc(bytes, 0xFF), 0, bytes, at)
+    closeSync(file)
+  }
+  const cases: Array<[name: string, damage: (path: string) => void, reason: RegExp]> = [
+    ['every page', (path) => overwrite(path, 0, 4_096), /file is not a database/],
+    ['the begin of every page but the first', (path) => overwrite(path, 4_096, 100), /malformed/],
+    ['emptied', (path) => truncateSync(path), /file is not a database|malformed/],
+    ['cut in its middle', (path) => truncateSync(path, statSync(path).size >> 1), /malformed/],
+    ['replaced by a text', (path) => writeFileSync(path, 'hello'), /file is not a database/]
+  ]
+  for (const [name, damage, reason] of cases) {
+    await t.test(name, async (t) => {
+      const path = place(t)
+      const warnings: string[] = []
+      const storage = opened(t, { path, warn: (message) => warnings.push(message) })
+      // More than the cache of the connection holds.
+      for (let at = 1; at <= 3_000; at += 200) {
+        await put(storage, tokens(at, at + 199).map((token) => profile(token, { collectors: { text: 'x'.repeat(4_000) } })))
+      }
+      checkpoint(t, path)
+      damage(path)
+      await put(storage, [profile('00000a')])
+      for (const token of tokens(1, 3_000)) await storage.get(token)
+      await listed(storage)
+      await put(storage, [profile('00000b')])
+      t.equal(warnings.length, 1)
+      t.match(warnings[0], reason)
+      t.equal(asides(path).length, 1)
+      const left = await isConsistent(t, storage)
+      t.equal(left[0], '00000b')
+      t.ok(left.length <= 2, 'nothing of the damaged file')
+      t.match(await storage.search({ limit: 1 }), { head: String(left.length) })
+    })
+  }
+})
+
+t.test('a damaged file is set aside once by all that open it', async (t) => {
+  const path = place(t)
+  writeFileSync(path, Buffer.alloc(40_000, 'no store'))
+  const others = ['a', 'b', 'c'].map((prefix) => writer(t, path, prefix, 5))
+  t.same(await Promise.all(others.map(({ ended }) => ended)), [0, 0, 0])
+  t.equal(others.flatMap(({ warnings }) => warnings()).length, 1)
+  t.equal(asides(path).length, 1)
+  t.equal((await isConsistent(t, opened(t, { path }))).length, 3 * 5 * PER_BATCH)
+})
+
+t.test('a log that is damaged while no process has it open costs what was only there', async (t) => {
+  const path = place(t)
+  const process = writer(t, path, 'a')
+  await until(() => process.written() > 20)
+  process.kill()
+  await process.ended
+  t.ok(statSync(`${path}-wal`).size > 0)
+  writeFileSync(`${path}-wal`, Buffer.alloc(100_000, 0xFF))
+  const storage = opened(t, { path })
+  await isConsistent(t, storage)
+  await put(storage, [profile('00000b')])
+  t.equal((await isConsistent(t, storage))[0], '00000b')
+})
+
+t.test('the two latest files that were set aside are kept', async (t) => {
+  const path = place(t)
+  for (let i = 0; i < 4; i++) {
+    for (const suffix of ['-wal', '-shm']) rmSync(path + suffix, { force: true })
+    writeFileSync(path, `garbage ${i}`)
+    const storage = new SqliteStorage({ path, warn: () => {} })
+    await put(storage, [profile('000001')])
+    await storage.close()
+    await sleep(2)
+  }
+  t.same(asides(path).map((name) => readFileSync(join(dirname(path), name), 'utf8')), ['garbage 2', 'garbage 3'])
+  const known = new Set([...FILES, ...asides(path)])
+  t.same(readdirSync(dirname(path)).filter((name) => !known.has(name.replace(/(set-aside-.*)-wal$/, '$1'))), [])
+})
+
+t.test('a folder at the path is left alone', async (t) => {
+  const path = place(t)
+  mkdirSync(path)
+  writeFileSync(join(path, 'a'), 'of somebody')
+  const unusable = { code: 'HINDSIGHT_STORAGE_UNUSABLE', statusCode: 503, message: `The store "${path}" cannot be used: it is not a file` }
+  const storage = opened(t, { path })
+  await t.rejects(put(storage, [profile('000001')]), unusable)
+  await t.rejects(listed(storage), unusable)
+  t.throws(() => checkWritable(path), unusable)
+  t.equal(readFileSync(join(path, 'a'), 'utf8'), 'of somebody')
+  rmSync(path, { recursive: true })
+  await put(storage, [profile('000001')])
+  t.same(await listed(storage), ['000001'], 'it works when the folder is removed')
+})
+
+t.test('a place where no file can be created is an error that names the reason', async (t) => {
+  const folder = dirname(place(t))
+  writeFileSync(join(folder, 'file'), '')
+  const path = join(folder, 'file', 'profiles.db')
+  const unusable = { code: 'HINDSIGHT_STORAGE_UNUSABLE', message: /^The store ".*profiles\.db" cannot be used: .*(?:ENOTDIR|EEXIST)/ }
+  await t.rejects(put(opened(t, { path }), [profile('000001')]), unusable)
+  t.throws(() => checkWritable(path), unusable)
+})
+
+t.test('a user without permission reads the reason', { skip: process.platform === 'win32' && 'Windows has no file modes' }, async (t) => {
+  const path = place(t)
+  const storage = opened(t, { path })
+  await put(storage, [profile('000001')])
+  const { code, output, errors } = await run('unprivileged.ts', [path])
+  t.equal(code, 0, errors)
+  const reason = `HINDSIGHT_STORAGE_UNUSABLE The store "${path}" cannot be used: EACCES: permission denied`
+  const results = JSON.parse(output) as Record<string, string>
+  t.same(Object.keys(results), ['check', 'put', 'get', 'search'])
+  for (const [call, message] of Object.entries(results)) t.equal(message.slice(0, reason.length), reason, call)
+  t.same(await listed(storage), ['000001'])
+})
+
+t.test('a file that cannot grow rejects writes, and is read', { skip: process.platform === 'win32' && 'Windows has no such limit' }, async (t) => {
+  const path = place(t)
+  // A limit of the shell stands for a full disk.
+  const { code, output, errors } = await run('full.ts', [path], 'ulimit -f 2000')
+  t.equal(code, 0, errors)
+  const { written, messages, listed: found, read, warnings } = JSON.parse(output) as { written: number, messages: string[], listed: number, read: number, warnings: string[] }
+  t.ok(written > 0 && written < 400, `${written} of 400 written`)
+  t.ok(messages.length > 0)
+  for (const message of messages) t.match(message, `Error: The store "${path}" cannot be used: `)
+  t.same([found, read], [written, written])
+  t.same([warnings, asides(path)], [[], []], 'it is not damaged')
+  const storage = opened(t, { path })
+  t.equal((await isConsistent(t, storage)).length, written)
+  await put(storage, [profile('00000a')])
+  t.equal((await storage.get('00000a'))?.token, '00000a')
+})
+
+t.test('damage within texts costs these profiles only', async (t) => {
+  const path = place(t)
+  const first = new SqliteStorage({ path })
+  await put(first, tokens(1, 1_000).map((token) => profile(token, { url: `http://h/${token}`, collectors: { text: 'y'.repeat(3_000) } })))
+  await first.close()
+  checkpoint(t, path)
+  const bytes = readFileSync(path)
+  for (let at = bytes.indexOf('yyyyyyyy'); at !== -1 && at < bytes.length / 2; at = bytes.indexOf('yyyyyyyy', at + 100_000)) bytes.write('"}', at)
+  writeFileSync(path, bytes)
+  const storage = opened(t, { path })
+  const read = await Promise.all(tokens(1, 1_000).map(async (token) => await storage.get(token)))
+  const lost = read.filter((found) => found === undefined).length
+  t.ok(lost > 0 && lost < 100, `${lost} of 1,000`)
+  t.equal((await listed(storage)).length, 1_000)
+  t.same(asides(path), [])
+})

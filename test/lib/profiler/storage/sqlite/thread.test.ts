@@ -1,0 +1,183 @@
+import diagnostics from 'node:diagnostics_channel'
+import { existsSync } from 'node:fs'
+import { setImmediate as turn } from 'node:timers/promises'
+import type { Worker } from 'node:worker_threads'
+import t from 'tap'
+import { Profiler } from '../../../../../lib/profiler/profiler.js'
+import { SqliteStorage } from '../../../../../lib/profiler/storage/sqlite.js'
+import { profile, tokens } from '../../fixture.js'
+import { connection, isConsistent, listed, opened, place, put, recordsOf, run } from '../support.js'
+
+const workers: Worker[] = []
+diagnostics.subscribe('worker_threads', (message) => { workers.push((message as { worker: Worker }).worker) })
+const latest = (): Worker => workers.at(-1) as Worker
+
+/** Makes the thread end by an exception, before it reads what is posted from now on. */
+async function crash (): Promise<void> {
+  const worker = latest()
+  worker.postMessage(null)
+  await new Promise((resolve) => worker.once('exit', resolve))
+}
+
+t.test('one thread is started, with the first call to any store', async (t) => {
+  const [first, second] = [opened(t, { path: place(t) }), opened(t, { path: null })]
+  await turn()
+  t.equal(workers.length, 0, 'no store starts it')
+  await Promise.all([put(first, [profile('000001')]), put(second, [profile('000002')]), first.stats()])
+  t.equal(workers.length, 1)
+})
+
+t.test('a store that was never used is closed without a thread or a file', async (t) => {
+  const path = place(t)
+  const before = workers.length
+  await opened(t, { path }).close()
+  t.equal(workers.length, before)
+  t.notOk(existsSync(path))
+})
+
+t.test('when the thread crashes, what was queued is written, and one warning says so', async (t) => {
+  const path = place(t)
+  const warnings: string[] = []
+  const warn = (message: string): void => { warnings.push(message) }
+  const [storage, second] = [opened(t, { path, warn }), opened(t, { path, warn })]
+  await put(storage, [profile('000001')])
+  const count = workers.length
+  const crashed = crash()
+  const queued = tokens(2, 40).map(async (token) => await put(storage, [profile(token)]))
+  const read = second.get('000001')
+  await crashed
+  await Promise.all(queued)
+  t.equal((await read)?.token, '000001')
+  t.same(await isConsistent(t, storage), tokens(1, 40).reverse())
+  t.same(await listed(second), tokens(1, 40).reverse())
+  t.equal(warnings.length, 1)
+  t.match(warnings[0], /^The thread of the store ".*profiles\.db" ended unexpectedly \(Cannot read properties of null .*\); it is started again\.$/)
+  t.equal(workers.length, count + 1)
+})
+
+t.test('a thread that crashes without calls is started with the next one', async (t) => {
+  const path = place(t)
+  const warnings: string[] = []
+  const storage = opened(t, { path, warn: (message) => warnings.push(message) })
+  await put(storage, [profile('000001')])
+  await latest().terminate()
+  t.same(await listed(storage), ['000001'])
+  t.equal(warnings.length, 1)
+})
+
+t.test('a call that was pending in two crashes is rejected, and later ones are answered', async (t) => {
+  const path = place(t)
+  const warnings: string[] = []
+  const storage = opened(t, { path, warn: (message) => warnings.push(message) })
+  await put(storage, [profile('000001')])
+  const terminate = (message: unknown): void => { (message as { worker: Worker }).worker.terminate().catch(() => {}) }
+  diagnostics.subscribe('worker_threads', terminate)
+  const crashed = crash()
+  const results = await Promise.allSettled([put(storage, [profile('000002')]), storage.stats()])
+  await crashed
+  diagnostics.unsubscribe('worker_threads', terminate)
+  for (const result of results) {
+    t.match(result, { status: 'rejected', reason: { code: 'HINDSIGHT_STORAGE_UNUSABLE', message: `The store "${path}" cannot be used: its thread ended: it ended` } })
+  }
+  t.equal(warnings.length, 1, 'one warning until a call is answered again')
+  await put(storage, [profile('000003')])
+  t.same(await listed(storage), ['000003', '000001'])
+})
+
+t.test('settle returns when all puts are written, though this thread reads no messages', async (t) => {
+  const path = place(t)
+  const storage = opened(t, { path })
+  await storage.stats()
+  const putting = tokens(1, 30).map(async (token) => { await storage.put(recordsOf([profile(token, { collectors: { text: 'x'.repeat(20_000) } })])) })
+  storage.settle(60_000)
+  const rows = connection(t, path).prepare('select count(*) as written from requests').all()
+  t.match(rows, [{ written: 30 }])
+  storage.settle(60_000)
+  await Promise.all(putting)
+  t.same(await listed(storage), tokens(1, 30).reverse())
+})
+
+t.test('settle starts the thread where it has to', async (t) => {
+  await latest().terminate()
+  const path = place(t)
+  const storage = opened(t, { path })
+  storage.settle(60_000)
+  const putting = put(storage, [profile('000001')])
+  storage.settle(60_000)
+  t.match(connection(t, path).prepare('select token from profiles').all(), [{ token: '000001' }])
+  await putting
+})
+
+t.test('settle gives up after its time', async (t) => {
+  const path = place(t)
+  const storage = opened(t, { path })
+  await put(storage, [profile('000001')])
+  const other = connection(t, path)
+  other.exec('begin immediate')
+  let isDone = false
+  const putting = put(storage, [profile('000002')]).then(() => { isDone = true })
+  storage.settle(30)
+  await turn()
+  t.equal(isDone, false)
+  other.exec('rollback')
+  await putting
+  t.same(await listed(storage), ['000002', '000001'])
+})
+
+t.test('other work is done during a search of many profiles', async (t) => {
+  const storage = opened(t, { path: place(t) })
+  for (let at = 1; at <= 8_000; at += 500) {
+    await put(storage, tokens(at, at + 499).map((token) => profile(token, { url: `http://h/${token}/${'ab'.repeat(1_000)}` })))
+  }
+  const searching = storage.search({ limit: 1, criteria: { url: 'abc' } })
+  let turns = 0
+  while (await Promise.race([searching, turn(null)]) === null) turns++
+  t.same((await searching).profiles, [])
+  t.ok(turns >= 10, `${turns} turns of the event loop`)
+})
+
+t.test('arguments that cannot be posted are an error of that call only', async (t) => {
+  const storage = opened(t, { path: place(t), warn: () => {} })
+  await t.rejects(storage.search({ limit: 1, criteria: { url: (() => {}) as unknown as string } }), /could not be cloned/)
+  await put(storage, [profile('000001')])
+  await latest().terminate()
+  t.same(await listed(storage), ['000001'])
+})
+
+t.test('a process ends in any way with its own code, and keeps its last profiles where it can', async (t) => {
+  const cases: Array<[way: string, code: number, expected: string[]]> = [
+    ['close', 0, ['000002', '000001']],
+    ['return', 0, ['000002', '000001']],
+    ['exit', 3, ['000002', '000001']],
+    ['locked', 3, ['000001']],
+    ['throw', 1, ['000002', '000001']],
+    ['reject', 1, ['000002', '000001']],
+    ['clone', 0, ['000002', '000001']]
+  ]
+  for (const [way, code, expected] of cases) {
+    const path = place(t)
+    const ended = await run('ending.ts', [path, way])
+    t.equal(ended.code, code, `${way}: ${ended.errors}`)
+    t.same(await listed(opened(t, { path })), expected, way)
+  }
+})
+
+t.test('a profiler whose process has its timers mocked writes what is queued when it is closed', async (t) => {
+  const path = place(t)
+  const profiler = new Profiler({ storage: new SqliteStorage({ path }), warn: (message) => t.fail(message) })
+  const release = mockTimers()
+  t.teardown(release)
+  t.ok(tokens(1, 300).every((token) => profiler.save(profile(token))))
+  await profiler.close()
+  release()
+  t.equal(profiler.counters.written, 300)
+  t.same(await listed(opened(t, { path })), tokens(1, 300).reverse())
+})
+
+/** As test runners do it: nothing that is scheduled from now on is called. */
+function mockTimers (): () => void {
+  const { setTimeout, setImmediate, setInterval } = globalThis
+  const nothing = (): unknown => ({ ref () {}, unref () {}, hasRef: () => false, refresh () {} })
+  Object.assign(globalThis, { setTimeout: nothing, setImmediate: nothing, setInterval: nothing })
+  return () => { Object.assign(globalThis, { setTimeout, setImmediate, setInterval }) }
+}

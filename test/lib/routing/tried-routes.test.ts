@@ -1,0 +1,64 @@
+import t from 'tap'
+import type { DeclaredRoute } from '../../../lib/routing/route-table.js'
+import { routesBeside, triedRoutes } from '../../../lib/routing/tried-routes.js'
+
+const route = (pattern: string, methods = ['GET'], constraints = {}): DeclaredRoute =>
+  ({ name: `${methods.join('|')} ${pattern}`, methods, pattern, constraints, declaredAt: null, hasHooks: false, hasPreHandler: false })
+const wanted = (path: string, method = 'GET', host = 'a.test', version = '') => ({ method, path, host, version })
+
+t.test('why a route did not take a request', async t => {
+  for (const [pattern, path, why, distance] of [
+    ['/users', '/usres', 'segment 1 is "users", not "usres"', 2],
+    ['/users/:id', '/user/7', 'segment 1 is "users", not "user"', 1],
+    ['/users/:id', '/users', 'the path ends ahead of segment 2: ":id"', 4],
+    ['/users/:id', '/users/7/edit', 'the path goes on behind segment 2: "edit"', 5],
+    ['/users/:id(^\\d+$)', '/users/ada', 'segment 2 is ":id(^\\d+$)", not "ada"', 0],
+    ['/users/:id?', '/user', 'segment 1 is "users", not "user"', 5],
+    ['/users', '/users/', 'the trailing slash: it is declared without one', 1],
+    ['/users/', '/users', 'the trailing slash: it is declared with one', 1],
+    ['/Users/list', '/users/list', 'upper and lower case: segment 1 is "Users", not "users"', 1],
+    ['/:a-:b', '/x', 'segment 1 is ":a-:b", not "x"', 0],
+    ['/files/:name.png', '/files/a.jpg', 'segment 2 is ":name.png", not "a.jpg"', 0],
+    ['/static/*', '/statics/a/b', 'segment 1 is "static", not "statics"', 3],
+    ['/a::b', '/ab', 'segment 1 is "a:b", not "ab"', 1],
+    ['/:f(^(?:a/b|c)$)/d', '/x/d', 'segment 1 is ":f(^(?:a/b|c)$)", not "x"', 0],
+    ['/caf%C3%A9', '/caf%C3', 'segment 1 is "caf%C3%A9", not "caf%C3"', 3]
+  ] as const) {
+    t.same(triedRoutes([route(pattern)], wanted(path)).tried.map(({ why, distance }) => [why, distance]), [[why, distance]], `${pattern} for ${path}`)
+  }
+})
+
+t.test('a method or a constraint', async t => {
+  for (const [declared, asked, why] of [
+    [route('/a', ['GET', 'PUT']), wanted('/a', 'POST'), 'the method is GET or PUT, not POST'],
+    [route('/:id?', ['PUT']), wanted('/', 'GET'), 'the method is PUT, not GET'],
+    [route('/a/*', ['PUT']), wanted('/a/b/c', 'GET'), 'the method is PUT, not GET'],
+    [route('/a', ['GET'], { host: 'b.test' }), wanted('/a'), 'constraint host: it is for b.test, not for "a.test"'],
+    [route('/a', ['GET'], { host: /^c/ }), wanted('/a'), 'constraint host: it is for /^c/, not for "a.test"'],
+    [route('/a', ['GET'], { version: '1.2.0' }), wanted('/a'), 'constraint version: it is 1.2.0, and none was asked for'],
+    [route('/a', ['GET'], { version: '1.2.0' }), wanted('/a', 'HEAD', 'a.test', '2.x'), 'constraint version: it is 1.2.0, not 2.x'],
+    [route('/a', ['GET'], { tenant: 'x' }), wanted('/a'), 'constraint tenant: it is for x']
+  ] as const) t.same(triedRoutes([declared], asked).tried.map(({ why, distance }) => [why, distance]), [[why, 0]], why)
+})
+
+t.test('the nearest come first, fifty at most', async t => {
+  const many = Array.from({ length: 200 }, (_, i) => route(`/far/away/${i}`))
+  const { tried, more } = triedRoutes([...many, route('/users'), route('/users/:id', ['PUT'])], wanted('/users/7'))
+  t.equal(tried.length, 50)
+  t.equal(more, 152)
+  t.same(tried.slice(0, 2).map(({ pattern }) => pattern), ['/users/:id', '/users'])
+})
+
+t.test('beside a match, only what fits the path', async t => {
+  const matched = route('/a/b')
+  const many = Array.from({ length: 40 }, () => route('/:x/:y'))
+  t.equal(routesBeside([matched, ...many, route('/c')], matched, wanted('/a/b')).tried.length, 20)
+  t.same(routesBeside([matched, route('/a/B'), route('/a/b/')], matched, wanted('/a/b')).tried, [])
+})
+
+// With a comparison of quadratic cost, this test exceeds the time limit of its file.
+t.test('a hostile path is compared in linear time', async t => {
+  const routes = Array.from({ length: 2_000 }, (_, i) => route(`/${'a/'.repeat(10)}:x-:y-:z/${i}`))
+  const { tried, more } = triedRoutes(routes, wanted(`/${'a/'.repeat(10)}${'-'.repeat(60_000)}`))
+  t.equal(tried.length + more, 2_000)
+})

@@ -1,0 +1,327 @@
+import fastifySession from '@fastify/session'
+import type { FastifyInstance } from 'fastify'
+import t from 'tap'
+import type { HindsightOptions } from '../../../app/options.js'
+import type { LoginForm } from '../../../lib/security/login-form.js'
+import type { SecuritySettings } from '../../../lib/security/security.js'
+import { get, listen, statusOf } from '../../app/harness.js'
+import { build, HTML, Jar, recordOf, users } from './support.js'
+
+const SECRET = 'a secret for tests, 32 letters or more'
+const main = { name: 'main', authenticators: { login: true as const }, logout: true as const }
+const settings: SecuritySettings = { providers: { people: users }, firewalls: [main], accessControl: [{ path: '/account', roles: 'IS_AUTHENTICATED' }] }
+
+/** Where requests of a test wait for it to go on. */
+class Gate {
+  readonly reached: Promise<void>
+  readonly #opened: Promise<void>
+  #reach = (): void => {}
+  open = (): void => {}
+
+  constructor () {
+    this.reached = new Promise(resolve => { this.#reach = resolve })
+    this.#opened = new Promise(resolve => { this.open = resolve })
+  }
+
+  async pass (): Promise<void> {
+    this.#reach()
+    await this.#opened
+  }
+}
+
+const gates = new Map<string, Gate>()
+
+/** Begins a request that waits where its session is changed; the function lets it go on, and answers when it is answered. */
+async function waiting<T> (begin: (query: string) => Promise<T>): Promise<() => Promise<T>> {
+  const [name, gate] = [`g${gates.size}`, new Gate()]
+  gates.set(name, gate)
+  const answer = begin(`?wait=${name}`)
+  await gate.reached
+  return async () => { gate.open(); return await answer }
+}
+
+function routes (app: FastifyInstance): void {
+  app.get('/login', async request => request.loginForm())
+  app.get('/who', async request => ({ user: request.user?.identifier ?? null }))
+  app.get('/account', async request => ({ user: request.user?.identifier, logout: request.logoutPath() }))
+  app.get('/set/:key/:value', async request => {
+    const { key, value } = request.params as { key: string, value: string }
+    request.session.set(key as never, value as never)
+    const { wait } = request.query as { wait?: string }
+    if (wait !== undefined) await gates.get(wait)?.pass()
+    return {}
+  })
+  app.get('/drop/:key', async request => { Reflect.deleteProperty(request.session, (request.params as { key: string }).key); return {} })
+  app.get('/session', async request => Object.fromEntries(Object.entries(request.session).filter(([key]) => key !== 'cookie' && !key.startsWith('_'))))
+}
+
+type SessionOption = NonNullable<HindsightOptions['session']>
+type Request = { url: string, method?: 'GET' | 'POST', headers?: Record<string, string>, payload?: string, remoteAddress?: string }
+
+function browser (app: FastifyInstance, more: Omit<Request, 'url'> = {}, jar = new Jar()) {
+  const send = async (request: Request) => {
+    const response = await app.inject({ ...more, ...request, headers: { ...HTML, host: 'shop.test', ...jar.header, ...more.headers, ...request.headers } })
+    jar.take(response)
+    return response
+  }
+  const body = async <T>(url: string): Promise<T> => (await send({ url })).json<T>()
+  return {
+    jar,
+    send,
+    body,
+    who: async () => (await body<{ user: string | null }>('/who')).user,
+    async login (name = 'ada', password = 'lovelace') {
+      const { csrfToken } = await body<LoginForm>('/login')
+      const payload = new URLSearchParams({ _username: name, _password: password, _csrf_token: csrfToken }).toString()
+      return await send({ method: 'POST', url: '/login', payload, headers: { 'content-type': 'application/x-www-form-urlencoded' } })
+    }
+  }
+}
+
+const cookieOf = (response: { headers: Record<string, unknown> }): string => [response.headers['set-cookie']].flat().map(String).find(cookie => cookie.startsWith('sessionId=')) ?? ''
+
+t.test('a session that somebody else has begun is not the one that is logged in', async t => {
+  const app = await build(t, settings, routes)
+  const attacker = browser(app)
+  const { csrfToken } = await attacker.body<LoginForm>('/login')
+  await attacker.send({ url: '/set/cart/1' })
+  const planted = attacker.jar.session
+  // The victim's browser was made to have the attacker's cookie.
+  const victim = browser(app, {}, Object.assign(new Jar()))
+  victim.jar.take({ cookies: [{ name: 'sessionId', value: String(planted) }] })
+  t.same(await victim.body('/session'), { cart: '1' }, 'it was planted')
+  t.equal((await victim.login()).statusCode, 302)
+  t.not(victim.jar.session, planted, 'the id is another')
+  t.equal(await victim.who(), 'ada')
+  t.equal(await attacker.who(), null, 'the one that was planted opens nothing')
+  t.same(await attacker.body('/session'), {}, 'not even what was in it')
+  const stale = await attacker.send({ method: 'POST', url: '/logout', payload: `_csrf_token=${csrfToken}`, headers: { 'content-type': 'application/x-www-form-urlencoded' } })
+  t.equal(stale.statusCode, 403, 'nor do tokens from before hold')
+  const second = victim.jar.session
+  t.equal((await victim.login('bob', 'builder')).statusCode, 302)
+  t.not(victim.jar.session, second, 'at every login')
+})
+
+t.test('an id that a client has made up is never taken', async t => {
+  const app = await build(t, settings, routes)
+  for (const value of ['made-up', 'made-up.', '.', 'made-up.c2lnbmF0dXJl', `${'a'.repeat(32)}.${'b'.repeat(43)}`, '__proto__', 'constructor.x', 'logins-x', '%00', '%', '"', 'a%0d%0ab']) {
+    const response = await app.inject({ url: '/set/key/value', headers: { cookie: `sessionId=${value}` } })
+    t.equal(response.statusCode, 200, value)
+    const id = decodeURIComponent(/^sessionId=([^;]*)/.exec(cookieOf(response))?.[1] ?? '').split('.')[0] ?? ''
+    t.ok(id.length >= 32 && !value.startsWith(id), `${value}: the session has an id of its own`)
+  }
+})
+
+t.test('every change of a cookie opens nothing', async t => {
+  const app = await build(t, settings, routes)
+  const visitor = browser(app)
+  await visitor.login()
+  const value = String(visitor.jar.session)
+  const dot = value.lastIndexOf('.')
+  for (let at = 0; at < value.length; at += 3) {
+    const changed = `${value.slice(0, at)}${value[at] === 'x' ? 'y' : 'x'}${value.slice(at + 1)}`
+    // The last character of a signature has bits that say nothing.
+    if (at === value.length - 1) continue
+    const response = await app.inject({ url: '/account', headers: { accept: 'application/json', cookie: `sessionId=${encodeURIComponent(changed)}` } })
+    t.equal(response.statusCode, 401, `character ${at}`)
+  }
+  for (const [name, cookie] of [
+    ['its id alone', value.slice(0, dot)],
+    ['its signature alone', value.slice(dot)],
+    ['another signature', `${value.slice(0, dot)}.${value.slice(dot + 1).split('').reverse().join('')}`],
+    ['two of it', `${value}${value}`],
+    ['cut', value.slice(0, -1)]
+  ] as const) t.equal((await app.inject({ url: '/account', headers: { accept: 'application/json', cookie: `sessionId=${encodeURIComponent(cookie)}` } })).statusCode, 401, name)
+  t.equal((await app.inject({ url: '/account', headers: { accept: 'application/json', cookie: `sessionId=${encodeURIComponent(value)}` } })).statusCode, 200, 'as it was given it does')
+})
+
+t.test('cookies of any size are answered', async t => {
+  const app = await build(t, settings, routes)
+  const port = await listen(app)
+  for (const [name, cookie, status] of [
+    ['60 KiB in one', `sessionId=${'x'.repeat(60 * 1024)}`, 200],
+    ['60 KiB in many', Array.from({ length: 5_000 }, (_, n) => `c${n}=${n}`).join('; '), 200],
+    ['the same a thousand times', Array.from({ length: 1_000 }, () => 'sessionId=x.y').join('; '), 200],
+    ['more than a header section has', `sessionId=${'x'.repeat(70 * 1024)}`, 431],
+    ['names of prototypes', '__proto__=1; constructor=2; toString=3; hasOwnProperty=4', 200],
+    ['no names', '=; ==; ;;; =x', 200],
+    ['octets', 'sessionId=\u00ff\u0080\u00e4; \u00ff=1', 200]
+  ] as const) t.equal(statusOf(await get(port, '/who', { Cookie: cookie })), status, name)
+})
+
+t.test('a session that is over is over, and its id is not given again', async t => {
+  const store = new fastifySession.MemoryStore()
+  for (const [name, session] of [
+    ['in memory', { secret: SECRET, cookie: { maxAge: 40 } }],
+    ['in a store that forgets nothing', { secret: SECRET, cookie: { maxAge: 40 }, store }]
+  ] as Array<[string, SessionOption]>) {
+    const app = await build(t, settings, routes, { session })
+    const cookie = cookieOf(await app.inject('/set/cart/1')).split(';', 1)[0] as string
+    await new Promise(resolve => setTimeout(resolve, 60))
+    const response = await app.inject({ url: '/session', headers: { cookie } })
+    t.same(response.json(), {}, name)
+    const again = await app.inject({ url: '/set/cart/2', headers: { cookie } })
+    t.not(cookieOf(again).split(';', 1)[0], cookie, `${name}: the next has another`)
+    t.not(cookieOf(again), '', name)
+  }
+})
+
+const STORES: Array<[string, () => SessionOption]> = [
+  ['in memory', () => ({ secret: SECRET })],
+  ['in a store that answers later', () => ({ secret: SECRET, store: laterStore() })]
+]
+
+function laterStore (): NonNullable<Exclude<SessionOption, false>['store']> {
+  const sessions = new Map<string, string>()
+  return {
+    get (id, done) { setTimeout(() => { const found = sessions.get(id); done(null, found === undefined ? null : JSON.parse(found)) }, 1) },
+    set (id, session, done) { sessions.set(id, JSON.stringify(session)); setTimeout(done, 1) },
+    destroy (id, done) { sessions.delete(id); setTimeout(done, 1) }
+  }
+}
+
+t.test('requests at once do not undo what the others did', async t => {
+  for (const [name, session] of STORES) {
+    const app = await build(t, settings, routes, { session: session() })
+    const visitor = browser(app)
+    await visitor.send({ url: '/set/kept/0' })
+    await visitor.send({ url: '/set/dropped/0' })
+    const slow = await waiting(query => visitor.send({ url: `/set/slow/1${query}` }))
+    await visitor.send({ url: '/set/quick/2' })
+    await visitor.send({ url: '/set/kept/3' })
+    await visitor.send({ url: '/drop/dropped' })
+    await slow()
+    t.same(await visitor.body('/session'), { kept: '3', slow: '1', quick: '2' }, name)
+    const both = await waiting(query => visitor.send({ url: `/set/kept/slow${query}` }))
+    await visitor.send({ url: '/set/kept/quick' })
+    await both()
+    t.match(await visitor.body('/session'), { kept: 'slow' }, `${name}: of one key the last counts`)
+    const many = await Promise.all(Array.from({ length: 10 }, (_, n) => waiting(query => visitor.send({ url: `/set/k${n}/${n}${query}` }))))
+    for (const goOn of many) await goOn()
+    t.equal(Object.keys(await visitor.body<object>('/session')).length, 13, `${name}: ten at once`)
+  }
+})
+
+t.test('a request that was on its way while its user logged in has no part in the login', async t => {
+  for (const [name, session] of STORES) {
+    const app = await build(t, settings, routes, { session: session() })
+    const visitor = browser(app)
+    await visitor.send({ url: '/set/cart/1' })
+    const before = new Jar()
+    before.take({ cookies: [{ name: 'sessionId', value: String(visitor.jar.session) }] })
+    const other = browser(app, {}, before)
+    const slow = await waiting(query => other.send({ url: `/set/late/1${query}` }))
+    await visitor.login()
+    t.equal(cookieOf(await slow()), '', `${name}: it is given no cookie`)
+    t.equal(await other.who(), null, `${name}: its session is gone`)
+    t.equal(await visitor.who(), 'ada', `${name}: and the new one is there`)
+  }
+})
+
+t.test('a session that was signed by an older secret and is ended stays ended', async t => {
+  const store = new fastifySession.MemoryStore()
+  const older = 'an older secret of thirty-two letters'
+  const first = await build(t, settings, routes, { session: { secret: older, store } })
+  const cookie = cookieOf(await first.inject('/set/cart/1')).split(';', 1)[0] as string
+  const app = await build(t, settings, app => { routes(app); app.get('/end', async request => { await request.session.destroy(); return {} }) }, { session: { secret: [SECRET, older], store } })
+  const slow = await waiting(query => app.inject({ url: `/set/late/1${query}`, headers: { cookie } }))
+  await app.inject({ url: '/end', headers: { cookie } })
+  t.equal(cookieOf(await slow()), '')
+  t.same((await app.inject({ url: '/session', headers: { cookie } })).json(), {})
+})
+
+t.test('logout everywhere', async t => {
+  for (const [name, session] of [...STORES, ['in the store of @fastify/session', () => ({ secret: SECRET, store: new fastifySession.MemoryStore() })]] as typeof STORES) {
+    const app = await build(t, { ...settings, firewalls: [{ ...main, logout: { everywhere: true } }] }, routes, { session: session() })
+    const [phone, desk, other] = [browser(app), browser(app), browser(app)]
+    await phone.login()
+    await desk.login()
+    await desk.send({ url: '/set/cart/1' })
+    await other.login('bob', 'builder')
+    const { logout } = await phone.body<{ logout: string }>('/account')
+    t.equal((await phone.send({ url: '/logout?_csrf_token=forged' })).statusCode, 403, name)
+    t.equal(await desk.who(), 'ada', `${name}: not without its token`)
+    t.equal((await phone.send({ url: logout })).statusCode, 302, name)
+    t.equal(await phone.who(), null, `${name}: here`)
+    const response = await desk.send({ url: '/who' })
+    t.same(response.json(), { user: null }, `${name}: there`)
+    t.same((await recordOf(app, response)).authenticators, [{ name: 'session', outcome: 'failed', reason: 'all sessions of the user were ended' }], `${name}: the profile says why`)
+    t.same(await desk.body('/session'), { cart: '1' }, `${name}: what else is in it stays`)
+    t.equal(await other.who(), 'bob', `${name}: nobody else's`)
+    await phone.login()
+    t.equal(await phone.who(), 'ada', `${name}: a new login is one`)
+    t.equal(await desk.who(), null, `${name}: and the old one stays ended`)
+    await app.endSessions('ada')
+    t.equal(await phone.who(), null, `${name}: by the application`)
+    await phone.login()
+    await app.endSessions('bob', 'main')
+    t.same([await phone.who(), await other.who()], ['ada', null], `${name}: by the name of a firewall`)
+    await t.rejects(app.endSessions('ada', 'nix'), { message: 'app.endSessions(): there is no firewall "nix" with a login' }, name)
+  }
+  const none = await build(t, { firewalls: [{ name: 'main' }] }, routes)
+  await t.rejects(none.endSessions('ada'), { message: 'app.endSessions(): no firewall has a login' })
+})
+
+t.test('sessions that anybody makes do not bring back those that were ended', async t => {
+  const firewalls = [{ name: 'free', pattern: '/set', security: false as const }, { ...main, logout: { everywhere: true } }]
+  const app = await build(t, { ...settings, firewalls }, routes, { debug: false })
+  const desk = browser(app)
+  await desk.login()
+  await app.endSessions('ada')
+  // It is used where nobody asks who it is, and so outlives what was kept before.
+  await desk.send({ url: '/set/cart/1' })
+  for (let i = 0; i < 10_000; i += 100) await Promise.all(Array.from({ length: i === 0 ? 99 : 100 }, async () => await app.inject('/set/cart/1')))
+  t.same(await desk.body('/session'), { cart: '1' }, 'the session is there')
+  t.equal(await desk.who(), null)
+})
+
+t.test('a logout is about one session unless it is told otherwise', async t => {
+  const app = await build(t, settings, routes)
+  const [phone, desk] = [browser(app), browser(app)]
+  await phone.login()
+  await desk.login()
+  await phone.send({ url: (await phone.body<{ logout: string }>('/account')).logout })
+  t.same([await phone.who(), await desk.who()], [null, 'ada'])
+})
+
+t.test('a store that cannot say whether sessions were ended lets nobody in', async t => {
+  const store = laterStore()
+  const app = await build(t, settings, routes, { session: { secret: SECRET, store } })
+  const visitor = browser(app)
+  await visitor.login()
+  const { get: read } = store
+  store.get = (id, done) => id.startsWith('logins-') ? done(new Error('the store is gone')) : read.call(store, id, done)
+  t.equal((await visitor.send({ url: '/who' })).statusCode, 503)
+})
+
+t.test('the flags of the cookie, by what the browser speaks', async t => {
+  const proxied = (proto: string): Omit<Request, 'url'> => ({ remoteAddress: '10.0.0.1', headers: { 'x-forwarded-proto': proto } })
+  const flags = (cookie: string): string => cookie.split('; ').slice(1).filter(flag => !/^Expires=/.test(flag)).sort().join(' ')
+  for (const [name, cookie, more, expected] of [
+    ['http', {}, {}, 'HttpOnly Path=/ SameSite=Lax'],
+    ['https behind a proxy that is trusted', {}, proxied('https'), 'HttpOnly Path=/ SameSite=Lax Secure'],
+    ['http behind one', {}, proxied('http'), 'HttpOnly Path=/ SameSite=Lax'],
+    ['https that anybody claims', {}, { remoteAddress: '10.0.0.2', headers: { 'x-forwarded-proto': 'https' } }, 'HttpOnly Path=/ SameSite=Lax'],
+    ['strict on http', { sameSite: 'strict' }, {}, 'HttpOnly Path=/ SameSite=Strict'],
+    ['strict on https', { sameSite: 'strict' }, proxied('https'), 'HttpOnly Path=/ SameSite=Strict Secure'],
+    ['none on http, which needs https', { sameSite: 'none' }, {}, 'HttpOnly Path=/ SameSite=Lax'],
+    ['none on https', { sameSite: 'none' }, proxied('https'), 'HttpOnly Path=/ SameSite=None Secure'],
+    ['secure alone, on https', { secure: true }, proxied('https'), 'HttpOnly Path=/ SameSite=Lax Secure'],
+    ['secure alone, on http', { secure: true }, {}, '']
+  ] as Array<[string, object, Omit<Request, 'url'>, string]>) {
+    const app = await build(t, settings, routes, { trustedProxies: ['10.0.0.1'], session: { secret: SECRET, cookie } })
+    const visitor = browser(app, more)
+    t.equal(flags(cookieOf(await visitor.send({ url: '/set/cart/1' }))), expected, name)
+    if (expected !== '') t.equal(flags(cookieOf(await visitor.login())), expected, `${name}: at a login`)
+  }
+})
+
+t.test('a session that began in the clear and is logged in over https has a cookie for https only', async t => {
+  const app = await build(t, settings, routes, { trustedProxies: ['10.0.0.1'] })
+  const visitor = browser(app)
+  t.notMatch(cookieOf(await visitor.send({ url: '/set/cart/1' })), /Secure/)
+  const secure = browser(app, { remoteAddress: '10.0.0.1', headers: { 'x-forwarded-proto': 'https' } }, visitor.jar)
+  t.match(cookieOf(await secure.login()), /; Secure/, 'at the login')
+  t.match(cookieOf(await secure.send({ url: '/set/cart/2' })), /; Secure/, 'and from then on')
+  t.equal(cookieOf(await visitor.send({ url: '/set/cart/3' })), '', 'it is not given out in the clear')
+})

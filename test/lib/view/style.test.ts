@@ -1,0 +1,29 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { Script } from 'node:vm'
+import t from 'tap'
+import { script } from '../../../lib/view/script.js'
+import { style } from '../../../lib/view/style.js'
+import * as themeSwitch from '../../../lib/view/theme-switch/theme-switch.js'
+
+const folder = t.testdir({})
+const base = pathToFileURL(join(folder, 'x.ts')).href
+
+t.test('a stylesheet loses the spaces that only its authors need', async (t) => {
+  writeFileSync(join(folder, 'a.css'), [
+    '/* why */', 'a > b, c :hover { margin: calc(1px + 2px) 0; content: "a  b" / "" }',
+    '@media (min-width: 60rem) { .d::before { color: red; } }', ':is(e, f) g + h { --x: light-dark(#fff, #000) }', ''
+  ].join('\n'))
+  t.equal(style(base, './a.css'), 'a>b,c :hover{margin:calc(1px + 2px) 0;content:"a  b" / ""}@media (min-width: 60rem){.d::before{color:red}}:is(e,f) g + h{--x:light-dark(#fff,#000)}')
+})
+
+t.test('a script loses the comments on lines of their own', async (t) => {
+  writeFileSync(join(folder, 'a.js'), '// why\nfoo("http://x") // stays\n  // why\nbar()\n')
+  t.equal(script(base, './a.js'), 'foo("http://x") // stays\nbar()\n')
+})
+
+t.test('the switch of the theme', async (t) => {
+  t.equal(themeSwitch.render(), '<button type="button" class="theme-switch" hidden><span class="label">Theme: </span><span>system</span></button>')
+  for (const text of [themeSwitch.boot, themeSwitch.script]) t.doesNotThrow(() => new Script(text), 'it is a script')
+})

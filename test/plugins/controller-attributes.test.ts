@@ -1,0 +1,155 @@
+import { join } from 'node:path'
+import t from 'tap'
+import Fastify from 'fastify'
+import ts from 'typescript'
+import { hindsight } from '../../app/hindsight.js'
+import type { RouteAttributes } from '../../lib/routing/attributes.js'
+import { build, profileOf } from '../support/app.js'
+
+const DURATION = 'whole seconds, 0 or more, or a duration such as "1 hour"'
+const CONVERTER = '"int", "date", "uuid", the name of an own converter, { enum: [...] } or { converter, options }'
+
+/** What JavaScript users may write, and what the start says to it. */
+const mistakes: Array<[config: Record<string, unknown>, message: string]> = [
+  [{ tempalte: 'home' }, 'config.tempalte is unknown; did you mean config.template?'],
+  [{ Cache: {} }, 'config.Cache is unknown; did you mean config.cache?'],
+  [{ param: {} }, 'config.param is unknown; did you mean config.params?'],
+  [{ isgranted: 'ROLE_USER' }, 'config.isgranted is unknown; did you mean config.isGranted?'],
+  [{ link: [] }, 'config.link is unknown; did you mean config.links?'],
+  [{ template: 3 }, 'config.template is 3; it has to be the name of a template'],
+  [{ template: '' }, "config.template is ''; it has to be the name of a template"],
+  [{ template: null }, 'config.template is null; it has to be the name of a template'],
+  [{ cache: 60 }, 'config.cache is 60; it has to be an object of cache directives and validators'],
+  [{ cache: { maxage: 3 } }, 'config.cache.maxage is unknown; did you mean "maxAge"? Known are public, private, maxAge, sMaxAge, staleWhileRevalidate, staleIfError, mustRevalidate, noStore, immutable, expires, vary, lastModified, etag, weak'],
+  [{ cache: { maxAge: 'soon' } }, `config.cache.maxAge is 'soon'; it has to be ${DURATION}`],
+  [{ cache: { maxAge: -1 } }, `config.cache.maxAge is -1; it has to be ${DURATION}`],
+  [{ cache: { sMaxAge: 1.5 } }, `config.cache.sMaxAge is 1.5; it has to be ${DURATION}`],
+  [{ cache: { public: 'yes' } }, "config.cache.public is 'yes'; it has to be true or false"],
+  [{ cache: { expires: new Date(NaN) } }, `config.cache.expires is Invalid Date; it has to be ${DURATION}, or a valid Date`],
+  [{ cache: { vary: 'Accept' } }, "config.cache.vary is 'Accept'; it has to be a list of header names"],
+  [{ cache: { vary: ['Accept', 'a b'] } }, "config.cache.vary.1 is 'a b'; it has to be a header name"],
+  [{ cache: { etag: '"v1"' } }, "config.cache.etag is '\"v1\"'; it has to be a function of the request"],
+  [{ cache: { lastModified: new Date(0) } }, 'config.cache.lastModified is 1970-01-01T00:00:00.000Z; it has to be a function of the request'],
+  [{ params: ['int'] }, "config.params is [ 'int' ]; it has to be an object of converters by the names of path parameters"],
+  [{ params: { id: 3 } }, `config.params.id is 3; it has to be ${CONVERTER}`],
+  [{ params: { id: { enum: [] } } }, `config.params.id is { enum: [] }; it has to be ${CONVERTER}`],
+  [{ params: { id: { convertor: 'int' } } }, `config.params.id is { convertor: 'int' }; it has to be ${CONVERTER}`],
+  [{ security: true }, 'config.security is true; it has to be an expression (CEL)'],
+  [{ isGranted: [] }, 'config.isGranted is []; it has to be a role or attribute, { attribute, subject }, or a list of these'],
+  [{ isGranted: { role: 'ROLE_USER' } }, "config.isGranted is { role: 'ROLE_USER' }; it has to be a role or attribute, { attribute, subject }, or a list of these"],
+  [{ isGranted: ['ROLE_USER', { attribute: 'EDIT', subject: 3 }] }, "config.isGranted is [ 'ROLE_USER', { attribute: 'EDIT', subject: 3 } ]; it has to be a role or attribute, { attribute, subject }, or a list of these"],
+  [{ links: { rel: 'preload' } }, "config.links is { rel: 'preload' }; it has to be a list of { rel, href, attributes }"],
+  [{ links: [{ rel: 'preload' }] }, 'config.links.0.href is missing: config.links.0 has to be { rel, href, attributes }'],
+  [{ links: [{ rel: 'preload', href: '/a.css', as: 'style' }] }, 'config.links.0.as is unknown; did you mean "rel"? Known are rel, href, attributes'],
+  [{ links: [{ rel: 'preload', href: '/a.css', attributes: { title: { text: 'x' } } }] }, "config.links.0.attributes.title is { text: 'x' }; it has to be a text, a number, true, { value, language }, or a list of texts"]
+]
+
+const valid: Array<Record<string, unknown>> = [
+  {}, { template: undefined }, { cache: {} },
+  { cache: { public: true, maxAge: 0, sMaxAge: '1 hour', staleWhileRevalidate: '2d', staleIfError: 3, mustRevalidate: true, immutable: false, expires: new Date(0), vary: [], lastModified: () => new Date(0), etag: async () => null, weak: true } },
+  { cache: { noStore: true, private: true } },
+  { security: 'user != null' }, { isGranted: 'ROLE_USER' },
+  { isGranted: ['ROLE_USER', { attribute: 'EDIT', subject: () => ({}) }] },
+  { links: [] }, { links: [{ rel: 'preload', href: '/a.css', attributes: { as: 'style', crossorigin: true, media: null, n: 1, hreflang: ['de', 'fr'], title: { value: 'x', language: 'de' } } }] },
+  // Keys of other plugins.
+  { rateLimit: { max: 3 }, swagger: {}, cors: true, name: 'home', profile: false, websocket: true, timeout: 3, page: 1, title: 'x', caption: 'y' }
+]
+
+async function declared (config: Record<string, unknown>, pattern = '/x'): Promise<string> {
+  const app = Fastify()
+  try {
+    await app.register(hindsight, { lifecycle: 'full', session: false, security: { firewalls: [{ name: 'main', stateless: true, authenticators: { basic: true }, provider: 'none' }], providers: { none: async () => null } } })
+    app.get(pattern, { config: config as RouteAttributes }, async () => 'fine')
+    await app.ready()
+    return 'it started'
+  } catch (error) {
+    return (error as Error).message
+  } finally {
+    await app.close()
+  }
+}
+
+t.test('a mistyped attribute stops the start', async (t) => {
+  for (const [config, message] of mistakes) t.equal(await declared(config), `Route "GET /x": ${message}`, JSON.stringify(config))
+  t.equal(await declared({ name: 'home', template: 3 }), 'Route "home": config.template is 3; it has to be the name of a template', 'by the route\'s own name')
+})
+
+t.test('what is right starts', async (t) => {
+  for (const config of valid) t.equal(await declared(config), 'it started', JSON.stringify(config))
+  t.equal(await declared({ params: { a: 'int', b: { enum: ['x', 1] }, c: { converter: 'date', options: { any: 1 } } }, isGranted: { attribute: 'EDIT', subject: 'a' } }, '/x/:a/:b/:c'), 'it started')
+})
+
+t.test('a mistake in a route of a plugin stops the start, too', async (t) => {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  await app.register(hindsight, { lifecycle: 'full', session: false })
+  app.register(async (scope) => { scope.post('/x', { config: { template: 3 } as unknown as RouteAttributes }, async () => 'fine') }, { prefix: '/scope' })
+  await t.rejects(Promise.resolve(app.ready()), { message: 'Route "POST /scope/x": config.template is 3; it has to be the name of a template' })
+})
+
+t.test('what the profile tells', async (t) => {
+  const app = await build({
+    declare (app) {
+      app.get('/some', { config: { name: 'some', cache: { maxAge: 3, etag: function tag () { return 'v1' } } } }, async () => ({}))
+      app.get('/none', { config: { name: 'none' } }, async () => ({}))
+      app.get('/boom', { config: { cache: { maxAge: 3 } } }, async () => { throw new Error('boom') })
+    }
+  })
+  t.teardown(() => app.close())
+  const told = async (url: string): Promise<unknown> => (await profileOf(app, await app.inject(url))).events
+    .filter(({ listener }) => listener === 'controller-attributes').map(({ pass, outcome, reason }) => [pass, outcome, reason])
+  t.strictSame(await told('/some'), [['main', 'ran', undefined]])
+  t.strictSame((await profileOf(app, await app.inject('/some'))).collectors.attributes, { cache: { maxAge: 3, etag: '[function tag]' } })
+  t.strictSame(await told('/none'), [['main', 'skipped', 'not configured']])
+  t.strictSame(await told('/boom'), [['main', 'ran', undefined], ['error', 'skipped', 'the diagnostic handler declares no attributes']])
+  t.strictSame(await told('/nowhere'), [['error', 'skipped', 'not configured']])
+})
+
+/** Lines that compile, and lines that must not; each is compiled by the project's own settings. */
+const RIGHT = [
+  "app.get('/a', { config: { template: 'home', cache: { maxAge: '1 hour', etag: async () => 'x' }, security: 'true', isGranted: ['A', { attribute: 'B' }], links: [{ rel: 'next', href: '/' }] } }, async () => ({}))",
+  "app.get('/b/:id', { config: { params: { id: 'int' } } }, async () => ({}))",
+  "app.get('/c/:id', { config: { params: { id: { enum: ['a', 'b'] } } } }, async () => ({}))",
+  "app.get('/d/:id', { config: { params: { id: { converter: 'date', options: { any: 1 } } } } }, async () => ({}))",
+  "app.get('/e', { config: { cache: { etag: (request: FastifyRequest<{ Params: { id: number } }>) => String(request.params.id) } } }, async () => ({}))",
+  "const config = { params: { id: 'int', day: 'date', state: { enum: ['a', 'b'] } } } as const satisfies RouteAttributes",
+  "app.get<{ Params: ConvertedParams<typeof config> }>('/f/:id/:day/:state', { config }, async ({ params }) => { const id: number = params.id; const day: Date = params.day; const state: 'a' | 'b' = params.state; return { id, day, state } })"
+]
+const WRONG = [
+  "app.get('/a', { config: { template: 3 } }, async () => ({}))",
+  "app.get('/a', { config: { cache: { maxAge: true } } }, async () => ({}))",
+  "app.get('/a', { config: { cache: { vary: 'Accept' } } }, async () => ({}))",
+  "app.get('/a', { config: { cache: { etag: () => 3 } } }, async () => ({}))",
+  "app.get('/a', { config: { params: { id: 'itn' } } }, async () => ({}))",
+  "app.get('/a', { config: { params: { id: { enum: 'a' } } } }, async () => ({}))",
+  "app.get('/a', { config: { params: { id: { converter: 'itn' } } } }, async () => ({}))",
+  "app.get('/a', { config: { security: true } }, async () => ({}))",
+  "app.get('/a', { config: { isGranted: { role: 'A' } } }, async () => ({}))",
+  "app.get('/a', { config: { links: [{ rel: 'next' }] } }, async () => ({}))",
+  "app.route({ method: 'GET', url: '/a', config: { template: 3 }, handler: async () => ({}) })",
+  "app.get<{ Params: unknown }>('/a', { config: { tempalte: 'home' } }, async () => ({}))",
+  "const config = { tempalte: 'home' } satisfies RouteAttributes; app.get('/a', { config }, async () => ({}))",
+  "app.get<{ Params: ConvertedParams<{ params: { id: 'int' } }> }>('/a/:id', { config: { params: { id: 'int' } } }, async ({ params }) => { const id: string = params.id; return id })"
+]
+
+t.test('a mistyped attribute does not compile', async (t) => {
+  const root = join(import.meta.dirname, '../..')
+  const head = ["import type { FastifyInstance, FastifyRequest } from 'fastify'", "import type { ConvertedParams, RouteAttributes } from '../lib/routing/attributes.js'"]
+  const files = new Map([RIGHT, ...WRONG.map((line) => [line])].map((lines, i) => [
+    join(root, 'test', `compiled-${i}.ts`),
+    [...head, 'export function declare (app: FastifyInstance, _types?: [FastifyRequest, ConvertedParams<{ params: {} }>, RouteAttributes]): void {', ...lines, '}'].join('\n')
+  ]))
+  const { config } = ts.readConfigFile(join(root, 'tsconfig.json'), ts.sys.readFile) as { config: { compilerOptions: object } }
+  const { options } = ts.convertCompilerOptionsFromJson(config.compilerOptions, root)
+  const host = ts.createCompilerHost(options)
+  const { readFile, fileExists, getSourceFile } = host
+  host.readFile = (name) => files.get(name) ?? readFile(name)
+  host.fileExists = (name) => files.has(name) || fileExists(name)
+  host.getSourceFile = (name, target, ...rest) => files.has(name) ? ts.createSourceFile(name, files.get(name) as string, target) : getSourceFile(name, target, ...rest)
+  const program = ts.createProgram([...files.keys()], options, host)
+  for (const [i, name] of [...files.keys()].entries()) {
+    const found = ts.getPreEmitDiagnostics(program, program.getSourceFile(name)).map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, ' '))
+    if (i === 0) t.strictSame(found, [], 'what is right compiles')
+    else t.ok(found.length > 0, WRONG[i - 1] ?? name)
+  }
+})
