@@ -11,7 +11,6 @@ import { recordHooks } from '../lib/lifecycle/application-hooks.js'
 import { setOutside, timeHandlers } from '../lib/lifecycle/handler-time.js'
 import type { LastHook } from '../lib/lifecycle/last-hook.js'
 import { requestHook } from '../lib/lifecycle/listener.js'
-import { adoptMessages } from '../lib/http/malformed.js'
 import { ownHook } from '../lib/lifecycle/own-hooks.js'
 import { beginRequest } from '../lib/lifecycle/pass.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
@@ -28,7 +27,6 @@ export async function openFull (app: FastifyInstance, plan: Plan): Promise<void>
   if (debug) process.setSourceMapsEnabled(true)
   openHealth(app, options)
   openRouteTable(app, debug)
-  adoptMessages(app)
   let handler: LastHook | null = null
   if (fromBeginning) {
     app.hindsight.placeOf = (await import('../lib/errors/declared-place.js')).declaredPlace

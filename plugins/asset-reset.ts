@@ -3,12 +3,12 @@ import { Manifest, type AssetSettings } from '../lib/assets/manifest.js'
 import { PageAssets, type AssetTagsOptions } from '../lib/assets/page-assets.js'
 import { noncesOf } from '../lib/http/content-policy.js'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
-import { afterBody } from '../lib/lifecycle/responses.js'
 import { ownHook } from '../lib/lifecycle/own-hooks.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
+import { afterBody } from '../lib/lifecycle/responses.js'
 
 export interface AssetOptions {
-  /** The front-end build whose files pages refer to by the names of their sources. */
+  /** The front-end build, to whose files pages refer by the names of their sources. */
   assets?: AssetSettings
 }
 
@@ -16,53 +16,61 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The URL of a built file, by its name in the manifest (`src/logo.svg`). */
     asset (name: string): string
-    /** The `<link>` and `<script>` tags of an entry; those that this response has already are left out. */
+    /** The `<link>` and `<script>` tags of an entry, without those that this response has already. */
     assetTags (entry: string, options?: AssetTagsOptions): string
-    /** The tags that fetch an asset ahead of its use; those that this response has already are left out. */
+    /** The tags that fetch an asset before its use, without those that this response has already. */
     preload (name: string): string
   }
 }
 
+type Options = AssetOptions & { contentSecurityPolicy?: false | object }
+
 const unused = new Skip('the response refers to no asset')
 
-/** Drops the list of tags that the response has, behind which the next one starts afresh. */
-export const assetReset = listener('kernel.finish_request', 'asset-reset', (app, options: AssetOptions & { contentSecurityPolicy?: false | object }) => {
-  const { assets: settings, contentSecurityPolicy } = options
+/** Releases the list of tags that the response has. */
+export const assetReset = listener('kernel.finish_request', 'asset-reset', (
+  app, { assets: settings, contentSecurityPolicy }: Options
+) => {
   const manifest = settings === undefined ? null : new Manifest(settings)
-  const withNonces = settings?.nonce ?? contentSecurityPolicy !== false
+  const hasNonces = settings?.nonce ?? contentSecurityPolicy !== false
 
-  function given (): Manifest {
-    if (manifest === null) throw new Error('There are no assets: set the option assets.manifest to the path of a Vite manifest')
+  function configured (): Manifest {
+    if (manifest === null) {
+      throw new Error('There are no assets: set the option assets.manifest to the path of a Vite manifest')
+    }
     return manifest
   }
-  function pageOf (request: FastifyRequest): PageAssets {
+  /** The functions that pages use, for one request. */
+  function functionsOf (request: FastifyRequest): Pick<FastifyRequest, 'asset' | 'assetTags' | 'preload'> {
     const state = stateOf(request)
-    return new PageAssets(given(), withNonces ? noncesOf(state) : null, (state.assets ??= new Set()))
+    const page = (): PageAssets => new PageAssets(
+      configured(), hasNonces ? noncesOf(state) : null, (state.assets ??= new Set())
+    )
+    return {
+      asset: (name) => configured().url(configured().chunk(name).file),
+      assetTags: (entry, options) => page().tags(entry, options),
+      preload: (name) => page().preload(name)
+    }
   }
-  const asset = (name: string): string => given().url(given().chunk(name).file)
-  app.decorateRequest('asset', asset)
-  app.decorateRequest('assetTags', function (this: FastifyRequest, entry: string, how?: AssetTagsOptions) { return pageOf(this).tags(entry, how) })
-  app.decorateRequest('preload', function (this: FastifyRequest, name: string) { return pageOf(this).preload(name) })
+  app.decorateRequest('asset', function (this: FastifyRequest, name) { return functionsOf(this).asset(name) })
+  app.decorateRequest(
+    'assetTags', function (this: FastifyRequest, entry, options) { return functionsOf(this).assetTags(entry, options) }
+  )
+  app.decorateRequest('preload', function (this: FastifyRequest, name) { return functionsOf(this).preload(name) })
   if (manifest === null) return 'not configured'
 
-  // @fastify/view hands `reply.locals` to every template.
-  app.addHook('preHandler', ownHook(function giveToTemplates (request, reply: FastifyReply & { locals?: object | null }, done) {
-    if (typeof reply.locals === 'object' && reply.locals !== null) {
-      Object.assign(reply.locals, {
-        asset,
-        assetTags: (entry: string, how?: AssetTagsOptions) => pageOf(request).tags(entry, how),
-        preload: (name: string) => pageOf(request).preload(name)
-      })
-    }
+  // @fastify/view gives `reply.locals` to every template.
+  app.addHook('preHandler', ownHook(function addToLocals (
+    request, reply: FastifyReply & { locals?: object | null }, done
+  ) {
+    if (typeof reply.locals === 'object' && reply.locals !== null) Object.assign(reply.locals, functionsOf(request))
     done()
   }))
   return (request, reply, payload) => {
     const state = stateOf(request)
-    if (state.assets === null) return unused
-    if (state.observed) {
-      const { assets } = state
-      state.collect('assets', () => ({ manifest: manifest.path, base: manifest.base, rendered: [...assets] }))
-    }
+    const { assets } = state
+    if (assets === null) return unused
+    state.collect('assets', () => ({ manifest: manifest.path, base: manifest.base, rendered: [...assets] }))
     afterBody(reply, payload, () => { state.assets = null })
   }
 })

@@ -1,17 +1,18 @@
+import type { ServerResponse } from 'node:http'
 import { fastifyHelmet } from '@fastify/helmet'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { noncesOf, withNonce, withReportUri } from '../lib/http/content-policy.js'
-import { isRedirect, onRedirect } from '../lib/lifecycle/responses.js'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
 import { stateOf, type RequestState } from '../lib/lifecycle/request-state.js'
+import { isRedirect, onRedirect } from '../lib/lifecycle/responses.js'
 
 /** Directives as @fastify/helmet takes them: names in camel or kebab case, values as lists of source expressions. */
 export type CspDirectives = Record<string, readonly string[] | string | null>
 
 export interface ContentSecurityPolicyOptions {
   /**
-   * The policies that responses carry (CSP3): `enforce` and `reportOnly`, either one or both; false for none.
-   * Nonces that a response has drawn from `reply.cspNonce` are added to `script-src` and `style-src`.
+   * The policies of responses (CSP3): `enforce`, `reportOnly` or both; false for none. Nonces that a response has read
+   * from `reply.cspNonce` are added to `script-src` and `style-src`.
    */
   contentSecurityPolicy?: false | {
     enforce?: CspDirectives | false
@@ -32,109 +33,90 @@ export const DEFAULT_DIRECTIVES: CspDirectives = {
   'style-src': ["'self'"]
 }
 
-const onNotModified = new Skip('a 304 leaves the policy of the stored page, whose nonces it has not drawn')
+const { contentSecurityPolicy: helmetPolicy } = fastifyHelmet
+const onNotModified = new Skip('a 304 keeps the policy of the stored page, with other nonces')
 const kept = new Skip('the route has set a policy of its own')
 
-/** Makes `reply.cspNonce` available, afresh for each request; no random byte is drawn until one is read. */
+/** A policy header, and the function of helmet that sets it. */
+interface Policy {
+  header: string
+  set: ReturnType<typeof helmetPolicy>
+}
+
+/** Makes `reply.cspNonce` available, with new nonces for each request; they are generated when they are first read. */
 export const contentSecurityPolicy = listener('kernel.request', 'content-security-policy', (app) => {
-  app.decorateReply('cspNonce', {
-    getter (this: FastifyReply) {
-      return noncesOf(stateOf(this.request))
-    }
-  })
+  app.decorateReply('cspNonce', { getter (this: FastifyReply) { return noncesOf(stateOf(this.request)) } })
   return (request) => {
     const state = stateOf(request)
     state.scriptNonce = state.styleNonce = ''
   }
 })
 
-/** Composes the policy of a response, with the nonces that were drawn for it. */
+/** Sets the policies of a response, with the nonces that it has used. */
 export const contentSecurityPolicyResponse = listener('kernel.response', 'content-security-policy',
-  (app, { contentSecurityPolicy: given = { enforce: DEFAULT_DIRECTIVES } }: ContentSecurityPolicyOptions) => {
-    // Who says something of reports only has the policy that there is by default.
-    const contentSecurityPolicy = given !== false && Object.keys(given).join() === 'report' ? { ...given, enforce: DEFAULT_DIRECTIVES } : given
-    const reports = app.hindsight.debug && contentSecurityPolicy !== false && contentSecurityPolicy.report !== false
-    const policies = contentSecurityPolicy === false
-      ? []
-      : [
-          policyHeader('content-security-policy', contentSecurityPolicy.enforce, 'enforce'),
-          policyHeader('content-security-policy-report-only', contentSecurityPolicy.reportOnly, 'reportOnly')
-        ].filter((policy) => policy !== null)
+  (app, { contentSecurityPolicy: given = { report: true } }: ContentSecurityPolicyOptions) => {
+    if (given === false) return 'not configured'
+    // The option `report` alone does not replace the default policy.
+    const isDefault = Object.keys(given).join() === 'report'
+    const enforced = isDefault ? DEFAULT_DIRECTIVES : given.enforce
+    const policies = [...policyOf('enforce', enforced), ...policyOf('reportOnly', given.reportOnly)]
+    const reports = app.hindsight.debug && given.report !== false
     if (policies.length === 0) return 'not configured'
     return (request, reply) => {
-      if (stateOf(request).observed) collectPolicy(stateOf(request), policies.filter(({ name }) => reply.hasHeader(name)).map(({ name }) => name))
+      const state = stateOf(request)
+      const missing = policies.filter(({ header }) => !reply.hasHeader(header))
+      if (state.observed) collectPolicy(state, policies.filter((policy) => !missing.includes(policy)))
       if (isRedirect(reply)) return onRedirect
       if (reply.statusCode === 304) return onNotModified
-      const { scriptNonce, styleNonce } = stateOf(request)
-      let set = false
-      let ours: string[] | null = null
-      for (const { name, constant, compose } of policies) {
-        if (reply.hasHeader(name)) continue
-        set = true
-        if (reports) (ours ??= []).push(name)
-        reply.header(name, scriptNonce === '' && styleNonce === '' ? constant : compose(scriptNonce, styleNonce))
-      }
-      if (ours !== null) reportTo(app, request, reply, ours)
-      return set ? undefined : kept
+      if (missing.length === 0) return kept
+      const uri = reports && isDocument(state, reply) ? app.hindsight.reportUriOf?.(request) ?? null : null
+      for (const policy of missing) setPolicy(policy, request, reply, uri)
     }
   })
 
-// In debug mode alone, and for documents of browsers: a policy of the route stays as it is.
-function reportTo (app: FastifyInstance, request: FastifyRequest, reply: FastifyReply, names: readonly string[]): void {
-  if (stateOf(request).ownPolicy !== '' || !/^text\/html\b/i.test(String(reply.getHeader('content-type') ?? ''))) return
-  const uri = app.hindsight.reportUriOf?.(request) ?? null
-  if (uri === null) return
-  for (const name of names) reply.header(name, withReportUri(String(reply.getHeader(name)), uri))
+function setPolicy (
+  { header, set }: Policy, request: FastifyRequest, reply: FastifyReply, reportUri: string | null
+): void {
+  // Headers that were set on the raw response would be invisible to other hooks.
+  const response = { setHeader: (name: string, value: string) => reply.header(name, value) }
+  set(request.raw, response as unknown as ServerResponse, (error?: unknown) => { if (error) throw error })
+  const { scriptNonce, styleNonce } = stateOf(request)
+  const directives = String(reply.getHeader(header)).split(';')
+  const value = withNonce(withNonce(directives, 'script-src', scriptNonce), 'style-src', styleNonce).join(';')
+  reply.header(header, reportUri === null ? value : withReportUri(value, reportUri))
 }
 
-const withoutNonces = { nonces: [] }
-
-// The policies themselves are among the headers of the response.
-function collectPolicy (state: RequestState, ofRoute: string[]): void {
-  state.collect('csp', () => {
-    const { ownPolicy, scriptNonce, styleNonce } = state
-    if (ofRoute.length === 0 && ownPolicy === '' && scriptNonce === '' && styleNonce === '') return withoutNonces
-    return {
-      ...(ofRoute.length > 0 && { ofRoute }),
-      ...(ownPolicy !== '' && { ofDiagnosticPage: true }),
-      nonces: [...(scriptNonce === '' ? [] : ['script-src']), ...(styleNonce === '' ? [] : ['style-src'])]
-    }
-  })
+// Browsers report violations of documents. A diagnostic page has a policy of its own.
+function isDocument ({ ownPolicy }: RequestState, reply: FastifyReply): boolean {
+  return ownPolicy === '' && /^text\/html\b/i.test(String(reply.getHeader('content-type') ?? ''))
 }
 
-interface PolicyHeader {
-  name: string
-  constant: string
-  compose: (scriptNonce: string, styleNonce: string) => string
+// The profile has the values of the policies among the headers of the response.
+function collectPolicy (state: RequestState, ofRoute: Policy[]): void {
+  state.collect('csp', () => ({
+    ...(ofRoute.length > 0 && { ofRoute: ofRoute.map(({ header }) => header) }),
+    ...(state.ownPolicy !== '' && { ofDiagnosticPage: true }),
+    nonces: [...(state.scriptNonce === '' ? [] : ['script-src']), ...(state.styleNonce === '' ? [] : ['style-src'])]
+  }))
 }
 
-function policyHeader (name: string, directives: CspDirectives | false | undefined, option: string): PolicyHeader | null {
-  if (directives === undefined || directives === false || Object.keys(directives).length === 0) return null
-  const constant = serialize(directives, option)
-  const parts = constant.split(';')
-  return {
-    name,
-    constant,
-    compose: (scriptNonce, styleNonce) => withNonce(withNonce(parts, 'script-src', scriptNonce), 'style-src', styleNonce).join(';')
-  }
-}
-
-// Helmet knows the grammar and refuses what is none; it is asked once, at registration.
-function serialize (directives: CspDirectives, option: string): string {
+/** The policy of an option, or nothing. Throws with its name at invalid directives. */
+function policyOf (option: 'enforce' | 'reportOnly', directives: CspDirectives | false | undefined): Policy[] {
+  if (directives === undefined || directives === false || Object.keys(directives).length === 0) return []
   for (const [name, value] of Object.entries(directives)) {
-    const isOne = value === null || value === undefined || typeof value === 'string' || (Array.isArray(value) && value.every((source) => typeof source === 'string'))
-    if (!isOne) throw new Error(`contentSecurityPolicy.${option}.${name}: a string, a list of strings or null is needed`)
+    const values: unknown[] = [value ?? []].flat()
+    if (values.some((source) => typeof source !== 'string')) {
+      throw new Error(`contentSecurityPolicy.${option}.${name}: a string, a list of strings or null is needed`)
+    }
   }
-  let value = ''
-  const response = { setHeader: (_name: string, text: string) => { value = text } }
-  // A policy without a default restricts what it names and nothing else (CSP3, section 6.1.3).
-  const { dangerouslyDisableDefaultSrc } = fastifyHelmet.contentSecurityPolicy
-  const withoutDefault = 'default-src' in directives || 'defaultSrc' in directives ? {} : { 'default-src': dangerouslyDisableDefaultSrc }
+  // Without default-src, a policy restricts only what it names (CSP3, section 6.1.3); helmet requires that explicitly.
+  const hasDefault = 'default-src' in directives || 'defaultSrc' in directives
+  const all = { ...(!hasDefault && { 'default-src': helmetPolicy.dangerouslyDisableDefaultSrc }), ...directives }
+  const reportOnly = option === 'reportOnly'
   try {
-    const middleware = fastifyHelmet.contentSecurityPolicy({ useDefaults: false, directives: { ...withoutDefault, ...directives } as never })
-    middleware({} as never, response as never, (error?: unknown) => { if (error) throw error })
+    const set = helmetPolicy({ useDefaults: false, reportOnly, directives: all as never })
+    return [{ header: `content-security-policy${reportOnly ? '-report-only' : ''}`, set }]
   } catch (error) {
     throw new Error(`contentSecurityPolicy: ${(error as Error).message}`, { cause: error })
   }
-  return value
 }

@@ -1,18 +1,17 @@
-import vary from 'vary'
 import { ruleFinder, type PathRule } from '../lib/http/path-rules.js'
-import { isCacheable } from '../lib/lifecycle/responses.js'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
+import { addVary, isCacheable } from '../lib/lifecycle/responses.js'
 
 const noRule = new Skip('no CORS rule for this path')
 const notCacheable = new Skip('the response is not cacheable')
 
-/** Tells caches that a response of a path under CORS differs by origin (Fetch, section 3.3.5). */
+/** Adds `Vary: Origin` to cacheable responses of paths under CORS (Fetch, section 3.3.5). */
 export const corsVary = listener('kernel.response', 'cors-vary', (_app, { cors = [] }: { cors?: PathRule[] }) => {
   if (cors.length === 0) return 'not configured'
   const ruleOf = ruleFinder(cors)
   return (request, reply) => {
     if (ruleOf(request) === null) return noRule
     if (!isCacheable(reply)) return notCacheable
-    reply.header('vary', vary.append(String(reply.getHeader('vary') ?? ''), 'Origin'))
+    addVary(reply, 'Origin')
   }
 })

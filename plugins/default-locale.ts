@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { listener } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
+import { isLanguageTag } from '../lib/locale/accept-language.js'
 
 export interface DefaultLocaleOptions {
   /** The locale of a request that names none, as a BCP 47 tag. */
@@ -15,21 +16,13 @@ declare module 'fastify' {
 }
 
 /** Sets `request.locale` to the configured default. */
-export const defaultLocale = listener('kernel.request', 'default-locale', (app, { defaultLocale: locale = 'en' }: DefaultLocaleOptions) => {
+export const defaultLocale = listener('kernel.request', 'default-locale', (
+  app, { defaultLocale: locale = 'en' }: DefaultLocaleOptions
+) => {
   if (!isLanguageTag(locale)) throw new Error(`defaultLocale: "${String(locale)}" is not a language tag`)
   app.decorateRequest('locale', {
     getter (this: FastifyRequest) { return stateOf(this).locale || locale },
     setter (this: FastifyRequest, own: string) { stateOf(this).locale = own }
   })
-  return (request) => {
-    stateOf(request).locale = locale
-  }
+  return (request) => { stateOf(request).locale = locale }
 })
-
-function isLanguageTag (locale: string): boolean {
-  try {
-    return typeof locale === 'string' && Intl.getCanonicalLocales(locale).length === 1
-  } catch {
-    return false
-  }
-}

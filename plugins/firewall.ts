@@ -10,11 +10,16 @@ import type { User } from '../lib/security/user.js'
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Ends all sessions in which a user is logged in, at the firewall of that name or at all; the user has to log in again. */
+    /**
+     * Ends all sessions in which a user is logged in, at the firewall of that name or at all; the user has to log in
+     * again.
+     */
     endSessions (identifier: string, firewall?: string): Promise<void>
   }
   interface FastifyRequest {
-    /** Who sent the request; null for nobody. To look at it makes the response private where it came from the session. */
+    /**
+     * Who sent the request; null for nobody. To look at it makes the response private where it came from the session.
+     */
     readonly user: User | null
     /** Whether the user has a role, or may do something with a subject, as the voters see it. */
     isGranted (attribute: string, subject?: unknown): Promise<boolean>
@@ -73,13 +78,16 @@ async function decorate (app: FastifyInstance, security: Security): Promise<void
   const { loginForm } = await import('../lib/security/login-form.js')
   for (const name of ['user', 'isGranted', 'loginForm']) {
     if (app.hasRequestDecorator(name)) {
-      throw new Error(`security: another plugin has decorated request.${name} already; give it another name there (@fastify/jwt has decoratorName for that)`)
+      const hint = 'give it another name there (@fastify/jwt has decoratorName for that)'
+      throw new Error(`security: another plugin has decorated request.${name} already; ${hint}`)
     }
   }
   app.decorateRequest('user', { getter (this: FastifyRequest) { return userOf(this) } } as never)
   app.decorateRequest('isGranted', function isGranted (this: FastifyRequest, attribute: string, subject?: unknown) {
     const context = contextOf(this)
-    return context === null ? Promise.resolve(false) : security.isGranted(this, context, attribute, subject, 'request.isGranted')
+    return context === null
+      ? Promise.resolve(false)
+      : security.isGranted(this, context, attribute, subject, 'request.isGranted')
   })
   app.decorateRequest('loginForm', function (this: FastifyRequest) { return loginForm(this, security) })
 }

@@ -10,7 +10,9 @@ const notConfigured = new Skip('not configured')
 const errorPass = new Skip('not in an error pass')
 
 /** Lets a request come to its handler only if the voters grant what the route asks for. */
-export const isGranted = listener('kernel.controller_arguments', 'is-granted', async (app, options: SecurityOptions) => {
+export const isGranted = listener('kernel.controller_arguments', 'is-granted', async (
+  app, options: SecurityOptions
+) => {
   const security = await openSecurity(app, options)
   const requirements = new Map<unknown, CompiledRequirement[]>()
   app.addHook('onRoute', function compileIsGranted ({ method, url, config }) {
@@ -31,10 +33,13 @@ export const isGranted = listener('kernel.controller_arguments', 'is-granted', a
     if (declared === undefined) return notConfigured
     if (stateOf(request).pass === 'error') return errorPass
     // A route that was declared ahead of this listener is checked all the same.
-    return check(security, requirements.get(declared) ?? compileRequirements(declared, request.routeOptions.url ?? ''), request, reply)
+    const { url = '' } = request.routeOptions
+    return check(security, requirements.get(declared) ?? compileRequirements(declared, url), request, reply)
   }
 
-  async function check (security: Security, required: CompiledRequirement[], request: FastifyRequest, reply: FastifyReply): Promise<Answer | undefined> {
+  async function check (
+    security: Security, required: CompiledRequirement[], request: FastifyRequest, reply: FastifyReply
+  ): Promise<Answer | undefined> {
     const context = security.contextFor(request)
     for (const { attribute, subjectOf } of required) {
       if (!await security.isGranted(request, context, attribute, subjectOf(request), 'is-granted')) {

@@ -1,24 +1,28 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
-import { afterBody } from '../lib/lifecycle/responses.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
+import { afterBody } from '../lib/lifecycle/responses.js'
 import { routeConfigOf } from '../lib/lifecycle/route-config.js'
-import { isTag, languageMatcher } from '../lib/locale/accept-language.js'
+import { bestLocale, isLanguageTag } from '../lib/locale/accept-language.js'
 import { notFound } from '../lib/routing/route-error.js'
 
 export interface LocaleOptions {
-  /** The locales that the application speaks, as BCP 47 tags; none: any tag that a route's `_locale` takes. */
+  /** The locales of the application, as BCP 47 tags; none: any tag that a route's `_locale` accepts. */
   enabledLocales?: string[]
-  /** Whether `Accept-Language` (RFC 9110, section 12.5.4) chooses among them where the route does not; false by default. */
+  /**
+   * Whether `Accept-Language` (RFC 9110, section 12.5.4) selects one of them where the route does not; false by
+   * default.
+   */
   acceptLanguage?: boolean
 }
 
-/** What the listener is told, those of other listeners that it needs among it. */
+/** The options of the listener, with those of other listeners that it needs. */
 export interface LocaleListenerOptions extends LocaleOptions {
   defaultLocale?: string
   localeAwareServices?: object
 }
 
+const MAX_SHOWN = 500
 const notConfigured = new Skip('not configured')
 const noLanguage = new Skip('the request names no language that is enabled')
 const unchanged = new Skip('the locale is the default')
@@ -27,54 +31,55 @@ const unchanged = new Skip('the locale is the default')
 export const locale = listener('kernel.request', 'locale', (app, options: LocaleListenerOptions) => {
   const { enabledLocales = [], acceptLanguage = false, defaultLocale = 'en', localeAwareServices = {} } = options
   assertLocales(options)
-  const { fromBeginning, mask } = app.hindsight
-  const enabled = new Set(enabledLocales)
-  const matching = acceptLanguage ? languageMatcher(enabledLocales, defaultLocale) : null
 
-  function chosen (request: FastifyRequest): Skip | undefined {
+  function choose (request: FastifyRequest): Skip | undefined {
     const state = stateOf(request)
     const { _locale: parameter } = request.params as { _locale?: string }
     if (parameter !== undefined) {
-      if (enabled.size > 0 ? !enabled.has(parameter) : !isTag(parameter)) throw notSpoken(request, parameter, enabledLocales)
+      const isEnabled = enabledLocales.length > 0 ? enabledLocales.includes(parameter) : isLanguageTag(parameter)
+      if (!isEnabled) throw localeNotFound(request, parameter, enabledLocales)
       state.locale = parameter
       state.localeSource = 'route'
       return
     }
-    // What the service itself shows of its debug surface is not translated.
-    if (matching === null || routeConfigOf(request)?.debugOnly === true) return notConfigured
+    // The debug surface has one language.
+    if (!acceptLanguage || routeConfigOf(request)?.debugOnly === true) return notConfigured
     state.languageRead = true
-    const header = request.headers['accept-language'] ?? ''
-    const found = header === '' ? null : matching(header)
+    const found = bestLocale(request.headers['accept-language'] ?? '', enabledLocales, defaultLocale)
     if (found === null) return noLanguage
     state.locale = found
     state.localeSource = 'accept-language'
   }
 
-  if (!fromBeginning) return chosen
   return (request) => {
-    const skip = chosen(request)
-    if (!stateOf(request).observed) return skip
+    const skip = choose(request)
     const { locale, localeSource: source } = stateOf(request)
-    const header = request.headers['accept-language'] ?? null
-    stateOf(request).collect('locale', () => mask.value({
-      locale, source, default: defaultLocale, enabled: enabledLocales, acceptLanguage: { enabled: acceptLanguage, header: header?.slice(0, 500) ?? null }, services: Object.keys(localeAwareServices)
+    const header = request.headers['accept-language']?.slice(0, MAX_SHOWN) ?? null
+    stateOf(request).collect('locale', () => app.hindsight.mask.value({
+      locale,
+      source,
+      default: defaultLocale,
+      enabled: enabledLocales,
+      acceptLanguage: { enabled: acceptLanguage, header },
+      services: Object.keys(localeAwareServices)
     }))
     return skip
   }
 })
 
-/** Gives the request its default locale back; behind a stream, once its body has been made. */
-export const localeFinish = listener('kernel.finish_request', 'locale', (_app, { defaultLocale = 'en', enabledLocales = [], acceptLanguage = false }: LocaleListenerOptions) => {
+/** Resets the locale of the request; after a stream, once its body has been sent. */
+export const localeFinish = listener('kernel.finish_request', 'locale', (_app, options: LocaleListenerOptions) => {
+  const { defaultLocale = 'en', enabledLocales = [], acceptLanguage = false } = options
   const idle = enabledLocales.length > 0 || acceptLanguage ? unchanged : notConfigured
-  return (request, reply: FastifyReply, payload) => {
+  return (request, reply, payload) => {
     const state = stateOf(request)
     if (state.locale === defaultLocale || state.locale === '') return idle
     afterBody(reply, payload, () => { state.locale = defaultLocale })
   }
 })
 
-// In the words of the router, as if the route had asked for one of the enabled locales.
-function notSpoken (request: FastifyRequest, parameter: string, enabled: readonly string[]): Error {
+// The error of the router, as if the route required one of the enabled locales.
+function localeNotFound (request: FastifyRequest, parameter: string, enabled: readonly string[]): Error {
   request.log.debug({ channel: 'locale' }, enabled.length > 0
     ? `"${parameter}" is none of the enabled locales (${enabled.join(', ')}).`
     : `"${parameter}" is not a language tag.`)
@@ -82,10 +87,15 @@ function notSpoken (request: FastifyRequest, parameter: string, enabled: readonl
 }
 
 function assertLocales ({ enabledLocales = [], acceptLanguage = false, defaultLocale }: LocaleListenerOptions): void {
-  const wrong = enabledLocales.find((tag) => !isTag(tag))
+  const wrong = enabledLocales.find((tag) => !isLanguageTag(tag))
   if (wrong !== undefined) throw new Error(`enabledLocales: "${wrong}" is not a language tag`)
-  if (acceptLanguage && enabledLocales.length === 0) throw new Error('acceptLanguage: enabledLocales must name the locales to choose from')
+  if (acceptLanguage && enabledLocales.length === 0) {
+    throw new Error('acceptLanguage: enabledLocales must name the locales to choose from')
+  }
   if (enabledLocales.length > 0 && !enabledLocales.includes(defaultLocale ?? 'en')) {
-    throw new Error(`enabledLocales: the default locale "${defaultLocale ?? 'en'}" is none of ${enabledLocales.join(', ')}; ${defaultLocale === undefined ? 'set defaultLocale' : 'add it'}`)
+    const hint = defaultLocale === undefined ? 'set defaultLocale' : 'add it'
+    throw new Error(
+      `enabledLocales: the default locale "${defaultLocale ?? 'en'}" is none of ${enabledLocales.join(', ')}; ${hint}`
+    )
   }
 }

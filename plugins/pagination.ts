@@ -3,20 +3,24 @@ import { listener, Skip } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 import { routeConfigOf } from '../lib/lifecycle/route-config.js'
 import { Page } from '../lib/pagination/page.js'
-import { assertPaginationSettings, paginationRule, readPagination, type Pagination, type PaginationRule, type PaginationSettings, type RoutePagination } from '../lib/pagination/rule.js'
+import {
+  assertPaginationSettings, paginationRule, readPagination,
+  type Pagination, type PaginationRule, type PaginationSettings, type RoutePagination
+} from '../lib/pagination/rule.js'
+import { routeName } from '../lib/routing/route-table.js'
 
 export interface PaginationOptions {
-  /** How the query's fields are called, and what holds for routes that do not say. */
+  /** The names of the query's fields, and defaults of routes. */
   pagination?: PaginationSettings
 }
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The route answers in pages. */
+    /** The pagination of the route. */
     pagination?: true | RoutePagination
   }
   interface FastifyRequest {
-    /** The page that the query asks for; null on a route that declares no pagination. */
+    /** The page that the query requests; null on a route without pagination. */
     pagination: Pagination | null
     /**
      * The page among all, once the number of items is known; adds the relations `first`, `prev`, `next` and `last`
@@ -28,15 +32,19 @@ declare module 'fastify' {
 
 const notConfigured = new Skip('not configured')
 
-/** Reads page, limit, sort and direction of routes that answer in pages; refuses what is none of them. */
-export const pagination = listener('kernel.request', 'pagination', (app, { pagination: settings = {} }: PaginationOptions) => {
+/**
+ * Reads page, limit, sort and direction from the query, on routes with pagination; invalid values are a bad request.
+ */
+export const pagination = listener('kernel.request', 'pagination', (
+  app, { pagination: settings = {} }: PaginationOptions
+) => {
   assertPaginationSettings(settings)
   const ofAll = paginationRule('pagination', true, settings)
   const rules = new WeakMap<object, PaginationRule>()
-  app.addHook('onRoute', function readRule ({ config, method, url }) {
-    const declared = config?.pagination
+  app.addHook('onRoute', function readRule (route) {
+    const declared = route.config?.pagination
     if (declared === undefined || declared === true) return
-    rules.set(declared, paginationRule(`Route "${config?.name ?? `${[method].flat().join('|')} ${url}`}"`, declared, settings))
+    rules.set(declared, paginationRule(`Route "${routeName(route)}"`, declared, settings))
   })
 
   function ruleOf (request: FastifyRequest): PaginationRule | null {
@@ -49,14 +57,18 @@ export const pagination = listener('kernel.request', 'pagination', (app, { pagin
     getter (this: FastifyRequest) { return stateOf(this).pagination as Pagination | null },
     setter (this: FastifyRequest, own: Pagination | null) { stateOf(this).pagination = own }
   })
-  app.decorateRequest('paginate', function (this: FastifyRequest, total: number, { links = true }: { links?: boolean } = {}): Page {
+  function collect (request: FastifyRequest, { names, sort, maxLimit }: PaginationRule, page: object): void {
+    stateOf(request).collect('pagination', { ...page, fields: names, sortable: sort, maxLimit })
+  }
+  app.decorateRequest('paginate', function (this: FastifyRequest, total: number, options?: { links?: boolean }): Page {
     const rule = ruleOf(this)
-    const state = stateOf(this)
-    const asked = state.pagination as Pagination | null
-    if (rule === null || asked === null) throw new Error(`paginate: the route "${state.route?.name ?? this.url}" declares no pagination in its config`)
-    const page = new Page(this, asked, rule, total)
-    if (links) page.addLinks(this)
-    if (state.observed) state.collect('pagination', { ...asked, total, pages: page.pages, fields: rule.names, sortable: rule.sort, maxLimit: rule.maxLimit })
+    const { pagination, route } = stateOf(this)
+    if (rule === null || pagination === null) {
+      throw new Error(`paginate: the route "${route?.name ?? this.url}" declares no pagination in its config`)
+    }
+    const page = new Page(this, pagination as Pagination, rule, total)
+    if (options?.links !== false) page.addLinks(this)
+    collect(this, rule, { ...pagination as Pagination, total, pages: page.pages })
     return page
   })
 
@@ -64,8 +76,7 @@ export const pagination = listener('kernel.request', 'pagination', (app, { pagin
     const rule = ruleOf(request)
     if (rule === null) return notConfigured
     const found = readPagination(rule, request)
-    const state = stateOf(request)
-    state.pagination = found
-    if (state.observed) state.collect('pagination', { ...found, fields: rule.names, sortable: rule.sort, maxLimit: rule.maxLimit })
+    stateOf(request).pagination = found
+    collect(request, rule, found)
   }
 })

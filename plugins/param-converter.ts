@@ -1,24 +1,28 @@
 import type { FastifyRequest } from 'fastify'
 import { NotFoundError, ParamConversionError } from '../lib/http/http-errors.js'
-import { isPromise, listener } from '../lib/lifecycle/listener.js'
+import { listener } from '../lib/lifecycle/listener.js'
 import { attributesOf } from '../lib/lifecycle/request-attributes.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
-import { attributesOf as declaredOf, notDeclared, ofDiagnosticHandler, type RouteAttributes } from '../lib/routing/attributes.js'
-import { checkConverters, paramConversions, type OwnConverters, type ParamConversion } from '../lib/routing/param-conversion.js'
+import {
+  attributesOf as declaredOf, notDeclared, ofDiagnosticHandler, type RouteAttributes
+} from '../lib/routing/attributes.js'
+import {
+  checkConverters, paramConversions, type OwnConverters, type ParamConversion
+} from '../lib/routing/param-conversion.js'
 import { routeName } from '../lib/routing/route-table.js'
 
 export interface ParamConverterOptions {
-  /** The application's own converters of path parameters, by the names that `config.params` calls them. */
+  /** The application's own converters of path parameters, by their names in `config.params`. */
   converters?: OwnConverters
 }
 
-type Values = Record<string, unknown>
-
 /**
- * Turns path parameters into values, in the order in which the route declares them. A value that cannot be converted
- * is not found, with the reason as cause.
+ * Converts path parameters, in the order in which the route declares them. A value that cannot be converted is a
+ * not-found error with the reason as cause.
  */
-export const paramConverter = listener('kernel.controller', 'param-converter', (app, { converters = {} }: ParamConverterOptions) => {
+export const paramConverter = listener('kernel.controller', 'param-converter', (
+  app, { converters = {} }: ParamConverterOptions
+) => {
   checkConverters(converters)
   const conversions = new WeakMap<NonNullable<RouteAttributes['params']>, readonly ParamConversion[]>()
   const { mask } = app.hindsight
@@ -32,78 +36,46 @@ export const paramConverter = listener('kernel.controller', 'param-converter', (
     if (params === undefined) return notDeclared
     const state = stateOf(request)
     if (state.failed) return ofDiagnosticHandler
-    const conversion = new Conversion(request, conversions.get(params) as readonly ParamConversion[])
-    if (state.observed) state.collect('params', () => mask.value(conversion.record()))
-    return conversion.run(0)
+    const declared = conversions.get(params) as readonly ParamConversion[]
+    const sent = request.params as Record<string, unknown>
+    const values = { ...sent }
+    state.sentParams = sent
+    // A converter receives the request with the values of those before it.
+    request.params = values
+    if (state.route !== null) state.route.params = values
+    const done = new Set<string>()
+    state.collect('params', () => mask.value(Object.fromEntries(declared.map(({ param, converter }) =>
+      [param, { converter, sent: sent[param] ?? null, ...(done.has(param) && { value: values[param] }) }]))))
+    return convertAll(request, declared, sent, values, done)
   }
 })
 
-/** The conversion of one request's parameters. */
-class Conversion {
-  readonly #request: FastifyRequest
-  readonly #declared: readonly ParamConversion[]
-  readonly #sent: Values
-  readonly #values: Values
-  #done = 0
-
-  constructor (request: FastifyRequest, declared: readonly ParamConversion[]) {
-    this.#request = request
-    this.#declared = declared
-    this.#sent = stateOf(request).sentParams = request.params as Values
-    // A converter finds what those before it have made.
-    request.params = this.#values = { ...this.#sent }
-    const { route } = stateOf(request)
-    if (route !== null) route.params = this.#values
-  }
-
-  run (first: number): undefined | Promise<undefined> {
-    for (let i = first; i < this.#declared.length; i++) {
-      const conversion = this.#declared[i] as ParamConversion
-      const sent = this.#sent[conversion.param]
-      // An optional parameter that is not there has no value.
-      if (sent === undefined) continue
-      const text = String(sent)
-      const value = attempt(conversion, text, this.#request)
-      if (!isPromise(value)) {
-        this.#keep(i, text, value)
-        continue
+async function convertAll (
+  request: FastifyRequest, declared: readonly ParamConversion[],
+  sent: Readonly<Record<string, unknown>>, values: Record<string, unknown>, done: Set<string>
+): Promise<undefined> {
+  for (const { param, converter, convert } of declared) {
+    // An optional parameter may be absent.
+    if (sent[param] === undefined) continue
+    const text = String(sent[param])
+    try {
+      values[param] = await convert(text, request)
+      if (values[param] === undefined || values[param] === null) {
+        throw new ParamConversionError(`"${converter}" found nothing for "${text}"`)
       }
-      return value.then((later) => {
-        this.#keep(i, text, later)
-        return this.run(i + 1)
-      }, (reason) => { throw notFound(conversion, reason) })
+    } catch (reason) {
+      values[param] = sent[param]
+      throw isFailure(reason)
+        ? reason
+        : new NotFoundError(`"${param}" object not found by the "${converter}" converter.`, { cause: reason })
     }
-  }
-
-  /** What became of each parameter, as far as the conversion came. */
-  record (): Record<string, unknown> {
-    return Object.fromEntries(this.#declared.map(({ param, converter }, i) =>
-      [param, { converter, sent: this.#sent[param] ?? null, ...(i < this.#done && { value: this.#values[param] }) }]))
-  }
-
-  #keep (index: number, text: string, value: unknown): void {
-    const conversion = this.#declared[index] as ParamConversion
-    const { param, converter } = conversion
-    if (value === undefined || value === null) throw notFound(conversion, new ParamConversionError(`"${converter}" found nothing for "${text}"`))
-    this.#values[param] = value
-    attributesOf(this.#request)[param] = value
-    this.#done = index + 1
+    attributesOf(request)[param] = values[param]
+    done.add(param)
   }
 }
 
-function attempt (conversion: ParamConversion, text: string, request: FastifyRequest): unknown {
-  try {
-    return conversion.convert(text, request)
-  } catch (reason) {
-    throw notFound(conversion, reason)
-  }
-}
-
-// What the converter could not even look for is not the client's mistake.
-function notFound ({ param, converter }: ParamConversion, reason: unknown): unknown {
-  if (typeof reason === 'object' && reason !== null) {
-    const { statusCode, syscall } = reason as { statusCode?: unknown, syscall?: unknown }
-    if (syscall !== undefined || (typeof statusCode === 'number' && statusCode !== 404)) return reason
-  }
-  return new NotFoundError(`"${param}" object not found by the "${converter}" converter.`, { cause: reason })
+// A system error, or an error with a status other than 404, is not the client's mistake.
+function isFailure (reason: unknown): boolean {
+  const { statusCode, syscall } = (reason ?? {}) as { statusCode?: unknown, syscall?: unknown }
+  return syscall !== undefined || (typeof statusCode === 'number' && statusCode !== 404)
 }

@@ -4,7 +4,10 @@ import { stateOf } from '../lib/lifecycle/request-state.js'
 
 const notObserved = new Skip('the request leaves no profile')
 
-/** Records what came in: method, URL, headers, query, cookies, body, files, attributes, and whether the session was used. */
+/**
+ * Records what came in: method, URL, headers, query, cookies, body, files, attributes, and whether the session was
+ * used.
+ */
 export const requestDataCollector = listener('kernel.controller', 'request-data-collector', async (app) => {
   if (!app.hindsight.observed) return 'not in debug mode'
   const { requestCollector } = await import('../lib/profiler/collectors/request.js')

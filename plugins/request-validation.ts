@@ -1,17 +1,16 @@
 import { framingProblem, isLast } from '../lib/http/framing.js'
+import { messageState } from '../lib/http/request-target.js'
 import { listener } from '../lib/lifecycle/listener.js'
-import { kRefused } from '../lib/http/malformed.js'
 
 /**
- * Rejects what is malformed at the message level: an invalid or untrusted host, forwarding headers in conflict,
- * a version that the connection does not speak, an end that is not certain, an invalid method override, a URL that cannot be decoded.
+ * Rejects requests that are malformed at the message level: an invalid or untrusted host, conflicting forwarding
+ * headers,
+ * an unsupported version, an uncertain end, an invalid method override, a URL that cannot be decoded.
  */
-export const requestValidation = listener('kernel.request', 'request-validation', (app) => {
-  const { originOf } = app.hindsight
-  return (request, reply) => {
-    // The server's options have looked already; an application that was made without them looks here.
-    const refused = request.raw[kRefused] ?? framingProblem(request.raw) ?? originOf(request).problem
-    if (isLast(request.raw)) reply.header('connection', 'close')
-    if (refused !== null && refused !== undefined) throw refused
-  }
+export const requestValidation = listener('kernel.request', 'request-validation', (app) => (request, reply) => {
+  const { raw } = request
+  // An application without our server options has not checked the framing yet.
+  const problem = messageState(raw).refused ?? framingProblem(raw) ?? app.hindsight.originOf(request).problem
+  if (isLast(raw)) reply.header('connection', 'close')
+  if (problem !== null) throw problem
 })

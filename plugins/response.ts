@@ -1,92 +1,92 @@
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
-import vary from 'vary'
-import { dropContent, isRedirect } from '../lib/lifecycle/responses.js'
 import { listener } from '../lib/lifecycle/listener.js'
 import { ownHook } from '../lib/lifecycle/own-hooks.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
+import { addVary, dropContent, isRedirect } from '../lib/lifecycle/responses.js'
 import { routeConfigOf, type RouteConfig } from '../lib/lifecycle/route-config.js'
 
 export interface ResponseOptions {
-  /** Whether text that names no charset is said to be UTF-8. */
+  /** Whether text types without a charset are completed by UTF-8. */
   charset?: boolean
 }
 
+const PRIVATE = 'no-cache, private'
+const REQUEST_ID = /^[\x21-\x7e]{1,128}$/
+const NEEDS_CHARSET = /^text\/|^application\/(?:javascript|xhtml\+xml)\b/i
+
 /**
- * Makes the message conform (RFC 9110, sections 6.4 and 8): a charset on text where that is wanted, no content for 204, 205 and 304,
- * no length beside a transfer coding; the language that was chosen for it; and a `Cache-Control` that keeps shared
- * caches out where nothing else was said.
+ * Makes the message conform (RFC 9110, sections 6.4 and 8): a charset on text if that is configured, no content for
+ * 204,
+ * 205 and 304, no length with a transfer coding, `Content-Language`, and a private `Cache-Control` if there is none.
  */
-export const response = listener('kernel.response', 'response', (app, { charset = false, enabledLocales = [] }: ResponseOptions & { enabledLocales?: string[] }) => {
-  const hasLocales = enabledLocales.length > 0
+export const response = listener('kernel.response', 'response', (
+  app, options: ResponseOptions & { enabledLocales?: string[] }
+) => {
+  const { charset = false, enabledLocales = [] } = options
   const slot = app.hindsight.lifecycle.slots.at(-1)?.index ?? -1
-  const isSilent = (reply: FastifyReply): boolean => !reply.hasHeader('cache-control') && !(reply.statusCode === 301 && isRedirect(reply))
-  // Hooks of the application that set a `Cache-Control` where there is none come behind the listeners.
-  const speak = (request: FastifyRequest, reply: FastifyReply): void => {
-    if (!isSilent(reply)) return
+
+  // Hooks of the application that set a `Cache-Control` if there is none run after the listeners: the default is set
+  // after them.
+  const setLastDefault = ownHook(function setLastDefault (
+    request: FastifyRequest, reply: FastifyReply, payload: unknown, done: (error: null, payload: unknown) => void
+  ) {
     const { recorder } = stateOf(request)
-    if (recorder === null) keepPrivate(reply)
-    else recorder.amend(slot, reply, keepPrivate)
-  }
-  const speakLast = ownHook(function speakLast (request: FastifyRequest, reply: FastifyReply, payload: unknown, done: (error: null, payload: unknown) => void) {
-    speak(request, reply)
+    if (hasNoCacheControl(reply)) {
+      if (recorder === null) setPrivate(reply)
+      else recorder.amend(slot, reply, setPrivate)
+    }
     done(null, payload)
   })
-  // By method and path: a mark in its `config` would be seen by who reads that.
-  const spoken = new Set<string>()
-  app.addHook('onRoute', function letSpeakFirst (route: RouteOptions) {
-    route.onSend = [...[route.onSend ?? []].flat(), speakLast] as NonNullable<RouteOptions['onSend']>
-    spoken.add(nameOf(route))
+  // By method and path: a mark in the route's `config` would be visible to the application.
+  const routes = new Set<string>()
+  app.addHook('onRoute', function addLastHook (route: RouteOptions) {
+    route.onSend = [...[route.onSend ?? []].flat(), setLastDefault] as NonNullable<RouteOptions['onSend']>
+    routes.add(keyOf(route))
   })
-  const speaksLast = (config: RouteConfig | undefined): boolean => config !== undefined && spoken.has(nameOf(config))
+
   return (request, reply, payload) => {
     const { statusCode } = reply
-    const state = stateOf(request)
-    if (isSilent(reply)) {
-      state.defaultCacheControl = true
-      // What no route took has no hook behind all others.
-      if (!speaksLast(routeConfigOf(request))) reply.header('cache-control', PRIVATE)
+    if (hasNoCacheControl(reply)) {
+      stateOf(request).defaultCacheControl = true
+      const config = routeConfigOf(request)
+      if (config === undefined || !routes.has(keyOf(config))) setPrivate(reply)
     }
-    if (hasLocales || state.languageRead || state.localeSource !== 'default') tellLanguage(request, reply, hasLocales)
+    setLanguage(request, reply, enabledLocales.length > 0)
+    // The client's own identifier of the request.
     const { 'x-request-id': id } = request.headers
-    if (id !== undefined) echoRequestId(id, reply)
+    if (typeof id === 'string' && REQUEST_ID.test(id) && !reply.hasHeader('x-request-id')) {
+      reply.header('x-request-id', id)
+    }
     if (statusCode === 204 || statusCode === 205 || statusCode === 304 || statusCode < 200) {
       const nothing = dropContent(reply, payload)
       return statusCode === 205 ? '' : nothing
     }
-    const transferred = reply.hasHeader('transfer-encoding')
-    if (transferred) reply.removeHeader('content-length')
+    if (reply.hasHeader('transfer-encoding')) reply.removeHeader('content-length')
     const type = reply.getHeader('content-type')
-    if (charset && type !== JSON_TYPE && typeof type === 'string' && NEEDS_CHARSET.test(type) && !/;\s*charset=/i.test(type)) {
+    if (charset && typeof type === 'string' && NEEDS_CHARSET.test(type) && !/;\s*charset=/i.test(type)) {
       reply.header('content-type', `${type}; charset=utf-8`)
     }
   }
 })
 
-function nameOf ({ method, url }: Pick<RouteConfig, 'method' | 'url'>): string {
-  return `${String(method)} ${url}`
+function hasNoCacheControl (reply: FastifyReply): boolean {
+  return !reply.hasHeader('cache-control') && !(reply.statusCode === 301 && isRedirect(reply))
 }
 
-function keepPrivate (reply: FastifyReply): void {
+function setPrivate (reply: FastifyReply): void {
   reply.header('cache-control', PRIVATE)
 }
 
-// What a client calls its request is told back as it came, unless the route says otherwise.
-function echoRequestId (id: unknown, reply: FastifyReply): void {
-  if (typeof id === 'string' && REQUEST_ID.test(id) && !reply.hasHeader('x-request-id')) reply.header('x-request-id', id)
+function keyOf ({ method, url }: Pick<RouteConfig, 'method' | 'url'>): string {
+  return `${String(method)} ${url}`
 }
 
-// RFC 9110, section 8.5: whom the content is meant for. An error page, a redirect and the debug surface speak for themselves.
-function tellLanguage (request: FastifyRequest, reply: FastifyReply, hasLocales: boolean): void {
-  const { localeSource, languageRead, failed } = stateOf(request)
-  if (languageRead) reply.header('vary', vary.append(String(reply.getHeader('vary') ?? ''), 'Accept-Language'))
-  if (!hasLocales && localeSource === 'default') return
-  if (failed || stateOf(request).route === null || routeConfigOf(request)?.debugOnly === true || isRedirect(reply) || reply.statusCode === 304) return
-  const { locale } = stateOf(request)
-  if (locale !== '' && !reply.hasHeader('content-language')) reply.header('content-language', locale)
+// RFC 9110, section 8.5: the language of the audience; not on error pages, redirects and the debug surface.
+function setLanguage (request: FastifyRequest, reply: FastifyReply, hasLocales: boolean): void {
+  const { failed, languageRead, locale, localeSource, route } = stateOf(request)
+  if (languageRead) addVary(reply, 'Accept-Language')
+  if (locale === '' || (!hasLocales && localeSource === 'default')) return
+  const isDocument = !failed && route !== null && routeConfigOf(request)?.debugOnly !== true && !isRedirect(reply) &&
+    reply.statusCode !== 304
+  if (isDocument && !reply.hasHeader('content-language')) reply.header('content-language', locale)
 }
-
-const PRIVATE = 'no-cache, private'
-/** What Fastify gives an object, as most responses have it. */
-const JSON_TYPE = 'application/json; charset=utf-8'
-const REQUEST_ID = /^[\x21-\x7e]{1,128}$/
-const NEEDS_CHARSET = /^text\/|^application\/(?:javascript|xhtml\+xml)\b/i

@@ -9,9 +9,13 @@ const notConfigured = new Skip('not configured')
 const errorPass = new Skip('not in an error pass')
 
 /** Lets a request come to its handler only if the route's expression is true for it. */
-export const securityExpression = listener('kernel.controller_arguments', 'security-expression', async (app, options: SecurityOptions) => {
+export const securityExpression = listener('kernel.controller_arguments', 'security-expression', async (
+  app, options: SecurityOptions
+) => {
   const security = await openSecurity(app, options)
-  const { compileExpression } = security === null ? { compileExpression: null } : await import('../lib/security/expression.js')
+  const { compileExpression } = security === null
+    ? { compileExpression: null }
+    : await import('../lib/security/expression.js')
   const expressions = new Map<string, Expression>()
   app.addHook('onRoute', function compileSecurity ({ method, url, config }) {
     const text: unknown = config?.security
@@ -36,7 +40,11 @@ export const securityExpression = listener('kernel.controller_arguments', 'secur
     userOf(request)
     // A route that was declared ahead of this listener is checked all the same.
     const { result, error } = (expressions.get(text) ?? compileExpression(text))(request, context)
-    if (context.record !== null) context.record.expression = { expression: text, result, ...(error !== undefined && { error: error.message }) }
+    if (context.record !== null) {
+      context.record.expression = {
+        expression: text, result, ...(error !== undefined && { error: error.message })
+      }
+    }
     if (!result) return refuse(request, reply, context, security.cookieName, error)
   }
 })

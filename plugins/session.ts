@@ -1,95 +1,85 @@
+import fastifyCookie from '@fastify/cookie'
 import type { FastifyReply } from 'fastify'
-import { hostCookies } from '../lib/http/cookies.js'
-import { awayOf, isOwn, isStillThere, openSessions, passOver, schemeView, secureCookie, startEagerly, type HostedSession, type SessionSettings } from '../lib/session/hosted-session.js'
-import { runHooks } from '../lib/lifecycle/hosting.js'
+import { host, runHooks, type CaughtHooks } from '../lib/lifecycle/hosting.js'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 import { sessionRecord, unusedSession } from '../lib/profiler/collectors/session.js'
+import { openSessions, type Sessions, type SessionSettings } from '../lib/session/sessions.js'
 
-export type { SessionSettings } from '../lib/session/hosted-session.js'
+export type { SessionSettings } from '../lib/session/sessions.js'
 
 export interface SessionOptions {
   /** Sessions; false for none. */
   session?: false | SessionSettings
 }
 
-const hostedOf = new WeakMap<object, HostedSession>()
+declare module '../lib/lifecycle/services.js' {
+  interface Services {
+    /** The hooks of @fastify/cookie. */
+    cookieHooks: CaughtHooks
+    /** Null where the option `session` is false. */
+    sessions: Sessions | null
+  }
+}
+
+const PRIVATE = 'max-age=0, must-revalidate, private'
 const noCookies = new Skip('the request brought no cookies')
-const untouched = new Skip('the session was not used, no cookie is set')
+const unavailable = new Skip('the session store is unavailable')
+const unused = new Skip('the session was not used, no cookie is set')
 
 /**
- * Makes cookies and `request.session` available. A synchronous session store is read when the session is first used;
- * a session that stays empty sets no cookie.
+ * Makes cookies and `request.session` available. A session in memory is read when it is first used; an empty session
+ * sets no cookie.
  */
-export const session = listener('kernel.request', 'session', async (app, { session: settings = false }: SessionOptions) => {
-  const hosted: HostedSession = {
-    start: [],
-    save: [],
-    cookies: await hostCookies(app),
-    store: null,
-    cookieName: 'sessionId',
-    cookiePrefix: '',
-    rolling: false,
-    cookie: {},
-    opens: false
-  }
-  hostedOf.set(app.hindsight, hosted)
-  if (settings !== false) await openSessions(app, settings, hosted)
-  const eager = settings !== false && settings.store !== undefined
-
+export const session = listener('kernel.request', 'session', async (
+  app, { session: settings = false }: SessionOptions
+) => {
+  const cookieHooks = await host(app, fastifyCookie as never, {}, { name: '@fastify/cookie' })
+  const sessions = settings === false ? null : await openSessions(app, settings)
+  Object.assign(app.hindsight, { cookieHooks, sessions })
+  const parsers = cookieHooks.get('onRequest') ?? []
   return (request, reply) => {
     stateOf(request).cookieReply = reply
-    hosted.cookies.parse(request, reply)
+    runHooks(parsers, request, reply)
     if (request.headers.cookie === undefined) return noCookies
-    // A store that answers later cannot be awaited at the first use of the session.
-    if (eager && app.hindsight.cookiesOf(request)[hosted.cookieName] !== undefined) return startEagerly(app, hosted, request, reply)
+    if (sessions?.isEager !== true || app.hindsight.cookiesOf(request)[sessions.cookieName] === undefined) return
+    return sessions.read(request, reply).then((isRead) => isRead ? undefined : unavailable)
   }
 })
 
-/** Saves a session that was changed, sets the cookies, and makes the response private when the session was used. */
+/** Saves a changed session, sets the cookies, and makes the response private when the session was used. */
 export const sessionResponse = listener('kernel.response', 'session', (app) => {
-  const hosted = hostedOf.get(app.hindsight) as HostedSession
-  const { mask } = app.hindsight
+  const { cookieHooks, cookiesOf, mask, sessions } = app.hindsight
+  const writers = cookieHooks.get('onSend') ?? []
   return (request, reply, payload) => {
     const state = stateOf(request)
-    const cookie = state.observed && app.hindsight.cookiesOf(request)[hosted.cookieName] !== undefined
-    if (!state.sessionTouched) {
-      if (state.observed) state.collect('session', unusedSession(cookie))
+    const hasCookie = sessions !== null && state.observed && cookiesOf(request)[sessions.cookieName] !== undefined
+    if (sessions === null || !state.sessionTouched) {
+      if (state.observed) state.collect('session', unusedSession(hasCookie))
       const before = reply.getHeader('set-cookie')
-      hosted.cookies.write(request, reply, payload)
-      return reply.getHeader('set-cookie') === before ? untouched : undefined
+      runHooks(writers, request, reply, payload)
+      return reply.getHeader('set-cookie') === before ? unused : undefined
     }
     makePrivate(reply)
-    const record = state.observed ? sessionRecord(state.session, cookie, cookie && isOwn(request, hosted)) : null
+    const record = state.observed
+      ? sessionRecord(state.session, hasCookie, hasCookie && sessions.isLoaded(request))
+      : null
     if (record !== null) state.collect('session', () => ({ ...record, keys: mask.value(record.keys) }))
-    const write = (): undefined | Promise<void> => hosted.cookies.write(request, reply, payload)
-    // The cookie still names the session that is kept elsewhere.
-    if (awayOf.has(state)) return write()
-    const saveAndWrite = (there: boolean): undefined | Promise<void> => {
-      if (there) secureCookie(request, hosted)
-      const saving = there ? runHooks(hosted.save, schemeView(app, request), reply, payload) : undefined
-      if (record !== null) record.saved = there && record.changed
-      return saving === undefined ? write() : saving.then(write)
-    }
-    const there = isStillThere(request, hosted)
-    const saving = typeof there === 'boolean' ? saveAndWrite(there) : there.then(saveAndWrite)
-    if (saving === undefined || !hosted.opens) return saving
-    return saving.catch((error: unknown) => {
-      passOver(request, error)
-      if (record !== null) record.saved = false
-      return write()
+    return sessions.save(request, reply, payload).then((isSaved) => {
+      if (record !== null) record.saved = isSaved && record.changed
+      return runHooks(writers, request, reply, payload)
     })
   }
 })
 
-// A response that was made with a session is nobody else's (RFC 9111, section 3.5 is about Authorization only).
+// RFC 9111, section 3.5 restricts shared caches only for requests with Authorization.
 function makePrivate (reply: FastifyReply): void {
   const control = reply.getHeader('cache-control')
   if (typeof control === 'string' && control !== 'no-cache, private' && isPrivate(control)) return
-  reply.header('cache-control', 'max-age=0, must-revalidate, private')
+  reply.header('cache-control', PRIVATE)
 }
 
-// Only the bare directive is about the whole response: `private="x"` is about a field (RFC 9111, section 5.2.2.7).
+// `private="x"` applies to one header only (RFC 9111, section 5.2.2.7).
 function isPrivate (control: string): boolean {
   const directives = control.match(/(?:[^,"]|"(?:[^"\\]|\\.)*")+/g) ?? []
   return directives.some((directive) => /^\s*(?:no-store|private)\s*$/i.test(directive))

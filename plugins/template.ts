@@ -16,21 +16,32 @@ export interface TemplateOptions {
 
 type Render = (template: string, data: object) => Promise<unknown>
 
-/** Remembers the template of the route; the plain object that its handler gives is rendered with it. */
-export const template = listener('kernel.controller', 'template', (app, { template: { propertyName = 'view' } = {} }: TemplateOptions) => {
+// The forms in which engines name a file: after a colon, in quotes, or as a path.
+const FILE_IN_MESSAGE = [
+  /: ['"`]?([^\n]+?)['"`]?$/m, /['"`]([^'"`\n]+)['"`]/, /((?:\/|[A-Za-z]:\\)[^'"\n]+)/, /(\S*[/\\]\S+)/
+]
+
+/** Selects the template of the route, with which the plain object is rendered that the handler returns. */
+export const template = listener('kernel.controller', 'template', (
+  app, { template: { propertyName = 'view' } = {} }: TemplateOptions
+) => {
   const decorator = `${propertyName}Async`
   const routes: Array<{ name: string, template: string, scope: FastifyInstance }> = []
 
   app.addHook('onRoute', function renderRoute (this: FastifyInstance, route) {
-    const { config: { template } = {}, preSerialization = [] } = route
+    const { template } = route.config ?? {}
     if (template === undefined) return
     routes.push({ name: routeName(route), template, scope: this })
-    route.preSerialization = [...typeof preSerialization === 'function' ? [preSerialization] : preSerialization, renderTemplate]
+    route.preSerialization = [...[route.preSerialization ?? []].flat(), renderTemplate]
   })
+  // The engine may be registered after the route.
   app.addHook('onReady', function checkEngine (done) {
-    // Whoever brings the engine may do so behind the route.
     const missing = routes.find(({ scope }) => !scope.hasReplyDecorator(decorator))
-    done(missing && new Error(`Route "${missing.name}": config.template is "${missing.template}", but there is no reply.${decorator}(): register @fastify/view${propertyName === 'view' ? '' : ` with propertyName "${propertyName}"`} in the route's scope or above it`))
+    if (missing === undefined) return done()
+    const name = propertyName === 'view' ? '' : ` with propertyName "${propertyName}"`
+    const hint = `register @fastify/view${name} in the route's scope or above it`
+    const problem = `config.template is "${missing.template}", but there is no reply.${decorator}()`
+    done(new Error(`Route "${missing.name}": ${problem}: ${hint}`))
   })
 
   return (request) => {
@@ -46,41 +57,43 @@ export const template = listener('kernel.controller', 'template', (app, { templa
     if (state.template === '' || state.failed || !isPlain(payload)) return payload
     const startedAt = performance.now()
     const markup = await rendered(reply as unknown as Record<string, Render>, decorator, state.template, payload)
-    if (state.observed) {
-      const duration = Math.round((performance.now() - startedAt) * 1000) / 1000
-      state.collect('template', { name: state.template, duration, variables: Object.keys(payload) })
-    }
-    // Fastify has taken the object for JSON.
+    const duration = Math.round((performance.now() - startedAt) * 1000) / 1000
+    state.collect('template', { name: state.template, duration, variables: Object.keys(payload) })
+    // Fastify has set the type of the object, JSON.
     reply.type('text/html; charset=utf-8').serializer(String)
     return markup
   }
 })
 
-async function rendered (reply: Record<string, Render>, decorator: string, name: string, data: object): Promise<unknown> {
+async function rendered (
+  reply: Record<string, Render>, decorator: string, name: string, data: object
+): Promise<unknown> {
   try {
     return await (reply[decorator] as Render)(name, data)
   } catch (error) {
-    const place = missingAt(error, name)
-    if (place === null) throw error
-    throw new TemplateNotFoundError(`Unable to find template "${name}" (looked for ${place}).`, { cause: error })
+    const path = missingFile(error, name)
+    if (path === null) throw error
+    throw new TemplateNotFoundError(`Unable to find template "${name}" (looked for ${path}).`, { cause: error })
   }
 }
 
-// Each engine has words of its own for a file that is not there; a file that the template itself includes is another matter.
-function missingAt (error: unknown, template: string): string | null {
+/**
+ * The path at which an engine did not find the template itself; null for other errors, also of files that it includes.
+ */
+function missingFile (error: unknown, template: string): string | null {
   const { code, path, message = '' } = error as { code?: unknown, path?: unknown, message?: string }
-  const isMissing = code === 'ENOENT' || /(?:could not|cannot|failed to|unable to) (?:find|resolve|look ?up)|not found/i.test(message)
-  const name = basename(template, extname(template))
+  const isMissing = code === 'ENOENT' ||
+    /(?:could not|cannot|failed to|unable to) (?:find|resolve|look ?up)|not found/i.test(message)
   if (!isMissing) return null
-  if (typeof path === 'string') return basename(path).startsWith(name) ? resolve(path) : null
-  const place = NAMED.map((form) => form.exec(message)?.[1]).find((one) => one !== undefined && basename(one).startsWith(name))
-  if (place === undefined) return null
-  // An engine with a root of its own may name the template as the route does: from where, only the engine knows.
-  return place === template || place === template + extname(place) ? place : resolve(place)
+  const isTemplate = (file: string): boolean => basename(file).startsWith(basename(template, extname(template)))
+  if (typeof path === 'string') return isTemplate(path) ? resolve(path) : null
+  const file = FILE_IN_MESSAGE.map((form) => form.exec(message)?.[1]).find(
+    (found) => found !== undefined && isTemplate(found)
+  )
+  if (file === undefined) return null
+  // Some engines name the template as the route does, relative to a folder that only they have.
+  return file === template || file === template + extname(file) ? file : resolve(file)
 }
-
-// How messages name a file, the whole of it: behind a colon, in quotes, or as a word.
-const NAMED = [/: ['"`]?([^\n]+?)['"`]?$/m, /['"`]([^'"`\n]+)['"`]/, /((?:\/|[A-Za-z]:\\)[^'"\n]+)/, /(\S*[/\\]\S+)/]
 
 function isPlain (payload: unknown): payload is object {
   if (typeof payload !== 'object' || payload === null) return false

@@ -10,7 +10,9 @@ const VALUES = ['0', '1', '1; mode=block']
 const kept = new Skip('the route has set the header')
 
 /** Switches the legacy auditor of old browsers off. */
-export const xssProtection = listener('kernel.response', 'xss-protection', (_app, { xssProtection: value = '0' }: XssProtectionOptions) => {
+export const xssProtection = listener('kernel.response', 'xss-protection', (
+  _app, { xssProtection: value = '0' }: XssProtectionOptions
+) => {
   if (value === false) return 'not configured'
   if (!VALUES.includes(value)) throw new Error(`xssProtection: "${String(value)}" is none of ${VALUES.join(', ')}`)
   return (_request, reply) => {

@@ -196,7 +196,7 @@ const cases: Case[] = [
     events: [...TO_HANDLER, ...walk('main', ['kernel.response']), ...ERROR_PASS],
     outcome: 'raised',
     at: 'kernel.response session',
-    message: 'The store of sessions failed: the store is full'
+    message: 'The session store failed: the store is full'
   },
   {
     name: 'the first listener of the response throws where no route is',
@@ -302,8 +302,8 @@ t.test('what only a socket can bring is refused by request validation', async (t
     ['no host', 'GET / HTTP/1.1\r\n\r\n', 400, 'Missing Host: an HTTP/1.1 request needs one (RFC 9112, section 3.2).'],
     ['two hosts', 'GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n', 400, 'Invalid Host "a, b".'],
     ['the same host twice', 'GET / HTTP/1.1\r\nHost: a\r\nhost: a\r\n\r\n', 400, 'Invalid Host "a, a".'],
-    ['HTTP/0.9', 'GET /\r\n\r\n', 400, 'HTTP/0.9 is not spoken on this connection: HTTP/1.1 is.'],
-    ['HTTP/2.0', 'GET / HTTP/2.0\r\nHost: a\r\n\r\n', 400, 'HTTP/2.0 is not spoken on this connection: HTTP/1.1 is.'],
+    ['HTTP/0.9', 'GET /\r\n\r\n', 400, 'HTTP/0.9 is not supported on this connection; use HTTP/1.1.'],
+    ['HTTP/2.0', 'GET / HTTP/2.0\r\nHost: a\r\n\r\n', 400, 'HTTP/2.0 is not supported on this connection; use HTTP/1.1.'],
     ['an expectation', 'GET / HTTP/1.1\r\nHost: a\r\nExpect: a miracle\r\n\r\n', 417, 'The expectation "a miracle" cannot be met: only 100-continue can.']
   ]
   for (const [name, bytes, status, message] of messages) {

@@ -7,76 +7,71 @@ export interface AssetTagsOptions {
   dynamic?: boolean
 }
 
-/** Writes the tags of one response: each of them once, whoever asks for it. */
+/** Writes the tags of one response, each of them once. */
 export class PageAssets {
   readonly #manifest: Manifest
   readonly #nonces: Nonces | null
-  readonly #given: Set<string>
+  readonly #written: Set<string>
 
-  /** `given` holds what the response has already. */
-  constructor (manifest: Manifest, nonces: Nonces | null, given: Set<string>) {
+  /** `written`: the tags that the response has already. */
+  constructor (manifest: Manifest, nonces: Nonces | null, written: Set<string>) {
     this.#manifest = manifest
     this.#nonces = nonces
-    this.#given = given
+    this.#written = written
   }
 
-  /** All that a page needs of an entry, in Vite's order: its styles and those of its imports, its script, its imports ahead of time. */
+  /**
+   * All tags that a page needs for an entry, in Vite's order: its styles and those of its imports, its script, preloads
+   * of its imports.
+   */
   tags (entry: string, { dynamic = false }: AssetTagsOptions = {}): string {
     const chunks = this.#manifest.closure(entry)
     const later = dynamic ? this.#manifest.closure(entry, true).filter((chunk) => !chunks.includes(chunk)) : []
     const [{ file }, ...imports] = chunks as [Chunk, ...Chunk[]]
     return [
-      ...chunks.flatMap(({ css = [] }) => css).map((style) => this.#stylesheet(style)),
-      isStyle(file) ? this.#stylesheet(file) : this.#script(file),
-      ...imports.filter((chunk) => isScript(chunk.file)).map((chunk) => this.#modulePreload(chunk.file)),
+      ...chunks.flatMap(({ css = [] }) => css).map((style) => this.#tag('stylesheet', style)),
+      this.#tag(isStyle(file) ? 'stylesheet' : 'script', file),
+      ...imports.filter((chunk) => isScript(chunk.file)).map((chunk) => this.#tag('modulepreload', chunk.file)),
       ...later.map((chunk) => this.#preload(chunk))
     ].join('')
   }
 
-  /** Tells the browser to fetch an asset ahead of its use: a script with its imports and styles, a style, a font, an image. */
+  /** The tags that fetch an asset before its use: a script with its imports and styles, a style, a font, an image. */
   preload (name: string): string {
     return this.#manifest.closure(name).map((chunk) => this.#preload(chunk)).join('')
   }
 
   #preload ({ file, css = [] }: Chunk): string {
-    return [file, ...css].map((built) => isScript(built) ? this.#modulePreload(built) : this.#preloadFile(built)).join('')
+    return [file, ...css].map((built) => this.#tag(isScript(built) ? 'modulepreload' : 'preload', built)).join('')
   }
 
-  #stylesheet (file: string): string {
-    return this.#once('stylesheet', file, () => html`<link rel="stylesheet" href="${this.#manifest.url(file)}"!${this.#guards(file, 'style')}>`)
-  }
-
-  #script (file: string): string {
-    return this.#once('script', file, () => html`<script type="module" src="${this.#manifest.url(file)}"!${this.#guards(file, 'script')}></script>`)
-  }
-
-  #modulePreload (file: string): string {
-    if (this.#given.has(`script ${file}`)) return ''
-    return this.#once('modulepreload', file, () => html`<link rel="modulepreload" href="${this.#manifest.url(file)}"!${this.#guards(file, 'script')}>`)
-  }
-
-  #preloadFile (file: string): string {
-    if (this.#given.has(`stylesheet ${file}`)) return ''
+  #tag (kind: 'stylesheet' | 'script' | 'modulepreload' | 'preload', file: string): string {
+    // What is loaded already needs no preload.
+    const loaded = kind === 'modulepreload' ? `script ${file}` : kind === 'preload' ? `stylesheet ${file}` : ''
+    const key = `${kind} ${file}`
+    if (this.#written.has(key) || this.#written.has(loaded)) return ''
+    this.#written.add(key)
+    const url = this.#manifest.url(file)
     const as = destinationOf(file)
-    // Fonts and fetches are always asked for by CORS (Fetch, section 3.2.5), and a preload is only used where it was asked for alike.
-    const guards = as === 'style' ? this.#guards(file, 'style') : as === 'font' || as === 'fetch' ? ' crossorigin' : ''
-    return this.#once('preload', file, () => html`<link rel="preload" href="${this.#manifest.url(file)}" as="${as}"!${guards}>`)
+    const attributes = kind === 'script' || kind === 'modulepreload'
+      ? this.#attributes(file, 'script')
+      : as === 'style'
+        ? this.#attributes(file, 'style')
+        // Fonts and fetches are always requested by CORS (Fetch, section 3.2.5); only an equal request uses a preload.
+        : as === 'font' || as === 'fetch' ? ' crossorigin' : ''
+    const tag = kind === 'script'
+      ? html`<script type="module" src="${url}"!${attributes}></script>`
+      : html`<link rel="${kind}" href="${url}"!${kind === 'preload' ? ` as="${as}"` : ''}!${attributes}>`
+    return `${tag}\n`
   }
 
-  #guards (file: string, kind: keyof Nonces): string {
+  #attributes (file: string, kind: keyof Nonces): string {
     const integrity = this.#manifest.integrity(file)
     const nonce = this.#nonces?.[kind]
     return (integrity === undefined ? '' : html` integrity="${integrity}"`) +
-      // Another host's file can be checked only when it was asked for by CORS (SRI, section 3.2.2).
+      // A file of another host is checked only if it is requested by CORS (SRI, section 3.2.2).
       (/^(?:[a-z]+:)?\/\//i.test(this.#manifest.base) ? ' crossorigin="anonymous"' : '') +
       (nonce === undefined ? '' : html` nonce="${nonce}"`)
-  }
-
-  #once (kind: string, file: string, tag: () => string): string {
-    const key = `${kind} ${file}`
-    if (this.#given.has(key)) return ''
-    this.#given.add(key)
-    return `${tag()}\n`
   }
 }
 
@@ -88,7 +83,7 @@ function isStyle (file: string): boolean {
   return file.endsWith('.css')
 }
 
-// Fetch, section 2.2.5: what a browser needs to know ahead, so that it asks once.
+// Fetch, section 2.2.5.
 function destinationOf (file: string): string {
   if (isStyle(file)) return 'style'
   if (/\.(?:woff2?|ttf|otf)$/i.test(file)) return 'font'

@@ -1,101 +1,104 @@
 import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import { parseHttpDate } from './http-date.js'
+import fresh from 'fresh'
 
 /** What identifies the current representation of a resource (RFC 9110, section 8.8). */
 export interface Validators {
   /** An entity tag as it is sent, `"…"` or `W/"…"`; null where there is none. */
   etag: string | null
-  /** Milliseconds since the epoch, whole seconds; null where it is not known. */
+  /** Milliseconds since the epoch, whole seconds; null where it is unknown. */
   lastModified: number | null
 }
 
-/** What the preconditions of a request say: `fresh` is answered with 304, `failed` with 412. */
+/** The result of the preconditions: `fresh` is answered with 304, `failed` with 412. */
 export type Outcome = 'unconditional' | 'stale' | 'fresh' | 'failed'
 
 export interface Evaluation {
   outcome: Outcome
-  /** The field that decided; null where none was there, or none could be judged. */
+  /** The header that decided; null where the request has none, or none applies. */
   precondition: string | null
 }
 
-const ENTITY_TAG = /(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"/g
-/** Characters of a list of entity tags that are read. */
-const MAX_TAGS_LENGTH = 8_192
-const UNCONDITIONAL: Evaluation = { outcome: 'unconditional', precondition: null }
+const CONDITIONS = ['if-none-match', 'if-modified-since', 'if-match', 'if-unmodified-since'] as const
+const ENTITY_TAG = /^(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"$/
 
-/** Whether a request has a precondition that an origin server looks at; `If-Range` is about ranges only. */
+/** Whether a request has a precondition that an origin server evaluates; `If-Range` only concerns ranges. */
 export function isConditional (headers: IncomingHttpHeaders): boolean {
-  return headers['if-none-match'] !== undefined || headers['if-modified-since'] !== undefined ||
-    headers['if-match'] !== undefined || headers['if-unmodified-since'] !== undefined
+  return CONDITIONS.some((name) => headers[name] !== undefined)
 }
 
-/** Whether a method only reads (and may thus be answered with 304). */
+/** Whether a method only reads, so that it may be answered with 304. */
 export function isRetrieval (method: string): boolean {
   return method === 'GET' || method === 'HEAD'
 }
 
 /** Evaluates the preconditions of a request in the order of RFC 9110, section 13.2.2. */
-export function evaluate (method: string, headers: IncomingHttpHeaders, { etag, lastModified }: Validators): Evaluation {
-  const retrieval = isRetrieval(method)
+export function evaluate (method: string, headers: IncomingHttpHeaders, validators: Validators): Evaluation {
+  const { etag, lastModified } = validators
   const exists = etag !== null || lastModified !== null
-  let passed = UNCONDITIONAL
+  const first = strongPrecondition(method, headers, validators, exists)
+  if (first.outcome === 'failed') return first
 
-  const ifMatch = tagsOf(headers['if-match'])
-  if (ifMatch !== null) {
-    const matched = ifMatch === '*' ? exists : etag !== null && !etag.startsWith('W/') && ifMatch.includes(etag)
-    // Reading what has no entity tag (yet) harms nobody; changing it could.
-    if (!matched && !(retrieval && etag === null)) return { outcome: 'failed', precondition: 'If-Match' }
-    if (matched) passed = { outcome: 'stale', precondition: 'If-Match' }
-  } else {
-    const since = dateOf(headers['if-unmodified-since'])
-    if (since !== null && lastModified !== null) {
-      passed = { outcome: lastModified > since ? 'failed' : 'stale', precondition: 'If-Unmodified-Since' }
-      if (passed.outcome === 'failed') return passed
-    }
+  const ifNoneMatch = headers['if-none-match']?.trim() ?? ''
+  if (ifNoneMatch !== '') {
+    const matched = exists && fresh({ 'if-none-match': ifNoneMatch }, { etag: etag ?? '' })
+    const match = isRetrieval(method) ? 'fresh' : 'failed'
+    return { outcome: matched ? match : 'stale', precondition: 'If-None-Match' }
   }
-
-  const ifNoneMatch = tagsOf(headers['if-none-match'])
-  if (ifNoneMatch !== null) {
-    const matched = ifNoneMatch === '*' ? exists : etag !== null && ifNoneMatch.some((tag) => opaque(tag) === opaque(etag))
-    return { outcome: !matched ? 'stale' : retrieval ? 'fresh' : 'failed', precondition: 'If-None-Match' }
-  }
-  const since = retrieval ? dateOf(headers['if-modified-since']) : null
-  if (since === null || lastModified === null) return passed
-  return { outcome: lastModified <= since ? 'fresh' : 'stale', precondition: 'If-Modified-Since' }
+  const ifModifiedSince = headers['if-modified-since'] ?? ''
+  if (!isRetrieval(method) || lastModified === null || dateOf(ifModifiedSince) === null) return first
+  const date = new Date(lastModified).toUTCString()
+  const isFresh = fresh({ 'if-modified-since': ifModifiedSince }, { 'last-modified': date })
+  return { outcome: isFresh ? 'fresh' : 'stale', precondition: 'If-Modified-Since' }
 }
 
-/** An entity tag from any text: kept where it is one, quoted where it can be, hashed otherwise. */
+/** `If-Match`, or else `If-Unmodified-Since`, which the library does not evaluate. */
+function strongPrecondition (
+  method: string, headers: IncomingHttpHeaders, { etag, lastModified }: Validators, exists: boolean
+): Evaluation {
+  const unconditional: Evaluation = { outcome: 'unconditional', precondition: null }
+  const ifMatch = headers['if-match']?.trim() ?? ''
+  if (ifMatch !== '') {
+    const tags = ifMatch.split(',').map((tag) => tag.trim())
+    const matched = ifMatch === '*' ? exists : etag !== null && !etag.startsWith('W/') && tags.includes(etag)
+    if (matched) return { outcome: 'stale', precondition: 'If-Match' }
+    // Without an entity tag a read is harmless, and a change is not.
+    return isRetrieval(method) && etag === null ? unconditional : { outcome: 'failed', precondition: 'If-Match' }
+  }
+  const since = dateOf(headers['if-unmodified-since'])
+  if (since === null || lastModified === null) return unconditional
+  return { outcome: lastModified > since ? 'failed' : 'stale', precondition: 'If-Unmodified-Since' }
+}
+
+/**
+ * An entity tag from any text: kept if it is one, quoted if it can be, or else hashed. A comma would separate two tags.
+ */
 export function entityTag (text: string, weak: boolean): string {
-  const formed = /^(W\/)?("[\x21\x23-\x7e]*")$/.exec(text)
-  if (formed !== null) return weak || formed[1] !== undefined ? `W/${formed[2]}` : formed[2] as string
-  const tag = /^[\x21\x23-\x7e]{1,128}$/.test(text) ? text : createHash('sha256').update(text).digest('base64url')
-  return `${weak ? 'W/' : ''}"${tag}"`
+  const [, prefix = weak ? 'W/' : '', quoted] = /^(W\/)?("[\x21\x23-\x2b\x2d-\x7e]*")$/.exec(text) ?? []
+  if (quoted !== undefined) return prefix + quoted
+  const isPlain = /^[\x21\x23-\x2b\x2d-\x7e]{1,128}$/.test(text)
+  return `${prefix}"${isPlain ? text : createHash('sha256').update(text).digest('base64url')}"`
 }
 
-/** What a response that was already made says of its representation; what is malformed identifies nothing. */
+/** The validators that the headers of a finished response contain; malformed ones are ignored. */
 export function validatorsOf (etag: unknown, lastModified: unknown): Validators {
+  const date = lastModified instanceof Date ? lastModified.toUTCString() : lastModified
   return {
-    etag: typeof etag === 'string' && /^(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"$/.test(etag) ? etag : null,
-    lastModified: lastModified instanceof Date ? wholeSeconds(lastModified.getTime()) : typeof lastModified === 'string' ? parseHttpDate(lastModified) : null
+    etag: typeof etag === 'string' && ENTITY_TAG.test(etag) ? etag : null,
+    lastModified: typeof date === 'string' ? dateOf(date) : null
   }
 }
 
-/** HTTP dates know no fractions. */
+/** Milliseconds without their fraction of a second, which HTTP dates do not have. */
 export function wholeSeconds (milliseconds: number): number {
   return Math.floor(milliseconds / 1000) * 1000
 }
 
-// A list may be split at no comma, for entity tags may contain some. A tag that is ignored makes no copy fresh.
-function tagsOf (header: string | undefined): '*' | string[] | null {
-  if (header === undefined || header.trim() === '') return null
-  return header.trim() === '*' ? '*' : header.slice(0, MAX_TAGS_LENGTH).match(ENTITY_TAG) ?? []
-}
-
-function dateOf (header: string | undefined): number | null {
-  return header === undefined ? null : parseHttpDate(header)
-}
-
-function opaque (tag: string): string {
-  return tag.startsWith('W/') ? tag.slice(2) : tag
+/** An HTTP date (RFC 9110, section 5.6.7) in milliseconds since the epoch; null for other text. */
+function dateOf (text: string | undefined = ''): number | null {
+  // `Date.parse` accepts far more. HTTP dates begin with the day of the week.
+  if (!/^[A-Z][a-z]{2,8},? /.test(text)) return null
+  // The form of asctime has no zone.
+  const date = Date.parse(text.endsWith(' GMT') ? text : `${text} GMT`)
+  return Number.isNaN(date) ? null : date
 }

@@ -1,39 +1,40 @@
-import { isIP } from 'node:net'
-import type { AddressInfo } from 'node:net'
-import { isInjection } from 'light-my-request'
+import { isIP, type AddressInfo } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { addressRanges, rangesOfOption } from './address-ranges.js'
-import { forwardingNames } from './forwarding-headers.js'
-import { isRepeated } from './header-text.js'
+import { isInjection } from 'light-my-request'
 import { requestContext } from '../lifecycle/request-context.js'
-import type { Origin } from './request-origin.js'
 import { stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services-of.js'
+import { addressRanges } from './address-ranges.js'
+import { forwardingNames } from './forwarding-headers.js'
+import { isRepeated } from './header-text.js'
+import type { Origin } from './request-origin.js'
 
 export interface DebugAccessOptions {
-  /** Addresses or CIDR ranges that may see the debug surface beside the loopback interface. */
+  /** Addresses or CIDR ranges that may see the debug surface, besides the loopback interface. */
   debugClients?: string[]
-  /** Host names that may ask for it beside the local ones, or whose pages may; `*` for any. */
+  /** Host names by which it may be requested, or whose pages may request it, besides local ones; `*` for any. */
   debugHosts?: string[]
 }
 
-/** Who is shown what in debug mode. */
 export interface DebugAccess {
-  /** Whether a request is a developer's, who is told where its profile is. */
+  /** Whether the client of a request is a developer, who receives the token of the profile. */
   maySeeDebug: (request: FastifyRequest) => boolean
-  /** Whether what was found out may be in the answer: a page elsewhere can read what the CORS rules of the application let everybody read. */
+  /**
+   * Whether the response may contain details: pages of other sites can read it where CORS rules of the application
+   * allow that.
+   */
   mayReadDebug: (request: FastifyRequest) => boolean
 }
 
 const isLoopback = addressRanges(['loopback'])
 const isPrivate = addressRanges(['loopback', 'linklocal', 'uniquelocal'])
-/** A host, not what stands for one without naming it (`unknown`, `_hidden`: RFC 7239, sections 6.2 and 6.3). */
-const NAME = /^(?!unknown$|_)[a-z0-9.:_-]+$/
+/** The name of a host; `unknown` and identifiers such as `_hidden` name none (RFC 7239, sections 6.2 and 6.3). */
+const HOST_NAME = /^(?!unknown$|_)[a-z0-9.:_-]+$/
 
 /**
- * Makes the functions that decide who may see source, logs and headers: the client by its address, the `Host` because a
- * page of another site can bring any name to a local address (DNS rebinding), and what forwarding headers name. A client
- * of a Unix socket has no address.
+ * Makes the functions that decide which clients see source, logs and headers: by the address of the client; by `Host`,
+ * because a page of another site can give any name to a local address (DNS rebinding); and by forwarding headers. A
+ * client of a Unix socket has no address.
  */
 export function debugAccess (
   app: FastifyInstance,
@@ -42,82 +43,82 @@ export function debugAccess (
   { debugClients = [], debugHosts = [] }: DebugAccessOptions
 ): DebugAccess {
   if (!debug) return { maySeeDebug: () => false, mayReadDebug: () => false }
-  const isListed = rangesOfOption(debugClients, 'debugClients (DEBUG_CLIENTS)')
+  const isListed = addressRanges(debugClients, 'debugClients (DEBUG_CLIENTS)')
   const hosts = new Set(debugHosts.map((host) => host.toLowerCase()))
-  let wide: boolean | null = null
-
-  return { maySeeDebug, mayReadDebug: (request) => maySeeDebug(request) && (isInjection(request.raw) || pageAllowed(request)) }
 
   function maySeeDebug (request: FastifyRequest): boolean {
     const state = stateOf(request)
-    return (state.maySeeDebug ??= isInjection(request.raw) ? askerAllowed(request) : messageAllowed(request))
+    return (state.maySeeDebug ??= isInjection(request.raw) ? isInjectorAllowed(request) : isMessageAllowed(request))
   }
 
-  function messageAllowed (request: FastifyRequest): boolean {
+  function mayReadDebug (request: FastifyRequest): boolean {
+    return maySeeDebug(request) && (isInjection(request.raw) || isPageAllowed(request))
+  }
+
+  // A request that a handler injects is made for the client of that handler.
+  function isInjectorAllowed ({ raw }: FastifyRequest): boolean {
+    const injector = requestContext.getStore()?.request
+    return injector === undefined || injector.raw === raw || servicesOf(injector).mayReadDebug(injector)
+  }
+
+  function isMessageAllowed (request: FastifyRequest): boolean {
     const origin = originOf(request)
-    return clientAllowed(origin.ip) && forwardingAllowed(origin, request) && hostAllowed(origin, request)
+    return isClientAllowed(origin.ip) && isForwardingAllowed(origin, request) && isHostAllowed(origin, request)
   }
 
-  // What a handler injects it asks for its own client, who may be anybody; what nobody asked for came over no network.
-  function askerAllowed ({ raw }: FastifyRequest): boolean {
-    const asker = requestContext.getStore()?.request
-    return asker === undefined || asker.raw === raw || servicesOf(asker).mayReadDebug(asker)
+  function isClientAllowed (ip: string): boolean {
+    return isLoopback(ip) || isListed(ip) || (isPrivate(ip) && isBoundBeyondLoopback(app))
   }
 
-  function clientAllowed (ip: string): boolean {
-    if (isLoopback(ip) || isListed(ip)) return true
-    wide ??= boundBeyondLoopback(app)
-    return wide && isPrivate(ip)
-  }
-
-  // They can only take access away: whoever wrote them, it does not matter whether they are true.
-  function forwardingAllowed ({ ip, proxies }: Origin, { raw }: FastifyRequest): boolean {
+  // Forwarding headers can only take access away: it does not matter whether they are true.
+  function isForwardingAllowed ({ ip, proxies }: Origin, { raw }: FastifyRequest): boolean {
     const { addresses, hosts: named } = forwardingNames(raw.headers)
-    // Browsers have sent HTTP/1.1 since 1999: a reverse proxy sends 1.0. Unless it is trusted, the headers may be those of its client.
+    // Browsers have sent HTTP/1.1 since 1999, some reverse proxies send 1.0. Unless the proxy is trusted, its headers
+    // may be those of its client.
     if (raw.httpVersion === '1.0' && !isListed(ip) && (proxies.length === 0 || addresses.length === 0)) return false
-    const isAllowed = (address: string): boolean => proxies.includes(address) || clientAllowed(address)
+    const isAllowed = (address: string): boolean => proxies.includes(address) || isClientAllowed(address)
     if (!addresses.every(isAllowed)) return false
     if (hosts.has('*')) return true
-    // Without a trusted proxy, a public address in place of a name is the one that clients elsewhere use.
+    // Without a trusted proxy, a public address as host is one that remote clients use.
     const isPublic = (host: string): boolean => isIP(host) !== 0 && proxies.length === 0 && !isAllowed(host)
-    return named.every((host) => hosts.has(host) || (NAME.test(host) && !isPublic(host) && nameAllowed(host)))
+    return named.every((host) => hosts.has(host) || (HOST_NAME.test(host) && !isPublic(host) && isNameAllowed(host)))
   }
 
-  function hostAllowed ({ host, problem }: Origin, request: FastifyRequest): boolean {
+  function isHostAllowed ({ host, problem }: Origin, request: FastifyRequest): boolean {
     if (hosts.has('*')) return true
     const { headers } = request.raw
-    // A message whose host cannot be read was sent by no page: browsers send valid ones.
-    if (host === '') return problem !== null && !hasHostOf(request)
-    // A page of another site can choose the host that a trusted proxy forwards: both have to be allowed.
-    return nameAllowed(host) && sentAllowed(headers.host) && sentAllowed(headers[':authority'])
+    // No page sent a message whose host cannot be read: browsers send valid ones.
+    if (host === '') return problem !== null && !hasUsableHost(request)
+    // A page of another site can choose the host that a trusted proxy forwards: both must be allowed.
+    return isNameAllowed(host) && isAuthorityAllowed(headers.host) && isAuthorityAllowed(headers[':authority'])
   }
 
-  // Browsers do not let a page choose either header (Fetch, section 2.2.2; Fetch Metadata, section 2.4).
-  function pageAllowed (request: FastifyRequest): boolean {
+  // Pages cannot choose either header (Fetch, section 2.2.2; Fetch Metadata, section 2.4).
+  function isPageAllowed (request: FastifyRequest): boolean {
     const { origin, 'sec-fetch-site': site } = request.headers
     if (origin === undefined || site === 'same-origin' || hosts.has('*')) return true
     if (!URL.canParse(origin)) return false
     const { protocol, hostname } = new URL(origin)
     if (protocol !== 'http:' && protocol !== 'https:') return false
-    const name = hostname.replace(/^\[|\]$/g, '')
     if (hostname === originOf(request).host.replace(/:$/, '')) return true
-    // A stranger may well have an address.
-    return isIP(name) === 0 ? nameAllowed(hostname) : clientAllowed(name)
+    const address = hostname.replace(/^\[|\]$/g, '')
+    return isIP(address) === 0 ? isNameAllowed(hostname) : isClientAllowed(address)
   }
 
-  function sentAllowed (authority: string | string[] = ''): boolean {
+  function isAuthorityAllowed (authority: string | string[] = ''): boolean {
     const name = String(authority).trim().toLowerCase().replace(/:\d+$/, '')
-    return name === '' || nameAllowed(name)
+    return name === '' || isNameAllowed(name)
   }
 
-  function nameAllowed (host: string): boolean {
+  function isNameAllowed (host: string): boolean {
     return isLocalHost(host) || hosts.has(host.replace(/\.$/, '')) || hosts.has(host)
   }
+
+  return { maySeeDebug, mayReadDebug }
 }
 
-// An invalid host may still be one that a browser can be made to send, unless it has characters that no URL's host has, or a companion.
-function hasHostOf (request: FastifyRequest): boolean {
-  const { headers, rawHeaders } = request.raw
+// A browser can be made to send an invalid host too, unless it is repeated or no URL can contain it.
+function hasUsableHost ({ raw: { headers, rawHeaders } }: FastifyRequest): boolean {
   const host = headers[':authority'] ?? headers.host
   return host !== undefined && URL.canParse(`http://${host}/`) && !isRepeated(rawHeaders, 'host')
 }
@@ -127,7 +128,7 @@ function isLocalHost (host: string): boolean {
   return isIP(name) !== 0 || !name.includes('.') || name.endsWith('.localhost') || name.endsWith('.test')
 }
 
-function boundBeyondLoopback (app: FastifyInstance): boolean {
-  const addresses = app.server.listening ? app.addresses() : []
-  return addresses.some((address: AddressInfo | string) => typeof address === 'object' && !isLoopback(address.address))
+function isBoundBeyondLoopback (app: FastifyInstance): boolean {
+  const addresses: Array<AddressInfo | string> = app.server.listening ? app.addresses() : []
+  return addresses.some((address) => typeof address === 'object' && !isLoopback(address.address))
 }

@@ -1,22 +1,21 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { badRequest } from './http-errors.js'
 import { headerText } from './header-text.js'
+import { badRequest } from './http-errors.js'
 
 const lastMessages = new WeakMap<Socket, IncomingMessage>()
 
 /**
- * Why the end of a message is not certain although the parser has found one (RFC 9112, sections 2.3 and 6.1): a proxy
- * may have found another. Nothing after such a message on its connection is taken for a request.
- * Null where the end is certain.
+ * Why the end of a message is uncertain although the parser has found one (RFC 9112, sections 2.3 and 6.1): a proxy may
+ * have found another. No message after it on its connection is handled. Null where the end is certain.
  */
 export function framingProblem (message: IncomingMessage): Error | null {
-  const socket = socketOf(message)
-  if (socket !== null && lastMessages.has(socket) && !isLast(message)) {
+  const last = lastMessages.get(socketOf(message) as Socket)
+  if (last !== undefined && last !== message) {
     return badRequest('This message follows one on its connection whose end is not certain.')
   }
-  const problem = versionProblem(message) ?? codingProblem(message.headers['transfer-encoding'], message)
-  if (problem !== null || asksForUpgrade(message)) markLast(message)
+  const problem = versionProblem(message) ?? codingProblem(message)
+  if (problem !== null || requestsUpgrade(message)) markLast(message)
   return problem === null ? null : badRequest(problem)
 }
 
@@ -26,31 +25,30 @@ export function markLast (message: IncomingMessage): void {
   if (socket !== null) lastMessages.set(socket, message)
 }
 
-/** Whether a message is the last that its connection can have. */
+/** Whether a message is the last of its connection. */
 export function isLast (message: IncomingMessage): boolean {
-  const socket = socketOf(message)
-  return socket !== null && lastMessages.get(socket) === message
+  return lastMessages.get(socketOf(message) as Socket) === message
 }
 
-// A request that a plugin of the application has constructed may have none.
+// A request that a plugin of the application constructs may have no socket.
 function socketOf ({ socket }: { socket?: Socket | null }): Socket | null {
   return socket ?? null
 }
 
-// HTTP/2 has a connection of its own, HTTP/0.9 no headers: a version that is only claimed can smuggle requests.
+// HTTP/2 has other connections, and HTTP/0.9 no headers: a false version can be an attempt to smuggle requests.
 function versionProblem (message: IncomingMessage): string | null {
   const { httpVersion } = message
-  if (httpVersion === '1.1' || /^1\.[0-9]$/.test(httpVersion) || 'stream' in message) return null
-  return `HTTP/${httpVersion} is not spoken on this connection: HTTP/1.1 is.`
+  if (/^1\.[0-9]$/.test(httpVersion) || 'stream' in message) return null
+  return `HTTP/${httpVersion} is not supported on this connection; use HTTP/1.1.`
 }
 
-function codingProblem (coding: string | undefined, { httpVersion }: IncomingMessage): string | null {
+function codingProblem ({ headers: { 'transfer-encoding': coding }, httpVersion }: IncomingMessage): string | null {
   if (coding === undefined || (httpVersion !== '1.0' && coding.toLowerCase() === 'chunked')) return null
-  const why = httpVersion === '1.0' ? 'an HTTP/1.0 message has none' : 'only "chunked" is understood'
+  const why = httpVersion === '1.0' ? 'an HTTP/1.0 message has none' : 'only "chunked" is supported'
   return `Invalid Transfer-Encoding "${headerText(coding)}": ${why} (RFC 9112, section 6.1).`
 }
 
-// Without a listener for upgrades, Node.js drops what follows such a request in the same packet, even half a message.
-function asksForUpgrade ({ headers: { upgrade, connection } }: IncomingMessage): boolean {
-  return upgrade !== undefined && connection !== undefined && /(?:^|,)\s*upgrade\s*(?:,|$)/i.test(connection)
+// Without a listener for upgrades, Node.js drops the rest of the packet of such a request, even half a message.
+function requestsUpgrade ({ headers: { upgrade, connection } }: IncomingMessage): boolean {
+  return upgrade !== undefined && /(?:^|,)\s*upgrade\s*(?:,|$)/i.test(connection ?? '')
 }

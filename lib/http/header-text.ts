@@ -1,5 +1,5 @@
 /**
- * The text of a header value: Node hands out its octets as ISO 8859-1, clients send UTF-8.
+ * The text of a header value: Node.js decodes its octets as ISO 8859-1, clients send UTF-8.
  * Octets that are no UTF-8 become U+FFFD (RFC 9110, section 5.5 calls them opaque).
  */
 export function headerText (value: string): string {
@@ -8,29 +8,19 @@ export function headerText (value: string): string {
 
 /** All values of a header that the client sent, joined by a comma and a space (RFC 9110, section 5.3). */
 export function joinedHeader (rawHeaders: readonly string[], name: string): string {
-  let joined = ''
-  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
-    const other = rawHeaders[i] as string
-    if (other.length !== name.length || other.toLowerCase() !== name) continue
-    const value = rawHeaders[i + 1] as string
-    joined = joined === '' ? value : `${joined}, ${value}`
-  }
-  return headerText(joined)
+  return headerText(valuesOf(rawHeaders, name).filter((value) => value !== '').join(', '))
 }
 
 /** Whether the client sent a header more than once. */
 export function isRepeated (rawHeaders: readonly string[], name: string): boolean {
-  let seen = false
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const other = rawHeaders[i] as string
-    if (other.length !== name.length || other.toLowerCase() !== name) continue
-    if (seen) return true
-    seen = true
-  }
-  return false
+  return valuesOf(rawHeaders, name).length > 1
 }
 
-/** Percent-encodes text for a header value: what is left is unreserved (RFC 3986, section 2.3). */
+function valuesOf (rawHeaders: readonly string[], name: string): string[] {
+  return rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === name)
+}
+
+/** Percent-encodes text for a header value: only unreserved characters stay (RFC 3986, section 2.3). */
 export function percentEncoded (text: string): string {
   return encodeURIComponent(text.toWellFormed())
     .replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)

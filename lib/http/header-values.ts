@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify'
 
-/** The value of a header as Fastify keeps it; undefined where there is none. */
+/** The value of a header as Fastify stores it; undefined where there is none. */
 export type HeaderValue = string | number | string[] | undefined
 
 /** The headers of a reply, by their names in lower case. */
@@ -16,46 +16,48 @@ export interface Change {
 /** Replaces the secret parts of a header's value. */
 export type HeaderMask = (name: string, value: string) => string
 
-/** All headers of a reply as they are now: a copy. */
+/** A copy of the current headers of a reply. */
 export function headersOf (reply: FastifyReply): Headers {
   let headers: Record<string, HeaderValue>
   try {
     headers = reply.getHeaders() as typeof headers
   } catch {
-    // The raw response of a server of the application's own may lack `getHeaders`.
+    // The raw response of the application's own server may lack `getHeaders`.
     return {}
   }
   for (const name in headers) {
     const value = headers[name]
-    // Fastify adds further cookies to the list that is there.
+    // Fastify appends cookies to the array of `Set-Cookie` in place.
     if (Array.isArray(value)) headers[name] = [...value]
   }
   return headers
 }
 
 /** The headers that differ between two copies. */
-export function changesBetween (from: Headers, to: Headers): Change[] {
+export function changesBetween (before: Headers, after: Headers): Change[] {
   const changes: Change[] = []
-  for (const name in to) {
-    const before = valueOf(from, name)
-    if (!isSameValue(before, to[name])) changes.push({ name, from: before, to: to[name] })
+  for (const name in after) {
+    const from = valueOf(before, name)
+    if (!isSame(from, after[name])) changes.push({ name, from, to: after[name] })
   }
-  for (const name in from) {
-    if (from[name] !== undefined && valueOf(to, name) === undefined) changes.push({ name, from: from[name], to: undefined })
+  for (const name in before) {
+    if (before[name] !== undefined && valueOf(after, name) === undefined) {
+      changes.push({ name, from: before[name], to: undefined })
+    }
   }
   return changes
 }
 
-// A header may have a name that all objects have.
+// A header may have the name of a property of `Object.prototype`.
 function valueOf (headers: Headers, name: string): HeaderValue {
   return Object.hasOwn(headers, name) ? headers[name] : undefined
 }
 
-function isSameValue (one: HeaderValue, other: HeaderValue): boolean {
-  return one === other || (Array.isArray(one) && Array.isArray(other) && one.length === other.length && one.every((value, i) => value === other[i]))
+function isSame (one: HeaderValue, other: HeaderValue): boolean {
+  return one === other || (Array.isArray(one) && Array.isArray(other) && one.join('\n') === other.join('\n'))
 }
 
-/** A header's value as it may be shown; null where there is none. */
+/** The masked value of a header; null where there is none. */
 export function shownValue (name: string, value: HeaderValue, mask: HeaderMask): string | null {
   if (value === undefined) return null
   return Array.isArray(value) ? value.map((one) => mask(name, one)).join(', ') : mask(name, String(value))

@@ -1,25 +1,16 @@
-import createError from '@fastify/error'
-
-type Arguments = [message: string, options?: { cause: unknown }]
-
-/**
- * Makes the base of an error class with a code and a status.
- * The stack is taken once, behind the name and above every constructor: its first frame is whoever raised.
- */
+/** Makes the base of an error class with a name, a code and an HTTP status. */
 export function httpError (name: string, code: string, statusCode: number) {
-  return class extends createError<Arguments>(code, '%s', statusCode, Error, false) {
-    constructor (message: string, options?: { cause: unknown }) {
-      // Without a message there is nothing to format, which would cost more than all the rest.
-      super(...[] as unknown as Arguments)
-      this.message = message
-      if (options !== undefined && 'cause' in options) this.cause = options.cause
-      this.name = name
-      if (Error.stackTraceLimit > 0) Error.captureStackTrace(this, new.target)
-    }
+  return class extends Error {
+    // V8 writes the name into the stack before a constructor could set it.
+    static { this.prototype.name = name }
+    readonly code: string = code
+    readonly statusCode: number = statusCode
   }
 }
 
-/** Makes errors whose stacks nobody will read, without what a stack costs. */
+/**
+ * Makes errors without stacks: taking them costs a third of the time of a 404 in production, where nothing shows them.
+ */
 export function withoutStack<T> (make: () => T): T {
   const { stackTraceLimit } = Error
   Error.stackTraceLimit = 0
@@ -30,10 +21,10 @@ export function withoutStack<T> (make: () => T): T {
   }
 }
 
-/** Nothing answers at this URL (RFC 9110, section 15.5.5). */
+/** No resource at this URL (RFC 9110, section 15.5.5). */
 export class NotFoundError extends httpError('NotFoundError', 'HINDSIGHT_NOT_FOUND', 404) {}
 
-/** The URL exists, the method does not (RFC 9110, section 15.5.6): answered with the `Allow` header in `headers`. */
+/** The path has routes for other methods only (RFC 9110, section 15.5.6); `headers` contains `Allow`. */
 export class MethodNotAllowedError extends httpError('MethodNotAllowedError', 'HINDSIGHT_METHOD_NOT_ALLOWED', 405) {
   headers: Record<string, string> = {}
 }
@@ -41,8 +32,9 @@ export class MethodNotAllowedError extends httpError('MethodNotAllowedError', 'H
 /** The request is malformed at the message level (RFC 9110, section 15.5.1). */
 export class BadRequestError extends httpError('BadRequestError', 'HINDSIGHT_BAD_REQUEST', 400) {}
 
-/** What the message itself was found guilty of: the cause of a bad-request error. */
-export class SuspiciousOperationError extends httpError('SuspiciousOperationError', 'HINDSIGHT_SUSPICIOUS_OPERATION', 400) {}
+/** What is wrong with a message: the cause of a bad-request error. */
+export class SuspiciousOperationError
+  extends httpError('SuspiciousOperationError', 'HINDSIGHT_SUSPICIOUS_OPERATION', 400) {}
 
 /** The route lookup found nothing: the cause of a not-found error. */
 export class ResourceNotFoundError extends httpError('ResourceNotFoundError', 'HINDSIGHT_RESOURCE_NOT_FOUND', 404) {}
@@ -53,60 +45,54 @@ export class MethodLookupError extends httpError('MethodLookupError', 'HINDSIGHT
 /** The HTTP parser refused the message (RFC 9112). */
 export class MalformedMessageError extends httpError('MalformedMessageError', 'HINDSIGHT_MALFORMED_MESSAGE', 400) {}
 
-/** The header section was larger than the server takes (RFC 6585, section 5). */
+/** The header section exceeds the server's limit (RFC 6585, section 5). */
 export class HeaderOverflowError extends httpError('HeaderOverflowError', 'HINDSIGHT_HEADER_OVERFLOW', 431) {}
 
-/** A precondition of the request does not hold (RFC 9110, section 15.5.13). */
-export class PreconditionFailedError extends httpError('PreconditionFailedError', 'HINDSIGHT_PRECONDITION_FAILED', 412) {}
+/** A precondition of the request is false (RFC 9110, section 15.5.13). */
+export class PreconditionFailedError
+  extends httpError('PreconditionFailedError', 'HINDSIGHT_PRECONDITION_FAILED', 412) {}
 
-/** A value of the path means nothing to its converter: the cause of a not-found error. */
+/** A path parameter cannot be converted: the cause of a not-found error. */
 export class ParamConversionError extends httpError('ParamConversionError', 'HINDSIGHT_PARAM_CONVERSION', 404) {}
 
-/** A route names a template that its engine does not find. */
+/** A route names a template that does not exist. */
 export class TemplateNotFoundError extends httpError('TemplateNotFoundError', 'HINDSIGHT_TEMPLATE_NOT_FOUND', 500) {}
 
 /** The request did not arrive in time (RFC 9110, section 15.5.9). */
 export class RequestTimeoutError extends httpError('RequestTimeoutError', 'HINDSIGHT_REQUEST_TIMEOUT', 408) {}
 
-/** The request expects what the server cannot do (RFC 9110, section 15.5.18). */
-export class ExpectationFailedError extends httpError('ExpectationFailedError', 'HINDSIGHT_EXPECTATION_FAILED', 417) {}
-
 /** The process exited before the response was sent. */
 export class ProcessExitError extends httpError('ProcessExitError', 'HINDSIGHT_PROCESS_EXIT', 500) {}
 
-/** The connection was gone before the response could be sent. */
+/** The client closed the connection before the response was sent. */
 export class ClientGoneError extends httpError('ClientGoneError', 'HINDSIGHT_CLIENT_GONE', 499) {}
 
 /** Characters of a message, which may quote a header. */
 const MAX_MESSAGE = 2_000
 
-/** A 400 that carries the underlying error, as section 7 of the observed document has it. */
+/** A bad-request error whose cause has the same message, as in section 7 of the observed document. */
 export function badRequest (text: string): BadRequestError {
   const message = text.length > MAX_MESSAGE ? `${text.slice(0, MAX_MESSAGE)}…` : text
-  const error = new BadRequestError(message, { cause: new SuspiciousOperationError(message) })
-  // The first frame is whoever found it bad.
-  Error.captureStackTrace(error, badRequest)
-  Error.captureStackTrace(error.cause as Error, badRequest)
+  const cause = new SuspiciousOperationError(message)
+  const error = new BadRequestError(message, { cause })
+  // The first frame is the caller's.
+  for (const one of [error, cause]) Error.captureStackTrace(one, badRequest)
   return error
 }
 
 /**
- * The status that answers a raised value: its own where it is one of 400 to 599,
- * the reply's where the handler has set such a one already, 500 otherwise.
+ * The status of the response to a thrown value: its own if it is from 400 to 599, or else that of the reply if the
+ * handler has set such a status, or else 500.
  */
 export function statusOf (raised: unknown, replyStatus: number): number {
-  if (typeof raised === 'object' && raised !== null) {
-    try {
-      const { statusCode, status } = raised as { statusCode?: unknown, status?: unknown }
-      if (isErrorStatus(statusCode)) return statusCode
-      if (isErrorStatus(status)) return status
-    } catch {
-      // A getter that throws says nothing about the status.
-    }
+  const candidates: unknown[] = []
+  try {
+    const { statusCode, status } = (raised ?? {}) as { statusCode?: unknown, status?: unknown }
+    candidates.push(statusCode, status)
+  } catch {
+    // A getter of the thrown value has failed.
   }
-  return isErrorStatus(replyStatus) ? replyStatus : 500
-}
-
-function isErrorStatus (status: unknown): status is number {
-  return typeof status === 'number' && Number.isInteger(status) && status >= 400 && status <= 599
+  const isErrorStatus = (status: unknown): status is number => typeof status === 'number' &&
+    Number.isInteger(status) && status >= 400 && status <= 599
+  return [...candidates, replyStatus].find(isErrorStatus) ?? 500
 }

@@ -1,68 +1,60 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, FastifyServerOptions } from 'fastify'
 import { framingProblem, markLast } from './framing.js'
 import { headerText } from './header-text.js'
 import {
-  badRequest, ExpectationFailedError, HeaderOverflowError, httpError, MalformedMessageError, RequestTimeoutError,
-  SuspiciousOperationError
+  badRequest, HeaderOverflowError, MalformedMessageError, RequestTimeoutError, SuspiciousOperationError
 } from './http-errors.js'
-import { kUnknownMethod, methodOf, overrideMethod } from './method-override.js'
+import { overrideMethod } from './method-override.js'
 import { isRefused, refuse, responsesOf, trackResponses, type Sent } from './refused-message.js'
-
-/** On a raw message: why request validation has to refuse it. */
-export const kRefused = Symbol('hindsight.refused')
-/** On a raw message: the target as the client sent it, where routing was given another. */
-export const kTarget = Symbol('hindsight.target')
-/** On a raw message: it names no host, and the server lets request validation refuse that. */
-export const kHostless = Symbol('hindsight.hostless')
-
-declare module 'node:http' {
-  interface IncomingMessage {
-    [kRefused]?: Error
-    [kTarget]?: string
-    [kHostless]?: true
-  }
-}
-
-/** `CONNECT`, which no origin server has to implement (RFC 9110, section 9.3.6). */
-class NotImplementedError extends httpError('NotImplementedError', 'HINDSIGHT_NOT_IMPLEMENTED', 501) {}
-
-/** The target that routing is given instead of one that it could not handle: no application declares it. */
-const NOWHERE = '/.hindsight-unroutable'
-const PACKET_LIMIT = 4096
-/** How many requests of one connection may wait for their responses: Node.js parses all that came in one packet. */
-const MAX_PIPELINED = 32
-const TIMEOUT = 'ERR_HTTP_REQUEST_TIMEOUT'
-const REQUEST_LINE = /^([A-Za-z-]{1,32}) (\S+)(?= HTTP\/|\r?\n|$)/
+import { messageState, pathOf } from './request-target.js'
 
 export interface MessageOptions {
   /**
-   * Whether `X-HTTP-Method-Override` or the query parameter `_method` of a POST gives it another method, in `full`
+   * Whether `X-HTTP-Method-Override` or the query parameter `_method` of a POST overrides its method, in `full`
    * mode; refused with 400 where the request comes from another origin. Default: false.
    */
   methodOverride?: boolean
 }
 
+/** An error of the HTTP parser of Node.js. */
+interface ParserError extends Error {
+  code?: string
+  reason?: string
+  rawPacket?: Buffer
+  bytesParsed?: number
+}
+
+/** The target by which a request is routed that request validation has to refuse: no application declares it. */
+const UNROUTABLE = '/.hindsight-unroutable'
+/** Octets of the refused message that are recorded. */
+const MAX_PACKET = 4_096
+/** How many requests of one connection may wait for their responses: Node.js parses all that came in one packet. */
+const MAX_PIPELINED = 32
+const TIMEOUT = 'ERR_HTTP_REQUEST_TIMEOUT'
+const REQUEST_LINE = /^([A-Za-z-]{1,32}) (\S+)(?= HTTP\/|\r?\n|$)/
+
 /**
- * The server options that make malformed messages explained errors. They have to be given when the Fastify instance is
+ * The server options that turn malformed messages into explained errors. They are given when the Fastify instance is
  * created (`npm start` does so, and fastify-cli with `--options`). Without the plugin, and in `observe` mode, they only
- * change how the messages that the parser refuses are answered.
+ * change how messages are answered that the parser refuses.
  */
 export function messageOptions ({ methodOverride = false }: MessageOptions = {}): FastifyServerOptions {
   if (typeof methodOverride !== 'boolean') throw new TypeError('methodOverride must be true or false')
   trackResponses()
   return {
     rewriteUrl (message) {
-      return isFull(this) ? target(this, message as IncomingMessage, methodOverride) : message.url ?? '/'
+      return isFull(this) ? routedTarget(this, message as IncomingMessage, methodOverride) : message.url ?? '/'
     },
     frameworkErrors (error, request, reply) {
       if (!isFull(request.server)) return answerAsFastify(error, reply)
-      // What the router refuses (a parameter that is too long) is routed again: request validation refuses it.
+      // What the router refuses, such as too long a parameter, is routed again for request validation to refuse it.
       const { raw } = request
-      raw[kRefused] ??= error
-      raw[kTarget] ??= raw.url ?? ''
-      raw.url = NOWHERE
+      const state = messageState(raw)
+      state.refused ??= error
+      state.target ??= raw.url ?? ''
+      raw.url = UNROUTABLE
       request.server.routing(raw, reply.raw)
     },
     clientErrorHandler (error, socket) {
@@ -71,7 +63,7 @@ export function messageOptions ({ methodOverride = false }: MessageOptions = {})
   } as FastifyServerOptions
 }
 
-// What Fastify answers without the option `frameworkErrors`.
+// The answer of Fastify without the option `frameworkErrors`.
 function answerAsFastify ({ code, message, statusCode = 400 }: FastifyError, reply: FastifyReply): void {
   const body = JSON.stringify({ error: 'Bad Request', code, message, statusCode })
   const headers = { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) }
@@ -82,44 +74,31 @@ function isFull (app: FastifyInstance): boolean {
   return app.hasDecorator('hindsight') && app.hindsight.mode === 'full'
 }
 
-function target (app: FastifyInstance, message: IncomingMessage, methodOverride: boolean): string {
-  const url = message.url ?? '/'
-  if (url === NOWHERE) return url
-  if (message.headers.host === undefined) message[kHostless] = true
+/** The target by which a message is routed: its path and query, or `UNROUTABLE` where it has to be refused. */
+function routedTarget (app: FastifyInstance, message: IncomingMessage, methodOverride: boolean): string {
+  const { url = '/' } = message
+  if (url === UNROUTABLE) return url
+  const state = messageState(message)
+  state.isHostless = message.headers.host === undefined
+  const originOf = () => app.hindsight.originOf({ raw: message } as FastifyRequest)
   const problem = framingProblem(message) ?? pipeliningProblem(message) ??
-    (methodOverride ? overrideMethod(message, () => app.hindsight.originOf({ raw: message } as FastifyRequest)) : null)
-  if (problem !== null) {
-    message[kTarget] = url
-    message[kRefused] = problem
-    return NOWHERE
-  }
-  const undecodable = decodingProblem(url)
-  if (message[kUnknownMethod] === undefined && undecodable === null) {
-    // RFC 9112, section 3.2.2: a server accepts the absolute form; section 3.2.4: `*` is about the server as a whole.
-    return pathOf(url)
-  }
-  message[kTarget] = url
-  if (undecodable !== null) message[kRefused] = badRequest(undecodable)
-  return NOWHERE
+    (methodOverride ? overrideMethod(message, originOf) : null) ?? decodingProblem(url)
+  if (problem !== null) state.refused = problem
+  // RFC 9112: a server accepts the absolute form (section 3.2.2) and `*` (section 3.2.4).
+  else if (state.unknownMethod === undefined) return pathOf(url)
+  state.target = url
+  return UNROUTABLE
 }
 
-/** The path and query of a request target of any form (RFC 9112, section 3.2). */
-export function pathOf (url: string): string {
-  if (url.charCodeAt(0) === 47 /* / */) return url
-  if (url === '*') return '/*'
-  const path = url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '')
-  return path.startsWith('/') ? path : `/${path}`
-}
-
-function decodingProblem (url: string): string | null {
-  if (/[^\x00-\x7f]/.test(url)) return `Invalid URL "${headerText(url)}": what is not US-ASCII must be percent-encoded.`
-  if (!url.includes('%')) return null
-  const end = url.search(/[?#]/)
+function decodingProblem (url: string): Error | null {
+  if (/[^\x00-\x7f]/.test(url)) {
+    return badRequest(`Invalid URL "${headerText(url)}": characters outside US-ASCII must be percent-encoded.`)
+  }
   try {
-    decodeURIComponent(end === -1 ? url : url.slice(0, end))
+    decodeURIComponent(url.replace(/[?#].*$/s, ''))
     return null
   } catch {
-    return `Invalid URL "${url}": its percent-encoding cannot be decoded as UTF-8.`
+    return badRequest(`Invalid URL "${url}": its percent-encoding cannot be decoded as UTF-8.`)
   }
 }
 
@@ -129,95 +108,57 @@ function pipeliningProblem (message: IncomingMessage): Error | null {
   return badRequest(`More than ${MAX_PIPELINED} requests of this connection wait for their responses.`)
 }
 
-interface ParserError extends Error {
-  code?: string
-  reason?: string
-  rawPacket?: Buffer
-  bytesParsed?: number
-}
-
 function answerMalformed (app: FastifyInstance, error: ParserError, socket: Socket): void {
   const newest = responsesOf(socket).at(-1)
+  // The request whose body was refused.
   const current = newest === undefined || newest.req.complete ? null : newest
-  // A client that has gone before the end of a body: the profile of its request says so.
-  const isGone = error.code === 'HPE_INVALID_EOF_STATE' && current !== null
-  const isRefusal = error.code === TIMEOUT || (error.code?.startsWith('HPE_') === true && !isGone)
+  // A client that leaves before the end of a body: the profile of its request records that.
+  const hasLeft = error.code === 'HPE_INVALID_EOF_STATE' && current !== null
+  const isRefusal = error.code === TIMEOUT || (error.code?.startsWith('HPE_') === true && !hasLeft)
   if (isRefusal && isRefused(socket)) return
-  // Browsers open connections in advance: one that has sent nothing is not answered.
+  // Browsers open connections in advance: one that has sent nothing is closed without an answer.
   if (!isRefusal || !socket.writable || socket.bytesRead === 0) {
     socket.destroy()
     return
   }
-  const packet = refusedPart(error, socket, current !== null)
-  refuse(app, socket, errorOf(error), current, current === null ? sentIn(packet) : sentBy(current.req, packet))
-}
-
-/**
- * Answers those messages that Node.js would answer or drop on its own: `CONNECT`, and expectations other than
- * `100-continue` (RFC 9110, section 10.1.1), which Node.js takes for met where the word is anywhere in them.
- */
-export function adoptMessages (app: FastifyInstance): void {
-  trackResponses()
-  app.server.on('connect', (message, stream) => {
-    const socket = stream as Socket
-    // Node.js has removed its own listeners: an error without a listener would end the process.
-    socket.on('error', () => socket.destroy()).resume()
-    const error = new NotImplementedError('The method CONNECT is not implemented.')
-    refuse(app, socket, error, null, sentBy(message, `CONNECT ${message.url} HTTP/${message.httpVersion}\r\n`))
-  })
-  app.server.on('checkExpectation', refuseExpectation)
-  app.server.on('checkContinue', (message, response) => {
-    if (message.headers.expect?.toLowerCase() !== '100-continue') return refuseExpectation(message, response)
-    response.writeContinue()
-    app.server.emit('request', message, response)
-  })
-
-  function refuseExpectation (message: IncomingMessage, response: ServerResponse): void {
-    const expected = headerText(message.headers.expect ?? '')
-    const why = `The expectation "${expected}" cannot be met: only 100-continue can.`
-    message[kRefused] = new ExpectationFailedError(why)
-    app.routing(message, response)
-  }
+  const packet = refusedPart(error, socket)
+  refuse(app, socket, httpErrorOf(error), current, current === null ? sentIn(packet) : sentBy(current.req, packet))
 }
 
 function sentBy (message: IncomingMessage, packet: string): Sent {
   const { method = '-', url = '/', headers: { host, accept } } = message
-  return { method: methodOf({ raw: message, method }), target: pathOf(message[kTarget] ?? url), host, accept, packet }
+  const { unknownMethod = method, target = url } = messageState(message)
+  return { method: unknownMethod, target: pathOf(target), host, accept, packet }
 }
 
 function sentIn (packet: string): Sent {
   const [, method = '-', target = '/'] = REQUEST_LINE.exec(packet) ?? []
   const [section = ''] = packet.split(/\r?\n\r?\n/, 1)
-  const [host, accept] = [headerIn(section, 'host'), headerIn(section, 'accept')]
-  return { method, target: pathOf(target), host, accept, packet }
+  // The first line is no header; it may be the rest of one of an earlier packet.
+  const header = (name: string): string | undefined =>
+    new RegExp(`\\n${name}:[ \\t]*([^\\r\\n]*)`, 'i').exec(section)?.[1]?.trimEnd()
+  return { method, target: pathOf(target), host: header('host'), accept: header('accept'), packet }
 }
 
-// Not on the first line, which may continue one of an earlier packet.
-function headerIn (section: string, name: string): string | undefined {
-  return new RegExp(`\\n${name}:[ \\t]*([^\\r\\n]*)`, 'i').exec(section)?.[1]?.trimEnd()
-}
-
-function refusedPart (error: ParserError, socket: Socket, isBody: boolean): string {
-  const { rawPacket = Buffer.alloc(0), bytesParsed = 0 } = error
+/** The refused message within the last packet, as Latin-1 text. */
+function refusedPart ({ rawPacket, bytesParsed = 0 }: ParserError, socket: Socket): string {
+  const packet = rawPacket?.toString('latin1') ?? ''
   const before = Math.max(0, bytesParsed - 1)
-  // A packet may have other messages before the one that was refused.
-  const end = rawPacket.lastIndexOf('\r\n\r\n', before)
+  // A packet may contain other messages before the refused one.
+  const end = packet.lastIndexOf('\r\n\r\n', before)
   let start = end === -1 || end + 4 > bytesParsed ? 0 : end + 4
-  const isFirst = socket.bytesRead === rawPacket.length
-  if (start === 0 && !isFirst && !REQUEST_LINE.test(rawPacket.toString('latin1'))) {
-    // The first line may continue a secret of an earlier packet, where no name marks it: it is left out.
-    const line = rawPacket.lastIndexOf('\n', before) + 1
-    start = line > 0 ? line : isBody ? bytesParsed : rawPacket.indexOf('\n', bytesParsed) + 1 || rawPacket.length
+  if (start === 0 && socket.bytesRead !== packet.length && !REQUEST_LINE.test(packet)) {
+    // The first line may be the rest of a secret of an earlier packet, which has no name here by which to mask it.
+    start = packet.lastIndexOf('\n', before) + 1 || packet.indexOf('\n', bytesParsed) + 1 || packet.length
   }
-  return rawPacket.toString('latin1', start, start + PACKET_LIMIT)
+  return packet.slice(start, start + MAX_PACKET)
 }
 
-function errorOf (error: ParserError): FastifyError {
-  const detail = error.reason ?? error.message.replace(/^Parse Error: /, '')
-  const cause = new SuspiciousOperationError(error.message)
-  if (error.code === 'HPE_HEADER_OVERFLOW') {
-    return new HeaderOverflowError(`The header section is too large: ${detail}`, { cause })
+function httpErrorOf ({ code, message, reason = message.replace(/^Parse Error: /, '') }: ParserError): FastifyError {
+  const cause = new SuspiciousOperationError(message)
+  if (code === 'HPE_HEADER_OVERFLOW') {
+    return new HeaderOverflowError(`The header section is too large: ${reason}`, { cause })
   }
-  if (error.code === TIMEOUT) return new RequestTimeoutError('The request did not arrive in time.', { cause })
-  return new MalformedMessageError(`Malformed HTTP message: ${detail}`, { cause })
+  if (code === TIMEOUT) return new RequestTimeoutError('The request did not arrive in time.', { cause })
+  return new MalformedMessageError(`Malformed HTTP message: ${reason}`, { cause })
 }

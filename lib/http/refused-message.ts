@@ -5,7 +5,7 @@ import type { FastifyError, FastifyInstance } from 'fastify'
 import { html } from 'ghtml'
 import { preferredType } from './accept.js'
 
-/** A message that is answered on its socket, as it never became a request. */
+/** A message that never became a request, or whose body was refused; it is answered on its socket. */
 export interface MalformedMessage {
   error: FastifyError
   status: number
@@ -15,11 +15,11 @@ export interface MalformedMessage {
   url: string
   /** The address of the peer; empty on a Unix socket. */
   ip: string
-  /** What was refused, as Latin-1 text of at most 4,096 characters; empty where none are available. */
+  /** What was refused, as Latin-1 text of at most 4,096 characters; may be empty. */
   packet: string
 }
 
-/** What a message says of itself. */
+/** What is known of a refused message. */
 export interface Sent {
   method: string
   target: string
@@ -28,13 +28,13 @@ export interface Sent {
   packet: string
 }
 
-/** Milliseconds that a client has to read its answer while it still sends. */
+/** Milliseconds that a client has to read the answer while it still sends. */
 const LINGER = 1_000
 
 const responses = new WeakMap<Socket, ServerResponse[]>()
 const refused = new WeakSet<Socket>()
 
-/** Begins to record which responses each connection of this process waits for; may be called several times. */
+/** Records the open responses of each connection of this process; may be called several times. */
 export function trackResponses (): void {
   unsubscribe('http.server.request.start', track)
   subscribe('http.server.request.start', track)
@@ -54,7 +54,7 @@ function openResponses (socket: Socket): ServerResponse[] {
   return responsesOf(socket).filter(({ closed }) => !closed)
 }
 
-/** Whether a message of this connection was refused: what follows it is read and dropped. */
+/** Whether a message of this connection was refused: what follows is read and discarded. */
 export function isRefused (socket: Socket): boolean {
   return refused.has(socket)
 }
@@ -74,36 +74,37 @@ export function refuse (
   const { statusCode: status = 400, message } = error
   const { remoteAddress: ip = '' } = socket
   app.log.info({ statusCode: status, remoteAddress: ip, channel: 'request' }, message)
-  endInTurn(socket, current, answerTo(status, message, accept))
+  endInOrder(socket, current, answerTo(status, message, accept))
   if (!app.hasDecorator('hindsight')) return
   const url = `${'encrypted' in socket ? 'https' : 'http'}://${host}${target}`
   try {
     app.hindsight.recordMalformed?.({ error, status, method, url, ip, packet })
   } catch (err) {
-    // It would end the process: nothing above this catches it.
+    // Nothing else catches it: it would end the process.
     app.log.error({ err, channel: 'profiler' }, 'A malformed message was not recorded')
   }
 }
 
 // RFC 9112, section 9.3.2: responses are sent in the order of their requests.
-function endInTurn (socket: Socket, current: ServerResponse | null, answer: string): void {
+function endInOrder (socket: Socket, current: ServerResponse | null, answer: string): void {
   const before = openResponses(socket).findLast(({ req, writableEnded }) => req.complete || writableEnded)
-  if (before !== undefined) before.once('close', () => endInTurn(socket, current, answer))
-  // Whatever is sent after the beginning of a response is taken for a part of it.
-  else if (!socket.writable || (current?.headersSent === true && !current.writableEnded)) socket.destroy()
-  else end(socket, current?.headersSent === true ? '' : answer)
+  const hasBegun = current?.headersSent === true
+  if (before !== undefined) {
+    before.once('close', () => endInOrder(socket, current, answer))
+  } else if (!socket.writable || (hasBegun && !current.writableEnded)) {
+    // An answer would become part of the response that has begun.
+    socket.destroy()
+  } else {
+    // Node.js discards what a handler sends after this.
+    socket.end(hasBegun ? '' : answer)
+    // A client that still sends would lose its answer if the connection was closed at once (RFC 9112, section 9.6).
+    setTimeout(() => socket.destroy(), LINGER).unref()
+  }
 }
 
-// Node.js drops what a handler sends later, as the socket was ended.
-function end (socket: Socket, answer: string): void {
-  socket.end(answer)
-  // If the connection was closed at once, a client that still sends would lose its answer (RFC 9112, section 9.6).
-  setTimeout(() => socket.destroy(), LINGER).unref()
-}
-
-function answerTo (status: number, message: string, accept: string | undefined): string {
+function answerTo (status: number, message: string, accept = 'text/html'): string {
   const reason = STATUS_CODES[status] ?? ''
-  const isPage = accept === undefined || preferredType(accept, ['text/html', 'application/problem+json']) === 'text/html'
+  const isPage = preferredType(accept, ['text/html', 'application/problem+json']) === 'text/html'
   const body = isPage
     ? page(`${status} ${reason}`, message)
     : JSON.stringify({ type: 'about:blank', title: reason, status, detail: message })

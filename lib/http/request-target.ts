@@ -1,16 +1,42 @@
+import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import { headerText } from './header-text.js'
-import { kTarget, pathOf } from './malformed.js'
+
+/** What the server options found out about a message before Fastify routed it. */
+export interface MessageState {
+  /** Why request validation has to refuse the message. */
+  refused?: Error
+  /** The target as the client sent it, where the message was routed by another one. */
+  target?: string
+  /** Whether the message has no `Host`, and the server leaves it to request validation to refuse that. */
+  isHostless?: boolean
+  /** A method that overrides the method of the message, and that Node.js does not support. */
+  unknownMethod?: string
+}
+
+const states = new WeakMap<IncomingMessage, MessageState>()
+
+/** The state of a raw message. */
+export function messageState (message: IncomingMessage): MessageState {
+  let state = states.get(message)
+  if (state === undefined) states.set(message, state = {})
+  return state
+}
 
 /** The target as the client sent it: path and query, percent-encoding kept. */
 export function targetOf (request: FastifyRequest): string {
-  const { raw } = request
-  return headerText(pathOf(raw[kTarget] ?? request.originalUrl))
+  return headerText(pathOf(messageState(request.raw).target ?? request.originalUrl))
 }
 
 /** The target's path, without query and fragment. */
 export function pathnameOf (request: FastifyRequest): string {
-  const target = targetOf(request)
-  const end = target.search(/[?#]/)
-  return end === -1 ? target : target.slice(0, end)
+  return targetOf(request).replace(/[?#].*$/s, '')
+}
+
+/** The path and query of a request target of any form (RFC 9112, section 3.2). */
+export function pathOf (url: string): string {
+  if (url.startsWith('/')) return url
+  if (url === '*') return '/*'
+  const path = url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '')
+  return path.startsWith('/') ? path : `/${path}`
 }

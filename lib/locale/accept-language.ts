@@ -4,34 +4,20 @@ import Negotiator from 'negotiator'
 const NONE = 'und'
 const MAX_LENGTH = 500
 const MAX_LANGUAGES = 10
-const MAX_REMEMBERED = 500
 
 /**
- * Makes the function that finds the locale which suits an `Accept-Language` best (RFC 9110, section 12.5.4):
- * languages in the order of their weights, regions and scripts by the distances of the CLDR, those with `q=0` left out.
- * It answers null where the client wants none of the locales. Answers are remembered, for browsers send few different headers.
+ * The locale that suits an `Accept-Language` header best (RFC 9110, section 12.5.4): languages in the order of their
+ * weights, regions and scripts by the distances of the CLDR, without those with `q=0`. Null where none is acceptable.
  */
-export function languageMatcher (locales: readonly string[], preferred: string): (header: string) => string | null {
-  const remembered = new Map<string, string | null>()
-  return (header) => {
-    const known = remembered.get(header)
-    if (known !== undefined) return known
-    const found = header.length > MAX_LENGTH ? null : bestOf(header, locales, preferred)
-    if (remembered.size >= MAX_REMEMBERED) remembered.clear()
-    if (header.length <= MAX_LENGTH) remembered.set(header, found)
-    return found
-  }
-}
-
-function bestOf (header: string, locales: readonly string[], preferred: string): string | null {
-  const wanted = languagesOf(header).slice(0, MAX_LANGUAGES)
-  // A star behind all others lets through what the client has not refused.
-  const left = languagesOf(`${header}, *;q=0.001`, locales)
-  for (const language of wanted) {
-    if (language === '*') return left.includes(preferred) ? preferred : left[0] ?? null
-    if (!isTag(language)) continue
-    // One language at a time: an exact match of the second must not win over a near one of the first.
-    const found = match([language], left, NONE)
+export function bestLocale (header: string, locales: readonly string[], preferred: string): string | null {
+  if (header === '' || header.length > MAX_LENGTH) return null
+  // The star accepts what the client has not excluded.
+  const acceptable = languagesOf(`${header}, *;q=0.001`, locales)
+  for (const language of languagesOf(header).slice(0, MAX_LANGUAGES)) {
+    if (language === '*') return acceptable.includes(preferred) ? preferred : acceptable[0] ?? null
+    if (!isLanguageTag(language)) continue
+    // One language at a time: a similar locale of the first precedes an equal one of the second.
+    const found = match([language], acceptable, NONE)
     if (found !== NONE) return found
   }
   return null
@@ -46,9 +32,9 @@ function languagesOf (header: string, available?: readonly string[]): string[] {
 }
 
 /** Whether a text is a language tag (RFC 5646). */
-export function isTag (text: string): boolean {
+export function isLanguageTag (text: unknown): boolean {
   try {
-    return Intl.getCanonicalLocales(text).length === 1
+    return typeof text === 'string' && Intl.getCanonicalLocales(text).length === 1
   } catch {
     return false
   }

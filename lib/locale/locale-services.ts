@@ -1,65 +1,81 @@
-/** What speaks several languages: makes its instance for a locale, now or by a promise. */
+import { isPromise } from '../lifecycle/promise.js'
+
+/** A service in several languages: makes its instance for a locale, or a promise of it. */
 export type LocaleAwareService = ((locale: string) => unknown) | { withLocale: (locale: string) => unknown }
 
-/** The instances for one locale, by the names of the services. */
+/** The instances of all services for one locale. */
 export interface ServiceSet {
   locale: string
-  instances: object
+  /** By the names of the services; null until all are made. */
+  instances: object | null
+  /** Resolves when all are made; null where no service is asynchronous. */
+  loading: Promise<void> | null
 }
 
+/** Clients can name any locale where the application enables no list. */
 const MAX_LOCALES = 200
 
 /**
- * The locale-aware services of an application: one set of instances for each locale, made once and shared by all
- * requests in that language. No instance ever changes its locale, so that concurrent requests cannot see each other's.
+ * The locale-aware services of an application: one set of instances for each locale, shared by all requests. The locale
+ * of an instance never changes, so that concurrent requests do not affect each other.
  */
 export class LocaleServices {
-  readonly names: readonly string[]
-  readonly #services: ReadonlyMap<string, (locale: string) => unknown>
-  readonly #sets = new Map<string, ServiceSet | Promise<ServiceSet>>()
+  readonly #factories: ReadonlyArray<readonly [name: string, make: (locale: string) => unknown]>
+  // The oldest set is the first.
+  readonly #sets = new Map<string, ServiceSet>()
 
   constructor (services: Record<string, LocaleAwareService>) {
-    this.#services = new Map(Object.entries(services).map(([name, service]) => [name, factoryOf(name, service)]))
-    this.names = [...this.#services.keys()]
+    this.#factories = Object.entries(services).map(([name, service]) => [name, factoryOf(name, service)])
   }
 
-  /** The set for a locale, at once where every service is made at once. */
-  load (locale: string): ServiceSet | Promise<ServiceSet> {
+  get isEmpty (): boolean {
+    return this.#factories.length === 0
+  }
+
+  /** The set for a locale, which is made with the first call. */
+  get (locale: string): ServiceSet {
     const known = this.#sets.get(locale)
     if (known !== undefined) return known
-    const made = this.#make(locale)
-    // Without a list of locales a client names them.
+    const set = this.#make(locale)
     const [oldest] = this.#sets.keys()
     if (oldest !== undefined && this.#sets.size >= MAX_LOCALES) this.#sets.delete(oldest)
-    this.#sets.set(locale, made)
-    if (made instanceof Promise) {
-      made.then((set) => { if (this.#sets.get(locale) === made) this.#sets.set(locale, set) }, () => this.#sets.delete(locale))
+    this.#sets.set(locale, set)
+    return set
+  }
+
+  /** The instances for a locale. Throws where they are not made yet. */
+  instances (locale: string): object {
+    const { instances, loading } = this.get(locale)
+    if (instances !== null) return instances
+    loading?.catch(() => {})
+    const hint = 'name it in enabledLocales, so that they are loaded at start'
+    throw new Error(`The locale-aware services for "${locale}" are not loaded yet: ${hint}`)
+  }
+
+  #make (locale: string): ServiceSet {
+    const set: ServiceSet = { locale, instances: null, loading: null }
+    const made = this.#factories.map(([, make]) => make(locale))
+    const finish = (instances: unknown[]): void => {
+      set.instances = Object.freeze(
+        Object.fromEntries(instances.map((instance, i) => [this.#factories[i]?.[0], instance]))
+      )
     }
-    return made
-  }
-
-  /** The set for a locale that the application has chosen itself, behind the listener. */
-  now (locale: string): ServiceSet {
-    const set = this.load(locale)
-    if (!(set instanceof Promise)) return set
-    set.catch(() => {})
-    throw new Error(`The locale-aware services for "${locale}" are not loaded yet: name it in enabledLocales, so that they are loaded at start`)
-  }
-
-  #make (locale: string): ServiceSet | Promise<ServiceSet> {
-    const made = [...this.#services].map(([name, make]) => [name, make(locale)] as const)
-    const set = (entries: ReadonlyArray<readonly [string, unknown]>): ServiceSet => ({ locale, instances: Object.freeze(Object.fromEntries(entries)) })
-    if (!made.some(([, instance]) => isThenable(instance))) return set(made)
-    return Promise.all(made.map(async ([name, instance]) => [name, await instance] as const)).then(set)
+    if (!made.some(isPromise)) {
+      finish(made)
+      return set
+    }
+    set.loading = Promise.all(made).then(finish).catch((error: unknown) => {
+      this.#sets.delete(locale)
+      throw error
+    })
+    return set
   }
 }
 
 function factoryOf (name: string, service: LocaleAwareService): (locale: string) => unknown {
   if (typeof service === 'function') return service
-  if (typeof (service as { withLocale?: unknown } | null)?.withLocale === 'function') return (locale) => service.withLocale(locale)
+  if (typeof (service as { withLocale?: unknown } | null)?.withLocale === 'function') {
+    return (locale) => service.withLocale(locale)
+  }
   throw new Error(`localeAwareServices.${name}: neither a function of a locale nor an object with withLocale(locale)`)
-}
-
-function isThenable (value: unknown): boolean {
-  return typeof (value as { then?: unknown } | null)?.then === 'function'
 }

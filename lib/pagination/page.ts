@@ -1,22 +1,51 @@
 import type { FastifyRequest } from 'fastify'
-import { addLink } from '../http/add-link.js'
+import { addLink } from '../http/link.js'
 import { pathnameOf, targetOf } from '../http/request-target.js'
 import { servicesOf } from '../lifecycle/services-of.js'
+import { html } from '../view/html.js'
 import type { Pagination, PaginationRule } from './rule.js'
-import { slidingWindowHtml, type SlidingWindowLabels, type PageLink, type SlidingWindow } from './sliding-window.js'
 
-/** The page that a request asked for, now that the number of items is known. */
+/** One page of a sliding window. */
+export interface PageLink {
+  page: number
+  /** The path and query of that page; all other query parameters are kept. */
+  url: string
+  current: boolean
+}
+
+/** The pages around the current one, and its neighbors; null where there is no such page. */
+export interface SlidingWindow {
+  first: PageLink
+  previous: PageLink | null
+  pages: PageLink[]
+  next: PageLink | null
+  last: PageLink
+}
+
+/** The texts of the markup, for other languages. */
+export interface SlidingWindowLabels {
+  /** The name of the landmark: `Pages`. */
+  label?: string
+  /** `Previous` */
+  previous?: string
+  /** `Next` */
+  next?: string
+  /** The sign for omitted pages: `…`. */
+  gap?: string
+}
+
+/** The page that a request asked for, with the total number of items. */
 export class Page implements Pagination {
   readonly page: number
   readonly limit: number
   readonly offset: number
   readonly sort: string | null
   readonly direction: 'asc' | 'desc'
-  /** Items altogether. */
+  /** The number of all items. */
   readonly total: number
-  /** Pages altogether; at least one, which may be empty. */
+  /** The number of pages: at least one, which may be empty. */
   readonly pages: number
-  /** The page ahead; of a page behind the last one, the last one. */
+  /** The page before; the last page, if this one is after it. */
   readonly previous: number | null
   readonly next: number | null
   readonly #path: string
@@ -24,7 +53,9 @@ export class Page implements Pagination {
   readonly #field: string
 
   constructor (request: FastifyRequest, pagination: Pagination, { names }: PaginationRule, total: number) {
-    if (!Number.isSafeInteger(total) || total < 0) throw new Error(`paginate: the total must be a whole number from 0, not ${String(total)}`)
+    if (!Number.isSafeInteger(total) || total < 0) {
+      throw new Error(`paginate: the total must be a whole number from 0, not ${String(total)}`)
+    }
     this.page = pagination.page
     this.limit = pagination.limit
     this.offset = pagination.offset
@@ -79,4 +110,27 @@ export class Page implements Pagination {
   #link (page: number): PageLink {
     return { page, url: this.url(page), current: page === this.page }
   }
+}
+
+/** A sliding window as a list of links, with the first and the last page where they lie outside of it. */
+function slidingWindowHtml (
+  { first, previous, pages, next, last }: SlidingWindow, labels: SlidingWindowLabels = {}
+): string {
+  const { label = 'Pages', previous: previousLabel = 'Previous', next: nextLabel = 'Next', gap = '…' } = labels
+  const start = (pages[0] as PageLink).page
+  const end = (pages.at(-1) as PageLink).page
+  const items = [
+    previous === null ? '' : html`<li class="previous"><a rel="prev" href="${previous.url}">${previousLabel}</a></li>`,
+    start > 1 ? item(first) : '',
+    start > 2 ? html`<li class="gap">${gap}</li>` : '',
+    ...pages.map(item),
+    end < last.page - 1 ? html`<li class="gap">${gap}</li>` : '',
+    end < last.page ? item(last) : '',
+    next === null ? '' : html`<li class="next"><a rel="next" href="${next.url}">${nextLabel}</a></li>`
+  ]
+  return html`<nav class="pagination" aria-label="${label}"><ul>!${items}</ul></nav>`
+}
+
+function item ({ page, url, current }: PageLink): string {
+  return html`<li><a href="${url}"!${current ? ' aria-current="page"' : ''}>${page}</a></li>`
 }

@@ -4,7 +4,7 @@ import { closest, distance } from 'fastest-levenshtein'
 import { secondsOf } from '../lifecycle/duration.js'
 import type { RouteAttributes } from './attributes.js'
 
-// The descriptions are what a mistake is told to be mended by: `has to be <description>`.
+// Error messages contain the descriptions: `it has to be <description>`.
 const text = (description: string): object => ({ type: 'string', minLength: 1, description })
 const flag = { type: 'boolean', description: 'true or false' }
 const duration = { duration: true, description: 'whole seconds, 0 or more, or a duration such as "1 hour"' }
@@ -59,9 +59,16 @@ const schemas: Readonly<Record<keyof RouteAttributes, object>> = {
           type: 'object',
           required: ['enum'],
           additionalProperties: false,
-          properties: { enum: { type: 'array', minItems: 1, items: { anyOf: [{ type: 'string' }, { type: 'number' }] } } }
+          properties: {
+            enum: { type: 'array', minItems: 1, items: { anyOf: [{ type: 'string' }, { type: 'number' }] } }
+          }
         },
-        { type: 'object', required: ['converter'], additionalProperties: false, properties: { converter: text('a name'), options: {} } }
+        {
+          type: 'object',
+          required: ['converter'],
+          additionalProperties: false,
+          properties: { converter: text('a name'), options: {} }
+        }
       ]
     }
   },
@@ -103,61 +110,67 @@ const schemas: Readonly<Record<keyof RouteAttributes, object>> = {
   }
 }
 
-const NAMES = Object.keys(schemas) as Array<keyof RouteAttributes>
-let validators: Map<string, ValidateFunction> | null = null
+const NAMES = Object.keys(schemas)
+let compiled: ValidateFunction | undefined
 
-// Made at the first route that declares something.
-function validatorOf (name: string): ValidateFunction {
-  validators ??= compile()
-  return validators.get(name) as ValidateFunction
-}
-
-function compile (): Map<string, ValidateFunction> {
+function compile (): ValidateFunction {
   const ajv = new Ajv({ verbose: true, allowUnionTypes: true, meta: false, validateSchema: false })
-  ajv.addKeyword({ keyword: 'callable', validate: (_: boolean, value: unknown) => typeof value === 'function' })
-  ajv.addKeyword({ keyword: 'date', validate: (_: boolean, value: unknown) => value instanceof Date && !Number.isNaN(value.getTime()) })
-  ajv.addKeyword({ keyword: 'duration', validate: (_: boolean, value: unknown) => secondsOf(value) !== null })
-  return new Map(Object.entries(schemas).map(([name, schema]) => [name, ajv.compile(schema)]))
-}
-
-/**
- * The attributes that a route declares, or null where it declares none. Throws with the route's name, the attribute's,
- * what was found and what would be right.
- */
-export function readAttributes (route: string, config: Readonly<Record<string, unknown>>): RouteAttributes | null {
-  const found: Record<string, unknown> = {}
-  for (const [key, value] of Object.entries(config)) {
-    const near = nearMiss(key)
-    if (near !== null) throw new Error(`Route "${route}": config.${key} is unknown; did you mean config.${near}?`)
-    if (value === undefined || !NAMES.includes(key as keyof RouteAttributes)) continue
-    const validate = validatorOf(key)
-    if (!validate(value)) throw new Error(`Route "${route}": ${complaint(key, value, (validate.errors as ErrorObject[]).at(-1) as ErrorObject)}`)
-    found[key] = value
+  const keyword = (name: string, validate: (value: unknown) => boolean): void => {
+    ajv.addKeyword({ keyword: name, validate: (_: boolean, value: unknown) => validate(value) })
   }
-  return Object.keys(found).length === 0 ? null : found
+  keyword('callable', (value) => typeof value === 'function')
+  keyword('date', (value) => value instanceof Date && !Number.isNaN(value.getTime()))
+  keyword('duration', (value) => secondsOf(value) !== null)
+  return ajv.compile({ type: 'object', properties: schemas })
 }
 
-// Other plugins have keys of their own in `config`: only what is nearly one of ours is a mistake.
-function nearMiss (key: string): string | null {
-  if (NAMES.includes(key as keyof RouteAttributes)) return null
-  return NAMES.find((name) => isNear(key.toLowerCase(), name.toLowerCase())) ?? null
+/** Checks what a route declares in its `config`. Throws with the names of the route and the attribute at a mistake. */
+export function checkAttributes (route: string, config: Readonly<Record<string, unknown>>): void {
+  // Other plugins have keys of their own: only a key that is similar to one of ours is a mistake.
+  for (const key of Object.keys(config)) {
+    const similar = NAMES.includes(key)
+      ? undefined
+      : NAMES.find((name) => isSimilar(key.toLowerCase(), name.toLowerCase()))
+    if (similar !== undefined) {
+      throw new Error(`Route "${route}": config.${key} is unknown; did you mean config.${similar}?`)
+    }
+  }
+  const attributes = attributesIn(config)
+  if (attributes === null) return
+  const validate = compiled ??= compile()
+  if (!validate(attributes)) {
+    throw new Error(`Route "${route}": ${messageOf((validate.errors as ErrorObject[]).at(-1) as ErrorObject)}`)
+  }
 }
 
-function isNear (key: string, name: string): boolean {
+/** The attributes that a `config` declares; null where it declares none. */
+export function attributesIn (config: Readonly<Record<string, unknown>> | undefined): RouteAttributes | null {
+  const declared = NAMES.filter((name) => config?.[name] !== undefined)
+  return declared.length === 0 ? null : Object.fromEntries(declared.map((name) => [name, config?.[name]]))
+}
+
+function isSimilar (key: string, name: string): boolean {
   const edits = distance(key, name)
-  const transposed = key.length === name.length && edits === 2 && [...key].sort().join('') === [...name].sort().join('')
-  return transposed || edits <= (name.length > 6 ? 2 : 1)
+  const isTransposed = key.length === name.length && edits === 2 &&
+    [...key].sort().join('') === [...name].sort().join('')
+  return isTransposed || edits <= (name.length > 6 ? 2 : 1)
 }
 
-function complaint (attribute: string, value: unknown, { keyword, instancePath, params, parentSchema, data }: ErrorObject): string {
-  const path = ['config', attribute, ...instancePath.split('/').slice(1).map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))].join('.')
+function messageOf ({ keyword, instancePath, params, parentSchema, data }: ErrorObject): string {
+  const keys = instancePath.split('/').slice(1).map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+  const path = ['config', ...keys].join('.')
   const { description, properties } = parentSchema as { description: string, properties?: object }
   if (keyword === 'additionalProperties') {
     const known = Object.keys(properties ?? {})
     const key = String(params.additionalProperty)
     return `${path}.${key} is unknown; did you mean "${closest(key, known)}"? Known are ${known.join(', ')}`
   }
-  if (keyword === 'required') return `${path}.${String(params.missingProperty)} is missing: ${path} has to be ${description}`
-  if (keyword === 'dependencies') return `${path}.${String(params.property)} needs ${path}.${String(params.missingProperty)}`
-  return `${path} is ${inspect(instancePath === '' ? value : data, { depth: 2, breakLength: Infinity, maxStringLength: 100, maxArrayLength: 10 })}; it has to be ${description}`
+  if (keyword === 'required') {
+    return `${path}.${String(params.missingProperty)} is missing: ${path} has to be ${description}`
+  }
+  if (keyword === 'dependencies') {
+    return `${path}.${String(params.property)} needs ${path}.${String(params.missingProperty)}`
+  }
+  const found = inspect(data, { depth: 2, breakLength: Infinity, maxStringLength: 100, maxArrayLength: 10 })
+  return `${path} is ${found}; it has to be ${description}`
 }

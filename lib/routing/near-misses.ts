@@ -3,42 +3,38 @@ import type { DeclaredRoute } from './route-table.js'
 import { triedRoutes, type Wanted } from './tried-routes.js'
 
 const MAX_SHOWN = 5
-const OPTIONS = [
-  ['caseSensitive', { caseSensitive: false }],
-  ['ignoreTrailingSlash', { ignoreTrailingSlash: true }],
-  ['ignoreDuplicateSlashes', { ignoreDuplicateSlashes: true }]
-] as const
+const OPTIONS: ReadonlyArray<Readonly<Record<string, boolean>>> = [
+  { caseSensitive: false }, { ignoreTrailingSlash: true }, { ignoreDuplicateSlashes: true }
+]
 
-/** A route that nearly took a request. */
+/** A route that nearly matched a request. */
 export interface NearMiss {
   methods: string[]
   pattern: string
   why: string
-  /** The router option that alone would let it take the request, set to the other value; null where none would. */
+  /** The router option with which the route would match, and its other value; null where there is none. */
   option: string | null
 }
 
-/** The routes that nearly took a request that none has taken, the nearest first: a few characters away, or one option. */
+/** The routes that nearly matched a request, the nearest first: a few characters away, or one option. */
 export function nearMisses (routes: readonly DeclaredRoute[], wanted: Wanted): NearMiss[] {
-  const near = Math.max(2, Math.floor(wanted.path.length / 5))
-  const found: NearMiss[] = []
-  for (const { methods, pattern, why, distance } of triedRoutes(routes, wanted).tried) {
-    const option = optionFor(pattern, methods, wanted, why)
-    if (option !== null || distance <= near) found.push({ methods, pattern, why, option })
-    if (found.length === MAX_SHOWN) break
-  }
-  return found
+  const maxDistance = Math.max(2, Math.floor(wanted.path.length / 5))
+  return triedRoutes(routes, wanted).tried
+    .map((route) => ({ ...route, option: optionFor(route.pattern, route.methods, wanted, route.why) }))
+    .filter(({ option, distance }) => option !== null || distance <= maxDistance)
+    .slice(0, MAX_SHOWN)
+    .map(({ methods, pattern, why, option }) => ({ methods, pattern, why, option }))
 }
 
-// The router itself is asked: it decides by its own rules, and is right about them.
 function optionFor (pattern: string, methods: readonly string[], { method, path }: Wanted, why: string): string | null {
-  const asked = method === 'HEAD' && !methods.includes('HEAD') ? 'GET' : method
-  if (!methods.includes(asked) || !(/^(?:upper and lower case|the trailing slash)/.test(why) || path.includes('//'))) return null
-  const found = OPTIONS.find(([, options]) => takes(pattern, asked, path, options))
-  return found === undefined ? null : Object.entries(found[1]).map(([name, value]) => `${name}: ${value}`).join()
+  const needed = method === 'HEAD' && !methods.includes('HEAD') ? 'GET' : method
+  const mayMatch = /^(?:upper and lower case|the trailing slash)/.test(why) || path.includes('//')
+  if (!mayMatch || !methods.includes(needed)) return null
+  const found = OPTIONS.find((options) => takes(pattern, needed, path, options))
+  return found === undefined ? null : Object.entries(found).map(([name, value]) => `${name}: ${value}`).join()
 }
 
-/** Whether a router with these options would give a path to a route of this pattern. */
+/** Whether a router with these options would match a path to a route of this pattern. */
 export function takes (pattern: string, method: string, path: string, options: object = {}): boolean {
   try {
     const router = FindMyWay({ maxParamLength: 16_384, ...options })

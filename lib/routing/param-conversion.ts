@@ -1,19 +1,25 @@
 import { fullFormats } from 'ajv-formats/dist/formats.js'
 import { closest, distance } from 'fastest-levenshtein'
-import FindMyWay from 'find-my-way'
 import type { FastifyParamConverters, FastifyRequest } from 'fastify'
+import FindMyWay from 'find-my-way'
 import { ParamConversionError } from '../http/http-errors.js'
 import type { ParamAttribute } from './attributes.js'
 
 /**
- * Turns the text of a path parameter into a value. What it throws is the reason why there is none, and so is nothing
- * at all (null or undefined); an error with a status of its own other than 404, and one of the system, stay what they are.
+ * Converts the text of a path parameter into a value. Throws the reason where there is none, or returns null or
+ * undefined.
+ * An error with a status other than 404, and a system error, keep their status.
  */
 export type ParamConverter<Value = unknown> =
-  (value: string, request: FastifyRequest, options: unknown) => Value | null | undefined | Promise<Value | null | undefined>
+  (value: string, request: FastifyRequest, options: unknown) => Found<Value> | Promise<Found<Value>>
 
-/** The application's own converters, by name; their values have the types that `FastifyParamConverters` gives them. */
-export type OwnConverters = { [Name in keyof FastifyParamConverters]?: ParamConverter<FastifyParamConverters[Name]> } & Record<string, ParamConverter>
+type Found<Value> = Value | null | undefined
+
+/** The application's own converters, by name; `FastifyParamConverters` has the types of their values. */
+export type OwnConverters = Record<string, ParamConverter> &
+  { [Name in keyof FastifyParamConverters]?: ParamConverter<FastifyParamConverters[Name]> }
+
+type Converters = Readonly<Record<string, ParamConverter>>
 
 /** How one parameter of a route is converted. */
 export interface ParamConversion {
@@ -23,11 +29,13 @@ export interface ParamConversion {
   convert: (value: string, request: FastifyRequest) => unknown
 }
 
-const BUILT_IN: Readonly<Record<string, (value: string) => unknown>> = {
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+const BUILT_IN: Converters = {
   int (value) {
     const number = /^-?\d+$/.test(value) ? Number(value) : NaN
     if (!Number.isSafeInteger(number)) throw new ParamConversionError(`"${value}" is not an integer`)
-    // There is no negative zero among the integers.
+    // -0 becomes 0.
     return number + 0
   },
   date (value) {
@@ -37,59 +45,69 @@ const BUILT_IN: Readonly<Record<string, (value: string) => unknown>> = {
     return date
   },
   uuid (value) {
-    if (!/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(value)) throw new ParamConversionError(`"${value}" is not a UUID`)
+    if (!UUID.test(value)) throw new ParamConversionError(`"${value}" is not a UUID`)
     return value.toLowerCase()
   }
 }
 
-/** Stops the start at a converter of the application that cannot be one. */
+/** Throws at an invalid converter of the application, with its name. */
 export function checkConverters (converters: Readonly<Record<string, unknown>>): void {
   for (const [name, converter] of Object.entries(converters)) {
-    if (name in BUILT_IN) throw new Error(`converters.${name}: "${name}" is built in; give the application's own converter another name`)
-    if (typeof converter !== 'function') throw new Error(`converters.${name} is ${typeof converter}; it has to be a function of value, request and options`)
+    if (name in BUILT_IN) {
+      throw new Error(`converters.${name}: "${name}" is built in; give the application's own converter another name`)
+    }
+    if (typeof converter !== 'function') {
+      throw new Error(
+        `converters.${name} is ${typeof converter}; it has to be a function of value, request and options`
+      )
+    }
   }
 }
 
-/** Makes the conversions that a route declares; throws with its name at an unknown converter, and at a parameter that its pattern does not have. */
+/** The conversions that a route declares. Throws with its name at an unknown converter or parameter. */
 export function paramConversions (
-  route: string, pattern: string, params: Readonly<Record<string, ParamAttribute>>, converters: Readonly<Record<string, ParamConverter>>
+  route: string, pattern: string, params: Readonly<Record<string, ParamAttribute>>, converters: Converters
 ): ParamConversion[] {
   const inPattern = paramsOf(pattern)
   return Object.entries(params).map(([param, attribute]) => {
+    const where = `Route "${route}": config.params.${param}`
     if (!inPattern.includes(param)) {
       const has = inPattern.length === 0 ? 'no parameters' : inPattern.map((name) => `"${name}"`).join(', ')
-      throw new Error(`Route "${route}": config.params.${param} is no parameter of the pattern "${pattern}", which has ${has}`)
+      throw new Error(`${where} is no parameter of the pattern "${pattern}", which has ${has}`)
     }
-    if (typeof attribute === 'object' && 'enum' in attribute) return { param, converter: 'enum', convert: enumeration(attribute.enum) }
-    const { converter, options } = typeof attribute === 'object' ? attribute : { converter: attribute as string, options: undefined }
-    return { param, converter, convert: found(route, param, converter, converters, options) }
+    if (typeof attribute === 'object' && 'enum' in attribute) {
+      return { param, converter: 'enum', convert: (value) => memberOf(attribute.enum, value) }
+    }
+    const { converter, options } = typeof attribute === 'object'
+      ? attribute
+      : { converter: attribute as string, options: undefined }
+    const convert = converterOf(where, converter, converters)
+    return { param, converter, convert: (value, request) => convert(value, request, options) }
   })
 }
 
-function found (
-  route: string, param: string, name: string, converters: Readonly<Record<string, ParamConverter>>, options: unknown
-): ParamConversion['convert'] {
-  if (Object.hasOwn(BUILT_IN, name)) return BUILT_IN[name] as ParamConversion['convert']
-  if (Object.hasOwn(converters, name)) return (value, request) => (converters[name] as ParamConverter)(value, request, options)
+function converterOf (where: string, name: string, converters: Converters): ParamConverter {
+  const all = { ...converters, ...BUILT_IN }
+  if (Object.hasOwn(all, name)) return all[name] as ParamConverter
   const known = [...Object.keys(BUILT_IN), ...Object.keys(converters)]
-  const near = closest(name, known)
-  const hint = distance(name, near) <= Math.ceil(near.length / 3) ? `did you mean "${near}"? ` : ''
-  throw new Error(`Route "${route}": config.params.${param} names the converter "${name}", which is unknown; ${hint}known are ${known.join(', ')}`)
+  const similar = closest(name, known)
+  const hint = distance(name, similar) <= Math.ceil(similar.length / 3) ? `did you mean "${similar}"? ` : ''
+  throw new Error(`${where} names the converter "${name}", which is unknown; ${hint}known are ${known.join(', ')}`)
 }
 
-function enumeration (members: ReadonlyArray<string | number>): ParamConversion['convert'] {
-  const values = new Map(members.map((member) => [String(member), member]))
-  return (value) => {
-    if (!values.has(value)) throw new ParamConversionError(`"${value}" is none of ${members.map((member) => `"${member}"`).join(', ')}`)
-    return values.get(value)
+function memberOf (members: ReadonlyArray<string | number>, value: string): string | number {
+  const found = members.find((member) => String(member) === value)
+  if (found === undefined) {
+    throw new ParamConversionError(`"${value}" is none of ${members.map((member) => `"${member}"`).join(', ')}`)
   }
+  return found
 }
 
 function conforms (format: 'date' | 'date-time', value: string): boolean {
   return (fullFormats[format] as { validate: (text: string) => boolean }).validate(value)
 }
 
-// The router itself knows how a pattern is read.
+// The router parses patterns.
 function paramsOf (pattern: string): string[] {
   const router = FindMyWay()
   router.on('GET', pattern, () => {})

@@ -7,6 +7,7 @@ import { servicesOf } from '../lifecycle/services-of.js'
 export function routeMatchOf (request: FastifyRequest): RouteMatch | null {
   if (request.is404) return null
   const pattern = request.routeOptions.url ?? ''
-  const name = servicesOf(request).routeTable.of(request)?.name ?? routeConfigOf(request)?.name ?? `${request.method} ${pattern}`
+  const name = servicesOf(request).routeTable.of(request)?.name ?? routeConfigOf(request)?.name ??
+    `${request.method} ${pattern}`
   return { name, pattern, params: request.params as Record<string, unknown> }
 }

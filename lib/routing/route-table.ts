@@ -5,7 +5,7 @@ import { servicesOf } from '../lifecycle/services-of.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The route's name, as logs and profiles give it; without one it is `<METHOD> <pattern>`. */
+    /** The route's name in logs and profiles; by default `<METHOD> <pattern>`. */
     name?: string
   }
 }
@@ -21,13 +21,13 @@ export interface DeclaredRoute {
   name: string
   methods: string[]
   pattern: string
-  /** What a request needs beside its path: host, version, or what the application has added. */
+  /** What a request needs besides its path: host, version, or a constraint of the application. */
   constraints: Readonly<Record<string, unknown>>
   /** A stack taken where the route was declared, in debug mode. */
   declaredAt: Error | null
   /** Whether the route has hooks of its own. */
   hasHooks: boolean
-  /** Whether it has `preHandler` hooks of its own. */
+  /** Whether the route has `preHandler` hooks of its own. */
   hasPreHandler: boolean
 }
 
@@ -38,41 +38,44 @@ export interface LookupResult {
   redirect: string | null
 }
 
-interface Entered {
+/** A route of one method, with what its HEAD route is recognized by. */
+interface Entry {
   route: DeclaredRoute
   handler: unknown
-  /** Whether Fastify adds a HEAD to it. */
   exposesHead: boolean
 }
 
-interface Store {
+/** What the router returns for a path. */
+interface Match {
   route: DeclaredRoute
-  order: number
   method: string
-  /** Whether it is there for those only who may see the debug surface. */
+  /** The order of declaration; -1 for a HEAD that Fastify has added. */
+  order: number
+  /** Whether the route exists only for clients that may see the debug surface. */
   debugOnly: boolean
 }
+
+type AddedRoute = RouteOptions & { routePath?: string, prefix?: string }
 
 const ROUTE_HOOKS = ['onRequest', 'preParsing', 'preValidation', 'preHandler', 'preSerialization', 'onSend'] as const
 
 /** The name of a route: its own, or its methods and pattern. */
 export function routeName ({ config, method, url }: RouteOptions): string {
-  return config?.name ?? `${([] as string[]).concat(method as string | string[]).join('|')} ${url}`
+  return config?.name ?? `${[method].flat().join('|')} ${url}`
 }
 
-/** What the application's routes are, for those who explain why none of them matched. */
+/** The routes of an application, in a router of our own: why no route matched is not available from Fastify's. */
 export class RouteTable {
   readonly #router
-  readonly #routes = new Map<string, DeclaredRoute>()
-  readonly #methods = new Set<string>()
-  readonly #entered = new Map<string, Entered>()
-  readonly #declared: DeclaredRoute[] = []
   readonly #exposesHead: boolean
-  readonly #constraints = new Set<string>()
+  readonly #declared: DeclaredRoute[] = []
+  /** By method and pattern; of several routes with different constraints the last. */
+  readonly #routes = new Map<string, DeclaredRoute>()
+  /** By method, pattern and constraints. */
+  readonly #entries = new Map<string, Entry>()
+  readonly #methods = new Set<string>()
+  #hasConstraints = false
   #order = 0
-
-  // Methods and patterns of several routes, which differ in their constraints.
-  readonly #ambiguous = new Set<string>()
 
   constructor (app: FastifyInstance) {
     const config = app.initialConfig as unknown as Record<string, unknown>
@@ -86,58 +89,73 @@ export class RouteTable {
     })
   }
 
-  /** Takes a route in; to be called by an `onRoute` hook. */
-  add (route: RouteOptions & { routePath?: string, prefix?: string }, declaredAt: Error | null): void {
+  /** Adds a route; to be called by an `onRoute` hook. */
+  add (route: AddedRoute, declaredAt: Error | null): void {
     const methods = ([] as string[]).concat(route.method as string | string[])
-    const { url } = route
-    const constraints = route.constraints ?? {}
-    const debugOnly = route.config?.debugOnly === true
-    const constrained = JSON.stringify(Object.entries(constraints).map(([name, value]) => [name, String(value)]))
-    const key = `${url} ${constrained}`
-    // The wildcard route of @fastify/cors does not make a path exist.
-    if (methods.length === 1 && methods[0] === 'OPTIONS' && (url === '*' || url === '/*')) return
-    const isHead = methods.length === 1 && methods[0] === 'HEAD'
-    const plain = isHead ? this.#entered.get(`GET ${key}`) : undefined
-    // `/` below a prefix is two routes, with the slash and without: of the one with it hooks see the companion only.
-    const get = plain ?? (isHead && route.routePath === '/' ? this.#entered.get(`GET ${route.prefix} ${constrained}`) : undefined)
-    if (get?.exposesHead === true && get.handler === route.handler) {
-      // Fastify's own companion of a GET route.
-      this.#enter(`HEAD ${url}`, get.route)
-      if (plain === undefined && route.prefixTrailingSlash !== 'no-slash') {
-        for (const method of get.route.methods) this.#tryOn(method, url, constraints, { route: get.route, order: this.#order++, method, debugOnly })
-      }
-      this.#tryOn('HEAD', url, constraints, { route: get.route, order: -1, method: 'HEAD', debugOnly })
-      return
+    const { url, constraints = {} } = route
+    // The route `OPTIONS *` of @fastify/cors does not make a path exist.
+    if (methods.join() === 'OPTIONS' && (url === '*' || url === '/*')) return
+    const suffix = ` ${JSON.stringify(Object.entries(constraints).map(([name, value]) => [name, String(value)]))}`
+    if (methods.join() === 'HEAD' && this.#addImpliedHead(route, suffix)) return
+    const declared: DeclaredRoute = {
+      name: routeName(route),
+      methods,
+      pattern: url,
+      constraints: { ...constraints },
+      declaredAt,
+      hasHooks: ROUTE_HOOKS.some((hook) => route[hook] !== undefined),
+      hasPreHandler: route.preHandler !== undefined
     }
-    const name = routeName(route)
-    const declared: DeclaredRoute = { name, methods, pattern: url, constraints: { ...constraints }, declaredAt, hasHooks: ROUTE_HOOKS.some((hook) => route[hook] !== undefined), hasPreHandler: route.preHandler !== undefined }
-    const entered: Entered = { route: declared, handler: route.handler, exposesHead: route.exposeHeadRoute ?? this.#exposesHead }
+    const entry: Entry = {
+      route: declared, handler: route.handler, exposesHead: route.exposeHeadRoute ?? this.#exposesHead
+    }
+    if (Object.keys(constraints).length > 0) this.#hasConstraints = true
     this.#declared.push(declared)
     for (const method of methods) {
       this.#methods.add(method)
-      this.#enter(`${method} ${url}`, declared)
-      this.#entered.set(`${method} ${key}`, entered)
-      for (const constraint of Object.keys(constraints)) this.#constraints.add(constraint)
-      this.#tryOn(method, url, constraints, { route: declared, order: this.#order++, method, debugOnly })
+      this.#routes.set(`${method} ${url}`, declared)
+      this.#entries.set(`${method} ${url}${suffix}`, entry)
+      this.#route(route, method, declared)
+    }
+  }
+
+  /** Adds the HEAD route that Fastify adds to a GET route; false where the application has declared it. */
+  #addImpliedHead (route: AddedRoute, suffix: string): boolean {
+    const { url } = route
+    const own = this.#entries.get(`GET ${url}${suffix}`)
+    // `/` below a prefix is two routes, with a slash and without. Of one of them only the HEAD route calls `onRoute`.
+    const get = own ?? (route.routePath === '/' ? this.#entries.get(`GET ${route.prefix}${suffix}`) : undefined)
+    if (get?.exposesHead !== true || get.handler !== route.handler) return false
+    this.#routes.set(`HEAD ${url}`, get.route)
+    if (own === undefined && route.prefixTrailingSlash !== 'no-slash') {
+      for (const method of get.route.methods) this.#route(route, method, get.route)
+    }
+    this.#route(route, 'HEAD', get.route, -1)
+    return true
+  }
+
+  // The application's router decides: a custom constraint, for example, is unknown to this one.
+  #route (
+    { url, constraints = {}, config }: AddedRoute, method: string, route: DeclaredRoute, order = this.#order++
+  ): void {
+    const match: Match = { route, method, order, debugOnly: config?.debugOnly === true }
+    try {
+      this.#router.on(method as HTTPMethod, url, { constraints }, () => {}, match)
+    } catch {
+      this.#methods.add(method)
     }
   }
 
   /** The route that a request matched. */
   of (request: FastifyRequest): DeclaredRoute | null {
-    const key = `${request.method} ${request.routeOptions.url ?? ''}`
-    const found = this.#ambiguous.has(key) ? this.#find(request.method, pathnameOf(request), this.#derive(request))?.route : undefined
-    return found ?? this.#routes.get(key) ?? null
+    const { method, routeOptions: { url = '' } } = request
+    const found = this.#hasConstraints ? this.#find(method, pathnameOf(request), request)?.route : undefined
+    return found ?? this.get(method, url)
   }
 
-  /** A route by method and pattern; of several that differ in their constraints, the last. */
+  /** A route by method and pattern; of several with different constraints the last. */
   get (method: string, pattern: string): DeclaredRoute | null {
     return this.#routes.get(`${method} ${pattern}`) ?? null
-  }
-
-  #enter (key: string, declared: DeclaredRoute): void {
-    const before = this.#routes.get(key)
-    if (before !== undefined && before !== declared) this.#ambiguous.add(key)
-    this.#routes.set(key, declared)
   }
 
   /** The application's own routes, in the order of declaration. */
@@ -145,48 +163,34 @@ export class RouteTable {
     return this.#declared.filter(({ name }) => !name.startsWith('_'))
   }
 
-  /** Looks a path up under every method. Who may not see what is for debugging is not told of it either. */
+  /**
+   * Looks a path up under every method. Routes for debugging are hidden from clients that may not see the debug
+   * surface.
+   */
   lookup (path: string, request: FastifyRequest): LookupResult {
-    const constraints = this.#derive(request)
-    const found: Store[] = []
-    for (const method of this.#methods) {
-      const store = this.#find(method, path, constraints)
-      if (isThere(store, request) && store.order >= 0) found.push(store)
-    }
-    const allowed = found.length === 0 ? [] : found.sort((a, b) => a.order - b.order).map(({ method }) => method)
+    const isVisible = (match: Match | null): match is Match =>
+      match !== null && (!match.debugOnly || servicesOf(request).mayReadDebug(request))
+    const allowed = [...this.#methods].map((method) => this.#find(method, path, request))
+      .filter(isVisible)
+      .filter(({ order }) => order >= 0)
+      .sort((a, b) => a.order - b.order)
+      .map(({ method }) => method)
     const other = path.endsWith('/') ? path.slice(0, -1) : `${path}/`
-    const redirect = allowed.length === 0 && other !== '' && isThere(this.#find('GET', other, constraints), request) ? other : null
-    return { allowed, redirect }
+    const redirects = allowed.length === 0 && other !== '' && isVisible(this.#find('GET', other, request))
+    return { allowed, redirect: redirects ? other : null }
   }
 
-  #find (method: string, path: string, constraints: Record<string, unknown>): Store | null {
-    return this.#router.find(method as HTTPMethod, path, constraints)?.store as Store | undefined ?? null
-  }
-
-  #derive ({ headers }: FastifyRequest): Record<string, unknown> {
-    if (this.#constraints.size === 0) return {}
-    return { host: headers.host, version: headers['accept-version'] }
-  }
-
-  // The application's own router is the judge: what it lets through (a custom constraint, say) may be unknown here.
-  #tryOn (method: string, url: string, constraints: object, store: Store): void {
-    try {
-      this.#router.on(method as HTTPMethod, url, { constraints: constraints as Record<string, unknown> }, () => {}, store)
-    } catch {
-      this.#methods.add(method)
-    }
+  #find (method: string, path: string, { headers }: FastifyRequest): Match | null {
+    const constraints = this.#hasConstraints ? { host: headers.host, version: headers['accept-version'] } : {}
+    return this.#router.find(method as HTTPMethod, path, constraints)?.store as Match | undefined ?? null
   }
 }
 
-function isThere (store: Store | null, request: FastifyRequest): store is Store {
-  return store !== null && (!store.debugOnly || servicesOf(request).mayReadDebug(request))
-}
-
-/** Gives an application its route table, filled as routes are declared from here on. */
+/** Gives an application its route table, to which routes are added as they are declared. */
 export function openRouteTable (app: FastifyInstance, debug: boolean): void {
   const table = new RouteTable(app)
   app.hindsight.routeTable = table
-  app.addHook('onRoute', function enter (route) {
+  app.addHook('onRoute', function addRoute (route) {
     table.add(route, debug ? new Error(`Route ${route.url} was declared here`) : null)
   })
 }

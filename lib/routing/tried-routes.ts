@@ -1,31 +1,32 @@
 import { distance } from 'fastest-levenshtein'
-import { pathSteps, routePattern, type RoutePattern } from './route-pattern.js'
+import FindMyWay from 'find-my-way'
 import type { DeclaredRoute } from './route-table.js'
 
 const MAX_TRIED = 50
 const MAX_BESIDE = 20
-/** So many routes are looked at beside one that matched. */
-const MAX_LOOKED_AT = 300
+/** How many routes are compared with a request that matched one. */
+const MAX_COMPARED = 300
 const MAX_PATH = 300
+const MORE_SPECIFIC = 'the route that matched is more specific, or was declared first'
 
-/** A route that did not take a request, and why. */
+/** A route that did not match a request, and why. */
 export interface TriedRoute {
   name: string
   methods: string[]
   pattern: string
   why: string
-  /** How many characters of the path would have to be others; 0 where the path fits. */
+  /** How many characters of the path differ; 0 where the path matches. */
   distance: number
 }
 
-/** The routes that did not take a request, the nearest first. */
+/** The routes that did not match a request, the nearest first. */
 export interface TriedRoutes {
   tried: TriedRoute[]
   /** How many more there are. */
   more: number
 }
 
-/** What is asked for. */
+/** The request, as far as routing depends on it. */
 export interface Wanted {
   method: string
   path: string
@@ -33,101 +34,160 @@ export interface Wanted {
   version: string
 }
 
-interface Judged {
+interface Segment {
+  /** As it is declared. */
+  text: string
+  isStatic: boolean
+  matches: (segment: string) => boolean
+}
+
+interface RoutePattern {
+  segments: Segment[]
+  /** Whether the last segment matches any number of segments. */
+  isOpen: boolean
+  /** Whether the last segment may be absent. */
+  isOptional: boolean
+}
+
+/** The result for one route; the lower the rank, the nearer the route. */
+interface Comparison {
   route: DeclaredRoute
+  pattern: RoutePattern
   why: string
-  /** The fewer the nearer: what kind of difference it is, and how far behind it comes. */
   rank: number
 }
 
-const patterns = new WeakMap<DeclaredRoute, RoutePattern>()
-
-/** Tells of every route why it did not take a request that none has taken: the nearest fifty. */
+/** Why each route did not match a request that matched none: the nearest fifty. */
 export function triedRoutes (routes: readonly DeclaredRoute[], wanted: Wanted): TriedRoutes {
-  const path = { ...wanted, path: wanted.path.slice(0, MAX_PATH) }
-  const steps = pathSteps(path.path)
-  const judged = routes.map((route) => judge(route, path, steps)).sort((a, b) => a.rank - b.rank)
-  const tried = judged.slice(0, MAX_TRIED).map(({ route, why, rank }) => shown(route, why, rank <= 1 ? 0 : distanceTo(route, path.path, steps)))
-  return { tried: tried.sort((a, b) => a.distance - b.distance), more: Math.max(0, judged.length - MAX_TRIED) }
+  const path = wanted.path.slice(0, MAX_PATH)
+  const segments = segmentsOf(path)
+  const compared = routes.map((route) => compare(route, wanted, segments)).sort((a, b) => a.rank - b.rank)
+  const tried = compared.slice(0, MAX_TRIED).map(({ route, pattern, why, rank }) =>
+    shown(route, why, rank <= 1 ? 0 : distanceTo(pattern, path, segments)))
+  return { tried: tried.sort((a, b) => a.distance - b.distance), more: Math.max(0, compared.length - MAX_TRIED) }
 }
 
-/** The routes that would fit a path as well as the one that took it, were it not for their method, a constraint or a parameter. */
-export function routesBeside (routes: readonly DeclaredRoute[], matched: DeclaredRoute | null, wanted: Wanted): TriedRoutes {
-  const steps = pathSteps(wanted.path.slice(0, MAX_PATH))
-  const tried: TriedRoute[] = []
-  for (const route of routes.slice(0, MAX_LOOKED_AT)) {
-    if (route === matched) continue
-    const { why, rank } = judge(route, wanted, steps)
-    if (rank <= 1) tried.push(shown(route, rank === 0 ? 'the route that matched is more specific, or was declared first' : why, 0))
-    if (tried.length >= MAX_BESIDE) break
-  }
-  return { tried, more: 0 }
-}
-
-function judge (route: DeclaredRoute, wanted: Wanted, steps: readonly string[]): Judged {
-  let pattern = patterns.get(route)
-  if (pattern === undefined) patterns.set(route, pattern = routePattern(route.pattern))
-  const differing = firstDifference(pattern, steps)
-  if (differing === null) {
-    const constraint = failedConstraint(route, wanted)
-    if (!fitsMethod(route, wanted.method)) return { route, why: `the method is ${route.methods.join(' or ')}, not ${wanted.method}`, rank: 1 }
-    return constraint === null ? { route, why: 'it fits', rank: 0 } : { route, why: constraint, rank: 1 }
-  }
-  if (onlySlashDiffers(pattern, steps)) return { route, why: `the trailing slash: it is declared ${route.pattern.endsWith('/') ? 'with' : 'without'} one`, rank: 2 }
-  const lower = steps.map((step) => step.toLowerCase())
-  const other = pattern.steps[differing]
-  if (other?.isStatic === true && other.text !== steps[differing] && other.text.toLowerCase() === lower[differing]) {
-    return { route, why: `upper and lower case: segment ${differing + 1} is "${other.text}", not "${steps[differing]}"`, rank: 3 }
-  }
-  const behind = pattern.steps.length - differing + Math.abs(pattern.steps.length - steps.length)
-  return { route, why: differs(pattern, steps, differing), rank: 10 + behind * 10 - differing }
-}
-
-function differs ({ steps: declared }: RoutePattern, steps: readonly string[], at: number): string {
-  const [wanted, sent] = [declared[at], steps[at]]
-  if (wanted === undefined) return `the path goes on behind segment ${at}: "${sent}"`
-  if (sent === undefined) return `the path ends ahead of segment ${at + 1}: "${wanted.text}"`
-  return `segment ${at + 1} is "${wanted.text}", not "${sent}"`
-}
-
-function firstDifference ({ steps, isOpen, isOptional }: RoutePattern, sent: readonly string[]): number | null {
-  for (let i = 0; i < steps.length; i++) {
-    const step = steps[i]
-    const isLast = i === steps.length - 1
-    if (isLast && isOpen) return sent.length > i && step?.fits(sent.slice(i).join('/')) === true ? null : i
-    if (isLast && isOptional && (sent[i] ?? '') === '') return null
-    if (sent[i] === undefined) return i
-    if (step?.fits(sent[i] as string) !== true) return i
-  }
-  return sent.length > steps.length ? steps.length : null
-}
-
-function onlySlashDiffers (pattern: RoutePattern, sent: readonly string[]): boolean {
-  return firstDifference(pattern, sent.at(-1) === '' ? sent.slice(0, -1) : [...sent, '']) === null
-}
-
-function fitsMethod ({ methods }: DeclaredRoute, method: string): boolean {
-  return methods.includes(method) || (method === 'HEAD' && methods.includes('GET'))
-}
-
-function failedConstraint ({ constraints }: DeclaredRoute, { host, version }: Wanted): string | null {
-  for (const [name, needed] of Object.entries(constraints)) {
-    if (name === 'host') {
-      if (needed instanceof RegExp ? !needed.test(host) : String(needed) !== host) return `constraint host: it is for ${String(needed)}, not for "${host}"`
-    } else if (name === 'version') {
-      if (!String(needed).startsWith(version.replace(/(?:\.x)+$/, '')) || version === '') return `constraint version: it is ${String(needed)}, ${version === '' ? 'and none was asked for' : `not ${version}`}`
-    } else return `constraint ${name}: it is for ${String(needed)}`
-  }
-  return null
-}
-
-// Parameters are taken as they were sent, so that only what is declared counts.
-function distanceTo (route: DeclaredRoute, path: string, sent: readonly string[]): number {
-  const { steps } = patterns.get(route) as RoutePattern
-  const filled = steps.map((step, i) => step.isStatic ? step.text : sent[i] ?? step.text)
-  return distance(path, `/${filled.join('/')}`.slice(0, MAX_PATH))
+/** The routes that match the path of a request as well as the one that was chosen, and why they were not chosen. */
+export function routesBeside (
+  routes: readonly DeclaredRoute[], matched: DeclaredRoute | null, wanted: Wanted
+): TriedRoutes {
+  const segments = segmentsOf(wanted.path.slice(0, MAX_PATH))
+  const tried = routes.slice(0, MAX_COMPARED)
+    .filter((route) => route !== matched)
+    .map((route) => compare(route, wanted, segments))
+    .filter(({ rank }) => rank <= 1)
+    .map(({ route, why, rank }) => shown(route, rank === 0 ? MORE_SPECIFIC : why, 0))
+  return { tried: tried.slice(0, MAX_BESIDE), more: 0 }
 }
 
 function shown ({ name, methods, pattern }: DeclaredRoute, why: string, distance: number): TriedRoute {
   return { name, methods, pattern, why, distance }
+}
+
+function compare (route: DeclaredRoute, wanted: Wanted, segments: readonly string[]): Comparison {
+  const pattern = patternOf(route.pattern)
+  const result = (rank: number, why: string): Comparison => ({ route, pattern, why, rank })
+  const differing = firstDifference(pattern, segments)
+  if (differing === null) {
+    const { methods } = route
+    const isMethod = methods.includes(wanted.method) || (wanted.method === 'HEAD' && methods.includes('GET'))
+    if (!isMethod) return result(1, `the method is ${methods.join(' or ')}, not ${wanted.method}`)
+    const constraint = failedConstraint(route, wanted)
+    return constraint === null ? result(0, 'it matches') : result(1, constraint)
+  }
+  const otherForm = segments.at(-1) === '' ? segments.slice(0, -1) : [...segments, '']
+  if (firstDifference(pattern, otherForm) === null) {
+    return result(2, `the trailing slash: it is declared ${route.pattern.endsWith('/') ? 'with' : 'without'} one`)
+  }
+  const [declared, sent] = [pattern.segments[differing], segments[differing]]
+  if (declared?.isStatic === true && declared.text.toLowerCase() === sent?.toLowerCase()) {
+    return result(3, `upper and lower case: segment ${differing + 1} is "${declared.text}", not "${sent}"`)
+  }
+  const missing = pattern.segments.length - differing + Math.abs(pattern.segments.length - segments.length)
+  const why = declared === undefined
+    ? `the path continues after segment ${differing}: "${sent}"`
+    : sent === undefined
+      ? `the path ends before segment ${differing + 1}: "${declared.text}"`
+      : `segment ${differing + 1} is "${declared.text}", not "${sent}"`
+  return result(10 + missing * 10 - differing, why)
+}
+
+/** The index of the first segment that does not match; null where all do. */
+function firstDifference ({ segments, isOpen, isOptional }: RoutePattern, sent: readonly string[]): number | null {
+  for (const [i, segment] of segments.entries()) {
+    const isLast = i === segments.length - 1
+    if (isLast && isOpen) return sent.length > i && segment.matches(sent.slice(i).join('/')) ? null : i
+    const value = sent[i]
+    if (isLast && isOptional && (value ?? '') === '') return null
+    if (value === undefined || !segment.matches(value)) return i
+  }
+  return sent.length > segments.length ? segments.length : null
+}
+
+function failedConstraint ({ constraints }: DeclaredRoute, { host, version }: Wanted): string | null {
+  for (const [name, needed] of Object.entries(constraints)) {
+    const text = String(needed)
+    if (name === 'host') {
+      const matches = needed instanceof RegExp ? needed.test(host) : text === host
+      if (!matches) return `constraint host: it is for ${text}, not for "${host}"`
+    } else if (name === 'version') {
+      if (version === '') return `constraint version: it is ${text}, and the request names none`
+      if (!text.startsWith(version.replace(/(?:\.x)+$/, ''))) return `constraint version: it is ${text}, not ${version}`
+    } else return `constraint ${name}: it is for ${text}`
+  }
+  return null
+}
+
+// Parameters take the values that were sent, so that only static text counts.
+function distanceTo ({ segments }: RoutePattern, path: string, sent: readonly string[]): number {
+  const filled = segments.map(({ isStatic, text }, i) => isStatic ? text : sent[i] ?? text)
+  return distance(path, `/${filled.join('/')}`.slice(0, MAX_PATH))
+}
+
+/** The segments of a path, percent-decoded where that is possible. */
+function segmentsOf (path: string): string[] {
+  return path.slice(1).split('/').map((segment) => {
+    try {
+      return decodeURIComponent(segment)
+    } catch {
+      return segment
+    }
+  })
+}
+
+/**
+ * The segments of a pattern of find-my-way: parameters, several in a segment, expressions, wildcards, `::` for a colon.
+ */
+function patternOf (pattern: string): RoutePattern {
+  // A slash in an expression does not separate segments.
+  const texts = ['']
+  let depth = 0
+  for (const char of pattern.replace(/^\//, '')) {
+    if (char === '(') depth++
+    if (char === ')') depth--
+    if (char === '/' && depth <= 0) texts.push('')
+    else texts[texts.length - 1] += char
+  }
+  const last = texts.at(-1) as string
+  const isOptional = /^:.*\?$/.test(last)
+  if (isOptional) texts[texts.length - 1] = last.slice(0, -1)
+  return { segments: texts.map(segment), isOpen: last.endsWith('*'), isOptional }
+}
+
+function segment (text: string): Segment {
+  const isStatic = !/(?<!:):(?!:)|\*/.test(text)
+  const plain = text.replaceAll('::', ':')
+  if (isStatic) return { text: plain, isStatic, matches: (value) => value === plain }
+  return { text, isStatic, matches: (value) => text === '*' || (value !== '' && matchesSegment(text, value)) }
+}
+
+// By the router itself, which has only this segment.
+function matchesSegment (text: string, value: string): boolean {
+  try {
+    const router = FindMyWay({ maxParamLength: 500 })
+    router.on('GET', `/${text}`, () => {})
+    return router.find('GET', `/${encodeURIComponent(value)}`) !== null
+  } catch {
+    return true
+  }
 }

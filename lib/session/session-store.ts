@@ -1,44 +1,48 @@
 import type { FastifySessionOptions } from '@fastify/session'
+import { httpError } from '../http/http-errors.js'
 
-/** Keeps sessions, as @fastify/session takes it. */
+/** A session store, in the interface of @fastify/session. */
 export type SessionStore = NonNullable<FastifySessionOptions['store']>
-type Store = SessionStore
 
-const storesOf = new WeakMap<object, SessionStore>()
+type Answer = (error?: unknown, session?: unknown) => void
 
-/** Makes the store known in which an application keeps something beside its sessions. */
+/** The session store failed, or did not answer in time: the response is 503. */
+export class SessionStoreError extends httpError('SessionStoreError', 'HINDSIGHT_SESSION_STORE', 503) {}
+
+const DAY = 24 * 60 * 60 * 1000
+const sharedStores = new WeakMap<object, SessionStore>()
+
+/** Sets the store of an application for records other than sessions, such as the marks of logins that were ended. */
 export function shareStore (services: object, store: SessionStore): void {
-  storesOf.set(services, store)
+  sharedStores.set(services, store)
 }
 
-/** Where an application keeps what stands beside its sessions; undefined where it has none. */
+/** The store that `shareStore` has set; undefined in an application without sessions. */
 export function storeOf (services: object): SessionStore | undefined {
-  return storesOf.get(services)
+  return sharedStores.get(services)
 }
 
 export interface SessionStoreOptions {
-  /** How many sessions are kept; beyond that the one that was not used for longest goes. */
+  /** Maximum number of sessions; beyond it the least recently used one is removed. */
   limit?: number
-  /** Milliseconds without use after which a session is over whose cookie has no expiry. */
+  /** Milliseconds without use after which a session expires whose cookie has no expiry. */
   idle?: number
 }
 
-interface Kept {
+interface Entry {
   json: string
-  /** Milliseconds of the epoch; null: by the last use. */
-  expires: number | null
-  used: number
+  /** The expiry of the cookie, in milliseconds since the epoch; null where it has none. */
+  fixed: number | null
+  expires: number
 }
 
-const DAY = 24 * 60 * 60 * 1000
-
 /**
- * Sessions in memory, as JSON: nothing of the request that made one is held. It calls back at once, so that a session
- * can be read at its first touch.
+ * Sessions in memory. They are kept as JSON, so that no session references its request. Every method calls back
+ * synchronously: a session can be read when `request.session` is first used.
  */
-export class MemorySessionStore implements Store {
-  // In the order of use, the longest unused first.
-  readonly #sessions = new Map<string, Kept>()
+export class MemorySessionStore implements SessionStore {
+  // The least recently used entry is the first.
+  readonly #entries = new Map<string, Entry>()
   readonly #limit: number
   readonly #idle: number
 
@@ -48,47 +52,94 @@ export class MemorySessionStore implements Store {
   }
 
   get size (): number {
-    return this.#sessions.size
+    return this.#entries.size
   }
 
-  set (id: string, session: Parameters<Store['set']>[1], done: Parameters<Store['set']>[2]): void {
+  set (id: string, session: Parameters<SessionStore['set']>[1], done: Parameters<SessionStore['set']>[2]): void {
     let json: string
     try {
       json = JSON.stringify(session)
     } catch (error) {
-      done(new Error(`The session cannot be kept: ${(error as Error).message}`, { cause: error }))
+      done(new Error(`The session cannot be stored: ${(error as Error).message}`, { cause: error }))
       return
     }
     const expires = Number(session.cookie?.expires ?? NaN)
-    this.#sessions.delete(id)
-    this.#sessions.set(id, { json, expires: Number.isNaN(expires) ? null : expires, used: Date.now() })
-    this.#makeRoom()
-    done()
-  }
-
-  get (id: string, done: Parameters<Store['get']>[1]): void {
-    const kept = this.#sessions.get(id)
-    if (kept === undefined) return done(null, null)
-    this.#sessions.delete(id)
-    if (this.#isOver(kept)) return done(null, null)
-    kept.used = Date.now()
-    this.#sessions.set(id, kept)
-    done(null, JSON.parse(kept.json))
-  }
-
-  destroy (id: string, done: Parameters<Store['destroy']>[1]): void {
-    this.#sessions.delete(id)
-    done()
-  }
-
-  #isOver ({ expires, used }: Kept): boolean {
-    return (expires ?? used + this.#idle) <= Date.now()
-  }
-
-  #makeRoom (): void {
-    for (const [id, kept] of this.#sessions) {
-      if (this.#sessions.size <= this.#limit && !this.#isOver(kept)) return
-      this.#sessions.delete(id)
+    this.#put(id, json, Number.isNaN(expires) ? null : expires)
+    for (const [key, entry] of this.#entries) {
+      if (this.#entries.size <= this.#limit && entry.expires > Date.now()) break
+      this.#entries.delete(key)
     }
+    done()
+  }
+
+  get (id: string, done: Parameters<SessionStore['get']>[1]): void {
+    const entry = this.#entries.get(id)
+    if (entry === undefined || entry.expires <= Date.now()) {
+      this.#entries.delete(id)
+      return done(null, null)
+    }
+    this.#put(id, entry.json, entry.fixed)
+    done(null, JSON.parse(entry.json))
+  }
+
+  destroy (id: string, done: Parameters<SessionStore['destroy']>[1]): void {
+    this.#entries.delete(id)
+    done()
+  }
+
+  #put (id: string, json: string, fixed: number | null): void {
+    this.#entries.delete(id)
+    this.#entries.set(id, { json, fixed, expires: fixed ?? Date.now() + this.#idle })
+  }
+}
+
+/** A store of the application: each call is answered once and in time, or fails with a `SessionStoreError`. */
+export class GuardedSessionStore implements SessionStore {
+  readonly #store: SessionStore
+  readonly #timeout: number
+
+  /** `timeout`: milliseconds; 0 for none. */
+  constructor (store: SessionStore, timeout: number) {
+    this.#store = store
+    this.#timeout = timeout
+  }
+
+  get (id: string, done: Parameters<SessionStore['get']>[1]): void {
+    this.#call('get', (answer) => this.#store.get(id, answer as never), done as Answer)
+  }
+
+  set (id: string, session: Parameters<SessionStore['set']>[1], done: Parameters<SessionStore['set']>[2]): void {
+    this.#call('set', (answer) => this.#store.set(id, session, answer as never), done as Answer)
+  }
+
+  destroy (id: string, done: Parameters<SessionStore['destroy']>[1]): void {
+    this.#call('destroy', (answer) => this.#store.destroy(id, answer as never), done as Answer)
+  }
+
+  /** Rejects where the store is unavailable. */
+  async probe (): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      this.get('hindsight-probe', (error: unknown) => { if (error instanceof Error) reject(error); else resolve() })
+    })
+  }
+
+  #call (method: string, start: (answer: Answer) => unknown, done: Answer): void {
+    let timer: NodeJS.Timeout | undefined
+    const answered = new Promise((resolve, reject) => {
+      const late = (): void => reject(new Error(`${method} was not answered within ${this.#timeout} ms`))
+      if (this.#timeout > 0) timer = setTimeout(late, this.#timeout)
+      const answer: Answer = (error, session) => {
+        // A session that does not exist is no failure.
+        if (error && (error as NodeJS.ErrnoException).code !== 'ENOENT') reject(error)
+        else resolve(session)
+      }
+      // The method may be an asynchronous function.
+      Promise.resolve(start(answer)).catch(reject)
+    })
+    answered.finally(() => clearTimeout(timer)).then((session) => done(null, session)).catch((error: unknown) => {
+      // @fastify/session throws where the value that the store returned is no session.
+      const reason = error instanceof Error ? error.message : String(error)
+      done(new SessionStoreError(`The session store failed: ${reason}`, { cause: error }))
+    })
   }
 }

@@ -56,7 +56,7 @@ export const rules: readonly Rule[] = [
     name: 'a version that is only claimed is refused',
     reason: 'README: HTTP/2 is not spoken on an HTTP/1 connection.',
     applies: ({ bytes }) => /^\S+ \S+ HTTP\/(?!1\.[01]\r)/.test(bytes),
-    expect: (expected) => failure(expected, 400, 'HTTP/2.0 is not spoken on this connection: HTTP/1.1 is.')
+    expect: (expected) => failure(expected, 400, 'HTTP/2.0 is not supported on this connection; use HTTP/1.1.')
   },
   {
     name: 'a URL that cannot be decoded is refused',

@@ -258,8 +258,8 @@ t.test('412 is explained', async (t) => {
 t.test('validators that are none, or cannot be found, are errors by the route\'s name', async (t) => {
   const app = await start(t)
   for (const [url, message] of [
-    ['/wrong-etag', 'Route "GET /wrong-etag": config.cache.etag gave number; it has to give a string'],
-    ['/wrong-date', 'Route "GET /wrong-date": config.cache.lastModified gave Invalid Date; it has to give a valid Date'],
+    ['/wrong-etag', 'Route "GET /wrong-etag": config.cache.etag returned number; it must return a string'],
+    ['/wrong-date', 'Route "GET /wrong-date": config.cache.lastModified returned Invalid Date; it must return a valid Date'],
     ['/throws', 'no database']
   ] as const) {
     const response = await app.inject({ url, headers: { accept: 'application/json' } })

@@ -365,7 +365,7 @@ t.test('a version that the connection does not speak', async t => {
   const port = await listen(app)
   const answer = await raw(port, 'GET / HTTP/2.0\r\nHost: a\r\nAccept: text/plain\r\nConnection: close\r\n\r\n')
   t.equal(statusOf(answer), 400)
-  t.match(answer, 'HTTP/2.0 is not spoken on this connection: HTTP/1.1 is.')
+  t.match(answer, 'HTTP/2.0 is not supported on this connection; use HTTP/1.1.')
   t.equal(headerOf(answer, 'connection'), 'close')
 })
 

@@ -56,7 +56,6 @@ t.test('the referer as it came over the wire', async t => {
 t.test('every method that Node.js parses gets an answer', async t => {
   const app = await build(t, {}, routes)
   const port = await listen(app)
-  t.equal(statusOf(await raw(port, 'CONNECT a.test:443 HTTP/1.1\r\nHost: a.test\r\n\r\n')), 501)
   for (const method of METHODS.filter((method) => method !== 'CONNECT')) {
     const answer = await raw(port, `${method} /nix HTTP/1.1\r\nHost: a.test\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`)
     const [, body = ''] = answer.split('\r\n\r\n')

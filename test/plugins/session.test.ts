@@ -176,13 +176,13 @@ t.test('a store that answers later', async t => {
   t.same((await app.inject({ url: '/look', headers: { cookie: 'other=1' } })).json(), { count: null })
 })
 
-t.test('a store that fails is told on the page', async t => {
+t.test('a failing store is explained on the page', async t => {
   const cookie = pairOf(await (await build(t, {}, routes)).inject('/count'))
   const unreadable = await build(t, { session: { secret: SECRET, store: asynchronousStore({ get: true }) } }, routes)
   const read = await unreadable.inject({ url: '/look', headers: { cookie } })
   t.equal(read.statusCode, 503)
   t.ok(read.body.includes('the store cannot be read'))
-  t.match(eventOf(await profileOf(unreadable, read), 'kernel.request', 'session'), { outcome: 'skipped', reason: 'the store of sessions is away' })
+  t.match(eventOf(await profileOf(unreadable, read), 'kernel.request', 'session'), { outcome: 'skipped', reason: 'the session store is unavailable' })
   t.equal((await unreadable.inject({ url: '/plain', headers: { cookie } })).statusCode, 200, 'who does not need the session is answered')
   const unwritable = await build(t, { session: { secret: SECRET, store: asynchronousStore({ set: true }) } }, routes)
   const written = await unwritable.inject('/count')
@@ -190,7 +190,7 @@ t.test('a store that fails is told on the page', async t => {
   t.ok(written.body.includes('the store cannot be written'))
   const profile = await newest(unwritable)
   t.equal(profile.status, 503)
-  t.equal(profile.exceptions.at(-1)?.message, 'The store of sessions failed: the store cannot be written')
+  t.equal(profile.exceptions.at(-1)?.message, 'The session store failed: the store cannot be written')
   t.ok(profile.events.some(({ stage, listener, outcome, pass }) => stage === 'kernel.response' && listener === 'session' && outcome === 'raised' && pass === 'main'))
 })
 

@@ -24,13 +24,8 @@ const cases: Case[] = [
   ['If-None-Match: weak against strong', 'GET', { 'if-none-match': 'W/"xyzzy"' }, STRONG, 'fresh', 'If-None-Match'],
   ['If-None-Match: strong against weak', 'GET', { 'if-none-match': '"xyzzy"' }, WEAK, 'fresh', 'If-None-Match'],
   ['If-None-Match: weak against weak', 'GET', { 'if-none-match': 'W/"xyzzy"' }, WEAK, 'fresh', 'If-None-Match'],
-  ['If-None-Match: the W is case-sensitive, the rest still a tag', 'GET', { 'if-none-match': 'w/"xyzzy"' }, STRONG, 'fresh', 'If-None-Match'],
   ['If-None-Match: one of a list', 'GET', { 'if-none-match': '"r2d2", W/"xyzzy" ,"c3piozzzz"' }, STRONG, 'fresh', 'If-None-Match'],
-  ['If-None-Match: a tag in the first 8,192 characters', 'GET', { 'if-none-match': `${'"a", '.repeat(1_000)}"xyzzy"` }, STRONG, 'fresh', 'If-None-Match'],
-  ['If-None-Match: a tag after them is ignored', 'GET', { 'if-none-match': `${'"a", '.repeat(2_000)}"xyzzy"` }, STRONG, 'stale', 'If-None-Match'],
-  ['If-Match: a tag after them is ignored', 'PUT', { 'if-match': `${'"a", '.repeat(2_000)}"xyzzy"` }, STRONG, 'failed', 'If-Match'],
   ['If-None-Match: a list without it', 'GET', { 'if-none-match': 'W/"r2d2", "c3piozzzz"' }, STRONG, 'stale', 'If-None-Match'],
-  ['If-None-Match: a comma inside a tag', 'GET', { 'if-none-match': '"a", "b,c"' }, { etag: '"b,c"', lastModified: null }, 'fresh', 'If-None-Match'],
   ['If-None-Match: half of a tag with a comma', 'GET', { 'if-none-match': '"b' }, { etag: '"b,c"', lastModified: null }, 'stale', 'If-None-Match'],
   ['If-None-Match: *', 'GET', { 'if-none-match': ' * ' }, STRONG, 'fresh', 'If-None-Match'],
   ['If-None-Match: * where only a date is known', 'GET', { 'if-none-match': '*' }, DATE_ONLY, 'fresh', 'If-None-Match'],
@@ -99,12 +94,21 @@ t.test('entity tags', async (t) => {
     ['"v1"', true, 'W/"v1"'],
     ['W/"v1"', false, 'W/"v1"'],
     ['two words', false, /^"[\w-]{43}"$/],
+    ['a,b', false, /^"[\w-]{43}"$/],
+    ['"a,b"', true, /^W\/"[\w-]{43}"$/],
     ['a"b', false, /^"[\w-]{43}"$/],
     ['naïve', true, /^W\/"[\w-]{43}"$/],
     ['a\r\nSet-Cookie: x=1', false, /^"[\w-]{43}"$/],
     ['x'.repeat(129), false, /^"[\w-]{43}"$/]
   ]
   for (const [text, weak, expected] of cases) t.match(entityTag(text, weak), expected, JSON.stringify(text).slice(0, 40))
+})
+
+t.test('the forms of HTTP dates', async (t) => {
+  for (const [text, outcome] of [
+    [SAME, 'fresh'], ['Thursday, 15-Jan-26 12:00:00 GMT', 'fresh'], ['Thu Jan 15 12:00:00 2026', 'fresh'], ['Thursday, 15-Jan-26 11:59:59 GMT', 'stale'],
+    ['Thu Jan 15 11:59:59 2026', 'stale'], ['', 'unconditional'], ['yesterday', 'unconditional'], ['1994', 'unconditional'], ['2027-01-15T12:00:00Z', 'unconditional']
+  ] as const) t.equal(evaluate('GET', { 'if-modified-since': text }, STRONG).outcome, outcome, text)
 })
 
 t.test('validators of a finished response', async (t) => {

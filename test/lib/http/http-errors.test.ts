@@ -12,7 +12,6 @@ t.test('each has its name, its status and its code', async t => {
     ['MalformedMessageError', 400, 'HINDSIGHT_MALFORMED_MESSAGE'],
     ['HeaderOverflowError', 431, 'HINDSIGHT_HEADER_OVERFLOW'],
     ['RequestTimeoutError', 408, 'HINDSIGHT_REQUEST_TIMEOUT'],
-    ['ExpectationFailedError', 417, 'HINDSIGHT_EXPECTATION_FAILED'],
     ['ClientGoneError', 499, 'HINDSIGHT_CLIENT_GONE']
   ] as const) {
     const cause = new Error('why')

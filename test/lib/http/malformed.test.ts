@@ -206,8 +206,7 @@ t.test('a message that is refused after others is answered after them', async (t
     ['in parts', [good('/ok'), bad.slice(0, 40), bad.slice(40)], [200, 400]],
     ['and followed by others', [good('/slower') + bad, good('/ok'), bad], [200, 400]],
     ['a bad body', [good('/slow') + POST + BAD_CHUNKS['size 0x1']], [200, 400]],
-    ['after the last of its connection', [`GET /slow HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n${bad}`], [200]],
-    ['CONNECT', [`${good('/slow')}CONNECT a:80 HTTP/1.1\r\n${HOST}\r\n`], [200, 501]]
+    ['after the last of its connection', [`GET /slow HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n${bad}`], [200]]
   ] as const) {
     const { received } = await exchange(port, packets)
     t.same(statuses(received), expected, name)
@@ -291,23 +290,6 @@ t.test('a packet of many requests', async (t) => {
   const { received } = await exchange(port, [`GET /slow HTTP/1.1\r\n${HOST}\r\n`.repeat(100)])
   t.same(statuses(received), [...Array<number>(32).fill(200), 400])
   t.match(received, 'More than 32 requests of this connection wait for their responses.')
-})
-
-t.test('CONNECT is not implemented', async (t) => {
-  const { app, port, lines } = await service(t)
-  t.match(await raw(port, `CONNECT a:80 HTTP/1.1\r\n${HOST}Authorization: Bearer s3cret\r\n\r\nGET /ok HTTP/1.1\r\n${HOST}\r\n`),
-    { status: 501, headers: { connection: 'close' }, text: /<p>The method CONNECT is not implemented\.<\/p>/ })
-  t.match(lines, [{ level: 30, msg: 'The method CONNECT is not implemented.', statusCode: 501 }])
-  t.match(await newest(app), { method: 'CONNECT', status: 501, events: [], collectors: { request: { rawMessage: 'CONNECT a:80 HTTP/1.1\r\n' } } })
-})
-
-t.test('an expectation that cannot be met, and one that can', async (t) => {
-  const { app, port } = await service(t)
-  const response = await raw(port, `POST /body HTTP/1.1\r\n${HOST}Expect: miracles\r\nContent-Length: 0\r\n\r\n`)
-  t.equal(response?.status, 417)
-  t.equal((await profileOf(app, response)).exceptions.at(-1)?.message, 'The expectation "miracles" cannot be met: only 100-continue can.')
-  const { received } = await exchange(port, [`POST /body HTTP/1.1\r\n${HOST}Expect: 100-continue\r\nContent-Type: text/plain\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi`])
-  t.same(statuses(received), [100, 200])
 })
 
 t.test('the absolute form of a target, and the one about the server', async (t) => {

@@ -10,8 +10,8 @@ t.test('why a route did not take a request', async t => {
   for (const [pattern, path, why, distance] of [
     ['/users', '/usres', 'segment 1 is "users", not "usres"', 2],
     ['/users/:id', '/user/7', 'segment 1 is "users", not "user"', 1],
-    ['/users/:id', '/users', 'the path ends ahead of segment 2: ":id"', 4],
-    ['/users/:id', '/users/7/edit', 'the path goes on behind segment 2: "edit"', 5],
+    ['/users/:id', '/users', 'the path ends before segment 2: ":id"', 4],
+    ['/users/:id', '/users/7/edit', 'the path continues after segment 2: "edit"', 5],
     ['/users/:id(^\\d+$)', '/users/ada', 'segment 2 is ":id(^\\d+$)", not "ada"', 0],
     ['/users/:id?', '/user', 'segment 1 is "users", not "user"', 5],
     ['/users', '/users/', 'the trailing slash: it is declared without one', 1],
@@ -35,7 +35,7 @@ t.test('a method or a constraint', async t => {
     [route('/a/*', ['PUT']), wanted('/a/b/c', 'GET'), 'the method is PUT, not GET'],
     [route('/a', ['GET'], { host: 'b.test' }), wanted('/a'), 'constraint host: it is for b.test, not for "a.test"'],
     [route('/a', ['GET'], { host: /^c/ }), wanted('/a'), 'constraint host: it is for /^c/, not for "a.test"'],
-    [route('/a', ['GET'], { version: '1.2.0' }), wanted('/a'), 'constraint version: it is 1.2.0, and none was asked for'],
+    [route('/a', ['GET'], { version: '1.2.0' }), wanted('/a'), 'constraint version: it is 1.2.0, and the request names none'],
     [route('/a', ['GET'], { version: '1.2.0' }), wanted('/a', 'HEAD', 'a.test', '2.x'), 'constraint version: it is 1.2.0, not 2.x'],
     [route('/a', ['GET'], { tenant: 'x' }), wanted('/a'), 'constraint tenant: it is for x']
   ] as const) t.same(triedRoutes([declared], asked).tried.map(({ why, distance }) => [why, distance]), [[why, 0]], why)

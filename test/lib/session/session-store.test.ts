@@ -32,9 +32,9 @@ t.test('what is kept is a copy', async t => {
   t.equal(get('a'), null)
 })
 
-t.test('what cannot be kept is told', async t => {
+t.test('a session that is no JSON is refused', async t => {
   const { set, get } = storeOf()
-  t.match(set('a', { big: 1n }), /^Error: The session cannot be kept: .*BigInt/)
+  t.match(set('a', { big: 1n }), /^Error: The session cannot be stored: .*BigInt/)
   t.equal(get('a'), null)
 })
 
