@@ -65,7 +65,7 @@ function judge ({ bytes, owed, smuggling }: Exchange, received: string, crashes:
   // Whoever passed it on may have found another end: only a refusal is safe.
   if (smuggling && (statuses.length === 0 || statuses.some((status) => status < 400))) throw new Error(`What is ambiguous was not refused (${statuses.join()}): ${shown} → ${JSON.stringify(received.slice(0, 500))}`)
   // Only the route that fails on purpose may say so.
-  if (statuses.some((status) => status >= 500 && status !== 505 && status !== 501) && !bytes.includes('/fail')) throw new Error(`A server error that is none of the application: ${shown} → ${JSON.stringify(received.slice(0, 800))}`)
+  if (statuses.some((status) => status >= 500 && status !== 505) && !bytes.includes('/fail')) throw new Error(`A server error that is none of the application: ${shown} → ${JSON.stringify(received.slice(0, 800))}`)
   for (const refusal of refusals(received)) {
     if (!/<title>[^<]+|"(?:title|message)":\s*"[^"]+|^# .+/m.test(refusal)) throw new Error(`A refusal that explains nothing: ${shown} → ${JSON.stringify(received.slice(0, 500))}`)
   }

@@ -8,7 +8,7 @@ import { hindsight } from '../../../app/hindsight.js'
 import { serverOptions } from '../../../app/server-options.js'
 import type { HindsightOptions } from '../../../app/options.js'
 import type { Profile } from '../../../lib/profiler/profile.js'
-import { build, listen, profileOf, raw } from '../../support/app.js'
+import { build, listen, raw } from '../../support/app.js'
 import { htmlChecker } from '../../support/html-checker.js'
 
 const HOST = 'Host: a\r\n'
