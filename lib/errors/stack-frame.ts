@@ -122,7 +122,7 @@ function isOwn (file: string, root: string): boolean {
   const path = relative(root, file)
   if (path === '' || isAbsolute(path)) return false
   const steps = path.split(sep)
-  return steps[0] !== '../../plugins' && !steps.includes('node_modules')
+  return steps[0] !== '..' && !steps.includes('node_modules')
 }
 
 const PACKAGE = /.*[\\/]node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)/
