@@ -22,7 +22,7 @@ export const toCommand: Command = {
     const store = await open()
     const profile = await profileOf(store, token)
     const { FORMATS, writeAs } = await import('../../lib/profiler/formats/formats.js')
-    const { NotSendableError } = await import('../../lib/profiler/resend/stored-request.js')
+    const { NotSendableError } = await import('../../lib/profiler/replay/stored-request.js')
     try {
       for (const format of FORMATS.filter((one) => one.name === name)) {
         const written = writeAs(format, profile, app === undefined ? {} : { app: String(app) })
