@@ -181,11 +181,11 @@ t.test('the command has the service send it again', async (t) => {
   t.match(JSON.parse(out), { replayOf: token, status: 200 })
   for (const [args, code, message] of [
     [['x'], 2, /"x" is not a token/],
-    [['ffffff', '--url', url], 1, /The service says 404: Token "ffffff" was not found\./],
-    [[token, '--url', 'nix'], 2, /--url: "nix" is no address/],
+    [['ffffff', '--url', url], 1, /The service answered 404: Token "ffffff" was not found\./],
+    [[token, '--url', 'nix'], 2, /--url: "nix" is not the address/],
     [[token, '--url', 'http://127.0.0.1:1'], 1, /The service at http:\/\/127\.0\.0\.1:1 cannot be reached/],
     [[token, '--url', url, '--yes', '--set', 'nix=1'], 2, /--set nix: nothing of that name is masked; masked are body\.password\./],
-    [[token, '--set', 'nix'], 2, /--set: "nix" is no name=value\./]
+    [[token, '--set', 'nix'], 2, /--set: "nix" is not name=value\./]
   ] as const) {
     const done = await command(...args)
     t.match(done, { code, err: message }, args.join(' '))
