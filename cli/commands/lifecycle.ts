@@ -47,13 +47,13 @@ function styleOf (line: string): Style {
 
 /** Prints the differences from the file, and throws a `CommandError` with the command that writes it. */
 async function compare (file: string, lines: readonly string[], command: string, terminal: Terminal): Promise<void> {
-  const kept = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+  const stored = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw new CommandError(error.code === 'ENOENT'
       ? `${file} does not exist. This writes it: ${command}`
       : `${file} cannot be read: ${error.message}`)
   })
   // Git may have changed the line ends.
-  const before = `${kept.replaceAll('\r\n', '\n').trimEnd()}\n`
+  const before = `${stored.replaceAll('\r\n', '\n').trimEnd()}\n`
   const now = `${lines.join('\n')}\n`
   if (before === now) return
   const options = { headerOptions: FILE_HEADERS_ONLY }

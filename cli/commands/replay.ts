@@ -1,4 +1,3 @@
-import { createInterface } from 'node:readline/promises'
 import type { Comparison } from '../../lib/profiler/compare/comparison.js'
 import { FORMATS, writeAs } from '../../lib/profiler/formats/formats.js'
 import type { ReplayView } from '../../lib/profiler/pages/replay-page/component.js'
@@ -51,7 +50,7 @@ export const replayCommand: Command = {
   options: {
     url: { type: 'string', help: `the address of the service; ${DEFAULT_URL} by default` },
     set: { type: 'string', multiple: true, help: 'name=value for a masked value; parts without a value are not sent' },
-    yes: { type: 'boolean', help: 'send a request that may change something without confirmation' }
+    yes: { type: 'boolean', help: 'send a request whose method is not safe, as it may change something' }
   },
   arity: [1, 1],
   run: async ({ args: [token = ''], flags, terminal, signal }) => {
@@ -74,7 +73,9 @@ export const replayCommand: Command = {
       const list = visibleLine(empty.join(', '))
       process.stderr.write(`Not sent, as it is masked in the profile: ${list}. Use --set name=value.\n`)
     }
-    if (!safe && flags.yes !== true) await confirm(`${method} ${target}`, signal)
+    if (!safe && flags.yes !== true) {
+      throw new CommandError(`"${method} ${target}" may change something: --yes sends it.`)
+    }
     const fields = [...values].filter(([, value]) => value !== '').map(([name, value]) => [`value.${name}`, value])
     const body = new URLSearchParams([['form_token', formToken], ['confirm', '1'], ...fields])
     const answer = await fetchJson<{ token: string, comparison: Comparison }>(url, signal, { method: 'POST', body })
@@ -117,16 +118,4 @@ async function fetchJson<T> (url: string, signal: AbortSignal, options: RequestI
   const { detail, message } = answer as { detail?: unknown, message?: unknown }
   const hint = response.status === 404 ? ' (Requests are sent again in debug mode only.)' : ''
   throw new CommandError(`The service answered ${response.status}: ${String(detail ?? message ?? '')}${hint}`)
-}
-
-async function confirm (what: string, signal: AbortSignal): Promise<void> {
-  if (!process.stdin.isTTY) throw new CommandError(`"${what}" may change something: --yes sends it.`)
-  const prompt = createInterface({ input: process.stdin, output: process.stderr })
-  try {
-    const question = `${visibleLine(what)}\nThis may change something. Send it again? [y/N] `
-    const answer = await prompt.question(question, { signal })
-    if (!/^y(?:es)?$/i.test(answer.trim())) throw new CommandError('Nothing was sent.')
-  } finally {
-    prompt.close()
-  }
 }
