@@ -1,66 +1,49 @@
-import { assignmentMask } from './assignments.js'
-import { maskedCommands, maskedStatements } from './commands.js'
-import { markupMask } from './markup.js'
-import { MASKED, percentDecoded, type MaskParts } from './parts.js'
-import { shapes } from './shapes.js'
-import { userInformation } from './url.js'
+import { maskAssignments } from './assignments.js'
+import { maskCommands, maskRows } from './commands.js'
+import { MAX_DEPTH, maskParameters } from './http.js'
+import { maskMarkup } from './markup.js'
+import type { MaskParts } from './mask.js'
+import { percentDecoded } from './names.js'
+import { maskShapes } from './shapes.js'
 
-const MAX_NESTED = 4
 /** Characters of a text that are masked together: for much more, an expression exceeds the stack. */
 const MAX_TOGETHER = 1_000_000
+/** A word that is too short for a secret that is recognized by its shape. */
+const SHORT_WORD = /^\w{0,12}$/
 // Codes of terminals for colors and styles, also escaped: `util.inspect` and loggers write them around values.
 const COLOR = /(?:\x1b|\\{1,7}(?:u00|x)1b)\[[\d;]{0,20}m/gi
-// Too short for any secret that is found by its shape.
-const SHORT_WORD = /^\w{0,12}$/
-// Every expression starts at a literal or after a look-behind and is bounded where it may fail: hostile text costs
-// linear time.
-const BEARER = /\b(Bearer)\s+(?!(?:realm|scope|error|charset)=|(?:tokens?|scheme|auth\w*)(?![\w.~+/=-]))[\w.~+/=-]+/gi
-const BASIC = /\b(Basic)\s+([A-Za-z0-9+/]{4,}={0,2})/gi
 const PARAMETER = /(?<=[?&])[^=&\s#?"<>]{1,256}=[^&\s#"<>]*/g
-// A body of a form: two pairs at least, whose values are percent-encoded.
+// The body of a form: at least two pairs, whose values are percent-encoded.
 const FORM = /(?<![^\s"'`(])[\w.[\]%~-]{1,128}=[\w.~%+*-]*(?:&[\w.[\]%~-]{1,128}=[\w.~%+*@/=-]*)+/g
 // A percent-encoded text that holds a quote, a colon, an equals sign or a brace.
 const ENCODED = /(?<![\w%.~+-])(?=[\w.~+-]{0,128}%(?:2[27]|3[AD]|7B))(?:[\w.~!*'+-]|%[0-9A-F]{2})+/gi
 
-/** Returns what masks prose that may hold credentials: connection strings, bearer tokens, `password=…`. */
-export function textMask (parts: MaskParts): MaskParts['text'] {
-  const markup = markupMask(parts)
-  const assignments = assignmentMask(parts)
+/** Masks prose that may hold credentials; `depth`: the number of encodings that the text was in. */
+export function maskText (mask: MaskParts, text: string, depth: number): string {
+  if (SHORT_WORD.test(text)) return mask.redact(text)
+  return piecesOf(text).map((piece) => {
+    const plain = piece.replace(COLOR, '')
+    const shown = maskPiece(mask, plain, depth)
+    // Without secrets a text keeps its colors.
+    return shown === plain ? piece : shown
+  }).join('')
+}
 
-  function text (text: string, nested = 0): string {
-    if (parts.idle) return text
-    if (SHORT_WORD.test(text)) return parts.redact(text)
-    if (text.length > MAX_TOGETHER) return piecesOf(text).map((piece) => part(piece, nested)).join('')
-    return part(text, nested)
+function maskPiece (mask: MaskParts, text: string, depth: number): string {
+  let shown = maskShapes(text)
+  if (shown.includes('=')) {
+    shown = shown.replace(PARAMETER, (all) => maskParameters(mask, all, depth))
+      .replace(FORM, (all) => maskParameters(mask, all, depth))
   }
-
-  // Without secrets a text keeps its colors.
-  function part (text: string, nested: number): string {
-    const plain = text.includes('[') ? text.replace(COLOR, '') : text
-    const shown = uncolored(plain, nested)
-    return shown === plain ? text : shown
+  if (shown.includes('%') && depth < MAX_DEPTH) {
+    shown = shown.replace(ENCODED, (all) => {
+      const plain = percentDecoded(all)
+      const inner = plain === null ? null : mask.nestedText(plain, depth + 1)
+      return inner === null || inner === plain ? all : encodeURIComponent(inner)
+    })
   }
-
-  function uncolored (text: string, nested: number): string {
-    let shown = shapes(userInformation(text))
-      .replace(BEARER, `$1 ${MASKED}`)
-      .replace(BASIC, (all, scheme, base64) => isBasicCredential(base64) ? `${scheme} ${MASKED}` : all)
-    if (shown.includes('=')) {
-      shown = shown.replace(PARAMETER, (all) => parts.parameters(all, nested))
-        .replace(FORM, (all) => parts.parameters(all, nested))
-    }
-    if (shown.includes('%') && nested < MAX_NESTED) shown = shown.replace(ENCODED, (all) => encoded(all, nested))
-    return parts.redact(assignments(markup(maskedStatements(maskedCommands(shown), parts.hides))))
-  }
-
-  function encoded (all: string, nested: number): string {
-    const plain = percentDecoded(all)
-    if (plain === null) return all
-    const shown = text(plain, nested + 1)
-    return shown === plain ? all : encodeURIComponent(shown)
-  }
-
-  return text
+  shown = maskRows(mask.hides, maskCommands(shown))
+  return mask.redact(maskAssignments(mask, maskMarkup(mask.hides, shown)))
 }
 
 /** A text in pieces that end with a line where possible. */
@@ -73,8 +56,4 @@ function piecesOf (text: string): string[] {
     start = end
   }
   return pieces
-}
-
-function isBasicCredential (base64: string): boolean {
-  return /^[^\p{Cc}]*:[^\p{Cc}]*$/u.test(Buffer.from(base64, 'base64').toString('utf8'))
 }

@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http'
-import { MASKED } from '../../mask/parts.js'
+import { MASKED } from '../../mask/mask.js'
 import { bodyPieces, headerPieces, joined, targetPieces, type Piece } from '../resend/pieces.js'
 import type { Text } from '../resend/masked.js'
 import { headOf, type Format } from './format.js'

@@ -1,6 +1,6 @@
 import { isAbsolute } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { MASKED } from '../../mask/parts.js'
+import { MASKED } from '../../mask/mask.js'
 import type { Profile } from '../profile.js'
 import { bodyPieces, headerPieces, targetPieces } from '../resend/pieces.js'
 import type { StoredRequest } from '../resend/stored-request.js'

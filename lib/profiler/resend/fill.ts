@@ -1,4 +1,4 @@
-import { MASKED } from '../../mask/parts.js'
+import { MASKED } from '../../mask/mask.js'
 import { Masked, type Text } from './masked.js'
 import type { Body } from './stored-body.js'
 import { bodyPieces, headerPieces, joined, targetPieces } from './pieces.js'

@@ -1,4 +1,4 @@
-import { MASKED } from '../../mask/parts.js'
+import { MASKED } from '../../mask/mask.js'
 
 /** What a profile has masked, and whoever sends the request again has to say. */
 export interface Gap {
