@@ -8,8 +8,8 @@ const CHAR = String.raw`[\w\u00c0-\u1fff\u3040-\ud7ff.[\]%-]`
 // A name, the quote and the brackets after it, and what connects it with its value: a sign, or words (`password is`).
 const NAME = new RegExp(`(?<!${CHAR})(?<name>${CHAR}{1,128})(?<quote>${QUOTE})?(?<brackets>[\\])]{0,2})(?<sign>` +
   String.raw`(?:\s+(?:for|of|provided|given|supplied|received|used|mismatch|rejected|value)(?:\s[^\s:=]{1,64})?)?` +
-  String.raw`\s*(?:[：＝]|[=!<>]=+>?|[=-]>|[:+.?|]?=|<>|:\s?&?(?:str(?:ing)?|any)\s?=(?=\s?["'${'`'}])|:(?!:)|;s:\d{1,9}:|` +
-  String.raw`,(?=\s*(?:${QUOTE})))\s*|` +
+  String.raw`\s*(?:[：＝]|[=!<>]=+>?|[=-]>|[:+.?|]?=|<>|:\s?&?(?:str(?:ing)?|any)\s?=(?=\s?["'${'`'}])|:(?!:)|` +
+  String.raw`;s:\d{1,9}:|,(?=\s*(?:${QUOTE})))\s*|` +
   String.raw`\s+(?:(?:for|of)\s\S{1,64}\s)?(?:is|was|got|with value|i?like|in)\s+|\s*\|\s*|[ \t]+)`, 'gi')
 // With the prefixes of literals and types: `u'…'`, `N'…'`, `!!str "…"`, `string(8) "…"`.
 const OPENING = new RegExp(String.raw`(?:[ubrfnes@$]{0,2}|[&!]{1,2}\w{1,40} |\w{1,10}\(\d{1,9}\) )` +

@@ -23,7 +23,7 @@ export type VerifyCredentials = (request: FastifyRequest, identifier: string, pa
 export function credentialsCheck (
   firewall: string, provider: CompiledProvider, hasher: PasswordHasher, throttling: false | ThrottlingSettings = {}
 ): VerifyCredentials {
-  const throttle = throttling === false ? null : new LoginThrottle(firewall, throttling)
+  const throttle = throttling === false ? null : loginThrottle(firewall, throttling)
   const matches = passwordCheck(hasher, provider.hashes)
   const key = randomBytes(32)
   const pending = new Map<string, Promise<StoredUser>>()
@@ -48,40 +48,33 @@ export function credentialsCheck (
   }
 }
 
-const BY_ADDRESS = 5
-
 /** Counts failed logins, by user and address and by address alone. */
-class LoginThrottle {
-  readonly #ofUser: RateLimiterAbstract
-  readonly #ofAddress: RateLimiterAbstract
-
-  constructor (firewall: string, { maxAttempts = 5, interval = 60_000, limiter }: ThrottlingSettings) {
-    for (const [name, value] of Object.entries({ maxAttempts, interval })) {
-      if (Number.isInteger(value) && value >= 1) continue
-      throw new Error(`security: throttling.${name} of the firewall "${firewall}" must be a whole number from 1`)
-    }
-    const make = limiter ?? ((options) => new RateLimiterMemory(options))
-    const duration = Math.ceil(interval / 1000)
-    this.#ofUser = make({ keyPrefix: `login:${firewall}:user`, points: maxAttempts, duration })
-    this.#ofAddress = make({ keyPrefix: `login:${firewall}:address`, points: maxAttempts * BY_ADDRESS, duration })
+function loginThrottle (firewall: string, { maxAttempts = 5, interval = 60_000, limiter }: ThrottlingSettings) {
+  for (const [name, value] of Object.entries({ maxAttempts, interval })) {
+    if (Number.isInteger(value) && value >= 1) continue
+    throw new Error(`security: throttling.${name} of the firewall "${firewall}" must be a whole number from 1`)
   }
-
-  /** Counts an attempt before its outcome, so that concurrent ones are counted, too; rejects after too many. */
-  async attempt (ip: string, identifier: string): Promise<void> {
-    try {
-      await this.#ofAddress.consume(networkOf(ip))
-      await this.#ofUser.consume(userKey(ip, identifier))
-    } catch (refused) {
-      if (!(refused instanceof RateLimiterRes)) throw refused
-      const error = new TooManyLoginAttemptsError('Too many failed login attempts, please try again later.')
-      error.headers['retry-after'] = String(Math.max(1, Math.ceil(refused.msBeforeNext / 1000)))
-      throw error
+  const make = limiter ?? ((options) => new RateLimiterMemory(options))
+  const duration = Math.ceil(interval / 1000)
+  const byUser = make({ keyPrefix: `login:${firewall}:user`, points: maxAttempts, duration })
+  const byAddress = make({ keyPrefix: `login:${firewall}:address`, points: maxAttempts * 5, duration })
+  return {
+    /** Counts an attempt before its outcome, so that concurrent ones are counted, too; rejects after too many. */
+    async attempt (ip: string, identifier: string): Promise<void> {
+      try {
+        await byAddress.consume(networkOf(ip))
+        await byUser.consume(userKey(ip, identifier))
+      } catch (refused) {
+        if (!(refused instanceof RateLimiterRes)) throw refused
+        const error = new TooManyLoginAttemptsError('Too many failed login attempts, please try again later.')
+        error.headers['retry-after'] = String(Math.max(1, Math.ceil(refused.msBeforeNext / 1000)))
+        throw error
+      }
+    },
+    /** Takes back an attempt that has succeeded. */
+    async succeeded (ip: string, identifier: string): Promise<void> {
+      await Promise.all([byAddress.reward(networkOf(ip)), byUser.delete(userKey(ip, identifier))])
     }
-  }
-
-  /** Takes back an attempt that has succeeded. */
-  async succeeded (ip: string, identifier: string): Promise<void> {
-    await Promise.all([this.#ofAddress.reward(networkOf(ip)), this.#ofUser.delete(userKey(ip, identifier))])
   }
 }
 
