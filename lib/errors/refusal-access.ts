@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { stateOf } from '../lifecycle/request-state.js'
-import type { SecurityRecord } from '../security/record.js'
+import type { SecurityRecord } from '../security/context.js'
 import type { Refusal } from './report.js'
 import { read } from './thrown-value.js'
 

@@ -81,8 +81,6 @@ export class RequestState {
   /** The reply that cookies are set on; null ahead of the slot that sessions and cookies begin at. */
   cookieReply: FastifyReply | null = null
   sessionTouched = false
-  /** Who sent the request, as far as the firewall has found out. */
-  security: unknown = null
   /** Whether somebody was recognised by credentials of any kind: the response is for its client alone. */
   credentialsUsed = false
   /** The method that a framework calls as the handler, such as `CatsController.findOne`, and its `file:line`. */

@@ -1,6 +1,6 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { MASKED } from '../../lib/mask/parts.js'
+import { MASKED } from '../../lib/mask/mask.js'
 import { CPU_HEADER } from '../../lib/profiler/cpu/demand.js'
 import { dataOf } from '../../lib/profiler/panels/panel.js'
 import type { Profile } from '../../lib/profiler/profile.js'

@@ -1,6 +1,6 @@
 import { isAbsolute } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { MASKED } from '../../mask/parts.js'
+import { MASKED } from '../../mask/mask.js'
 import type { Profile } from '../profile.js'
 import { splitAtGaps } from '../replay/stored-request.js'
 import { isFailure } from '../summary.js'

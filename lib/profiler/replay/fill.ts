@@ -1,4 +1,4 @@
-import { MASKED } from '../../mask/parts.js'
+import { MASKED } from '../../mask/mask.js'
 import { placeholderOf, splitAtGaps, type Body, type Gap, type StoredRequest } from './stored-request.js'
 
 /** A request as it is sent. */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { MASKED } from '../../mask/parts.js'
+import { MASKED } from '../../mask/mask.js'
 import { grouped } from '../../view/counted.js'
 import { dataOf, isObject, type Data } from '../panels/panel.js'
 import type { Profile } from '../profile.js'

@@ -75,7 +75,7 @@ t.test('a line is masked, by each mask as that one hides', async (t) => {
   const [shown] = recordsOf(log, [], 0, mask).logs
   t.match(shown, { level: 'info', message: 'for https://u:******@host/', context: { token: '******' } })
   t.notMatch(JSON.stringify(shown), 'hunter2')
-  t.same(recordsOf(log, [], 0, createMask([])).logs[0]?.context.token, 'abc')
+  t.same(recordsOf(log, [], 0, { ...mask, value: (value) => value }).logs[0]?.context.token, 'abc')
 })
 
 t.test('records of one millisecond stay in their order, others are sorted by time', async (t) => {

@@ -9,7 +9,7 @@ import { LEAVABLE } from '../../../app/leave.js'
 import type { HindsightOptions } from '../../../app/options.js'
 import type { Services } from '../../../lib/lifecycle/services.js'
 import { assets } from '../../../lib/profiler/pages/assets.js'
-import type { StoredUser } from '../../../lib/security/user.js'
+import type { StoredUser } from '../../../lib/security/users.js'
 import { profile } from '../../lib/profiler/fixture.js'
 import { ask, asRoute, comesFrom, listen, type Answer, type Route } from './strangers.js'
 
