@@ -1,20 +1,28 @@
+import type { Representation } from '../errors/negotiate.js'
 import { html } from '../view/html.js'
 import { cut } from '../view/visible.js'
-import type { Representation } from '../errors/negotiate.js'
 
 const TITLE = 'An error occurred while an error was explained'
 
 /**
- * The page of last resort: rendering an error failed, and both errors are named, in the form that was asked for.
- * Cannot throw, whatever the errors are; `mask` hides the secrets of their texts.
+ * The page of last resort: the error, and the error that was raised while it was rendered. Never throws; `mask` hides
+ * the secrets in their texts.
  */
-export function renderFallback (first: unknown, second: unknown, type: Representation['type'] = 'html', mask: (text: string) => string = (text) => text): string {
-  const [one, other] = [told(first, mask), told(second, mask)]
+export function renderFallback (
+  first: unknown,
+  second: unknown,
+  type: Representation['type'] = 'html',
+  mask: (text: string) => string = (text) => text
+): string {
+  const [one, other] = [stackOf(first, mask), stackOf(second, mask)]
   if (type === 'json') return JSON.stringify({ type: 'about:blank', title: TITLE, errors: [one, other] })
-  if (type !== 'html') return `${TITLE}\n\n${indented(one)}\n\n${indented(other)}\n`
+  // Indented, it is a code block in Markdown as well.
+  if (type !== 'html') return `${TITLE}\n\n${one}\n\n${other}`.replace(/\n(?!\n)/g, '\n    ') + '\n'
   return html`<!DOCTYPE html>
 <html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${TITLE}</title></head>
+<head>
+<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${TITLE}</title>
+</head>
 <body>
 <main>
 <h1>${TITLE}</h1>
@@ -28,13 +36,8 @@ export function renderFallback (first: unknown, second: unknown, type: Represent
 `
 }
 
-// As a block of plain text and of Markdown alike: nothing in it is markup.
-function indented (text: string): string {
-  return text.split('\n').map((line) => `    ${line}`).join('\n')
-}
-
-// Depends on nothing that may have been what failed: neither on the flattening nor on an inspection.
-function told (error: unknown, mask: (text: string) => string): string {
+// Uses neither the flattening of errors nor an inspection: they may be what failed.
+function stackOf (error: unknown, mask: (text: string) => string): string {
   try {
     const stack: unknown = Object(error).stack
     return mask(cut(typeof stack === 'string' && stack !== '' ? stack : String(error), 10_000))

@@ -2,8 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import type { FlattenedException, StackFrame } from '../../errors/exception.js'
 import { exceptionParts, hintParts } from '../../error-page/render-markdown.js'
 import { logLine } from '../../error-page/render-text.js'
-import { foremost } from '../../logs/foremost.js'
-import type { LogRecord } from '../../logs/log-record.js'
+import { mostSevere, type LogRecord } from '../../logs/log-record.js'
 import { code, escapeMarkdown, fence } from '../../view/markdown.js'
 import { cut, visibleLine } from '../../view/visible.js'
 import type { Profile } from '../profile.js'
@@ -77,7 +76,7 @@ function chainParts (profile: Profile): string[] {
   return [
     ...(left > 0 ? [`${left} causes ahead of these are left out.`] : []),
     // The one that the response was about has the most room.
-    ...chain.flatMap((exception, i) => bounded(exceptionParts(exception, `[${left + i + 1}/${left + chain.length}]`, 0).flat(), i === chain.length - 1 ? MAX_SECTION : MAX_SECTION / 4))
+    ...chain.flatMap((exception, i) => bounded(exceptionParts(exception, `[${left + i + 1}/${left + chain.length}]`, 0), i === chain.length - 1 ? MAX_SECTION : MAX_SECTION / 4))
   ]
 }
 
@@ -123,7 +122,7 @@ function logsOf ({ logs }: Profile): string {
     time: String(line.time), level: String(line.level), channel: cut(String(line.channel), MAX_NAME), message: cut(String(line.message), MAX_NAME), context: isObject(line.context) ? line.context : {}
   }) as LogRecord)
   if (lines.length === 0) return 'No line was logged.'
-  const shown = foremost(lines, MAX_LOGS)
+  const shown = mostSevere(lines, MAX_LOGS)
   return fence([...(lines.length > shown.length ? [`… ${lines.length - shown.length} more lines`] : []), ...shown.map((line) => cut(logLine(line), 600))].join('\n'), 'text')
 }
 
