@@ -12,17 +12,13 @@ import type { FlattenedException } from '../lib/errors/exception.js'
 import { dropEntityHeaders, dropInvalidHeaders, prepareFailedReply } from '../lib/errors/failed-reply.js'
 import { loggedError } from '../lib/errors/flatten-error.js'
 import { representation } from '../lib/errors/negotiate.js'
-import { renderProductionError } from '../lib/error-page/production.js'
+import { renderFallback, renderProductionError } from '../lib/error-page/plain-pages.js'
 import { messageOf, nameOf } from '../lib/errors/thrown-value.js'
 
 const MAX_DEBUG_HEADER = 2_000
 
-type Pages = Awaited<ReturnType<typeof loadPages>>
-
-// Only debug mode needs these modules.
-async function loadPages () {
-  return { ...await import('../lib/error-page/diagnostic-page.js'), ...await import('../lib/error-page/fallback.js') }
-}
+// Only debug mode loads the modules of the page.
+type Pages = typeof import('../lib/error-page/diagnostic-page.js')
 
 /**
  * Sets the not-found handler and the error handler of `full` mode: whatever fails is answered with the diagnostic page, or with a short error for
@@ -59,7 +55,7 @@ export function setHandlers (app: FastifyInstance): { load: () => Promise<void> 
   })
   return {
     async load () {
-      if (debug) pages = await loadPages()
+      if (debug) pages = await import('../lib/error-page/diagnostic-page.js')
     }
   }
 
@@ -115,7 +111,7 @@ export function setHandlers (app: FastifyInstance): { load: () => Promise<void> 
     const status = statusOf(raised, reply.statusCode)
     const { type, contentType } = representation(request.headers.accept)
     const body = pages !== null && mayReadDebug(request)
-      ? pages.renderFallback(raised, second, type, mask.text)
+      ? renderFallback(raised, second, type, mask.text)
       : renderProductionError(status, STATUS_CODES[status] ?? 'Error', type, referenceOf(request))
     dropEntityHeaders(reply)
     reply.code(status).headers({ 'cache-control': 'no-cache, private', 'content-type': contentType, 'content-security-policy': "default-src 'none'; frame-ancestors 'none'" })

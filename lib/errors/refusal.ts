@@ -1,3 +1,4 @@
+import { isAbsolute } from 'node:path'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { MethodNotAllowedError } from '../http/http-errors.js'
 import { stateOf } from '../lifecycle/request-state.js'
@@ -207,15 +208,14 @@ function byOtherCode (request: FastifyRequest, status: number, kind: Refusal['ki
     const sentence = `${sender} answered with ${status} by itself: no option of Hindsight decides.`
     return { kind, sentence, rule: 'the answer of the application', option: null }
   }
-  const { raiser, source, packageName } = originOf(exception.frames)
+  const { raiser, packageName, source } = originOf(exception.frames)
   const { name, code, message } = exception
-  const place = source === null ? '' : ` at ${source}`
   const text = cut(visibleLine(servicesOf(request).mask.text(message)), 300)
   const error = `${name}${code === undefined ? '' : `, ${code}`}: ${text}`
   const decides = packageName === null ? 'no option of Hindsight decides' : 'the options of that package decide'
   return {
     kind,
-    sentence: `${status} was raised by ${raiser}${place} (${error}): ${decides}.`,
+    sentence: `${status} was raised by ${raiser}${source} (${error}): ${decides}.`,
     rule: `raised by ${raiser}`,
     option: packageName === null ? null : `the options of ${packageName}`
   }
@@ -225,35 +225,24 @@ function shown (request: FastifyRequest, text: string): string {
   return cut(visibleLine(servicesOf(request).mask.text(text)), 200)
 }
 
-const PLATFORM: ReadonlySet<string> = new Set(['Fastify', 'Node.js'])
 const MAX_SOURCE = 500
+const PLATFORM: ReadonlySet<string> = new Set(['fastify', 'light-my-request'])
 
 interface Origin {
   raiser: string
-  /** `file:line`; of an error that a package raised in a call of the application, the place of that call. */
-  source: string | null
-  /** Null where no package raised it. */
+  /** Null where no package raised the error. */
   packageName: string | null
+  /** ` at file:line`: of an error that a package raised, the first call of the application. */
+  source: string
 }
 
-/** The code that raised an error: among the calls up to the first one of Fastify or Node.js, which led to them. */
+/** The code that raised an error: that of the first frame outside Node.js, Fastify and Hindsight. */
 function originOf (frames: readonly StackFrame[]): Origin {
-  const owned = frames.map((frame) => ({ frame, owner: ownerOf(frame) }))
-  const begin = owned.findIndex(({ owner }) => !PLATFORM.has(owner))
-  if (begin === -1) return { raiser: owned[0]?.owner ?? 'Node.js', source: null, packageName: null }
-  const end = owned.findIndex(({ owner }, i) => i > begin && PLATFORM.has(owner))
-  const calls = owned.slice(begin, end === -1 ? undefined : end)
-  const raiser = calls.find(({ owner }) => owner !== 'Hindsight') ?? calls[0] as typeof calls[number]
-  const { frame } = calls.find(({ owner }) => owner === 'your code') ?? raiser
-  const source = `${frame.file.slice(-MAX_SOURCE)}:${frame.line}`
-  const packageName = raiser.owner.startsWith('the package ') ? packageOf(raiser.frame.file) : null
-  return { raiser: raiser.owner, source, packageName }
-}
-
-function ownerOf ({ file }: StackFrame): string {
-  if (file === '' || file.startsWith('node:')) return 'Node.js'
-  if (isInternal(file)) return 'Hindsight'
-  const name = packageOf(file)
-  if (name === null) return 'your code'
-  return name === 'fastify' || name === 'light-my-request' ? 'Fastify' : `the package ${name}`
+  const frame = frames.find(({ file }) => isAbsolute(file) && !isInternal(file) && !PLATFORM.has(packageOf(file) ?? ''))
+  const isOurs = isInternal(frames[0]?.file ?? '')
+  if (frame === undefined) return { raiser: isOurs ? 'Hindsight' : 'Fastify', packageName: null, source: '' }
+  const { file, line } = frames.find(({ own }) => own) ?? frame
+  const packageName = packageOf(frame.file)
+  const raiser = packageName === null ? 'your code' : `the package ${packageName}`
+  return { raiser, packageName, source: ` at ${file.slice(-MAX_SOURCE)}:${line}` }
 }

@@ -1,7 +1,6 @@
 import { JSDOM } from 'jsdom'
 import t from 'tap'
-import { renderFallback } from '../../../lib/error-page/fallback.js'
-import { renderProductionError } from '../../../lib/error-page/production.js'
+import { renderFallback, renderProductionError } from '../../../lib/error-page/plain-pages.js'
 import { renderReport } from '../../../lib/error-page/diagnostic-page.js'
 import { flattenError } from '../../../lib/errors/flatten-error.js'
 import type { ErrorReport } from '../../../lib/errors/report.js'
