@@ -6,7 +6,7 @@ import type { HindsightOptions } from './options.js'
  */
 export function beginToLoadDebugModules ({ debug, profiler = {} }: HindsightOptions): void {
   if (debug !== true) return
-  const roots: Array<Promise<unknown>> = [import('../lib/errors/render.js')]
+  const roots: Array<Promise<unknown>> = [import('../lib/error-page/diagnostic-page.js')]
   if (profiler !== false) {
     roots.push(
       import('../lib/profiler/profiler.js'),

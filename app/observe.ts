@@ -116,8 +116,7 @@ export async function importModules () {
     ...await import('../lib/profiler/request-profiles.js'),
     ...await import('../lib/profiler/collectors/router.js'),
     ...await import('../lib/profiler/collectors/request.js'),
-    ...await import('../lib/errors/observed-answer.js'),
-    ...await import('../lib/errors/diagnostic-page.js'),
+    ...await import('../lib/error-page/observed-answer.js'),
     ...await import('../lib/profiler/pages/toolbar/insert.js'),
     ...await import('../lib/profiler/server-timing.js'),
     ...await import('../lib/profiler/cpu/open.js'),
@@ -131,7 +130,6 @@ async function loadModules (app: FastifyInstance, { options, settings }: Plan) {
   const { addServerTiming, beginRequest, diagnosticAnswer, insertToolbar, isStream, missedRoute, noteFailure, noteSecondError, observe } = imported
   const { openDiagnostics, openProfiler, openRequestProfiles, pageServer, routeMatchOf, tellProfile } = imported
   const diagnostics = openDiagnostics(app)
-  const pages = debug ? await imported.loadPages() : null
   if (settings !== null) await openProfiler(app, settings, options)
   if (debug) app.hindsight.placeOf = imported.declaredPlace
   const profiles = settings === null ? null : openRequestProfiles(app, settings, options)
@@ -173,7 +171,7 @@ async function loadModules (app: FastifyInstance, { options, settings }: Plan) {
     // A failing hook of the response keeps Fastify's answer; a stream that fails is a failure of the handler.
     const isFirst = !state.sendFailed && (state.responses === 1 || state.streamed)
     state.streamed = isStream(payload)
-    const page = pages === null || !isFirst ? null : diagnosticAnswer(pages, request, reply, payload)
+    const page = debug && isFirst ? diagnosticAnswer(request, reply, payload) : null
     if (page === null) noteSecondError(request, reply, payload)
     let sent = page ?? payload
     if (page === null) state.recorder?.setOutside(reply, 'Hindsight')

@@ -8,15 +8,17 @@ import { stateOf, type RequestState } from '../lib/lifecycle/request-state.js'
 import { addVary } from '../lib/lifecycle/responses.js'
 import { servicesOf } from '../lib/lifecycle/services-of.js'
 import { explainMiss } from '../lib/routing/route-error.js'
-import { diagnosticPage, loadPages, type Pages } from '../lib/errors/diagnostic-page.js'
 import type { FlattenedException } from '../lib/errors/exception.js'
-import { dropEntityHeaders, dropUnsendable, prepareFailedReply } from '../lib/errors/failed-reply.js'
+import { dropEntityHeaders, dropInvalidHeaders, prepareFailedReply } from '../lib/errors/failed-reply.js'
 import { loggedError } from '../lib/errors/flatten-error.js'
 import { representation } from '../lib/errors/negotiate.js'
-import { renderProductionError } from '../lib/error-page/production.js'
+import { renderFallback, renderProductionError } from '../lib/error-page/plain-pages.js'
 import { messageOf, nameOf } from '../lib/errors/thrown-value.js'
 
 const MAX_DEBUG_HEADER = 2_000
+
+// Only debug mode loads the modules of the page.
+type Pages = typeof import('../lib/error-page/diagnostic-page.js')
 
 /**
  * Sets the not-found handler and the error handler of `full` mode: whatever fails is answered with the diagnostic page, or with a short error for
@@ -53,11 +55,11 @@ export function setHandlers (app: FastifyInstance): { load: () => Promise<void> 
   })
   return {
     async load () {
-      if (debug) pages = await loadPages()
+      if (debug) pages = await import('../lib/error-page/diagnostic-page.js')
     }
   }
 
-  function diagnosticHandler (raised: unknown, request: FastifyRequest, reply: FastifyReply): undefined | string | Buffer | Promise<undefined | string | Buffer> {
+  function diagnosticHandler (raised: unknown, request: FastifyRequest, reply: FastifyReply): undefined | string | Promise<undefined | string> {
     const state = stateOf(request)
     if (state.failed && state.raised === raised) return answerSafely(raised, request, reply)
     // Another error handler has failed: Fastify runs no `onError` hook for that.
@@ -66,7 +68,7 @@ export function setHandlers (app: FastifyInstance): { load: () => Promise<void> 
     return running === undefined ? answerSafely(raised, request, reply) : running.then(() => answerSafely(raised, request, reply))
   }
 
-  function answerSafely (raised: unknown, request: FastifyRequest, reply: FastifyReply): undefined | string | Buffer | Promise<undefined> {
+  function answerSafely (raised: unknown, request: FastifyRequest, reply: FastifyReply): undefined | string | Promise<undefined> {
     const state = stateOf(request)
     try {
       prepareFailedReply(raised, request, reply)
@@ -77,14 +79,14 @@ export function setHandlers (app: FastifyInstance): { load: () => Promise<void> 
         return body
       }
       const sending = runSlots(app.hindsight.lifecycle.slots.filter(({ stage }) => stage === 'kernel.response' || stage === 'kernel.finish_request'), request, reply, body)
-      if (sending instanceof Promise) return sending.then((payload) => { sendDirectly(request, reply, payload as string | Buffer) }, (second: unknown) => { answerSecond(raised, second, request, reply) }) as Promise<undefined>
-      sendDirectly(request, reply, sending as string | Buffer)
+      if (sending instanceof Promise) return sending.then((payload) => { sendDirectly(request, reply, payload as string) }, (second: unknown) => { answerSecond(raised, second, request, reply) }) as Promise<undefined>
+      sendDirectly(request, reply, sending as string)
     } catch (second) {
       answerSecond(raised, second, request, reply)
     }
   }
 
-  function answer (state: RequestState, raised: unknown, request: FastifyRequest, reply: FastifyReply): string | Buffer {
+  function answer (state: RequestState, raised: unknown, request: FastifyRequest, reply: FastifyReply): string {
     const { statusCode } = reply
     const reason = STATUS_CODES[statusCode] ?? 'Error'
     const as = representation(request.headers.accept)
@@ -93,7 +95,7 @@ export function setHandlers (app: FastifyInstance): { load: () => Promise<void> 
     addVary(reply, 'Accept')
     logUncaught(state, raised, request, statusCode)
     if (pages === null || !app.hindsight.mayReadDebug(request)) return renderProductionError(statusCode, reason, as.type, referenceOf(request))
-    const { body, exception } = diagnosticPage(pages, request, reply, as.type, reason)
+    const { body, exception } = pages.diagnosticPage(request, reply, as.type, reason)
     const [frame] = exception.frames
     reply.header('x-debug-exception', percentEncoded(exception.message.slice(0, MAX_DEBUG_HEADER)))
     if (frame !== undefined) reply.header('x-debug-exception-file', `${percentEncoded(frame.file)}:${frame.line}`)
@@ -109,9 +111,9 @@ export function setHandlers (app: FastifyInstance): { load: () => Promise<void> 
     const status = statusOf(raised, reply.statusCode)
     const { type, contentType } = representation(request.headers.accept)
     const body = pages !== null && mayReadDebug(request)
-      ? pages.renderFallback(raised, second, type, mask.text)
+      ? renderFallback(raised, second, type, mask.text)
       : renderProductionError(status, STATUS_CODES[status] ?? 'Error', type, referenceOf(request))
-    dropEntityHeaders(reply, reply.getHeaders())
+    dropEntityHeaders(reply)
     reply.code(status).headers({ 'cache-control': 'no-cache, private', 'content-type': contentType, 'content-security-policy': "default-src 'none'; frame-ancestors 'none'" })
     sendDirectly(request, reply, body)
   }
@@ -142,14 +144,14 @@ function errorOfAnswer (payload: unknown, recorded: readonly unknown[]): unknown
 }
 
 /** Sends a response without the hooks of the application. */
-function sendDirectly (request: FastifyRequest, reply: FastifyReply, body: string | Buffer): void {
+function sendDirectly (request: FastifyRequest, reply: FastifyReply, body: string): void {
   const { raw } = reply
   reply.hijack()
   if (raw.headersSent) {
     raw.destroy()
     return
   }
-  dropUnsendable(request, reply)
+  dropInvalidHeaders(request, reply)
   raw.writeHead(reply.statusCode, { ...reply.getHeaders() as Record<string, string>, 'content-length': Buffer.byteLength(body) })
   raw.end(body)
 }

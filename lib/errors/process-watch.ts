@@ -1,18 +1,18 @@
 import { requestContext } from '../lifecycle/request-context.js'
+import { stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services-of.js'
 import type { Mode } from '../lifecycle/services.js'
-import { stateOf } from '../lifecycle/request-state.js'
 import type { LogLevel } from '../logs/log-record.js'
 import { RequestLog } from '../logs/request-log.js'
+import { inspected } from '../view/json.js'
 import { loggedError } from './flatten-error.js'
-import { inspected } from './thrown-value.js'
 
 const users = { observe: 0, full: 0 }
 
 /**
- * Attributes the warnings, unhandled rejections and uncaught exceptions of the process to the request that caused them. All applications of a process
- * share the listeners; the function that is returned removes them. In `observe` mode nothing listens to `unhandledRejection`: without a listener Node.js
- * turns a rejection into an uncaught exception, as it does without Hindsight.
+ * Attributes warnings, unhandled rejections and uncaught exceptions of the process to the request that caused them.
+ * Returns a function that ends this; the listeners are shared by all applications of the process. `observe` mode has no
+ * listener for `unhandledRejection`, since with one Node.js would not turn rejections into uncaught exceptions.
  */
 export function watchProcess (mode: Mode): () => void {
   if (users.observe + users.full === 0) {
@@ -31,20 +31,20 @@ export function watchProcess (mode: Mode): () => void {
 }
 
 function onWarning (warning: Error): void {
-  note('warn', `${warning.name}: ${warning.message}`, { stack: warning.stack })
+  note('warn', `${warning.name}: ${warning.message}`, warning.stack)
 }
 
-function note (level: LogLevel, message: string, context: Record<string, unknown>): void {
+function note (level: LogLevel, message: string, stack: string | undefined): void {
   const request = requestContext.getStore()?.request
   const log = request === undefined ? null : stateOf(request).log
-  if (log instanceof RequestLog) log.note({ time: new Date().toISOString(), level, channel: 'process', message, context })
+  if (log instanceof RequestLog) log.note(level, { channel: 'process', message, context: { stack } })
 }
 
 function onUncaught (raised: unknown, origin: string): void {
   try {
     noteUncaught(raised, origin)
   } catch {
-    // What is thrown here would take the place of the exception.
+    // An error thrown here would replace the exception.
   }
 }
 
@@ -58,16 +58,19 @@ function noteUncaught (raised: unknown, origin: string): void {
   const what = origin === 'unhandledRejection' ? 'Unhandled rejection' : 'Uncaught exception'
   const message = `${what} in the work of this request`
   if (mode === 'full') request.log.fatal({ err: loggedError(raised), channel: 'process' }, message)
-  else note('fatal', message, { stack: raised instanceof Error ? raised.stack : inspected(raised) })
+  else note('fatal', message, raised instanceof Error ? raised.stack : inspected(raised))
   state.others.push(raised)
-  if (reply.sent) keepLate?.(request, reply)
-  // The service ends only after the responses that are under way.
-  else if (mode === 'full' && !state.failed) reply.send(raised instanceof Error ? raised : new Error(`${what}: ${String(raised)}`, { cause: raised }))
+  if (reply.sent) {
+    keepLate?.(request, reply)
+  } else if (mode === 'full' && !state.failed) {
+    // The service ends only after pending responses were sent.
+    reply.send(raised instanceof Error ? raised : new Error(`${what}: ${String(raised)}`, { cause: raised }))
+  }
 }
 
 function onRejection (reason: unknown): void {
   onUncaught(reason, 'unhandledRejection')
-  // This listener must not keep the process alive: without another one it ends as Node.js ends it.
-  // The next tick keeps the context of the request, which a listener that throws loses.
+  // With this listener alone, Node.js would not end the process as it does without it. The next tick keeps the
+  // asynchronous context of the request, which a throwing listener loses.
   if (process.listenerCount('unhandledRejection') === 1) process.nextTick(() => { throw reason })
 }

@@ -4,7 +4,6 @@ import { flattenError } from '../errors/flatten-error.js'
 import { maskException } from '../errors/mask-exception.js'
 import { withNotifications } from '../errors/records.js'
 import type { Headers } from '../http/header-values.js'
-import { isoTime } from '../logs/iso-time.js'
 import { ClientGoneError } from '../http/http-errors.js'
 import type { Mask } from '../mask/mask.js'
 import { methodOf } from '../http/method-override.js'
@@ -42,7 +41,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, ende
   const profile: Profile = {
     version: PROFILE_VERSION,
     token: state.token,
-    time: isoTime(state.startedTime),
+    time: new Date(state.startedTime).toISOString(),
     duration: round(endedAt - state.startedAt),
     method: methodOf(request),
     url: mask.url(absoluteUrl(origin, targetOf(request))),

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { representation } from '../../lib/errors/negotiate.js'
-import { renderProductionError } from '../../lib/error-page/production.js'
+import { renderProductionError } from '../../lib/error-page/plain-pages.js'
 
 const ACCEPT_OF: Readonly<Record<string, string>> = {
   json: 'application/json', txt: 'text/plain', md: 'text/markdown', html: 'text/html'

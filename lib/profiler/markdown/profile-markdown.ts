@@ -2,8 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import { exceptionParts, hintParts } from '../../error-page/render-markdown.js'
 import { logLine } from '../../error-page/render-text.js'
 import type { FlattenedException, StackFrame } from '../../errors/exception.js'
-import { foremost } from '../../logs/foremost.js'
-import type { LogRecord } from '../../logs/log-record.js'
+import { mostSevere, type LogRecord } from '../../logs/log-record.js'
 import { counted } from '../../view/counted.js'
 import { code, escapeMarkdown, fence } from '../../view/markdown.js'
 import { cut, visibleLine } from '../../view/visible.js'
@@ -140,7 +139,7 @@ function logText ({ logs }: Profile): string {
       context: isObject(context) ? context : {}
     }) as LogRecord)
   if (lines.length === 0) return 'No line was logged.'
-  const shown = foremost(lines, MAX_LOGS)
+  const shown = mostSevere(lines, MAX_LOGS)
   const left = lines.length - shown.length
   const texts = shown.map((line) => cut(logLine(line), MAX_LINE))
   return fence([...(left > 0 ? [`… ${left} more lines`] : []), ...texts].join('\n'), 'text')

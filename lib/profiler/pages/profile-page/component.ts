@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { EditorLink } from '../../../lifecycle/editor.js'
 import { html } from '../../../view/html.js'
-import { style as readStyle } from '../../../view/style.js'
+import { style as readStyle } from '../../../view/asset.js'
 import { visibleLine } from '../../../view/visible.js'
 import { blockedSentences } from '../../blocked/sentences.js'
 import { groupsOf } from '../../panels/index.js'

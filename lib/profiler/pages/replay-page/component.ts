@@ -1,5 +1,5 @@
 import { html } from '../../../view/html.js'
-import { style as readStyle } from '../../../view/style.js'
+import { style as readStyle } from '../../../view/asset.js'
 import { visibleLine } from '../../../view/visible.js'
 import type { FilledRequest } from '../../replay/fill.js'
 import type { Gap } from '../../replay/stored-request.js'

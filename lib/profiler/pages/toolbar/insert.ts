@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { getHeapStatistics } from 'node:v8'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { levelsOf } from '../../../errors/records.js'
+import { linesOf, withNotifications } from '../../../errors/records.js'
 import { messageOf, nameOf } from '../../../errors/thrown-value.js'
 import { drawNonce } from '../../../http/content-policy.js'
 import { absoluteUrl } from '../../../http/origin.js'
@@ -160,7 +160,7 @@ function filesOf (
 }
 
 function dataOf (request: FastifyRequest, { statusCode }: FastifyReply, { token, url }: FoundProfile): ToolbarData {
-  const { log, recorder, startedAt, handlerStart, handlerEnd, route, failed, raised, missed, others } = stateOf(request)
+  const { log, recorder, startedAt, startedTime, handlerStart, handlerEnd, route, failed, raised, missed, others } = stateOf(request)
   const { mask } = servicesOf(request)
   const errors = failed ? [raised] : missed !== null ? [missed] : others.slice(0, 1)
   const { router, ...collectors } = collectedBy(request)
@@ -174,7 +174,7 @@ function dataOf (request: FastifyRequest, { statusCode }: FastifyReply, { token,
     route: matched ?? (route === null ? null : { ...route as RouteMatch, methods: [] }),
     duration: now - startedAt,
     exceptions: errors.map((error) => ({ name: mask.text(nameOf(error)), message: mask.text(messageOf(error)) })),
-    logs: levelsOf(log, recorder?.events() ?? []),
+    logs: withNotifications(linesOf(log), recorder?.events() ?? [], startedTime),
     collectors: {
       ...collectors,
       performance: { ...handler, process: { heapAfter: getHeapStatistics().used_heap_size } }

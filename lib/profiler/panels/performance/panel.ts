@@ -1,5 +1,4 @@
-import { script as readScript } from '../../../view/script.js'
-import { style as readStyle } from '../../../view/style.js'
+import { script as readScript, style as readStyle } from '../../../view/asset.js'
 import type { Profile } from '../../profile.js'
 import { bytes, failed, json, milliseconds, note, pairs, section } from '../../pages/components.js'
 import { dataOf, failureOf, fieldOf, isObject, PLAIN_VIEW } from '../panel.js'

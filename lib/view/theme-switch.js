@@ -16,7 +16,7 @@
     button.addEventListener('click', function () {
       const theme = NEXT[root.dataset.theme || 'system']
       show(theme)
-      // Where nothing can be kept, as in a sandbox, the choice holds for this page.
+      // Storage is refused in a sandbox: the choice then holds for this page only.
       try {
         if (theme === 'system') localStorage.removeItem(KEY)
         else localStorage.setItem(KEY, theme)
@@ -24,7 +24,7 @@
     })
   }
   show(root.dataset.theme || 'system')
-  // Pages in other tabs follow.
+  // Other tabs follow.
   addEventListener('storage', function (event) {
     if (event.key === KEY) show(NEXT[event.newValue] ? event.newValue : 'system')
   })

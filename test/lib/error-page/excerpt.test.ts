@@ -1,6 +1,6 @@
 import { JSDOM } from 'jsdom'
 import t from 'tap'
-import { highlight } from '../../../lib/error-page/excerpt/highlight.js'
+import { highlight } from '../../../lib/error-page/excerpt.js'
 
 /** Lines with the classes of what is coloured: `k:const a = n:1`. */
 function told (lines: string[], file = 'a.ts', mark: Parameters<typeof highlight>[2] = null): string[] {
@@ -28,7 +28,7 @@ t.test('colours', async (t) => {
 t.test('the mark', async (t) => {
   t.same(told(['a()', '  here(1)'], 'a.ts', { line: 1, column: 3 }), ['a()', '  ‹at:here›(‹n:1›)'])
   t.same(told(['throw new Error()'], 'a.ts', { line: 0, column: 7 }), ['‹k:throw› ‹k at:new› ‹t:Error›()'])
-  t.same(told(['x here y'], 'a.svelte', { line: 0, column: 3 }), ['x ‹at:here› y'])
+  t.same(told(['x here y'], 'a.svelte', { line: 0, column: 3 }), ['x here y'], 'none in another language')
   for (const mark of [{ line: 0, column: 99 }, { line: 9, column: 1 }, { line: -1, column: 1 }, { line: 0, column: 2 }]) {
     for (const file of ['a.ts', 'a.vue']) t.same(told(['x y'], file, mark), ['x y'], `${JSON.stringify(mark)} of ${file}`)
   }

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
-import { functionPlace } from '../../../lib/errors/function-place.js'
+import { functionPlace } from '../../../lib/errors/declared-place.js'
 
 t.test('a method has the file and line of its definition, also in a file that is loaded later', async (t) => {
   const folder = t.testdir()
