@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { listener, Skip, type Answer } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
-import { routeConfigOf } from '../lib/lifecycle/route-config.js'
+import { routeConfigOf } from '../lib/lifecycle/request-state.js'
 import { compileRequirements, type CompiledRequirement } from '../lib/security/is-granted.js'
 import { openSecurity } from '../lib/security/open.js'
 import type { Security, SecurityOptions } from '../lib/security/security.js'

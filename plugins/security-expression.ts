@@ -1,6 +1,6 @@
 import { listener, Skip } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
-import { routeConfigOf } from '../lib/lifecycle/route-config.js'
+import { routeConfigOf } from '../lib/lifecycle/request-state.js'
 import type { Expression } from '../lib/security/expression.js'
 import { openSecurity } from '../lib/security/open.js'
 import type { SecurityOptions } from '../lib/security/security.js'

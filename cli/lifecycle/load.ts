@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { FastifyInstance, FastifyPluginAsync, FastifyServerOptions } from 'fastify'
-import { isPromise } from '../../lib/lifecycle/promise.js'
+import { isPromise } from '../../lib/lifecycle/listener.js'
 import { CommandError } from '../command.js'
 import { HookOrder } from './hook-order.js'
 

@@ -1,3 +1,10 @@
+declare module '../lifecycle/request-state.js' {
+  interface RequestState {
+    /** The flattened chain of `raised`, root cause first. */
+    exceptions?: FlattenedException[]
+  }
+}
+
 /** The lines of source around a frame; `start` is the number of the first of them. */
 export interface CodeExcerpt {
   start: number

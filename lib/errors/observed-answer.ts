@@ -1,14 +1,21 @@
 import { STATUS_CODES } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { noteFailure } from '../lifecycle/pass.js'
 import { stateOf } from '../lifecycle/request-state.js'
-import { servicesOf } from '../lifecycle/services-of.js'
-import { RequestLog } from '../logs/request-log.js'
+import { servicesOf } from '../lifecycle/services.js'
+import type {} from '../logs/request-log.js'
+import type {} from './exception.js'
 import { explainMiss, notFound } from '../routing/route-error.js'
 import { diagnosticPage, type Pages } from './diagnostic-page.js'
 import { flattenError } from './flatten-error.js'
 import { prefersHtml } from './negotiate.js'
 import { read } from './thrown-value.js'
+
+declare module '../lifecycle/request-state.js' {
+  interface RequestState {
+    /** Bodies of the default answers of a framework to what was raised: the diagnostic page may replace them. */
+    defaultAnswers?: readonly string[]
+  }
+}
 
 /** Headers that describe the body that the page replaces. */
 const REPLACED = ['content-security-policy', 'content-security-policy-report-only', 'etag', 'last-modified', 'accept-ranges']
@@ -37,7 +44,7 @@ export function diagnosticAnswer (pages: Pages, request: FastifyRequest, reply: 
 }
 
 function isDefaultAnswer (request: FastifyRequest, reply: FastifyReply, payload: unknown): boolean {
-  const { failed, raised, defaultAnswers } = stateOf(request)
+  const { failed, raised, defaultAnswers = [] } = stateOf(request)
   if (typeof payload === 'string' && defaultAnswers.includes(payload)) return true
   if (!failed) return request.is404 && isDefaultNotFound(request, payload)
   if (typeof payload !== 'string') return false
@@ -66,17 +73,17 @@ function isDefaultError (error: Error, { statusCode }: FastifyReply, payload: st
   return entries.length === Object.keys(expected).length && entries.every(([name, value]) => String((expected as Record<string, unknown>)[name]) === String(value))
 }
 
-/** Notes an error that an error handler has thrown: no hook sees it, but Fastify answers and logs it as it does by default. */
-export function noteSecondError (request: FastifyRequest, reply: FastifyReply, payload: unknown): void {
+/** The error that an error handler has thrown, or null: no hook receives it, but Fastify answers and logs it as it does by default. */
+export function secondError (request: FastifyRequest, reply: FastifyReply, payload: unknown): Error | null {
   const { failed, raised, log } = stateOf(request)
-  if (!failed || typeof payload !== 'string' || reply.statusCode < 500 || !payload.startsWith('{"statusCode":')) return
+  if (!failed || typeof payload !== 'string' || reply.statusCode < 500 || !payload.startsWith('{"statusCode":')) return null
   const { message } = parsed(payload)
-  if (typeof message !== 'string' || message === read(raised, 'message')) return
-  const isLogged = log instanceof RequestLog && log.entries().some((entry) => entry.level === 'error' && entry.read().message === message)
-  if (!isLogged) return
+  if (typeof message !== 'string' || message === read(raised, 'message')) return null
+  const isLogged = log?.entries().some((entry) => entry.level === 'error' && entry.read().message === message)
+  if (isLogged !== true) return null
   const second = new Error(message, { cause: raised })
   second.stack = `Error: ${message}`
-  noteFailure(request, reply, second)
+  return second
 }
 
 function parsed (payload: string): { message?: unknown } {

@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { MethodNotAllowedError } from '../http/http-errors.js'
 import { stateOf } from '../lifecycle/request-state.js'
-import { servicesOf } from '../lifecycle/services-of.js'
+import { servicesOf } from '../lifecycle/services.js'
 import type { SecurityRecord } from '../security/record.js'
 import { cut, visibleLine } from '../view/visible.js'
-import type { FlattenedException, StackFrame } from './exception.js'
+import type { StackFrame } from './exception.js'
 import { accessRefusal, ofLoginRoute } from './refusal-access.js'
 import type { Refusal } from './report.js'
 import { isInternal, packageOf } from './stack-frame.js'
@@ -106,7 +106,7 @@ function tooMany (request: FastifyRequest, reply: FastifyReply | null, record: S
 function byOthers (request: FastifyRequest, status: number): Refusal {
   const kind = KIND[status] ?? 'access'
   const state = stateOf(request)
-  const exception = (state.exceptions as FlattenedException[] | null)?.at(-1)
+  const exception = state.exceptions?.at(-1)
   if (!state.failed || exception === undefined) {
     const route = request.routeOptions.config?.url === undefined ? 'The application' : `The handler of ${request.method} ${request.routeOptions.config.url}, or a hook before it,`
     return { kind, sentence: `${route} answered with ${status} by itself: no option of Hindsight decides.`, rule: 'the answer of the application', option: null }

@@ -1,4 +1,4 @@
-import type { EditorLink } from '../lifecycle/editor.js'
+import type { EditorLink } from '../view/editor.js'
 import type { Representation } from './negotiate.js'
 import { encodeHtml, renderHtml, type Nonce } from '../error-page/render-html.js'
 import { renderJson } from '../error-page/render-json.js'

@@ -3,6 +3,12 @@ import { isoTime } from './iso-time.js'
 import { levelName, readLine, shortened, type Said } from './line.js'
 import type { LogLevel, LogRecord } from './log-record.js'
 
+declare module '../lifecycle/request-state.js' {
+  interface RequestState {
+    log?: RequestLog | null
+  }
+}
+
 const DEBUG = 20
 const LINE_LIMIT = 10_000
 const BYTE_LIMIT = 4 * 1024 * 1024

@@ -8,6 +8,17 @@ import { textMask } from './text.js'
 import { urlMask } from './url.js'
 import { valueMask } from './value.js'
 
+declare module '../lifecycle/services.js' {
+  interface Services {
+    readonly mask: Mask
+  }
+}
+
+export interface MaskOptions {
+  /** Names of headers and fields whose values are masked, beside the built-in ones. */
+  mask?: Array<string | RegExp>
+}
+
 /** Replaces secrets in whatever is about to be shown or stored. */
 export interface Mask {
   /** One header's value, in the form that still tells its kind: scheme, cookie names, attributes. */

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import type { PathPattern, Paths } from './paths.js'
 import { isStrings } from './user.js'
 import { addressRanges } from '../http/address-ranges.js'
-import { servicesOf } from '../lifecycle/services-of.js'
+import { servicesOf } from '../lifecycle/services.js'
 
 /** Who may come to a path; the first rule that holds for a request decides, and where none does everybody may. */
 export interface AccessRule {

@@ -5,6 +5,15 @@ import type { Firewall } from './firewall.js'
 import { emptyRecord, type SecurityRecord } from './record.js'
 import { userFrom, type StoredUser, type User } from './user.js'
 
+declare module '../lifecycle/request-state.js' {
+  interface RequestState {
+    /** The user of the request, as far as the firewall has found out; null after the end of the request. */
+    security?: SecurityContext | null
+    /** Whether a user was recognized by credentials of any kind: the response is for this client alone. */
+    credentialsUsed?: boolean
+  }
+}
+
 /** What is known about who sent a request; dropped when the request is finished. */
 export class SecurityContext {
   readonly firewall: Firewall | null
@@ -42,9 +51,18 @@ export class SecurityContext {
   }
 }
 
+declare module '../lifecycle/request-state.js' {
+  interface RequestState {
+    /** The user of the request, as far as the firewall has found out; null after the end of the request. */
+    security?: SecurityContext | null
+    /** Whether a user was recognized by credentials of any kind: the response is for this client alone. */
+    credentialsUsed?: boolean
+  }
+}
+
 /** What is known about who sent a request; null ahead of its firewall, and behind the end of the request. */
 export function contextOf (request: FastifyRequest): SecurityContext | null {
-  return stateOf(request).security as SecurityContext | null
+  return stateOf(request).security ?? null
 }
 
 /** The user of a request, for whoever makes the response depend on it. */

@@ -4,7 +4,7 @@ import { AuthenticationError, INVALID_CREDENTIALS } from './errors.js'
 import type { Passwords } from './passwords.js'
 import type { LoginThrottle } from './throttle.js'
 import type { CompiledProvider, StoredUser } from './user.js'
-import { servicesOf } from '../lifecycle/services-of.js'
+import { servicesOf } from '../lifecycle/services.js'
 
 /** Verifies names and passwords for one firewall: throttled, and at the same cost for a user who does not exist. */
 export class Credentials {

@@ -1,7 +1,7 @@
 import { Environment } from '@marcbachmann/cel-js'
 import type { FastifyRequest } from 'fastify'
 import type { SecurityContext } from './context.js'
-import { servicesOf } from '../lifecycle/services-of.js'
+import { servicesOf } from '../lifecycle/services.js'
 import { registerFunctions, replaceFunctions } from './expression-functions.js'
 
 /** An expression as it is asked: whether it is true, and why it could not be told where that is so. */

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { stateOf } from '../lifecycle/request-state.js'
-import { routeConfigOf } from '../lifecycle/route-config.js'
+import { routeConfigOf } from '../lifecycle/request-state.js'
 import { storeOf } from '../session/session-store.js'
 import { compileRules, type AccessRule, type CompiledRule } from './access-control.js'
 import { SecurityContext, userOf } from './context.js'
@@ -86,7 +86,7 @@ function compile (app: FastifyInstance, settings: SecuritySettings, cookieName: 
     cookieName,
     contextFor (request) {
       const state = stateOf(request)
-      if (state.security !== null) return state.security as SecurityContext
+      if (state.security) return state.security
       const path = paths.of(request)
       // A route of the application that takes any path is guarded there too.
       const own = routeConfigOf(request)?.debugOnly === true

@@ -1,8 +1,8 @@
 import t from 'tap'
 import Fastify from 'fastify'
-import { preload } from '../../app/hindsight.js'
+import { hindsight, preload } from '../../app/hindsight.js'
+import { beginObservation } from '../../app/observe.js'
 import { preloadOptions } from '../../app/preload-options.js'
-import { hindsight } from '../../app/hindsight.js'
 import { profileOf } from '../support/app.js'
 
 t.test('the options of the preload come from the environment, and switch on no listener', async (t) => {
@@ -18,7 +18,7 @@ t.test('the options of the preload come from the environment, and switch on no l
 
 t.test('routes and hooks that are declared at once are seen', async (t) => {
   const app = Fastify()
-  preload(app, { debug: true, profiler: { storage: 'memory' } })
+  preload(app, { debug: true, profiler: { storage: 'memory' } }, beginObservation)
   app.addHook('onRequest', async function mine () {})
   app.get('/', async () => ({ hello: 'world' }))
   t.teardown(() => app.close())
@@ -30,7 +30,7 @@ t.test('routes and hooks that are declared at once are seen', async (t) => {
 
 t.test('the plugin beside the preload is refused', async (t) => {
   const app = Fastify()
-  preload(app, { debug: true, profiler: { storage: 'memory' } })
+  preload(app, { debug: true, profiler: { storage: 'memory' } }, beginObservation)
   t.teardown(() => app.close())
   await t.rejects(async () => { await app.register(hindsight) }, { message: /registered twice/ })
 })

@@ -1,4 +1,4 @@
-import type { EditorLink } from '../../lifecycle/editor.js'
+import type { EditorLink } from '../../view/editor.js'
 import { style as readStyle } from '../../view/style.js'
 import { KeptMarkup, type Part } from '../../view/parts.js'
 import { html } from '../../view/html.js'

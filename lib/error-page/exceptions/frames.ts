@@ -1,5 +1,5 @@
 import { basename } from 'node:path'
-import type { EditorLink } from '../../lifecycle/editor.js'
+import type { EditorLink } from '../../view/editor.js'
 import { KeptMarkup, type Part } from '../../view/parts.js'
 import { html, text } from '../../view/html.js'
 import { visibleLine } from '../../view/visible.js'

@@ -1,7 +1,7 @@
 import type { Slot } from '../../../lib/lifecycle/lifecycle.js'
 import { lifecycle } from '../../../app/lifecycle.js'
 import { stepsOf, type Steps } from '../../../lib/lifecycle/steps.js'
-import type { Stage } from '../../../lib/lifecycle/stage.js'
+import type { Stage } from '../../../lib/lifecycle/lifecycle.js'
 import { flattenError } from '../../../lib/errors/flatten-error.js'
 import type { ErrorReport } from '../../../lib/errors/report.js'
 import type { LogLevel, LogRecord } from '../../../lib/logs/log-record.js'

@@ -1,11 +1,11 @@
-import { requestContext } from '../lifecycle/request-context.js'
-import { servicesOf } from '../lifecycle/services-of.js'
+import { requestContext } from '../lifecycle/request-state.js'
+import { servicesOf } from '../lifecycle/services.js'
 import type { Mode } from '../lifecycle/services.js'
 import { stateOf } from '../lifecycle/request-state.js'
 import type { LogLevel } from '../logs/log-record.js'
-import { RequestLog } from '../logs/request-log.js'
-import { loggedError } from './flatten-error.js'
-import { inspected } from './thrown-value.js'
+import type {} from '../logs/request-log.js'
+import { loggedError } from '../errors/flatten-error.js'
+import { inspected } from '../errors/thrown-value.js'
 
 const users = { observe: 0, full: 0 }
 
@@ -36,8 +36,7 @@ function onWarning (warning: Error): void {
 
 function note (level: LogLevel, message: string, context: Record<string, unknown>): void {
   const request = requestContext.getStore()?.request
-  const log = request === undefined ? null : stateOf(request).log
-  if (log instanceof RequestLog) log.note({ time: new Date().toISOString(), level, channel: 'process', message, context })
+  if (request !== undefined) stateOf(request).log?.note({ time: new Date().toISOString(), level, channel: 'process', message, context })
 }
 
 function onUncaught (raised: unknown, origin: string): void {
@@ -52,7 +51,7 @@ function noteUncaught (raised: unknown, origin: string): void {
   const context = requestContext.getStore()
   if (context === undefined) return
   const { request, reply } = context
-  const { mode, keepLate } = servicesOf(request)
+  const { mode, profiles } = servicesOf(request)
   const state = stateOf(request)
   if (state.others.includes(raised)) return
   const what = origin === 'unhandledRejection' ? 'Unhandled rejection' : 'Uncaught exception'
@@ -60,7 +59,7 @@ function noteUncaught (raised: unknown, origin: string): void {
   if (mode === 'full') request.log.fatal({ err: loggedError(raised), channel: 'process' }, message)
   else note('fatal', message, { stack: raised instanceof Error ? raised.stack : inspected(raised) })
   state.others.push(raised)
-  if (reply.sent) keepLate?.(request, reply)
+  if (reply.sent) profiles?.keepLate(request, reply)
   // The service ends only after the responses that are under way.
   else if (mode === 'full' && !state.failed) reply.send(raised instanceof Error ? raised : new Error(`${what}: ${String(raised)}`, { cause: raised }))
 }
