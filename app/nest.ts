@@ -12,7 +12,7 @@ import { requestContext } from '../lib/lifecycle/request-state.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
 import type { Said } from '../lib/logs/line.js'
-import { RequestLog } from '../lib/logs/request-log.js'
+import type {} from '../lib/logs/request-log.js'
 import { cut } from '../lib/view/visible.js'
 import type {} from './capture.js'
 
@@ -98,6 +98,7 @@ function noteController (context: ExecutionContext): boolean {
   return true
 }
 
+// The inspector is slow.
 const places = new WeakMap<object, string | null>()
 
 function placeOf (method: object): string | null {
@@ -126,8 +127,8 @@ export function hindsightLogger<T extends LoggerService = ConsoleLogger> (
 function recording (level: LogLevel, write: Callable): Callable {
   return (...args) => {
     const { request } = requestContext.getStore() ?? {}
-    const log = request === undefined ? null : stateOf(request).log
-    if (!(log instanceof RequestLog) || !Logger.isLevelEnabled(level)) return write(...args)
+    const log = request === undefined ? null : stateOf(request).log ?? null
+    if (log === null || !Logger.isLevelEnabled(level)) return write(...args)
     const before = log.size
     const result = write(...args)
     // A logger that writes through pino leads to a line of pino's, which is captured already.

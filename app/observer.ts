@@ -21,31 +21,15 @@ export { loadPages }
 
 declare module '../lib/lifecycle/request-state.js' {
   interface RequestState {
-    /** Whether what came in was recorded. */
-    requestCollected?: boolean
     /** Whether the body of the last response was a stream. */
     streamed?: boolean
   }
 }
 
-/** What the hooks of `observe` mode do with the requests of an application. */
-export interface Observer {
-  /** Answers a request for a page of the profiler; false where the request is not for one. */
-  servePage: (request: FastifyRequest, reply: FastifyReply) => boolean
-  /** Begins a request; false where it is not observed. */
-  begin: (request: FastifyRequest, reply: FastifyReply) => boolean
-  /** Begins a CPU profile, where the request has a parameter or header for one. */
-  recordCpu: (request: FastifyRequest, reply: FastifyReply) => undefined | Promise<void>
-  /** Records what came in, once. */
-  collectRequest: (request: FastifyRequest) => void
-  /** Records an error of the request. */
-  fail: (request: FastifyRequest, reply: FastifyReply, error: unknown) => void
-  /** Records a response, and returns its payload, which the diagnostic page or the toolbar may have changed. */
-  respond: (request: FastifyRequest, reply: FastifyReply, payload: unknown) => unknown
-}
+export type Observer = Awaited<ReturnType<typeof openObserver>>
 
-/** Opens the profiles of an application in `observe` mode. */
-export async function openObserver (app: FastifyInstance, { options, settings }: Plan): Promise<Observer> {
+/** Opens the profiles of an application in `observe` mode: the functions that its hooks call. */
+export async function openObserver (app: FastifyInstance, { options, settings }: Plan) {
   const { debug, fromBeginning, maySeeDebug, mayReadDebug } = app.hindsight
   const { toolbar = true, serverTiming = false } = options
   const diagnostics = openDiagnostics(app)
@@ -59,10 +43,10 @@ export async function openObserver (app: FastifyInstance, { options, settings }:
   const hasCpu = fromBeginning && (debug || settings?.onDemand !== undefined)
   const cpu = hasCpu ? openCpuProfiles(app, settings?.maxProfileBytes) : null
 
+  /** Records what came in, once. */
   function collectRequest (request: FastifyRequest): void {
     const state = stateOf(request)
-    if (!state.observed || state.requestCollected === true) return
-    state.requestCollected = true
+    if (!state.observed || state.collected?.request !== undefined) return
     // Getters of the application may throw.
     try {
       collectRoute(request)
@@ -72,6 +56,7 @@ export async function openObserver (app: FastifyInstance, { options, settings }:
     }
   }
 
+  /** Records a response, and returns its payload, which the diagnostic page or the toolbar may have changed. */
   function respond (request: FastifyRequest, reply: FastifyReply, payload: unknown): unknown {
     const state = stateOf(request)
     state.responses++
@@ -108,14 +93,16 @@ export async function openObserver (app: FastifyInstance, { options, settings }:
 
   return {
     servePage: settings !== null && debug ? pageServer(app) : () => false,
-    begin (request, reply) {
+    /** Begins a request; false where it is not observed. */
+    begin (request: FastifyRequest, reply: FastifyReply): boolean {
       beginRequest(request, reply)
       stateOf(request).route = routeMatchOf(request)
       return diagnostics.open(request, reply)
     },
-    recordCpu: (request, reply) => cpu?.begin(request, reply),
+    /** Begins a CPU profile, where the request has a parameter or header for one. */
+    recordCpu: (request: FastifyRequest, reply: FastifyReply) => cpu?.begin(request, reply),
     collectRequest,
-    fail (request, reply, error) {
+    fail (request: FastifyRequest, reply: FastifyReply, error: unknown): void {
       collectRequest(request)
       noteFailure(request, reply, error)
     },

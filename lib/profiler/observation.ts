@@ -40,7 +40,7 @@ export function beginRequest (request: FastifyRequest, reply: FastifyReply): voi
   }
   observe(request, reply)
   noteParent(request)
-  state.usage = new UsageMeter(state.startedAt)
+  state.usage = new UsageMeter()
 }
 
 /** Begins to record what happens to a request: at its beginning, or when it has failed and its profile is kept for that. */

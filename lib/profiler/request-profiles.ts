@@ -125,7 +125,7 @@ export function openRequestProfiles (
     const state = stateOf(request)
     const endedAt = state.endedAt || performance.now()
     if ((state.parent ?? '') === '' && redirects.size > 0) state.parent = redirects.take({ ...clientOf(request), url: urlOf(request) }) ?? ''
-    state.usage?.stop(endedAt)
+    state.usage?.stop()
     // Headers that are set from here on are not sent.
     state.sentHeaders ??= headersOf(reply)
     state.sentStatus ??= reply.raw.headersSent ? reply.raw.statusCode : reply.statusCode

@@ -23,7 +23,7 @@ export function performanceRecord (state: RequestState, events: readonly Listene
     ...(handlerEnd !== 0 && { handlerStart: round(handlerStart - startedAt), handler: round(handlerEnd - handlerStart) }),
     ...(responded !== undefined && { serialization: round(responded - round(serializeStart - startedAt)) }),
     ...(headAt !== 0 && { firstByte: round(headAt - startedAt) }),
-    ...(state.usage !== undefined && { process: state.usage.stop(endedAt) })
+    ...(state.usage !== undefined && { process: state.usage.stop() })
   }
 }
 
