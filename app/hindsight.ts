@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { decorateRequests } from './capture.js'
 import { checkOptions } from './check-options.js'
 import { listenersOf } from './listener-options.js'
-import type { Observation } from './observe.js'
+import { beginObservation, type Observation } from './observe.js'
 import type { HindsightOptions } from './options.js'
 import { OPTIONS } from './options-table.js'
 import { isFromBeginning, profilerSettings, type ProfilerSettings } from '../lib/profiler/settings.js'
@@ -26,9 +26,9 @@ const begun = new WeakMap<FastifyInstance, Plan>()
  * documented lifecycle of 42 listeners. Rejects at an option that is unknown or has a wrong value, with the option's name.
  */
 export const hindsight = fp(async function hindsight (app: FastifyInstance, options: HindsightOptions) {
-  const plan = begun.get(app) ?? planFor(app, options)
+  const plan = begun.get(app) ?? begin(app, options)
   begun.delete(app)
-  const { mode, debug, observed } = app.hindsight
+  const { mode, debug } = app.hindsight
   if (app.pluginName.split(' -> ')[0] !== 'fastify' && (mode === 'full' || debug)) {
     app.hindsight.warn('fastify-hindsight is registered in a part of the application: requests of other parts, and those without a route, have no ' +
       'diagnostic pages and profiles. Register it at the root; what fastify-cli loads is at the root if it is exported by fastify-plugin.')
@@ -38,22 +38,19 @@ export const hindsight = fp(async function hindsight (app: FastifyInstance, opti
     await openFull(app, plan)
     return
   }
-  if (observed && plan.observation === null) {
-    const { beginObservation } = await import('./observe.js')
-    plan.observation = beginObservation(app, plan)
-  }
   if (plan.options.health !== undefined) (await import('./health.js')).openHealth(app, plan.options)
-  await plan.observation?.prepared
   const listeners = listenersOf(plan.options)
   if (listeners.size > 0) {
     const { registerListeners } = await import('./full.js')
+    await plan.observation?.prepared
     await registerListeners(app, plan, listeners)
     plan.observation?.addLastHooks()
   }
   await plan.observation?.ready
 }, { fastify: '5.x', name: 'fastify-hindsight' })
 
-function planFor (app: FastifyInstance, given: HindsightOptions): Plan {
+// Before anything is awaited: an application with a short timeout for plugins has hooks that are added at once.
+function begin (app: FastifyInstance, given: HindsightOptions): Plan {
   if (app.hasDecorator('hindsight')) {
     throw new Error('fastify-hindsight is registered twice: by two calls of register, or by one beside the preload fastify-hindsight/register')
   }
@@ -69,16 +66,16 @@ function planFor (app: FastifyInstance, given: HindsightOptions): Plan {
   const fromBeginning = debug || (observed && settings !== null && isFromBeginning(settings))
   openServices(app, options, observed, fromBeginning)
   decorateRequests(app, observed)
-  return { options, settings, observation: null }
+  const plan: Plan = { options, settings, observation: null }
+  if (mode === 'observe' && observed) plan.observation = beginObservation(app, plan)
+  return plan
 }
 
 /**
  * Begins to observe an application when it is made, and registers the plugin: what the preload does, as routes and hooks may be declared before Fastify
  * runs the first plugin.
  */
-export function preload (app: FastifyInstance, options: HindsightOptions, begin: (app: FastifyInstance, plan: Plan) => Observation): void {
-  const plan = planFor(app, options)
-  if (app.hindsight.observed) plan.observation = begin(app, plan)
-  begun.set(app, plan)
+export function preload (app: FastifyInstance, options: HindsightOptions): void {
+  begun.set(app, begin(app, options))
   app.register(hindsight, options)
 }

@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Plan } from './hindsight.js'
 import type { Observer } from './observer.js'
-import { prepare } from './prepare.js'
 import { ownHook } from '../lib/lifecycle/listener.js'
 import { requestContext } from '../lib/lifecycle/request-state.js'
 import { recordHooks } from '../lib/profiler/application-hooks.js'
@@ -34,17 +33,13 @@ export function beginObservation (app: FastifyInstance, plan: Plan): Observation
   let observer: Observer | null = null
   openRouteTable(app, debug)
 
-  async function prepareServices (): Promise<void> {
-    prepare(app, plan)
-  }
-
   async function load (): Promise<void> {
     await prepared
     const { openObserver } = await import('./observer.js')
     observer = await openObserver(app, plan)
   }
 
-  const prepared = prepareServices()
+  const prepared = import('./prepare.js').then(({ prepare }) => { prepare(app, plan) })
   const loading = load()
   const loaded = loading.catch((error: unknown) => { warn('Requests are not profiled', error) })
   // An application may be closed before all is loaded.
@@ -103,9 +98,9 @@ export function beginObservation (app: FastifyInstance, plan: Plan): Observation
   const { pluginTimeout = 0 } = app.initialConfig
   const hasTime = pluginTimeout === 0 || pluginTimeout >= MIN_PLUGIN_TIMEOUT
   const hasOtlp = plan.settings?.otlp !== undefined && plan.settings.otlp !== false
-  const ready = hasOtlp ? loading : hasTime ? loaded : Promise.resolve()
-  // The plugin of the preload awaits them later.
-  for (const promise of [prepared, ready]) promise.catch(() => {})
+  const ready = hasOtlp ? loading : hasTime ? prepared.then(() => loaded) : Promise.resolve()
+  // The plugin of the preload awaits it later.
+  ready.catch(() => {})
   return {
     addLastHooks () {
       for (const last of [handler, response]) last?.addTo(app)

@@ -1,7 +1,6 @@
 import { subscribe } from 'node:diagnostics_channel'
 import type { FastifyInstance } from 'fastify'
 import { preload } from './hindsight.js'
-import { beginObservation } from './observe.js'
 import { isPageServer } from './page-server.js'
 import { preloadOptions } from './preload-options.js'
 
@@ -10,5 +9,5 @@ export const options = preloadOptions()
 
 // The plugin in every application of the process, registered when it is made.
 subscribe('fastify.initialization', (message) => {
-  if (!isPageServer()) preload((message as { fastify: FastifyInstance }).fastify, options, beginObservation)
+  if (!isPageServer()) preload((message as { fastify: FastifyInstance }).fastify, options)
 })

@@ -1,7 +1,6 @@
 import t from 'tap'
 import Fastify from 'fastify'
 import { hindsight, preload } from '../../app/hindsight.js'
-import { beginObservation } from '../../app/observe.js'
 import { preloadOptions } from '../../app/preload-options.js'
 import { profileOf } from '../support/app.js'
 
@@ -18,7 +17,7 @@ t.test('the options of the preload come from the environment, and switch on no l
 
 t.test('routes and hooks that are declared at once are seen', async (t) => {
   const app = Fastify()
-  preload(app, { debug: true, profiler: { storage: 'memory' } }, beginObservation)
+  preload(app, { debug: true, profiler: { storage: 'memory' } })
   app.addHook('onRequest', async function mine () {})
   app.get('/', async () => ({ hello: 'world' }))
   t.teardown(() => app.close())
@@ -30,7 +29,7 @@ t.test('routes and hooks that are declared at once are seen', async (t) => {
 
 t.test('the plugin beside the preload is refused', async (t) => {
   const app = Fastify()
-  preload(app, { debug: true, profiler: { storage: 'memory' } }, beginObservation)
+  preload(app, { debug: true, profiler: { storage: 'memory' } })
   t.teardown(() => app.close())
   await t.rejects(async () => { await app.register(hindsight) }, { message: /registered twice/ })
 })

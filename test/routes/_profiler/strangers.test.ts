@@ -5,7 +5,6 @@ import Fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastif
 import t, { type Test } from 'tap'
 import application, { options as serverOptions } from '../../../app/app.js'
 import { hindsight, preload } from '../../../app/hindsight.js'
-import { beginObservation } from '../../../app/observe.js'
 import { LEAVABLE } from '../../../app/conflicts.js'
 import type { HindsightOptions } from '../../../app/options.js'
 import type { Services } from '../../../lib/lifecycle/services.js'
@@ -51,7 +50,7 @@ async function start (t: Test, mode: Mode, { options = {}, server = {}, prefix, 
   t.teardown(() => app.close())
   const ours: Route[] = []
   const settings: HindsightOptions = { debug: true, profiler: { storage: 'memory' }, ...options }
-  if (mode === 'preload') preload(app, settings, beginObservation)
+  if (mode === 'preload') preload(app, settings)
   let isOurs = !isObserved(mode)
   app.addHook('onRoute', ({ method, url }) => { if (isOurs) ours.push(...[method].flat().map((one) => asRoute(one, url, PARAMS))) })
   let part = app
