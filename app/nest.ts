@@ -6,11 +6,11 @@ import { ApplicationConfig } from '@nestjs/core'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { functionPlace } from '../lib/errors/declared-place.js'
 import { isError, messageOf, nameOf, read } from '../lib/errors/thrown-value.js'
-import { setOutside } from '../lib/lifecycle/handler-time.js'
-import { noteFailure } from '../lib/lifecycle/pass.js'
-import { requestContext } from '../lib/lifecycle/request-context.js'
+import { setOutside } from '../lib/profiler/handler-time.js'
+import { noteFailure } from '../lib/profiler/observation.js'
+import { requestContext } from '../lib/lifecycle/request-state.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
-import { servicesOf } from '../lib/lifecycle/services-of.js'
+import { servicesOf } from '../lib/lifecycle/services.js'
 import type { LogLevel as RecordLevel } from '../lib/logs/log-record.js'
 import { RequestLog, type OwnLine } from '../lib/logs/request-log.js'
 import { inspected } from '../lib/view/json.js'
@@ -101,6 +101,7 @@ function noteController (context: ExecutionContext): boolean {
   return true
 }
 
+// The inspector is slow.
 const places = new WeakMap<object, string | null>()
 
 function placeOf (method: object): string | null {
@@ -129,8 +130,8 @@ export function hindsightLogger<T extends LoggerService = ConsoleLogger> (
 function recording (level: LogLevel, write: Callable): Callable {
   return (...args) => {
     const { request } = requestContext.getStore() ?? {}
-    const log = request === undefined ? null : stateOf(request).log
-    if (!(log instanceof RequestLog) || !Logger.isLevelEnabled(level)) return write(...args)
+    const log = request === undefined ? null : stateOf(request).log ?? null
+    if (log === null || !Logger.isLevelEnabled(level)) return write(...args)
     const before = log.size
     const result = write(...args)
     // A logger that writes through pino leads to a line of pino's, which is captured already.

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Plan } from './hindsight.js'
 import { debugAccess } from '../lib/http/debug-access.js'
-import { editorLink } from '../lib/lifecycle/editor.js'
+import { editorLink } from '../lib/view/editor.js'
 import { createMask } from '../lib/mask/mask.js'
 import { originResolver } from '../lib/http/origin.js'
 import { collectPolicy } from '../lib/profiler/collect-policy.js'

@@ -3,8 +3,8 @@ import { Manifest, type AssetSettings } from '../lib/assets/manifest.js'
 import { PageAssets, type AssetTagsOptions } from '../lib/assets/page-assets.js'
 import { noncesOf } from '../lib/http/content-policy.js'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
-import { afterBody } from '../lib/lifecycle/responses.js'
-import { ownHook } from '../lib/lifecycle/own-hooks.js'
+import { afterBody } from '../lib/http/responses.js'
+import { ownHook } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 
 export interface AssetOptions {
@@ -20,6 +20,13 @@ declare module 'fastify' {
     assetTags (entry: string, options?: AssetTagsOptions): string
     /** The tags that fetch an asset ahead of its use; those that this response has already are left out. */
     preload (name: string): string
+  }
+}
+
+declare module '../lib/lifecycle/request-state.js' {
+  interface RequestState {
+    /** The tags of front-end assets that the response has already. */
+    assets?: Set<string> | undefined
   }
 }
 
@@ -58,11 +65,11 @@ export const assetReset = listener('kernel.finish_request', 'asset-reset', (app,
   }))
   return (request, reply, payload) => {
     const state = stateOf(request)
-    if (state.assets === null) return unused
+    const { assets } = state
+    if (assets === undefined) return unused
     if (state.observed) {
-      const { assets } = state
       state.collect('assets', () => ({ manifest: manifest.path, base: manifest.base, rendered: [...assets] }))
     }
-    afterBody(reply, payload, () => { state.assets = null })
+    afterBody(reply, payload, () => { state.assets = undefined })
   }
 })

@@ -1,5 +1,5 @@
 import { helmetHeader } from '../lib/http/helmet-header.js'
-import { isRedirect, onRedirect } from '../lib/lifecycle/responses.js'
+import { isRedirect, onRedirect } from '../lib/http/responses.js'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
 import { ruleFinder, type PathRule } from '../lib/http/path-rules.js'
 

@@ -1,7 +1,7 @@
 import { fastifyHelmet } from '@fastify/helmet'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { noncesOf, withNonce, withReportUri } from '../lib/http/content-policy.js'
-import { isRedirect, onRedirect } from '../lib/lifecycle/responses.js'
+import { isRedirect, onRedirect } from '../lib/http/responses.js'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
 import { stateOf, type RequestState } from '../lib/lifecycle/request-state.js'
 
@@ -65,7 +65,7 @@ export const contentSecurityPolicyResponse = listener('kernel.response', 'conten
       if (stateOf(request).observed) collectPolicy(stateOf(request), policies.filter(({ name }) => reply.hasHeader(name)).map(({ name }) => name))
       if (isRedirect(reply)) return onRedirect
       if (reply.statusCode === 304) return onNotModified
-      const { scriptNonce, styleNonce } = stateOf(request)
+      const { scriptNonce = '', styleNonce = '' } = stateOf(request)
       let set = false
       let ours: string[] | null = null
       for (const { name, constant, compose } of policies) {
@@ -81,8 +81,8 @@ export const contentSecurityPolicyResponse = listener('kernel.response', 'conten
 
 // In debug mode alone, and for documents of browsers: a policy of the route stays as it is.
 function reportTo (app: FastifyInstance, request: FastifyRequest, reply: FastifyReply, names: readonly string[]): void {
-  if (stateOf(request).ownPolicy !== '' || !/^text\/html\b/i.test(String(reply.getHeader('content-type') ?? ''))) return
-  const uri = app.hindsight.reportUriOf?.(request) ?? null
+  if (stateOf(request).ownPolicy !== undefined || !/^text\/html\b/i.test(String(reply.getHeader('content-type') ?? ''))) return
+  const uri = app.hindsight.cspReports?.uriOf(request) ?? null
   if (uri === null) return
   for (const name of names) reply.header(name, withReportUri(String(reply.getHeader(name)), uri))
 }
@@ -92,11 +92,11 @@ const withoutNonces = { nonces: [] }
 // The policies themselves are among the headers of the response.
 function collectPolicy (state: RequestState, ofRoute: string[]): void {
   state.collect('csp', () => {
-    const { ownPolicy, scriptNonce, styleNonce } = state
-    if (ofRoute.length === 0 && ownPolicy === '' && scriptNonce === '' && styleNonce === '') return withoutNonces
+    const { ownPolicy, scriptNonce = '', styleNonce = '' } = state
+    if (ofRoute.length === 0 && ownPolicy === undefined && scriptNonce === '' && styleNonce === '') return withoutNonces
     return {
       ...(ofRoute.length > 0 && { ofRoute }),
-      ...(ownPolicy !== '' && { ofDiagnosticPage: true }),
+      ...(ownPolicy !== undefined && { ofDiagnosticPage: true }),
       nonces: [...(scriptNonce === '' ? [] : ['script-src']), ...(styleNonce === '' ? [] : ['style-src'])]
     }
   })

@@ -1,6 +1,6 @@
 import { listener } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
-import { routeConfigOf } from '../lib/lifecycle/route-config.js'
+import { routeConfigOf } from '../lib/lifecycle/request-state.js'
 import { declaredIn, kDeclared, notDeclared, ofDiagnosticHandler } from '../lib/routing/attributes.js'
 import { readAttributes } from '../lib/routing/attribute-schema.js'
 import { routeName } from '../lib/routing/route-table.js'

@@ -1,6 +1,6 @@
 import vary from 'vary'
 import { ruleFinder, type PathRule } from '../lib/http/path-rules.js'
-import { isCacheable } from '../lib/lifecycle/responses.js'
+import { isCacheable } from '../lib/http/responses.js'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
 
 const noRule = new Skip('no CORS rule for this path')

@@ -175,9 +175,9 @@ function unasked (found: HostedRule | null): CorsVerdict {
   return verdict
 }
 
-function hasCorsHeaders (headers: Readonly<Record<string, unknown>> | null): boolean {
+function hasCorsHeaders (headers: Readonly<Record<string, unknown>> | undefined): boolean {
   for (const name in headers) if (name.startsWith('access-control-')) return true
-  return headers === null
+  return headers === undefined
 }
 
 // Of all headers that went out, those that browsers decide by.

@@ -4,8 +4,8 @@ import { evaluate, isConditional, isRetrieval, validatorsOf, type Evaluation, ty
 import { PreconditionFailedError } from '../lib/http/http-errors.js'
 import { Answer, listener, Skip } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
-import { discard, dropContent } from '../lib/lifecycle/responses.js'
-import { servicesOf } from '../lib/lifecycle/services-of.js'
+import { discard, dropContent } from '../lib/http/responses.js'
+import { servicesOf } from '../lib/lifecycle/services.js'
 import { attributesOf, notDeclared, ofDiagnosticHandler, type CacheAttribute } from '../lib/routing/attributes.js'
 import { cachePolicy, TURNED_PRIVATE, type CachePolicy } from '../lib/routing/cache-policy.js'
 import { routeName } from '../lib/routing/route-table.js'
@@ -17,6 +17,13 @@ interface CacheRecord extends Evaluation {
   deferred: boolean
   /** Why a response is for its client alone. */
   private: string | null
+}
+
+declare module '../lib/lifecycle/request-state.js' {
+  interface RequestState {
+    /** What was found out about the preconditions of the request. */
+    cache?: CacheRecord
+  }
 }
 
 const policies = new WeakMap<CacheAttribute, CachePolicy>()
@@ -89,7 +96,7 @@ export const httpCacheResponse = listener('kernel.response', 'http-cache', (app,
   return (request, reply, payload) => {
     const cache = attributesOf(request)?.cache
     const { failed, credentialsUsed } = stateOf(request)
-    const turned = credentialsUsed && turnPrivate(request, reply)
+    const turned = credentialsUsed === true && turnPrivate(request, reply)
     const result = respond(cache, failed, request, reply, payload)
     return turned && result instanceof Skip ? undefined : result
   }
@@ -125,7 +132,7 @@ export const httpCacheResponse = listener('kernel.response', 'http-cache', (app,
 
   function apply (policy: CachePolicy, request: FastifyRequest, reply: FastifyReply): void {
     const record = recordOf(app, request, reply)
-    const silent = stateOf(request).defaultCacheControl || !reply.hasHeader('cache-control')
+    const silent = stateOf(request).defaultCacheControl === true || !reply.hasHeader('cache-control')
     const turned = policy.isPublic && silent ? whyPrivate(request, reply) : null
     record.private ??= turned ?? (policy.isPublic || !silent ? null : 'the route does not declare it public')
     const directives = turned === null ? policy.directives : policy.privateDirectives
@@ -150,7 +157,7 @@ export const httpCacheResponse = listener('kernel.response', 'http-cache', (app,
 // Behind the security of the route itself: the request was let through.
 function answerDeferred (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void {
   letThrough.add(request)
-  const record = stateOf(request).cache as CacheRecord | null
+  const record = stateOf(request).cache
   if (record?.deferred !== true || record.validators === null) return done()
   if (record.outcome === 'failed') return done(preconditionFailed(request, record))
   reply.send(notModified(reply, record.validators))
@@ -158,7 +165,7 @@ function answerDeferred (request: FastifyRequest, reply: FastifyReply, done: (er
 
 function recordOf (app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): CacheRecord {
   const state = stateOf(request)
-  if (state.cache !== null) return state.cache as CacheRecord
+  if (state.cache !== undefined) return state.cache
   const record: CacheRecord = { outcome: 'unconditional', precondition: null, validators: null, deferred: false, private: null }
   state.cache = record
   if (state.observed) {

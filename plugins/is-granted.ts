@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { listener, Skip, type Answer } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
-import { routeConfigOf } from '../lib/lifecycle/route-config.js'
+import { routeConfigOf } from '../lib/lifecycle/request-state.js'
 import { compileRequirements, type CompiledRequirement, type IsGranted } from '../lib/security/access-control.js'
 import { openSecurity, type Security, type SecurityOptions } from '../lib/security/security.js'
 

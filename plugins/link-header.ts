@@ -4,7 +4,7 @@ import { addLink } from '../lib/http/add-link.js'
 import { serializeLink, type Link, type LinkAttributes } from '../lib/http/link.js'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
-import { routeConfigOf } from '../lib/lifecycle/route-config.js'
+import { routeConfigOf } from '../lib/lifecycle/request-state.js'
 import { routeName } from '../lib/routing/route-table.js'
 
 export interface LinkHeaderOptions {
@@ -54,7 +54,7 @@ export const linkHeader = listener('kernel.response', 'link-header', (app, { ear
     const state = stateOf(request)
     const { values, hints } = declared(request)
     const added = state.links
-    if (values.length === 0 && added === null) return notConfigured
+    if (values.length === 0 && added === undefined) return notConfigured
     // The links of a page that could not be made lead nowhere from the page that tells why.
     if (state.failed) return failed
     if (state.observed) {

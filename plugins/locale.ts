@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
-import { afterBody } from '../lib/lifecycle/responses.js'
+import { afterBody } from '../lib/http/responses.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
-import { routeConfigOf } from '../lib/lifecycle/route-config.js'
+import { routeConfigOf } from '../lib/lifecycle/request-state.js'
 import { isTag, languageMatcher } from '../lib/locale/accept-language.js'
 import { notFound } from '../lib/routing/route-error.js'
 
@@ -54,7 +54,7 @@ export const locale = listener('kernel.request', 'locale', (app, options: Locale
   return (request) => {
     const skip = chosen(request)
     if (!stateOf(request).observed) return skip
-    const { locale, localeSource: source } = stateOf(request)
+    const { locale, localeSource: source = 'default' } = stateOf(request)
     const header = request.headers['accept-language'] ?? null
     stateOf(request).collect('locale', () => mask.value({
       locale, source, default: defaultLocale, enabled: enabledLocales, acceptLanguage: { enabled: acceptLanguage, header: header?.slice(0, 500) ?? null }, services: Object.keys(localeAwareServices)
@@ -68,7 +68,7 @@ export const localeFinish = listener('kernel.finish_request', 'locale', (_app, {
   const idle = enabledLocales.length > 0 || acceptLanguage ? unchanged : notConfigured
   return (request, reply: FastifyReply, payload) => {
     const state = stateOf(request)
-    if (state.locale === defaultLocale || state.locale === '') return idle
+    if (state.locale === undefined || state.locale === defaultLocale) return idle
     afterBody(reply, payload, () => { state.locale = defaultLocale })
   }
 })

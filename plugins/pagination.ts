@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
-import { routeConfigOf } from '../lib/lifecycle/route-config.js'
+import { routeConfigOf } from '../lib/lifecycle/request-state.js'
 import { Page } from '../lib/pagination/page.js'
 import { assertPaginationSettings, paginationRule, readPagination, type Pagination, type PaginationRule, type PaginationSettings, type RoutePagination } from '../lib/pagination/rule.js'
 
@@ -46,13 +46,13 @@ export const pagination = listener('kernel.request', 'pagination', (app, { pagin
   }
 
   app.decorateRequest('pagination', {
-    getter (this: FastifyRequest) { return stateOf(this).pagination as Pagination | null },
+    getter (this: FastifyRequest) { return stateOf(this).pagination ?? null },
     setter (this: FastifyRequest, own: Pagination | null) { stateOf(this).pagination = own }
   })
   app.decorateRequest('paginate', function (this: FastifyRequest, total: number, { links = true }: { links?: boolean } = {}): Page {
     const rule = ruleOf(this)
     const state = stateOf(this)
-    const asked = state.pagination as Pagination | null
+    const asked = state.pagination ?? null
     if (rule === null || asked === null) throw new Error(`paginate: the route "${state.route?.name ?? this.url}" declares no pagination in its config`)
     const page = new Page(this, asked, rule, total)
     if (links) page.addLinks(this)

@@ -1,14 +1,19 @@
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import vary from 'vary'
-import { dropContent, isRedirect } from '../lib/lifecycle/responses.js'
-import { listener } from '../lib/lifecycle/listener.js'
-import { ownHook } from '../lib/lifecycle/own-hooks.js'
-import { stateOf } from '../lib/lifecycle/request-state.js'
-import { routeConfigOf, type RouteConfig } from '../lib/lifecycle/route-config.js'
+import { dropContent, isRedirect } from '../lib/http/responses.js'
+import { listener, ownHook } from '../lib/lifecycle/listener.js'
+import { routeConfigOf, stateOf, type RouteConfig } from '../lib/lifecycle/request-state.js'
 
 export interface ResponseOptions {
   /** Whether text that names no charset is said to be UTF-8. */
   charset?: boolean
+}
+
+declare module '../lib/lifecycle/request-state.js' {
+  interface RequestState {
+    /** Whether `Cache-Control` has the default for responses without one, or will have it. */
+    defaultCacheControl?: boolean
+  }
 }
 
 /**
@@ -46,7 +51,7 @@ export const response = listener('kernel.response', 'response', (app, { charset 
       // What no route took has no hook behind all others.
       if (!speaksLast(routeConfigOf(request))) reply.header('cache-control', PRIVATE)
     }
-    if (hasLocales || state.languageRead || state.localeSource !== 'default') tellLanguage(request, reply, hasLocales)
+    if (hasLocales || state.languageRead || state.localeSource !== undefined) tellLanguage(request, reply, hasLocales)
     const { 'x-request-id': id } = request.headers
     if (id !== undefined) echoRequestId(id, reply)
     if (statusCode === 204 || statusCode === 205 || statusCode === 304 || statusCode < 200) {
@@ -79,10 +84,10 @@ function echoRequestId (id: unknown, reply: FastifyReply): void {
 function tellLanguage (request: FastifyRequest, reply: FastifyReply, hasLocales: boolean): void {
   const { localeSource, languageRead, failed } = stateOf(request)
   if (languageRead) reply.header('vary', vary.append(String(reply.getHeader('vary') ?? ''), 'Accept-Language'))
-  if (!hasLocales && localeSource === 'default') return
+  if (!hasLocales && localeSource === undefined) return
   if (failed || stateOf(request).route === null || routeConfigOf(request)?.debugOnly === true || isRedirect(reply) || reply.statusCode === 304) return
   const { locale } = stateOf(request)
-  if (locale !== '' && !reply.hasHeader('content-language')) reply.header('content-language', locale)
+  if (locale !== undefined && !reply.hasHeader('content-language')) reply.header('content-language', locale)
 }
 
 const PRIVATE = 'no-cache, private'

@@ -1,11 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Answer, listener, Skip } from '../lib/lifecycle/listener.js'
 import { kUnknownMethod } from '../lib/http/method-override.js'
-import { attributesOf } from '../lib/lifecycle/request-attributes.js'
-import type { RouteMatch } from '../lib/lifecycle/route-config.js'
+import { attributesOf } from '../lib/lifecycle/request-state.js'
+import type { RouteMatch } from '../lib/lifecycle/request-state.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
-import { routeConfigOf } from '../lib/lifecycle/route-config.js'
-import { RequestLog } from '../lib/logs/request-log.js'
+import { routeConfigOf } from '../lib/lifecycle/request-state.js'
+import type {} from '../lib/logs/request-log.js'
 import { explainMiss, notFound } from '../lib/routing/route-error.js'
 import { routeMatchOf } from '../lib/routing/route-match.js'
 import { redirectPage } from '../lib/view/redirect-page.js'
@@ -42,7 +42,7 @@ export const router = listener('kernel.request', 'router', (app) => {
     state.route = route
     const message = `Matched route "${route.name}".`
     const { log } = state
-    if (log instanceof RequestLog) log.debug(request.log, { channel: 'router', message, context: { route: route.name } })
+    if (log) log.debug(request.log, { channel: 'router', message, context: { route: route.name } })
     else request.log.debug({ channel: 'router', route: route.name }, message)
   }
 })

@@ -1,6 +1,6 @@
 import { listener, Skip } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
-import { routeConfigOf } from '../lib/lifecycle/route-config.js'
+import { routeConfigOf } from '../lib/lifecycle/request-state.js'
 import { userOf } from '../lib/security/context.js'
 import type { Expression } from '../lib/security/expressions.js'
 import { openSecurity, type SecurityOptions } from '../lib/security/security.js'

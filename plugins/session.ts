@@ -53,7 +53,7 @@ export const sessionResponse = listener('kernel.response', 'session', (app) => {
   return (request, reply, payload) => {
     const state = stateOf(request)
     const cookie = state.observed && app.hindsight.cookiesOf(request)[hosted.cookieName] !== undefined
-    if (!state.sessionTouched) {
+    if (state.sessionTouched !== true) {
       if (state.observed) state.collect('session', unusedSession(cookie))
       const before = reply.getHeader('set-cookie')
       hosted.cookies.write(request, reply, payload)

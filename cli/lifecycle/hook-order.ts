@@ -1,6 +1,6 @@
 import { isAbsolute } from 'node:path'
 import type { FastifyInstance, RouteOptions } from 'fastify'
-import { isOwnHook, listenerOf } from '../../lib/lifecycle/own-hooks.js'
+import { isOwnHook, listenerOf } from '../../lib/lifecycle/listener.js'
 
 /** Fastify's hooks and the handler, in the order of a request; the last three run only when something goes wrong. */
 export const ORDER = [

@@ -1,7 +1,7 @@
 import { basename } from 'node:path'
 import type { FlattenedException, StackFrame } from '../errors/exception.js'
 import { packageOf } from '../errors/stack-frame.js'
-import type { EditorLink } from '../lifecycle/editor.js'
+import type { EditorLink } from '../view/editor.js'
 import { wordFor } from '../view/counted.js'
 import { html, text } from '../view/html.js'
 import { visibleLine } from '../view/visible.js'

@@ -4,11 +4,17 @@ import { flattenError } from '../errors/flatten-error.js'
 import { prefersHtml } from '../errors/negotiate.js'
 import { linesOf } from '../errors/records.js'
 import { read } from '../errors/thrown-value.js'
-import { noteFailure } from '../lifecycle/pass.js'
 import { stateOf } from '../lifecycle/request-state.js'
-import { servicesOf } from '../lifecycle/services-of.js'
+import { servicesOf } from '../lifecycle/services.js'
 import { explainMiss, notFound } from '../routing/route-error.js'
 import { diagnosticPage } from './diagnostic-page.js'
+
+declare module '../lifecycle/request-state.js' {
+  interface RequestState {
+    /** Bodies of the default answers of a framework to what was raised: the diagnostic page may replace them. */
+    defaultAnswers?: readonly string[]
+  }
+}
 
 /** Headers that describe the body that the page replaces. */
 const REPLACED = [
@@ -44,7 +50,7 @@ export function diagnosticAnswer (request: FastifyRequest, reply: FastifyReply, 
 }
 
 function isDefaultAnswer (request: FastifyRequest, reply: FastifyReply, payload: unknown): boolean {
-  const { failed, raised, defaultAnswers } = stateOf(request)
+  const { failed, raised, defaultAnswers = [] } = stateOf(request)
   if (typeof payload !== 'string') return false
   if (defaultAnswers.includes(payload)) return true
   if (!failed) return request.is404 && payload === defaultNotFound(request)
@@ -72,17 +78,19 @@ function isDefaultError (error: Error, { statusCode }: FastifyReply, payload: st
     Object.entries(expected).every(([name, value]) => String(body[name]) === String(value))
 }
 
-/** Notes an error that an error handler raised. Fastify calls no hook for it, but sends and logs its default error. */
-export function noteSecondError (request: FastifyRequest, reply: FastifyReply, payload: unknown): void {
+/**
+ * The error that an error handler raised, or null. Fastify calls no hook for it, but sends and logs its default error.
+ */
+export function secondError (request: FastifyRequest, reply: FastifyReply, payload: unknown): Error | null {
   const { failed, raised, log } = stateOf(request)
-  if (!failed || reply.statusCode < 500 || typeof payload !== 'string' || !payload.startsWith('{"statusCode":')) return
+  if (!failed || reply.statusCode < 500 || typeof payload !== 'string' || !payload.startsWith('{"statusCode":')) return null
   const { message } = parsed(payload)
-  if (typeof message !== 'string' || message === read(raised, 'message')) return
+  if (typeof message !== 'string' || message === read(raised, 'message')) return null
   const isLogged = linesOf(log).some((line) => line.level === 'error' && line.message === message)
-  if (!isLogged) return
+  if (!isLogged) return null
   const second = new Error(message, { cause: raised })
   second.stack = `Error: ${message}`
-  noteFailure(request, reply, second)
+  return second
 }
 
 function parsed (json: string): Record<string, unknown> {

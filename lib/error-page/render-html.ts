@@ -1,6 +1,6 @@
 import type { StackFrame } from '../errors/exception.js'
 import type { ErrorReport, Hint } from '../errors/report.js'
-import type { EditorLink } from '../lifecycle/editor.js'
+import type { EditorLink } from '../view/editor.js'
 import { script as readScript, style as readStyle } from '../view/asset.js'
 import { grouped } from '../view/counted.js'
 import { html } from '../view/html.js'

@@ -2,7 +2,7 @@ import { isAbsolute } from 'node:path'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { MethodNotAllowedError } from '../http/http-errors.js'
 import { stateOf } from '../lifecycle/request-state.js'
-import { servicesOf } from '../lifecycle/services-of.js'
+import { servicesOf } from '../lifecycle/services.js'
 import type { SecurityRecord } from '../security/context.js'
 import { cut, visibleLine } from '../view/visible.js'
 import type { FlattenedException, StackFrame } from './exception.js'
@@ -200,7 +200,7 @@ function userOf ({ user, roles, inheritedRoles, authenticators }: SecurityRecord
 /** A refusal that no rule of Hindsight made, with the code that raised or sent it. */
 function byOtherCode (request: FastifyRequest, status: number, kind: Refusal['kind']): Refusal {
   const state = stateOf(request)
-  const exception = (state.exceptions as FlattenedException[] | null)?.at(-1)
+  const exception = state.exceptions?.at(-1)
   if (!state.failed || exception === undefined) {
     const { url } = request.routeOptions.config ?? {}
     const route = `The handler of ${request.method} ${url ?? ''}, or a hook before it,`

@@ -4,13 +4,20 @@ import { absoluteUrl } from '../http/origin.js'
 import { targetOf } from '../http/request-target.js'
 import type { ListenerEvent } from '../lifecycle/events.js'
 import { stateOf, type RequestState } from '../lifecycle/request-state.js'
-import { servicesOf } from '../lifecycle/services-of.js'
+import { servicesOf } from '../lifecycle/services.js'
 import type { LogRecord } from '../logs/log-record.js'
 import type { FlattenedException } from './exception.js'
 import { flattenError } from './flatten-error.js'
 import { hintsFor } from './hints.js'
 import { maskException } from './mask-exception.js'
 import { reportedLines } from './records.js'
+
+declare module '../lifecycle/request-state.js' {
+  interface RequestState {
+    /** The profile of a failed request, where one is kept. */
+    profile?: { token: string, url: string }
+  }
+}
 
 /** A remark that helps to fix the failure; given only where it is certain. */
 export interface Hint {
@@ -65,14 +72,13 @@ export interface ErrorReport {
 /** The report of a failed request, masked. */
 export function reportOf (request: FastifyRequest, status: number, reason: string): ErrorReport {
   const state = stateOf(request)
-  const { mask: maskOfAll, originOf, profileOf, mode, lifecycle } = servicesOf(request)
+  const { mask: maskOfAll, originOf, mode, lifecycle } = servicesOf(request)
   // The token in the path of a profiler page is no secret to its reader.
   const isOwnPage = request.routeOptions.config?.debugOnly === true
   const mask = isOwnPage ? maskOfAll : maskOfAll.hiding(state.sentParams ?? request.params)
   const origin = originOf(request)
-  const profile = profileOf?.(request) ?? null
   const events = state.recorder?.events() ?? []
-  const exceptions = state.exceptions as FlattenedException[] | null ?? flattenError(state.raised)
+  const exceptions = state.exceptions ?? flattenError(state.raised)
   return {
     status,
     reason,
@@ -89,7 +95,7 @@ export function reportOf (request: FastifyRequest, status: number, reason: strin
     ...(state.raisedBy !== null && { raisedBy: state.raisedBy }),
     ...(state.controller !== null && { controller: state.controller }),
     ...(mode === 'full' && { lifecycle: placeInLifecycle(state, events, lifecycle.slots) }),
-    ...(profile !== null && { profile })
+    ...(state.profile !== undefined && { profile: state.profile })
   }
 }
 

@@ -1,6 +1,15 @@
 import { randomFillSync } from 'node:crypto'
 import type { RequestState } from '../lifecycle/request-state.js'
 
+declare module '../lifecycle/request-state.js' {
+  interface RequestState {
+    scriptNonce?: string
+    styleNonce?: string
+    /** The policy of the response, where that is one of our own pages. */
+    ownPolicy?: string
+  }
+}
+
 /** The nonces of a response, drawn when they are first read (CSP3, section 2.3.1). */
 export interface Nonces {
   readonly script: string

@@ -5,10 +5,10 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { addressRanges, rangesOfOption } from './address-ranges.js'
 import { forwardingNames } from './forwarding-headers.js'
 import { isRepeated } from './header-text.js'
-import { requestContext } from '../lifecycle/request-context.js'
+import { requestContext } from '../lifecycle/request-state.js'
 import type { Origin } from './request-origin.js'
 import { stateOf } from '../lifecycle/request-state.js'
-import { servicesOf } from '../lifecycle/services-of.js'
+import { servicesOf } from '../lifecycle/services.js'
 
 export interface DebugAccessOptions {
   /** Addresses or CIDR ranges that may see the debug surface beside the loopback interface. */
@@ -17,12 +17,22 @@ export interface DebugAccessOptions {
   debugHosts?: string[]
 }
 
+declare module '../lifecycle/request-state.js' {
+  interface RequestState {
+    maySeeDebug?: boolean
+  }
+}
+
 /** Who is shown what in debug mode. */
 export interface DebugAccess {
   /** Whether a request is a developer's, who is told where its profile is. */
   maySeeDebug: (request: FastifyRequest) => boolean
   /** Whether what was found out may be in the answer: a page elsewhere can read what the CORS rules of the application let everybody read. */
   mayReadDebug: (request: FastifyRequest) => boolean
+}
+
+declare module '../lifecycle/services.js' {
+  interface Services extends DebugAccess {}
 }
 
 const isLoopback = addressRanges(['loopback'])

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { pathnameOf } from './request-target.js'
-import { routeConfigOf } from '../lifecycle/route-config.js'
+import { routeConfigOf } from '../lifecycle/request-state.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -12,6 +12,18 @@ import { kHostless, kTarget } from './malformed.js'
 import type { Origin } from './request-origin.js'
 import { stateOf } from '../lifecycle/request-state.js'
 
+declare module '../lifecycle/request-state.js' {
+  interface RequestState {
+    origin?: Origin
+  }
+}
+
+declare module '../lifecycle/services.js' {
+  interface Services {
+    originOf: (request: FastifyRequest) => Origin
+  }
+}
+
 export interface OriginOptions {
   /** Addresses, CIDR ranges or the names `loopback`, `linklocal`, `uniquelocal`; none: forwarding headers are ignored. */
   trustedProxies?: string[]

@@ -7,6 +7,18 @@ export interface ServiceSet {
   instances: object
 }
 
+declare module '../lifecycle/request-state.js' {
+  interface RequestState {
+    /** The locale, as a BCP 47 tag. */
+    locale?: string
+    localeSource?: 'route' | 'accept-language'
+    /** Whether `Accept-Language` was read, so that caches must distinguish it. */
+    languageRead?: boolean
+    /** The instances of locale-aware services for the request. */
+    localeServices?: ServiceSet | undefined
+  }
+}
+
 const MAX_LOCALES = 200
 
 /**

@@ -1,6 +1,12 @@
 import type { FastifyBaseLogger } from 'fastify'
 import { levelName, type LogLevel, type LogRecord } from './log-record.js'
 
+declare module '../lifecycle/request-state.js' {
+  interface RequestState {
+    log?: RequestLog | null
+  }
+}
+
 const MAX_LINES = 10_000
 /** Characters of all lines together. */
 const MAX_LENGTH = 4 * 1024 * 1024

@@ -8,6 +8,17 @@ import { maskValue } from './value.js'
 
 export { MASKED }
 
+declare module '../lifecycle/services.js' {
+  interface Services {
+    readonly mask: Mask
+  }
+}
+
+export interface MaskOptions {
+  /** Names of headers and fields whose values are masked, beside the built-in ones. */
+  mask?: Array<string | RegExp>
+}
+
 /** Replaces secrets in everything that is shown or stored. */
 export interface Mask {
   /** One header's value, in the form that still shows its kind: scheme, cookie names, attributes. */

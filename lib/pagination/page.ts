@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { addLink } from '../http/add-link.js'
 import { pathnameOf, targetOf } from '../http/request-target.js'
-import { servicesOf } from '../lifecycle/services-of.js'
+import { servicesOf } from '../lifecycle/services.js'
 import type { Pagination, PaginationRule } from './rule.js'
 import { slidingWindowHtml, type SlidingWindowLabels, type PageLink, type SlidingWindow } from './sliding-window.js'
 

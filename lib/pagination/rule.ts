@@ -4,6 +4,13 @@ import { cut } from '../view/visible.js'
 
 export type Direction = 'asc' | 'desc'
 
+declare module '../lifecycle/request-state.js' {
+  interface RequestState {
+    /** The page that the query names. */
+    pagination?: Pagination | null
+  }
+}
+
 /** What a route says of its pages. */
 export interface RoutePagination {
   /** Items on a page where the client does not say; the application's `defaultLimit` without it. */

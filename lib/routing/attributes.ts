@@ -1,5 +1,5 @@
 import type { FastifyParamConverters, FastifyRequest } from 'fastify'
-import type { Duration } from '../lifecycle/duration.js'
+import type { Duration } from './duration.js'
 import type { Link } from '../http/link.js'
 import { Skip } from '../lifecycle/listener.js'
 import { stateOf } from '../lifecycle/request-state.js'
@@ -113,6 +113,15 @@ export function declares (config: object | undefined): boolean {
   return declaredIn(config) !== undefined
 }
 
+declare module '../lifecycle/request-state.js' {
+  interface RequestState {
+    /** What the route declares, after the controller-attributes listener. */
+    attributes?: RouteAttributes
+    /** The path parameters as they were sent, where a converter has replaced them. */
+    sentParams?: Record<string, unknown>
+  }
+}
+
 /** Why a listener of attributes has nothing to do on a route that declares none for it. */
 export const notDeclared = new Skip('not configured')
 /** Why it has nothing to do in an error pass, whatever the route declares. */
@@ -120,5 +129,5 @@ export const ofDiagnosticHandler = new Skip('the diagnostic handler declares no 
 
 /** The attributes that the controller-attributes listener has read for a request; null ahead of it, and where there are none. */
 export function attributesOf (request: FastifyRequest): RouteAttributes | null {
-  return stateOf(request).attributes as RouteAttributes | null
+  return stateOf(request).attributes ?? null
 }

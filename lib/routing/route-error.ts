@@ -6,7 +6,7 @@ import { joinedHeader } from '../http/header-text.js'
 import { methodOf } from '../http/method-override.js'
 import { absoluteUrl } from '../http/origin.js'
 import { pathnameOf, targetOf } from '../http/request-target.js'
-import { servicesOf } from '../lifecycle/services-of.js'
+import { servicesOf } from '../lifecycle/services.js'
 
 /** Why no route took a request: an error to raise, or where else to look. */
 export type RouteMiss = { error: Error } | { redirect: string }

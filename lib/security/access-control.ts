@@ -1,7 +1,7 @@
 import { METHODS } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import { rangesOfOption } from '../http/address-ranges.js'
-import { servicesOf } from '../lifecycle/services-of.js'
+import { servicesOf } from '../lifecycle/services.js'
 import type { PathPattern, Paths } from './paths.js'
 import type { User } from './users.js'
 

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { stateOf } from '../lifecycle/request-state.js'
-import { routeConfigOf } from '../lifecycle/route-config.js'
+import { routeConfigOf } from '../lifecycle/request-state.js'
 import { storeOf } from '../session/session-store.js'
 import { checkVoters, compileRule, decide, type CompiledRule } from './access-control.js'
 import { SecurityContext, userOf } from './context.js'

@@ -10,6 +10,8 @@ declare module '../lifecycle/request-state.js' {
   interface RequestState {
     /** The user of the request and how it was recognized; undefined before the firewall and after the response. */
     security?: SecurityContext | undefined
+    /** Whether a user was recognized by credentials of any kind: the response is for this client alone. */
+    credentialsUsed?: boolean
   }
 }
 

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 import { Environment, type ASTNode } from '@marcbachmann/cel-js'
 import type { FastifyRequest } from 'fastify'
 import type { RE2JS } from 're2js'
-import { servicesOf } from '../lifecycle/services-of.js'
+import { servicesOf } from '../lifecycle/services.js'
 import type { SecurityContext } from './context.js'
 
 /** Evaluates an expression: whether it is true, and the error that prevented it. */

@@ -5,7 +5,7 @@ import { GuardedSessionStore, SessionStoreError } from './guarded-session-store.
 import { host, runHooks, type CaughtHook } from '../lifecycle/hosting.js'
 import { Skip } from '../lifecycle/listener.js'
 import { stateOf } from '../lifecycle/request-state.js'
-import { servicesOf } from '../lifecycle/services-of.js'
+import { servicesOf } from '../lifecycle/services.js'
 import { rememberSession, takeOver } from './session-merge.js'
 import { MemorySessionStore, shareStore } from './session-store.js'
 
@@ -36,6 +36,29 @@ export interface HostedSession {
   cookie: NonNullable<SessionSettings['cookie']>
   /** Whether a request goes on where the store is away. */
   opens: boolean
+}
+
+declare module '../lifecycle/request-state.js' {
+  interface RequestState {
+    session?: unknown
+    /** The reply that cookies are set on, from the slot of the session listener on. */
+    cookieReply?: FastifyReply
+    sessionTouched?: boolean | undefined
+  }
+}
+
+/** The attributes of the session's cookie that decide when browsers send it. */
+export interface SessionCookie {
+  name: string
+  sameSite: boolean | string | undefined
+  path: string | undefined
+  secure: boolean | string | undefined
+}
+
+declare module '../lifecycle/services.js' {
+  interface Services {
+    sessionCookie?: SessionCookie
+  }
 }
 
 /** How many things are kept beside the sessions, as a mark for each user who was logged out everywhere. */
@@ -173,7 +196,7 @@ function touch (request: FastifyRequest, hosted: HostedSession): unknown {
   if (state.session === undefined) {
     const reply = state.cookieReply
     // Ahead of the session's slot there is no session yet.
-    if (reply === null) return undefined
+    if (reply === undefined) return undefined
     const starting = start(request.server, hosted, request, reply)
     if (starting !== undefined) throw new Error('The session store answers later than it is asked: give it as session.store, so that it is read at its slot')
   }

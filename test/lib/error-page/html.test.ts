@@ -1,7 +1,7 @@
 import { JSDOM } from 'jsdom'
 import t from 'tap'
 import { flattenError } from '../../../lib/errors/flatten-error.js'
-import { editorLink } from '../../../lib/lifecycle/editor.js'
+import { editorLink } from '../../../lib/view/editor.js'
 import { renderReport } from '../../../lib/error-page/diagnostic-page.js'
 import type { FlattenedException, StackFrame } from '../../../lib/errors/exception.js'
 import type { ErrorReport } from '../../../lib/errors/report.js'

@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http'
-import type { EditorLink } from '../../../lifecycle/editor.js'
+import type { EditorLink } from '../../../view/editor.js'
 import { html } from '../../../view/html.js'
 import { style as readStyle } from '../../../view/asset.js'
 import { visibleLine } from '../../../view/visible.js'

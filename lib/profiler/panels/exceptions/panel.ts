@@ -1,6 +1,6 @@
 import type { FlattenedException, StackFrame } from '../../../errors/exception.js'
 import * as excerpt from '../../../error-page/excerpt.js'
-import type { EditorLink } from '../../../lifecycle/editor.js'
+import type { EditorLink } from '../../../view/editor.js'
 import { html } from '../../../view/html.js'
 import { style as readStyle } from '../../../view/asset.js'
 import { visibleLine } from '../../../view/visible.js'

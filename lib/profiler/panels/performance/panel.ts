@@ -49,10 +49,10 @@ function collected (profile: Profile): string {
     (Object.keys(others).length === 0 ? '' : section('Collected', pairs('Collected', others)))
 }
 
-function usage ({ cpuUser, cpuSystem, heapBefore, heapAfter, loopDelay }: Data): string {
+function usage ({ cpuUser, cpuSystem, heapBefore, heapAfter, loopUtilization }: Data): string {
   return note('Of the whole process while the request ran, other requests included.') + pairs('Process', {
     'CPU time': `${milliseconds(cpuUser)} user, ${milliseconds(cpuSystem)} system`,
     'heap in use': `${bytes(heapBefore)} before, ${bytes(heapAfter)} after`,
-    'event loop delayed by up to': milliseconds(loopDelay)
+    'event loop busy': typeof loopUtilization === 'number' ? `${Math.round(loopUtilization * 100)} % of the time` : ''
   })
 }

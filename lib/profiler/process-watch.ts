@@ -1,11 +1,10 @@
-import { requestContext } from '../lifecycle/request-context.js'
-import { stateOf } from '../lifecycle/request-state.js'
-import { servicesOf } from '../lifecycle/services-of.js'
+import { loggedError } from '../errors/flatten-error.js'
+import { requestContext, stateOf } from '../lifecycle/request-state.js'
+import { servicesOf } from '../lifecycle/services.js'
 import type { Mode } from '../lifecycle/services.js'
 import type { LogLevel } from '../logs/log-record.js'
-import { RequestLog } from '../logs/request-log.js'
+import type {} from '../logs/request-log.js'
 import { inspected } from '../view/json.js'
-import { loggedError } from './flatten-error.js'
 
 const users = { observe: 0, full: 0 }
 
@@ -36,8 +35,7 @@ function onWarning (warning: Error): void {
 
 function note (level: LogLevel, message: string, stack: string | undefined): void {
   const request = requestContext.getStore()?.request
-  const log = request === undefined ? null : stateOf(request).log
-  if (log instanceof RequestLog) log.note(level, { channel: 'process', message, context: { stack } })
+  if (request !== undefined) stateOf(request).log?.note(level, { channel: 'process', message, context: { stack } })
 }
 
 function onUncaught (raised: unknown, origin: string): void {
@@ -52,7 +50,7 @@ function noteUncaught (raised: unknown, origin: string): void {
   const context = requestContext.getStore()
   if (context === undefined) return
   const { request, reply } = context
-  const { mode, keepLate } = servicesOf(request)
+  const { mode, profiles } = servicesOf(request)
   const state = stateOf(request)
   if (state.others.includes(raised)) return
   const what = origin === 'unhandledRejection' ? 'Unhandled rejection' : 'Uncaught exception'
@@ -61,7 +59,7 @@ function noteUncaught (raised: unknown, origin: string): void {
   else note('fatal', message, raised instanceof Error ? raised.stack : inspected(raised))
   state.others.push(raised)
   if (reply.sent) {
-    keepLate?.(request, reply)
+    profiles?.keepLate(request, reply)
   } else if (mode === 'full' && !state.failed) {
     // The service ends only after pending responses were sent.
     reply.send(raised instanceof Error ? raised : new Error(`${what}: ${String(raised)}`, { cause: raised }))

@@ -1,5 +1,12 @@
 import { closest, distance } from 'fastest-levenshtein'
 
+declare module '../lifecycle/services.js' {
+  interface Services {
+    /** Makes links that open source in the editor; null where none is configured. */
+    readonly editor: EditorLink | null
+  }
+}
+
 export interface EditorOptions {
   /** The editor that links to source open: the name of a known one, or a URL with `%f`, `%l` and `%c` for file, line and column. */
   editor?: string

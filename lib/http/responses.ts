@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import vary from 'vary'
 import type { FastifyReply } from 'fastify'
-import { Skip } from './listener.js'
+import { Skip } from '../lifecycle/listener.js'
 
 /** Why a listener of documents has nothing to do on a response that brings none. */
 export const onRedirect = new Skip('not on redirects')

@@ -1,12 +1,19 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Frame } from './event-recorder.js'
-import type { HookStage } from './events.js'
-import type { LastHook } from './last-hook.js'
-import { isOwnHook } from './own-hooks.js'
-import { isPromise } from './promise.js'
-import { requestContext } from './request-context.js'
-import { stateOf } from './request-state.js'
-import { servicesOf } from './services-of.js'
+import { declaredPlace } from '../errors/declared-place.js'
+import type { Frame } from '../lifecycle/event-recorder.js'
+import type { HookStage } from '../lifecycle/events.js'
+import { isOwnHook, isPromise } from '../lifecycle/listener.js'
+import { requestContext, stateOf } from '../lifecycle/request-state.js'
+import { servicesOf } from '../lifecycle/services.js'
+import type { LastHook } from './handler-time.js'
+import type {} from './request-profiles.js'
+
+declare module '../lifecycle/request-state.js' {
+  interface RequestState {
+    /** Whether an `onSend` hook of the application failed. */
+    sendFailed?: boolean
+  }
+}
 
 type Callable = (this: unknown, ...args: unknown[]) => unknown
 
@@ -16,10 +23,13 @@ const HOOKS: ReadonlySet<string> = new Set<HookStage>([
 ])
 /** Those of them whose third argument is a payload or an error. */
 const HAS_PAYLOAD: ReadonlySet<string> = new Set(['onSend', 'preSerialization', 'onError', 'preParsing'])
-/** What fails in them comes after the response, or beside it: Fastify only logs it. */
-const BESIDE: ReadonlySet<string> = new Set(['onResponse', 'onError'])
+/** Fastify only logs what fails in them: the response is not about it. */
+const ONLY_LOGGED: ReadonlySet<string> = new Set(['onResponse', 'onError'])
 
-/** Records what the hooks of an application do, in debug mode: `addHook` of the instance is wrapped. `last`: hooks that have to run after those of the application. */
+/**
+ * Records what the hooks of an application do, in debug mode: `addHook` of the instance is wrapped. `last`: hooks that have to run after those of the
+ * application.
+ */
 export function recordHooks (app: FastifyInstance, last: Readonly<Record<string, LastHook>>): void {
   const { addHook } = app
   app.addHook = function (this: FastifyInstance, name: string, hook: unknown) {
@@ -40,10 +50,11 @@ function recordedHook (instance: FastifyInstance, name: string, hook: unknown): 
     const [request, reply] = args as [FastifyRequest, FastifyReply]
     const { recorder, pass } = stateOf(request)
     if (recorder === null) return (hook as Callable).apply(this, args)
-    place ??= placeOf(request.server, addedAt, plugin)
+    place ??= placeOf(addedAt, plugin)
     const sentBefore = reply.sent
-    const frame = recorder.enter(reply, { stage: name as HookStage, listener: hook.name === '' ? 'anonymous' : hook.name, index: -1, ...place }, pass)
-    const over = (raised?: unknown): void => {
+    const listener = hook.name === '' ? 'anonymous' : hook.name
+    const frame = recorder.enter(reply, { stage: name as HookStage, listener, index: -1, ...place }, pass)
+    const end = (raised?: unknown): void => {
       if (frame.isOver) return
       const failed = raised !== undefined && raised !== null
       recorder.leave(frame, failed ? 'raised' : reply.sent && !sentBefore ? 'answered' : 'ran', reply)
@@ -52,11 +63,11 @@ function recordedHook (instance: FastifyInstance, name: string, hook: unknown): 
     const done = args.at(-1)
     if (typeof done === 'function') {
       args[args.length - 1] = function (this: unknown, ...results: unknown[]) {
-        over(results[0])
+        end(results[0])
         return (done as Callable).apply(this, results)
       }
     }
-    return inContext(request, reply, () => run.call(this, hook as Callable, args, over))
+    return inContext(request, reply, () => run.call(this, hook as Callable, args, end))
   }
   return Object.defineProperties(call, { name: { value: hook.name, configurable: true }, length: { value: hook.length, configurable: true } })
 }
@@ -66,18 +77,18 @@ function isRefused (name: string, hook: object): boolean {
   return hook.constructor.name === 'AsyncFunction' && (hook as Callable).length === (HAS_PAYLOAD.has(name) ? 4 : 3)
 }
 
-function run (this: unknown, hook: Callable, args: unknown[], over: (raised?: unknown) => void): unknown {
+function run (this: unknown, hook: Callable, args: unknown[], end: (raised?: unknown) => void): unknown {
   let result: unknown
   try {
     result = hook.apply(this, args)
   } catch (raised) {
-    over(raised ?? new Error('A hook threw nothing'))
+    end(raised ?? new Error('A hook threw nothing'))
     throw raised
   }
   if (!isPromise(result)) return result
   // Fastify receives the promise of the hook: another one would take longer to settle. A thenable may do its work each time it is awaited.
   const settled = result instanceof Promise ? result : Promise.resolve(result)
-  settled.then(() => over(), (raised: unknown) => over(raised ?? new Error('A hook rejected with nothing')))
+  settled.then(() => end(), (raised: unknown) => end(raised ?? new Error('A hook rejected with nothing')))
   return settled
 }
 
@@ -88,9 +99,9 @@ function inContext (request: FastifyRequest, reply: FastifyReply, call: () => un
 
 function noteRaised (request: FastifyRequest, reply: FastifyReply, { what: { stage, listener } }: Frame, raised: unknown): void {
   const state = stateOf(request)
-  if (BESIDE.has(stage)) {
+  if (ONLY_LOGGED.has(stage)) {
     state.others.push(raised)
-    servicesOf(request).keepLate?.(request, reply)
+    servicesOf(request).profiles?.keepLate(request, reply)
     return
   }
   if (stage === 'onSend') state.sendFailed = true
@@ -98,8 +109,8 @@ function noteRaised (request: FastifyRequest, reply: FastifyReply, { what: { sta
   else state.raisedBy = { stage, listener }
 }
 
-function placeOf ({ hindsight }: FastifyInstance, addedAt: Error, plugin: string | null): { plugin?: string, source?: string } {
-  const place = hindsight.placeOf?.(addedAt) ?? null
+function placeOf (addedAt: Error, plugin: string | null): { plugin?: string, source?: string } {
+  const place = declaredPlace(addedAt)
   const name = place?.package ?? plugin
   return { ...(name !== null && { plugin: name }), ...(place !== null && { source: place.source }) }
 }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { traceOf } from '../../../lib/lifecycle/trace-context.js'
+import { traceOf } from '../../../../lib/profiler/outgoing/trace-context.js'
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 const PARENT = '00f067aa0ba902b7'

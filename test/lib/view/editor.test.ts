@@ -1,5 +1,5 @@
 import t from 'tap'
-import { editorLink, type EditorOptions } from '../../../lib/lifecycle/editor.js'
+import { editorLink, type EditorOptions } from '../../../lib/view/editor.js'
 
 t.test('links', async (t) => {
   const cases: Array<[name: string, options: EditorOptions, file: string, expected: string | null]> = [
