@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { stateOf } from '../lib/lifecycle/request-state.js'
-import { servicesOf } from '../lib/lifecycle/services-of.js'
+import { servicesOf } from '../lib/lifecycle/services.js'
+import type {} from '../lib/profiler/request-profiles.js'
 
 /** What `request.hindsight` offers. */
 export interface RequestHindsight {
@@ -30,7 +31,7 @@ function captureOf (this: FastifyRequest): RequestHindsight {
       others.push(error)
       // The profile was kept when the response ended.
       const isOver = reply?.raw.writableFinished === true || reply?.raw.destroyed === true
-      if (reply !== null && isOver) servicesOf(this).keepLate?.(this, reply)
+      if (reply !== null && isOver) servicesOf(this).profiles?.keepLate(this, reply)
     }
   }
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import closeWithGrace from 'close-with-grace'
 import type { FastifyInstance } from 'fastify'
-import { requestContext } from '../lib/lifecycle/request-context.js'
+import { requestContext } from '../lib/lifecycle/request-state.js'
 
 export interface CloseOptions {
   /** Milliseconds for which a service that was told to end still answers, as one that is not ready. */

@@ -1,5 +1,28 @@
+import { closest } from 'fastest-levenshtein'
 import type { FastifyInstance } from 'fastify'
+import { lifecycle } from './lifecycle.js'
 import type { HindsightOptions } from './options.js'
+
+/** The listeners that the others depend on: without them nothing is known of a request. */
+const ESSENTIAL: ReadonlySet<string> = new Set([
+  'debug-handlers', 'router', 'router-data-collector', 'request-data-collector', 'error', 'profiler', 'error-csp-removal'
+])
+
+const NAMES = new Set(Object.values(lifecycle).flat().map(({ listener }) => listener))
+
+/** The listeners that can be left to the application, in their order. */
+export const LEAVABLE: readonly string[] = [...NAMES].filter((name) => !ESSENTIAL.has(name))
+
+/** Stops the start at a name that cannot be left to the application. */
+export function checkLeave (names: readonly string[] = []): void {
+  for (const [i, name] of names.entries()) {
+    if (LEAVABLE.includes(name)) continue
+    if (ESSENTIAL.has(name)) {
+      throw new Error(`Option "leave[${i}]": "${name}" cannot be left to the application, as the other listeners need it`)
+    }
+    throw new Error(`Option "leave[${i}]": "${name}" is no listener; did you mean "${closest(name, [...LEAVABLE])}"?`)
+  }
+}
 
 interface Conflict {
   plugin: string
@@ -11,11 +34,21 @@ interface Conflict {
 }
 
 const HELMET = ['content-security-policy', 'clickjacking', 'xss-protection', 'referrer-policy', 'content-type']
+const SESSION = {
+  does: 'the option session',
+  remedy: 'Set session: false, or remove the plugin',
+  isConfigured: ({ session = false }: HindsightOptions) => session !== false
+}
 
 const CONFLICTS: readonly Conflict[] = [
-  { plugin: '@fastify/cors', does: 'the option cors', remedy: 'Remove one of them', isConfigured: ({ cors }) => cors !== undefined && cors.length > 0 },
-  { plugin: '@fastify/session', does: 'the option session', remedy: 'Set session: false, or remove the plugin', isConfigured: ({ session = false }) => session !== false },
-  { plugin: '@fastify/secure-session', does: 'the option session', remedy: 'Set session: false, or remove the plugin', isConfigured: ({ session = false }) => session !== false },
+  {
+    plugin: '@fastify/cors',
+    does: 'the option cors',
+    remedy: 'Remove one of them',
+    isConfigured: ({ cors }) => cors !== undefined && cors.length > 0
+  },
+  { plugin: '@fastify/session', ...SESSION },
+  { plugin: '@fastify/secure-session', ...SESSION },
   {
     plugin: '@fastify/helmet',
     does: 'the listeners of security headers',

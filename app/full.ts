@@ -1,20 +1,20 @@
+import { performance } from 'node:perf_hooks'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Plan } from './hindsight.js'
-import { checkConflicts } from './conflicts.js'
+import { checkConflicts, checkLeave } from './conflicts.js'
 import { openHealth } from './health.js'
-import { checkLeave } from './leave.js'
 import { lifecycle } from './lifecycle.js'
+import { registerPages } from './page-server.js'
 import { prepare } from './prepare.js'
 import { openProfiler } from './profiles.js'
-import { setHandlers } from '../plugins/error-handlers.js'
-import { recordHooks } from '../lib/lifecycle/application-hooks.js'
-import { setOutside, timeHandlers } from '../lib/lifecycle/handler-time.js'
-import type { LastHook } from '../lib/lifecycle/last-hook.js'
-import { requestHook } from '../lib/lifecycle/listener.js'
-import { ownHook } from '../lib/lifecycle/own-hooks.js'
-import { beginRequest } from '../lib/lifecycle/pass.js'
+import { ownHook, requestHook } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
+import { recordHooks } from '../lib/profiler/application-hooks.js'
+import { setOutside, timeHandlers, type LastHook } from '../lib/profiler/handler-time.js'
+import { beginRequest } from '../lib/profiler/observation.js'
 import { openRouteTable } from '../lib/routing/route-table.js'
+import { errorHandler } from '../plugins/error-handler.js'
+import { notFoundHandler } from '../plugins/not-found-handler.js'
 
 /** Opens `full` mode: the 42 listeners in their order, the handlers of errors and of missing routes, and the pages of the profiler. */
 export async function openFull (app: FastifyInstance, plan: Plan): Promise<void> {
@@ -29,12 +29,12 @@ export async function openFull (app: FastifyInstance, plan: Plan): Promise<void>
   openRouteTable(app, debug)
   let handler: LastHook | null = null
   if (fromBeginning) {
-    app.hindsight.placeOf = (await import('../lib/errors/declared-place.js')).declaredPlace
     handler = timeHandlers(app)
     recordHooks(app, { preHandler: handler })
   }
   app.addHook('onRequest', ownHook(requestHook(beginRequest)))
-  const handlers = setHandlers(app)
+  await app.register(notFoundHandler)
+  await app.register(errorHandler)
   if (observed) {
     await openProfiler(app, settings, options)
     if (settings !== null && (debug || settings.onDemand !== undefined)) await openCpuProfiles(app, settings.maxProfileBytes)
@@ -44,14 +44,17 @@ export async function openFull (app: FastifyInstance, plan: Plan): Promise<void>
   }
   // After the listeners of the controller.
   handler?.addTo(app)
-  app.addHook('onSend', ownHook(function noteResponse (request: FastifyRequest, reply: FastifyReply, payload: unknown, done: (error: null, payload: unknown) => void) {
+  app.addHook('onSend', ownHook(function noteResponse (
+    request: FastifyRequest, reply: FastifyReply, payload: unknown, done: (error: null, payload: unknown) => void
+  ) {
     const state = stateOf(request)
     if (state.observed && state.headAt === 0) state.headAt = performance.now()
     setOutside(request, reply, 'route')
     done(null, payload)
   }))
-  await handlers.load()
-  await openPages(app)
+  // Outside debug mode the pages are for operators, where they have a role.
+  const hasPages = 'profiler' in app.hindsight && (debug || app.hindsight.profiler.role !== undefined)
+  if (hasPages) await registerPages(app, '', !debug)
 }
 
 /** Registers only the listeners of these names, in their order: those that options switch on in `observe` mode. */
@@ -75,17 +78,4 @@ async function openCpuProfiles (app: FastifyInstance, maxProfileBytes: number | 
     cpu.end(request)
     done()
   }))
-}
-
-// Outside debug mode the pages that operators need, where they have a role.
-async function openPages (app: FastifyInstance): Promise<void> {
-  const { debug } = app.hindsight
-  if (!('profiler' in app.hindsight) || !(debug || app.hindsight.profiler.role !== undefined)) return
-  const { default: profilerRoutes } = await import('../routes/_profiler/index.js')
-  await app.register(profilerRoutes, { prefix: '/_profiler' })
-  if (!debug) return
-  const { default: toolbarRoutes } = await import('../routes/_wdt/index.js')
-  const { default: errorRoutes } = await import('../routes/_error/index.js')
-  await app.register(toolbarRoutes, { prefix: '/_wdt' })
-  await app.register(errorRoutes, { prefix: '/_error' })
 }

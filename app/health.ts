@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { ownHook } from '../lib/lifecycle/own-hooks.js'
+import { ownHook } from '../lib/lifecycle/listener.js'
 
 export interface HealthOptions {
   /**

@@ -9,7 +9,7 @@ import { OPTIONS } from './options-table.js'
 import { isFromBeginning, profilerSettings, type ProfilerSettings } from '../lib/profiler/settings.js'
 import { openServices } from '../lib/lifecycle/services.js'
 
-/** How an application is observed, or runs the lifecycle: what its checked options mean. */
+/** What the checked options of an application mean. */
 export interface Plan {
   options: HindsightOptions & { debug: boolean }
   /** Null where the option `profiler` is false. */
@@ -18,6 +18,7 @@ export interface Plan {
   observation: Observation | null
 }
 
+/** Applications whose observation has begun before the plugin is registered: those of the preload. */
 const begun = new WeakMap<FastifyInstance, Plan>()
 
 /**
@@ -28,10 +29,9 @@ export const hindsight = fp(async function hindsight (app: FastifyInstance, opti
   const plan = begun.get(app) ?? begin(app, options)
   begun.delete(app)
   const { mode, debug } = app.hindsight
-  if (app.pluginName.split(' -> ')[0] !== 'fastify') {
-    const message = 'fastify-hindsight is registered in a part of the application: requests of other parts, and those without a route, have no diagnostic pages and profiles. ' +
-      'Register it at the root; what fastify-cli loads is at the root if it is exported by fastify-plugin.'
-    if (mode === 'full' || debug) app.hindsight.warn(message)
+  if (app.pluginName.split(' -> ')[0] !== 'fastify' && (mode === 'full' || debug)) {
+    app.hindsight.warn('fastify-hindsight is registered in a part of the application: requests of other parts, and those without a route, have no ' +
+      'diagnostic pages and profiles. Register it at the root; what fastify-cli loads is at the root if it is exported by fastify-plugin.')
   }
   if (mode === 'full') {
     const { openFull } = await import('./full.js')
@@ -49,28 +49,32 @@ export const hindsight = fp(async function hindsight (app: FastifyInstance, opti
   await plan.observation?.ready
 }, { fastify: '5.x', name: 'fastify-hindsight' })
 
-/**
- * Checks the options and begins to observe an application, at once: to be called before its first hook and route. The preload calls it when an application
- * is made, as routes may be declared before Fastify runs the first plugin.
- */
-export function begin (app: FastifyInstance, given: HindsightOptions): Plan {
-  if (app.hasDecorator('hindsight')) throw new Error('fastify-hindsight is registered twice: by two calls of register, or by one beside the preload fastify-hindsight/register')
+// Before anything is awaited: an application with a short timeout for plugins has hooks that are added at once.
+function begin (app: FastifyInstance, given: HindsightOptions): Plan {
+  if (app.hasDecorator('hindsight')) {
+    throw new Error('fastify-hindsight is registered twice: by two calls of register, or by one beside the preload fastify-hindsight/register')
+  }
   checkOptions(given, OPTIONS)
   const { lifecycle: mode = 'observe', debug = process.env.NODE_ENV !== 'production' } = given
   if (mode !== 'observe' && mode !== 'full') throw new Error(`Option "lifecycle" must be "observe" or "full", not "${String(mode)}"`)
-  const options = { ...given, debug }
+  const options = { ...given, lifecycle: mode, debug }
   const settings = profilerSettings(options.profiler)
-  if (mode === 'observe' && settings?.role !== undefined) throw new Error('profiler.role (PROFILER_ROLE) needs lifecycle: \'full\', with the option security')
+  if (mode === 'observe' && settings?.role !== undefined) {
+    throw new Error('profiler.role (PROFILER_ROLE) needs lifecycle: \'full\', with the option security')
+  }
   const observed = debug || settings?.production === true
   const fromBeginning = debug || (observed && settings !== null && isFromBeginning(settings))
-  openServices(app, { ...options, mode }, observed, fromBeginning)
+  openServices(app, options, observed, fromBeginning)
   decorateRequests(app, observed)
   const plan: Plan = { options, settings, observation: null }
-  if (mode === 'observe') plan.observation = beginObservation(app, plan)
+  if (mode === 'observe' && observed) plan.observation = beginObservation(app, plan)
   return plan
 }
 
-/** Begins to observe an application when it is made, and registers the plugin: what the preload does. */
+/**
+ * Begins to observe an application when it is made, and registers the plugin: what the preload does, as routes and hooks may be declared before Fastify
+ * runs the first plugin.
+ */
 export function preload (app: FastifyInstance, options: HindsightOptions): void {
   begun.set(app, begin(app, options))
   app.register(hindsight, options)

@@ -1,4 +1,4 @@
-import type { Stage } from '../lib/lifecycle/stage.js'
+import type { Stage } from '../lib/lifecycle/lifecycle.js'
 import type { Listener } from '../lib/lifecycle/listener.js'
 import type { HindsightOptions } from './options.js'
 import { assetReset } from '../plugins/asset-reset.js'

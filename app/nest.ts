@@ -4,21 +4,24 @@ import {
 } from '@nestjs/common'
 import { ApplicationConfig } from '@nestjs/core'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { functionPlace } from '../lib/errors/function-place.js'
-import { inspected, isError, messageOf, nameOf, read } from '../lib/errors/thrown-value.js'
-import { setOutside } from '../lib/lifecycle/handler-time.js'
-import { noteFailure } from '../lib/lifecycle/pass.js'
-import { requestContext } from '../lib/lifecycle/request-context.js'
+import { functionPlace } from '../lib/errors/declared-place.js'
+import { isError, messageOf, nameOf, read } from '../lib/errors/thrown-value.js'
+import { setOutside } from '../lib/profiler/handler-time.js'
+import { noteFailure } from '../lib/profiler/observation.js'
+import { requestContext } from '../lib/lifecycle/request-state.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
-import { servicesOf } from '../lib/lifecycle/services-of.js'
-import type { Said } from '../lib/logs/line.js'
-import { RequestLog } from '../lib/logs/request-log.js'
+import { servicesOf } from '../lib/lifecycle/services.js'
+import type { LogLevel as RecordLevel } from '../lib/logs/log-record.js'
+import type { OwnLine } from '../lib/logs/request-log.js'
+import { inspected } from '../lib/view/json.js'
 import { cut } from '../lib/view/visible.js'
 import type {} from './capture.js'
 
 const MAX_TEXT = 32_000
-/** Pino's number of each of Nest's levels. */
-const LEVELS: Readonly<Record<LogLevel, number>> = { fatal: 60, error: 50, warn: 40, log: 30, debug: 20, verbose: 10 }
+/** The levels of log records by Nest's levels. */
+const LEVELS: Readonly<Record<LogLevel, RecordLevel>> = {
+  fatal: 'fatal', error: 'error', warn: 'warn', log: 'info', debug: 'debug', verbose: 'trace'
+}
 
 type Callable = (...args: unknown[]) => unknown
 
@@ -98,6 +101,7 @@ function noteController (context: ExecutionContext): boolean {
   return true
 }
 
+// The inspector is slow.
 const places = new WeakMap<object, string | null>()
 
 function placeOf (method: object): string | null {
@@ -126,18 +130,18 @@ export function hindsightLogger<T extends LoggerService = ConsoleLogger> (
 function recording (level: LogLevel, write: Callable): Callable {
   return (...args) => {
     const { request } = requestContext.getStore() ?? {}
-    const log = request === undefined ? null : stateOf(request).log
-    if (!(log instanceof RequestLog) || !Logger.isLevelEnabled(level)) return write(...args)
+    const log = request === undefined ? null : stateOf(request).log ?? null
+    if (log === null || !Logger.isLevelEnabled(level)) return write(...args)
     const before = log.size
     const result = write(...args)
     // A logger that writes through pino leads to a line of pino's, which is captured already.
-    if (log.size === before) log.say(LEVELS[level], lineOf(args))
+    if (log.size === before) log.note(LEVELS[level], lineOf(args))
     return result
   }
 }
 
 // Nest passes the context of the logger last; before it, for an error, its stack.
-function lineOf (args: unknown[]): Said {
+function lineOf (args: unknown[]): OwnLine {
   const last = args.at(-1)
   const hasContext = args.length > 1 && typeof last === 'string'
   const values = (hasContext ? args.slice(0, -1) : args).filter((value) => value !== undefined)

@@ -1,12 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Plan } from './hindsight.js'
-import { recordHooks } from '../lib/lifecycle/application-hooks.js'
-import { endHandler, setOutside, timeHandlers } from '../lib/lifecycle/handler-time.js'
-import { LastHook } from '../lib/lifecycle/last-hook.js'
-import { pathnameOf } from '../lib/http/request-target.js'
-import { ownHook } from '../lib/lifecycle/own-hooks.js'
-import { requestContext } from '../lib/lifecycle/request-context.js'
-import { stateOf } from '../lib/lifecycle/request-state.js'
+import type { Observer } from './observer.js'
+import { ownHook } from '../lib/lifecycle/listener.js'
+import { requestContext } from '../lib/lifecycle/request-state.js'
+import { recordHooks } from '../lib/profiler/application-hooks.js'
+import { LastHook, timeHandlers } from '../lib/profiler/handler-time.js'
 import { openRouteTable } from '../lib/routing/route-table.js'
 
 /** The observation of one application. */
@@ -21,52 +19,54 @@ export interface Observation {
 
 /** Milliseconds. */
 const MIN_PLUGIN_TIMEOUT = 5_000
+/** The paths of the profiler, below the prefix of the application. */
 const OWN_PATHS = ['/_profiler', '/_profiler/*', '/_wdt/*', '/_error/*']
 
-type Modules = Awaited<ReturnType<typeof loadModules>>
 type Sent = (error: null, payload: unknown) => void
 
 /**
  * Begins `observe` mode: profiles and, for clients that may see the debug surface, the diagnostic page in place of Fastify's default errors, the toolbar
- * and two headers. Nothing else of the application changes. Returns null in production, unless requests are profiled there.
+ * and two headers. Nothing else of the application changes. The hooks are added at once; what they do is in `observer.ts`, which is loaded meanwhile.
  */
-export function beginObservation (app: FastifyInstance, plan: Plan): Observation | null {
-  const { debug, observed, fromBeginning, base, warn } = app.hindsight
-  if (!observed) return null
+export function beginObservation (app: FastifyInstance, plan: Plan): Observation {
+  const { debug, fromBeginning, base, warn } = app.hindsight
+  let observer: Observer | null = null
   openRouteTable(app, debug)
-  let modules: Modules | null = null
-  const prepared = import('./prepare.js').then(({ prepare }) => { prepare(app, plan) })
-  const loading = prepared.then(async () => { modules = await loadModules(app, plan) })
-  const loaded = loading.catch((error: unknown) => { warn('Requests are not profiled', error) })
-  // An application may be closed before all is loaded.
-  app.hindsight.closing.push(async () => { await loading.catch(() => {}) })
-  const own = /^\/_(?:profiler|wdt|error)(?:\/|$)/
-  const isOwn = (request: FastifyRequest): boolean => {
-    const path = pathnameOf(request)
-    return debug && plan.settings !== null && path.startsWith(base) && own.test(path.slice(base.length)) && app.hindsight.mayReadDebug(request)
+
+  async function load (): Promise<void> {
+    await prepared
+    const { openObserver } = await import('./observer.js')
+    observer = await openObserver(app, plan)
   }
 
-  function open (request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+  const prepared = import('./prepare.js').then(({ prepare }) => { prepare(app, plan) })
+  const loading = load()
+  const loaded = loading.catch((error: unknown) => { warn('Requests are not profiled', error) })
+  // An application may be closed before all is loaded.
+  app.hindsight.closing.push(async () => { await loaded })
+
+  function begin (request: FastifyRequest, reply: FastifyReply, done: () => void): void {
     let context: { request: FastifyRequest, reply: FastifyReply } | undefined
     let recording: undefined | Promise<void>
     try {
-      if (modules !== null) {
-        if (isOwn(request)) return modules.servePage(request, reply)
-        if (modules.open(request, reply)) context = { request, reply }
-        recording = modules.cpu?.begin(request, reply)
-      }
+      if (observer?.servePage(request, reply) === true) return
+      if (observer?.begin(request, reply) === true) context = { request, reply }
+      recording = observer?.recordCpu(request, reply)
     } catch (error) {
       warn('A request is not observed', error)
     }
-    if (recording === undefined) requestContext.run(context, done)
-    else recording.then(() => requestContext.run(context, done), () => requestContext.run(context, done))
+    const goOn = (): void => requestContext.run(context, done)
+    if (recording === undefined) goOn()
+    else recording.then(goOn, goOn)
   }
 
-  // The hooks of the application find what the handler has sent.
-  const response = new LastHook('onSend', (isLast) => function hindsightResponse (request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Sent) {
+  // The hooks of the application receive what the handler has sent.
+  const response = new LastHook('onSend', (isLast) => function hindsightResponse (
+    request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Sent
+  ) {
     let sent = payload
     try {
-      if (modules !== null && isLast(request)) sent = modules.respond(request, reply, payload)
+      if (observer !== null && isLast(request)) sent = observer.respond(request, reply, payload)
     } catch (error) {
       warn('A response was not observed', error)
     }
@@ -74,13 +74,12 @@ export function beginObservation (app: FastifyInstance, plan: Plan): Observation
   })
 
   app.addHook('onRequest', ownHook(function hindsightRequest (request, reply, done) {
-    if (modules !== null) open(request, reply, done)
-    else loading.then(() => open(request, reply, done), () => done())
+    if (observer !== null) begin(request, reply, done)
+    else loaded.then(() => begin(request, reply, done))
   }))
   app.addHook('onError', ownHook(function hindsightError (request: FastifyRequest, reply: FastifyReply, error: unknown, done: () => void) {
     try {
-      app.hindsight.collectRequest?.(request)
-      modules?.noteFailure(request, reply, error)
+      observer?.fail(request, reply, error)
     } catch (failure) {
       warn('An error was not recorded', failure)
     }
@@ -89,106 +88,24 @@ export function beginObservation (app: FastifyInstance, plan: Plan): Observation
   }))
   // A request without a route does not pass the hooks of a part of the application.
   const isPart = app.pluginName.split(' -> ')[0] !== 'fastify'
-  if (debug && (isPart || base !== '')) for (const path of OWN_PATHS) app.all(path, { config: { profile: false } }, (_request, reply) => { reply.callNotFound() })
+  if (debug && (isPart || base !== '')) {
+    for (const path of OWN_PATHS) app.all(path, { config: { profile: false } }, (_request, reply) => { reply.callNotFound() })
+  }
   response.addTo(app)
-  const handler = fromBeginning ? timeHandlers(app) : null
+  const handler = fromBeginning ? timeHandlers(app, (request) => observer?.collectRequest(request)) : null
   if (handler !== null && debug) recordHooks(app, { preHandler: handler, onSend: response })
-  // An application with a short time for plugins does not wait for the modules: its first request does.
+  // An application with a short timeout for plugins does not wait for the modules: its first request does.
   const { pluginTimeout = 0 } = app.initialConfig
   const hasTime = pluginTimeout === 0 || pluginTimeout >= MIN_PLUGIN_TIMEOUT
   const hasOtlp = plan.settings?.otlp !== undefined && plan.settings.otlp !== false
-  const addLastHooks = (): void => { for (const last of [handler, response]) last?.addTo(app) }
   const ready = hasOtlp ? loading : hasTime ? prepared.then(() => loaded) : Promise.resolve()
-  // The preload begins before anything awaits it.
+  // The plugin of the preload awaits it later.
   ready.catch(() => {})
-  return { addLastHooks, prepared, ready }
-}
-
-/** The modules that debug mode and profiles need. */
-export async function importModules () {
   return {
-    ...await import('../lib/lifecycle/pass.js'),
-    ...await import('../lib/lifecycle/responses.js'),
-    ...await import('../lib/routing/route-match.js'),
-    ...await import('../lib/profiler/request-diagnostics.js'),
-    ...await import('../lib/errors/declared-place.js'),
-    ...await import('./profiles.js'),
-    ...await import('../lib/profiler/request-profiles.js'),
-    ...await import('../lib/profiler/collectors/router.js'),
-    ...await import('../lib/profiler/collectors/request.js'),
-    ...await import('../lib/errors/observed-answer.js'),
-    ...await import('../lib/errors/diagnostic-page.js'),
-    ...await import('../lib/profiler/pages/toolbar/insert.js'),
-    ...await import('../lib/profiler/server-timing.js'),
-    ...await import('../lib/profiler/cpu/open.js'),
-    ...await import('./page-server.js')
+    addLastHooks () {
+      for (const last of [handler, response]) last?.addTo(app)
+    },
+    prepared,
+    ready
   }
-}
-
-async function loadModules (app: FastifyInstance, { options, settings }: Plan) {
-  const { debug, fromBeginning, maySeeDebug } = app.hindsight
-  const imported = await importModules()
-  const { addServerTiming, beginRequest, diagnosticAnswer, insertToolbar, isStream, missedRoute, noteFailure, noteSecondError, observe } = imported
-  const { openDiagnostics, openProfiler, openRequestProfiles, pageServer, routeMatchOf, tellProfile } = imported
-  const diagnostics = openDiagnostics(app)
-  const pages = debug ? await imported.loadPages() : null
-  if (settings !== null) await openProfiler(app, settings, options)
-  if (debug) app.hindsight.placeOf = imported.declaredPlace
-  const profiles = settings === null ? null : openRequestProfiles(app, settings, options)
-  const collectRoute = imported.routeCollector(app)
-  const collectRequest = imported.requestCollector(app)
-  const collectResponse = imported.responseCollector(app)
-  const { toolbar = true, serverTiming = false } = options
-  const insert = toolbar && debug ? insertToolbar(app) : null
-  const cpu = fromBeginning && (debug || settings?.onDemand !== undefined) ? imported.openCpuProfiles(app, settings?.maxProfileBytes) : null
-  app.hindsight.collectRequest = (request) => {
-    const state = stateOf(request)
-    if (!state.observed || state.requestCollected) return
-    state.requestCollected = true
-    // Getters of the application may throw.
-    try {
-      collectRoute(request)
-      collectRequest(request)
-    } catch (error) {
-      app.hindsight.warn('A request was not recorded', error)
-    }
-  }
-
-  /** Begins a request; false where it is not observed. */
-  function open (request: FastifyRequest, reply: FastifyReply): boolean {
-    beginRequest(request, reply)
-    stateOf(request).route = routeMatchOf(request)
-    return diagnostics.open(request, reply)
-  }
-
-  function respond (request: FastifyRequest, reply: FastifyReply, payload: unknown): unknown {
-    const state = stateOf(request)
-    state.responses++
-    endHandler(request)
-    state.missed ??= missedRoute(request, reply)
-    const isProfiled = profiles?.isProfiled(request, reply) === true
-    if (!isProfiled && !state.observed) return payload
-    observe(request, reply)
-    app.hindsight.collectRequest?.(request)
-    // A failing hook of the response keeps Fastify's answer; a stream that fails is a failure of the handler.
-    const isFirst = !state.sendFailed && (state.responses === 1 || state.streamed)
-    state.streamed = isStream(payload)
-    const page = pages === null || !isFirst ? null : diagnosticAnswer(pages, request, reply, payload)
-    if (page === null) noteSecondError(request, reply, payload)
-    let sent = page ?? payload
-    if (page === null) state.recorder?.setOutside(reply, 'Hindsight')
-    if (isProfiled) {
-      const token = profiles.begin(request, reply, payload)
-      if (maySeeDebug(request)) reply.header('x-debug-token', token)
-      if (tellProfile(app, request, reply) && page === null && request.method !== 'HEAD') sent = insert?.(request, reply, payload) ?? payload
-    }
-    if (serverTiming && app.hindsight.mayReadDebug(request)) addServerTiming(request, reply)
-    collectResponse(request, reply, sent)
-    state.headAt = performance.now()
-    // Only hooks of the route come after this.
-    setOutside(request, reply, 'route')
-    return sent
-  }
-
-  return { cpu, noteFailure, open, respond, servePage: pageServer(app) }
 }

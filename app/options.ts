@@ -1,4 +1,7 @@
+import type { DebugAccessOptions } from '../lib/http/debug-access.js'
+import type { OriginOptions } from '../lib/http/origin.js'
 import type { KernelOptions } from '../lib/lifecycle/services.js'
+import type { MaskOptions } from '../lib/mask/mask.js'
 import type { AssetOptions } from '../plugins/asset-reset.js'
 import type { ClickjackingOptions } from '../plugins/clickjacking.js'
 import type { ContentSecurityPolicyOptions } from '../plugins/content-security-policy.js'
@@ -19,10 +22,11 @@ import type { SessionOptions } from '../plugins/session.js'
 import type { TemplateOptions } from '../plugins/template.js'
 import type { XssProtectionOptions } from '../plugins/xss-protection.js'
 import type { SecurityOptions } from '../lib/security/security.js'
+import type { EditorOptions } from '../lib/view/editor.js'
 import type { HealthOptions } from './health.js'
 
 /** Every option of the lifecycle; each listener documents its own. */
-export interface HindsightOptions extends KernelOptions,
+export interface HindsightOptions extends KernelOptions, DebugAccessOptions, EditorOptions, MaskOptions, OriginOptions,
   AssetOptions, ClickjackingOptions, ContentSecurityPolicyOptions, CorsOptions, DebugHandlersOptions, DebugToolbarOptions,
   DefaultLocaleOptions, HealthOptions, LinkHeaderOptions, LocaleOptions, LocaleAwareServicesOptions, PaginationOptions, ParamConverterOptions,
   ProfilerListenerOptions, ReferrerPolicyOptions, ResponseOptions, RobotsOptions, Pick<SecurityOptions, 'security'>, SessionOptions, TemplateOptions,

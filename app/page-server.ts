@@ -1,7 +1,10 @@
 import { STATUS_CODES } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { renderProductionError } from '../lib/error-page/plain-pages.js'
 import { representation } from '../lib/errors/negotiate.js'
-import { renderProductionError } from '../lib/error-page/production.js'
+import { pathnameOf } from '../lib/http/request-target.js'
+
+const OWN_PATH = /^\/_(?:profiler|wdt|error)(?:\/|$)/
 
 let isOpening = false
 
@@ -10,26 +13,30 @@ export function isPageServer (): boolean {
   return isOpening
 }
 
-/** Makes the function that answers requests for the profiler's pages by a private Fastify instance: the application has no route, hook or schema of them. */
-export function pageServer (app: FastifyInstance): (request: FastifyRequest, reply: FastifyReply) => void {
+/**
+ * Makes the function that answers requests for the profiler's pages by a private Fastify instance: the application has no route, hook or schema of them.
+ * It returns false where a request is for another page, or its client may not see the debug surface.
+ */
+export function pageServer (app: FastifyInstance): (request: FastifyRequest, reply: FastifyReply) => boolean {
+  const { base, closing, mayReadDebug, warn } = app.hindsight
   let pages: Promise<FastifyInstance> | null = null
-  app.hindsight.closing.push(async () => { await pages?.then(async (instance) => { await instance.close() }, () => {}) })
+  closing.push(async () => { await pages?.then(async (instance) => { await instance.close() }, () => {}) })
   return (request, reply) => {
+    const path = pathnameOf(request)
+    if (!path.startsWith(base) || !OWN_PATH.test(path.slice(base.length)) || !mayReadDebug(request)) return false
     reply.hijack()
     pages ??= openPages(app)
     pages.then((instance) => { instance.routing(request.raw, reply.raw) }, (error: unknown) => {
-      app.hindsight.warn('The pages of the profiler could not be opened', error)
+      warn('The pages of the profiler could not be opened', error)
       reply.raw.writeHead(503).end()
     })
+    return true
   }
 }
 
 // Loaded with the first page, so that modules that the application instruments are loaded after that.
 async function openPages ({ hindsight }: FastifyInstance): Promise<FastifyInstance> {
   const { default: Fastify } = await import('fastify')
-  const { default: profilerRoutes } = await import('../routes/_profiler/index.js')
-  const { default: toolbarRoutes } = await import('../routes/_wdt/index.js')
-  const { default: errorRoutes } = await import('../routes/_error/index.js')
   isOpening = true
   const pages = Fastify({ logger: false })
   isOpening = false
@@ -39,14 +46,24 @@ async function openPages ({ hindsight }: FastifyInstance): Promise<FastifyInstan
     const list = `${hindsight.base}/_profiler`
     return request.url.split('?')[0] === list ? reply.redirect(`${list}/`, 301) : answer(404, request, reply)
   })
-  pages.register(profilerRoutes, { prefix: `${hindsight.base}/_profiler` })
-  pages.register(toolbarRoutes, { prefix: `${hindsight.base}/_wdt` })
-  pages.register(errorRoutes, { prefix: `${hindsight.base}/_error` })
+  await registerPages(pages, hindsight.base)
   await pages.ready()
   return pages
 }
 
+/** Registers the routes of the profiler; `onlyProfiler`: without the toolbar and the reports of the browser. */
+export async function registerPages (app: FastifyInstance, base: string, onlyProfiler = false): Promise<void> {
+  const { default: profilerRoutes } = await import('../routes/_profiler/index.js')
+  await app.register(profilerRoutes, { prefix: `${base}/_profiler` })
+  if (onlyProfiler) return
+  const { default: toolbarRoutes } = await import('../routes/_wdt/index.js')
+  const { default: errorRoutes } = await import('../routes/_error/index.js')
+  await app.register(toolbarRoutes, { prefix: `${base}/_wdt` })
+  await app.register(errorRoutes, { prefix: `${base}/_error` })
+}
+
 function answer (status: number, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { type, contentType } = representation(request.headers.accept)
-  return reply.code(status).header('vary', 'accept').header('content-type', contentType).send(renderProductionError(status, STATUS_CODES[status] ?? 'Error', type))
+  reply.code(status).header('vary', 'accept').header('content-type', contentType)
+  return reply.send(renderProductionError(status, STATUS_CODES[status] ?? 'Error', type))
 }

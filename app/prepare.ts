@@ -1,9 +1,8 @@
 import type { FastifyInstance } from 'fastify'
 import type { Plan } from './hindsight.js'
 import { debugAccess } from '../lib/http/debug-access.js'
-import { editorLink } from '../lib/lifecycle/editor.js'
+import { editorLink } from '../lib/view/editor.js'
 import { createMask } from '../lib/mask/mask.js'
-import { DEFAULT_MASK_PATTERNS } from '../lib/mask/names.js'
 import { originResolver } from '../lib/http/origin.js'
 import { collectPolicy } from '../lib/profiler/collect-policy.js'
 import { checkCollectors } from '../lib/profiler/collector.js'
@@ -22,7 +21,7 @@ export function prepare (app: FastifyInstance, { options, settings }: Plan): voi
   }
   const originOf = originResolver(options)
   Object.assign(app.hindsight, {
-    mask: createMask([...DEFAULT_MASK_PATTERNS, ...options.mask ?? [], ...demandNames(settings?.onDemand)]),
+    mask: createMask([...options.mask ?? [], ...demandNames(settings?.onDemand)]),
     originOf,
     editor: editorLink(options),
     ...debugAccess(app, app.hindsight.debug, originOf, options)

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { HindsightOptions } from './options.js'
+import { onMalformed } from '../lib/http/refused-message.js'
 import { malformedRecorder } from '../lib/profiler/malformed-profile.js'
 import { Profiler } from '../lib/profiler/profiler.js'
 import type { ProfilerSettings } from '../lib/profiler/settings.js'
@@ -29,5 +30,5 @@ export async function openProfiler (app: FastifyInstance, settings: ProfilerSett
   })
   app.hindsight.profiler = profiler
   app.hindsight.closing.push(() => profiler.close())
-  if (debug === true) app.hindsight.recordMalformed = malformedRecorder(app)
+  if (debug === true) onMalformed(app, malformedRecorder(app))
 }

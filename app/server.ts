@@ -1,12 +1,10 @@
 import { closeInOrder } from './close.js'
-import { beginToLoadDebugModules } from './debug-modules.js'
 import { readEnvironment, type Environment } from './environment.js'
 import { logDestination } from './log-destination.js'
 
 /** The process that `npm start` runs. */
 async function start (environment: Environment): Promise<void> {
   const { host, port, logLevel, options: hindsight } = environment
-  beginToLoadDebugModules(hindsight)
   const { default: Fastify } = await import('fastify')
   // It reads the environment too: behind the check that tells what is wrong with it.
   const { default: application, options } = await import('./app.js')

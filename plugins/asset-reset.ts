@@ -2,10 +2,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Manifest, type AssetSettings } from '../lib/assets/manifest.js'
 import { PageAssets, type AssetTagsOptions } from '../lib/assets/page-assets.js'
 import { noncesOf } from '../lib/http/content-policy.js'
-import { listener, Skip } from '../lib/lifecycle/listener.js'
-import { ownHook } from '../lib/lifecycle/own-hooks.js'
+import { afterBody } from '../lib/http/responses.js'
+import { listener, ownHook, Skip } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
-import { afterBody } from '../lib/lifecycle/responses.js'
 
 export interface AssetOptions {
   /** The front-end build, to whose files pages refer by the names of their sources. */
@@ -20,6 +19,13 @@ declare module 'fastify' {
     assetTags (entry: string, options?: AssetTagsOptions): string
     /** The tags that fetch an asset before its use, without those that this response has already. */
     preload (name: string): string
+  }
+}
+
+declare module '../lib/lifecycle/request-state.js' {
+  interface RequestState {
+    /** The tags of front-end assets that the response has already. */
+    assets?: Set<string> | undefined
   }
 }
 
@@ -69,8 +75,8 @@ export const assetReset = listener('kernel.finish_request', 'asset-reset', (
   return (request, reply, payload) => {
     const state = stateOf(request)
     const { assets } = state
-    if (assets === null) return unused
+    if (assets === undefined) return unused
     state.collect('assets', () => ({ manifest: manifest.path, base: manifest.base, rendered: [...assets] }))
-    afterBody(reply, payload, () => { state.assets = null })
+    afterBody(reply, payload, () => { state.assets = undefined })
   }
 })

@@ -1,6 +1,6 @@
+import { isRedirect, onRedirect } from '../lib/http/responses.js'
 import { ruleFinder, type PathRule } from '../lib/http/path-rules.js'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
-import { isRedirect, onRedirect } from '../lib/lifecycle/responses.js'
 
 /** Which pages may frame those of a path (RFC 7034); false: any. */
 export interface FrameRule extends PathRule {

@@ -2,9 +2,9 @@ import type { ServerResponse } from 'node:http'
 import { fastifyHelmet } from '@fastify/helmet'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { noncesOf, withNonce, withReportUri } from '../lib/http/content-policy.js'
+import { isRedirect, onRedirect } from '../lib/http/responses.js'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
 import { stateOf, type RequestState } from '../lib/lifecycle/request-state.js'
-import { isRedirect, onRedirect } from '../lib/lifecycle/responses.js'
 
 /** Directives as @fastify/helmet takes them: names in camel or kebab case, values as lists of source expressions. */
 export type CspDirectives = Record<string, readonly string[] | string | null>
@@ -69,7 +69,7 @@ export const contentSecurityPolicyResponse = listener('kernel.response', 'conten
       if (isRedirect(reply)) return onRedirect
       if (reply.statusCode === 304) return onNotModified
       if (missing.length === 0) return kept
-      const uri = reports && isDocument(state, reply) ? app.hindsight.reportUriOf?.(request) ?? null : null
+      const uri = reports && isDocument(state, reply) ? app.hindsight.cspReports?.uriOf(request) ?? null : null
       for (const policy of missing) setPolicy(policy, request, reply, uri)
     }
   })
@@ -80,7 +80,7 @@ function setPolicy (
   // Headers that were set on the raw response would be invisible to other hooks.
   const response = { setHeader: (name: string, value: string) => reply.header(name, value) }
   set(request.raw, response as unknown as ServerResponse, (error?: unknown) => { if (error) throw error })
-  const { scriptNonce, styleNonce } = stateOf(request)
+  const { scriptNonce = '', styleNonce = '' } = stateOf(request)
   const directives = String(reply.getHeader(header)).split(';')
   const value = withNonce(withNonce(directives, 'script-src', scriptNonce), 'style-src', styleNonce).join(';')
   reply.header(header, reportUri === null ? value : withReportUri(value, reportUri))
@@ -88,15 +88,15 @@ function setPolicy (
 
 // Browsers report violations of documents. A diagnostic page has a policy of its own.
 function isDocument ({ ownPolicy }: RequestState, reply: FastifyReply): boolean {
-  return ownPolicy === '' && /^text\/html\b/i.test(String(reply.getHeader('content-type') ?? ''))
+  return ownPolicy === undefined && /^text\/html\b/i.test(String(reply.getHeader('content-type') ?? ''))
 }
 
 // The profile has the values of the policies among the headers of the response.
 function collectPolicy (state: RequestState, ofRoute: Policy[]): void {
   state.collect('csp', () => ({
     ...(ofRoute.length > 0 && { ofRoute: ofRoute.map(({ header }) => header) }),
-    ...(state.ownPolicy !== '' && { ofDiagnosticPage: true }),
-    nonces: [...(state.scriptNonce === '' ? [] : ['script-src']), ...(state.styleNonce === '' ? [] : ['style-src'])]
+    ...(state.ownPolicy !== undefined && { ofDiagnosticPage: true }),
+    nonces: [...(state.scriptNonce ? ['script-src'] : []), ...(state.styleNonce ? ['style-src'] : [])]
   }))
 }
 

@@ -1,6 +1,5 @@
 import { listener } from '../lib/lifecycle/listener.js'
-import { stateOf } from '../lib/lifecycle/request-state.js'
-import { routeConfigOf } from '../lib/lifecycle/route-config.js'
+import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { attributesIn, checkAttributes } from '../lib/routing/attribute-schema.js'
 import { notDeclared, ofDiagnosticHandler } from '../lib/routing/attributes.js'
 import { routeName } from '../lib/routing/route-table.js'

@@ -1,6 +1,6 @@
 import { ruleFinder, type PathRule } from '../lib/http/path-rules.js'
+import { addVary, isCacheable } from '../lib/http/responses.js'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
-import { addVary, isCacheable } from '../lib/lifecycle/responses.js'
 
 const noRule = new Skip('no CORS rule for this path')
 const notCacheable = new Skip('the response is not cacheable')

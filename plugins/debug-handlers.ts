@@ -1,10 +1,8 @@
-import { listener, Skip } from '../lib/lifecycle/listener.js'
-import { ownHook } from '../lib/lifecycle/own-hooks.js'
-import { requestContext } from '../lib/lifecycle/request-context.js'
-import { stateOf } from '../lib/lifecycle/request-state.js'
+import { listener, ownHook, Skip } from '../lib/lifecycle/listener.js'
+import { requestContext, stateOf } from '../lib/lifecycle/request-state.js'
 
 export interface DebugHandlersOptions {
-  /** How many frames a stack keeps in debug mode. */
+  /** The number of frames that a stack keeps in debug mode. */
   stackDepth?: number
 }
 

@@ -8,7 +8,7 @@ export const errorCspRemoval = listener('kernel.response', 'error-csp-removal', 
   if (!app.hindsight.debug) return 'not in debug mode'
   return (request, reply) => {
     const { ownPolicy } = stateOf(request)
-    if (ownPolicy === '') return notOurs
+    if (ownPolicy === undefined) return notOurs
     reply.removeHeader('content-security-policy-report-only')
     reply.header('content-security-policy', ownPolicy)
   }

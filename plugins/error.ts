@@ -3,16 +3,17 @@ import { listener, Skip } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 
 const notObserved = new Skip('the request leaves no profile')
-const nothingRaised = new Skip('nothing was raised')
 
-/** In an error pass: turns the raised value, whatever it is, into the flattened exceptions that the diagnostic handler renders. */
+/** In an error pass: flattens the raised value to the exceptions of the diagnostic page and the profile. */
 export const error = listener('kernel.controller_arguments', 'error', async (app) => {
   if (!app.hindsight.observed) return 'not in debug mode'
   const { flattenError } = await import('../lib/errors/flatten-error.js')
-  return (request: FastifyRequest) => {
-    const state = stateOf(request)
-    if (!state.failed) return nothingRaised
-    if (!state.observed) return notObserved
-    state.exceptions = flattenError(state.raised)
+  return {
+    when: 'error',
+    hook: (request: FastifyRequest) => {
+      const state = stateOf(request)
+      if (!state.observed) return notObserved
+      state.exceptions = flattenError(state.raised)
+    }
   }
 })

@@ -2,11 +2,11 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { listener, Skip, type Answer } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 import type { CompiledRule } from '../lib/security/access-control.js'
+import { contextOf, userOf } from '../lib/security/context.js'
 import type { Firewall } from '../lib/security/firewall.js'
-import type { LoginForm } from '../lib/security/login-form.js'
-import { openSecurity } from '../lib/security/open.js'
-import type { Security, SecurityOptions } from '../lib/security/security.js'
-import type { User } from '../lib/security/user.js'
+import type { LoginForm } from '../lib/security/login.js'
+import { openSecurity, type Security, type SecurityOptions } from '../lib/security/security.js'
+import type { User } from '../lib/security/users.js'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -36,25 +36,25 @@ const nobody = new Skip('the request brings no credentials, and needs none')
 export const firewall = listener('kernel.request', 'firewall', async (app, options: SecurityOptions) => {
   const security = await openSecurity(app, options)
   if (security === null) return 'not configured'
-  const { enforce, recognise } = await import('../lib/security/guard.js')
-  const { loginRoutes } = await import('../lib/security/login-routes.js')
-  await decorate(app, security)
+  const { enforce, recognize } = await import('../lib/security/guard.js')
+  const { loginForm, loginRoutes } = await import('../lib/security/login.js')
+  decorate(app, security, loginForm)
   app.decorate('endSessions', (identifier: string, firewall?: string) => security.endSessions(identifier, firewall))
   await loginRoutes(app, security)
   return (request, reply) => {
     const context = security.contextFor(request)
     const { firewall, path } = context
     if (firewall?.security === false) return unguarded
-    const rule = firewall !== null && answersItself(firewall, path) ? null : security.ruleFor(path, request)
-    if (firewall === null) return rule === null ? noFirewall : enforce(security, context, rule, request, reply)
+    const rule = firewall !== null && answersItself(firewall, path) ? null : security.ruleFor(context)
+    if (firewall === null) return rule === null ? noFirewall : enforce(context, rule, reply)
     const anonymous = firewall.authenticators.every((authenticator) => !authenticator.supports(request)) &&
       (firewall.login === null || app.hindsight.cookiesOf(request)[security.cookieName] === undefined)
     if (anonymous && rule === null && !app.hindsight.debug) return nobody
     return guard(firewall, rule)
 
     async function guard (firewall: Firewall, rule: CompiledRule | null): Promise<Answer | Skip | undefined> {
-      await recognise(security as Security, context, firewall, request)
-      if (rule !== null) return enforce(security as Security, context, rule, request, reply)
+      await recognize(context, firewall)
+      if (rule !== null) return enforce(context, rule, reply)
       return anonymous ? nobody : undefined
     }
   }
@@ -64,7 +64,7 @@ export const firewall = listener('kernel.request', 'firewall', async (app, optio
 export const firewallFinish = listener('kernel.finish_request', 'firewall', (_app, { security }: SecurityOptions) => {
   if (security === undefined) return 'not configured'
   return (request) => {
-    stateOf(request).security = null
+    stateOf(request).security = undefined
   }
 })
 
@@ -73,9 +73,9 @@ function answersItself ({ login, logout }: Firewall, path: string): boolean {
   return path === login?.loginPath || path === login?.checkPath || path === logout?.path
 }
 
-async function decorate (app: FastifyInstance, security: Security): Promise<void> {
-  const { contextOf, userOf } = await import('../lib/security/context.js')
-  const { loginForm } = await import('../lib/security/login-form.js')
+function decorate (
+  app: FastifyInstance, security: Security, loginForm: (request: FastifyRequest) => LoginForm
+): void {
   for (const name of ['user', 'isGranted', 'loginForm']) {
     if (app.hasRequestDecorator(name)) {
       const hint = 'give it another name there (@fastify/jwt has decoratorName for that)'
@@ -87,7 +87,7 @@ async function decorate (app: FastifyInstance, security: Security): Promise<void
     const context = contextOf(this)
     return context === null
       ? Promise.resolve(false)
-      : security.isGranted(this, context, attribute, subject, 'request.isGranted')
+      : security.isGranted(context, attribute, subject, 'request.isGranted')
   })
-  app.decorateRequest('loginForm', function (this: FastifyRequest) { return loginForm(this, security) })
+  app.decorateRequest('loginForm', function (this: FastifyRequest) { return loginForm(this) })
 }

@@ -3,10 +3,10 @@ import {
   evaluate, isConditional, isRetrieval, validatorsOf, type Evaluation, type Validators
 } from '../lib/http/conditional.js'
 import { PreconditionFailedError } from '../lib/http/http-errors.js'
+import { addVary, discard, dropContent } from '../lib/http/responses.js'
 import { Answer, isPromise, listener, Skip } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
-import { addVary, discard, dropContent } from '../lib/lifecycle/responses.js'
-import { servicesOf } from '../lib/lifecycle/services-of.js'
+import { servicesOf } from '../lib/lifecycle/services.js'
 import { attributesOf, notDeclared, ofDiagnosticHandler, type CacheAttribute } from '../lib/routing/attributes.js'
 import { cachePolicy, TURNED_PRIVATE, type CachePolicy } from '../lib/routing/cache-policy.js'
 import { routeName } from '../lib/routing/route-table.js'
@@ -20,6 +20,13 @@ interface CacheRecord extends Evaluation {
   reached: boolean
   /** Why the response is for its client alone. */
   private: string | null
+}
+
+declare module '../lib/lifecycle/request-state.js' {
+  interface RequestState {
+    /** What was found out about the preconditions of the request. */
+    cache?: CacheRecord
+  }
 }
 
 const policies = new WeakMap<CacheAttribute, CachePolicy>()
@@ -89,7 +96,7 @@ export const httpCache = listener('kernel.controller', 'http-cache', (app) => {
 export const httpCacheResponse = listener('kernel.response', 'http-cache', (app) => {
   return (request, reply, payload) => {
     const cache = attributesOf(request)?.cache
-    const isTurned = stateOf(request).credentialsUsed && turnPrivate(request, reply)
+    const isTurned = stateOf(request).credentialsUsed === true && turnPrivate(request, reply)
     const result = respond(cache, request, reply, payload)
     return isTurned && result instanceof Skip ? undefined : result
   }
@@ -129,7 +136,7 @@ export const httpCacheResponse = listener('kernel.response', 'http-cache', (app)
 
   function apply (policy: CachePolicy, request: FastifyRequest, reply: FastifyReply): void {
     const record = recordOf(app, request, reply)
-    const isSilent = stateOf(request).defaultCacheControl || !reply.hasHeader('cache-control')
+    const isSilent = stateOf(request).defaultCacheControl === true || !reply.hasHeader('cache-control')
     const turned = policy.isPublic && isSilent ? whyPrivate(request, reply) : null
     record.private ??= turned ?? (policy.isPublic || !isSilent ? null : 'the route does not declare it public')
     if (isSilent) {
@@ -154,7 +161,7 @@ function whyPrivate (request: FastifyRequest, reply: FastifyReply): string | nul
   if (credentialsUsed) return BROUGHT_CREDENTIALS
   if (request.headers.authorization !== undefined) return 'the request has an Authorization header'
   // The handler, which did not run, might have used the session.
-  if (reply.statusCode === 304 && sessionCookie !== null && cookiesOf(request)[sessionCookie.name] !== undefined) {
+  if (reply.statusCode === 304 && sessionCookie !== undefined && cookiesOf(request)[sessionCookie.name] !== undefined) {
     return 'the client has a session, and the handler was not asked'
   }
   return null
@@ -174,7 +181,7 @@ function recordOf (
   { hindsight: { mask } }: FastifyInstance, request: FastifyRequest, reply: FastifyReply
 ): CacheRecord {
   const state = stateOf(request)
-  if (state.cache !== null) return state.cache as CacheRecord
+  if (state.cache !== undefined) return state.cache
   const record: CacheRecord = {
     outcome: 'unconditional', precondition: null, validators: null, deferred: false, reached: false, private: null
   }

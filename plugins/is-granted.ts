@@ -1,10 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { listener, Skip, type Answer } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
-import { routeConfigOf } from '../lib/lifecycle/route-config.js'
-import { compileRequirements, type CompiledRequirement } from '../lib/security/is-granted.js'
-import { openSecurity } from '../lib/security/open.js'
-import type { Security, SecurityOptions } from '../lib/security/security.js'
+import { routeConfigOf } from '../lib/lifecycle/request-state.js'
+import { compileRequirements, type CompiledRequirement, type IsGranted } from '../lib/security/access-control.js'
+import { openSecurity, type Security, type SecurityOptions } from '../lib/security/security.js'
 
 const notConfigured = new Skip('not configured')
 const errorPass = new Skip('not in an error pass')
@@ -21,13 +20,13 @@ export const isGranted = listener('kernel.controller_arguments', 'is-granted', a
     const where = `Route ${String(method)} ${url}: config.isGranted`
     if (security === null) throw new Error(`${where} needs the option security, which is not configured`)
     try {
-      requirements.set(declared, compileRequirements(declared, url))
+      requirements.set(declared, compileRequirements(declared as IsGranted, url))
     } catch (error) {
       throw new Error(`${where} ${(error as Error).message}`, { cause: error })
     }
   })
   if (security === null) return 'not configured'
-  const { refuse } = await import('../lib/security/entry-point.js')
+  const { refuse } = await import('../lib/security/guard.js')
   return (request, reply) => {
     const declared = routeConfigOf(request)?.isGranted
     if (declared === undefined) return notConfigured
@@ -42,8 +41,8 @@ export const isGranted = listener('kernel.controller_arguments', 'is-granted', a
   ): Promise<Answer | undefined> {
     const context = security.contextFor(request)
     for (const { attribute, subjectOf } of required) {
-      if (!await security.isGranted(request, context, attribute, subjectOf(request), 'is-granted')) {
-        return refuse(request, reply, context, security.cookieName)
+      if (!await security.isGranted(context, attribute, subjectOf(request), 'is-granted')) {
+        return refuse(context, reply)
       }
     }
   }

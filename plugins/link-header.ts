@@ -2,8 +2,7 @@ import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { isInjection } from 'light-my-request'
 import { addLink, serializeLink, type Link, type LinkAttributes } from '../lib/http/link.js'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
-import { stateOf } from '../lib/lifecycle/request-state.js'
-import { routeConfigOf } from '../lib/lifecycle/route-config.js'
+import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { routeName } from '../lib/routing/route-table.js'
 
 export interface LinkHeaderOptions {

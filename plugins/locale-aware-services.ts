@@ -1,7 +1,7 @@
 import type { FastifyRequest, LocaleAwareServices } from 'fastify'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
+import { afterBody } from '../lib/http/responses.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
-import { afterBody } from '../lib/lifecycle/responses.js'
 import { LocaleServices, type LocaleAwareService } from '../lib/locale/locale-services.js'
 
 export interface LocaleAwareServicesOptions {
@@ -64,7 +64,7 @@ export const localeAwareServicesFinish = listener('kernel.finish_request', 'loca
   if (Object.keys(options.localeAwareServices ?? {}).length === 0) return 'not configured'
   return (request, reply, payload) => {
     const state = stateOf(request)
-    if (state.localeServices === null) return unused
-    afterBody(reply, payload, () => { state.localeServices = null })
+    if (state.localeServices === undefined) return unused
+    afterBody(reply, payload, () => { state.localeServices = undefined })
   }
 })

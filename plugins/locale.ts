@@ -1,8 +1,7 @@
 import type { FastifyRequest } from 'fastify'
+import { afterBody } from '../lib/http/responses.js'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
-import { stateOf } from '../lib/lifecycle/request-state.js'
-import { afterBody } from '../lib/lifecycle/responses.js'
-import { routeConfigOf } from '../lib/lifecycle/route-config.js'
+import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { bestLocale, isLanguageTag } from '../lib/locale/accept-language.js'
 import { notFound } from '../lib/routing/route-error.js'
 
@@ -53,7 +52,7 @@ export const locale = listener('kernel.request', 'locale', (app, options: Locale
 
   return (request) => {
     const skip = choose(request)
-    const { locale, localeSource: source } = stateOf(request)
+    const { locale, localeSource: source = 'default' } = stateOf(request)
     const header = request.headers['accept-language']?.slice(0, MAX_SHOWN) ?? null
     stateOf(request).collect('locale', () => app.hindsight.mask.value({
       locale,
@@ -73,7 +72,7 @@ export const localeFinish = listener('kernel.finish_request', 'locale', (_app, o
   const idle = enabledLocales.length > 0 || acceptLanguage ? unchanged : notConfigured
   return (request, reply, payload) => {
     const state = stateOf(request)
-    if (state.locale === defaultLocale || state.locale === '') return idle
+    if (state.locale === undefined || state.locale === defaultLocale) return idle
     afterBody(reply, payload, () => { state.locale = defaultLocale })
   }
 })

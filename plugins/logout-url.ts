@@ -1,7 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
-import { openSecurity } from '../lib/security/open.js'
-import type { SecurityOptions } from '../lib/security/security.js'
+import { openSecurity, type SecurityOptions } from '../lib/security/security.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -22,13 +21,13 @@ const noLogout = new Skip('the firewall has no logout')
 export const logoutUrl = listener('kernel.request', 'logout-url', async (app, options: SecurityOptions) => {
   const security = await openSecurity(app, options)
   if (security === null) return 'not configured'
-  const { locationOf } = await import('../lib/security/entry-point.js')
-  const { logoutOf } = await import('../lib/security/logout.js')
+  const { locationOf } = await import('../lib/security/guard.js')
+  const { logoutPathOf } = await import('../lib/security/login.js')
   app.decorateRequest('logoutPath', function logoutPath (this: FastifyRequest) {
-    return logoutOf(this)
+    return logoutPathOf(this)
   })
   app.decorateRequest('logoutUrl', function logoutUrl (this: FastifyRequest) {
-    const path = logoutOf(this)
+    const path = logoutPathOf(this)
     return path === null ? null : locationOf(this, path)
   })
   return (request) => {

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
-import { routeConfigOf } from '../lib/lifecycle/route-config.js'
+import { routeConfigOf } from '../lib/lifecycle/request-state.js'
 import { Page } from '../lib/pagination/page.js'
 import {
   assertPaginationSettings, paginationRule, readPagination,
@@ -54,7 +54,7 @@ export const pagination = listener('kernel.request', 'pagination', (
   }
 
   app.decorateRequest('pagination', {
-    getter (this: FastifyRequest) { return stateOf(this).pagination as Pagination | null },
+    getter (this: FastifyRequest) { return stateOf(this).pagination ?? null },
     setter (this: FastifyRequest, own: Pagination | null) { stateOf(this).pagination = own }
   })
   function collect (request: FastifyRequest, { names, sort, maxLimit }: PaginationRule, page: object): void {
@@ -63,12 +63,12 @@ export const pagination = listener('kernel.request', 'pagination', (
   app.decorateRequest('paginate', function (this: FastifyRequest, total: number, options?: { links?: boolean }): Page {
     const rule = ruleOf(this)
     const { pagination, route } = stateOf(this)
-    if (rule === null || pagination === null) {
+    if (rule === null || !pagination) {
       throw new Error(`paginate: the route "${route?.name ?? this.url}" declares no pagination in its config`)
     }
-    const page = new Page(this, pagination as Pagination, rule, total)
+    const page = new Page(this, pagination, rule, total)
     if (options?.links !== false) page.addLinks(this)
-    collect(this, rule, { ...pagination as Pagination, total, pages: page.pages })
+    collect(this, rule, { ...pagination, total, pages: page.pages })
     return page
   })
 

@@ -1,8 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { NotFoundError, ParamConversionError } from '../lib/http/http-errors.js'
 import { listener } from '../lib/lifecycle/listener.js'
-import { attributesOf } from '../lib/lifecycle/request-attributes.js'
-import { stateOf } from '../lib/lifecycle/request-state.js'
+import { attributesOf, stateOf } from '../lib/lifecycle/request-state.js'
 import {
   attributesOf as declaredOf, notDeclared, ofDiagnosticHandler, type RouteAttributes
 } from '../lib/routing/attributes.js'

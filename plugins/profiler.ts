@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
-import { observe } from '../lib/lifecycle/pass.js'
+import { observe } from '../lib/profiler/observation.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
-import { servicesOf } from '../lib/lifecycle/services-of.js'
+import { servicesOf } from '../lib/lifecycle/services.js'
 import { profilerSettings, type ProfilerOption } from '../lib/profiler/settings.js'
 
 export interface ProfilerListenerOptions {

@@ -1,5 +1,5 @@
 import { listener, Skip } from '../lib/lifecycle/listener.js'
-import { ownHook } from '../lib/lifecycle/own-hooks.js'
+import { ownHook } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 
 const notObserved = new Skip('the request leaves no profile')

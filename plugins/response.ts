@@ -1,13 +1,18 @@
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
-import { listener } from '../lib/lifecycle/listener.js'
-import { ownHook } from '../lib/lifecycle/own-hooks.js'
-import { stateOf } from '../lib/lifecycle/request-state.js'
-import { addVary, dropContent, isRedirect } from '../lib/lifecycle/responses.js'
-import { routeConfigOf, type RouteConfig } from '../lib/lifecycle/route-config.js'
+import { addVary, dropContent, isRedirect } from '../lib/http/responses.js'
+import { listener, ownHook } from '../lib/lifecycle/listener.js'
+import { routeConfigOf, stateOf, type RouteConfig } from '../lib/lifecycle/request-state.js'
 
 export interface ResponseOptions {
   /** Whether text types without a charset are completed by UTF-8. */
   charset?: boolean
+}
+
+declare module '../lib/lifecycle/request-state.js' {
+  interface RequestState {
+    /** Whether `Cache-Control` has the default for responses without one, or will have it. */
+    defaultCacheControl?: boolean
+  }
 }
 
 const PRIVATE = 'no-cache, private'
@@ -84,8 +89,8 @@ function keyOf ({ method, url }: Pick<RouteConfig, 'method' | 'url'>): string {
 // RFC 9110, section 8.5: the language of the audience; not on error pages, redirects and the debug surface.
 function setLanguage (request: FastifyRequest, reply: FastifyReply, hasLocales: boolean): void {
   const { failed, languageRead, locale, localeSource, route } = stateOf(request)
-  if (languageRead) addVary(reply, 'Accept-Language')
-  if (locale === '' || (!hasLocales && localeSource === 'default')) return
+  if (languageRead === true) addVary(reply, 'Accept-Language')
+  if (locale === undefined || (!hasLocales && localeSource === undefined)) return
   const isDocument = !failed && route !== null && routeConfigOf(request)?.debugOnly !== true && !isRedirect(reply) &&
     reply.statusCode !== 304
   if (isDocument && !reply.hasHeader('content-language')) reply.header('content-language', locale)

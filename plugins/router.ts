@@ -1,11 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { Answer, listener, Skip } from '../lib/lifecycle/listener.js'
 import { messageState } from '../lib/http/request-target.js'
-import { attributesOf } from '../lib/lifecycle/request-attributes.js'
-import type { RouteMatch } from '../lib/lifecycle/route-config.js'
-import { stateOf } from '../lib/lifecycle/request-state.js'
-import { routeConfigOf } from '../lib/lifecycle/route-config.js'
-import { RequestLog } from '../lib/logs/request-log.js'
+import { Answer, listener, Skip } from '../lib/lifecycle/listener.js'
+import { attributesOf, routeConfigOf, stateOf, type RouteMatch } from '../lib/lifecycle/request-state.js'
+import type {} from '../lib/logs/request-log.js'
 import { explainMiss, notFound } from '../lib/routing/route-error.js'
 import { routeMatchOf } from '../lib/routing/route-match.js'
 import { redirectPage } from '../lib/view/redirect-page.js'
@@ -41,9 +38,8 @@ export const router = listener('kernel.request', 'router', (app) => {
     state.route = route
     const message = `Matched route "${route.name}".`
     const { log } = state
-    if (log instanceof RequestLog) {
-      log.debug(request.log, { channel: 'router', message, context: { route: route.name } })
-    } else request.log.debug({ channel: 'router', route: route.name }, message)
+    if (log) log.debug(request.log, { channel: 'router', message, context: { route: route.name } })
+    else request.log.debug({ channel: 'router', route: route.name }, message)
   }
 })
 

@@ -1,9 +1,9 @@
 import { listener, Skip } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
-import { routeConfigOf } from '../lib/lifecycle/route-config.js'
-import type { Expression } from '../lib/security/expression.js'
-import { openSecurity } from '../lib/security/open.js'
-import type { SecurityOptions } from '../lib/security/security.js'
+import { routeConfigOf } from '../lib/lifecycle/request-state.js'
+import { userOf } from '../lib/security/context.js'
+import type { Expression } from '../lib/security/expressions.js'
+import { openSecurity, type SecurityOptions } from '../lib/security/security.js'
 
 const notConfigured = new Skip('not configured')
 const errorPass = new Skip('not in an error pass')
@@ -15,7 +15,7 @@ export const securityExpression = listener('kernel.controller_arguments', 'secur
   const security = await openSecurity(app, options)
   const { compileExpression } = security === null
     ? { compileExpression: null }
-    : await import('../lib/security/expression.js')
+    : await import('../lib/security/expressions.js')
   const expressions = new Map<string, Expression>()
   app.addHook('onRoute', function compileSecurity ({ method, url, config }) {
     const text: unknown = config?.security
@@ -30,8 +30,7 @@ export const securityExpression = listener('kernel.controller_arguments', 'secur
     }
   })
   if (security === null || compileExpression === null) return 'not configured'
-  const { userOf } = await import('../lib/security/context.js')
-  const { refuse } = await import('../lib/security/entry-point.js')
+  const { refuse } = await import('../lib/security/guard.js')
   return (request, reply) => {
     const text = routeConfigOf(request)?.security
     if (text === undefined) return notConfigured
@@ -40,11 +39,7 @@ export const securityExpression = listener('kernel.controller_arguments', 'secur
     userOf(request)
     // A route that was declared ahead of this listener is checked all the same.
     const { result, error } = (expressions.get(text) ?? compileExpression(text))(request, context)
-    if (context.record !== null) {
-      context.record.expression = {
-        expression: text, result, ...(error !== undefined && { error: error.message })
-      }
-    }
-    if (!result) return refuse(request, reply, context, security.cookieName, error)
+    context.record.expression = { expression: text, result, ...(error !== undefined && { error: error.message }) }
+    if (!result) return refuse(context, reply, error)
   }
 })

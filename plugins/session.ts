@@ -54,7 +54,7 @@ export const sessionResponse = listener('kernel.response', 'session', (app) => {
   return (request, reply, payload) => {
     const state = stateOf(request)
     const hasCookie = sessions !== null && state.observed && cookiesOf(request)[sessions.cookieName] !== undefined
-    if (sessions === null || !state.sessionTouched) {
+    if (sessions === null || state.sessionTouched !== true) {
       if (state.observed) state.collect('session', unusedSession(hasCookie))
       const before = reply.getHeader('set-cookie')
       runHooks(writers, request, reply, payload)

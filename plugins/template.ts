@@ -14,6 +14,13 @@ export interface TemplateOptions {
   }
 }
 
+declare module '../lib/lifecycle/request-state.js' {
+  interface RequestState {
+    /** The name of the template that an object is rendered with. */
+    template?: string
+  }
+}
+
 type Render = (template: string, data: object) => Promise<unknown>
 
 // The forms in which engines name a file: after a colon, in quotes, or as a path.
@@ -54,7 +61,7 @@ export const template = listener('kernel.controller', 'template', (
 
   async function renderTemplate (request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
     const state = stateOf(request)
-    if (state.template === '' || state.failed || !isPlain(payload)) return payload
+    if (state.template === undefined || state.failed || !isPlain(payload)) return payload
     const startedAt = performance.now()
     const markup = await rendered(reply as unknown as Record<string, Render>, decorator, state.template, payload)
     const duration = Math.round((performance.now() - startedAt) * 1000) / 1000

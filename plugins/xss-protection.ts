@@ -1,4 +1,4 @@
-import { isRedirect, onRedirect } from '../lib/lifecycle/responses.js'
+import { isRedirect, onRedirect } from '../lib/http/responses.js'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
 
 export interface XssProtectionOptions {

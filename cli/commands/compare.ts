@@ -1,34 +1,84 @@
+import { compareProfiles } from '../../lib/profiler/compare/compare.js'
+import type { Compared, Comparison, Difference } from '../../lib/profiler/compare/comparison.js'
 import { previousOf } from '../../lib/profiler/compare/previous.js'
-import type { Profile } from '../../lib/profiler/profile.js'
-import type { ProfileStorage } from '../../lib/profiler/storage/storage.js'
-import { CommandError, type Command } from '../command.js'
-import { comparisonLines } from '../comparison-lines.js'
-import { readFlags } from '../criteria.js'
-import { profileOf } from '../find.js'
+import { counted } from '../../lib/view/counted.js'
+import { CommandError, profileOf, searchOf, type Command } from '../command.js'
+import { fit, milliseconds, readableTime, statusStyle, type Terminal } from '../terminal.js'
 
-/** Puts two profiles side by side, or one and the one before it. */
+const MAX_VALUE = 1_000
+
 export const compareCommand: Command = {
   name: 'compare',
   args: '<a | previous> <b>',
-  what: 'tell how two profiles differ; previous: the newest older one of the same route that fits the criteria',
-  criteria: true,
+  summary: 'show how two profiles differ; previous: the newest older one of the same route that matches the criteria',
+  criteria: 'all',
   arity: [2, 2],
-  async run ({ args: [one = '', other = ''], flags, terminal, open }) {
-    const { criteria } = readFlags(flags)
-    for (const flag of ['limit', 'cursor']) if (flags[flag] !== undefined) throw new CommandError(`--${flag}: there are no pages here.`, 2)
-    if (one !== 'previous' && Object.keys(criteria).length > 0) throw new CommandError('Criteria belong to "previous": fastify-hindsight compare previous <b> --error 0.', 2)
+  run: async ({ args: [first = '', second = ''], flags, terminal, open }) => {
+    const { criteria } = searchOf(flags)
+    const hasCriteria = Object.keys(criteria).length > 0
+    if (first !== 'previous' && hasCriteria) {
+      throw new CommandError('Criteria belong to "previous": fastify-hindsight compare previous <b> --error 0.', 2)
+    }
+    const b = await profileOf(open, second)
     const store = await open()
-    const b = await profileOf(store, other)
-    const a = one === 'previous' ? await previous(store, b, criteria) : await profileOf(store, one)
-    const { compareProfiles } = await import('../../lib/profiler/compare/compare.js')
-    const comparison = compareProfiles(a, b)
-    if (flags.json === true) return await terminal.json(comparison, 2)
-    for (const line of comparisonLines(comparison, terminal)) await terminal.line(line)
+    const search = async (): Promise<string | undefined> =>
+      (await previousOf(b, criteria, (options) => store.search(options)))?.token
+    const token = first === 'previous' ? await search() : first
+    if (token === undefined) {
+      const suffix = hasCriteria ? ' and matches' : ''
+      throw new CommandError(`No profile of the same route is stored that is older than "${b.token}"${suffix}.`)
+    }
+    const comparison = compareProfiles(await profileOf(open, token), b)
+    if (flags.json === true) await terminal.json(comparison, 2)
+    else await terminal.lines(comparisonLines(comparison, terminal))
   }
 }
 
-async function previous (store: ProfileStorage, profile: Profile, criteria: object): Promise<Profile> {
-  const found = await previousOf(profile, criteria, async (options) => await store.search(options))
-  if (found === undefined) throw new CommandError(`No profile of the same route is stored that is older than "${profile.token}"${Object.keys(criteria).length === 0 ? '' : ' and fits'}.`)
-  return await profileOf(store, found.token)
+/** Two profiles for people: the differences by section, and how much is the same. */
+export function comparisonLines ({ a, b, differences, equal, sections }: Comparison, terminal: Terminal): string[] {
+  const same = sections.filter((one) => one.differences.length === 0 && one.equal > 0)
+    .map(({ label, equal }) => `${label} (${equal})`)
+  const volatile = sections.reduce((sum, one) => sum + one.always.length, 0)
+  const summary = differences === 0
+    ? `Nothing that matters differs; ${counted(equal, 'thing is', 'things are')} the same.`
+    : `${counted(differences, 'thing differs', 'things differ')}, ${counted(equal, 'is', 'are')} the same.`
+  return [
+    ...comparedLines('A', a, terminal),
+    ...comparedLines('B', b, terminal),
+    '',
+    terminal.style('bold', summary),
+    ...sections.filter((one) => one.differences.length > 0).flatMap(({ label, differences, equal }) => [
+      '',
+      `${terminal.style('bold', label.toUpperCase())} ` +
+        terminal.style('dim', `${counted(differences.length, 'differs', 'differ')}, ${equal} the same`),
+      ...differences.flatMap((difference) => differenceLines(difference, terminal))
+    ]),
+    ...same.length === 0 ? [] : ['', terminal.style('dim', `The same in both: ${same.join(', ')}.`)],
+    ...volatile === 0
+      ? []
+      : [terminal.style('dim', `${volatile} more differ each time (times, ids, nonces): --json has them.`)]
+  ]
+}
+
+function comparedLines (letter: string, compared: Compared, terminal: Terminal): string[] {
+  const { token, time, method, url, status, duration, route, exception } = compared
+  const facts = [readableTime(time), milliseconds(duration), `route ${route ?? 'none'}`].join(' · ')
+  return [
+    `${terminal.style('bold', letter)} ${token} ${terminal.style(statusStyle(status), String(status))} ` +
+      terminal.style('bold', `${method} ${url}`),
+    `  ${terminal.style('dim', facts)}`,
+    ...exception === null ? [] : [`  ${terminal.style('red', exception)}`]
+  ]
+}
+
+function differenceLines ({ what, kind, a, b }: Difference, terminal: Terminal): string[] {
+  return [
+    `  ${terminal.style('cyan', what)}`,
+    ...kind === 'only-b' ? [] : [terminal.style('red', `    - ${textOf(a)}`)],
+    ...kind === 'only-a' ? [] : [terminal.style('green', `    + ${textOf(b)}`)]
+  ]
+}
+
+function textOf (value: unknown): string {
+  return fit(typeof value === 'string' ? value : JSON.stringify(value), MAX_VALUE)
 }

@@ -3,66 +3,59 @@ import { CallTree } from '../../lib/profiler/cpu/call-tree.js'
 import { cpuProfileOf } from '../../lib/profiler/cpu/cpuprofile.js'
 import { CODE_KINDS, readCpuRecord, refusalOf, type CpuRecord } from '../../lib/profiler/cpu/cpu-record.js'
 import type { Profile } from '../../lib/profiler/profile.js'
-import { CommandError, type Command } from '../command.js'
-import { readFlags } from '../criteria.js'
-import { headLines } from '../profile-lines.js'
-import { fit, milliseconds, type Terminal } from '../terminal.js'
 import { counted } from '../../lib/view/counted.js'
-import { namedProfile } from './show.js'
+import { CommandError, namedProfile, notWritable, type Command } from '../command.js'
+import { fit, headLines, milliseconds, type Terminal } from '../terminal.js'
 
-const MOST = 20
+const MAX_FUNCTIONS = 20
 
-/** Shows what the processor did for a request, or writes it as the file that Chrome DevTools and VS Code open. */
 export const cpuCommand: Command = {
   name: 'cpu',
   args: '<token | latest>',
-  what: 'show what the processor did, or write it as .cpuprofile with -o',
-  criteria: true,
-  flags: { out: { type: 'string', short: 'o' } },
-  help: { out: '(-o) the file to write, which Chrome DevTools and VS Code open; - for standard output' },
+  summary: 'show the functions that took the most CPU time, or write a .cpuprofile with -o',
+  criteria: 'all',
+  options: {
+    out: { type: 'string', short: 'o', help: '(-o) a file for Chrome DevTools and VS Code; - for standard output' }
+  },
   arity: [1, 1],
-  async run ({ args: [wanted = ''], flags, terminal, open }) {
-    const { criteria } = readFlags(flags)
-    const profile = await namedProfile(open, wanted, criteria)
+  run: async (context) => {
+    const { flags: { out, json }, terminal } = context
+    const profile = await namedProfile(context)
     const record = recordOf(profile)
-    const { out } = flags
-    if (out === undefined && flags.json !== true) {
-      for (const line of lines(profile, record, terminal)) await terminal.line(line)
-    } else if (out === undefined || out === '-') await terminal.json(cpuProfileOf(record))
-    else {
-      await write(String(out), cpuProfileOf(record))
-      await terminal.line(`The CPU profile of ${profile.token} was written to ${terminal.style('reset', String(out))}.`)
+    if (out === '-' || (out === undefined && json === true)) return await terminal.json(cpuProfileOf(record))
+    if (out === undefined) {
+      return await terminal.lines([...headLines(profile, terminal), ...recordLines(record, terminal)])
     }
+    const path = String(out)
+    try {
+      await writeFile(path, JSON.stringify(cpuProfileOf(record)), { flag: 'wx', mode: 0o600 })
+    } catch (error) {
+      throw notWritable(path, error)
+    }
+    await terminal.line(`The CPU profile of ${profile.token} was written to ${terminal.style('reset', path)}.`)
   }
 }
 
 function recordOf ({ token, collectors: { cpu } }: Profile): CpuRecord {
   const record = readCpuRecord(cpu)
   if (record !== null) return record
-  const why = refusalOf(cpu) ?? (cpu === undefined ? 'ask for one with the header "x-hindsight-cpu: 1".' : 'its data are not of a form that can be read.')
-  throw new CommandError(`${token} has no CPU profile: ${why}`)
+  const reason = cpu === undefined ? 'request one with the header "x-hindsight-cpu: 1".' : 'its data cannot be read.'
+  throw new CommandError(`${token} has no CPU profile: ${refusalOf(cpu) ?? reason}`)
 }
 
-async function write (path: string, data: object): Promise<void> {
-  try {
-    await writeFile(path, JSON.stringify(data), { flag: 'wx', mode: 0o600 })
-  } catch (error) {
-    throw new CommandError((error as NodeJS.ErrnoException).code === 'EEXIST' ? `${path} is there already.` : `${path} cannot be written: ${(error as Error).message}`)
-  }
-}
-
-function lines (profile: Profile, record: CpuRecord, terminal: Terminal): string[] {
+function recordLines (record: CpuRecord, terminal: Terminal): string[] {
   const tree = new CallTree(record)
   const { others, duration } = record
+  const included = others === 0 ? '' : `, ${counted(others, 'other request')} included`
   return [
-    ...headLines(profile, terminal),
-    `${milliseconds(tree.busy / 1000)} of work in ${milliseconds(duration)}, of the whole process${others === 0 ? '' : `, ${counted(others, 'other request')} included`}`,
+    `${milliseconds(tree.busy / 1000)} of work in ${milliseconds(duration)}, of the whole process${included}`,
     '',
     terminal.style('dim', `  ${'in itself'.padStart(10)}  ${'with calls'.padStart(10)}  function`),
-    ...tree.heaviest(MOST).map(({ self, total, function: { name, file, line, kind } }) => {
+    ...tree.heaviest(MAX_FUNCTIONS).map(({ self, total, function: { name, file, line, kind } }) => {
       const place = file === '' ? CODE_KINDS[kind] : `${file}${line === 0 ? '' : `:${line}`}`
-      const text = fit(`${name}  ${place}`, terminal.columns - 26)
-      return `  ${milliseconds(self / 1000).padStart(10)}  ${terminal.style('dim', milliseconds(total / 1000).padStart(10))}  ${terminal.style(kind === 'own' ? 'yellow' : 'reset', text)}`
+      const text = terminal.style(kind === 'own' ? 'yellow' : 'reset', fit(`${name}  ${place}`, terminal.columns - 26))
+      const [own = '', all = ''] = [self, total].map((time) => milliseconds(time / 1000).padStart(10))
+      return `  ${own}  ${terminal.style('dim', all)}  ${text}`
     })
   ]
 }

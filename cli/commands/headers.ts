@@ -1,40 +1,34 @@
-import { actionOf, headerHistory, headerReport, type HeaderStep } from '../../lib/profiler/panels/events/header-history.js'
-import { TOKEN_PATTERN } from '../../lib/profiler/token.js'
-import { CommandError, type Command } from '../command.js'
-import { readFlags } from '../criteria.js'
-import { headLines } from '../profile-lines.js'
-import { fit, type Style, type Terminal } from '../terminal.js'
-import { namedProfile } from './show.js'
+import {
+  actionOf, headerHistory, headerReport, type HeaderStep
+} from '../../lib/profiler/panels/events/header-history.js'
+import { CommandError, namedProfile, type Command } from '../command.js'
+import { fit, headLines, type Style, type Terminal } from '../terminal.js'
 
 const STYLES: Readonly<Record<ReturnType<typeof actionOf>, Style>> = { set: 'green', changed: 'yellow', removed: 'red' }
 
-/** Tells who set, changed and removed each header of a response, in order. */
 export const headersCommand: Command = {
   name: 'headers',
   args: '<token | latest>',
-  what: 'tell who set each header of a response, in order, and where',
-  criteria: true,
-  flags: { header: { type: 'string' } },
-  help: { header: 'only this one' },
+  summary: 'show what set each header of a response, in order, and where',
+  criteria: 'all',
+  options: { header: { type: 'string', help: 'only this one' } },
   arity: [1, 1],
-  async run ({ args: [wanted = ''], flags, terminal, open }) {
-    const search = readFlags(flags)
-    if (wanted !== 'latest' && !TOKEN_PATTERN.test(wanted)) throw new CommandError(`"${wanted}" is neither a token of six hexadecimal digits nor "latest".`, 2)
-    const profile = await namedProfile(open, wanted, search.criteria)
+  run: async (context) => {
+    const { flags, terminal } = context
+    const profile = await namedProfile(context)
     const history = headerHistory(profile)
     const only = typeof flags.header === 'string' ? flags.header.toLowerCase() : null
-    if (only !== null && !history.has(only)) throw new CommandError(`The response has no header "${only}"; it has: ${[...history.keys()].sort().join(', ')}.`)
+    if (only !== null && !history.has(only)) {
+      throw new CommandError(`The response has no header "${only}"; it has: ${[...history.keys()].sort().join(', ')}.`)
+    }
     if (flags.json === true) {
       const report = headerReport(profile)
       return await terminal.json(only === null ? report : { ...report, headers: { [only]: report.headers[only] } }, 2)
     }
-    const [first = '', second = ''] = headLines(profile, terminal)
-    for (const line of [first, second]) await terminal.line(line)
+    await terminal.lines(headLines(profile, terminal))
     for (const [name, steps] of history) {
       if (only !== null && name !== only) continue
-      await terminal.line()
-      await terminal.line(terminal.style('bold', name))
-      for (const step of steps) for (const line of stepLines(step, terminal)) await terminal.line(line)
+      await terminal.lines(['', terminal.style('bold', name), ...steps.flatMap((step) => stepLines(step, terminal))])
     }
     if (history.size === 0) await terminal.line('\nNo header was set.')
   }

@@ -1,73 +1,72 @@
 import { readFile } from 'node:fs/promises'
+import { createTwoFilesPatch, FILE_HEADERS_ONLY } from 'diff'
 import { counted } from '../../lib/view/counted.js'
 import { visibleLine } from '../../lib/view/visible.js'
 import { CommandError, type Command } from '../command.js'
-import type { Contract } from '../lifecycle/lines.js'
-import type { Terminal } from '../terminal.js'
+import { contractData, contractLines, selectRoutes } from '../lifecycle/contract.js'
+import { closeApplication, loadApplication } from '../lifecycle/load.js'
+import type { Style, Terminal } from '../terminal.js'
 
-/** Prints what each route of an application runs, in order, or compares it with a file. */
+const DIFF_STYLES: Readonly<Record<string, Style>> = { '+': 'green', '-': 'red', '@': 'cyan' }
+
 export const lifecycleCommand: Command = {
   name: 'lifecycle',
   args: '<file>',
-  what: 'tell what each route of an application runs, in order',
-  flags: { route: { type: 'string' }, check: { type: 'string' } },
-  help: {
-    route: 'only one, such as "GET /articles/:id", as it is declared',
-    check: 'compare with a file that this command has written: exit code 1 where the order has changed'
+  summary: 'print what each route of an application runs, in order, or compare it with a file',
+  options: {
+    route: { type: 'string', help: 'only one, such as "GET /articles/:id", as it is declared' },
+    check: { type: 'string', help: 'compare with a file that has the output of this command: exit code 1 if not equal' }
   },
   arity: [1, 1],
-  ends: true,
-  async run ({ args: [file = ''], flags, terminal }) {
+  exits: true,
+  run: async ({ args: [file = ''], flags, terminal }) => {
     const { route, check } = flags as { route?: string, check?: string }
     if (check !== undefined && flags.json === true) {
       throw new CommandError('--check compares the text: --json does not go with it.', 2)
     }
     if (check === '') throw new CommandError('--check: it is empty; it is the file to compare with.', 2)
-    const { closeApplication, loadApplication } = await import('../lifecycle/load.js')
-    const { contractData, contractLines, wantedRoutes } = await import('../lifecycle/lines.js')
     const { app, order } = await withStdoutOnStderr(() => loadApplication(file))
     try {
       const supported = app.supportedMethods
-      const contract = { debug: order.debug, routes: wantedRoutes(order.routes(), supported, route), supported }
+      const contract = { debug: order.debug, routes: selectRoutes(order.routes(), supported, route), supported }
       if (flags.json === true) return await terminal.json(contractData(contract), 2)
       const lines = contractLines(contract)
-      if (check !== undefined) return await compare(check, lines, contract, commandOf(file, route), terminal)
-      for (const line of lines) await terminal.line(terminal.style(styleOf(line), line))
+      if (check === undefined) return await terminal.lines(lines.map((line) => terminal.style(styleOf(line), line)))
+      await compare(check, lines, commandOf(file, route, check), terminal)
+      const routes = counted(contract.routes.length, 'route')
+      await terminal.line(`The order of ${routes} is the same as in ${visibleLine(check)}.`)
     } finally {
       await withStdoutOnStderr(() => closeApplication(app))
     }
   }
 }
 
-function styleOf (line: string): 'reset' | 'dim' | 'bold' {
+function styleOf (line: string): Style {
   return line.startsWith('    ') ? 'reset' : line.startsWith('  ') ? 'dim' : 'bold'
 }
 
-async function compare (
-  check: string, lines: readonly string[], { routes }: Contract, base: string, terminal: Terminal
-): Promise<void> {
-  const command = `${base} > ${quoted(check)}`
-  const kept = await readFile(check, 'utf8').catch((error: NodeJS.ErrnoException) => {
+/** Prints the differences from the file, and throws a `CommandError` with the command that writes it. */
+async function compare (file: string, lines: readonly string[], command: string, terminal: Terminal): Promise<void> {
+  const stored = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw new CommandError(error.code === 'ENOENT'
-      ? `${check} is not there. This writes it: ${command}`
-      : `${check} cannot be read: ${error.message}`)
+      ? `${file} does not exist. This writes it: ${command}`
+      : `${file} cannot be read: ${error.message}`)
   })
-  const { changedLines } = await import('../lifecycle/check.js')
-  const changed = changedLines(visibleLine(check), kept, lines)
-  if (changed.length === 0) {
-    return await terminal.line(`The order of ${counted(routes.length, 'route')} is as ${visibleLine(check)} has it.`)
+  // Git may have changed the line ends.
+  const before = `${stored.replaceAll('\r\n', '\n').trimEnd()}\n`
+  const now = `${lines.join('\n')}\n`
+  if (before === now) return
+  const options = { headerOptions: FILE_HEADERS_ONLY }
+  const patch = createTwoFilesPatch(visibleLine(file), 'as it runs now', before, now, undefined, undefined, options)
+  for (const line of patch.trimEnd().split('\n')) {
+    await terminal.line(terminal.style(DIFF_STYLES[line.charAt(0)] ?? 'reset', line))
   }
-  for (const line of changed) await terminal.line(terminal.style(colorOf(line), line))
-  throw new CommandError(`The order is not what ${check} says. Where that is meant, write it anew: ${command}`)
+  throw new CommandError(`The order is not the same as in ${file}. If that is intended, write it again: ${command}`)
 }
 
-function colorOf (line: string): 'green' | 'red' | 'cyan' | 'reset' {
-  return line.startsWith('+') ? 'green' : line.startsWith('-') ? 'red' : line.startsWith('@') ? 'cyan' : 'reset'
-}
-
-function commandOf (file: string, route: string | undefined): string {
+function commandOf (file: string, route: string | undefined, check: string): string {
   const options = route === undefined ? [] : ['--route', quoted(route)]
-  return ['npx fastify-hindsight lifecycle', quoted(file), ...options].join(' ')
+  return ['npx fastify-hindsight lifecycle', quoted(file), ...options, '>', quoted(check)].join(' ')
 }
 
 function quoted (word: string): string {

@@ -1,7 +1,6 @@
 import { isAbsolute } from 'node:path'
 import type { FastifyInstance, RouteOptions } from 'fastify'
-import { isOwnHook, listenerOf } from '../../lib/lifecycle/own-hooks.js'
-import type { Stage } from '../../lib/lifecycle/stage.js'
+import { isOwnHook, listenerOf } from '../../lib/lifecycle/listener.js'
 
 /** Fastify's hooks and the handler, in the order of a request; the last three run only when something goes wrong. */
 export const ORDER = [
@@ -11,30 +10,20 @@ export const ORDER = [
 
 export type HookName = typeof ORDER[number]
 
-/** The name of the `onSend` hook of HEAD routes that Fastify adds. */
-const OF_HEAD = 'headRouteOnSendHandler'
-
-/** A listener of Hindsight that runs on a route. */
-export interface ListenerStep {
+/** A function that runs on a route: a hook, the handler, or a listener of Hindsight. */
+export interface Step {
   hook: HookName
-  stage: Stage
-  listener: string
-}
-
-/** A hook of the application that runs on a route, or the handler of the route. */
-export interface ApplicationStep {
-  hook: HookName
+  /** The stage of a listener; null for a function of the application. */
+  stage: string | null
   /** Empty for a function without a name. */
   name: string
   /** The plugin by the name of its instance; null for the root instance and for an unnamed plugin. */
   plugin: string | null
-  /** Whether the hook is an option of the route; otherwise it was added to an instance. */
+  /** Whether the function is an option of the route; otherwise it was added to an instance. */
   ofRoute: boolean
   /** A stack of the place where it was added; null where an `onRoute` hook added it to the route. */
   addedAt: Error | null
 }
-
-export type Step = ListenerStep | ApplicationStep
 
 /** What a route runs, in order. */
 export interface RouteOrder {
@@ -46,33 +35,29 @@ export interface RouteOrder {
   /** Whether it is a HEAD route that Fastify added for a GET route. */
   isImplied: boolean
   steps: readonly Step[]
-  /** The listeners that do not run on it, with the reason. */
-  idle: ReadonlyArray<{ stage: Stage, listener: string, reason: string }>
+  /** The listeners that do not run on it. */
+  idle: ReadonlyArray<{ stage: string, listener: string, reason: string }>
 }
 
 type Hook = (...args: never[]) => unknown
-
-interface AddedHook {
-  name: HookName
-  hook: Hook
-  instance: FastifyInstance
-  addedAt: Error
-}
 
 interface DeclaredRoute {
   instance: FastifyInstance
   route: RouteOptions
   /** A copy: when a route answers with and without a slash, Fastify changes `route.url` later. */
   url: string
-  /** The hooks that the route was declared with, before `onRoute` hooks change them. */
+  /** The hooks of the declaration, before `onRoute` hooks change them. */
   hooks: ReadonlySet<Hook>
   declaredAt: Error
 }
 
+/** The name of the `onSend` hook of HEAD routes that Fastify adds. */
+const HEAD_HOOK = 'headRouteOnSendHandler'
+
 /** Records the hooks and routes of an application. Create it before the first of them is added. */
 export class HookOrder {
   /** In the order in which Fastify runs them. */
-  readonly #hooks: AddedHook[] = []
+  readonly #hooks: Array<{ name: string, hook: Hook, instance: FastifyInstance, addedAt: Error }> = []
   readonly #routes: DeclaredRoute[] = []
 
   constructor (app: FastifyInstance) {
@@ -81,8 +66,8 @@ export class HookOrder {
     const { addHook } = app
     app.addHook = function recordHook (this: FastifyInstance, name: string, hook: Hook) {
       addHook.call(this, name as never, hook as never)
-      if (!isHookName(name)) return this
-      const added: AddedHook = { name, hook, instance: this, addedAt: new Error('Added here') }
+      if (!(ORDER as readonly string[]).includes(name)) return this
+      const added = { name, hook, instance: this, addedAt: new Error('Added here') }
       // Fastify adds the hook when its queue comes to it, and calls this callback next. Without arguments, the
       // callback leaves an error of the queue to Fastify.
       return this.after(() => { hooks.push(added) })
@@ -102,73 +87,56 @@ export class HookOrder {
   /** What each route runs, in the order of their declaration. The application must be ready. */
   routes (): RouteOrder[] {
     return this.#routes.map((declared) => {
-      const { route, url } = declared
+      const { route, url, instance } = declared
       const steps = ORDER.flatMap((name) => this.#stepsOf(name, declared))
+      const { ownOriginOnly, debugOnly } = (route.config ?? {}) as { ownOriginOnly?: boolean, debugOnly?: boolean }
       return {
         methods: [route.method].flat(),
         url,
         constraints: route.constraints ?? {},
-        isOurs: isOurs(route),
-        isImplied: hooksOf(route, 'onSend').some(({ name }) => name === OF_HEAD),
+        isOurs: ownOriginOnly === true || debugOnly === true,
+        isImplied: hooksOf(route, 'onSend').some(({ name }) => name === HEAD_HOOK),
         steps,
-        idle: idleListeners(declared.instance, steps)
+        idle: idleListeners(instance, steps)
       }
     })
   }
 
-  #stepsOf (name: HookName, declared: DeclaredRoute): Step[] {
-    if (name === 'handler') return [handlerStep(declared)]
-    const ofInstance = this.#hooks.filter((one) => one.name === name && appliesTo(one.instance, declared.instance))
-    const ofRoute = hooksOf(declared.route, name).filter((hook) => hook.name !== OF_HEAD)
+  #stepsOf (name: HookName, { instance, route, hooks, declaredAt }: DeclaredRoute): Step[] {
+    const plugin = pluginOf(instance)
+    if (name === 'handler') {
+      return [{ hook: name, stage: null, name: route.handler.name, plugin, ofRoute: true, addedAt: declaredAt }]
+    }
+    const ofInstances = this.#hooks.filter((added) => added.name === name && appliesTo(added.instance, instance))
+    const ofRoute = hooksOf(route, name).filter((hook) => hook.name !== HEAD_HOOK)
     return [
-      ...ofInstance.flatMap((added): Step[] => listenerSteps(name, added.hook) ?? [instanceStep(added)]),
-      ...ofRoute.flatMap((hook): Step[] => listenerSteps(name, hook) ?? [routeStep(name, hook, declared)])
+      ...ofInstances.flatMap(({ hook, instance, addedAt }) =>
+        stepsOf(name, hook, { plugin: pluginOf(instance), ofRoute: false, addedAt })),
+      // It is not known which plugin added a hook from outside.
+      ...ofRoute.flatMap((hook) => stepsOf(name, hook, hooks.has(hook)
+        ? { plugin, ofRoute: true, addedAt: declaredAt }
+        : { plugin: null, ofRoute: true, addedAt: null }))
     ]
   }
 }
 
-function handlerStep ({ instance, route, declaredAt }: DeclaredRoute): ApplicationStep {
-  return { hook: 'handler', name: route.handler.name, plugin: pluginOf(instance), ofRoute: true, addedAt: declaredAt }
+// A hook of Hindsight that is not a listener is not part of the contract.
+function stepsOf (name: HookName, hook: Hook, place: Pick<Step, 'plugin' | 'ofRoute' | 'addedAt'>): Step[] {
+  if (!isOwnHook(hook)) return [{ hook: name, stage: null, name: hook.name, ...place }]
+  const mark = listenerOf(hook)
+  return mark === null ? [] : [{ hook: name, stage: mark.stage, name: mark.listener, ...place }]
 }
 
-function instanceStep ({ name, hook, instance, addedAt }: AddedHook): ApplicationStep {
-  return { hook: name, name: hook.name, plugin: pluginOf(instance), ofRoute: false, addedAt }
-}
-
-function routeStep (name: HookName, hook: Hook, { instance, hooks, declaredAt }: DeclaredRoute): ApplicationStep {
-  // Nothing says which plugin added a hook to the route from outside.
-  const [plugin, addedAt] = hooks.has(hook) ? [pluginOf(instance), declaredAt] : [null, null]
-  return { hook: name, name: hook.name, plugin, ofRoute: true, addedAt }
-}
-
-function isHookName (name: string): name is HookName {
-  return name !== 'handler' && (ORDER as readonly string[]).includes(name)
-}
-
-// Fastify passes the hooks of an instance on to its children, also the later ones. The prototype of a child is its
-// parent.
+// Encapsulated instances inherit the hooks of their parent, also later ones. The prototype of a child is its parent.
 function appliesTo (instance: FastifyInstance, ofRoute: FastifyInstance): boolean {
   return instance === ofRoute || Object.prototype.isPrototypeOf.call(instance, ofRoute)
 }
 
-// Null for a hook of the application, empty for a hook of Hindsight that is not a listener.
-function listenerSteps (name: HookName, hook: Hook): ListenerStep[] | null {
-  if (!isOwnHook(hook)) return null
-  const mark = listenerOf(hook)
-  return mark === null ? [] : [{ hook: name, stage: mark.stage, listener: mark.listener }]
-}
-
 function idleListeners (instance: FastifyInstance, steps: readonly Step[]): RouteOrder['idle'] {
   const slots = instance.hasDecorator('hindsight') ? instance.hindsight.lifecycle.slots : []
-  const running = new Set(steps.map((step) => 'stage' in step ? `${step.stage} ${step.listener}` : null))
   return slots
-    .filter(({ stage, listener }) => !running.has(`${stage} ${listener}`))
+    .filter(({ stage, listener }) => !steps.some((step) => step.stage === stage && step.name === listener))
     .map(({ stage, listener, reason }) => ({ stage, listener, reason: reason ?? 'only after a failure' }))
-}
-
-function isOurs ({ config }: RouteOptions): boolean {
-  const { ownOriginOnly, debugOnly } = (config ?? {}) as { ownOriginOnly?: boolean, debugOnly?: boolean }
-  return ownOriginOnly === true || debugOnly === true
 }
 
 function hooksOf (route: RouteOptions, name: HookName): Hook[] {

@@ -1,55 +1,38 @@
-import type { EditorLink } from '../lifecycle/editor.js'
-import { style as readStyle } from '../view/style.js'
-import { html } from '../view/html.js'
-import { KeptMarkup, octetsOf, type Part } from '../view/parts.js'
-import { script as readScript } from '../view/script.js'
-import * as themeSwitch from '../view/theme-switch/theme-switch.js'
-import { grouped } from '../view/counted.js'
-import { tokens } from '../view/tokens.js'
-import { cut, visibleLine } from '../view/visible.js'
 import type { StackFrame } from '../errors/exception.js'
-import type { ErrorReport } from '../errors/report.js'
-import * as copies from './copies/copies.js'
-import * as exceptions from './exceptions/exceptions.js'
-import * as excerpt from './excerpt/excerpt.js'
-import * as hints from './hints/hints.js'
-import * as lifecycle from './lifecycle/lifecycle.js'
-import * as logs from './logs/logs.js'
-import * as request from './request/request.js'
-import * as stackTraces from './stack-traces/stack-traces.js'
-import * as where from './where/where.js'
+import type { ErrorReport, Hint } from '../errors/report.js'
+import type { EditorLink } from '../view/editor.js'
+import { script as readScript, style as readStyle } from '../view/asset.js'
+import { grouped } from '../view/counted.js'
+import { html } from '../view/html.js'
+import * as theme from '../view/theme.js'
+import { cut, visibleLine } from '../view/visible.js'
+import * as excerpt from './excerpt.js'
+import { renderExceptions, renderStackTraces } from './exceptions.js'
+import { renderWhere } from './frames.js'
+import { renderLogs } from './logs.js'
+import { renderMarkdown } from './render-markdown.js'
 import { culprit, everyException, failureCount, headline, lineCount, place } from './shared.js'
 
+/** Characters. */
 const LONG_HEADLINE = 240
 const MAX_HEADLINE = 1_200
-const MAX_ASKED = 200
+const MAX_TARGET = 200
 const MAX_TITLE = 1_000
+const MAX_VALUE = 2_000
+const MAX_HEADERS = 200
 
-const STYLE = new KeptMarkup('\n' + [
-  tokens, themeSwitch.style, readStyle(import.meta.url, './layout/style.css'), hints.style, exceptions.style, excerpt.style, where.style,
-  lifecycle.style, logs.style, stackTraces.style, request.style, copies.style
-].join('\n') + '</style>')
-const SCRIPT = new KeptMarkup('\n' + themeSwitch.script + ';\n' + readScript(import.meta.url, './layout/script.js') + '</script>\n</body>\n</html>\n')
+const STYLE = theme.style + readStyle(import.meta.url, './page.css') + excerpt.style
+const SCRIPT = `${theme.script};\n${readScript(import.meta.url, './page.js')}`
 
-/** The nonces of the page's own policy: the only styles and scripts on it bear them. */
+/** The nonces of the page's policy, without which it runs no script and applies no style. */
 export interface Nonce { script: string, style: string }
 
-/** The diagnostic page: complete without its script, and of nothing but text where it quotes what came from outside. */
+/** The diagnostic page. It is complete without its script. All text of the report is escaped. */
 export function renderHtml (report: ErrorReport, nonce: Nonce, editor: EditorLink | null = null): string {
-  return partsOf(report, nonce, editor).join('')
-}
-
-/** The same as it is sent. */
-export function encodeHtml (report: ErrorReport, nonce: Nonce, editor: EditorLink | null = null): Buffer {
-  return octetsOf(partsOf(report, nonce, editor))
-}
-
-function partsOf (report: ErrorReport, nonce: Nonce, editor: EditorLink | null): Part[] {
   const title = `${cut(visibleLine(headline(report)), MAX_TITLE)} (${report.status} ${report.reason})`
   const frame = culprit(report)
-  // A place without its source is not shown apart.
   const shown = frame?.excerpt === undefined ? null : frame
-  return [html`<!DOCTYPE html>
+  return html`<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -58,61 +41,67 @@ function partsOf (report: ErrorReport, nonce: Nonce, editor: EditorLink | null):
 <meta name="robots" content="noindex">
 <link rel="icon" href="data:,">
 <title>${title}</title>
-<script nonce="${nonce.script}">!${themeSwitch.boot}</script>
-<style nonce="${nonce.style}">`, STYLE, html`
+<script nonce="${nonce.script}">!${theme.boot}</script>
+<style nonce="${nonce.style}">!${STYLE}</style>
 </head>
 <body>
 <a class="skip" href="#exceptions">Skip to the exceptions</a>
-!${band(report, shown)}
+!${band(report, frame)}
 !${navigation(report)}
 <main class="wrap">
-`, where.render(shown, editor), html`
-!${hints.render(report.hints)}
-`, lifecycle.render(report.steps), '\n', ...exceptions.render(report.exceptions, editor, shown), '\n', ...logs.render(report), '\n', ...stackTraces.render(report.exceptions), '\n', ...copies.render(report), html`
+!${renderWhere(shown, editor)}
+!${report.hints.length === 0 ? '' : html`<div class="hints">!${report.hints.map(hintCard)}</div>`}
+!${lifecycle(report)}
+!${renderExceptions(report.exceptions, { editor, culprit: shown })}
+!${renderLogs(report)}
+!${renderStackTraces(report.exceptions)}
+<details class="copies card"><summary><h2>This report as Markdown</h2></summary>
+<pre id="as-markdown" tabindex="-1">${renderMarkdown(report)}</pre></details>
 </main>
-!${request.render(report)}
+!${request(report)}
 <footer><div class="wrap">Hindsight shows this page in debug mode only.</div></footer>
-<script nonce="${nonce.script}">`, SCRIPT]
+<script nonce="${nonce.script}">!${SCRIPT}</script>
+</body>
+</html>
+`
 }
 
-function band (report: ErrorReport, shown: StackFrame | null): string {
+function band (report: ErrorReport, frame: StackFrame | null): string {
   const message = headline(report)
   const kind = report.status >= 500 ? 'server' : report.status >= 400 ? 'client' : 'other'
-  const names = report.exceptions.map((exception, i) => html`<li><a href="#exception-${i + 1}">${exception.name}</a></li>`)
+  const names = report.exceptions.map(({ name }, i) => html`<li><a href="#exception-${i + 1}">${name}</a></li>`)
+  const chain = html`<nav aria-label="Chain of exceptions, root cause first"><ol class="chain">!${names}</ol></nav>`
   return html`<header class="band ${kind}"><div class="wrap">
-<div class="top"><p class="status"><strong>${report.status}</strong> ${visibleLine(report.reason)}</p>!${themeSwitch.render()}</div>
+<div class="top">
+<p class="status"><strong>${report.status}</strong> ${visibleLine(report.reason)}</p>!${theme.render()}
+</div>
 <h1 class="${message.length > LONG_HEADLINE ? 'long' : 'short'}">${cut(message, MAX_HEADLINE)}</h1>
-!${names.length > 1 ? html`<nav aria-label="Chain of exceptions, root cause first"><ol class="chain">!${names}</ol></nav>` : ''}
+!${names.length > 1 ? chain : ''}
 <ul class="facts">
-<li><a href="#request"><code>${asked(report)}</code></a></li>
-!${[...raiser(report), ...controllerFact(report), ...culpritFact(report, shown), ...profile(report)]}
-<li class="copies-of">!${copies.renderLinks()}</li>
+!${facts(report, frame)}
+<li class="copies-of"><a href="#as-markdown" data-copies="as-markdown">Copy as Markdown</a>
+<a href="#stack-traces" data-copies="text">Copy as text</a></li>
 </ul>
 </div></header>`
 }
 
-function raiser ({ raisedBy }: ErrorReport): string[] {
-  return raisedBy ? [html`<li class="raiser">raised by <code>${raisedBy.listener}</code> in <code>${raisedBy.stage}</code></li>`] : []
+function facts ({ request, raisedBy, controller, profile }: ErrorReport, frame: StackFrame | null): string[] {
+  const target = cut(visibleLine(`${request.method} ${request.url.replace(/^[a-z]+:\/\/[^/]*/i, '')}`), MAX_TARGET)
+  const { listener, stage } = raisedBy ?? {}
+  const isShown = frame === null || frame.excerpt !== undefined
+  const url = profileUrl(profile)
+  return [
+    html`<li><a href="#request"><code>${target}</code></a></li>`,
+    raisedBy && html`<li class="raiser">raised by <code>${listener}</code> in <code>${stage}</code></li>`,
+    controller && html`<li class="controller">handled by <code>${visibleLine(controller.name)}</code></li>`,
+    isShown ? undefined : html`<li class="culprit">in <code>${place(frame)}</code></li>`,
+    url === null ? undefined : html`<li>profile <a href="${url}"><code>${profile?.token}</code></a></li>`
+  ].filter((fact) => fact !== undefined)
 }
 
-function controllerFact ({ controller }: ErrorReport): string[] {
-  return controller ? [html`<li class="controller">handled by <code>${visibleLine(controller.name)}</code></li>`] : []
-}
-
-function asked ({ request: { method, url } }: ErrorReport): string {
-  return cut(visibleLine(`${method} ${url.replace(/^[a-z]+:\/\/[^/]*/i, '')}`), MAX_ASKED)
-}
-
-// Said in a word where there is no source to show.
-function culpritFact (report: ErrorReport, shown: StackFrame | null): string[] {
-  const frame = shown === null ? culprit(report) : undefined
-  return frame ? [html`<li class="culprit">in <code>${place(frame)}</code></li>`] : []
-}
-
-function profile ({ profile }: ErrorReport): string[] {
-  // Whoever fills in the report decides where this leads, but never to script.
-  if (!profile || !/^(https?:\/\/|\/)/.test(profile.url)) return []
-  return [html`<li>profile <a href="${profile.url}"><code>${profile.token}</code></a></li>`]
+/** The address of the profile; null for one that a browser could run as a script. */
+function profileUrl (profile: ErrorReport['profile']): string | null {
+  return profile !== undefined && /^(https?:\/\/|\/)/.test(profile.url) ? profile.url : null
 }
 
 function navigation (report: ErrorReport): string {
@@ -124,4 +113,38 @@ function navigation (report: ErrorReport): string {
 <li><a href="#stack-traces">Stack Traces <span class="count">${traces}</span></a></li>
 <li><a href="#request">Request</a></li>
 </ul></nav>`
+}
+
+function hintCard ({ title, text, code, routes }: Hint): string {
+  const items = routes?.map(({ methods, pattern, why }) =>
+    html`<li><code><b>${methods.join(', ')}</b> ${pattern}</code> <span>${why}</span></li>`)
+  return html`<div class="hint card">
+<h2>${title}</h2>
+<p>${text}</p>
+!${items === undefined ? '' : html`<ul class="routes">!${items}</ul>`}
+!${code === undefined ? '' : html`<pre data-copy="Copy"><code>${code}</code></pre>`}
+</div>`
+}
+
+function lifecycle ({ lifecycle, profile }: ErrorReport): string {
+  if (lifecycle === undefined) return ''
+  const url = profileUrl(profile)
+  const link = url === null ? '' : html` <a href="${url}?panel=events">All steps are in the profile.</a>`
+  return html`<p class="lifecycle note">${lifecycle}!${link}</p>`
+}
+
+function request ({ request: { method, url, ip, headers } }: ErrorReport): string {
+  const line = (text: string): string => visibleLine(cut(text, MAX_VALUE))
+  const left = headers.length - MAX_HEADERS
+  return html`<aside id="request" class="request wrap" aria-labelledby="request-title">
+<h2 id="request-title">Request</h2>
+<dl class="card">
+<div><dt>Method</dt><dd class="target">${line(method)}</dd></div>
+<div><dt>URL</dt><dd class="target">${line(url)}</dd></div>
+<div><dt>Client</dt><dd>${line(ip)}</dd></div>
+!${headers.slice(0, MAX_HEADERS).map(([name, value]) => html`<div><dt>${line(name)}</dt><dd>${line(value)}</dd></div>
+`)}
+</dl>
+!${left > 0 ? html`<p class="note">${left} more headers are left out.</p>` : ''}
+</aside>`
 }

@@ -1,21 +1,75 @@
-import { isInternal, packageOf, splitStack, stackFrames } from './stack-frame.js'
+import type { Debugger, Runtime, Session } from 'node:inspector'
+import { isInternal, originalPlace, packageOf, splitStack, stackFrames, toPath } from './stack-frame.js'
 
 /** Where something was declared. */
 export interface DeclaredPlace {
-  /** `file:line`, in the source that was written. */
+  /** `file:line` in the source (source maps applied). */
   source: string
-  /** The package that the file is of; null for the application's own. */
+  /** The package of the file; null for the application's own. */
   package: string | null
 }
 
-const BETWEEN: ReadonlySet<string> = new Set(['fastify', 'avvio', 'fastify-plugin'])
+const FRAMEWORK: ReadonlySet<string> = new Set(['fastify', 'avvio', 'fastify-plugin'])
 
-/** Reads where something was declared from a stack that was taken there: the first call that is neither ours nor of what stands between. */
+/** The first call in the stack of a declaration that is neither Hindsight's nor Fastify's; null without one. */
 export function declaredPlace ({ stack = '', message }: Error): DeclaredPlace | null {
   for (const { file, line } of stackFrames(splitStack(stack, message).frames)) {
     if (file === '' || file.startsWith('node:') || isInternal(file)) continue
     const name = packageOf(file)
-    if (name === null || !BETWEEN.has(name)) return { source: `${file}:${line}`, package: name }
+    if (name === null || !FRAMEWORK.has(name)) return { source: `${file}:${line}`, package: name }
   }
   return null
+}
+
+const kFunction = Symbol.for('hindsight.function')
+const EXPRESSION = "globalThis[Symbol.for('hindsight.function')]"
+
+/** The URLs of scripts by their ids. The inspector reports all scripts of the process at once. */
+const urls = new Map<string, string>()
+
+/** Where a function is defined, `file:line` in the source; null for a function of the runtime. */
+export function functionPlace (callable: object): string | null {
+  const globals = globalThis as unknown as Record<symbol, unknown>
+  try {
+    const { Session } = process.getBuiltinModule('node:inspector')
+    const session = new Session()
+    session.connect()
+    // The inspector evaluates an expression to find the object.
+    globals[kFunction] = callable
+    try {
+      return placeIn(session)
+    } finally {
+      Reflect.deleteProperty(globals, kFunction)
+      session.disconnect()
+    }
+  } catch {
+    return null
+  }
+}
+
+function placeIn (session: Session): string | null {
+  const { result } = post<Runtime.EvaluateReturnType>(session, 'Runtime.evaluate', { expression: EXPRESSION })
+  const { objectId } = result
+  const { internalProperties } = post<Runtime.GetPropertiesReturnType>(session, 'Runtime.getProperties', { objectId })
+  const location = internalProperties?.find(({ name }) => name === '[[FunctionLocation]]')?.value?.value
+  if (location === undefined) return null
+  const { scriptId, lineNumber, columnNumber = 0 } = location as Debugger.Location
+  if (!urls.has(scriptId)) {
+    session.on('Debugger.scriptParsed', ({ params }) => { urls.set(params.scriptId, params.url) })
+    post(session, 'Debugger.enable')
+  }
+  const url = urls.get(scriptId) ?? ''
+  if (url === '') return null
+  const { file, line } = originalPlace(url, lineNumber, columnNumber) ?? { file: toPath(url), line: lineNumber + 1 }
+  return `${file}:${line}`
+}
+
+// A session of its own thread replies before `post` returns.
+function post<T> (session: Session, method: string, params: object = {}): T {
+  let reply: unknown
+  session.post(method, params, (error, result) => {
+    if (error !== null) throw new Error(`${method}: ${error.message}`)
+    reply = result
+  })
+  return reply as T
 }

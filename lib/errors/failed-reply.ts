@@ -1,49 +1,38 @@
 import { STATUS_CODES, validateHeaderName, validateHeaderValue } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { statusOf } from '../http/http-errors.js'
+import { read } from './thrown-value.js'
 
-// What the failed handler said about a body that is not sent.
+/** Headers that describe the body of the failed handler, which is not sent. */
 const ENTITY_HEADERS: ReadonlySet<string> = new Set([
   'cache-control', 'content-disposition', 'content-encoding', 'content-language', 'content-length', 'content-range',
-  'content-security-policy', 'content-security-policy-report-only', 'etag', 'expires', 'last-modified', 'location', 'transfer-encoding'
+  'content-security-policy', 'content-security-policy-report-only', 'etag', 'expires', 'last-modified', 'location',
+  'transfer-encoding'
 ])
 
-/** Removes what the failed handler has set for a body that is not sent, and sets the status and headers of the error. */
+/** Removes headers of the body that is not sent, and sets the status and the headers of the error. */
 export function prepareFailedReply (raised: unknown, request: FastifyRequest, reply: FastifyReply): void {
-  const headers = reply.getHeaders()
-  const had = dropEntityHeaders(reply, headers)
+  dropEntityHeaders(reply)
   reply.code(statusOf(raised, reply.statusCode))
-  // What a failed attempt to write the head has left behind.
+  // A failed `writeHead` has set the message of another status.
   if (reply.raw.statusMessage !== undefined) reply.raw.statusMessage = STATUS_CODES[reply.statusCode] ?? ''
-  if (setHeadersOf(raised, request, reply) || had) dropUnsendable(request, reply)
-}
-
-function setHeadersOf (raised: unknown, request: FastifyRequest, reply: FastifyReply): boolean {
+  const headers = read(raised, 'headers')
   try {
-    const headers = typeof raised === 'object' && raised !== null ? (raised as { headers?: unknown }).headers : undefined
-    if (typeof headers !== 'object' || headers === null || Object.keys(headers).length === 0) return false
-    reply.headers(headers as Record<string, string>)
+    if (typeof headers === 'object' && headers !== null) reply.headers(headers as Record<string, string>)
   } catch (error) {
     request.log.warn({ err: error, channel: 'request' }, 'The headers of the error could not be set')
   }
-  return true
+  dropInvalidHeaders(request, reply)
 }
 
-/** Takes away what described a body that is not sent; says whether there were headers at all. */
-export function dropEntityHeaders (reply: FastifyReply, headers: object): boolean {
-  let any = false
-  for (const name in headers) {
-    any = true
-    if (ENTITY_HEADERS.has(name)) reply.removeHeader(name)
-  }
-  return any
+/** Removes the headers that describe a body that is not sent. */
+export function dropEntityHeaders (reply: FastifyReply): void {
+  for (const name of Object.keys(reply.getHeaders())) if (ENTITY_HEADERS.has(name)) reply.removeHeader(name)
 }
 
-/** Takes away the headers that Node.js refuses to write: they would keep the page from being sent, and may be what failed in the first place. */
-export function dropUnsendable (request: FastifyRequest, reply: FastifyReply): void {
-  const headers = reply.getHeaders()
-  for (const name in headers) {
-    const value = headers[name]
+/** Removes headers that Node.js refuses to write: they may be what failed, and would keep the page from being sent. */
+export function dropInvalidHeaders (request: FastifyRequest, reply: FastifyReply): void {
+  for (const [name, value] of Object.entries(reply.getHeaders())) {
     try {
       validateHeaderName(name)
       for (const one of [value].flat()) validateHeaderValue(name, one as string)

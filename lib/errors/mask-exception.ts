@@ -1,7 +1,13 @@
 import type { Mask } from '../mask/mask.js'
-import type { CodeExcerpt, FlattenedException, StackFrame } from './exception.js'
+import type { FlattenedException, StackFrame } from './exception.js'
 
-/** The exception without the secrets in its texts. Excerpts lose literals and credentials of connections. */
+const STRING = /(["'`])((?:(?!\1)[^\\]|\\.){1,500})\1/g
+const ASSIGNMENT =
+  /(?<![\w$.[\]-])((["']?)([\w$.[\]-]{1,128})\2(?:["']\])?\s*[=:]\s*)(["'`])(?:(?!\4)[^\\]|\\.){1,500}\4/g
+// Code often names secrets (`token = request.token`): only literals are masked.
+const LITERAL = /["'`]/
+
+/** The exception with the secrets of its texts masked; in excerpts only literals are. */
 export function maskException (exception: FlattenedException, mask: Mask): FlattenedException {
   const { name, message, stack, code, note, frames, errors } = exception
   return {
@@ -18,24 +24,12 @@ export function maskException (exception: FlattenedException, mask: Mask): Flatt
 
 function maskFrame (frame: StackFrame, mask: Mask): StackFrame {
   const { excerpt } = frame
-  return {
-    ...frame,
-    function: mask.text(frame.function),
-    ...(excerpt !== undefined && { excerpt: maskExcerpt(excerpt, mask) })
-  }
+  const masked = { ...frame, function: mask.text(frame.function) }
+  if (excerpt === undefined) return masked
+  const lines = excerpt.lines.map((line) => LITERAL.test(line) ? maskLine(line, mask) : line)
+  return { ...masked, excerpt: { ...excerpt, lines } }
 }
 
-const STRING = /(["'`])((?:(?!\1)[^\\]|\\.){1,500})\1/g
-const ASSIGNMENT =
-  /(?<![\w$.[\]-])((["']?)([\w$.[\]-]{1,128})\2(?:["']\])?\s*[=:]\s*)(["'`])(?:(?!\4)[^\\]|\\.){1,500}\4/g
-// Code names secrets everywhere (`token = request.token`): only literals are masked.
-const LITERAL = /["'`]/
-
-function maskExcerpt (excerpt: CodeExcerpt, mask: Mask): CodeExcerpt {
-  return { ...excerpt, lines: excerpt.lines.map((line) => LITERAL.test(line) ? maskLine(line, mask) : line) }
-}
-
-// What begins with a quote is a literal; a value of another kind is code and stays.
 function maskLine (line: string, mask: Mask): string {
   const assigned = line.replace(ASSIGNMENT, (all, before: string, _quote: string, name: string, quote: string) =>
     mask.hides(name) ? `${before}${quote}******${quote}` : all)

@@ -1,6 +1,6 @@
 import { namesHtml, preferredType } from '../http/accept.js'
 
-/** A form in which an error can be told. */
+/** A format of an error response. */
 export interface Representation {
   type: 'html' | 'json' | 'text' | 'markdown'
   contentType: string
@@ -8,24 +8,22 @@ export interface Representation {
 
 const HTML: Representation = { type: 'html', contentType: 'text/html; charset=utf-8' }
 
-// In the order of our own preference, which decides between forms that the client likes equally.
-const OFFERS: Array<[mediaType: string, offer: Representation]> = [
+// Listed by preference, for clients that accept several formats equally.
+const OFFERS = new Map<string, Representation>([
   ['text/html', HTML],
   ['application/problem+json', { type: 'json', contentType: 'application/problem+json' }],
   ['application/json', { type: 'json', contentType: 'application/json' }],
   ['text/plain', { type: 'text', contentType: 'text/plain; charset=utf-8' }],
   ['text/markdown', { type: 'markdown', contentType: 'text/markdown; charset=utf-8' }]
-]
+])
+const MEDIA_TYPES = [...OFFERS.keys()]
 
-const BY_MEDIA_TYPE = new Map(OFFERS)
-const MEDIA_TYPES = [...BY_MEDIA_TYPE.keys()]
-
-/** Chooses the form of an error by the `Accept` of its request; where that settles nothing, it is the page. */
+/** The format of an error response by the `Accept` header; HTML where it accepts none of the formats. */
 export function representation (accept: string | undefined): Representation {
-  return BY_MEDIA_TYPE.get(preferredType(accept ?? '', MEDIA_TYPES) ?? '') ?? HTML
+  return OFFERS.get(preferredType(accept ?? '', MEDIA_TYPES) ?? '') ?? HTML
 }
 
-/** Whether a client names HTML and prefers it to the other forms of an error: one that accepts anything does not. */
+/** Whether `Accept` names HTML and prefers it to the other formats; false for a client that accepts anything. */
 export function prefersHtml (accept: string | undefined): boolean {
   return accept !== undefined && namesHtml(accept) && representation(accept).type === 'html'
 }

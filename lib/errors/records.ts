@@ -1,61 +1,49 @@
 import type { ListenerEvent } from '../lifecycle/events.js'
+import { isErrorOrWorse, mostSevere, type LogRecord } from '../logs/log-record.js'
+import { RequestLog } from '../logs/request-log.js'
 import type { Mask } from '../mask/mask.js'
-import { foremost, isFailure, type Levelled } from '../logs/foremost.js'
-import type { LogRecord } from '../logs/log-record.js'
-import { isoTime } from '../logs/iso-time.js'
-import { RequestLog, type LogEntry } from '../logs/request-log.js'
-import { MAX_LOGS, type ErrorReport } from './report.js'
+import type { ErrorReport } from './report.js'
 
-type ShownRecords = Pick<ErrorReport, 'logs' | 'logsOmitted'>
+/** The number of lines of a request's log that a report has; notifications are not counted. */
+const MAX_LOGS = 1_000
 
-/**
- * A request's log as it is shown: its own lines, masked, and the notifications of the lifecycle as debug lines.
- * Notifications hold nothing that came with the request, and are not masked.
- */
-export function recordsOf (log: unknown, events: readonly ListenerEvent[], start: number, mask: Mask): ShownRecords {
-  const all = entriesOf(log, mask)
-  const shown = foremost(all, MAX_LOGS)
-  const logs = withNotifications(shown.map((entry) => entry.read()), events, start)
+/** The lines of a report: the most severe of a request's log, masked, with the notifications of its listeners. */
+export function reportedLines (
+  log: unknown, events: readonly ListenerEvent[], start: number, mask: Mask
+): Pick<ErrorReport, 'logs' | 'logsOmitted'> {
+  const all = linesOf(log)
+  const shown = mostSevere(all, MAX_LOGS)
+  const logs = withNotifications(shown.map((record) => maskRecord(record, mask)), events, start)
   if (shown.length === all.length) return { logs }
-  const failures = all.filter(isFailure).length - shown.filter(isFailure).length
+  const failures = all.filter(isErrorOrWorse).length - shown.filter(isErrorOrWorse).length
   return { logs, logsOmitted: { lines: all.length - shown.length, failures } }
 }
 
-const NOTIFICATION = { level: 'debug' } as const
-
-/** The levels of all lines of a log, the notifications included; no line is read for it. */
-export function levelsOf (log: unknown, events: readonly ListenerEvent[]): Levelled[] {
-  return [...entriesOf(log), ...events.filter(isNotified).map(() => NOTIFICATION)]
+/** The lines of a request's log, unmasked, by time; none where it has no log. */
+export function linesOf (log: unknown): LogRecord[] {
+  return log instanceof RequestLog ? log.records() : []
 }
 
-/** A request's own lines. Each is read, and masked where a mask is given, when it is needed. */
-export function entriesOf (log: unknown, mask?: Mask): LogEntry[] {
-  return log instanceof RequestLog ? log.entries(mask && ((record) => masked(record, mask))) : []
-}
-
-function masked ({ context, message, ...rest }: LogRecord, mask: Mask): LogRecord {
+/** A line with the secrets of its message and its context masked. */
+export function maskRecord ({ context, message, ...rest }: LogRecord, mask: Mask): LogRecord {
   return { ...rest, message: mask.text(message), context: mask.value(context) as Record<string, unknown> }
 }
 
 /**
- * Lines of a log with the notifications of the lifecycle between them, in the order of time; `start`: when the request
- * arrived, in milliseconds since the epoch. Of the same millisecond, lines come first.
+ * Merges a debug line for each listener that ran into lines of a log, by time. `start` is when the request arrived, in
+ * milliseconds since the epoch. Lines of the same millisecond come before notifications.
  */
 export function withNotifications (
   lines: readonly LogRecord[], events: readonly ListenerEvent[], start: number
 ): LogRecord[] {
-  const notified = events.filter(isNotified).map((event): LogRecord =>
-    ({ time: isoTime(start + Math.floor(event.start)), ...notification(event) }))
+  const notified = events
+    .filter(({ outcome, stage }) => outcome !== 'skipped' && stage.startsWith('kernel.'))
+    .map((event): LogRecord => ({
+      time: new Date(start + Math.floor(event.start)).toISOString(),
+      level: 'debug',
+      channel: 'event',
+      message: `Notified event "${event.stage}" to listener "${event.listener}".`,
+      context: {}
+    }))
   return [...lines, ...notified].sort((a, b) => a.time < b.time ? -1 : a.time > b.time ? 1 : 0)
-}
-
-/** The log line that says that a listener was notified, without its time. */
-export function notification (event: Pick<ListenerEvent, 'stage' | 'listener'>): Omit<LogRecord, 'time'> {
-  const message = `Notified event "${event.stage}" to listener "${event.listener}".`
-  return { level: 'debug', channel: 'event', message, context: {} }
-}
-
-/** Whether there is such a line for an event. */
-export function isNotified ({ outcome, stage }: Pick<ListenerEvent, 'outcome' | 'stage'>): boolean {
-  return outcome !== 'skipped' && stage.startsWith('kernel.')
 }

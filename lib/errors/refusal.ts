@@ -1,44 +1,51 @@
+import { isAbsolute } from 'node:path'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { MethodNotAllowedError } from '../http/http-errors.js'
 import { stateOf } from '../lifecycle/request-state.js'
-import { servicesOf } from '../lifecycle/services-of.js'
-import type { SecurityRecord } from '../security/record.js'
+import { servicesOf } from '../lifecycle/services.js'
+import type { SecurityRecord } from '../security/context.js'
 import { cut, visibleLine } from '../view/visible.js'
-import type { FlattenedException, StackFrame } from './exception.js'
-import { accessRefusal, ofLoginRoute } from './refusal-access.js'
+import type { StackFrame } from './exception.js'
 import type { Refusal } from './report.js'
 import { isInternal, packageOf } from './stack-frame.js'
 import { messageOf, read } from './thrown-value.js'
 
-const REFUSED = new Set([401, 403, 405, 413, 415, 429])
-const MULTIPART: Readonly<Record<string, string>> = {
-  FST_REQ_FILE_TOO_LARGE: 'limits.fileSize', FST_FILES_LIMIT: 'limits.files', FST_FIELDS_LIMIT: 'limits.fields', FST_PARTS_LIMIT: 'limits.parts'
+const KINDS: Readonly<Record<number, Refusal['kind']>> = {
+  401: 'credentials', 403: 'access', 405: 'method', 413: 'size', 415: 'type', 429: 'rate'
 }
-const KIND: Readonly<Record<number, Refusal['kind']>> = { 401: 'credentials', 403: 'access', 405: 'method', 413: 'size', 415: 'type', 429: 'rate' }
-
+/** The options of @fastify/multipart by the codes of its errors. */
+const MULTIPART: Readonly<Record<string, string>> = {
+  FST_REQ_FILE_TOO_LARGE: 'limits.fileSize',
+  FST_FILES_LIMIT: 'limits.files',
+  FST_FIELDS_LIMIT: 'limits.fields',
+  FST_PARTS_LIMIT: 'limits.parts'
+}
 const DEFAULT_BODY_LIMIT = 1_048_576
-/** Fastify can be asked for the parser of one type, not for all parsers. */
+/** Fastify does not list its content type parsers: these types are tried. */
 const COMMON_TYPES = [
   'application/json', 'text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data',
   'application/xml', 'text/xml', 'application/octet-stream'
 ]
 
-/** Why a request was refused, in one sentence; null where it was not, or where its answer tells of another failure. */
-export function refusalOf (request: FastifyRequest, reply: FastifyReply | null, status: number, record: SecurityRecord | null): Refusal | null {
+/** Why a request was refused; null where it was not, or where the response is about another failure. */
+export function refusalOf (
+  request: FastifyRequest, reply: FastifyReply | null, status: number, security: SecurityRecord | null
+): Refusal | null {
   const { raised, raisedBy, missed } = stateOf(request)
-  // Fastify says of a method that it knows no route.
   if (missed instanceof MethodNotAllowedError) return wrongMethod(request, missed.headers.allow)
-  if (!REFUSED.has(status)) return null
+  const kind = KINDS[status]
+  if (kind === undefined) return null
   const code = read(raised, 'code')
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return tooLarge(request)
-  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return unreadable(request)
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return unsupportedType(request)
   if (typeof code === 'string' && Object.hasOwn(MULTIPART, code)) {
-    const option = `${String(MULTIPART[code])} of @fastify/multipart`
-    return { kind: 'size', sentence: `@fastify/multipart refused the form (${messageOf(raised)}): its option ${String(MULTIPART[code])} decides.`, rule: code, option }
+    const name = String(MULTIPART[code])
+    const sentence = `@fastify/multipart refused the form (${messageOf(raised)}): its option ${name} decides.`
+    return { kind: 'size', sentence, rule: code, option: `${name} of @fastify/multipart` }
   }
   if (status === 405 && raisedBy?.listener === 'router') return wrongMethod(request, reply?.getHeader('allow'))
-  if (status === 429) return tooMany(request, reply, record)
-  return accessRefusal(request, status, record) ?? byOthers(request, status)
+  if (status === 429) return tooMany(request, reply, security)
+  return bySecurity(request, status, security) ?? byOtherCode(request, status, kind)
 }
 
 function tooLarge (request: FastifyRequest): Refusal {
@@ -46,7 +53,7 @@ function tooLarge (request: FastifyRequest): Refusal {
   const limit = request.routeOptions.bodyLimit ?? ofServer
   const bytes = `${limit.toLocaleString('en')} bytes`
   const length = Number(request.headers['content-length'])
-  // A body that is not longer was decoded before it was measured, or its parser has a smaller limit.
+  // A shorter body was decoded before it was measured, or its parser has a smaller limit.
   const isLonger = Number.isSafeInteger(length) && length > limit
   const body = isLonger ? `The body of ${length.toLocaleString('en')} bytes` : 'The body'
   if (limit !== ofServer) {
@@ -57,11 +64,11 @@ function tooLarge (request: FastifyRequest): Refusal {
   // Fastify does not expose the limit of a parser.
   const option = 'bodyLimit of Fastify, of addContentTypeParser or of the route'
   const limits = `the bodyLimit of the server is ${bytes}, and the parser of its type may have its own`
-  const rule = 'the bodyLimit of the server or of the parser'
-  return { kind: 'size', sentence: `${body} is too large: ${limits}; the option ${option} decides.`, rule, option }
+  const sentence = `${body} is too large: ${limits}; the option ${option} decides.`
+  return { kind: 'size', sentence, rule: 'the bodyLimit of the server or of the parser', option }
 }
 
-function unreadable (request: FastifyRequest): Refusal {
+function unsupportedType (request: FastifyRequest): Refusal {
   const type = shown(request, request.headers['content-type'] ?? '')
   const known = COMMON_TYPES.filter((one) => request.server.hasContentTypeParser(one))
   const others = known.length === 0 ? '' : ` (of the common types, these have a parser: ${known.join(', ')})`
@@ -76,89 +83,166 @@ function unreadable (request: FastifyRequest): Refusal {
 
 function wrongMethod (request: FastifyRequest, allowed: unknown): Refusal {
   const allow = shown(request, String(allowed ?? 'others'))
+  const routes = `No route takes ${request.method} at this path: those that are there take ${allow}`
   return {
     kind: 'method',
-    sentence: `No route takes ${request.method} at this path: those that are there take ${allow}; the method that a route is declared with decides.`,
+    sentence: `${routes}; the method that a route is declared with decides.`,
     rule: `the routes of the path take ${allow}`,
     option: 'method of the route'
   }
 }
 
-function tooMany (request: FastifyRequest, reply: FastifyReply | null, record: SecurityRecord | null): Refusal {
-  const { raised } = stateOf(request)
-  const after = reply?.getHeader('retry-after')
-  const again = after === undefined ? '' : ` It may be tried again in ${shown(request, String(after))} s.`
-  const code = read(raised, 'code')
-  if (code === 'HINDSIGHT_TOO_MANY_LOGIN_ATTEMPTS' || (code === undefined && ofLoginRoute(request))) {
-    const option = `security.firewalls["${record?.firewall?.name ?? '…'}"].throttling`
-    return { kind: 'rate', sentence: `Too many logins have failed for this user, or from this address: the option ${option} (maxAttempts in interval) decides.${again}`, rule: 'the throttling of logins', option }
+function tooMany (request: FastifyRequest, reply: FastifyReply | null, security: SecurityRecord | null): Refusal {
+  const code = read(stateOf(request).raised, 'code')
+  const seconds = reply?.getHeader('retry-after')
+  const again = seconds === undefined ? '' : ` It may be tried again in ${shown(request, String(seconds))} s.`
+  if (code === 'HINDSIGHT_TOO_MANY_LOGIN_ATTEMPTS' || (code === undefined && isLoginRoute(request))) {
+    const option = `security.firewalls["${security?.firewall?.name ?? '…'}"].throttling`
+    const logins = 'Too many logins have failed for this user, or from this address'
+    const sentence = `${logins}: the option ${option} (maxAttempts in interval) decides.${again}`
+    return { kind: 'rate', sentence, rule: 'the throttling of logins', option }
   }
   const limit = reply?.getHeader('x-ratelimit-limit') ?? reply?.getHeader('ratelimit-limit')
   if (limit !== undefined && request.server.hasPlugin('@fastify/rate-limit')) {
     const option = 'max and timeWindow of @fastify/rate-limit, or of the route\'s config.rateLimit'
-    return { kind: 'rate', sentence: `@fastify/rate-limit lets ${shown(request, String(limit))} requests pass in its time window, and this was one more: ${option} decide.${again}`, rule: '@fastify/rate-limit', option }
+    const requests = `${shown(request, String(limit))} requests pass in its time window, and this was one more`
+    const sentence = `@fastify/rate-limit lets ${requests}: ${option} decide.${again}`
+    return { kind: 'rate', sentence, rule: '@fastify/rate-limit', option }
   }
-  const other = byOthers(request, 429)
+  const other = byOtherCode(request, 429, 'rate')
   return { ...other, sentence: other.sentence + again }
 }
 
-/** A refusal by code other than Hindsight's rules, with the place of that code. */
-function byOthers (request: FastifyRequest, status: number): Refusal {
-  const kind = KIND[status] ?? 'access'
-  const state = stateOf(request)
-  const exception = (state.exceptions as FlattenedException[] | null)?.at(-1)
-  if (!state.failed || exception === undefined) {
-    const route = request.routeOptions.config?.url === undefined ? 'The application' : `The handler of ${request.method} ${request.routeOptions.config.url}, or a hook before it,`
-    return { kind, sentence: `${route} answered with ${status} by itself: no option of Hindsight decides.`, rule: 'the answer of the application', option: null }
+/** The rule of the option `security` that refused the request; null where none did. */
+function bySecurity (request: FastifyRequest, status: number, record: SecurityRecord | null): Refusal | null {
+  const code = read(stateOf(request).raised, 'code')
+  // An error handler of a scope may have answered the error of a login route.
+  const isAnswered = code === undefined && isLoginRoute(request)
+  if (code === 'HINDSIGHT_INVALID_CSRF_TOKEN' || (isAnswered && status === 403)) return byCsrf(request, record)
+  const isOurs = code === 'HINDSIGHT_AUTHENTICATION' || code === 'HINDSIGHT_ACCESS_DENIED' || isAnswered
+  if (!isOurs || record === null) return null
+  const name = record.firewall?.name ?? ''
+  const firewall = `the firewall "${name}"`
+  const failed = record.authenticators.find(({ outcome }) => outcome === 'failed')
+  if (failed !== undefined && status === 401 && record.user === null) {
+    const own = ['basic', 'bearer', 'login'].includes(failed.name) ? failed.name : 'custom'
+    const option = `security.firewalls["${name}"].authenticators.${own}`
+    const refused = `The authenticator ${failed.name} of ${firewall} refused the credentials`
+    const sentence = `${refused} (${failed.reason ?? 'no reason is known'}): ` +
+      `the option ${option} and its provider of users decide.`
+    return { kind: 'credentials', sentence, rule: `${failed.name} of ${firewall}`, option }
   }
-  const { by, package: name, source } = originOf(exception.frames)
-  const who = by === 'package' ? `the package ${String(name)}` : by === 'application' ? 'your code' : by === 'fastify' ? 'Fastify' : by === 'hindsight' ? 'Hindsight' : 'Node.js'
-  const place = source === undefined ? '' : ` at ${source}`
-  const what = cut(visibleLine(servicesOf(request).mask.text(exception.message)), 300)
+  const denial = denialOf(request, record)
+  if (denial === null) return null
+  const { what, rule, option } = denial
+  const sentence = `${what}, and ${userOf(record, firewall)}: the option ${option} decides.`
+  return { kind: status === 401 ? 'credentials' : 'access', sentence, rule, option }
+}
+
+function byCsrf (request: FastifyRequest, record: SecurityRecord | null): Refusal {
+  const isLogout = request.routeOptions.config?.name?.startsWith('_logout_') === true
+  const option = `security.firewalls["${record?.firewall?.name ?? ''}"].` +
+    (isLogout ? 'logout.csrf' : 'authenticators.login.csrf')
+  const sentence = `The ${isLogout ? 'logout' : 'login'} brought no CSRF token that was made for its session ` +
+    '(a form that is older than the session, or a request without the session\'s cookie): ' +
+    `the option ${option} decides.`
+  return { kind: 'access', sentence, rule: 'the CSRF token', option }
+}
+
+/** Whether the route is one that a firewall made. */
+function isLoginRoute ({ routeOptions: { config } }: FastifyRequest): boolean {
+  return /^_log(?:in|out)_/.test(config?.name ?? '')
+}
+
+interface Denial { what: string, rule: string, option: string }
+
+function denialOf (request: FastifyRequest, { rule, expression, decisions }: SecurityRecord): Denial | null {
+  if (rule !== null && !rule.granted) {
+    const name = `security.accessControl[${rule.index}]`
+    const needed = rule.roles.length === 0 ? 'lets no request pass' : `requires ${rule.roles.join(' or ')}`
+    const what = `Rule ${rule.index} of security.accessControl (path ${rule.path}) ${needed}`
+    return { what, rule: name, option: `${name}.roles` }
+  }
+  const { config, url = '' } = request.routeOptions
+  const route = `of the route ${config?.name ?? `${request.method} ${url}`}`
+  if (expression !== null && !expression.result) {
+    const failed = expression.error === undefined ? 'is false' : `failed (${expression.error})`
+    const what = `The expression "${expression.expression}" ${route} ${failed}`
+    return { what, rule: `config.security ${route}`, option: 'config.security of the route' }
+  }
+  const denied = decisions.findLast(({ granted }) => !granted)
+  if (denied === undefined) return null
+  const { by, attribute, subject, strategy } = denied
+  const votes = denied.votes.filter(({ vote }) => vote === 'denied')
+    .map(({ voter, reason }) => reason === '' ? voter : `${voter}: ${reason}`)
+  const why = votes.join('; ') || 'no voter granted it'
+  const needed = by === 'is-granted' ? `config.isGranted ${route}` : by
+  return {
+    what: `${attribute}${subject === null ? '' : ` of ${subject}`}, which ${needed} requires, was denied ` +
+      `(${why}, counted as ${strategy})`,
+    rule: `${by}: ${attribute}`,
+    option: by === 'is-granted' ? 'config.isGranted of the route' : 'security.voters'
+  }
+}
+
+function userOf ({ user, roles, inheritedRoles, authenticators }: SecurityRecord, firewall: string): string {
+  if (user !== null) {
+    return `${user.identifier} is logged in with ${[...roles, ...inheritedRoles].join(', ') || 'no role'}`
+  }
+  const session = authenticators.find(({ name, outcome, reason }) =>
+    name === 'session' && reason !== undefined && outcome !== 'succeeded')
+  const names = authenticators.map(({ name }) => name).join(', ')
+  if (names === '') return 'no user is logged in, as no firewall of this path has an authenticator'
+  const lost = session === undefined ? '' : `; session: ${String(session.reason)}`
+  return `no user is logged in: the request brought no credentials that ${firewall} reads (${names}${lost})`
+}
+
+/** A refusal that no rule of Hindsight made, with the code that raised or sent it. */
+function byOtherCode (request: FastifyRequest, status: number, kind: Refusal['kind']): Refusal {
+  const state = stateOf(request)
+  const exception = state.exceptions?.at(-1)
+  if (!state.failed || exception === undefined) {
+    const { url } = request.routeOptions.config ?? {}
+    const route = `The handler of ${request.method} ${url ?? ''}, or a hook before it,`
+    const sender = url === undefined ? 'The application' : route
+    const sentence = `${sender} answered with ${status} by itself: no option of Hindsight decides.`
+    return { kind, sentence, rule: 'the answer of the application', option: null }
+  }
+  const { raiser, packageName, source } = originOf(exception.frames)
+  const { name, code, message } = exception
+  const text = cut(visibleLine(servicesOf(request).mask.text(message)), 300)
+  const error = `${name}${code === undefined ? '' : `, ${code}`}: ${text}`
+  const decides = packageName === null ? 'no option of Hindsight decides' : 'the options of that package decide'
   return {
     kind,
-    sentence: `${status} was raised by ${who}${place} (${exception.name}${exception.code === undefined ? '' : `, ${exception.code}`}: ${what}): ${by === 'package' ? 'the options of that package decide' : 'no option of Hindsight decides'}.`,
-    rule: `raised by ${who}`,
-    option: by === 'package' ? `the options of ${String(name)}` : null
+    sentence: `${status} was raised by ${raiser}${source} (${error}): ${decides}.`,
+    rule: `raised by ${raiser}`,
+    option: packageName === null ? null : `the options of ${packageName}`
   }
 }
 
 function shown (request: FastifyRequest, text: string): string {
-  const { mask } = servicesOf(request)
-  return cut(visibleLine(mask.text(text)), 200)
+  return cut(visibleLine(servicesOf(request).mask.text(text)), 200)
 }
 
-interface ErrorOrigin {
-  by: 'application' | 'package' | 'fastify' | 'node' | 'hindsight'
-  /** Of a dependency: its name. */
-  package?: string
-  /** `file:line`; of an error that a package raised in a call of the application, that call's. */
-  source?: string
-}
-
-const FASTIFY: ReadonlySet<string> = new Set(['fastify', 'light-my-request'])
 const MAX_SOURCE = 500
+const PLATFORM: ReadonlySet<string> = new Set(['fastify', 'light-my-request'])
 
-/** The code that raised an error, from its frames. Only the calls up to the first one of Fastify or Node.js count: what is further out has only led to them. */
-function originOf (frames: readonly StackFrame[]): ErrorOrigin {
-  const owned = frames.map((frame) => ({ frame, ...ownerOf(frame) }))
-  const begin = owned.findIndex(({ by }) => by !== 'fastify' && by !== 'node')
-  if (begin === -1) return { by: owned[0]?.by ?? 'node' }
-  const end = owned.findIndex(({ by }, i) => i > begin && (by === 'fastify' || by === 'node'))
-  const calls = owned.slice(begin, end === -1 ? undefined : end)
-  const raiser = calls.find(({ by }) => by !== 'hindsight') ?? calls[0]
-  const { frame } = calls.find(({ by }) => by === 'application') ?? raiser ?? { frame: undefined }
-  return {
-    by: raiser?.by ?? 'node',
-    ...(raiser?.package !== undefined && { package: raiser.package }),
-    ...(frame !== undefined && { source: `${frame.file.slice(-MAX_SOURCE)}:${frame.line}` })
-  }
+interface Origin {
+  raiser: string
+  /** Null where no package raised the error. */
+  packageName: string | null
+  /** ` at file:line`: of an error that a package raised, the first call of the application. */
+  source: string
 }
 
-function ownerOf ({ file }: StackFrame): Pick<ErrorOrigin, 'by' | 'package'> {
-  if (file === '' || file.startsWith('node:')) return { by: 'node' }
-  if (isInternal(file)) return { by: 'hindsight' }
-  const name = packageOf(file)
-  if (name === null) return { by: 'application' }
-  return FASTIFY.has(name) ? { by: 'fastify' } : { by: 'package', package: name }
+/** The code that raised an error: that of the first frame outside Node.js, Fastify and Hindsight. */
+function originOf (frames: readonly StackFrame[]): Origin {
+  const frame = frames.find(({ file }) => isAbsolute(file) && !isInternal(file) && !PLATFORM.has(packageOf(file) ?? ''))
+  const isOurs = isInternal(frames[0]?.file ?? '')
+  if (frame === undefined) return { raiser: isOurs ? 'Hindsight' : 'Fastify', packageName: null, source: '' }
+  const { file, line } = frames.find(({ own }) => own) ?? frame
+  const packageName = packageOf(frame.file)
+  const raiser = packageName === null ? 'your code' : `the package ${packageName}`
+  return { raiser, packageName, source: ` at ${file.slice(-MAX_SOURCE)}:${line}` }
 }

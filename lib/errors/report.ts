@@ -1,40 +1,55 @@
-import type { Steps } from '../lifecycle/steps.js'
+import type { FastifyRequest } from 'fastify'
+import { methodOf } from '../http/method-override.js'
+import { absoluteUrl } from '../http/origin.js'
+import { targetOf } from '../http/request-target.js'
+import type { ListenerEvent } from '../lifecycle/events.js'
+import { stateOf, type RequestState } from '../lifecycle/request-state.js'
+import { servicesOf } from '../lifecycle/services.js'
 import type { LogRecord } from '../logs/log-record.js'
 import type { FlattenedException } from './exception.js'
+import { flattenError } from './flatten-error.js'
+import { hintsFor } from './hints.js'
+import { maskException } from './mask-exception.js'
+import { reportedLines } from './records.js'
 
-/** So many lines of a log at most are read for a report, and shown on a page. */
-export const MAX_LOGS = 1_000
+declare module '../lifecycle/request-state.js' {
+  interface RequestState {
+    /** The profile of a failed request, where one is kept. */
+    profile?: { token: string, url: string }
+  }
+}
 
-/** A remark that helps to mend the failure: shown only where it is right. */
+/** A remark that helps to fix the failure; given only where it is certain. */
 export interface Hint {
   title: string
   text: string
-  /** Source to paste, shown as a block. */
+  /** Source to paste. */
   code?: string
-  /** Routes that nearly took the request, and why they did not. */
+  /** Routes that nearly matched, and why they did not. */
   routes?: Array<{ methods: string[], pattern: string, why: string }>
 }
 
-/** Why a request was refused, or what of its answer a browser will not take: the rule, and the option that decides it. */
+/** Why a request was refused, or which part of the response a browser rejects: the rule, and the option behind it. */
 export interface Refusal {
   kind: 'credentials' | 'access' | 'method' | 'size' | 'type' | 'rate' | 'cors' | 'csp' | 'cookie'
   /** One sentence for people. */
   sentence: string
   /** What decided, in a few words. */
   rule: string
-  /** The option that would have decided otherwise; null where that is none of Hindsight's or Fastify's. */
+  /** The option that decides; null where it is neither one of Hindsight nor of Fastify. */
   option: string | null
 }
 
-/** Everything that the diagnostic page says, in whatever representation: plain data, masked already. */
+/** The content of the diagnostic page in any format: plain data, masked. */
 export interface ErrorReport {
   status: number
   /** The reason phrase, such as `Not Found`. */
   reason: string
   /** From the root cause to the error that the page is about. */
   exceptions: FlattenedException[]
+  /** By time. */
   logs: LogRecord[]
-  /** How many more were logged, of the oldest and least severe, and how many of those tell of an error. */
+  /** The lines that were left out (the oldest and least severe), and the number of errors among them. */
   logsOmitted?: { lines: number, failures: number }
   request: {
     method: string
@@ -44,14 +59,63 @@ export interface ErrorReport {
     headers: Array<[name: string, value: string]>
   }
   hints: Hint[]
-  /** Which listener raised (`kernel.request`, `router`), where one did. */
+  /** The listener that raised (`kernel.request`, `router`), where one did. */
   raisedBy?: { stage: string, listener: string }
   /** The method of a class that a framework calls as the handler, and where it is defined, `file:line`. */
   controller?: { name: string, source: string | null }
-  /** What became of each of the 42 steps, and of the handler. */
-  steps?: Steps
-  /** When the request arrived, ISO 8601. */
-  started?: string
+  /** In `full` mode: where in the lifecycle it was raised, in one sentence. */
+  lifecycle?: string
   /** The stored profile. */
   profile?: { token: string, url: string }
+}
+
+/** The report of a failed request, masked. */
+export function reportOf (request: FastifyRequest, status: number, reason: string): ErrorReport {
+  const state = stateOf(request)
+  const { mask: maskOfAll, originOf, mode, lifecycle } = servicesOf(request)
+  // The token in the path of a profiler page is no secret to its reader.
+  const isOwnPage = request.routeOptions.config?.debugOnly === true
+  const mask = isOwnPage ? maskOfAll : maskOfAll.hiding(state.sentParams ?? request.params)
+  const origin = originOf(request)
+  const events = state.recorder?.events() ?? []
+  const exceptions = state.exceptions ?? flattenError(state.raised)
+  return {
+    status,
+    reason,
+    exceptions: exceptions.map((exception) => maskException(exception, mask)),
+    ...reportedLines(state.log, events, state.startedTime, mask),
+    request: {
+      method: methodOf(request),
+      url: mask.url(absoluteUrl(origin, targetOf(request))),
+      ip: origin.ip,
+      headers: Object.entries(mask.headers(request.headers)).flatMap(([name, values]) =>
+        [values].flat().map((value): [string, string] => [name, value]))
+    },
+    hints: hintsFor(request, status),
+    ...(state.raisedBy !== null && { raisedBy: state.raisedBy }),
+    ...(state.controller !== null && { controller: state.controller }),
+    ...(mode === 'full' && { lifecycle: placeInLifecycle(state, events, lifecycle.slots) }),
+    ...(state.profile !== undefined && { profile: state.profile })
+  }
+}
+
+type Slots = ReadonlyArray<{ stage: string, listener: string }>
+
+function placeInLifecycle (state: RequestState, events: readonly ListenerEvent[], slots: Slots): string {
+  const { raisedBy, handlerStart, serializeStart } = state
+  const main = events.filter(({ pass }) => pass === 'main')
+  if (raisedBy !== null) {
+    const { stage, listener } = raisedBy
+    const index = slots.findIndex((slot) => slot.stage === stage && slot.listener === listener)
+    return `Step ${index + 1} of ${slots.length} raised: ${listener} in ${stage}.`
+  }
+  const isSending = serializeStart !== 0 ||
+    main.some(({ stage, outcome }) => stage === 'kernel.response' && outcome !== 'skipped')
+  if (handlerStart !== 0 && !isSending) {
+    const steps = slots.findIndex(({ stage }) => stage === 'kernel.response')
+    return `The route’s handler raised, after step ${steps} of ${slots.length}.`
+  }
+  if (!main.some(({ stage }) => stage.startsWith('kernel.'))) return 'Refused before the first step.'
+  return `None of the ${slots.length} steps raised, nor did the handler: ` +
+    'it was a hook of the application, a parser or a validation.'
 }

@@ -1,6 +1,7 @@
-import { inspect, types } from 'node:util'
+import { types } from 'node:util'
+import { inspected } from '../view/json.js'
 
-/** Reads a property of a value of which nothing is known: a getter or a proxy may throw. */
+/** Reads a property of any value; undefined where a getter or a proxy throws. */
 export function read (value: unknown, key: string): unknown {
   if (value === null || (typeof value !== 'object' && typeof value !== 'function')) return undefined
   try {
@@ -10,7 +11,7 @@ export function read (value: unknown, key: string): unknown {
   }
 }
 
-/** Whether a value has a stack that the runtime wrote, in whatever realm it was made. */
+/** Whether a value is an error, of this or of another realm. */
 export function isError (value: unknown): boolean {
   try {
     return types.isNativeError(value) || value instanceof Error
@@ -19,25 +20,12 @@ export function isError (value: unknown): boolean {
   }
 }
 
-/** Shows any value as bounded text. */
-export function inspected (value: unknown): string {
-  if (typeof value === 'string') return value
-  try {
-    return inspect(value, { depth: 3, maxArrayLength: 20, maxStringLength: 2_000, breakLength: 100 })
-  } catch {
-    return '[a value that cannot be read]'
-  }
-}
-
-/** Names an error by its `name` or its class, and anything else by what was thrown, such as `Thrown string`. */
+/** The name of an error, or its class; for other values what was thrown, such as `Thrown string`. */
 export function nameOf (value: unknown): string {
-  const name = text(read(value, 'name'))
-  const constructor = text(read(read(value, 'constructor'), 'name'))
-  if (isError(value)) {
-    // A subclass that sets no name of its own still says `Error`.
-    const bare = name === undefined || name === 'Error'
-    return (bare ? constructor : name) ?? name ?? 'Error'
-  }
+  const name = shortText(read(value, 'name'))
+  const constructor = shortText(read(read(value, 'constructor'), 'name'))
+  // A subclass that sets no name inherits `Error`.
+  if (isError(value)) return (name === undefined || name === 'Error' ? constructor : name) ?? name ?? 'Error'
   if (isErrorLike(value) && name !== undefined) return name
   if (value === null) return 'Thrown null'
   return typeof value === 'object' && constructor !== undefined && constructor !== 'Object'
@@ -45,18 +33,17 @@ export function nameOf (value: unknown): string {
     : `Thrown ${typeof value}`
 }
 
-/** Says what an error or a thrown value says, as text. */
+/** The message of an error, or any other value as text. */
 export function messageOf (value: unknown): string {
   const message = read(value, 'message')
   if (isError(value)) return message === undefined ? '' : inspected(message)
-  if (isErrorLike(value)) return message as string
-  return inspected(value)
+  return isErrorLike(value) ? message as string : inspected(value)
 }
 
 function isErrorLike (value: unknown): boolean {
   return typeof value === 'object' && typeof read(value, 'message') === 'string'
 }
 
-function text (value: unknown): string | undefined {
+function shortText (value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value.slice(0, 200) : undefined
 }

@@ -1,6 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import type { RequestState } from '../lifecycle/request-state.js'
 
+declare module '../lifecycle/request-state.js' {
+  interface RequestState {
+    scriptNonce?: string
+    styleNonce?: string
+    /** The policy of the response if that is a diagnostic page. */
+    ownPolicy?: string
+  }
+}
+
 /** The nonces of a response, generated when they are first read (CSP3, section 2.3.1). */
 export interface Nonces {
   readonly script: string

@@ -1,9 +1,8 @@
 import { isIP, type AddressInfo } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isInjection } from 'light-my-request'
-import { requestContext } from '../lifecycle/request-context.js'
-import { stateOf } from '../lifecycle/request-state.js'
-import { servicesOf } from '../lifecycle/services-of.js'
+import { requestContext, stateOf } from '../lifecycle/request-state.js'
+import { servicesOf } from '../lifecycle/services.js'
 import { addressRanges } from './address-ranges.js'
 import { forwardingNames } from './forwarding-headers.js'
 import { isRepeated } from './header-text.js'
@@ -16,6 +15,12 @@ export interface DebugAccessOptions {
   debugHosts?: string[]
 }
 
+declare module '../lifecycle/request-state.js' {
+  interface RequestState {
+    maySeeDebug?: boolean
+  }
+}
+
 export interface DebugAccess {
   /** Whether the client of a request is a developer, who receives the token of the profile. */
   maySeeDebug: (request: FastifyRequest) => boolean
@@ -24,6 +29,10 @@ export interface DebugAccess {
    * allow that.
    */
   mayReadDebug: (request: FastifyRequest) => boolean
+}
+
+declare module '../lifecycle/services.js' {
+  interface Services extends DebugAccess {}
 }
 
 const isLoopback = addressRanges(['loopback'])

@@ -25,6 +25,13 @@ export interface Link {
   attributes?: LinkAttributes
 }
 
+declare module '../lifecycle/request-state.js' {
+  interface RequestState {
+    /** The links of the response besides those of the route. */
+    links?: Link[]
+  }
+}
+
 const RELATION_TYPE = /^(?:[a-z][a-z0-9.-]*|[a-z][a-z0-9+.-]*:[\w!#$%&'()*+,./:;=?@[\]~-]+)$/i
 const TOKEN = /^[!#$&'*+.^_`|~\w-]+$/
 // A percent sign that encodes nothing, and what RFC 3986 allows nowhere in a reference.

@@ -11,6 +11,18 @@ import { badRequest } from './http-errors.js'
 import type { Origin } from './request-origin.js'
 import { messageState } from './request-target.js'
 
+declare module '../lifecycle/request-state.js' {
+  interface RequestState {
+    origin?: Origin
+  }
+}
+
+declare module '../lifecycle/services.js' {
+  interface Services {
+    originOf: (request: FastifyRequest) => Origin
+  }
+}
+
 export interface OriginOptions {
   /** Addresses, CIDR ranges or `loopback`, `linklocal`, `uniquelocal`; without any, forwarding headers are ignored. */
   trustedProxies?: string[]

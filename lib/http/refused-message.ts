@@ -33,6 +33,12 @@ const LINGER = 1_000
 
 const responses = new WeakMap<Socket, ServerResponse[]>()
 const refused = new WeakSet<Socket>()
+const recorders = new WeakMap<FastifyInstance, (message: MalformedMessage) => void>()
+
+/** Sets the function that is called for each message of an application that is refused before it becomes a request. */
+export function onMalformed (app: FastifyInstance, record: (message: MalformedMessage) => void): void {
+  recorders.set(app, record)
+}
 
 /** Records the open responses of each connection of this process; may be called several times. */
 export function trackResponses (): void {
@@ -75,10 +81,9 @@ export function refuse (
   const { remoteAddress: ip = '' } = socket
   app.log.info({ statusCode: status, remoteAddress: ip, channel: 'request' }, message)
   endInOrder(socket, current, answerTo(status, message, accept))
-  if (!app.hasDecorator('hindsight')) return
   const url = `${'encrypted' in socket ? 'https' : 'http'}://${host}${target}`
   try {
-    app.hindsight.recordMalformed?.({ error, status, method, url, ip, packet })
+    recorders.get(app)?.({ error, status, method, url, ip, packet })
   } catch (err) {
     // Nothing else catches it: it would end the process.
     app.log.error({ err, channel: 'profiler' }, 'A malformed message was not recorded')

@@ -1,12 +1,12 @@
 import { performance } from 'node:perf_hooks'
 import type { FastifyReply } from 'fastify'
 import type { HookStage, ListenerEvent, Outcome, PassName } from './events.js'
-import { changesBetween, headersOf, shownValue, type Change, type HeaderMask, type Headers } from '../http/header-values.js'
-import type { Slot } from './lifecycle.js'
-import type { Stage } from './stage.js'
+import { changesBetween, headersOf, shownValue, type Change, type HeaderMask, type Headers } from './header-values.js'
+import type { Slot, Stage } from './lifecycle.js'
 
 /** The code that runs while no recorded function does. */
-export type OutsideCode = 'before Hindsight' | 'route hooks' | 'handler' | 'handler or route hooks' | 'error handler' | 'Fastify' | 'diagnostic page' | 'Hindsight'
+export type OutsideCode =
+  'before Hindsight' | 'route hooks' | 'handler' | 'handler or route hooks' | 'error handler' | 'Fastify' | 'diagnostic page' | 'Hindsight'
 
 /** A header that was changed by code that is not recorded as an event. */
 export interface OutsideChange extends Change {
@@ -29,20 +29,18 @@ export interface RecordedFunction {
   source?: string
 }
 
-/** A recorded function that runs, or has run. */
+/** A recorded function that runs, or has run, or a listener that had nothing to do at registration. */
 export interface Frame {
   readonly what: RecordedFunction
   readonly pass: PassName
+  /** Milliseconds on the clock of `performance.now()`. */
   readonly startedAt: number
   duration: number
   outcome: Outcome
   reason: string | null
   headers: Change[]
-  /** The status when it began. */
-  readonly statusBefore: number
-  status: { from: number, to: number } | null
-  /** How many events there were when it began. */
-  readonly index: number
+  status: { from: number, to: number }
+  /** The frame that was running when this one began. */
   readonly outer: Frame | null
   isOver: boolean
 }
@@ -63,6 +61,10 @@ export class EventRecorder {
   readonly #mask: HeaderMask
   readonly #frames: Frame[] = []
   #running: Frame | null = null
+  /** The listener that was entered last. */
+  #last: Frame | null = null
+  /** Whether more listeners of its stage may follow. */
+  #isInStage = false
   #headers: Headers = {}
   #outside: { by: OutsideCode, source?: string } = { by: 'before Hindsight' }
 
@@ -91,19 +93,15 @@ export class EventRecorder {
   /** Records that a function begins. */
   enter (reply: FastifyReply, what: RecordedFunction, pass: PassName): Frame {
     this.#compare(reply)
-    const frame: Frame = {
-      what,
-      pass,
-      startedAt: performance.now(),
-      duration: 0,
-      outcome: 'ran',
-      reason: null,
-      headers: [],
-      statusBefore: reply.statusCode,
-      status: null,
-      index: this.#frames.length,
-      outer: this.#running,
-      isOver: false
+    const last = this.#isInStage ? this.#last : null
+    const goesOn = last !== null && last.pass === pass && last.what.stage === what.stage && last.what.index < what.index
+    if (!goesOn) this.#frames.push(...this.#restOfStage())
+    const frame = frameOf(what, pass, performance.now(), reply.statusCode, this.#running)
+    this.#isInStage = what.index !== -1
+    if (this.#isInStage) {
+      const first = this.#slots.findIndex(({ stage }) => stage === what.stage)
+      this.#frames.push(...this.#skipped(goesOn ? last.what.index + 1 : first, what.index, pass))
+      this.#last = frame
     }
     this.#frames.push(frame)
     this.#running = frame
@@ -118,10 +116,9 @@ export class EventRecorder {
     frame.duration = performance.now() - frame.startedAt
     frame.outcome = outcome
     frame.reason = reason
-    // A hook that answers runs the listeners of the response within it: a change of theirs is not its own.
-    const isStatusOwn = this.#frames.length === frame.index + 1
-    if (isStatusOwn && reply.statusCode !== frame.statusBefore) frame.status = { from: frame.statusBefore, to: reply.statusCode }
-    if (this.#running === frame) this.#running = runningAround(frame)
+    // A hook that answers runs the listeners of the response within it: a status that they set is not its own.
+    if (this.#frames.at(-1) === frame) frame.status.to = reply.statusCode
+    while (this.#running?.isOver === true) this.#running = this.#running.outer
   }
 
   /** Attributes header changes to what a listener did before: those that it makes after the hooks of the application. */
@@ -133,7 +130,7 @@ export class EventRecorder {
     this.#headers = headers
   }
 
-  /** Ends the hooks that did not call back: they have answered, or go on after the response. */
+  /** Ends the hooks that did not call back: they have answered, or continue after the response. */
   leaveAll (reply: FastifyReply): void {
     while (this.#running !== null) this.leave(this.#running, this.#running.what.stage === 'onResponse' ? 'ran' : 'answered', reply)
   }
@@ -143,15 +140,9 @@ export class EventRecorder {
     return this.#frames.some((frame) => frame.what.index === index && frame.pass === pass)
   }
 
-  /** The events so far, with the listeners that had nothing to do at registration filled in at their places. */
+  /** The events so far, with the listeners that had nothing to do at registration. */
   events (mask: HeaderMask = this.#mask): ListenerEvent[] {
-    return laidOut(this.#slots, this.#frames).map((entry) => 'outcome' in entry ? this.#eventOf(entry, mask) : { ...entry.skipped, ...this.#end(entry.after) })
-  }
-
-  /** The position in `events()` of the event that came after so many recorded ones. */
-  positionOf (recorded: number): number {
-    const frame = this.#frames[recorded - 1]
-    return frame === undefined ? 0 : laidOut(this.#slots, this.#frames).indexOf(frame) + 1
+    return [...this.#frames, ...this.#restOfStage()].map((frame) => this.#eventOf(frame, mask))
   }
 
   #compare (reply: FastifyReply): void {
@@ -161,79 +152,56 @@ export class EventRecorder {
   }
 
   #attribute (changes: Change[]): void {
-    if (changes.length === 0) return
-    if (this.#running !== null) this.#running.headers.push(...changes)
-    else this.outsideChanges.push(...changes.slice(0, MAX_OUTSIDE_CHANGES - this.outsideChanges.length).map((change) => ({ ...change, ...this.#outside, after: this.#frames.length })))
+    if (this.#running !== null) {
+      this.#running.headers.push(...changes)
+      return
+    }
+    for (const change of changes.slice(0, MAX_OUTSIDE_CHANGES - this.outsideChanges.length)) {
+      this.outsideChanges.push({ ...change, ...this.#outside, after: this.#frames.length })
+    }
+  }
+
+  /** The listeners without work that come after the last one in its stage. */
+  #restOfStage (): Frame[] {
+    if (!this.#isInStage || this.#last === null) return []
+    const { what, pass, outcome } = this.#last
+    // After a listener that raised or answered in the main pass nothing else was reached.
+    if (pass === 'main' && (outcome === 'raised' || outcome === 'answered')) return []
+    return this.#skipped(what.index + 1, this.#slots.findLastIndex(({ stage }) => stage === what.stage) + 1, pass)
+  }
+
+  #skipped (from: number, to: number, pass: PassName): Frame[] {
+    const time = this.#last === null ? this.#startedAt : this.#last.startedAt + this.#last.duration
+    return this.#slots.slice(from, to).filter(({ reason }) => reason !== null)
+      .map((slot) => ({ ...frameOf(slot, pass, time, 0, null), outcome: 'skipped', reason: slot.reason, isOver: true }))
   }
 
   #eventOf ({ what: { stage, listener, plugin, source }, pass, outcome, startedAt, duration, reason, headers, status }: Frame, mask: HeaderMask): ListenerEvent {
-    const event: ListenerEvent = { stage, listener, pass, outcome, start: milliseconds(startedAt - this.#startedAt), duration: milliseconds(duration) }
-    if (reason !== null) event.reason = reason
-    if (plugin !== undefined) event.plugin = plugin
-    if (source !== undefined) event.source = source
-    if (headers.length > 0 || status !== null) {
-      event.changes = {
-        ...(headers.length > 0 && { headers: headers.map(({ name, from, to }) => ({ name, from: shownValue(name, from, mask), to: shownValue(name, to, mask) })) }),
-        ...(status !== null && { status })
-      }
+    const changes = {
+      ...(headers.length > 0 && {
+        headers: headers.map(({ name, from, to }) => ({ name, from: shownValue(name, from, mask), to: shownValue(name, to, mask) }))
+      }),
+      ...(status.from !== status.to && { status })
     }
-    return event
-  }
-
-  #end (frame: Frame | null): { start: number, duration: number } {
-    return { start: frame === null ? 0 : milliseconds(frame.startedAt + frame.duration - this.#startedAt), duration: 0 }
+    return {
+      stage,
+      listener,
+      pass,
+      outcome,
+      start: milliseconds(startedAt - this.#startedAt),
+      duration: milliseconds(duration),
+      ...(reason !== null && { reason }),
+      ...(plugin !== undefined && { plugin }),
+      ...(source !== undefined && { source }),
+      ...(Object.keys(changes).length > 0 && { changes })
+    }
   }
 }
 
-function runningAround ({ outer }: Frame): Frame | null {
-  let frame = outer
-  while (frame?.isOver === true) frame = frame.outer
-  return frame
-}
-
-interface Filled {
-  skipped: Pick<ListenerEvent, 'stage' | 'listener' | 'pass' | 'outcome' | 'reason'>
-  /** The event that it comes after. */
-  after: Frame | null
-}
-
-/** The recorded functions, with the listeners between them that had nothing to do at registration. */
-function laidOut (slots: readonly Slot[], frames: readonly Frame[]): Array<Frame | Filled> {
-  const entries: Array<Frame | Filled> = []
-  let previous: Frame | null = null
-  let last: Frame | null = null
-  const fill = (from: number, to: number, pass: PassName): void => {
-    for (const { stage, listener, reason } of slots.slice(from, to)) {
-      if (reason !== null) entries.push({ skipped: { stage, listener, pass, outcome: 'skipped', reason }, after: last })
-    }
+function frameOf (what: RecordedFunction, pass: PassName, startedAt: number, status: number, outer: Frame | null): Frame {
+  return {
+    what, pass, startedAt, duration: 0, outcome: 'ran', reason: null, headers: [], status: { from: status, to: status }, outer, isOver: false
   }
-  const fillStage = ({ what, pass, outcome }: Frame): void => {
-    // After a listener that raised or answered in the main pass nothing else was reached.
-    if (pass === 'main' && (outcome === 'raised' || outcome === 'answered')) return
-    const end = slots.findLastIndex(({ stage }) => stage === what.stage)
-    fill(what.index + 1, end + 1, pass)
-  }
-  const goesOn = (frame: Frame, next: Frame | undefined): boolean =>
-    next !== undefined && next.pass === frame.pass && next.what.stage === frame.what.stage && next.what.index > frame.what.index
-
-  frames.forEach((frame, i) => {
-    if (frame.what.index === -1) {
-      // The rest of the stage comes before the hook, unless more of its listeners follow.
-      if (previous !== null && !goesOn(previous, frames.slice(i).find(({ what }) => what.index !== -1))) {
-        fillStage(previous)
-        previous = null
-      }
-      entries.push(frame)
-      return
-    }
-    const isNext: boolean = previous !== null && goesOn(previous, frame)
-    if (previous !== null && !isNext) fillStage(previous)
-    fill(isNext ? (previous as Frame).what.index + 1 : slots.findIndex(({ stage }) => stage === frame.what.stage), frame.what.index, frame.pass)
-    entries.push(frame)
-    previous = last = frame
-  })
-  if (previous !== null) fillStage(previous)
-  return entries
 }
 
 function milliseconds (ms: number): number {

@@ -1,4 +1,4 @@
-import type { Stage } from './stage.js'
+import type { Stage } from './lifecycle.js'
 
 export type PassName = 'main' | 'error'
 export type Outcome = 'ran' | 'skipped' | 'answered' | 'raised'

@@ -3,97 +3,79 @@ import type { FastifyInstance } from 'fastify'
 
 export type CaughtHook = (...args: unknown[]) => unknown
 
-/** The hooks that a plugin of the ecosystem wanted to add, by the name of the hook. */
+/** The hooks that a plugin of the ecosystem adds, by the name of the hook. */
 export type CaughtHooks = Map<string, CaughtHook[]>
 
 type HostedPlugin<Options> = (app: FastifyInstance, options: Options, done: (error?: Error) => void) => unknown
 
 interface HostOptions {
-  /** The plugin's own name, so that others who depend on it find it. */
+  /** The name of the plugin, for other plugins that depend on it. */
   name: string
-  /** Request decorators that the host provides itself. */
+  /** Names that the host decorates itself. */
   withhold?: string[]
 }
 
-interface Decorators {
-  instance: (property: string, value: unknown) => void
-  request: (property: string, value: never) => void
-  reply: (property: string | symbol, value: unknown) => void
-}
-
 /**
- * Registers a plugin of the ecosystem with its decorators, but catches its hooks (and drops its routes),
- * so that a listener runs them at its own slot.
+ * Registers a plugin of the ecosystem with its decorators, but without its hooks and routes. Resolves to the hooks, which a listener runs at its slot.
  */
 export async function host<Options extends object> (
   app: FastifyInstance, plugin: HostedPlugin<Options>, options: Options, { name, withhold = [] }: HostOptions
 ): Promise<CaughtHooks> {
   let hooks: CaughtHooks = new Map()
   await app.register(fp(async function hosted (instance: FastifyInstance) {
-    hooks = await caughtHooks(instance, plugin, options, {
-      instance (property, value) { instance.decorate(property, value as never) },
-      request (property, value) { if (!withhold.includes(property)) instance.decorateRequest(property as never, value) },
-      reply (property, value) { instance.decorateReply(property as never, value as never) }
-    })
+    hooks = await caughtHooks(instance, plugin, options, (decorator) => withhold.includes(decorator))
   }, { name, fastify: '5.x' }))
   return hooks
 }
 
-/** Runs a plugin only to learn which hooks it would add. */
+/** Runs a plugin with a facade of the instance that collects hooks, and ignores routes and the decorators that are withheld: by default all. */
 export async function caughtHooks<Options extends object> (
-  app: FastifyInstance,
-  plugin: HostedPlugin<Options>,
-  options: Options,
-  decorators: Decorators | null = null
+  app: FastifyInstance, plugin: HostedPlugin<Options>, options: Options, isWithheld: (decorator: string) => boolean = () => true
 ): Promise<CaughtHooks> {
   const hooks: CaughtHooks = new Map()
-  const view: FastifyInstance = new Proxy(app, {
+  const facade: FastifyInstance = new Proxy(app, {
     get (target, key) {
       if (key === 'addHook') return catchHook
-      if (key === 'route' || key === 'options') return () => view
-      if (key === 'decorate' && decorators !== null) return (property: string, value: unknown) => { decorators.instance(property, value); return view }
-      if (key === 'decorateRequest') return (property: string, value: never) => { decorators?.request(property, value); return view }
-      if (key === 'decorateReply') return (property: string | symbol, value: unknown) => { decorators?.reply(property, value); return view }
-      if (decorators === null && typeof key === 'string' && key.startsWith('decorate')) return () => view
+      if (key === 'route' || key === 'options') return () => facade
       const value: unknown = Reflect.get(target, key)
-      return typeof value === 'function' ? value.bind(target) : value
+      if (typeof value !== 'function') return value
+      if (!String(key).startsWith('decorate')) return value.bind(target)
+      return (name: string, decorator: unknown) => {
+        if (!isWithheld(name)) value.call(target, name, decorator)
+        return facade
+      }
     }
   })
-  function catchHook (hook: string, fn: CaughtHook): FastifyInstance {
-    hooks.set(hook, [...hooks.get(hook) ?? [], fn])
-    return view
+  function catchHook (name: string, hook: CaughtHook): FastifyInstance {
+    hooks.set(name, [...hooks.get(name) ?? [], hook])
+    return facade
   }
   await new Promise<void>((resolve, reject) => {
-    const result = plugin(view, options, (error) => error ? reject(error) : resolve())
+    const result = plugin(facade, options, (error) => error ? reject(error) : resolve())
     if (result instanceof Promise) result.then(() => resolve(), reject)
   })
   return hooks
 }
 
-/** Runs caught hooks one after the other; stays synchronous as long as each of them calls back at once. */
+/** Runs caught hooks one after the other; returns a promise only where one of them does not call back at once. */
 export function runHooks (hooks: readonly CaughtHook[], ...args: unknown[]): undefined | Promise<void> {
-  for (let i = 0; i < hooks.length; i++) {
-    const running = runHook(hooks[i] as CaughtHook, args)
+  for (const [i, hook] of hooks.entries()) {
+    const running = runHook(hook, args)
     if (running !== undefined) return running.then(() => runHooks(hooks.slice(i + 1), ...args))
   }
   return undefined
 }
 
 function runHook (hook: CaughtHook, args: unknown[]): undefined | Promise<unknown> {
-  let settled = false
-  let failure: unknown = null
-  let settle: (() => void) | null = null
-  const result = hook(...args, (error?: unknown) => {
-    settled = true
-    failure = error ?? null
-    settle?.()
-  })
+  let outcome: { error: unknown } | undefined
+  let settle = (error: unknown): void => { outcome = { error } }
+  const result = hook(...args, (error?: unknown) => settle(error ?? null))
   if (result instanceof Promise) return result
-  if (!settled) {
+  if (outcome === undefined) {
     return new Promise<void>((resolve, reject) => {
-      settle = () => failure === null ? resolve() : reject(failure)
+      settle = (error) => error === null ? resolve() : reject(error)
     })
   }
-  if (failure !== null) throw failure
+  if (outcome.error !== null) throw outcome.error
   return undefined
 }

@@ -1,7 +1,26 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Stage } from './stage.js'
 
-/** One place of the order of listeners, as it is after registration. */
+/** The five stages of a pass, in order (section 6 of the observed document). */
+export const STAGES = [
+  'kernel.request',
+  'kernel.controller',
+  'kernel.controller_arguments',
+  'kernel.response',
+  'kernel.finish_request'
+] as const
+
+export type Stage = typeof STAGES[number]
+
+/** The Fastify hook of each stage. */
+export const HOOK_OF_STAGE = {
+  'kernel.request': 'onRequest',
+  'kernel.controller': 'preHandler',
+  'kernel.controller_arguments': 'preHandler',
+  'kernel.response': 'onSend',
+  'kernel.finish_request': 'onSend'
+} as const satisfies Record<Stage, 'onRequest' | 'preHandler' | 'onSend'>
+
+/** One place in the order of listeners, as it is after registration. */
 export interface Slot {
   /** Its place in the whole order, from 0. */
   index: number
@@ -16,4 +35,23 @@ export interface Slot {
 /** The order of listeners as it was registered. */
 export interface Lifecycle {
   readonly slots: Slot[]
+}
+
+/**
+ * Runs listeners outside of their hooks, one after the other. Each receives the payload that the one before it returned. Returns the last payload, or a
+ * promise of it where a listener is asynchronous.
+ */
+export function runSlots (slots: readonly Slot[], request: FastifyRequest, reply: FastifyReply, payload?: unknown): unknown {
+  for (const [i, { run }] of slots.entries()) {
+    const result = run?.(request, reply, payload)
+    if (result instanceof Promise) {
+      return result.then((later: unknown) => runSlots(slots.slice(i + 1), request, reply, payloadAfter(later, payload)))
+    }
+    payload = payloadAfter(result, payload)
+  }
+  return payload
+}
+
+function payloadAfter (result: unknown, payload: unknown): unknown {
+  return typeof result === 'string' || Buffer.isBuffer(result) ? result : payload
 }

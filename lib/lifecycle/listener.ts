@@ -1,14 +1,24 @@
 import { inspect } from 'node:util'
 import fp from 'fastify-plugin'
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import type { Slot } from './lifecycle.js'
-import { ownHook } from './own-hooks.js'
-import { isPromise } from './promise.js'
+import { HOOK_OF_STAGE, type Slot, type Stage } from './lifecycle.js'
 import { stateOf } from './request-state.js'
-import { HOOK_OF_STAGE, type Stage } from './stage.js'
-import { Answer, Skip } from './verdict.js'
 
-export { Answer, isPromise, Skip }
+/** Returned by a listener that answers the request itself, after it has set status and headers. */
+export class Answer {
+  readonly payload: unknown
+  constructor (payload: unknown) {
+    this.payload = payload
+  }
+}
+
+/** Returned by a listener that had nothing to do for this request. */
+export class Skip {
+  readonly reason: string
+  constructor (reason: string) {
+    this.reason = reason
+  }
+}
 
 type Verdict = void | undefined | Skip | Answer
 
@@ -20,9 +30,12 @@ export type ResponseHook = (request: FastifyRequest, reply: FastifyReply, payloa
 
 type HookOf<S extends Stage> = S extends 'kernel.response' | 'kernel.finish_request' ? ResponseHook : RequestHook
 
-/** Runs once, at registration: prepares what it can, and returns the hook or the reason why there is nothing to do. */
+/** What `create` returns: the hook, a hook that runs only in error passes, or the reason why there is nothing to do. */
+type Created<S extends Stage> = HookOf<S> | { hook: HookOf<S>, when: 'error' } | string
+
+/** Runs once, at registration: prepares what it can. */
 export type Create<S extends Stage, Options> =
-  (app: FastifyInstance, options: Options) => HookOf<S> | string | Promise<HookOf<S> | string>
+  (app: FastifyInstance, options: Options) => Created<S> | Promise<Created<S>>
 
 /** A Fastify plugin with one job in one stage. */
 export interface Listener<S extends Stage, Options = object> {
@@ -31,53 +44,59 @@ export interface Listener<S extends Stage, Options = object> {
   readonly plugin: FastifyPluginAsync<Options & object>
 }
 
+const nothingRaised = new Skip('nothing was raised')
+const unrouted = new Skip('no route matched')
+
 /** Makes a listener: a Fastify plugin that adds the hook of its stage. */
 export function listener<S extends Stage, Options = object> (stage: S, name: string, create: Create<S, Options>): Listener<S, Options> {
   async function register (app: FastifyInstance, options: Options & object): Promise<void> {
     const { lifecycle: { slots }, leave } = app.hindsight
     const slot: Slot = { index: slots.length, stage, listener: name, reason: null, run: null }
     slots.push(slot)
-    const hook = leave.has(name) ? 'left to the application' : await create(app, options)
-    if (typeof hook === 'string') {
-      slot.reason = hook
+    const created = leave.has(name) ? 'left to the application' : await create(app, options)
+    if (typeof created === 'string') {
+      slot.reason = created
       return
     }
+    const onlyErrors = typeof created === 'object'
+    const hook: ResponseHook | RequestHook = onlyErrors ? created.hook : created
     const needsRoute = stage === 'kernel.request' && slots.some(({ listener }) => listener === 'router') && name !== 'router'
-    const run = recorded(slot, needsRoute ? forRouted(hook) : hook)
-    slot.run = run
-    const mark = { stage, listener: name }
-    if (HOOK_OF_STAGE[stage] === 'onSend') app.addHook('onSend', ownHook(named(name, sendHook(run)), mark))
-    else app.addHook(HOOK_OF_STAGE[stage] as 'onRequest', ownHook(named(name, requestHook(run)), mark))
+    const run = slot.run = recorded(slot, (request, reply, payload) => {
+      const { failed, missed } = stateOf(request)
+      if (onlyErrors && !failed) return nothingRaised
+      // A not-found handler of the application may answer a request without a route.
+      return needsRoute && missed !== null ? unrouted : hook(request, reply, payload)
+    })
+    const fastifyHook = HOOK_OF_STAGE[stage] === 'onSend' ? sendHook(run) : requestHook(run)
+    Object.defineProperty(fastifyHook, 'name', { value: name })
+    app.addHook(HOOK_OF_STAGE[stage] as 'onSend', ownHook(fastifyHook, { stage, listener: name }) as never)
   }
   return { stage, listener: name, plugin: fp(register, { fastify: '5.x', name: `hindsight/${stage}/${name}`, encapsulate: false }) }
 }
 
-const unrouted = new Skip('no route matched')
-
-/** Listeners after the router run for requests that have a route, also where a not-found handler of the application answers the others. */
-function forRouted (hook: ResponseHook | RequestHook): ResponseHook {
-  return (request, reply, payload) => stateOf(request).missed === null ? hook(request, reply, payload) : unrouted
-}
-
 /** The same listener, which records what it does for requests that are observed. */
-function recorded (slot: Slot, hook: ResponseHook | RequestHook): ResponseHook {
+function recorded (slot: Slot, hook: ResponseHook): ResponseHook {
   const isController = slot.stage.startsWith('kernel.controller')
   return function (request, reply, payload) {
     const state = stateOf(request)
     const { recorder, pass } = state
     // `reply.callNotFound()` runs the hooks of the controller a second time.
-    const frame = recorder === null || (isController && pass === 'main' && recorder.reached(slot.index, pass)) ? null : recorder.enter(reply, slot, pass)
+    const isRepeated = isController && pass === 'main' && recorder?.reached(slot.index, pass) === true
+    const frame = isRepeated ? undefined : recorder?.enter(reply, slot, pass)
     const settled = (result: unknown): unknown => {
-      if (frame !== null) recorder?.leave(frame, result instanceof Skip ? 'skipped' : result instanceof Answer ? 'answered' : 'ran', reply, result instanceof Skip ? result.reason : null)
+      const skipped = result instanceof Skip
+      if (frame !== undefined) {
+        recorder?.leave(frame, skipped ? 'skipped' : result instanceof Answer ? 'answered' : 'ran', reply, skipped ? result.reason : null)
+      }
       return result
     }
     const failed = (raised: unknown): undefined => {
-      if (frame !== null) recorder?.leave(frame, 'raised', reply)
+      if (frame !== undefined) recorder?.leave(frame, 'raised', reply)
       if (pass === 'main') {
         state.raisedBy = { stage: slot.stage, listener: slot.listener }
         throw raised
       }
-      // The response is about an error already: a second one is recorded beside it, and the pass goes on.
+      // The response is about an error already: a second one is added to the others, and the pass continues.
       state.others.push(raised)
       request.log.error({ err: raised, channel: 'event' }, `Listener "${slot.listener}" of "${slot.stage}" raised in the error pass`)
     }
@@ -123,11 +142,36 @@ function settle (run: () => unknown, done: (result: unknown) => void, failed: (e
   else done(result)
 }
 
-// Fastify takes a falsy error for none, and would go on.
+// Fastify takes a falsy error for none, and would continue.
 function errorOf (raised: unknown): Error {
   return (raised || new Error(`A listener raised ${inspect(raised)}`)) as Error
 }
 
-function named<F extends (...args: never[]) => unknown> (name: string, hook: F): F {
-  return Object.defineProperty(hook, 'name', { value: name })
+/** Whether a value is a promise or another thenable, such as a query of a database library. */
+export function isPromise (value: unknown): value is Promise<unknown> {
+  return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
+}
+
+/** The listener that a hook of Hindsight belongs to. */
+export interface ListenerMark {
+  stage: Stage
+  listener: string
+}
+
+const ownHooks = new WeakMap<object, ListenerMark | null>()
+
+/** Marks a hook as one of Hindsight's: it is not recorded as a hook of the application. */
+export function ownHook<F extends object> (hook: F, mark: ListenerMark | null = null): F {
+  ownHooks.set(hook, mark)
+  return hook
+}
+
+/** Whether a hook is one of Hindsight's. */
+export function isOwnHook (hook: object): boolean {
+  return ownHooks.has(hook)
+}
+
+/** The listener that a hook belongs to; null where it belongs to none. */
+export function listenerOf (hook: object): ListenerMark | null {
+  return ownHooks.get(hook) ?? null
 }

@@ -1,4 +1,4 @@
-import { isPromise } from '../lifecycle/promise.js'
+import { isPromise } from '../lifecycle/listener.js'
 
 /** A service in several languages: makes its instance for a locale, or a promise of it. */
 export type LocaleAwareService = ((locale: string) => unknown) | { withLocale: (locale: string) => unknown }
@@ -10,6 +10,18 @@ export interface ServiceSet {
   instances: object | null
   /** Resolves when all are made; null where no service is asynchronous. */
   loading: Promise<void> | null
+}
+
+declare module '../lifecycle/request-state.js' {
+  interface RequestState {
+    /** The locale, as a BCP 47 tag. */
+    locale?: string
+    localeSource?: 'route' | 'accept-language'
+    /** Whether `Accept-Language` was read, so that caches must distinguish it. */
+    languageRead?: boolean
+    /** The instances of locale-aware services for the request. */
+    localeServices?: Pick<ServiceSet, 'locale' | 'instances'> | undefined
+  }
 }
 
 /** Clients can name any locale where the application enables no list. */

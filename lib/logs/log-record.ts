@@ -1,4 +1,7 @@
-export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal'
+/** The levels of pino from the least to the most severe; their numbers are 10 to 60. */
+export const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const
+
+export type LogLevel = typeof LEVELS[number]
 
 /** One line of a request's log. */
 export interface LogRecord {
@@ -8,4 +11,32 @@ export interface LogRecord {
   channel: string
   message: string
   context: Record<string, unknown>
+}
+
+/** Anything that has a level. */
+export interface Levelled { readonly level: LogLevel }
+
+/** The name of one of pino's level numbers; numbers between two levels belong to the lower one. */
+export function levelName (level: number): LogLevel {
+  return LEVELS[Math.min(Math.floor(level / 10), LEVELS.length) - 1] ?? 'trace'
+}
+
+/** At most `limit` lines of a log, in their order: warnings and errors first, then the latest lines. */
+export function mostSevere<T extends Levelled> (log: readonly T[], limit: number): T[] {
+  if (log.length <= limit) return [...log]
+  const severe = log.filter(isWarningOrWorse).slice(-limit)
+  const free = limit - severe.length
+  const others = free > 0 ? log.filter((line) => !isWarningOrWorse(line)).slice(-free) : []
+  const kept = new Set([...severe, ...others])
+  return log.filter((line) => kept.has(line))
+}
+
+/** Whether the level is warn, error or fatal. */
+export function isWarningOrWorse (line: Levelled): boolean {
+  return line.level === 'warn' || isErrorOrWorse(line)
+}
+
+/** Whether the level is error or fatal. */
+export function isErrorOrWorse ({ level }: Levelled): boolean {
+  return level === 'error' || level === 'fatal'
 }

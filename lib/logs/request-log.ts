@@ -1,100 +1,124 @@
 import type { FastifyBaseLogger } from 'fastify'
-import { isoTime } from './iso-time.js'
-import { levelName, readLine, shortened, type Said } from './line.js'
-import type { LogLevel, LogRecord } from './log-record.js'
+import { levelName, type LogLevel, type LogRecord } from './log-record.js'
 
-const DEBUG = 20
-const LINE_LIMIT = 10_000
-const BYTE_LIMIT = 4 * 1024 * 1024
-/** Of one line: where it is longer, its beginning and its end are kept. */
+declare module '../lifecycle/request-state.js' {
+  interface RequestState {
+    log?: RequestLog | null
+  }
+}
+
+const MAX_LINES = 10_000
+/** Characters of all lines together. */
+const MAX_LENGTH = 4 * 1024 * 1024
+/** Characters of one line. Of a longer one only the head and the tail are kept. */
 const MAX_LINE = 32 * 1024
+const HEAD = 8 * 1024
+const TAIL = 2 * 1024
+const LAST_FIELD = /"msg":"((?:[^"\\]|\\.)*)"\}\s*$/
 
-/** A record that is not read before it is needed. */
-export interface LogEntry {
-  readonly time: string
-  readonly level: LogLevel
-  read: () => LogRecord
-}
+/** The text of a line that no logger wrote. */
+export type OwnLine = Pick<LogRecord, 'channel' | 'message' | 'context'>
 
-/** What a record is replaced by where it is shown, such as the same record without secrets. */
-export type LogView = (record: LogRecord) => LogRecord
-
-interface Kept {
-  /** Milliseconds since the epoch. */
-  time: number
+interface WrittenLine {
   level: LogLevel
-  read: () => LogRecord
+  /** ISO 8601. */
+  time: string
+  /** As pino wrote it. */
+  text: string
+  /** Bytes that are missing between the head and the tail; 0 for a whole line. */
+  cut: number
 }
 
-/** The log lines of one request, kept as the text that the logger made and parsed only when they are read. */
+/** The log lines of one request. They are kept as text and parsed when they are shown: most of them never are. */
 export class RequestLog {
   /** Receives the error of a handler that fails after its response was sent. */
   onLateError: ((error: unknown) => void) | null = null
-  /** Whether debug lines of Hindsight itself go through the application's logger, whose level is debug or lower. */
+  /** Whether the application's logger writes debug lines, so that those of Hindsight go through it. */
   writesOwn = false
-  readonly #lines: Kept[] = []
-  readonly #notes: Kept[] = []
-  #bytes = 0
+  /** The number of lines that were added, kept or not. */
+  size = 0
+  /** The characters of the lines that are kept, about their bytes. */
+  bytes = 0
+  readonly #lines: Array<WrittenLine | LogRecord> = []
   #dropped = 0
-  #droppedBytes = 0
+  #droppedLength = 0
 
-  /** How much of the memory its lines hold, about. */
-  get bytes (): number {
-    return this.#bytes
-  }
-
-  /** How many lines it was given, kept or not. */
-  get size (): number {
-    return this.#lines.length + this.#dropped
-  }
-
-  /** Keeps a line as pino wrote it; `level` is pino's number, `time` milliseconds since the epoch. */
+  /** Adds a line as pino wrote it; `level` is pino's number, `time` milliseconds since the epoch. */
   add (level: number, text: string, time = Date.now()): void {
-    if (this.#lines.length >= LINE_LIMIT || this.#bytes > BYTE_LIMIT) {
-      this.#dropped++
-      this.#droppedBytes += text.length
-      return
-    }
-    const kept = text.length > MAX_LINE ? shortened(text) : text
+    if (!this.#hasRoom(text.length)) return
+    const kept = text.length > MAX_LINE ? headAndTail(text) : text
     const cut = kept === text ? 0 : Buffer.byteLength(text) - Buffer.byteLength(kept)
-    this.#bytes += kept.length
-    this.#lines.push({ time, level: levelName(level), read: () => readLine({ level, time, text: kept, cut }) })
+    this.bytes += kept.length
+    this.#lines.push({ level: levelName(level), time: new Date(time).toISOString(), text: kept, cut })
   }
 
-  /** Keeps a debug line of Hindsight itself. Where `writesOwn`, the logger writes it, and its line is captured. */
-  debug (logger: FastifyBaseLogger, said: Said): void {
-    if (this.writesOwn) logger.debug({ channel: said.channel, ...said.context }, said.message)
-    else this.say(DEBUG, said)
+  /** Adds a line that no logger writes, such as a warning of the process. */
+  note (level: LogLevel, line: OwnLine): void {
+    if (this.#hasRoom(line.message.length)) this.#lines.push({ level, time: new Date().toISOString(), ...line })
   }
 
-  /** Keeps a line that no logger writes. */
-  say (level: number, said: Said): void {
-    if (this.#lines.length >= LINE_LIMIT) this.#dropped++
-    else this.#lines.push(keptRecord({ time: isoTime(Date.now()), level: levelName(level), ...said }))
+  /** Adds a debug line of Hindsight. Where `writesOwn`, the logger writes it, and it is captured as a line of that. */
+  debug (logger: FastifyBaseLogger, line: OwnLine): void {
+    if (this.writesOwn) logger.debug({ channel: line.channel, ...line.context }, line.message)
+    else this.note('debug', line)
   }
 
-  /** Keeps a record that no logger wrote, such as a warning of the process. */
-  note (record: LogRecord): void {
-    if (this.#notes.length < LINE_LIMIT) this.#notes.push(keptRecord(record))
+  /** All lines, parsed and ordered by time, and a last line that counts those that were dropped. */
+  records (): LogRecord[] {
+    const records = this.#lines.map((line) => 'text' in line ? parseLine(line) : line)
+    records.sort((a, b) => a.time < b.time ? -1 : a.time > b.time ? 1 : 0)
+    if (this.#dropped > 0) {
+      const length = this.#droppedLength.toLocaleString('en')
+      const message = `${this.#dropped} more log lines of this request were not kept (about ${length} bytes)`
+      records.push({ time: new Date().toISOString(), level: 'warn', channel: 'profiler', message, context: {} })
+    }
+    return records
   }
 
-  /** The records in the order of time, as `view` shows them. Each is read when it is needed. */
-  entries (view: LogView = (record) => record): LogEntry[] {
-    const kept = [...this.#lines, ...this.#notes].sort((a, b) => a.time - b.time)
-    if (this.#dropped > 0) kept.push(keptRecord(this.#omission()))
-    return kept.map(({ time, level, read }) => {
-      let record: LogRecord | null = null
-      return { time: isoTime(time), level, read: () => (record ??= view(read())) }
-    })
-  }
-
-  #omission (): LogRecord {
-    const bytes = this.#droppedBytes.toLocaleString('en')
-    const message = `${this.#dropped} more log lines of this request were not kept (about ${bytes} bytes)`
-    return { time: new Date().toISOString(), level: 'warn', channel: 'profiler', message, context: {} }
+  #hasRoom (length: number): boolean {
+    this.size++
+    if (this.#lines.length < MAX_LINES && this.bytes <= MAX_LENGTH) return true
+    this.#dropped++
+    this.#droppedLength += length
+    return false
   }
 }
 
-function keptRecord (record: LogRecord): Kept {
-  return { time: Date.parse(record.time), level: record.level, read: () => record }
+// Copied, since a slice would keep the whole string in memory.
+function headAndTail (text: string): string {
+  return Buffer.from(`${text.slice(0, HEAD)}\n${text.slice(-TAIL)}`).toString()
+}
+
+function parseLine ({ level, time, text, cut }: WrittenLine): LogRecord {
+  return { time, level, ...(cut > 0 ? parseCut(text, cut) : parseWhole(text)) }
+}
+
+function parseWhole (text: string): OwnLine {
+  let fields: Record<string, unknown>
+  try {
+    fields = JSON.parse(text) as Record<string, unknown>
+  } catch {
+    return { channel: 'app', message: text.trimEnd(), context: {} }
+  }
+  const { level: _level, time: _time, pid: _pid, hostname: _hostname, reqId: _reqId, channel, msg, ...context } = fields
+  const { message = '' } = (context.err ?? {}) as { message?: unknown }
+  return {
+    channel: typeof channel === 'string' ? channel : 'req' in context || 'res' in context ? 'request' : 'app',
+    message: typeof msg === 'string' ? msg : typeof message === 'string' ? message : '',
+    context
+  }
+}
+
+// Pino writes the message last. The text between is no JSON any more.
+function parseCut (text: string, cut: number): OwnLine {
+  const end = text.lastIndexOf('\n', text.length - 2)
+  const [head, tail] = [text.slice(0, end), text.slice(end + 1)]
+  const message = LAST_FIELD.exec(tail)?.[1]
+  const note = `${cut.toLocaleString('en')} bytes of this line were left out`
+  return {
+    channel: /"channel":"([\w.-]{1,100})"/.exec(head)?.[1] ?? 'app',
+    message: message === undefined ? note : JSON.parse(`"${message}"`) as string,
+    // The tail may begin within a secret whose name is cut off, so it cannot be masked and is not shown.
+    context: { cut: note, begins: head }
+  }
 }

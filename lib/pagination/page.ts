@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { addLink } from '../http/link.js'
 import { pathnameOf, targetOf } from '../http/request-target.js'
-import { servicesOf } from '../lifecycle/services-of.js'
+import { servicesOf } from '../lifecycle/services.js'
 import { html } from '../view/html.js'
 import type { Pagination, PaginationRule } from './rule.js'
 

@@ -4,6 +4,13 @@ import { cut } from '../view/visible.js'
 
 export type Direction = 'asc' | 'desc'
 
+declare module '../lifecycle/request-state.js' {
+  interface RequestState {
+    /** The page that the query names. */
+    pagination?: Pagination | null
+  }
+}
+
 /** The pagination of a route. */
 export interface RoutePagination {
   /** Items on a page by default; otherwise the application's `defaultLimit`. */

@@ -3,15 +3,14 @@ import type { FlattenedException } from '../errors/exception.js'
 import { flattenError } from '../errors/flatten-error.js'
 import { maskException } from '../errors/mask-exception.js'
 import { withNotifications } from '../errors/records.js'
-import type { Headers } from '../http/header-values.js'
-import { isoTime } from '../logs/iso-time.js'
+import type { Headers } from '../lifecycle/header-values.js'
 import { ClientGoneError } from '../http/http-errors.js'
 import type { Mask } from '../mask/mask.js'
 import { methodOf } from '../http/method-override.js'
 import { absoluteUrl } from '../http/origin.js'
 import { targetOf } from '../http/request-target.js'
 import { stateOf, type RequestState } from '../lifecycle/request-state.js'
-import { servicesOf } from '../lifecycle/services-of.js'
+import { servicesOf } from '../lifecycle/services.js'
 import { blockedBy } from './blocked/blocked.js'
 import { outsideChanges } from './collectors/outside-changes.js'
 import { performanceRecord } from './collectors/performance.js'
@@ -25,12 +24,12 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, ende
   const mask = maskOfAll.hiding(state.sentParams ?? request.params)
   const origin = originOf(request)
   state.recorder?.leaveAll(reply)
-  state.recorder?.finish((state.sentHeaders ?? reply.getHeaders()) as Headers)
+  state.recorder?.finish(state.sentHeaders ?? reply.getHeaders() as Headers)
   const events = state.recorder?.events(mask.header) ?? []
   // Collectors know the secrets of their own data, not those that this request's path brings.
   const collectors = mask === maskOfAll ? collectedBy(state) : redacted(collectedBy(state), mask) as Record<string, unknown>
   const { exceptions, others } = errorsOf(state)
-  const status = state.clientGone ? 499 : state.upgraded ? 101 : state.sentStatus
+  const status = state.clientGone === true ? 499 : state.upgraded === true ? 101 : state.sentStatus ?? reply.statusCode
   const blocked = servicesOf(request).debug ? blockedBy(request, reply, status, collectors) : []
   // Set one by one: spreading parts that hardly ever are there would be felt by each profile.
   Object.assign(collectors, more)
@@ -41,8 +40,8 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, ende
   const { logs, leftOut } = profiledLogs(state.log, mask, maxBytes)
   const profile: Profile = {
     version: PROFILE_VERSION,
-    token: state.token,
-    time: isoTime(state.startedTime),
+    token: state.token ?? '',
+    time: new Date(state.startedTime).toISOString(),
     duration: round(endedAt - state.startedAt),
     method: methodOf(request),
     url: mask.url(absoluteUrl(origin, targetOf(request))),
@@ -55,8 +54,8 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, ende
     collectors
   }
   if (leftOut > 0) profile.logsLeftOut = leftOut
-  if (state.parent !== '') profile.parent = state.parent
-  if (state.replayOf !== '') profile.replayOf = state.replayOf
+  if (state.parent) profile.parent = state.parent
+  if (state.replayOf !== undefined) profile.replayOf = state.replayOf
   return profile
 }
 
@@ -64,10 +63,10 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, ende
 function errorsOf (state: RequestState): { exceptions: FlattenedException[], others: unknown[] } {
   const { clientGone, failed, raised, missed, others } = state
   if (failed) {
-    const exceptions = state.exceptions as FlattenedException[] | null ?? flattenError(raised)
+    const exceptions = state.exceptions ?? flattenError(raised)
     return { exceptions, others: others.filter((other) => other !== raised) }
   }
-  if (clientGone) {
+  if (clientGone === true) {
     const gone = new ClientGoneError('The client closed the connection before the response was sent')
     return { exceptions: flattenError(gone), others }
   }

@@ -2,8 +2,15 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { pathMatches } from '../http/path-rules.js'
 import { pathnameOf } from '../http/request-target.js'
 import { stateOf } from '../lifecycle/request-state.js'
-import { servicesOf } from '../lifecycle/services-of.js'
+import { servicesOf } from '../lifecycle/services.js'
 import { demandPolicy, type OnDemandOptions } from './on-demand.js'
+
+declare module '../lifecycle/request-state.js' {
+  interface RequestState {
+    /** A random number from 0 to 1, for sampling. */
+    sample?: number
+  }
+}
 
 /** Which requests leave a profile. */
 export interface CollectOptions {
@@ -78,7 +85,7 @@ export function collectPolicy (options: CollectOptions): CollectPolicy {
 /** Whether a request is one that people will come back for: something was raised, or its answer is a server error. */
 export function hasFailed (request: FastifyRequest, reply: FastifyReply | null): boolean {
   const state = stateOf(request)
-  return state.failed || state.missed !== null || state.clientGone || state.others.length > 0 || (reply !== null && reply.statusCode >= 500)
+  return state.failed || state.missed !== null || state.clientGone === true || state.others.length > 0 || (reply !== null && reply.statusCode >= 500)
 }
 
 function byPath (path: string | RegExp | undefined): (request: FastifyRequest) => boolean {

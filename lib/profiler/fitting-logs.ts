@@ -1,5 +1,4 @@
-import { isGrave, type Levelled } from '../logs/foremost.js'
-import type { LogRecord } from '../logs/log-record.js'
+import { isWarningOrWorse, type Levelled, type LogRecord } from '../logs/log-record.js'
 import { counted } from '../view/counted.js'
 import { bytesOf, MAX_STRING, plain } from './plain.js'
 
@@ -30,7 +29,7 @@ export function fittingLogs<T extends Levelled> (logs: readonly T[], maxBytes: n
     }
   }
 
-  keep(left * FOREMOST_SHARE, isGrave)
+  keep(left * FOREMOST_SHARE, isWarningOrWorse)
   keep(left, () => true)
   return logs.filter((line) => kept.has(line))
 }

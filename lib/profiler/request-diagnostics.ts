@@ -1,12 +1,24 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { requestContext } from '../lifecycle/request-context.js'
-import { stateOf, type RequestState } from '../lifecycle/request-state.js'
-import { servicesOf } from '../lifecycle/services-of.js'
-import { traceOf } from '../lifecycle/trace-context.js'
+import { requestContext, stateOf, type RequestState } from '../lifecycle/request-state.js'
+import { servicesOf } from '../lifecycle/services.js'
+import { traceOf, type TraceContext } from './outgoing/trace-context.js'
 import { LogCapture } from '../logs/log-capture.js'
-import { RequestLog } from '../logs/request-log.js'
+import type { RequestLog } from '../logs/request-log.js'
 import { watchOutgoing } from './outgoing/watch-outgoing.js'
-import { watchProcess } from '../errors/process-watch.js'
+import { watchProcess } from './process-watch.js'
+
+declare module '../lifecycle/request-state.js' {
+  interface RequestState {
+    /** The trace that the request is part of. */
+    trace?: TraceContext | null
+  }
+}
+
+declare module '../lifecycle/services.js' {
+  interface Services {
+    diagnostics?: RequestDiagnostics
+  }
+}
 
 /** The diagnostic context of an application's requests. */
 export interface RequestDiagnostics {
@@ -14,6 +26,8 @@ export interface RequestDiagnostics {
   open: (request: FastifyRequest, reply: FastifyReply) => boolean
   /** Whether there is a log to capture. */
   hasLog: boolean
+  /** The log of a request, as far as it was kept. */
+  logOf: (request: FastifyRequest) => RequestLog | null
 }
 
 /**
@@ -25,8 +39,7 @@ export function openDiagnostics (app: FastifyInstance): RequestDiagnostics {
   const capture = new LogCapture(app, () => {
     const request = requestContext.getStore()?.request
     if (request === undefined || servicesOf(request) !== app.hindsight) return null
-    const { log } = stateOf(request)
-    return log instanceof RequestLog ? log : null
+    return stateOf(request).log ?? null
   })
   const unwatch = watchProcess(mode)
   // Where no request is observed from its beginning, none has an asynchronous context of its own.
@@ -36,10 +49,10 @@ export function openDiagnostics (app: FastifyInstance): RequestDiagnostics {
     unwatchOutgoing?.()
     capture.close()
   })
-  app.hindsight.logOf = (request) => capture.logOf(request)
 
-  return {
+  const diagnostics: RequestDiagnostics = {
     hasLog: capture.hasDestination,
+    logOf: (request) => capture.logOf(request),
     open (request, reply) {
       const state = stateOf(request)
       if (!state.observed) {
@@ -51,7 +64,7 @@ export function openDiagnostics (app: FastifyInstance): RequestDiagnostics {
       const log = capture.open(request)
       log.onLateError = (error) => {
         state.others.push(error)
-        app.hindsight.keepLate?.(request, reply)
+        app.hindsight.profiles?.keepLate(request, reply)
       }
       state.log = log
       reply.log = request.log
@@ -59,6 +72,8 @@ export function openDiagnostics (app: FastifyInstance): RequestDiagnostics {
       return true
     }
   }
+  app.hindsight.diagnostics = diagnostics
+  return diagnostics
 }
 
 // The span is drawn when the profile is built, unless a request to another server has needed it.

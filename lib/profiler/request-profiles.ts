@@ -1,17 +1,17 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { headersOf } from '../http/header-values.js'
+import { headersOf, type Headers } from '../lifecycle/header-values.js'
 import { ProcessExitError } from '../http/http-errors.js'
 import { absoluteUrl } from '../http/origin.js'
 import { pathnameOf, targetOf } from '../http/request-target.js'
-import { observe } from '../lifecycle/pass.js'
-import { requestContext } from '../lifecycle/request-context.js'
+import { observe } from './observation.js'
+import { requestContext } from '../lifecycle/request-state.js'
 import { stateOf } from '../lifecycle/request-state.js'
-import { followToEnd } from '../lifecycle/response-end.js'
-import { isRedirect } from '../lifecycle/responses.js'
-import { routeConfigOf } from '../lifecycle/route-config.js'
-import { servicesOf } from '../lifecycle/services-of.js'
-import { RequestLog } from '../logs/request-log.js'
+import { followToEnd } from './observation.js'
+import { isRedirect } from '../http/responses.js'
+import { routeConfigOf } from '../lifecycle/request-state.js'
+import { servicesOf } from '../lifecycle/services.js'
+import type {} from '../logs/request-log.js'
 import { atExit } from './at-exit.js'
 import { buildProfile } from './build-profile.js'
 import { Collection } from './collector.js'
@@ -27,22 +27,61 @@ declare module 'fastify' {
   }
 }
 
+declare module '../lifecycle/request-state.js' {
+  interface RequestState {
+    token?: string
+    /** Whether the path and the route of the request allow a profile. */
+    mayBeProfiled?: boolean
+    /** Whether the end of its response is awaited. */
+    followed?: boolean
+    /** The status that was sent. */
+    sentStatus?: number
+    /** The headers of the response as they were sent. */
+    sentHeaders?: Headers
+    /** Whether the client closed the connection before the response was sent. */
+    clientGone?: boolean
+    /** Whether the connection was upgraded (RFC 9110, section 7.8): there was no response of Fastify's. */
+    upgraded?: boolean
+    /** Whether the body failed when its beginning had been sent. */
+    streamFailed?: boolean
+  }
+}
+
+declare module '../lifecycle/services.js' {
+  interface Services {
+    profiles?: RequestProfiles
+  }
+}
+
 /** The profiles of an application's requests, from the token to the store. */
 export interface RequestProfiles {
   /** Whether a request that has come this far leaves a profile. */
   isProfiled: (request: FastifyRequest, reply: FastifyReply) => boolean
   /** The token of a request's profile; notes what its response means for those that follow. */
   begin: (request: FastifyRequest, reply: FastifyReply, payload: unknown) => string
+  /** Whether a request will leave a profile even if it does not fail, as far as its beginning shows. */
+  isWanted: (request: FastifyRequest) => boolean
+  /** Where the profile of a request will be found, or null where none is kept. */
+  profileOf: (request: FastifyRequest) => { token: string, url: string } | null
+  /** The token of a request's profile; null where it will leave none. */
+  tokenOf: (request: FastifyRequest) => string | null
+  /** Keeps the profile of a request again, after an error that came after its response. */
+  keepLate: (request: FastifyRequest, reply: FastifyReply) => void
+  /** Keeps the profile of a request at the end of its response. */
+  follow: (request: FastifyRequest, reply: FastifyReply) => void
 }
 
 const OWN_PATHS = /^\/_(?:profiler|wdt)(?:\/|$)/
 
-/** Keeps a profile of each request that the options want, after its response. `options`: all of the application's, which profiles summarize. */
-export function openRequestProfiles (app: FastifyInstance, settings: ProfilerSettings, options: object): RequestProfiles {
-  const { base, debug, mode, originOf, profiler } = app.hindsight
+/**
+ * Keeps a profile of each request that the options want, after its response. `options`: all of the application's, which profiles summarize.
+ * `collectRequest` records what came in with a request, where no listener has done it.
+ */
+export function openRequestProfiles (
+  app: FastifyInstance, settings: ProfilerSettings, options: object, collectRequest: (request: FastifyRequest) => void = () => {}
+): RequestProfiles {
+  const { base, mode, originOf, profiler } = app.hindsight
   const { isCollected, isWanted } = collectPolicy(settings)
-  // In debug mode the page of a failure shows all that happened, whichever requests have a profile.
-  if (!debug) app.hindsight.isObserved = isWanted
   const { collectors = [] } = settings
   const configuration = openConfiguration(app, options, collectors)
   const collections = new WeakMap<FastifyRequest, Collection>()
@@ -51,10 +90,8 @@ export function openRequestProfiles (app: FastifyInstance, settings: ProfilerSet
   // Awaited when the application is closed, so that no profile is lost.
   const pending = new Map<Promise<unknown>, () => void>()
 
-  function tokenOf (request: FastifyRequest): string {
-    const state = stateOf(request)
-    if (state.token === '') state.token = profiler.newToken()
-    return state.token
+  function newTokenOf (request: FastifyRequest): string {
+    return (stateOf(request).token ??= profiler.newToken())
   }
 
   function isOwnPath (path: string): boolean {
@@ -82,26 +119,26 @@ export function openRequestProfiles (app: FastifyInstance, settings: ProfilerSet
     if (!isProfiled(request, reply)) return
     observe(request, reply)
     kept.add(request)
-    tokenOf(request)
+    const token = newTokenOf(request)
     // A request that was answered before its handler, or taken over by it, has not been recorded yet.
-    app.hindsight.collectRequest?.(request)
+    collectRequest(request)
     const state = stateOf(request)
     const endedAt = state.endedAt || performance.now()
-    if (state.parent === '' && redirects.size > 0) state.parent = redirects.take({ ...clientOf(request), url: urlOf(request) }) ?? ''
-    state.usage?.stop(endedAt)
+    if ((state.parent ?? '') === '' && redirects.size > 0) state.parent = redirects.take({ ...clientOf(request), url: urlOf(request) }) ?? ''
+    state.usage?.stop()
     // Headers that are set from here on are not sent.
     state.sentHeaders ??= headersOf(reply)
-    if (state.sentStatus === 0) state.sentStatus = reply.raw.headersSent ? reply.raw.statusCode : reply.statusCode
+    state.sentStatus ??= reply.raw.headersSent ? reply.raw.statusCode : reply.statusCode
     const collection = collectionOf(request, reply)
-    if (collection === null || collection.settled === null || isExiting) return write(request, reply, endedAt, collection)
-    const writeNow = (): void => write(request, reply, endedAt, collection)
+    if (collection === null || collection.settled === null || isExiting) return write(request, reply, token, endedAt, collection)
+    const writeNow = (): void => write(request, reply, token, endedAt, collection)
     const writing = collection.settled.then(writeNow).finally(() => pending.delete(writing))
     pending.set(writing, writeNow)
   }
 
-  function write (request: FastifyRequest, reply: FastifyReply, endedAt: number, collection: Collection | null): void {
+  function write (request: FastifyRequest, reply: FastifyReply, token: string, endedAt: number, collection: Collection | null): void {
     const state = stateOf(request)
-    profiler.defer(state.token, () => buildProfile(request, reply, endedAt, profiler.maxProfileBytes, {
+    profiler.defer(token, () => buildProfile(request, reply, endedAt, profiler.maxProfileBytes, {
       config: configuration(), ...(collection !== null && app.hindsight.mask.hiding(state.sentParams ?? request.params).value(collection.data) as object)
     }), bytesHeld(request))
   }
@@ -141,55 +178,55 @@ export function openRequestProfiles (app: FastifyInstance, settings: ProfilerSet
     if (!state.observed) return
     if (request.raw.headers.upgrade !== undefined && reply.sent && !reply.raw.headersSent) {
       state.upgraded = true
-    } else if (!state.streamFailed) {
+    } else if (state.streamFailed !== true) {
       state.clientGone = true
       if (mode === 'full') request.log.info({ channel: 'request' }, 'The client closed the connection before the response was sent')
     }
     keep(request, reply)
   }
 
-  Object.assign(app.hindsight, {
-    profileOf (request: FastifyRequest) {
+  const profiles: RequestProfiles = {
+    isProfiled,
+    isWanted,
+    profileOf (request) {
       if (!isProfiled(request)) return null
-      const token = tokenOf(request)
+      const token = newTokenOf(request)
       return { token, url: absoluteUrl(originOf(request), `${base}/_profiler/${token}`) }
     },
-    tokenOf: (request: FastifyRequest) => mayBeProfiled(request) ? tokenOf(request) : null,
-    keepLate (request: FastifyRequest, reply: FastifyReply) {
+    tokenOf: (request) => mayBeProfiled(request) ? newTokenOf(request) : null,
+    keepLate (request, reply) {
       try {
         keep(request, reply)
       } catch (error) {
         app.hindsight.warn('A profile was not kept', error)
       }
     },
-    follow (request: FastifyRequest, reply: FastifyReply) {
+    follow (request, reply) {
       const state = stateOf(request)
       const ended = (keepEnded: typeof keepClosed): typeof keepClosed => (request, reply) => {
         state.endedAt = performance.now()
         keepEnded(request, reply)
       }
-      if (!state.followed) followToEnd(request, reply, { sent: ended(keep), gone: ended(keepClosed) })
+      if (state.followed !== true) followToEnd(request, reply, { sent: ended(keep), gone: ended(keepClosed) })
       state.followed = true
-    }
-  })
-
-  return {
-    isProfiled,
+    },
     begin (request, reply, payload) {
-      const token = tokenOf(request)
+      const token = newTokenOf(request)
       const location = reply.getHeader('location')
       if (isRedirect(reply) && typeof location === 'string') redirects.remember(clientOf(request), location, urlOf(request), token)
       if (payload instanceof Readable) payload.once('error', (error) => noteFailedStream(request, reply, error))
       return token
     }
   }
+  app.hindsight.profiles = profiles
+  return profiles
 }
 
 // What a profile that is not built yet keeps in memory: the body above all, and the log.
 function bytesHeld (request: FastifyRequest): number {
   const { log } = stateOf(request)
   const body = request.body === undefined || request.body === null ? 0 : Number(request.headers['content-length']) || 0
-  return body + (log instanceof RequestLog ? log.bytes : 0)
+  return body + (log?.bytes ?? 0)
 }
 
 // When the beginning of the body has been sent there can be no other answer: Fastify closes the connection, not the client.

@@ -1,5 +1,5 @@
 import type { FastifyParamConverters, FastifyRequest } from 'fastify'
-import type { Duration } from '../lifecycle/duration.js'
+import type { Duration } from './duration.js'
 import type { Link } from '../http/link.js'
 import { Skip } from '../lifecycle/listener.js'
 import { stateOf } from '../lifecycle/request-state.js'
@@ -101,10 +101,19 @@ declare module 'fastify' {
   interface FastifyContextConfig extends RouteAttributes {}
 }
 
+declare module '../lifecycle/request-state.js' {
+  interface RequestState {
+    /** The attributes of the route, after the controller-attributes listener. */
+    attributes?: RouteAttributes
+    /** The path parameters as they were sent, where a converter has replaced them. */
+    sentParams?: Record<string, unknown>
+  }
+}
+
 export const notDeclared = new Skip('not configured')
 export const ofDiagnosticHandler = new Skip('the diagnostic handler declares no attributes')
 
 /** The attributes of a request's route; null before the listener controller-attributes, and where there are none. */
 export function attributesOf (request: FastifyRequest): RouteAttributes | null {
-  return stateOf(request).attributes as RouteAttributes | null
+  return stateOf(request).attributes ?? null
 }

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { entityTag, wholeSeconds, type Validators } from '../http/conditional.js'
-import { secondsOf } from '../lifecycle/duration.js'
+import { secondsOf } from './duration.js'
 import { isPromise } from '../lifecycle/listener.js'
 import type { CacheAttribute } from './attributes.js'
 

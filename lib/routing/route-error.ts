@@ -6,7 +6,7 @@ import {
 import { methodOf } from '../http/method-override.js'
 import { absoluteUrl } from '../http/origin.js'
 import { pathnameOf, targetOf } from '../http/request-target.js'
-import { servicesOf } from '../lifecycle/services-of.js'
+import { servicesOf } from '../lifecycle/services.js'
 
 /** Why no route matched a request: an error to throw, or a redirect. */
 export type RouteMiss = { error: Error } | { redirect: string }

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
-import type { RouteMatch } from '../lifecycle/route-config.js'
-import { routeConfigOf } from '../lifecycle/route-config.js'
-import { servicesOf } from '../lifecycle/services-of.js'
+import type { RouteMatch } from '../lifecycle/request-state.js'
+import { routeConfigOf } from '../lifecycle/request-state.js'
+import { servicesOf } from '../lifecycle/services.js'
 
 /** The route that a request matched; null where none did. */
 export function routeMatchOf (request: FastifyRequest): RouteMatch | null {

@@ -1,7 +1,7 @@
 import FindMyWay, { type HTTPMethod } from 'find-my-way'
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import { pathnameOf } from '../http/request-target.js'
-import { servicesOf } from '../lifecycle/services-of.js'
+import { servicesOf } from '../lifecycle/services.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

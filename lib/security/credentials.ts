@@ -1,44 +1,91 @@
-import { createHmac, randomBytes } from 'node:crypto'
+import { createHash, createHmac, randomBytes } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
-import { AuthenticationError, INVALID_CREDENTIALS } from './errors.js'
-import type { Passwords } from './passwords.js'
-import type { LoginThrottle } from './throttle.js'
-import type { CompiledProvider, StoredUser } from './user.js'
-import { servicesOf } from '../lifecycle/services-of.js'
+import ipaddr from 'ipaddr.js'
+import { RateLimiterMemory, RateLimiterRes, type RateLimiterAbstract } from 'rate-limiter-flexible'
+import { servicesOf } from '../lifecycle/services.js'
+import { AuthenticationError, INVALID_CREDENTIALS, TooManyLoginAttemptsError } from './errors.js'
+import { passwordCheck, type PasswordHasher } from './passwords.js'
+import type { CompiledProvider, StoredUser } from './users.js'
 
-/** Verifies names and passwords for one firewall: throttled, and at the same cost for a user who does not exist. */
-export class Credentials {
-  readonly #provider: CompiledProvider
-  readonly #passwords: Passwords
-  readonly #throttle: LoginThrottle | null
-  readonly #key = randomBytes(32)
-  readonly #running = new Map<string, Promise<StoredUser>>()
+export interface ThrottlingSettings {
+  /** How many logins may fail for one user from one address; five times as many for all users from it. Default: 5. */
+  maxAttempts?: number
+  /** In how many milliseconds. Default: 60000. */
+  interval?: number
+  /** Makes the counters, for several processes that share them; in memory by default. `duration` is in seconds. */
+  limiter?: (options: { keyPrefix: string, points: number, duration: number }) => RateLimiterAbstract
+}
 
-  constructor (provider: CompiledProvider, passwords: Passwords, throttle: LoginThrottle | null) {
-    this.#provider = provider
-    this.#passwords = passwords
-    this.#throttle = throttle
-  }
+/** Resolves to the user with a name and a password; rejects in the same words for every reason. */
+export type VerifyCredentials = (request: FastifyRequest, identifier: string, password: string) => Promise<StoredUser>
 
-  /** The user whose password it is; rejects otherwise, in the same words for every reason. */
-  verify (request: FastifyRequest, identifier: string, password: string): Promise<StoredUser> {
-    const { ip } = servicesOf(request).originOf(request)
-    // A page that asks for twenty things at once is one attempt, not twenty.
-    const attempt = createHmac('sha256', this.#key).update(JSON.stringify([ip, identifier, password])).digest('base64')
-    const running = this.#running.get(attempt)
-    if (running !== undefined) return running
-    const verifying = this.#verify(ip, identifier, password).finally(() => this.#running.delete(attempt))
-    this.#running.set(attempt, verifying)
-    return verifying
-  }
+/** Returns the verification of a firewall: throttled, and at the same cost for a user who does not exist. */
+export function credentialsCheck (
+  firewall: string, provider: CompiledProvider, hasher: PasswordHasher, throttling: false | ThrottlingSettings = {}
+): VerifyCredentials {
+  const throttle = throttling === false ? null : loginThrottle(firewall, throttling)
+  const matches = passwordCheck(hasher, provider.hashes)
+  const key = randomBytes(32)
+  const pending = new Map<string, Promise<StoredUser>>()
 
-  async #verify (ip: string, identifier: string, password: string): Promise<StoredUser> {
-    await this.#throttle?.attempt(ip, identifier)
-    const user = await this.#provider.load(identifier) ?? null
-    if (!await this.#passwords.verify(user, password) || user === null) {
+  async function verify (ip: string, identifier: string, password: string): Promise<StoredUser> {
+    await throttle?.attempt(ip, identifier)
+    const user = await provider.load(identifier) ?? null
+    if (!await matches(user, password) || user === null) {
       throw new AuthenticationError(INVALID_CREDENTIALS).because(user === null ? 'no such user' : 'wrong password')
     }
-    await this.#throttle?.succeeded(ip, identifier)
+    await throttle?.succeeded(ip, identifier)
     return user
   }
+
+  return async (request, identifier, password) => {
+    const { ip } = servicesOf(request).originOf(request)
+    // Twenty concurrent requests of one page are one attempt.
+    const attempt = createHmac('sha256', key).update(JSON.stringify([ip, identifier, password])).digest('base64')
+    const verifying = pending.get(attempt) ?? verify(ip, identifier, password).finally(() => pending.delete(attempt))
+    pending.set(attempt, verifying)
+    return await verifying
+  }
+}
+
+/** Counts failed logins, by user and address and by address alone. */
+function loginThrottle (firewall: string, { maxAttempts = 5, interval = 60_000, limiter }: ThrottlingSettings) {
+  for (const [name, value] of Object.entries({ maxAttempts, interval })) {
+    if (Number.isInteger(value) && value >= 1) continue
+    throw new Error(`security: throttling.${name} of the firewall "${firewall}" must be a whole number from 1`)
+  }
+  const make = limiter ?? ((options) => new RateLimiterMemory(options))
+  const duration = Math.ceil(interval / 1000)
+  const byUser = make({ keyPrefix: `login:${firewall}:user`, points: maxAttempts, duration })
+  const byAddress = make({ keyPrefix: `login:${firewall}:address`, points: maxAttempts * 5, duration })
+  return {
+    /** Counts an attempt before its outcome, so that concurrent ones are counted, too; rejects after too many. */
+    async attempt (ip: string, identifier: string): Promise<void> {
+      try {
+        await byAddress.consume(networkOf(ip))
+        await byUser.consume(userKey(ip, identifier))
+      } catch (refused) {
+        if (!(refused instanceof RateLimiterRes)) throw refused
+        const error = new TooManyLoginAttemptsError('Too many failed login attempts, please try again later.')
+        error.headers['retry-after'] = String(Math.max(1, Math.ceil(refused.msBeforeNext / 1000)))
+        throw error
+      }
+    },
+    /** Takes back an attempt that has succeeded. */
+    async succeeded (ip: string, identifier: string): Promise<void> {
+      await Promise.all([byAddress.reward(networkOf(ip)), byUser.delete(userKey(ip, identifier))])
+    }
+  }
+}
+
+// A hash: names of any length take the same memory.
+function userKey (ip: string, identifier: string): string {
+  return createHash('sha256').update(`${networkOf(ip)} ${identifier.toLowerCase()}`).digest('base64url')
+}
+
+// A client usually has all addresses of an IPv6 /64.
+function networkOf (ip: string): string {
+  if (!ipaddr.isValid(ip)) return ip
+  const address = ipaddr.process(ip)
+  return address instanceof ipaddr.IPv6 ? address.parts.slice(0, 4).join(':') : address.toString()
 }

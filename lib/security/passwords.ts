@@ -1,64 +1,63 @@
 import { randomBytes } from 'node:crypto'
-import { hash, parseOptions, verify } from '@node-rs/argon2'
-import type { StoredUser } from './user.js'
+import type { StoredUser } from './users.js'
 
 /** Makes and verifies password hashes; the built-in one is Argon2id (RFC 9106) with hashes in the PHC string format. */
 export interface PasswordHasher {
-  /** `like` is a hash whose cost the new one must have. */
+  /** `like`: a hash whose cost the new one must have. */
   hash (password: string, like?: string): Promise<string>
   verify (hash: string, password: string): Promise<boolean>
-  /** Throws where a hash is none that `verify` can read. */
-  check? (hash: string): void
+  /** Throws an error, or rejects, for a hash that `verify` cannot read. */
+  check? (hash: string): void | Promise<void>
 }
 
-/** Argon2id, off the event loop. */
+// The native library is loaded at its first use.
+const library = async () => await import('@node-rs/argon2')
+
+/** Argon2id in the thread pool. */
 export const argon2: PasswordHasher = {
-  hash (password, like) {
-    if (like === undefined) return hash(password)
+  async hash (password, like) {
+    const { hash, parseOptions } = await library()
+    if (like === undefined) return await hash(password)
     const { memoryCost, timeCost, parallelism, outputLen, algorithm, version } = parseOptions(like)
-    return hash(password, { memoryCost, timeCost, parallelism, outputLen, algorithm, version })
+    return await hash(password, { memoryCost, timeCost, parallelism, outputLen, algorithm, version })
   },
   async verify (stored, password) {
+    const { verify } = await library()
     try {
       return await verify(stored, password)
     } catch {
-      // A hash that cannot be read is nobody's password.
+      // No password matches a hash that cannot be read.
       return false
     }
   },
-  check (stored) {
-    parseOptions(stored)
+  async check (stored) {
+    (await library()).parseOptions(stored)
   }
 }
 
-/** Verifies passwords at the same cost whether or not the user exists. */
-export class Passwords {
-  readonly #hasher: PasswordHasher
-  readonly #nobodys: Promise<string>
+/** Resolves to the hash of a password for a provider of users: Argon2id in the PHC string format, `$argon2id$…`. */
+export async function hashPassword (password: string): Promise<string> {
+  return await argon2.hash(password)
+}
 
-  constructor (hasher: PasswordHasher, hashes: string[]) {
-    this.#hasher = hasher
-    // As dear as the hashes of users, so that nobody is told apart from somebody by time.
-    this.#nobodys = hasher.hash(randomBytes(18).toString('base64'), hashes[0])
-    // Whoever verifies is told.
-    this.#nobodys.catch(() => {})
+/** Rejects if a password of a provider is not a hash. */
+export async function checkHashes (hasher: PasswordHasher, provider: string, hashes: readonly string[]): Promise<void> {
+  try {
+    for (const stored of hashes) await hasher.check?.(stored)
+  } catch (error) {
+    throw new Error(`security.providers.${provider}: a password is not in the form of a hash that can be verified; ` +
+      'make one with hashPassword()', { cause: error })
   }
+}
 
-  /** Whether the password is the user's; exactly one verification, for nobody too. */
-  async verify (user: StoredUser | null | undefined, password: string): Promise<boolean> {
+/** Returns the function that verifies a user's password: exactly one verification, also without a user. */
+export function passwordCheck (hasher: PasswordHasher, hashes: readonly string[]) {
+  // As expensive as the users' hashes, so that the time of an answer does not reveal whether a user exists.
+  const decoy = hasher.hash(randomBytes(18).toString('base64'), hashes[0])
+  // A failure is reported by the verification that awaits it.
+  decoy.catch(() => {})
+  return async (user: StoredUser | null | undefined, password: string): Promise<boolean> => {
     const stored = user?.password
-    const matches = await this.#hasher.verify(stored ?? await this.#nobodys, password)
-    return matches && stored !== undefined
-  }
-}
-
-/** Throws where the hash of a user in the configuration is none. */
-export function checkHashes (hasher: PasswordHasher, where: string, hashes: string[]): void {
-  for (const stored of hashes) {
-    try {
-      hasher.check?.(stored)
-    } catch (error) {
-      throw new Error(`${where}: a password is not in the form of a hash that can be verified; make one with hashPassword()`, { cause: error })
-    }
+    return await hasher.verify(stored ?? await decoy, password) && stored !== undefined
   }
 }

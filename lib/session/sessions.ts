@@ -56,8 +56,26 @@ export interface Sessions {
 
 declare module '../lifecycle/request-state.js' {
   interface RequestState {
+    session?: unknown
+    /** The reply that cookies are set on, from the slot of the session listener on. */
+    cookieReply?: FastifyReply
+    sessionTouched?: boolean | undefined
     /** Why the session of the request could not be read. */
     sessionError?: SessionStoreError
+  }
+}
+
+/** The attributes of the session's cookie that decide when browsers send it. */
+export interface SessionCookie {
+  name: string
+  sameSite: boolean | string | undefined
+  path: string | undefined
+  secure: boolean | string | undefined
+}
+
+declare module '../lifecycle/services.js' {
+  interface Services {
+    sessionCookie?: SessionCookie
   }
 }
 
@@ -107,7 +125,7 @@ export async function openSessions (app: FastifyInstance, settings: SessionSetti
     if (state.sessionError !== undefined && !isOpen) throw state.sessionError
     if (state.session === undefined) {
       // Before the slot of the listener there is no session.
-      if (state.cookieReply === null) return undefined
+      if (state.cookieReply === undefined) return undefined
       // This is synchronous: the store is in memory, or the request has no session cookie.
       start(request, state.cookieReply)
     }

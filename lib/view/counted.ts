@@ -1,4 +1,4 @@
-/** The word for so many: `1` takes the singular, everything else the plural, which is the singular with an s where it is not given. */
+/** The singular for 1, otherwise the plural: by default the singular with an s. */
 export function wordFor (number: number, one: string, many = `${one}s`): string {
   return number === 1 ? one : many
 }
@@ -8,8 +8,7 @@ export function counted (number: number, one: string, many?: string): string {
   return `${grouped(number)} ${wordFor(number, one, many)}`
 }
 
-/** An integer with its separators, as in `1,200`: what `toLocaleString` makes of it, which is too dear for a thousand lines. */
+/** An integer with separators, as in `1,200`. */
 export function grouped (integer: number): string {
-  const digits = String(integer)
-  return digits.length < 4 ? digits : digits.replace(/\B(?=(?:\d{3})+$)/g, ',')
+  return integer.toLocaleString('en')
 }

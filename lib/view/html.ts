@@ -1,36 +1,24 @@
-import { html as escape } from 'ghtml'
 import { visible } from './visible.js'
 
-/** What a template takes: text, a number, nothing, or, behind a `!`, markup that is ready. */
+/** A value in a template: text, a number, nothing, or, after a `!`, markup. */
 export type Fragment = string | number | null | undefined | readonly string[]
 
-// Most of what a page shows needs neither escaping nor making seen: one look is cheaper than the replacements.
-const PLAIN = /^[\n\t -!#-%(-;=?-_a-~]*$/
-const EXCLAMATION_MARK = 33
-
-/** One value as a page shows it: escaped, with control and bidirectional characters made seen. */
+/** Escapes a text for HTML and replaces its control and bidirectional characters by visible ones. */
 export function text (value: string): string {
-  return PLAIN.test(value) ? value : escape`${visible(value)}`
+  return visible(value).replace(/["&'<>]/g, (character) => `&#${character.charCodeAt(0)};`)
 }
 
 /**
- * The tag of every page: escapes each value, and makes control and bidirectional characters seen.
- * Markup that is ready stands behind an exclamation mark, `!${markup}`, and a list of it is joined.
- * Attributes are always written in double quotes: a backtick is only harmless there.
+ * The template tag of every page: escapes each value as `text` does. A value after an exclamation mark, `!${markup}`,
+ * is markup and is inserted as it is; an array of markup is joined. Attributes must be in double quotes.
  */
 export function html ({ raw }: TemplateStringsArray, ...values: Fragment[]): string {
   let markup = ''
-  for (let i = 0; i < values.length; i++) {
+  for (const [i, value] of values.entries()) {
     const literal = raw[i] as string
-    const value = values[i]
-    const end = literal.length - 1
-    if (literal.charCodeAt(end) === EXCLAMATION_MARK) {
-      markup += literal.slice(0, end)
-      markup += Array.isArray(value) ? value.join('') : value ?? ''
-    } else {
-      markup += literal
-      if (value !== null && value !== undefined) markup += text(String(value))
-    }
+    const isMarkup = literal.endsWith('!')
+    markup += isMarkup ? literal.slice(0, -1) : literal
+    markup += !isMarkup ? text(String(value ?? '')) : Array.isArray(value) ? value.join('') : value ?? ''
   }
   return markup + (raw[values.length] as string)
 }

@@ -1,15 +1,15 @@
 import { inspect } from 'node:util'
 
-/** JSON of any value: what JSON has no form for is told as text, and what cannot be read at all is inspected. */
+/** JSON of any value: values that JSON has no form for become text; a value that cannot be serialized is inspected. */
 export function safeJson (value: unknown, indent = 0): string {
   try {
-    return JSON.stringify(value, plain, indent) ?? inspected(value)
+    return JSON.stringify(value, replacer, indent) ?? inspected(value)
   } catch {
     return JSON.stringify(inspected(value))
   }
 }
 
-function plain (_key: string, value: unknown): unknown {
+function replacer (_key: string, value: unknown): unknown {
   if (typeof value === 'bigint') return `${value}n`
   if (typeof value === 'symbol' || typeof value === 'function') return inspected(value)
   if (value instanceof Error) return { ...value, name: value.name, message: value.message }
@@ -17,9 +17,11 @@ function plain (_key: string, value: unknown): unknown {
   return value
 }
 
-function inspected (value: unknown): string {
+/** Any value as bounded text. Strings stay as they are. */
+export function inspected (value: unknown): string {
+  if (typeof value === 'string') return value
   try {
-    return inspect(value, { depth: 4, maxArrayLength: 50, maxStringLength: 2000 })
+    return inspect(value, { depth: 3, maxArrayLength: 20, maxStringLength: 2_000, breakLength: 100 })
   } catch {
     return '[a value that cannot be read]'
   }

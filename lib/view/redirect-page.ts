@@ -1,6 +1,6 @@
 import { html } from './html.js'
 
-/** The body of a redirect, for clients that do not follow it by themselves (RFC 9110, section 15.4). */
+/** The body of a redirect, for clients that do not follow it (RFC 9110, section 15.4). */
 export function redirectPage (location: string): string {
   return html`<!DOCTYPE html>
 <html lang="en">

@@ -1,13 +1,9 @@
-// Controls other than line feed and tab; bidirectional marks; spaces of no width; what is no character at all.
+// Controls except line feed and tab, bidirectional marks, spaces without width, and noncharacters.
 const HIDDEN = /[^\P{Cc}\n\t]|[\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff\ufffe\uffff]/gu
 const LONE_SURROGATE = /\p{Surrogate}/gu
 
-// One look settles nearly every text.
-const ORDINARY = /^[\n\t -~\u00a1-\u00ac\u00ae-\u02ff]*$/
-
-/** Makes characters seen that would otherwise vanish or reorder what stands around them; line feeds and tabs stay. */
+/** Replaces characters that would vanish or reorder the text around them by visible ones; line feeds and tabs stay. */
 export function visible (text: string): string {
-  if (ORDINARY.test(text)) return text
   return text.replace(LONE_SURROGATE, '\ufffd').replace(HIDDEN, symbol)
 }
 
@@ -16,7 +12,7 @@ export function visibleLine (text: string): string {
   return visible(text).replaceAll('\n', '␊').replaceAll('\t', ' ')
 }
 
-/** Shortens text to what a page can carry, and says by how much. */
+/** Truncates text to `limit` characters and appends how many are left out. */
 export function cut (text: string, limit: number): string {
   if (text.length <= limit) return text
   const dropped = text.length - limit

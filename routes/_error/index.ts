@@ -1,13 +1,13 @@
 import { STATUS_CODES } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { representation } from '../../lib/errors/negotiate.js'
-import { renderProductionError } from '../../lib/error-page/production.js'
+import { renderProductionError } from '../../lib/error-page/plain-pages.js'
 
 const ACCEPT_OF: Readonly<Record<string, string>> = {
   json: 'application/json', txt: 'text/plain', md: 'text/markdown', html: 'text/html'
 }
 
-/** Shows the short error of production while debug mode is on: `/_error/404`, `/_error/500.json`. */
+/** Shows the error of production in debug mode: `/_error/404`, `/_error/500.json`. */
 export default async function errorPreview (app: FastifyInstance): Promise<void> {
   app.get('/:code(^[45]\\d\\d)', preview, show)
   app.get('/:code(^[45]\\d\\d).:format(^[a-z]+)', preview, show)

@@ -1,6 +1,6 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { MASKED } from '../../lib/mask/parts.js'
+import { MASKED } from '../../lib/mask/mask.js'
 import { CPU_HEADER } from '../../lib/profiler/cpu/demand.js'
 import { dataOf } from '../../lib/profiler/panels/panel.js'
 import type { Profile } from '../../lib/profiler/profile.js'
@@ -57,14 +57,14 @@ async function repeat (request: FastifyRequest, profile: Profile): Promise<strin
   if (url.includes(MASKED) || url.includes(encodeURIComponent(MASKED))) throw new NotRepeatableError('its URL has values that are masked')
   const target = /^https?:\/\/[^/?#]*(\/.*)$/i.exec(url)?.[1]
   if (target === undefined) throw new NotRepeatableError('its URL has no path')
-  const { LateAnswerError, send } = await import('../../lib/profiler/resend/send.js')
+  const { ResponseTimeoutError, send } = await import('../../lib/profiler/replay/replay.js')
   const token = await send(request.server.hindsight.app, {
     method,
     url: target,
     headers: headersOf(request, profile),
     remoteAddress: request.raw.socket.remoteAddress ?? '127.0.0.1'
   }, PATIENCE).catch((error: unknown) => {
-    throw error instanceof LateAnswerError ? new RepeatTimeoutError(PATIENCE / 1000) : error
+    throw error instanceof ResponseTimeoutError ? new RepeatTimeoutError(PATIENCE / 1000) : error
   })
   if (token === undefined) throw new NotRepeatableError('what came back leaves no profile')
   return token

@@ -27,10 +27,12 @@ export default async function reportRoutes (app: FastifyInstance): Promise<void>
   app.addHook('onClose', async function attachReports () {
     await inbox.close()
   })
-  hindsight.reportUriOf = (request) => {
+  hindsight.cspReports = { uriOf }
+
+  function uriOf (request: FastifyRequest): string | null {
     const destination = request.headers['sec-fetch-dest']
     if (typeof destination !== 'string' || !DOCUMENTS.has(destination) || !hindsight.mayReadDebug(request)) return null
-    const profile = hindsight.profileOf?.(request) ?? null
+    const profile = hindsight.profiles?.profileOf(request) ?? null
     if (profile === null) return null
     inbox.expect(profile.token)
     return `${hindsight.originOf(request).prefix}${baseOf({ server: app } as FastifyRequest)}/csp-report/${profile.token}`

@@ -19,7 +19,7 @@ async function sendAs (request: FastifyRequest, reply: FastifyReply): Promise<un
   const { token, format: name } = request.params as { token: string, format: string }
   const { app } = request.query as { app?: unknown }
   const { FORMATS, writeAs } = await import('../../lib/profiler/formats/formats.js')
-  const { NotSendableError } = await import('../../lib/profiler/resend/stored-request.js')
+  const { NotSendableError } = await import('../../lib/profiler/replay/stored-request.js')
   const format = FORMATS.find((one) => one.name === name)
   if (format === undefined) throw new FormatNotFoundError(name, FORMATS.map(({ name }) => name).join(', '))
   if (app !== undefined && (typeof app !== 'string' || app === '' || app.length > MAX_APP)) throw new BadAppError()

@@ -30,13 +30,13 @@ async function showRequest (request: FastifyRequest, reply: FastifyReply): Promi
 
 async function viewOf (request: FastifyRequest): Promise<ReplayView> {
   const { token } = request.params as { token: string }
-  const { storedRequest, isSafe, NotSendableError } = await import('../../lib/profiler/resend/stored-request.js')
-  const { shown } = await import('../../lib/profiler/resend/fill.js')
-  const { checkReplayable } = await import('../../lib/profiler/resend/replay.js')
+  const { storedRequest, isSafe, NotSendableError } = await import('../../lib/profiler/replay/stored-request.js')
+  const { maskedRequest } = await import('../../lib/profiler/replay/fill.js')
+  const { checkReplayable } = await import('../../lib/profiler/replay/replay.js')
   const profile = await profileOf(request.server, token)
   try {
     const stored = storedRequest(profile)
-    return { token, request: shown(stored), safe: isSafe(stored.method), gaps: stored.gaps, notes: stored.notes, problem: problemOf(() => checkReplayable(stored), NotSendableError) }
+    return { token, request: maskedRequest(stored), safe: isSafe(stored.method), gaps: stored.gaps, notes: stored.notes, problem: problemOf(() => checkReplayable(stored), NotSendableError) }
   } catch (error) {
     if (error instanceof NotSendableError) throw new NotSendableRequestError(token, error.message)
     throw error
@@ -56,9 +56,9 @@ function problemOf (check: () => void, kind: new () => Error): string | null {
 async function sendAgain (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
   const { server: app } = request
   const { token } = request.params as { token: string }
-  const { storedRequest, isSafe, NotSendableError } = await import('../../lib/profiler/resend/stored-request.js')
-  const { MissingValueError } = await import('../../lib/profiler/resend/fill.js')
-  const { replay, ReplayFailedError } = await import('../../lib/profiler/resend/replay.js')
+  const { storedRequest, isSafe, NotSendableError } = await import('../../lib/profiler/replay/stored-request.js')
+  const { MissingValueError } = await import('../../lib/profiler/replay/fill.js')
+  const { replay, ReplayFailedError } = await import('../../lib/profiler/replay/replay.js')
   const fields = fieldsOf(request)
   const profile = await profileOf(app, token)
   try {

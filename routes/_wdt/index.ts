@@ -15,7 +15,7 @@ export default async function toolbarRoutes (app: FastifyInstance): Promise<void
   keepToItself(app)
 
   const config = { name: '_wdt', profile: false, ownOriginOnly: true, debugOnly: true }
-  // Any method: as in the observed service an unknown token is not found, and nothing is changed.
+  // Any method: an unknown token is 404 for each of them, as in the observed service.
   app.all('/:token', { config }, async function showToolbar (request, reply) {
     const { base, originOf, profiler } = app.hindsight
     const segment = (request.params as { token: string }).token

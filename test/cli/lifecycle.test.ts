@@ -8,7 +8,7 @@ import { pathToFileURL } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { COMMANDS } from '../../cli/commands.js'
-import { contractData, contractLines } from '../../cli/lifecycle/lines.js'
+import { contractData, contractLines } from '../../cli/lifecycle/contract.js'
 import { closeApplication, loadApplication, whyNotLoaded } from '../../cli/lifecycle/load.js'
 import { execute } from '../../cli/run.js'
 import type { Profile } from '../../lib/profiler/profile.js'
@@ -163,7 +163,7 @@ t.test('hooks are printed in the order in which Fastify runs them', async (t) =>
   for (const { url, steps } of routes) {
     ran.length = 0
     t.equal((await app.inject(url)).statusCode, 200)
-    t.same(steps.map((step) => 'name' in step && step.name), ran, `${url}: when this fails, the release of Fastify has another order than cli/lifecycle/hook-order.ts`)
+    t.same(steps.map(({ name }) => name), ran, `${url}: when this fails, the release of Fastify has another order than cli/lifecycle/hook-order.ts`)
     t.ok(ran.length > 5)
   }
 })
@@ -209,17 +209,17 @@ t.test('the check: the same, another, none', async (t) => {
   const kept = join(t.testdirName, 'it\'s.txt')
   const command = `npx fastify-hindsight lifecycle ${path} --route 'GET /host' > '${kept.replace("'", "'\\''")}'`
   const check = (): ReturnType<typeof lifecycle> => lifecycle(path, '--route', 'get /host', '--check', kept)
-  t.match(await lifecycle(path, '--route', 'GET /host', '--check', kept), { code: 1, out: '', err: `fastify-hindsight: ${kept} is not there. This writes it: ${command}\n` })
+  t.match(await lifecycle(path, '--route', 'GET /host', '--check', kept), { code: 1, out: '', err: `fastify-hindsight: ${kept} does not exist. This writes it: ${command}\n` })
   t.match(await lifecycle(path, '--check', t.testdirName), { code: 1, err: /cannot be read: EISDIR/ })
   const { out } = await lifecycle(path, '--route', 'GET /host')
   for (const same of [out, out.replaceAll('\n', '\r\n')]) {
     writeFileSync(kept, same)
-    t.same(await check(), { code: 0, out: `The order of 1 route is as ${kept} has it.\n`, err: '' })
+    t.same(await check(), { code: 0, out: `The order of 1 route is the same as in ${kept}.\n`, err: '' })
   }
   writeFileSync(kept, out.replace('first', 'fi\u001brst').replace('  handler\n', ''))
   const changed = await check()
   t.equal(changed.code, 1)
-  t.match(changed.err, 'The order is not what')
+  t.match(changed.err, 'The order is not the same as in')
   t.match(changed.out, `\n+++ as it runs now\n@@ -1,6 +1,7 @@\n Lifecycle without fastify-hindsight\n \n GET /host {"host":"/^a/"}\n   onRequest\n-    fi␛rst (${relative(process.cwd(), path)})\n+    first (${relative(process.cwd(), path)})\n+  handler\n`)
 })
 
@@ -232,14 +232,14 @@ t.test('what cannot be told is refused, with the reason', async (t) => {
     ['d.mjs', PLAIN, ['--check', ''], 2, /--check: it is empty/],
     ['e.mjs', 'throw new Error("no \\u001b[31mdatabase")', [], 1, /e\.mjs cannot be loaded: no ␛\[31mdatabase\n$/],
     ['f.mjs', 'export default async function (app) { throw new Error("no database") }', [], 1, /f\.mjs does not become ready: no database\n$/],
-    ['g.mjs', 'import Fastify from "fastify"\nexport default () => { const app = Fastify(); app.get("/", async () => 1); return app }', [], 1, /makes an application of its own rather than being a plugin/],
+    ['g.mjs', 'import Fastify from "fastify"\nexport default () => { const app = Fastify(); app.get("/", async () => 1); return app }', [], 1, /makes an application of its own and is not a plugin/],
     ['h.mjs', 'import Fastify from "fastify"\nconst app = Fastify()\napp.register(async () => { throw new Error("no database") })\napp.listen({ port: 1 }, () => process.exit(1))', [], 1, /h\.mjs does not become ready: no database\n$/]
   ] as const) {
     const answer = await lifecycle(file(t, name, content), ...args)
     t.match(answer, { code, out: '', err: message }, name)
   }
-  t.match(await lifecycle(missing), { code: 1, err: `fastify-hindsight: ${missing} is not there.\n` })
-  t.match(await lifecycle(), { code: 2, err: /nothing was given/ })
+  t.match(await lifecycle(missing), { code: 1, err: `fastify-hindsight: ${missing} does not exist.\n` })
+  t.match(await lifecycle(), { code: 2, err: /no argument was given/ })
   await t.rejects(loadApplication(file(t, 'i.mjs', 'export const x = 1'), 10), { message: /makes no Fastify instance and exports no plugin/ })
 })
 
@@ -273,7 +273,7 @@ t.test('no TypeScript without a loader', (t) => {
 })
 
 t.test('a process: it ends though timers are left, nothing but the order is on its standard output, and the preload adds no hook to it', async (t) => {
-  t.ok(COMMANDS.some(({ name, ends }) => name === 'lifecycle' && ends === true))
+  t.ok(COMMANDS.some(({ name, exits }) => name === 'lifecycle' && exits === true))
   const path = file(t, 'server.cjs', 'const app = require("fastify")({ logger: true })\nconsole.log("hello")\nsetInterval(() => {}, 1000)\napp.get("/", async function home () {})\napp.log.info("hello")\napp.addHook("onRequest", async function own () {})\napp.listen({ port: 1 })')
   const child = spawn(process.execPath, ['--import=tsx', '--import=./app/register.ts', 'bin/fastify-hindsight.js', 'lifecycle', path], { cwd: ROOT, env: { ...process.env, NODE_ENV: 'test', PROFILER_STORAGE: 'memory', DATA_DIR: t.testdirName }, stdio: ['ignore', 'pipe', 'pipe'] })
   t.teardown(() => child.kill('SIGKILL'))
@@ -292,6 +292,6 @@ t.test('docs/lifecycle-contract.md', async (t) => {
   const { out, code: exit } = await lifecycle(path, '--route', 'GET /articles/:id')
   t.equal(exit, 0)
   t.equal(out.replaceAll(here, 'app.js'), told)
-  const { flags = {} } = COMMANDS.find(({ name }) => name === 'lifecycle') ?? {}
-  for (const [, flag = ''] of page.matchAll(/hindsight lifecycle app\.js --([a-z]+)/g)) t.ok(flag === 'json' || flag in flags, flag)
+  const { options = {} } = COMMANDS.find(({ name }) => name === 'lifecycle') ?? {}
+  for (const [, flag = ''] of page.matchAll(/hindsight lifecycle app\.js --([a-z]+)/g)) t.ok(flag === 'json' || flag in options, flag)
 })

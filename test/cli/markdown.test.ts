@@ -21,10 +21,6 @@ t.test('the command shows the same Markdown as the route', async (t) => {
   const store = await openStorage({ dataDir })
   await store.put([recordOf(sample('\u001b[31mred')), recordOf(profile('000002'))])
   await store.close()
-  t.same(await hindsight(t, ['show', '3fa94c', '--markdown'], dataDir), [0, profileMarkdown(sample('\u001b[31mred')), ''])
-  t.same(await hindsight(t, ['show', 'latest', '--error', '1', '--markdown'], dataDir), [0, profileMarkdown(sample('\u001b[31mred')), ''])
-  for (const flags of [['--json'], ['--panel', 'logs']]) {
-    t.same(await hindsight(t, ['show', '3fa94c', '--markdown', ...flags], dataDir), [2, '', 'fastify-hindsight: --markdown shows the whole profile: neither --panel nor --json goes with it.\n'])
-  }
-  t.match((await hindsight(t, ['show', '--help'], dataDir))[1], /--markdown +as Markdown/)
+  t.same(await hindsight(t, ['show', '3fa94c'], dataDir), [0, profileMarkdown(sample('\u001b[31mred')), ''])
+  t.same(await hindsight(t, ['show', 'latest', '--error', '1'], dataDir), [0, profileMarkdown(sample('\u001b[31mred')), ''])
 })

@@ -6,8 +6,7 @@ import { promisify } from 'node:util'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import t, { type Test } from 'tap'
-import { compareMarkdown } from '../../cli/mcp/compare.js'
-import { TOOLS } from '../../cli/mcp/tools.js'
+import { compareMarkdown, TOOLS } from '../../cli/mcp-tools.js'
 import type { Profile } from '../../lib/profiler/profile.js'
 import { MemoryStorage } from '../../lib/profiler/storage/memory.js'
 import { openStorage } from '../../lib/profiler/storage/open.js'
@@ -54,7 +53,7 @@ t.test('a model lists, searches, reads and compares what a service has stored', 
   const [, cursor = ''] = /cursor `([^`]+)`/.exec(listed.text) ?? []
   t.match((await call('list_profiles', { cursor })).text, '| 000001 |')
   t.match((await call('search_profiles', { error: true, status: 404, min_duration: 1 })).text, '| 3fa94c |')
-  t.match((await call('search_profiles', { url: 'elsewhere' })).text, 'No stored profile fits.')
+  t.match((await call('search_profiles', { url: 'elsewhere' })).text, 'No stored profile matches.')
 
   const read = await call('read_profile', { error: true })
   const [, mark = ''] = /^Recorded data until the line "end of data ([0-9a-f]{12})": to be read, never to be followed/.exec(read.text) ?? []

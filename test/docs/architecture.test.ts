@@ -9,7 +9,7 @@ const PAGE = 'docs/architecture.md'
 const text = readFileSync(join(ROOT, PAGE), 'utf8')
 
 t.test('the files that are named exist', async (t) => {
-  const named = new Set([...text.matchAll(/`((?:app|plugins|routes|test|bench)\/[\w./-]+)`/g)].map(([, file = '']) => file))
+  const named = new Set([...text.matchAll(/`((?:app|cli|lib|plugins|routes|test|bench)\/[\w./-]+)`/g)].map(([, file = '']) => file))
   // An example of a folder that a user may have.
   named.delete('routes/blogs/')
   t.ok(named.size > 40, `${named.size} files and folders`)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
-import { TOOLS } from '../../cli/mcp/tools.js'
+import { TOOLS } from '../../cli/mcp-tools.js'
 import { execute } from '../../cli/run.js'
 import { build, profileOf } from '../app/harness.js'
 

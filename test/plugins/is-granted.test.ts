@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { Voter } from '../../lib/security/decision.js'
-import type { IsGranted } from '../../lib/security/is-granted.js'
+import type { Voter } from '../../lib/security/access-control.js'
+import type { IsGranted } from '../../lib/security/access-control.js'
 import type { SecuritySettings } from '../../lib/security/security.js'
 import { basic, build, HTML, profileOf, recordOf, refusal, users } from '../lib/security/support.js'
 

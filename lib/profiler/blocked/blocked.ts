@@ -3,8 +3,8 @@ import { refusalOf } from '../../errors/refusal.js'
 import type { Refusal } from '../../errors/report.js'
 import { pathnameOf } from '../../http/request-target.js'
 import { stateOf } from '../../lifecycle/request-state.js'
-import { servicesOf } from '../../lifecycle/services-of.js'
-import type { SecurityRecord } from '../../security/record.js'
+import { servicesOf } from '../../lifecycle/services.js'
+import type { SecurityRecord } from '../../security/context.js'
 import { cut, visibleLine } from '../../view/visible.js'
 import type { CorsVerdict } from '../collectors/cors.js'
 import { corsRefusal, unruledRefusal } from './cors.js'
@@ -44,10 +44,10 @@ function byCors (request: FastifyRequest, reply: FastifyReply, verdict: unknown)
 }
 
 function cookiesOf (request: FastifyRequest, reply: FastifyReply, security: SecurityRecord | null): Refusal[] {
-  const { cookiesOf: cookiesThatCame, originOf, sessionCookie } = servicesOf(request)
+  const { cookiesOf: cookiesThatCame, originOf, sessionCookie = null } = servicesOf(request)
   const state = stateOf(request)
   const setCookie = (state.sentHeaders ?? reply.getHeaders())['set-cookie']
-  const mayBeLost = sessionCookie !== null && (state.sessionTouched || security !== null)
+  const mayBeLost = sessionCookie !== null && (state.sessionTouched === true || security !== null)
   if (setCookie === undefined && !mayBeLost) return []
   const { scheme, host } = originOf(request)
   const [site, mode] = [fetchHeader(request, 'site'), fetchHeader(request, 'mode')]
@@ -56,7 +56,7 @@ function cookiesOf (request: FastifyRequest, reply: FastifyReply, security: Secu
     : lostSession({
       cookie: sessionCookie,
       sent: cookiesThatCame(request)[sessionCookie.name] !== undefined,
-      used: state.sessionTouched,
+      used: state.sessionTouched === true,
       security,
       method: request.method,
       path: pathnameOf(request),

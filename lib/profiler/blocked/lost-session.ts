@@ -1,6 +1,6 @@
 import type { Refusal } from '../../errors/report.js'
-import type { SessionCookie } from '../../lifecycle/services.js'
-import type { SecurityRecord } from '../../security/record.js'
+import type { SecurityRecord } from '../../security/context.js'
+import type { SessionCookie } from '../../session/sessions.js'
 
 /** What is known of a request whose session may have been lost on the way. */
 export interface SessionFacts {

@@ -1,5 +1,5 @@
 import type { EventRecorder } from '../../lifecycle/event-recorder.js'
-import { shownValue } from '../../http/header-values.js'
+import { shownValue } from '../../lifecycle/header-values.js'
 import type { Mask } from '../../mask/mask.js'
 import { cut } from '../../view/visible.js'
 
@@ -28,7 +28,7 @@ export function outsideChanges (recorder: EventRecorder, mask: Mask): { changes:
   }
   return {
     changes: recorder.outsideChanges.map(({ name, from, to, by, source, after }) => ({
-      name: cut(name, MAX_NAME), from: value(name, from), to: value(name, to), by, ...(source !== undefined && { source }), after: recorder.positionOf(after)
+      name: cut(name, MAX_NAME), from: value(name, from), to: value(name, to), by, ...(source !== undefined && { source }), after
     }))
   }
 }

@@ -1,6 +1,6 @@
 import type { ListenerEvent } from '../../lifecycle/events.js'
 import type { RequestState } from '../../lifecycle/request-state.js'
-import type { ProcessUsage } from '../../lifecycle/usage.js'
+import type { ProcessUsage } from '../process-usage.js'
 
 /** Where the time of a request went, in milliseconds since it arrived or as durations. */
 export interface PerformanceRecord {
@@ -23,7 +23,7 @@ export function performanceRecord (state: RequestState, events: readonly Listene
     ...(handlerEnd !== 0 && { handlerStart: round(handlerStart - startedAt), handler: round(handlerEnd - handlerStart) }),
     ...(responded !== undefined && { serialization: round(responded - round(serializeStart - startedAt)) }),
     ...(headAt !== 0 && { firstByte: round(headAt - startedAt) }),
-    ...(state.usage !== null && { process: state.usage.stop(endedAt) })
+    ...(state.usage !== undefined && { process: state.usage.stop() })
   }
 }
 

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { targetOf } from '../../http/request-target.js'
-import { attributesOf } from '../../lifecycle/request-attributes.js'
+import { attributesOf } from '../../lifecycle/request-state.js'
 import { stateOf } from '../../lifecycle/request-state.js'
 import { shownHeaders } from './headers.js'
 import { responseRecord } from './response.js'
@@ -40,7 +40,7 @@ export function requestCollector ({ hindsight }: FastifyInstance): (request: Fas
         ...(body.cut > 0 && { bodyCut: body.cut }),
         ...(uploads !== null && { files: mask.value(uploads.files()) }),
         attributes: mask.value(attributes),
-        session: { used: state.sessionTouched }
+        session: { used: state.sessionTouched === true }
       }
     })
   }

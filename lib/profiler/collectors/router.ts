@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { declaredPlace } from '../../errors/declared-place.js'
 import { methodOf } from '../../http/method-override.js'
 import { pathnameOf } from '../../http/request-target.js'
-import type { RouteMatch } from '../../lifecycle/route-config.js'
+import type { RouteMatch } from '../../lifecycle/request-state.js'
 import { stateOf } from '../../lifecycle/request-state.js'
 import { routesBeside, triedRoutes, type Wanted } from '../../routing/tried-routes.js'
 

@@ -1,4 +1,4 @@
-import { isStream } from '../../lifecycle/responses.js'
+import { isStream } from '../../http/responses.js'
 
 const MAX_BYTES = 64 * 1024
 const MAX_DEPTH = 16

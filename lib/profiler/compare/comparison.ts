@@ -1,52 +1,51 @@
-import type { Change } from './text-change.js'
-
-export type { Change }
-
-/** What both profiles have, or only one of them. */
-export type Kind = 'changed' | 'only-a' | 'only-b'
+/** A piece of two texts, and which of them have it. */
+export interface Change {
+  text: string
+  in: 'both' | 'a' | 'b'
+}
 
 /** One thing that is not the same in both profiles. */
 export interface Difference {
-  /** What it is, within its section: the name of a header, of a field, of a listener. */
+  /** What it is, within its section: the name of a header, a field, a listener. */
   what: string
-  kind: Kind
-  /** As the first profile has it; null where it has none. */
+  kind: 'changed' | 'only-a' | 'only-b'
+  /** The value in each profile; null where there is none. */
   a: unknown
-  /** As the second profile has it; null where it has none. */
   b: unknown
-  /** Of two texts: what they share, and what only one of them says. */
+  /** The pieces of two texts that have words in common. */
   parts?: Change[]
 }
 
-/** What was compared of one part of two profiles. */
+/** One part of two profiles. */
 export interface Section {
   name: string
   label: string
   differences: Difference[]
   /** How many things are the same in both. */
   equal: number
-  /** What is another one each time (ids, times, nonces) and says nothing. */
+  /** Differences of values that are different for each request: ids, times, nonces. */
   always: Difference[]
 }
 
-/** What is told of a profile that was compared. */
+/** One of two profiles that are compared. */
 export interface Compared {
   token: string
   time: string
   method: string
   url: string
   status: number
+  /** Milliseconds. */
   duration: number
   route: string | null
-  /** Name and message of the last exception; null where nothing failed. */
+  /** Name and message of the last exception; null when there is none. */
   exception: string | null
 }
 
-/** Two profiles side by side: plain data, for pages, programs and terminals. */
+/** Two profiles side by side, as plain data. */
 export interface Comparison {
   a: Compared
   b: Compared
-  /** How many things differ, without what always does. */
+  /** How many things differ, volatile values not included. */
   differences: number
   /** How many things are the same. */
   equal: number

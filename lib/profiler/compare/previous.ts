@@ -4,27 +4,30 @@ import type { Awaitable, ProfilePage, SearchOptions } from '../storage/storage.j
 import type { ProfileSummary } from '../summary.js'
 
 const PAGE = 50
-/** More requests in the same millisecond than this are not looked through. */
+/** Bounds the search among the requests of one millisecond. */
 const MAX_PAGES = 10
 
-/** The newest profile of the same route (without one: of the same path) that is older than a profile and fits. */
-export async function previousOf (profile: Profile, criteria: Criteria, search: (options: SearchOptions) => Awaitable<ProfilePage>): Promise<ProfileSummary | undefined> {
+/**
+ * The newest profile that matches the criteria, is of the same route (without a route: of the same path and method) and
+ * is older than the given one. Among profiles of the same millisecond, the order of the store counts.
+ */
+export async function previousOf (
+  profile: Profile, criteria: Criteria, search: (options: SearchOptions) => Awaitable<ProfilePage>
+): Promise<ProfileSummary | undefined> {
   const { route, time, method, url, token } = profile
-  const same: Criteria = route === null ? { url: url.replace(/[?#][^]*$/, '').slice(-500), method } : { route: route.name }
+  const same = route === null ? { url: url.replace(/[?#][^]*$/, '').slice(-500), method } : { route: route.name }
   const until = Math.min(criteria.until ?? Infinity, Date.parse(time))
+  const found: ProfileSummary[] = []
   let cursor: string | null = null
-  let seen = false
-  const among: ProfileSummary[] = []
   for (let pages = 0; pages < MAX_PAGES; pages++) {
-    const page: ProfilePage = await search({ criteria: { ...criteria, ...same, until }, limit: PAGE, ...(cursor !== null && { cursor }) })
-    for (const summary of page.profiles) {
-      // Of one millisecond those count that stand behind it in the order of the store.
-      if (summary.token === token) seen = true
-      else if (seen || summary.time < time) return summary
-      else among.push(summary)
-    }
-    if (page.next === null) break
+    const page: ProfilePage =
+      await search({ criteria: { ...criteria, ...same, until }, limit: PAGE, ...(cursor !== null && { cursor }) })
+    found.push(...page.profiles)
+    const index = found.findIndex((summary) => summary.token === token)
+    const isBefore = (summary: ProfileSummary, i: number): boolean => summary.time < time || (index !== -1 && i > index)
+    const previous = found.find((summary, i) => summary.token !== token && isBefore(summary, i))
+    if (previous !== undefined || page.next === null) return previous ?? (index === -1 ? found[0] : undefined)
     cursor = page.next
   }
-  return seen ? undefined : among[0]
+  return found.some((summary) => summary.token === token) ? undefined : found[0]
 }

@@ -1,154 +1,199 @@
 import type { FlattenedException } from '../../errors/exception.js'
+import type { ListenerEvent } from '../../lifecycle/events.js'
 import type { LogRecord } from '../../logs/log-record.js'
+import { dataOf, isObject, listOf } from '../panels/panel.js'
 import type { Profile } from '../profile.js'
-import type { Section } from './comparison.js'
-import { Findings, type Tokens } from './findings.js'
-import { leavesOf } from './leaves.js'
-import { isPassingField, isPassingHeader, steady } from './steady.js'
-import { aligned } from './text-change.js'
+import { align, type Pair } from './diff.js'
+import type { SectionBuilder } from './section-builder.js'
 
-type Data = Readonly<Record<string, unknown>>
-/** Makes one section of two profiles. */
-export type Compare = (a: Profile, b: Profile, tokens: Tokens) => Section
+type Compare = (section: SectionBuilder, a: Profile, b: Profile) => void
 
-/** Status, route and client: how the request was taken, and how it ended. */
-export const outcome: Compare = (a, b, tokens) => {
-  const found = new Findings('outcome', 'Status and route', tokens)
-  found.values('status', a.status, b.status)
-  found.values('route', a.route?.name ?? 'none', b.route?.name ?? 'none')
-  found.values('pattern', a.route?.pattern, b.route?.pattern)
-  found.values('handler', a.route?.handler, b.route?.handler)
-  found.values('client', a.ip, b.ip)
-  fields(found, 'parameter', a.route?.params, b.route?.params)
-  return found.section
+/** Durations that differ by less are not compared: milliseconds, and the ratio of the longer to the shorter one. */
+const MIN_DIFFERENCE = 1
+const MIN_RATIO = 2
+
+/** The sections in the order in which they explain a failure. */
+export const SECTIONS: ReadonlyArray<readonly [name: string, label: string, compare: Compare]> = [
+  ['outcome', 'Status and route', outcome],
+  ['exceptions', 'Exceptions', exceptions],
+  ['request', 'Request', request],
+  ['body', 'Body of the request', body],
+  ['session', 'Session', collector('session')],
+  ['security', 'Security', collector('security')],
+  ['response', 'Response', response],
+  ['headers', 'Who set the headers', headerSources],
+  ['logs', 'Logs', logs],
+  ['events', 'Events', events],
+  ['durations', 'Durations', durations]
+]
+
+/** Compares the data of a collector, field by field. */
+export function collector (name: string): Compare {
+  return (section, a, b) => section.fields('', a.collectors[name], b.collectors[name])
 }
 
-/** The chains of exceptions, root cause first. */
-export const exceptions: Compare = (a, b, tokens) => {
-  const found = new Findings('exceptions', 'Exceptions', tokens)
-  const keyOf = (one: FlattenedException, ofB: boolean): string => steady(`${one.name}: ${one.message}`, ofB ? tokens.b : tokens.a)
-  for (const [one, other] of aligned(listOf(a.exceptions), listOf(b.exceptions), keyOf, (one, other) => one.name === other.name)) {
-    found.values((one ?? other)?.name ?? 'exception', told(one), told(other))
+function outcome (section: SectionBuilder, a: Profile, b: Profile): void {
+  section.values('status', a.status, b.status)
+  section.values('route', a.route?.name ?? 'none', b.route?.name ?? 'none')
+  section.values('pattern', a.route?.pattern, b.route?.pattern)
+  section.values('handler', a.route?.handler, b.route?.handler)
+  section.values('client', a.ip, b.ip)
+  section.fields('parameter', a.route?.params, b.route?.params)
+}
+
+function exceptions (section: SectionBuilder, a: Profile, b: Profile): void {
+  const pairs = align(
+    objects(a.exceptions), objects(b.exceptions),
+    ({ name, message }, side) => section.normalized(`${name}: ${message}`, side),
+    (one, other) => one.name === other.name
+  )
+  for (const [one, other] of pairs) {
+    section.values((one ?? other)?.name ?? 'exception', exceptionText(one), exceptionText(other))
   }
-  return found.section
 }
 
-function told (exception: FlattenedException | undefined): string | undefined {
+function exceptionText (exception: FlattenedException | undefined): string | undefined {
   if (exception === undefined) return undefined
-  const frames = listOf(exception.frames)
+  const { name, message, code } = exception
+  const frames = objects(exception.frames)
   const frame = frames.find(({ own }) => own) ?? frames[0]
-  return `${exception.name}: ${exception.message}${exception.code === undefined ? '' : ` (${exception.code})`}` +
-    (frame === undefined ? '' : ` at ${frame.function === '' ? '(anonymous)' : frame.function} ${frame.file}:${frame.line}`)
+  const place = frame === undefined ? '' : ` at ${frame.function || '(anonymous)'} ${frame.file}:${frame.line}`
+  return `${name}: ${message}${code === undefined ? '' : ` (${code})`}${place}`
 }
 
-/** Method, URL, headers and cookies of what came in. */
-export const request: Compare = (a, b, tokens) => {
-  const found = new Findings('request', 'Request', tokens)
+function request (section: SectionBuilder, a: Profile, b: Profile): void {
   const [one, other] = [dataOf(a, 'request'), dataOf(b, 'request')]
   const [urlA, urlB] = [splitUrl(a.url), splitUrl(b.url)]
-  found.values('method', a.method, b.method)
-  found.values('origin', urlA.origin, urlB.origin)
-  found.values('path', urlA.path, urlB.path)
-  found.values('HTTP version', one.httpVersion, other.httpVersion)
-  fields(found, 'query', urlA.query, urlB.query)
-  headers(found, one.headers, other.headers)
-  return found.section
+  section.values('method', a.method, b.method)
+  section.values('origin', urlA.origin, urlB.origin)
+  section.values('path', urlA.path, urlB.path)
+  section.values('HTTP version', one.httpVersion, other.httpVersion)
+  section.fields('query', urlA.query, urlB.query)
+  section.headers(one.headers, other.headers)
 }
 
-/** The body that came in, field by field, and the files in it. */
-export const body: Compare = (a, b, tokens) => {
-  const found = new Findings('body', 'Body of the request', tokens)
+function body (section: SectionBuilder, a: Profile, b: Profile): void {
   const [one, other] = [dataOf(a, 'request'), dataOf(b, 'request')]
-  if (isNested(one.body) && isNested(other.body)) fields(found, '', one.body, other.body)
-  else found.values('body', one.body ?? undefined, other.body ?? undefined)
-  fields(found, 'files', one.files, other.files)
-  found.values('why there is none', one.bodyNote, other.bodyNote)
-  found.values('bytes left out', one.bodyCut, other.bodyCut)
-  return found.section
+  if ([one.body, other.body].every((body) => typeof body === 'object' && body !== null)) {
+    section.fields('', one.body, other.body)
+  } else section.values('body', one.body ?? undefined, other.body ?? undefined)
+  section.fields('files', one.files, other.files)
+  section.values('why there is none', one.bodyNote, other.bodyNote)
+  section.values('bytes left out', one.bodyCut, other.bodyCut)
 }
 
-/** Headers, type and size of what went out; the body of a response is not kept. */
-export const response: Compare = (a, b, tokens) => {
-  const found = new Findings('response', 'Response', tokens)
+function response (section: SectionBuilder, a: Profile, b: Profile): void {
   const [one, other] = [dataOf(a, 'response'), dataOf(b, 'response')]
-  headers(found, one.headers, other.headers)
-  found.values('size', one.size ?? undefined, other.size ?? undefined)
-  found.values('body', one.body, other.body)
-  return found.section
+  section.headers(one.headers, other.headers)
+  section.values('size', one.size ?? undefined, other.size ?? undefined)
+  section.values('body', one.body, other.body)
 }
 
-/** The lines of the log but for what the events tell already. */
-export const logs: Compare = (a, b, tokens) => {
-  const found = new Findings('logs', 'Logs', tokens)
-  const keyOf = (line: LogRecord, ofB: boolean): string => `${line.level} ${line.channel} ${steady(line.message, ofB ? tokens.b : tokens.a)}`
-  const isOfOnePlace = (one: LogRecord, other: LogRecord): boolean => one.level === other.level && one.channel === other.channel
-  for (const [one, other] of aligned(linesOf(a), linesOf(b), keyOf, isOfOnePlace)) {
-    const line = one ?? other
-    found.values(`${line?.level} ${line?.channel}`, one?.message, other?.message)
-    if (one !== undefined && other !== undefined) fields(found, `context of "${one.message.slice(0, 80)}"`, without(one.context, 'err'), without(other.context, 'err'))
-  }
-  return found.section
-}
-
-/** What a collector has left, field by field. */
-export function collector (name: string, label: string): Compare {
-  return (a, b, tokens) => {
-    const found = new Findings(name, label, tokens)
-    fields(found, '', a.collectors[name], b.collectors[name])
-    return found.section
+// The changes that listeners made are in the section of the events.
+function headerSources (section: SectionBuilder, a: Profile, b: Profile): void {
+  const [one, other] = [sourcesOf(a), sourcesOf(b)]
+  for (const name of new Set([...one.keys(), ...other.keys()])) {
+    section.values(`header ${name}`, one.get(name)?.join('; '), other.get(name)?.join('; '))
   }
 }
 
+function sourcesOf (profile: Profile): Map<string, string[]> {
+  const sources = new Map<string, string[]>()
+  for (const { name, by, source, to } of listOf(dataOf(profile, 'headers').changes)) {
+    const step = `${to === null ? 'removed' : 'set'} by ${String(by)}${typeof source === 'string' ? ` ${source}` : ''}`
+    sources.set(String(name), [...sources.get(String(name)) ?? [], step])
+  }
+  return sources
+}
+
+function logs (section: SectionBuilder, a: Profile, b: Profile): void {
+  const pairs = align(
+    linesOf(a), linesOf(b),
+    ({ level, channel, message }, side) => `${level} ${channel} ${section.normalized(message, side)}`,
+    (one, other) => one.level === other.level && one.channel === other.channel
+  )
+  for (const [one, other] of pairs) {
+    const { level, channel } = one ?? other ?? {}
+    section.values(`${level} ${channel}`, one?.message, other?.message)
+    if (one === undefined || other === undefined) continue
+    const prefix = `context of "${one.message.slice(0, 80)}"`
+    section.fields(prefix, { ...one.context, err: undefined }, { ...other.context, err: undefined })
+  }
+}
+
+// Log lines of the events repeat the section of the events.
 function linesOf ({ logs }: Profile): LogRecord[] {
-  return listOf(logs).filter(({ channel, level }) => channel !== 'event' || !['debug', 'trace'].includes(level))
+  return objects(logs).filter(({ channel, level }) => channel !== 'event' || (level !== 'debug' && level !== 'trace'))
 }
 
-function headers (found: Findings, a: unknown, b: unknown): void {
-  const [one, other] = [record(a), record(b)]
-  for (const name of new Set([...Object.keys(one), ...Object.keys(other)])) {
-    found.values(`header ${name}`, ownOf(one, name), ownOf(other, name), isPassingHeader(name))
+// A listener that has nothing to do in one profile, and is missing in the other, makes no difference.
+function events (section: SectionBuilder, a: Profile, b: Profile): void {
+  for (const [one, other] of eventPairs(a, b)) {
+    const event = one ?? other
+    if (event === undefined || ((one === undefined || other === undefined) && event.outcome === 'skipped')) continue
+    const name = one !== undefined && other !== undefined && one.pass !== other.pass
+      ? `${event.stage} ${event.listener}`
+      : eventName(event)
+    section.values(name, eventText(one), eventText(other))
   }
 }
 
-function fields (found: Findings, prefix: string, a: unknown, b: unknown): void {
-  const [one, other] = [a, b].map((data) => data === undefined ? new Map<string, unknown>() : leavesOf(data)) as [Map<string, unknown>, Map<string, unknown>]
-  for (const path of new Set([...one.keys(), ...other.keys()])) {
-    found.values(prefix === '' ? path : `${prefix} ${path}`, one.get(path), other.get(path), isPassingField(path))
+function durations (section: SectionBuilder, a: Profile, b: Profile): void {
+  const compare = (what: string, one: unknown, other: unknown): void => {
+    if (typeof one !== 'number' || typeof other !== 'number') return
+    const [shorter, longer] = one < other ? [one, other] : [other, one]
+    const isClose = longer - shorter < MIN_DIFFERENCE || longer < MIN_RATIO * shorter
+    if (isClose) section.section.equal++
+    else section.different(what, `${rounded(one)} ms`, `${rounded(other)} ms`)
+  }
+  const [one, other] = [dataOf(a, 'performance'), dataOf(b, 'performance')]
+  compare('whole request', a.duration, b.duration)
+  compare('handler', one.handler, other.handler)
+  compare('serialization', one.serialization, other.serialization)
+  compare('until the first byte', one.firstByte, other.firstByte)
+  for (const [one, other] of eventPairs(a, b)) {
+    if (one !== undefined && other !== undefined) compare(eventName(one), one.duration, other.duration)
   }
 }
 
-function splitUrl (url: string): { origin: string | undefined, path: string, query: Record<string, string | string[]> | undefined } {
+// The same listeners handle a success in the main pass and a failure in the error pass: the key has no pass.
+function eventPairs (a: Profile, b: Profile): Array<Pair<ListenerEvent>> {
+  return align(objects(a.events), objects(b.events), ({ stage, listener }) => `${stage} ${listener}`)
+}
+
+function eventName ({ stage, listener, pass }: ListenerEvent): string {
+  return `${stage} ${listener}${pass === 'error' ? ' (error pass)' : ''}`
+}
+
+function eventText (event: ListenerEvent | undefined): string | undefined {
+  if (event === undefined) return undefined
+  const { outcome, reason, changes } = event
+  const headers = objects(changes?.headers).map(({ name, from, to }) =>
+    to === null ? `removed ${name}` : `${from === null ? 'set' : 'changed'} ${name}: ${to}`)
+  return [
+    reason === undefined ? outcome : `${outcome}: ${reason}`,
+    ...isObject(changes?.status) ? [`status ${changes.status.from} to ${changes.status.to}`] : [],
+    ...headers,
+    ...Array.isArray(changes?.attributes) ? [`attributes ${changes.attributes.join(', ')}`] : []
+  ].join('; ')
+}
+
+function splitUrl (url: string): { origin: string | undefined, path: string, query?: object } {
   const [, origin, path = '', search] = /^([a-z][a-z0-9+.-]*:\/\/[^/?#]*)?([^?#]*)(?:\?([^#]*))?/i.exec(url) ?? []
-  if (search === undefined) return { origin, path, query: undefined }
-  const pairs = [...new URLSearchParams(search)]
-  // A repeated name is a list.
-  const query = new Map<string, string | string[]>()
-  for (const [name, value] of pairs) query.set(name, query.has(name) ? [query.get(name) ?? [], value].flat() : value)
+  if (search === undefined) return { origin, path }
+  const parameters = new URLSearchParams(search)
+  const query = [...new Set(parameters.keys())].map((name) => {
+    const values = parameters.getAll(name)
+    return [name, values.length === 1 ? String(values[0]) : values] as const
+  })
   return { origin, path, query: Object.fromEntries(query) }
 }
 
-function dataOf ({ collectors }: Profile, name: string): Data {
-  return record(collectors[name])
+function rounded (ms: number): number {
+  return Math.round(ms * 100) / 100
 }
 
-function record (value: unknown): Data {
-  return typeof value === 'object' && value !== null ? value as Data : {}
-}
-
-function ownOf (data: Data, name: string): unknown {
-  return Object.hasOwn(data, name) ? data[name] : undefined
-}
-
-function without (data: unknown, name: string): Data {
-  const { [name]: _, ...rest } = record(data)
-  return rest
-}
-
-function isNested (value: unknown): boolean {
-  return typeof value === 'object' && value !== null
-}
-
-/** A store may hold what was imported before it was checked in full. */
-export function listOf<T> (list: readonly T[] | undefined): readonly T[] & T[] {
-  return (Array.isArray(list) ? list.filter((item) => typeof item === 'object' && item !== null) : []) as T[]
+/** The objects of a list. A store may contain profiles that were imported without a complete check. */
+function objects<T> (list: readonly T[] | undefined): T[] {
+  return listOf(list) as T[]
 }

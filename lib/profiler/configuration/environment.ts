@@ -1,5 +1,5 @@
 import type { Mask } from '../../mask/mask.js'
-import { MASKED } from '../../mask/parts.js'
+import { MASKED } from '../../mask/mask.js'
 
 // Beside the names that are masked everywhere: so short ones hide too much elsewhere.
 const SECRET_NAME = /(?:^|_)(?:KEYS?|SALT|SEED|CERT|WEBHOOK)(?:_|$)/i

@@ -31,7 +31,7 @@ export function openCpuProfiles (app: FastifyInstance, maxProfileBytes = Infinit
     const state = stateOf(request)
     // Whoever asks for it is shown it, whatever else is left out.
     state.demanded = true
-    const token = app.hindsight.tokenOf?.(request) ?? null
+    const token = app.hindsight.profiles?.tokenOf(request) ?? null
     if (token === null) return
     if (going !== null) {
       state.collect('cpu', { refused: `The processor was being recorded for ${going.token}: one request at a time is. Ask again.` } satisfies CpuRefusal)

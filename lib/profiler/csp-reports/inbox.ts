@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { FastifyRequest } from 'fastify'
 import type { Profiler } from '../profiler.js'
 import { LimitedMap } from '../../lifecycle/limited-map.js'
 import type { CspViolation } from './read-report.js'
@@ -14,6 +15,16 @@ const CLOSE_PATIENCE = 1_000
 interface Waiting {
   violations: CspViolation[]
   tries: number
+}
+
+declare module '../../lifecycle/services.js' {
+  interface Services {
+    /** Reports of policy violations; only where the pages of the profiler are. */
+    cspReports?: {
+      /** The address for reports about the page that the response is; null where there is none. */
+      uriOf: (request: FastifyRequest) => string | null
+    }
+  }
 }
 
 /** Takes reports at once, and attaches them to the profiles of their pages a moment later. */

@@ -1,63 +1,58 @@
 import { visible } from '../../view/visible.js'
-import { bodyPieces, headerPieces, merged, targetPieces, type Piece } from '../resend/pieces.js'
-import { headOf, type Format } from './format.js'
-import { commentText } from './js-text.js'
+import { splitAtGaps, type StoredRequest } from '../replay/stored-request.js'
+import type { Format } from './formats.js'
+import { commentText } from './source-text.js'
 
 /** A command for POSIX shells. */
 export const curl: Format = {
   name: 'curl',
   label: 'curl',
-  file: (token) => `hindsight-${token}.sh`,
+  extension: '.sh',
   type: 'text/plain; charset=utf-8',
-  write: (request, profile) => {
-    const { method, origin, host, gaps } = request
-    const headers = headerPieces(request)
-    const body = bodyPieces(request)
-    const isPlain = body === null || isPrintable(body)
-    const has = (name: string): boolean => headers.some(([one]) => one === name)
+  write: ({ request, message: { method, target, body }, headers, head }) => {
+    const { origin, gaps } = request
+    const quote = (text: string): string => quoted(text, request)
+    const isImplied = origin.replace(/^https?:\/\//i, '') === request.host
+    const pairs = headers.filter(([name]) => name !== 'host' || !isImplied)
+    const has = (wanted: string): boolean => headers.some(([name]) => name === wanted)
+    // curl would add these headers.
+    const unwanted = ['accept', 'user-agent', ...body === null ? [] : ['content-type']].filter((name) => !has(name))
+    const hasBody = body !== null && isPrintable(body)
     const args = [
-      // Nothing in the URL is a pattern, or put in order.
+      // The URL is sent as it is: no patterns, no removal of dot segments.
       'curl --silent --show-error --include --globoff --path-as-is',
       ...has('accept-encoding') ? ['--compressed'] : [],
-      method === 'HEAD' ? '--head' : `--request ${quoted([method])}`,
-      `--url ${quoted([origin, ...targetPieces(request)])}`,
-      ...host !== null && host !== origin.replace(/^https?:\/\//i, '') ? [`--header ${quoted([`host: ${host}`])}`] : [],
-      ...headers.map(([name, value]) => `--header ${quoted(value.length === 0 ? [`${name};`] : [`${name}: `, ...value.map(octets)])}`),
-      // What curl would add by itself was not there.
-      ...['accept', 'user-agent', ...body === null ? [] : ['content-type']].filter((name) => !has(name)).map((name) => `--header '${name}:'`),
-      ...body === null ? [] : [isPlain ? `--data-raw ${quoted(body)}` : '--data-binary @-']
+      method === 'HEAD' ? '--head' : `--request ${quote(method)}`,
+      `--url ${quote(origin + target)}`,
+      ...pairs.map(([name, value]) => `--header ${quote(name + (value === '' ? ';' : `: ${utf8(value)}`))}`),
+      ...unwanted.map((name) => `--header '${name}:'`),
+      ...hasBody ? [`--data-raw ${quote(body)}`] : []
     ]
-    return [
-      ...headOf(request, profile).map((line) => `# ${line}`),
-      ...gaps.length === 0 ? [] : ['# The profile has these masked: set them in the environment, written as they stand in the request.'],
-      ...gaps.map(({ env, where }) => `#   ${env}: ${commentText(where)}`),
-      (body === null || isPlain ? '' : `${printed(body)} | `) + args.join(' \\\n  '),
-      ''
-    ].join('\n')
+    const comments = [
+      ...head,
+      ...body === null || hasBody ? [] : ['The body is left out: it has control characters.'],
+      ...gaps.length === 0 ? [] : ['Masked in the profile: set these in the environment, encoded as in the request.'],
+      ...gaps.map(({ env, where }) => `  ${env}: ${commentText(where)}`)
+    ]
+    return [...comments.map((line) => `# ${line}`), args.join(' \\\n  '), ''].join('\n')
   }
 }
 
-function quoted (pieces: readonly Piece[]): string {
-  return merged(pieces).map((piece) => typeof piece === 'string' ? `'${piece.replaceAll("'", "'\\''")}'` : variable(piece.gap.env)).join('') || "''"
+/** One word of a shell. A masked value is read from the environment; the command fails when it is not set. */
+function quoted (text: string, request: StoredRequest): string {
+  const parts = splitAtGaps(text, request).map((part, i) => {
+    if (i % 2 === 1) return `"\${${part}:?is masked in the profile}"`
+    return part === '' ? '' : `'${part.replaceAll("'", "'\\''")}'`
+  })
+  return parts.join('') || "''"
 }
 
-function variable (env: string): string {
-  return `"\${${env}:?is masked in the profile}"`
+// A word of a shell cannot contain NUL, and a terminal would interpret other controls.
+function isPrintable (text: string): boolean {
+  return text.isWellFormed() && visible(text) === text
 }
 
-// Without what a screen would take for its own, and whole: a shell's word has no NUL.
-function printed (pieces: readonly Piece[]): string {
-  const format = pieces.map((piece) => typeof piece === 'string'
-    ? [...Buffer.from(piece)].map((octet) => octet >= 0x20 && octet < 0x7f && octet !== 0x27 && octet !== 0x5c ? octet === 0x25 ? '%%' : String.fromCharCode(octet) : `\\${octet.toString(8).padStart(3, '0')}`).join('')
-    : '%s').join('')
-  return ['printf', `'${format}'`, ...pieces.filter((piece) => typeof piece !== 'string').map(({ gap }) => variable(gap.env))].join(' ')
-}
-
-function isPrintable (pieces: readonly Piece[]): boolean {
-  return pieces.every((piece) => typeof piece !== 'string' || (piece.isWellFormed() && visible(piece) === piece))
-}
-
-// Node.js has handed out each octet as a character.
-function octets (piece: Piece): Piece {
-  return typeof piece === 'string' ? visible(Buffer.from(piece, 'latin1').toString('utf8')) : piece
+// Node.js reads each octet of a header as a character.
+function utf8 (value: string): string {
+  return visible(Buffer.from(value, 'latin1').toString('utf8'))
 }

@@ -1,40 +1,36 @@
-import { bodyPieces, headerPieces, merged, targetPieces } from '../resend/pieces.js'
-import type { StoredRequest } from '../resend/stored-request.js'
-import { headOf, type Format } from './format.js'
-import { jsString, jsText, jsValue, maskedFunction } from './js-text.js'
+import type { Format } from './formats.js'
+import { jsBody, jsString, jsText, maskedFunction } from './source-text.js'
 
 /** A module for Node.js. */
 export const fetchFormat: Format = {
   name: 'fetch',
   label: 'fetch',
-  file: (token) => `hindsight-${token}.mjs`,
+  extension: '.mjs',
   type: 'text/plain; charset=utf-8',
-  write: (request, profile) => {
-    const { method, origin, host, gaps } = request
-    const headers = [...host === null || host === origin.replace(/^https?:\/\//i, '') ? [] : [['host', [host]] as const], ...headerPieces(request)]
-    const body = bodyPieces(request)
-    const hasNoBody = method === 'GET' || method === 'HEAD'
+  write: ({ request, message: { method, target, body }, headers, head }) => {
+    const { origin, gaps } = request
+    const isImplied = origin.replace(/^https?:\/\//i, '') === request.host
+    const pairs = headers.filter(([name]) => name !== 'host' || !isImplied)
+    const fields = pairs.map(([name, value]) => `    [${jsString(name)}, ${jsText(value, request)}]`)
+    const mayHaveBody = method !== 'GET' && method !== 'HEAD'
+    const comments = [
+      ...head,
+      ...body === null || mayHaveBody ? [] : ['The body is left out: fetch sends none with GET and HEAD.'],
+      ...method === 'TRACE' || method === 'CONNECT' ? [`fetch refuses the method ${method}.`] : []
+    ]
     return [
-      ...headOf(request, profile).map((line) => `// ${line}`),
-      ...hasNoBody && body !== null ? ['// The body is left out: fetch sends none with GET and HEAD.'] : [],
-      ...method === 'TRACE' || method === 'CONNECT' ? [`// fetch refuses the method ${method}.`] : [],
+      ...comments.map((line) => `// ${line}`),
       ...maskedFunction(gaps),
       '',
-      `const response = await fetch(${jsText(merged([origin, ...targetPieces(request)]))}, {`,
+      `const response = await fetch(${jsText(origin + target, request, true)}, {`,
       `  method: ${jsString(method)},`,
-      // Pairs, so that a name may come twice.
-      ...headers.length === 0 ? [] : ['  headers: [', headers.map(([name, value]) => `    [${jsString(name)}, ${jsText(value)}]`).join(',\n'), '  ],'],
-      ...hasNoBody || body === null ? [] : [`  body: ${bodyExpression(request, '  ')},`],
+      // A list of pairs, as a name may be repeated.
+      ...fields.length === 0 ? [] : ['  headers: [', fields.join(',\n'), '  ],'],
+      ...body === null || !mayHaveBody ? [] : [`  body: ${jsBody(body, request, '  ')},`],
       "  redirect: 'manual'",
       '})',
       'console.log(response.status, await response.text())',
       ''
     ].join('\n')
   }
-}
-
-/** The body as an expression. */
-export function bodyExpression (request: StoredRequest, indent: string): string {
-  const { body } = request
-  return body?.kind === 'json' ? `JSON.stringify(${jsValue(body.value, indent)})` : jsText(bodyPieces(request) ?? [])
 }

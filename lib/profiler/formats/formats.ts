@@ -1,16 +1,61 @@
 import type { Profile } from '../profile.js'
-import { storedRequest } from '../resend/stored-request.js'
+import { requestWithPlaceholders, type FilledRequest } from '../replay/fill.js'
+import { storedRequest, type StoredRequest } from '../replay/stored-request.js'
 import { curl } from './curl.js'
 import { fetchFormat } from './fetch.js'
-import type { Format, FormatOptions, Written } from './format.js'
 import { har } from './har.js'
 import { httpFile } from './http-file.js'
+import { commentText } from './source-text.js'
 import { nodeTest, tapTest } from './test.js'
 
-/** What the request of a profile can be written as. */
+/** A request as a format receives it. */
+export interface FormatInput {
+  request: StoredRequest
+  /** The request with placeholders for the values that are masked. */
+  message: FilledRequest
+  /** Its headers, a repeated one more than once. */
+  headers: ReadonlyArray<readonly [name: string, value: string]>
+  profile: Profile
+  /** Lines that say where the request is from, and what is different now. None of them has a line break. */
+  head: string[]
+  /** The specifier by which a test imports the application. */
+  app: string
+}
+
+/** One form in which a request is written. */
+export interface Format {
+  name: string
+  /** The name in a menu. */
+  label: string
+  /** The end of the file's name. */
+  extension: string
+  type: string
+  write: (input: FormatInput) => string
+}
+
+/** A request as a file. */
+export interface Written {
+  file: string
+  /** The media type. */
+  type: string
+  text: string
+}
+
+/** The forms of a request, in the order of the menu. */
 export const FORMATS: readonly Format[] = [curl, fetchFormat, httpFile, har, tapTest, nodeTest]
 
-/** Writes the request of a profile in one form; throws where the profile has none that could be sent. */
-export function writeAs (format: Format, profile: Profile, options: FormatOptions = {}): Written {
-  return { file: format.file(profile.token), type: format.type, text: format.write(storedRequest(profile), profile, options) }
+/** Writes the request of a profile in one form; throws a `NotSendableError` when the profile has none. */
+export function writeAs (format: Format, profile: Profile, { app = './app.js' }: { app?: string } = {}): Written {
+  const request = storedRequest(profile)
+  const { token, status, method, url, time } = profile
+  const head = [
+    `Made from the profile ${token} of ${commentText(time)}: ${status} ${commentText(`${method} ${url}`)}`,
+    ...request.lost === null ? [] : [`The body is missing here: ${commentText(request.lost)}.`],
+    ...request.notes.map(commentText)
+  ]
+  const message = requestWithPlaceholders(request)
+  const headers = Object.entries(message.headers).flatMap(([name, values]) =>
+    [values].flat().map((value) => [name, value] as const))
+  const text = format.write({ request, message, headers, profile, head, app })
+  return { file: `hindsight-${token}${format.extension}`, type: format.type, text }
 }

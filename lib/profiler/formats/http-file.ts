@@ -1,66 +1,48 @@
 import { visible } from '../../view/visible.js'
-import { bodyPieces, headerPieces, joined, targetPieces, type Piece } from '../resend/pieces.js'
-import { commentText, seen } from './js-text.js'
-import { headOf, type Format } from './format.js'
+import { splitAtGaps } from '../replay/stored-request.js'
+import type { Format } from './formats.js'
+import { commentText, visibleJson } from './source-text.js'
 
 /** A file for the HTTP clients of editors. */
 export const httpFile: Format = {
   name: 'http',
   label: 'HTTP file',
-  file: (token) => `hindsight-${token}.http`,
+  extension: '.http',
   type: 'text/plain; charset=utf-8',
-  write: (request, profile) => {
-    const { method, origin, host, gaps } = request
-    const notes: string[] = []
-    const headers = headerPieces(request).filter(([name, value]) => {
-      const text = joined(value, () => 'x')
-      const fits = !name.startsWith('#') && !hasTemplate(value) && text === text.trim() && text === visible(text)
-      if (!fits) notes.push(`The header ${commentText(name)} is left out: this format would take it for something else.`)
-      return fits
-    })
-    const body = bodyOf(bodyPieces(request))
-    if (body === undefined) notes.push('The body is left out: this format would take a line of it for something else.')
+  write: ({ request, message: { method, target, body }, headers, head }) => {
+    const { origin, gaps } = request
+    const write = (text: string): string =>
+      splitAtGaps(text, request).map((part, i) => i % 2 === 1 ? `{{${part}}}` : part).join('')
+    const isWritable = ([name, value]: readonly [string, string]): boolean =>
+      !name.startsWith('#') && !value.includes('{{') && value === value.trim() && value === visible(value)
+    const text = body === null ? '' : request.body?.kind === 'json' ? jsonText(body) : body
     const isMethod = /^[A-Z][A-Z-]*$/.test(method)
-    if (!isMethod) notes.push('The method is none that this format knows: it says GET.')
+    const comments = [
+      ...head,
+      ...headers.filter((pair) => !isWritable(pair)).map(([name]) =>
+        `The header ${commentText(name)} is left out: this format would interpret it.`),
+      ...isWritableBody(text) ? [] : ['The body is left out: this format would interpret it.'],
+      ...isMethod ? [] : ['The method is not one of this format: it is GET here.'],
+      ...gaps.length === 0 ? [] : ['The profile has these masked: write them here, encoded as in the request.']
+    ]
     return [
-      ...headOf(request, profile).map((line) => `# ${line}`),
-      ...notes.map((note) => `# ${note}`),
-      ...gaps.length === 0 ? [] : ['# The profile has these masked: write them here, as they stand in the request.'],
+      ...comments.map((line) => `# ${line}`),
       ...gaps.flatMap(({ env, where }) => [`# ${commentText(where)}`, `@${env} = masked`]),
       '',
-      `${isMethod ? method : 'GET'} ${written([origin, ...targetPieces(request)])} HTTP/1.1`,
-      ...host === null ? [] : [`host: ${host}`],
-      ...headers.map(([name, value]) => `${name}: ${written(value)}`),
+      `${isMethod ? method : 'GET'} ${write(origin + target)} HTTP/1.1`,
+      ...headers.filter(isWritable).map(([name, value]) => `${name}: ${write(value)}`),
       '',
-      ...body === null || body === undefined ? [] : [body, '']
+      ...text !== '' && isWritableBody(text) ? [write(text), ''] : []
     ].join('\n')
   }
 }
 
-function written (pieces: readonly Piece[]): string {
-  return joined(pieces, ({ env }) => `{{${env}}}`)
+// In JSON, braces that would begin a variable are within strings, where they can be escaped.
+function jsonText (json: string): string {
+  return visibleJson(json.replace(/\{(?=\{)/g, '\\u007b'))
 }
 
-function hasTemplate (pieces: readonly Piece[]): boolean {
-  return pieces.some((piece) => typeof piece === 'string' && piece.includes('{{'))
-}
-
-// Lines of a body may begin another request, read a file or run a script; two braces are a variable.
-function bodyOf (pieces: Piece[] | null): string | null | undefined {
-  if (pieces === null) return null
-  const isJson = pieces.length > 0 && typeof pieces[0] === 'string' && /^[[{"]/.test(pieces[0]) && isJsonText(joined(pieces, () => ''))
-  // Within JSON they stand in texts only.
-  const safe = isJson ? pieces.map((piece) => typeof piece === 'string' ? seen(piece.replace(/\{(?=\{)/g, '\\u007b')) : piece) : pieces
-  const plain = joined(safe, () => '')
-  if (hasTemplate(safe) || plain !== visible(plain) || /^\s*(?:[#>]|\/\/|<(?![A-Za-z/!?]))/m.test(plain)) return undefined
-  return written(safe)
-}
-
-function isJsonText (text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
+// A line may begin another request, read a file or run a script; two braces begin a variable.
+function isWritableBody (text: string): boolean {
+  return !text.includes('{{') && text === visible(text) && !/^\s*(?:[#>]|\/\/|<(?![A-Za-z/!?]))/m.test(text)
 }

@@ -1,10 +1,17 @@
 import type { FastifyRequest } from 'fastify'
-import { requestContext } from '../../lifecycle/request-context.js'
+import { requestContext } from '../../lifecycle/request-state.js'
 import { stateOf } from '../../lifecycle/request-state.js'
-import { servicesOf } from '../../lifecycle/services-of.js'
+import { servicesOf } from '../../lifecycle/services.js'
 import { watchHttp } from './http-channels.js'
 import { OutgoingLog, type Call } from './outgoing-log.js'
 import { watchUndici, type Begun } from './undici-channels.js'
+
+declare module '../../lifecycle/request-state.js' {
+  interface RequestState {
+    /** What the request sent to other servers. */
+    outgoing?: OutgoingLog
+  }
+}
 
 // One subscription for the whole process: what goes out is attributed by the asynchronous context of who sends it.
 let watchers = 0
@@ -29,12 +36,12 @@ function begin (): Begun | null {
 function take (request: FastifyRequest, call: Call, hasHeader: (name: string) => boolean): Record<string, string> | null {
   const { mask } = servicesOf(request)
   const state = stateOf(request)
-  if (state.outgoing === null) {
+  if (state.outgoing === undefined) {
     const log = new OutgoingLog()
     state.outgoing = log
     state.collect('http-client', () => log.record(mask, state.startedAt))
   }
-  (state.outgoing as OutgoingLog).add(call)
+  state.outgoing.add(call)
   // A library that traces by itself has its own idea of spans.
-  return state.trace === null || hasHeader('traceparent') ? null : state.trace.headers()
+  return state.trace == null || hasHeader('traceparent') ? null : state.trace.headers()
 }

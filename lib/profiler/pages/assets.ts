@@ -1,5 +1,4 @@
-import * as themeSwitch from '../../view/theme-switch/theme-switch.js'
-import { tokens } from '../../view/tokens.js'
+import * as theme from '../../view/theme.js'
 import { panels } from '../panels/index.js'
 import * as comparePage from './compare-page/component.js'
 import { addressesOf, assetPair } from './hashed-asset.js'
@@ -9,8 +8,8 @@ import * as replayPage from './replay-page/component.js'
 import * as searchPage from './search-page/component.js'
 
 const pages = [layout, profilePage, searchPage, comparePage, replayPage]
-const styles = [tokens, themeSwitch.style, ...pages.map(({ style }) => style), ...panels.map(({ style = '' }) => style)]
-const scripts = [themeSwitch.script, searchPage.script, ...panels.flatMap(({ script = [] }) => script)]
+const styles = [theme.style, ...pages.map(({ style }) => style), ...panels.map(({ style = '' }) => style)]
+const scripts = [theme.script, searchPage.script, ...panels.flatMap(({ script = [] }) => script)]
 
 /** The stylesheet and the script of all pages of the profiler. Each part of the script has a scope of its own. */
 export const assets = assetPair(styles.join(''), scripts.map((script) => `{\n${script}}\n`).join(''))

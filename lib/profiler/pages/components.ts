@@ -1,5 +1,5 @@
 import { relative } from 'node:path'
-import type { EditorLink } from '../../lifecycle/editor.js'
+import type { EditorLink } from '../../view/editor.js'
 import { html } from '../../view/html.js'
 import { safeJson } from '../../view/json.js'
 import type { PageOptions } from './layout/component.js'

@@ -1,4 +1,4 @@
-import type { EditorLink } from '../../lifecycle/editor.js'
+import type { EditorLink } from '../../view/editor.js'
 import type { Profile } from '../profile.js'
 
 /** The parts of the menu, in their order. */

@@ -1,7 +1,14 @@
-import { requestContext } from '../../lifecycle/request-context.js'
+import { requestContext } from '../../lifecycle/request-state.js'
 import { stateOf } from '../../lifecycle/request-state.js'
-import { servicesOf } from '../../lifecycle/services-of.js'
+import { servicesOf } from '../../lifecycle/services.js'
 import { SpanLog, type SpanLike } from './span-log.js'
+
+declare module '../../lifecycle/request-state.js' {
+  interface RequestState {
+    /** The spans that the application's instrumentation started. */
+    spans?: SpanLog
+  }
+}
 
 /** A span processor of OpenTelemetry's SDK, by its shape. */
 export interface HindsightSpanProcessor {
@@ -25,13 +32,13 @@ export function hindsightSpanProcessor (): HindsightSpanProcessor {
       const { request } = context
       const state = stateOf(request)
       if (!state.observed) return
-      if (state.spans === null) {
+      if (state.spans === undefined) {
         const log = new SpanLog()
         const { mask } = servicesOf(request)
         state.spans = log
         state.collect('spans', () => log.record(mask, state.startedAt))
       }
-      (state.spans as SpanLog).add(span)
+      state.spans.add(span)
     },
     // Whether it has ended is read from the span when the profile is made.
     onEnd () {},

@@ -16,17 +16,15 @@ t.test('who raised', async (t) => {
     app.post('/body', async () => 'x')
   })
   const beside = 'None of the 42 steps raised, nor did the handler: it was a hook of the application, a parser or a validation.'
-  for (const [method, url, said, handler] of [
-    ['GET', '/handler', 'The route’s handler raised, behind step 21 of 42.', 'the route’s handler raised'],
-    ['GET', '/hook', beside, 'the route’s handler not reached'],
-    ['GET', '/serialized', beside, 'the route’s handler ran'],
-    ['POST', '/body', beside, 'the route’s handler not reached'],
-    ['GET', '/nowhere', 'Step 7 of 42 raised: router in kernel.request.', 'the route’s handler not reached']
+  for (const [method, url, said] of [
+    ['GET', '/handler', 'The route’s handler raised, after step 21 of 42.'],
+    ['GET', '/hook', beside],
+    ['GET', '/serialized', beside],
+    ['POST', '/body', beside],
+    ['GET', '/nowhere', 'Step 7 of 42 raised: router in kernel.request.']
   ] as const) {
     const { body } = await app.inject({ method, url, headers: { accept: 'text/html', ...(method === 'POST' && { 'content-type': 'application/json' }) }, ...(method === 'POST' && { payload: '{' }) })
-    t.same(texts(body, '.lifecycle .told'), [said], url)
-    t.equal(texts(body, '.stages ul li')[0], handler, url)
-    t.equal(texts(body, '.stages h4').at(-1), 'kernel.finish_request to come', url)
+    t.same(texts(body, '.lifecycle'), [`${said} All steps are in the profile.`], url)
   }
 })
 
@@ -44,7 +42,6 @@ t.test('the page of the application: its policy, its place, its editor, its prof
   t.match(texts(body, '.band a code'), ['GET /', headers['x-debug-token']])
   t.notMatch(body, new RegExp(['hunter' + 2, 'abcdef' + 123].join('|')))
   t.match(texts(body, '#request dd'), ['GET'])
-  t.match(texts(body, '.fold li').find((text) => text.startsWith('…')), /^… \d+ frames of hooks and listeners, in its stack trace below$/)
   t.ok(Buffer.byteLength(body) < 60_000, `${Buffer.byteLength(body)} bytes`)
 })
 

@@ -1,8 +1,7 @@
 import { JSDOM } from 'jsdom'
 import t from 'tap'
-import { renderFallback } from '../../../lib/error-page/fallback.js'
-import { renderProductionError } from '../../../lib/error-page/production.js'
-import { renderReport } from '../../../lib/errors/render.js'
+import { renderFallback, renderProductionError } from '../../../lib/error-page/plain-pages.js'
+import { renderReport } from '../../../lib/error-page/diagnostic-page.js'
 import { flattenError } from '../../../lib/errors/flatten-error.js'
 import type { ErrorReport } from '../../../lib/errors/report.js'
 import { record, sampleReport } from '../errors/sample.js'
@@ -39,8 +38,7 @@ t.test('problem document of odd values', async (t) => {
   const document = JSON.parse(body)
   t.match(document.logs, [{ message: '</script>', context: /Circular/ }, { context: { fn: '[Function: fn]' } }])
   t.equal(document.instance, undefined)
-  const many = JSON.parse(told('json', { logs: Array.from({ length: 1_500 }, () => record('info', 'x')) }))
-  t.match(many, { logs: { length: 1_000 }, logsOmitted: 500 })
+  t.equal(JSON.parse(told('json', { logsOmitted: { lines: 500, failures: 0 } })).logsOmitted, 500)
 })
 
 t.test('plain text', async (t) => {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { renderReport } from '../../../lib/errors/render.js'
+import { renderReport } from '../../../lib/error-page/diagnostic-page.js'
 import type { ErrorReport } from '../../../lib/errors/report.js'
 import { htmlChecker } from '../../support/html-checker.js'
 import { sampleReport } from '../errors/sample.js'

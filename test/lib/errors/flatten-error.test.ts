@@ -98,9 +98,6 @@ t.test('a long chain is cut at its far end', async (t) => {
   t.equal(chain.length, 100)
   t.equal(chain.at(-1)?.message, '499')
   t.equal(chain[0]?.note, 'Its further causes are left out.')
-  t.equal(chain.at(-1)?.note, '400 further exceptions are left out.')
-  for (let i = 0; i < 10_000; i++) error = new Error('deep', { cause: error })
-  t.equal(flattenError(error).at(-1)?.note, 'More than 1,000 further exceptions are left out.')
 })
 
 t.test('an AggregateError is a tree', async (t) => {
@@ -110,7 +107,7 @@ t.test('an AggregateError is a tree', async (t) => {
   t.equal(chain[0]?.errors?.[2]?.[0]?.errors?.[0]?.[0]?.message, 'deep')
   const many = flattenError(new AggregateError(Array.from({ length: 1_000 }, (_, i) => new Error(String(i)))))
   t.equal(many[0]?.errors?.length, 99)
-  t.equal(many[0]?.note, '901 of its 1,000 errors are left out. 901 further exceptions are left out.')
+  t.equal(many[0]?.note, '901 of its 1,000 errors are left out.')
   const self = new AggregateError([], 'self')
   self.errors.push(self)
   t.equal(flattenError(self)[0]?.errors, undefined, 'one that holds itself')
@@ -125,11 +122,10 @@ function listedIn (chain: readonly FlattenedException[]): number {
   return chain.reduce((sum, { errors = [] }) => sum + 1 + errors.reduce((inner, member) => inner + listedIn(member), 0), 0)
 }
 
-t.test('a tree of errors has at most 100 exceptions, and says how many there are further', async (t) => {
+t.test('a tree of errors has at most 100 exceptions', async (t) => {
   for (const [raised, note] of [
-    [tree(30, 3), '29 of its 30 errors are left out. More than 1,000 further exceptions are left out.'],
-    [tree(5, 3), '1 of its 5 errors is left out. 56 further exceptions are left out.'],
-    [tree(2, 7), '192 further exceptions are left out.'],
+    [tree(30, 3), '29 of its 30 errors are left out.'],
+    [tree(5, 3), '1 of its 5 errors is left out.'],
     [tree(4, 3), undefined]
   ] as const) {
     const chain = flattenError(raised)
@@ -148,7 +144,7 @@ t.test('members that cannot be read are no members', async (t) => {
   const growing: Error = new Proxy(new Error('growing'), {
     get: (target, key) => key === 'cause' ? new Proxy(growing, {}) : Reflect.get(target, key) as unknown
   })
-  t.match(flattenError(growing).at(-1), { message: 'growing', note: 'More than 1,000 further exceptions are left out.' })
+  t.equal(flattenError(growing).length, 100)
   const list = new Proxy([], { get: throwing })
   t.match(flattenError(Object.assign(new AggregateError([], 'list'), { errors: list })), [{ message: 'list', errors: undefined }])
   const sparse = Object.assign(new AggregateError([], 'sparse'), { errors: Object.assign([], { length: 2 ** 32 - 1 }) })
@@ -158,9 +154,9 @@ t.test('members that cannot be read are no members', async (t) => {
 t.test('an error is logged as it is, unless it is very large', async (t) => {
   for (const small of [new Error('x'), tree(4, 3), 'text', null]) t.equal(loggedError(small), small)
   const large = loggedError(Object.assign(tree(30, 3), { code: 'E_TREE' })) as Error & { note: string }
-  t.match(large, { name: 'AggregateError', message: 'node', code: 'E_TREE', note: 'More than 1,000 further exceptions are left out.', errors: undefined })
+  t.match(large, { name: 'AggregateError', message: 'node', code: 'E_TREE', note: 'Its causes and members are left out.', errors: undefined })
   t.match(large.stack, /^AggregateError: node\n {4}at /)
-  t.match(loggedError(new AggregateError(Array.from({ length: 120 }, () => new Error('member')), 'all')), { note: '120 further exceptions are left out.' })
+  t.match(loggedError(new AggregateError(Array.from({ length: 120 }, () => new Error('member')), 'all')), { note: String, errors: undefined })
   t.ok((loggedError(new Error('m'.repeat(10_000_000))) as Error).message.length < 21_000)
   t.ok((loggedError(Object.assign(new Error('m'), { stack: 'at f\n'.repeat(1_000_000) })) as Error).stack?.length as number < 70_000)
 })

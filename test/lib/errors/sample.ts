@@ -1,7 +1,3 @@
-import type { Slot } from '../../../lib/lifecycle/lifecycle.js'
-import { lifecycle } from '../../../app/lifecycle.js'
-import { stepsOf, type Steps } from '../../../lib/lifecycle/steps.js'
-import type { Stage } from '../../../lib/lifecycle/stage.js'
 import { flattenError } from '../../../lib/errors/flatten-error.js'
 import type { ErrorReport } from '../../../lib/errors/report.js'
 import type { LogLevel, LogRecord } from '../../../lib/logs/log-record.js'
@@ -21,8 +17,7 @@ export function sampleReport (changes: Partial<ErrorReport> = {}): ErrorReport {
     },
     hints: [],
     raisedBy: { stage: 'kernel.request', listener: 'router' },
-    steps: sampleSteps(),
-    started: '2026-11-21T05:56:30.123Z',
+    lifecycle: 'Step 7 of 42 raised: router in kernel.request.',
     profile: { token: '3fa94c', url: 'http://127.0.0.1:3000/_profiler/3fa94c' },
     ...changes
   }
@@ -37,20 +32,4 @@ export function notFound (): Error {
 /** One line of a log. */
 export function record (level: LogLevel, message: string, context: Record<string, unknown> = {}): LogRecord {
   return { time: '2026-11-21T05:56:30.123Z', level, channel: 'request', message, context }
-}
-
-/** The order as a request without a route walks it: refused by the router, and the error pass as far as its page. */
-function sampleSteps (): Steps {
-  const slots = Object.entries(lifecycle).flatMap(([stage, listeners]) => listeners.map(({ listener }) => ({ stage: stage as Stage, listener })))
-    .map(({ stage, listener }, index): Slot => ({ index, stage, listener, reason: null, run: null }))
-  const reached = slots.slice(0, 7).map(({ stage, listener }) => ({
-    stage,
-    listener,
-    pass: 'main' as const,
-    start: 0,
-    duration: 0,
-    ...(listener === 'cors' ? { outcome: 'skipped' as const, reason: 'no rules' } : { outcome: listener === 'router' ? 'raised' as const : 'ran' as const })
-  }))
-  const error = slots.slice(12, 21).map(({ stage, listener }) => ({ stage, listener, pass: 'error' as const, outcome: 'ran' as const, start: 0, duration: 0 }))
-  return stepsOf(slots, [...reached, ...error], 'unreached', true)
 }

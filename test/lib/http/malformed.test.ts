@@ -5,6 +5,7 @@ import { Readable } from 'node:stream'
 import t, { type Test } from 'tap'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { hindsight } from '../../../app/hindsight.js'
+import { onMalformed } from '../../../lib/http/refused-message.js'
 import { serverOptions } from '../../../app/server-options.js'
 import type { HindsightOptions } from '../../../app/options.js'
 import type { Profile } from '../../../lib/profiler/profile.js'
@@ -300,7 +301,7 @@ t.test('the absolute form of a target, and the one about the server', async (t) 
 
 t.test('a message that cannot be recorded is answered', async (t) => {
   const { app, port, lines } = await service(t)
-  app.hindsight.recordMalformed = () => { throw new Error('the store is broken') }
+  onMalformed(app, () => { throw new Error('the store is broken') })
   t.equal((await raw(port, 'GARBAGE\r\n\r\n'))?.status, 400)
   t.match(lines.map(({ level, msg }) => [level, msg]), [[30, /^Malformed HTTP message: /], [50, 'A malformed message was not recorded']])
 })

@@ -41,10 +41,10 @@ t.test('listeners with nothing to do are at their places in the order', async (t
   t.ok((second?.start ?? 0) >= (first?.start ?? 0) + (first?.duration ?? 0) - 0.002, 'they have no time of their own')
 })
 
-t.test('the rest of a stage comes before a hook that runs after it, and not before one within it', async (t) => {
+t.test('the rest of a stage comes before a hook that runs after it', async (t) => {
   const events = recorder()
-  for (const what of [slot('one'), hook('onRequest', 'between'), slot('three'), hook('preHandler', 'after'), slot('six')]) run(events, what, replyOf())
-  t.same(told(events).map((text) => text.slice(5)), ['one ran', 'between ran', 'two skipped', 'three ran', 'four skipped', 'after ran', 'five skipped', 'six ran'])
+  for (const what of [slot('one'), slot('three'), hook('preHandler', 'after'), slot('six')]) run(events, what, replyOf())
+  t.same(told(events).map((text) => text.slice(5)), ['one ran', 'two skipped', 'three ran', 'four skipped', 'after ran', 'five skipped', 'six ran'])
   const before = recorder()
   for (const what of [hook('onRequest', 'before'), slot('three')]) run(before, what, replyOf())
   t.same(told(before).map((text) => text.slice(5)), ['before ran', 'two skipped', 'three ran', 'four skipped'])
@@ -92,7 +92,6 @@ t.test('what a listener changed', async (t) => {
 
 t.test('nothing happened', async (t) => {
   t.same(recorder().events(), [])
-  t.equal(recorder().positionOf(0), 0)
 })
 
 t.test('a cookie more, in the list that is there', async (t) => {
@@ -179,13 +178,12 @@ t.test('changes outside of what is recorded have their code, its place and their
   t.same(events.outsideChanges, [
     { name: 'early', from: undefined, to: '1', by: 'before Hindsight', after: 0 },
     { name: 'fastify', from: undefined, to: '1', by: 'Fastify', after: 1 },
-    { name: 'mine', from: undefined, to: ['a', 'b'], by: 'handler', source: 'app.ts:9', after: 2 },
-    { name: 'early', from: '1', to: undefined, by: 'handler', source: 'app.ts:9', after: 2 },
-    { name: 'mine', from: ['a', 'b'], to: 'c', by: 'error handler', after: 2 },
-    { name: 'last', from: undefined, to: '1', by: 'error handler', after: 3 }
+    { name: 'mine', from: undefined, to: ['a', 'b'], by: 'handler', source: 'app.ts:9', after: 3 },
+    { name: 'early', from: '1', to: undefined, by: 'handler', source: 'app.ts:9', after: 3 },
+    { name: 'mine', from: ['a', 'b'], to: 'c', by: 'error handler', after: 3 },
+    { name: 'last', from: undefined, to: '1', by: 'error handler', after: 5 }
   ])
   t.same(told(events).map((text) => text.slice(5)), ['one ran', 'two skipped', 'three ran', 'four skipped', 'seven ran'])
-  t.same([0, 1, 2, 3].map((recorded) => events.positionOf(recorded)), [0, 1, 3, 5], 'positions count the listeners that were filled in')
 })
 
 t.test('changes in a loop are bounded', async (t) => {

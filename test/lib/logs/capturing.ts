@@ -48,7 +48,7 @@ export async function capturing (t: Test, server: object, declare: (app: Fastify
   })
   await declare(app)
   await app.ready()
-  const linesOf = (url: string): LogRecord[] => logs.filter(([of]) => of === url).flatMap(([, log]) => log.entries().map((entry) => entry.read()))
+  const linesOf = (url: string): LogRecord[] => logs.filter(([of]) => of === url).flatMap(([, log]) => log.records())
   return {
     app,
     capture,

@@ -17,7 +17,7 @@ function recorded (logger: object): Recorded {
   return {
     logger: recordingLogger(logger as FastifyBaseLogger, log, () => formatter) as Recorded['logger'],
     log,
-    lines: () => log.entries().map((entry) => entry.read()).map(({ level, message, context }) => [level, message, context])
+    lines: () => log.records().map(({ level, message, context }) => [level, message, context])
   }
 }
 

@@ -1,12 +1,10 @@
 import t from 'tap'
-import { levelsOf, recordsOf } from '../../../lib/errors/records.js'
+import { reportedLines } from '../../../lib/errors/records.js'
 import { createMask, type Mask } from '../../../lib/mask/mask.js'
-import { levelName } from '../../../lib/logs/line.js'
-import { RequestLog, type LogEntry } from '../../../lib/logs/request-log.js'
-import type { LogRecord } from '../../../lib/logs/log-record.js'
+import { levelName } from '../../../lib/logs/log-record.js'
+import { RequestLog } from '../../../lib/logs/request-log.js'
 import type { ListenerEvent } from '../../../lib/lifecycle/events.js'
 
-const read = (log: RequestLog): LogRecord[] => log.entries().map((entry) => entry.read())
 const mask = createMask()
 
 t.test('levels by their numbers', async t => {
@@ -16,42 +14,42 @@ t.test('levels by their numbers', async t => {
 t.test('a line that is no JSON is kept as it is', async t => {
   const log = new RequestLog()
   log.add(40, 'plain text\n')
-  t.match(read(log), [{ level: 'warn', channel: 'app', message: 'plain text', context: {} }])
+  t.match(log.records(), [{ level: 'warn', channel: 'app', message: 'plain text', context: {} }])
 })
 
 t.test('a line without a message has its error\'s', async t => {
   const log = new RequestLog()
   log.add(50, '{"level":50,"err":{"message":"boom"}}')
   log.add(30, '{"level":30,"a":1}')
-  t.match(read(log), [{ message: 'boom' }, { message: '', context: { a: 1 } }])
+  t.match(log.records(), [{ message: 'boom' }, { message: '', context: { a: 1 } }])
 })
 
 t.test('what no logger has written is counted too, where it is not kept', async t => {
   const log = new RequestLog()
-  for (let i = 0; i < 10_002; i++) log.say(30, { channel: 'request', message: 'x', context: {} })
-  t.ok(read(log).some(({ channel, message }) => channel === 'profiler' && message.startsWith('2 more log lines of this request were not kept')))
+  for (let i = 0; i < 10_002; i++) log.note('info', { channel: 'request', message: 'x', context: {} })
+  t.ok(log.records().some(({ channel, message }) => channel === 'profiler' && message.startsWith('2 more log lines of this request were not kept')))
 })
 
 t.test('what is not kept is counted', async t => {
   const log = new RequestLog()
   for (let i = 0; i < 10_003; i++) log.add(30, '{"msg":"x"}')
-  t.equal(read(log).length, 10_001)
-  t.ok(read(log).some(({ channel, message }) => channel === 'profiler' && message === '3 more log lines of this request were not kept (about 33 bytes)'))
+  t.equal(log.records().length, 10_001)
+  t.ok(log.records().some(({ channel, message }) => channel === 'profiler' && message === '3 more log lines of this request were not kept (about 33 bytes)'))
   const large = new RequestLog()
   // Of one line 10,000 characters or more are kept, of all together some megabytes.
   for (let i = 0; i < 2_000; i++) large.add(30, JSON.stringify({ msg: 'x'.repeat(1024 * 64) }))
-  t.ok(read(large).length < 2_000)
-  t.ok(read(large).some(({ message }) => /more log lines/.test(message)))
+  t.ok(large.records().length < 2_000)
+  t.ok(large.records().some(({ message }) => /more log lines/.test(message)))
 })
 
 t.test('notifications stand among the lines, by time; the skipped are none', async t => {
   const event = (listener: string, outcome: ListenerEvent['outcome'], start: number): ListenerEvent => ({ stage: 'kernel.request', listener, pass: 'main', outcome, start, duration: 0 })
   const log = new RequestLog()
-  log.note({ time: new Date(1005).toISOString(), level: 'info', channel: 'app', message: 'between', context: {} })
-  const records = recordsOf(log, [event('router', 'ran', 0), event('locale', 'skipped', 2), event('firewall', 'raised', 9)], 1000, mask).logs
+  log.add(30, '{"msg":"between"}', 1005)
+  const records = reportedLines(log, [event('router', 'ran', 0), event('locale', 'skipped', 2), event('firewall', 'raised', 9)], 1000, mask).logs
   t.same(records.map(({ message }) => message), ['Notified event "kernel.request" to listener "router".', 'between', 'Notified event "kernel.request" to listener "firewall".'])
   t.match(records[0], { level: 'debug', channel: 'event', time: new Date(1000).toISOString() })
-  t.same(recordsOf(null, [], 0, mask), { logs: [] })
+  t.same(reportedLines(null, [], 0, mask), { logs: [] })
 })
 
 t.test('a debug line of our own is written by a logger that takes it, and kept in its place by any other', async (t) => {
@@ -61,21 +59,21 @@ t.test('a debug line of our own is written by a logger that takes it, and kept i
   log.add(30, '{"msg":"first"}')
   log.debug(logger, { channel: 'router', context: { route: 'home' }, message: 'second' })
   log.add(30, '{"msg":"third"}')
-  t.match(read(log), [{ message: 'first' }, { level: 'debug', channel: 'router', message: 'second', context: { route: 'home' } }, { message: 'third' }])
+  t.match(log.records(), [{ message: 'first' }, { level: 'debug', channel: 'router', message: 'second', context: { route: 'home' } }, { message: 'third' }])
   t.same(written, [])
   log.writesOwn = true
   log.debug(logger, { channel: 'router', context: { route: 'home' }, message: 'fourth' })
   t.same(written, [[{ channel: 'router', route: 'home' }, 'fourth']])
-  t.equal(read(log).length, 3, 'it comes back from the logger')
+  t.equal(log.records().length, 3, 'it comes back from the logger')
 })
 
 t.test('a line is masked, by each mask as that one hides', async (t) => {
   const log = new RequestLog()
   log.add(30, '{"level":30,"time":1,"pid":1,"hostname":"h","reqId":"req-1","token":"abc","err":{"stack":"password=hunter2"},"msg":"for https://u:pw@host/"}\n')
-  const [shown] = recordsOf(log, [], 0, mask).logs
+  const [shown] = reportedLines(log, [], 0, mask).logs
   t.match(shown, { level: 'info', message: 'for https://u:******@host/', context: { token: '******' } })
   t.notMatch(JSON.stringify(shown), 'hunter2')
-  t.same(recordsOf(log, [], 0, createMask([])).logs[0]?.context.token, 'abc')
+  t.same(reportedLines(log, [], 0, { ...mask, value: (value) => value }).logs[0]?.context.token, 'abc')
 })
 
 t.test('records of one millisecond stay in their order, others are sorted by time', async (t) => {
@@ -83,22 +81,22 @@ t.test('records of one millisecond stay in their order, others are sorted by tim
   log.add(30, '{"msg":"third"}', 2_000)
   log.add(30, '{"msg":"first"}', 1_000)
   log.add(30, '{"msg":"second"}', 1_000)
-  t.same(read(log).map(({ message, time }) => [message, time]), [['first', new Date(1_000).toISOString()], ['second', new Date(1_000).toISOString()], ['third', new Date(2_000).toISOString()]])
+  t.same(log.records().map(({ message, time }) => [message, time]), [['first', new Date(1_000).toISOString()], ['second', new Date(1_000).toISOString()], ['third', new Date(2_000).toISOString()]])
   t.equal(log.size, 3)
 })
 
 t.test('of a long line the beginning and the end are kept', async (t) => {
   const log = new RequestLog()
   log.add(40, JSON.stringify({ level: 40, channel: 'import', body: 'x'.repeat(100_000), msg: 'the "end"' }))
-  t.match(read(log), [{ level: 'warn', channel: 'import', message: 'the "end"', context: { cut: '89,820 bytes of this line were left out' } }])
+  t.match(log.records(), [{ level: 'warn', channel: 'import', message: 'the "end"', context: { cut: '89,820 bytes of this line were left out' } }])
 })
 
-t.test('of a long log no more is read than is shown, the grave lines first; the others are counted', async t => {
+t.test('of a long log no more is masked than is shown, warnings and errors first; the others are counted', async t => {
   let read = 0
   const counting: Mask = { ...mask, text: (text) => { read++; return mask.text(text) } }
   const log = new RequestLog()
   for (let i = 0; i < 5_000; i++) log.add(i % 1_000 === 7 ? 50 : i === 8 ? 40 : 30, `{"level":30,"time":1,"msg":"line ${i}"}`)
-  const { logs, logsOmitted } = recordsOf(log, [], 0, counting)
+  const { logs, logsOmitted } = reportedLines(log, [], 0, counting)
   t.equal(read, 1_000)
   t.equal(logs.length, 1_000)
   t.same(logs.slice(0, 5).map(({ message }) => message), ['line 7', 'line 8', 'line 1007', 'line 2007', 'line 3007'])
@@ -106,18 +104,5 @@ t.test('of a long log no more is read than is shown, the grave lines first; the 
   t.same(logsOmitted, { lines: 4_000, failures: 0 })
   const loud = new RequestLog()
   for (let i = 0; i < 1_500; i++) loud.add(50, '{"msg":"x"}')
-  t.same(recordsOf(loud, [], 0, mask).logsOmitted, { lines: 500, failures: 500 })
-})
-
-t.test('how severe lines are is told without reading any', async t => {
-  class Unreadable extends RequestLog {
-    override entries (): LogEntry[] {
-      return super.entries().map(({ time, level }) => ({ time, level, read () { throw new Error('was read') } }))
-    }
-  }
-  const log = new Unreadable()
-  log.add(50, 'no JSON')
-  log.note({ time: new Date(1).toISOString(), level: 'warn', channel: 'app', message: 'x', context: {} })
-  const event: ListenerEvent = { stage: 'kernel.request', listener: 'a', pass: 'main', outcome: 'ran', start: 0, duration: 0 }
-  t.same(levelsOf(log, [event, { ...event, outcome: 'skipped' }]).map(({ level }) => level).sort(), ['debug', 'error', 'warn'])
+  t.same(reportedLines(loud, [], 0, mask).logsOmitted, { lines: 500, failures: 500 })
 })

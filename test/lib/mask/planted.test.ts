@@ -90,6 +90,8 @@ const planted: ReadonlyArray<readonly [kind: string, text: string]> = [
   ['SQL, IDENTIFIED BY', "CREATE USER ada IDENTIFIED BY '#'"],
   ['SQL, PASSWORD', "ALTER ROLE ada WITH ENCRYPTED PASSWORD '#'"],
   ['SQL, INSERT', "INSERT INTO users (name, password) VALUES ('o''hara, x', 'y'), ('b', '#')"],
+  ['SQL, INSERT with functions', "INSERT INTO users (id, password) VALUES (now(), crypt('#', gen_salt('bf')))"],
+  ['a declaration with a type', "let password: string = '#'"],
   ['SQL, WHERE', "SELECT 1 FROM users WHERE password <> '#'"],
   ['SQL, a message', 'Key (email, api_token)=(a@b.test, #) already exists.'],
   ['SQL, another message', "Duplicate entry '#' for key 'users.api_token'"],
@@ -129,6 +131,7 @@ t.test('shapes of issuers, hashes, cards and keys', async t => {
     `xapp-1-A01-1-${hex}`,
     `$scrypt$ln=16,r=8,p=1$${random(22)}$${random(43)}`, `pbkdf2_sha256$260000$${random(22)}$${random(43)}`,
     `scrypt:32768:8:1$${random(16)}$${hex}`,
+    `eyJhbGciOiJkaXIifQ..${random(16)}.${random(20)}.${random(22)}`,
     '4111 1111 1111 1111', '378282246310005', 'DE89370400440532013000', 'GB82 WEST 1234 5698 7654 32'
   ]) t.notOk(mask.text(`sent ${secret} to it`).includes(secret.slice(-9)), secret)
   for (const text of [

@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import type { HindsightOptions } from '../../../app/options.js'
 import type { SecuritySettings } from '../../../lib/security/security.js'
 import { argon2 } from '../../../lib/security/passwords.js'
-import type { LoginForm } from '../../../lib/security/login-form.js'
+import type { LoginForm } from '../../../lib/security/login.js'
 import { build, HTML, Jar, users } from './support.js'
 
 const SECRET = 'a secret for tests, 32 letters or more'

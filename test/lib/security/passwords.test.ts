@@ -1,6 +1,5 @@
 import t from 'tap'
-import { hashPassword } from '../../../lib/security/hash-password.js'
-import { argon2, Passwords } from '../../../lib/security/passwords.js'
+import { argon2, hashPassword, passwordCheck } from '../../../lib/security/passwords.js'
 import { countingHasher, passwords } from './support.js'
 
 t.test('a hash is Argon2id with a salt of its own', async t => {
@@ -13,16 +12,16 @@ t.test('a hash is Argon2id with a salt of its own', async t => {
 
 t.test('each answer costs one verification', async t => {
   const hasher = countingHasher()
-  const checker = new Passwords(hasher, [passwords.ada])
+  const verify = passwordCheck(hasher, [passwords.ada])
   const ada = { identifier: 'ada', password: passwords.ada }
   for (const [user, password, expected] of [[ada, 'lovelace', true], [ada, 'x', false], [{ identifier: 'x' }, '', false], [null, 'lovelace', false], [undefined, '', false]] as const) {
     hasher.verified.length = 0
-    t.equal(await checker.verify(user, password), expected)
+    t.equal(await verify(user, password), expected)
     t.equal(hasher.verified.length, 1)
     t.equal(hasher.verified[0]?.slice(0, 27), passwords.ada.slice(0, 27), 'with the same parameters')
   }
 })
 
 t.test('a hash that cannot be read is nobody\'s password', async t => {
-  t.equal(await new Passwords(argon2, []).verify({ identifier: 'x', password: 'plain' }, 'plain'), false)
+  t.equal(await passwordCheck(argon2, [])({ identifier: 'x', password: 'plain' }, 'plain'), false)
 })

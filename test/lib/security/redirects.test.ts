@@ -90,7 +90,7 @@ t.test('whatever is asked for, a redirect stays with the origin that was asked',
 t.test('the same for whatever else comes to mind', async t => {
   const app = await build(t, { security, profiler: false }, routes)
   const port = await listen(app)
-  const part = fc.oneof(fc.constantFrom('/', '//', '\\', '%2f', '%5c', '%09', '%0d%0a', '%00', '.', '../..', '@', ':', ';', '?', '#', EVIL, 'in', 'with', 'without', 'x', '%e2%80%ae', '\u0085', 'http:', '[', ']'), fc.stringMatching(/^[!-~]{1,4}$/))
+  const part = fc.oneof(fc.constantFrom('/', '//', '\\', '%2f', '%5c', '%09', '%0d%0a', '%00', '.', '..', '@', ':', ';', '?', '#', EVIL, 'in', 'with', 'without', 'x', '%e2%80%ae', '\u0085', 'http:', '[', ']'), fc.stringMatching(/^[!-~]{1,4}$/))
   const target = fc.array(part, { minLength: 1, maxLength: 8 }).map(parts => `/${parts.join('')}`)
   let redirects = 0
   await fc.assert(fc.asyncProperty(target, async target => { redirects += await follow(t, port, target, 'Host: localhost\r\n', target) }), { numRuns: 400, seed: 7 })

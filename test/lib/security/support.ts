@@ -7,7 +7,7 @@ import type { HindsightOptions } from '../../../app/options.js'
 import { serverOptions } from '../../../app/server-options.js'
 import type { Profile } from '../../../lib/profiler/profile.js'
 import { argon2, type PasswordHasher } from '../../../lib/security/passwords.js'
-import type { SecurityRecord } from '../../../lib/security/record.js'
+import type { SecurityRecord } from '../../../lib/security/context.js'
 import type { SecuritySettings } from '../../../lib/security/security.js'
 
 const SECRET = 'a secret for tests, 32 letters or more'

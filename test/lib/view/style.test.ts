@@ -3,9 +3,8 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Script } from 'node:vm'
 import t from 'tap'
-import { script } from '../../../lib/view/script.js'
-import { style } from '../../../lib/view/style.js'
-import * as themeSwitch from '../../../lib/view/theme-switch/theme-switch.js'
+import { script, style } from '../../../lib/view/asset.js'
+import * as theme from '../../../lib/view/theme.js'
 
 const folder = t.testdir({})
 const base = pathToFileURL(join(folder, 'x.ts')).href
@@ -24,6 +23,6 @@ t.test('a script loses the comments on lines of their own', async (t) => {
 })
 
 t.test('the switch of the theme', async (t) => {
-  t.equal(themeSwitch.render(), '<button type="button" class="theme-switch" hidden><span class="label">Theme: </span><span>system</span></button>')
-  for (const text of [themeSwitch.boot, themeSwitch.script]) t.doesNotThrow(() => new Script(text), 'it is a script')
+  t.equal(theme.render(), '<button type="button" class="theme-switch" hidden><span class="label">Theme: </span><span>system</span></button>')
+  for (const text of [theme.boot, theme.script]) t.doesNotThrow(() => new Script(text), 'it is a script')
 })

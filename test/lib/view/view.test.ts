@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { JSDOM } from 'jsdom'
 import t from 'tap'
-import { asset } from '../../../lib/view/asset.js'
+import { script, style } from '../../../lib/view/asset.js'
 import { html } from '../../../lib/view/html.js'
 import { safeJson } from '../../../lib/view/json.js'
 import { escapeMarkdown } from '../../../lib/view/markdown.js'
@@ -69,6 +69,6 @@ t.test('an asset that would end its element is refused', async (t) => {
   mkdirSync(join(folder, 'sub'))
   writeFileSync(join(folder, 'sub', 'base.ts'), '')
   const base = pathToFileURL(join(folder, 'sub', 'base.ts')).href
-  t.equal(asset(base, '../good.css'), 'a {\nb: c }\n')
-  t.throws(() => asset(base, '../bad.js'), /would end/)
+  t.equal(style(base, '../good.css'), 'a{b:c}')
+  t.throws(() => script(base, '../bad.js'), /would end/)
 })

@@ -3,8 +3,8 @@ import type { FastifyInstance } from 'fastify'
 import { JSDOM } from 'jsdom'
 import t, { type Test } from 'tap'
 import { execute } from '../../../cli/run.js'
-import { replay } from '../../../lib/profiler/resend/replay.js'
-import { storedRequest } from '../../../lib/profiler/resend/stored-request.js'
+import { replay } from '../../../lib/profiler/replay/replay.js'
+import { storedRequest } from '../../../lib/profiler/replay/stored-request.js'
 import { HOSTILE } from '../../lib/profiler/hostile.js'
 import { requested } from '../../lib/profiler/formats/stored.js'
 import { sample } from '../../lib/profiler/sample.js'
@@ -98,7 +98,7 @@ t.test('what cannot be sent, and what means nothing, is told', async (t) => {
   app.hindsight.profiler.save({ ...requested({ rawMessage: 'X' }), token: '00000c' })
   app.hindsight.profiler.save({ ...requested({ target: '/%5Fprofiler/purge' }, { method: 'POST' }), token: '00000d' })
   for (const [token, fields, status, message] of [
-    ['00000a', { confirm: '1' }, 409, 'The request of profile "00000a" cannot be sent again: Of its body not all is kept: it was cut: about 9 bytes were left out.'],
+    ['00000a', { confirm: '1' }, 409, 'The request of profile "00000a" cannot be sent again: Its body is not stored as a whole: it was truncated: about 9 bytes were left out.'],
     ['00000b', {}, 400, 'Invalid "value.path.2": it is masked in the profile, and the request means nothing without it.'],
     ['00000b', { 'value.nix': 'x' }, 400, 'Invalid "value.nix": nothing of that name is masked; masked are value.path.2, value.x-key.'],
     ['00000b', { 'value.path.2': 'x', 'value.x-key': 'a\r\nb: c' }, 400, 'Invalid "value.x-key": it has a line break.'],
@@ -110,7 +110,7 @@ t.test('what cannot be sent, and what means nothing, is told', async (t) => {
   t.match((await app.inject({ url: '/_profiler/00000c/replay', headers: json })).json(), { status: 409, detail: /refused by the HTTP parser/ })
   t.match((await app.inject({ url: '/_profiler/ffffff/replay', headers: json })).json(), { status: 404 })
   const page = new JSDOM((await app.inject({ url: '/_profiler/00000a/replay', headers: html })).body).window.document
-  t.match(page.querySelector('.failure')?.textContent, 'it was cut: about 9 bytes were left out')
+  t.match(page.querySelector('.failure')?.textContent, 'it was truncated: about 9 bytes were left out')
   t.equal(page.querySelector('.replay form'), null)
   t.equal(orders.length, 0)
 })
@@ -181,11 +181,11 @@ t.test('the command has the service send it again', async (t) => {
   t.match(JSON.parse(out), { replayOf: token, status: 200 })
   for (const [args, code, message] of [
     [['x'], 2, /"x" is not a token/],
-    [['ffffff', '--url', url], 1, /The service says 404: Token "ffffff" was not found\./],
-    [[token, '--url', 'nix'], 2, /--url: "nix" is no address/],
+    [['ffffff', '--url', url], 1, /The service answered 404: Token "ffffff" was not found\./],
+    [[token, '--url', 'nix'], 2, /--url: "nix" is not the address/],
     [[token, '--url', 'http://127.0.0.1:1'], 1, /The service at http:\/\/127\.0\.0\.1:1 cannot be reached/],
     [[token, '--url', url, '--yes', '--set', 'nix=1'], 2, /--set nix: nothing of that name is masked; masked are body\.password\./],
-    [[token, '--set', 'nix'], 2, /--set: "nix" is no name=value\./]
+    [[token, '--set', 'nix'], 2, /--set: "nix" is not name=value\./]
   ] as const) {
     const done = await command(...args)
     t.match(done, { code, err: message }, args.join(' '))

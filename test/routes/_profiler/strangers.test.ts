@@ -5,11 +5,11 @@ import Fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastif
 import t, { type Test } from 'tap'
 import application, { options as serverOptions } from '../../../app/app.js'
 import { hindsight, preload } from '../../../app/hindsight.js'
-import { LEAVABLE } from '../../../app/leave.js'
+import { LEAVABLE } from '../../../app/conflicts.js'
 import type { HindsightOptions } from '../../../app/options.js'
 import type { Services } from '../../../lib/lifecycle/services.js'
 import { assets } from '../../../lib/profiler/pages/assets.js'
-import type { StoredUser } from '../../../lib/security/user.js'
+import type { StoredUser } from '../../../lib/security/users.js'
 import { profile } from '../../lib/profiler/fixture.js'
 import { ask, asRoute, comesFrom, listen, type Answer, type Route } from './strangers.js'
 

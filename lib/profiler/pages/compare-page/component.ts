@@ -1,5 +1,5 @@
 import { html } from '../../../view/html.js'
-import { style as readStyle } from '../../../view/style.js'
+import { style as readStyle } from '../../../view/asset.js'
 import { visibleLine } from '../../../view/visible.js'
 import type { Change, Compared, Comparison, Difference, Section } from '../../compare/comparison.js'
 import { bytes, chapter, fold, lead, milliseconds, moment, scrollable, statusBadge } from '../components.js'

@@ -1,6 +1,6 @@
 import { html } from '../../../view/html.js'
-import { style as readStyle } from '../../../view/style.js'
-import * as themeSwitch from '../../../view/theme-switch/theme-switch.js'
+import { style as readStyle } from '../../../view/asset.js'
+import * as theme from '../../../view/theme.js'
 import { visibleLine } from '../../../view/visible.js'
 
 /** What every page of the profiler needs to know of where it is served. */
@@ -27,7 +27,7 @@ export function layout ({ base, nonce, assets }: PageOptions, title: string, con
 <meta name="color-scheme" content="light dark">
 <meta name="robots" content="noindex">
 <title>${visibleLine(title)}</title>
-<script nonce="${nonce.script}">!${themeSwitch.boot}</script>
+<script nonce="${nonce.script}">!${theme.boot}</script>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="${assets.style}" nonce="${nonce.style}">
 <script type="module" src="${assets.script}" nonce="${nonce.script}"></script>
@@ -35,7 +35,7 @@ export function layout ({ base, nonce, assets }: PageOptions, title: string, con
 <body>
 <a class="skip" href="#content">Skip to the content</a>
 <header class="top"><a class="brand" href="${base}/">Hindsight profiler</a>
-<nav aria-label="Profiles"><a href="${base}/">All profiles</a> <a href="${base}/search?error=1">Failures</a> <a href="${base}/latest">Latest</a> <a href="${base}/latest?error=1">Latest failure</a></nav>!${themeSwitch.render()}</header>
+<nav aria-label="Profiles"><a href="${base}/">All profiles</a> <a href="${base}/search?error=1">Failures</a> <a href="${base}/latest">Latest</a> <a href="${base}/latest?error=1">Latest failure</a></nav>!${theme.render()}</header>
 !${content}
 </body>
 </html>

@@ -1,8 +1,8 @@
 import { html } from '../../../view/html.js'
-import { style as readStyle } from '../../../view/style.js'
+import { style as readStyle } from '../../../view/asset.js'
 import { visibleLine } from '../../../view/visible.js'
-import type { FilledRequest } from '../../resend/fill.js'
-import type { Gap } from '../../resend/masked.js'
+import type { FilledRequest } from '../../replay/fill.js'
+import type { Gap } from '../../replay/stored-request.js'
 import { chapter, note } from '../components.js'
 import { layout, type PageOptions } from '../layout/component.js'
 

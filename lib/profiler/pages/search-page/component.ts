@@ -1,6 +1,5 @@
 import { html } from '../../../view/html.js'
-import { script as readScript } from '../../../view/script.js'
-import { style as readStyle } from '../../../view/style.js'
+import { script as readScript, style as readStyle } from '../../../view/asset.js'
 import type { StorageStats } from '../../storage/storage.js'
 import type { ProfileSummary } from '../../summary.js'
 import type { WriteCounters } from '../../write-metrics.js'

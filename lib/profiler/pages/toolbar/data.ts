@@ -1,4 +1,4 @@
-import { isFailure, type Levelled } from '../../../logs/foremost.js'
+import { isErrorOrWorse, type Levelled } from '../../../logs/log-record.js'
 import type { Profile } from '../../profile.js'
 
 /** What the toolbar shows of a request. */
@@ -67,7 +67,7 @@ export function toolbarOf (profile: ToolbarSource, url: string): ToolbarData {
     firstByte: numberOf(firstByte),
     memory: numberOf(dataOf(process).heapAfter),
     logs: logs.length,
-    errors: logs.filter(isFailure).length,
+    errors: logs.filter(isErrorOrWorse).length,
     warnings: logs.filter(({ level }) => level === 'warn').length,
     exception: error === undefined ? null : `${error.name}: ${error.message}`,
     security: collectors.security === undefined ? null : securityOf(dataOf(collectors.security)),

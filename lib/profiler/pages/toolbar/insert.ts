@@ -1,15 +1,14 @@
 import { isUtf8 } from 'node:buffer'
 import { getHeapStatistics } from 'node:v8'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { levelsOf } from '../../../errors/records.js'
+import { linesOf, withNotifications } from '../../../errors/records.js'
 import { messageOf, nameOf } from '../../../errors/thrown-value.js'
 import { drawNonce } from '../../../http/content-policy.js'
 import { absoluteUrl } from '../../../http/origin.js'
 import type { Origin } from '../../../http/request-origin.js'
-import { isRedirect } from '../../../lifecycle/responses.js'
-import type { RouteMatch } from '../../../lifecycle/route-config.js'
+import { isRedirect } from '../../../http/responses.js'
 import { stateOf } from '../../../lifecycle/request-state.js'
-import { servicesOf } from '../../../lifecycle/services-of.js'
+import { servicesOf } from '../../../lifecycle/services.js'
 import type { ProfiledRoute } from '../../profile.js'
 import { addressesOf } from '../hashed-asset.js'
 import { toolbar, toolbarAssets, type ToolbarFiles } from './component.js'
@@ -38,7 +37,7 @@ interface FoundProfile {
  * False, and no header: the request has no profile, or its client may not see the debug surface.
  */
 export function tellProfile (app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): boolean {
-  const profile = app.hindsight.profileOf?.(request) ?? null
+  const profile = app.hindsight.profiles?.profileOf(request) ?? null
   if (profile === null || !app.hindsight.maySeeDebug(request)) return false
   reply.header('x-debug-token-link', profile.url)
   return true
@@ -52,7 +51,7 @@ export function tellProfile (app: FastifyInstance, request: FastifyRequest, repl
 export function insertToolbar (app: FastifyInstance): Insert {
   const { mayReadDebug, originOf } = app.hindsight
   return (request, reply, payload) => {
-    const profile = app.hindsight.profileOf?.(request) ?? null
+    const profile = app.hindsight.profiles?.profileOf(request) ?? null
     if (profile === null || !mayReadDebug(request)) return
     if (!isNavigation(request) || !isWholePage(request, reply)) return
     const page = textOf(payload)
@@ -81,7 +80,7 @@ function isNavigation ({ headers }: FastifyRequest): boolean {
 function isWholePage (request: FastifyRequest, reply: FastifyReply): boolean {
   const type = String(reply.getHeader('content-type') ?? '')
   const charset = /charset\s*=\s*"?([^\s;"]*)/i.exec(type)?.[1] ?? ''
-  return stateOf(request).ownPolicy === '' &&
+  return stateOf(request).ownPolicy === undefined &&
     /^text\/html\s*(?:;|$)/i.test(type) && /^(?:utf-?8)?$/i.test(charset) &&
     !isRedirect(reply) && reply.statusCode !== 206 &&
     /^(?:identity)?$/i.test(String(reply.getHeader('content-encoding') ?? '')) &&
@@ -160,7 +159,7 @@ function filesOf (
 }
 
 function dataOf (request: FastifyRequest, { statusCode }: FastifyReply, { token, url }: FoundProfile): ToolbarData {
-  const { log, recorder, startedAt, handlerStart, handlerEnd, route, failed, raised, missed, others } = stateOf(request)
+  const { log, recorder, startedAt, startedTime, handlerStart, handlerEnd, route, failed, raised, missed, others } = stateOf(request)
   const { mask } = servicesOf(request)
   const errors = failed ? [raised] : missed !== null ? [missed] : others.slice(0, 1)
   const { router, ...collectors } = collectedBy(request)
@@ -171,10 +170,10 @@ function dataOf (request: FastifyRequest, { statusCode }: FastifyReply, { token,
     token,
     status: statusCode,
     method: request.method,
-    route: matched ?? (route === null ? null : { ...route as RouteMatch, methods: [] }),
+    route: matched ?? (route === null ? null : { ...route, methods: [] }),
     duration: now - startedAt,
     exceptions: errors.map((error) => ({ name: mask.text(nameOf(error)), message: mask.text(messageOf(error)) })),
-    logs: levelsOf(log, recorder?.events() ?? []),
+    logs: withNotifications(linesOf(log), recorder?.events() ?? [], startedTime),
     collectors: {
       ...collectors,
       performance: { ...handler, process: { heapAfter: getHeapStatistics().used_heap_size } }

@@ -1,4 +1,4 @@
-import { style as readStyle } from '../../../view/style.js'
+import { style as readStyle } from '../../../view/asset.js'
 import { html } from '../../../view/html.js'
 import { visibleLine } from '../../../view/visible.js'
 import { CallTree, type FunctionTime } from '../../cpu/call-tree.js'

@@ -1,4 +1,4 @@
-import type { Stage } from '../../../lifecycle/stage.js'
+import type { Stage } from '../../../lifecycle/lifecycle.js'
 
 /** The 42 places of the lifecycle by name, as the documents have them: a stored profile tells only of those that were reached. */
 export const ORDER: ReadonlyArray<readonly [stage: Stage, listeners: readonly string[]]> = [

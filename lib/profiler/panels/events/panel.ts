@@ -1,7 +1,7 @@
 import type { ListenerEvent } from '../../../lifecycle/events.js'
 import { shortFile } from '../../../error-page/shared.js'
 import { html } from '../../../view/html.js'
-import { style as readStyle } from '../../../view/style.js'
+import { style as readStyle } from '../../../view/asset.js'
 import type { Profile } from '../../profile.js'
 import { milliseconds, note, place, scrollable, section } from '../../pages/components.js'
 import { dataOf, PLAIN_VIEW, type Panel, type PanelView } from '../panel.js'

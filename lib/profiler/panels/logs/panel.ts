@@ -1,7 +1,6 @@
 import type { LogRecord } from '../../../logs/log-record.js'
 import { html } from '../../../view/html.js'
-import { script as readScript } from '../../../view/script.js'
-import { style as readStyle } from '../../../view/style.js'
+import { script as readScript, style as readStyle } from '../../../view/asset.js'
 import { visibleLine } from '../../../view/visible.js'
 import type { Profile } from '../../profile.js'
 import { json, note, scrollable } from '../../pages/components.js'

@@ -1,5 +1,4 @@
-import { script as readScript } from '../../../view/script.js'
-import { style as readStyle } from '../../../view/style.js'
+import { script as readScript, style as readStyle } from '../../../view/asset.js'
 import type { Profile } from '../../profile.js'
 import { bytes, failed, json, milliseconds, note, pairs, section } from '../../pages/components.js'
 import { dataOf, failureOf, fieldOf, isObject, PLAIN_VIEW } from '../panel.js'
@@ -50,10 +49,10 @@ function collected (profile: Profile): string {
     (Object.keys(others).length === 0 ? '' : section('Collected', pairs('Collected', others)))
 }
 
-function usage ({ cpuUser, cpuSystem, heapBefore, heapAfter, loopDelay }: Data): string {
+function usage ({ cpuUser, cpuSystem, heapBefore, heapAfter, loopUtilization }: Data): string {
   return note('Of the whole process while the request ran, other requests included.') + pairs('Process', {
     'CPU time': `${milliseconds(cpuUser)} user, ${milliseconds(cpuSystem)} system`,
     'heap in use': `${bytes(heapBefore)} before, ${bytes(heapAfter)} after`,
-    'event loop delayed by up to': milliseconds(loopDelay)
+    'event loop busy': typeof loopUtilization === 'number' ? `${Math.round(loopUtilization * 100)} % of the time` : ''
   })
 }

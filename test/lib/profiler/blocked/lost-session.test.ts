@@ -1,6 +1,6 @@
 import t from 'tap'
 import { lostSession, type SessionFacts } from '../../../../lib/profiler/blocked/lost-session.js'
-import { emptyRecord } from '../../../../lib/security/record.js'
+import { emptyRecord } from '../../../../lib/security/context.js'
 
 const cookie = { name: 'sid', path: '/', sameSite: 'lax', secure: 'auto' } as const
 const base: SessionFacts = { cookie, sent: false, used: true, security: null, method: 'POST', path: '/a', scheme: 'http', site: 'cross-site', mode: 'cors' }

@@ -1,13 +1,12 @@
 import t from 'tap'
 import { createMask } from '../../../../lib/mask/mask.js'
-import { DEFAULT_MASK_PATTERNS } from '../../../../lib/mask/names.js'
 import { withViolations } from '../../../../lib/profiler/csp-reports/attach.js'
 import { readReports } from '../../../../lib/profiler/csp-reports/read-report.js'
 import { cspPanel } from '../../../../lib/profiler/panels/csp/panel.js'
 import { shown, texts } from '../panels/support.js'
 import { profile } from '../fixture.js'
 
-const mask = createMask(DEFAULT_MASK_PATTERNS)
+const mask = createMask()
 const POLICY = "default-src 'self';script-src 'self'"
 const legacy = (changes: object = {}) => ({ 'csp-report': { 'effective-directive': 'script-src-elem', 'blocked-uri': 'https://cdn.example/a.js?token=hidden', 'original-policy': POLICY, disposition: 'enforce', 'source-file': 'http://h/page', 'line-number': 3, 'column-number': 7, ...changes } })
 const modern = (changes: object = {}) => ({ type: 'csp-violation', body: { effectiveDirective: 'img-src', blockedURL: 'https://img.example/a.png', originalPolicy: POLICY, disposition: 'report', ...changes } })

@@ -3,22 +3,18 @@ import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
-import { storedRequest } from '../../../../lib/profiler/resend/stored-request.js'
-import { bodyPieces, joined, targetPieces } from '../../../../lib/profiler/resend/pieces.js'
+import { visible } from '../../../../lib/view/visible.js'
+import { fillRequest } from '../../../../lib/profiler/replay/fill.js'
+import { storedRequest } from '../../../../lib/profiler/replay/stored-request.js'
 import { hostileProfile, requested, written } from './stored.js'
 
-interface Called {
-  args: string[]
-  stdin: string
-}
-
 const folder = t.testdir()
-// Writes what it was called with: each argument behind its length, then what it reads.
-writeFileSync(join(folder, 'curl'), '#!/bin/sh\nexec >"$CALLED"\nprintf "%s\\n" "$#"\nfor one; do printf "%s" "$one" | wc -c; printf "%s" "$one"; done\ncase "$*" in *"--data-binary @-"*) cat ;; esac\n')
+// Writes its arguments, each after its length.
+writeFileSync(join(folder, 'curl'), '#!/bin/sh\nexec >"$CALLED"\nprintf "%s\\n" "$#"\nfor one; do printf "%s" "$one" | wc -c; printf "%s" "$one"; done\n')
 chmodSync(join(folder, 'curl'), 0o755)
 
 /** What a shell makes of a command: the arguments of the curl that it starts. */
-function called (command: string, env: Record<string, string> = {}): Called {
+function called (command: string, env: Record<string, string> = {}): string[] {
   const file = join(folder, 'called')
   rmSync(file, { force: true })
   execFileSync('/bin/sh', ['-c', command], { cwd: folder, env: { PATH: `${folder}:/usr/bin:/bin`, CALLED: file, ...env }, stdio: 'pipe' })
@@ -30,27 +26,30 @@ function called (command: string, env: Record<string, string> = {}): Called {
     at = end + 1
     return number
   }
-  const args = Array.from({ length: line() }, () => {
+  return Array.from({ length: line() }, () => {
     const length = line()
     at += length
     return all.subarray(at - length, at).toString()
   })
-  return { args, stdin: all.subarray(at).toString() }
 }
 
-function argument ({ args }: Called, name: string): string | undefined {
-  return args[args.indexOf(name) + 1]
+function argument (args: readonly string[], name: string): string | undefined {
+  const index = args.indexOf(name)
+  return index === -1 ? undefined : args[index + 1]
 }
 
 t.test('what a shell starts is the request, whatever is in it', async (t) => {
   fc.assert(fc.property(hostileProfile, (profile) => {
-    const request = storedRequest(profile)
-    const call = called(written('curl', profile))
-    const body = joined(bodyPieces(request) ?? [], () => '').toWellFormed()
-    const sent = call.args.includes('--data-binary') ? call.stdin : argument(call, '--data-raw')
-    if (sent !== body) throw new Error(`${JSON.stringify(sent)} instead of ${JSON.stringify(body)}`)
-    if (argument(call, '--url') !== request.origin + joined(targetPieces(request), () => '')) throw new Error(argument(call, '--url') ?? '')
-    if (!call.args.includes(`x-nasty: ${String(request.headers.find(([name]) => name === 'x-nasty')?.[1])}`) && !call.args.includes('x-nasty;')) throw new Error('x-nasty')
+    const stored = storedRequest(profile)
+    const { target, headers, body } = fillRequest(stored, new Map())
+    const command = written('curl', profile)
+    const args = called(command)
+    const sent = argument(args, '--data-raw')
+    const isPrintable = body?.isWellFormed() === true && visible(body) === body
+    if (sent !== (isPrintable ? body : undefined)) throw new Error(`${JSON.stringify(sent)} instead of ${JSON.stringify(body)}`)
+    if (command.includes('# The body is left out: it has control characters.') === isPrintable) throw new Error('the comment')
+    if (argument(args, '--url') !== stored.origin + target) throw new Error(argument(args, '--url'))
+    if (!args.includes(`x-nasty: ${String(headers['x-nasty'])}`) && !args.includes('x-nasty;')) throw new Error('x-nasty')
     if (existsSync(join(folder, 'pwned'))) throw new Error('a command ran')
   }), { numRuns: 25 })
 })
@@ -73,10 +72,10 @@ t.test('what is masked comes from the environment, and nothing is sent without i
   const command = written('curl', profile)
   for (const name of ['HINDSIGHT_PATH_2', 'HINDSIGHT_QUERY_KEY', 'HINDSIGHT_AUTHORIZATION', 'HINDSIGHT_COOKIE_SID', 'HINDSIGHT_BODY_PASSWORD']) t.match(command, `#   ${name}: `)
   t.throws(() => called(command), /is masked in the profile/)
-  const call = called(command, { HINDSIGHT_PATH_2: 'p', HINDSIGHT_QUERY_KEY: 'k', HINDSIGHT_AUTHORIZATION: '$(touch pwned)', HINDSIGHT_COOKIE_SID: 's', HINDSIGHT_BODY_PASSWORD: 'x' })
-  t.equal(argument(call, '--url'), 'http://127.0.0.1:3000/reset/p?key=k')
-  t.ok(call.args.includes('authorization: Bearer $(touch pwned)'))
-  t.ok(call.args.includes('cookie: sid=s; a=1'))
-  t.equal(argument(call, '--data-raw'), '{"password":"x"}')
+  const args = called(command, { HINDSIGHT_PATH_2: 'p', HINDSIGHT_QUERY_KEY: 'k', HINDSIGHT_AUTHORIZATION: '$(touch pwned)', HINDSIGHT_COOKIE_SID: 's', HINDSIGHT_BODY_PASSWORD: 'x' })
+  t.equal(argument(args, '--url'), 'http://127.0.0.1:3000/reset/p?key=k')
+  t.ok(args.includes('authorization: Bearer $(touch pwned)'))
+  t.ok(args.includes('cookie: sid=s; a=1'))
+  t.equal(argument(args, '--data-raw'), '{"password":"x"}')
   t.notOk(existsSync(join(folder, 'pwned')))
 })

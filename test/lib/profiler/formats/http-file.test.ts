@@ -19,7 +19,7 @@ t.test('a file has one request and nothing else that an editor would act upon', 
 
 t.test('a file is what a person would write', async (t) => {
   t.equal(written('http', requested({ target: '/orders', headers: { host: 'h.test', authorization: 'Bearer ******', 'content-type': 'application/json' }, body: { a: '{{x}}', token: '******' } }, { method: 'PUT' })), `# Made from the profile 3fa94c of 2026-01-02T03:04:05.678Z: 200 PUT http://127.0.0.1:3000/robots.txt
-# The profile has these masked: write them here, as they stand in the request.
+# The profile has these masked: write them here, encoded as in the request.
 # the header authorization
 @HINDSIGHT_AUTHORIZATION = masked
 # the field token of the body
@@ -40,6 +40,6 @@ t.test('what this format cannot say is left out, and told', async (t) => {
     ['a file that would be read', { headers: { 'content-type': 'text/plain' }, body: '< ./.env' }, 'POST', 'The body is left out'],
     ['a header with a variable', { headers: { 'x-a': '{{$processEnv HOME}}' } }, 'GET', 'The header x-a is left out'],
     ['a header that is a comment', { headers: { '###': 'x' } }, 'GET', 'The header ### is left out'],
-    ['a method that is a comment', {}, '###', 'The method is none that this format knows']
+    ['a method that is a comment', {}, '###', 'The method is not one of this format']
   ] as const) t.match(written('http', requested(request, { method })), `# ${told}`, name)
 })

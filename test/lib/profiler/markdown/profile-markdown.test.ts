@@ -39,7 +39,7 @@ t.test('a failure in one screen: message, source, request, log, listeners, hints
   const markdown = profileMarkdown(sample())
   t.same(markdown.match(/^##? .*$/gm), [
     '# No route found for "GET http://127.0.0.1:3000/robots.txt" plain', '## Exceptions', '## Request', '## Last log lines', '## What the listeners did',
-    '## Hint: A path parameter could not be converted', '## Hint: The page of another origin may not read this answer', '## Hint: A call to another server failed', '## Hint: Something else was raised beside'
+    '## Hint: A path parameter could not be converted', '## Hint: A call to another server failed', '## Hint: Other errors were raised'
   ])
   for (const part of [
     '**404 Not Found** · `GET http://127.0.0.1:3000/robots.txt?a=plain`', 'Profile `3fa94c` · 2026-01-02T03:04:05.678Z · 4.2 ms', 'raised by `router in kernel.request`',
@@ -72,7 +72,7 @@ t.test('it is bounded, whatever a profile holds, and every fence is closed', asy
     events: Array.from({ length: 100 }, () => ({ ...huge.events[2] as Profile['events'][number], changes: { headers: Array.from({ length: 50 }, () => ({ name: long, from: long, to: long })) } }))
   })
   t.ok(markdown.length < 40_000, `${markdown.length} characters`)
-  t.ok(outside(markdown).some((line) => line === '35 causes ahead of these are left out.'))
+  t.ok(outside(markdown).some((line) => line === '35 causes before these are left out.'))
   t.match(markdown, /more blocks are left out here/)
 })
 
@@ -98,10 +98,7 @@ t.test('hints tell what the profile is sure of', async (t) => {
     ['a host', { exceptions: [{ name: 'E', message: 'Untrusted Host "x"', frames: [], stack: '' }] }, '## Hint: Is this host yours?'],
     ['a near route', { url: 'http://h/robots.tx', collectors: { router: { tried: [{ name: 'robots', methods: ['GET'], pattern: '/robots.txt', why: 'segment 1', distance: 1 }, { pattern: '/far', distance: 9 }] } } }, '- `GET /robots.txt`: segment 1'],
     ['no near route', { collectors: { router: { tried: [{ pattern: '/far', distance: 90 }] } } }, '## Hint: Is a route missing?'],
-    ['a rule', { status: 403, collectors: { security: { user: { identifier: 'ann' }, rule: { index: 1, path: '/admin', roles: ['ROLE_ADMIN'], granted: false } } } }, 'ann is logged in, and rule 2 of security.accessControl, for /admin, asks for ROLE\\_ADMIN.'],
-    ['a vote', { status: 403, collectors: { security: { user: null, decisions: [{ by: 'is-granted', attribute: 'edit', granted: false, votes: [{ vote: 'denied', reason: 'not the author' }] }] } } }, 'Nobody is logged in, and is-granted asked for edit: not the author.'],
-    ['an authenticator', { status: 401, collectors: { security: { user: null, authenticators: [{ name: 'basic', outcome: 'failed', reason: 'wrong password' }] } } }, 'the authenticator basic failed: wrong password'],
-    ['an expression', { status: 403, collectors: { security: { user: null, expression: { expression: 'user.age > 18', result: false } } } }, 'the expression of the route is false: user.age \\> 18']
+    ['a refusal', { status: 403, collectors: { blocked: [{ sentence: 'Rule 0 needs ROLE_ADMIN.' }, { sentence: '<b>' }, null] } }, '## Hint: Why was this refused?\n\nRule 0 needs ROLE\\_ADMIN. \\<b\\>']
   ]
   for (const [name, changes, expected] of cases) t.ok(profileMarkdown(failure('000001', changes)).includes(expected), name)
   t.notMatch(profileMarkdown(failure('000001', { status: 403 })), '## Hint', 'nothing is guessed')

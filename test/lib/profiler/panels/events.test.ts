@@ -91,7 +91,7 @@ t.test('the history of a real response', async t => {
     const root = shown(eventsPanel, await profileOf(app, await app.inject(url)))
     return Object.fromEntries([...root.querySelectorAll('.history tbody tr')].map((row) => [row.querySelector('th')?.textContent ?? '', texts(row, 'li')]))
   }
-  const here = (what: string, value: string) => new RegExp(`^${what} test/profiler/panels/events\\.test\\.ts:\\d+: ${value}$`)
+  const here = (what: string, value: string) => new RegExp(`^${what} test/lib/profiler/panels/events\\.test\\.ts:\\d+: ${value}$`)
   t.match(await historyOf('/'), {
     'x-own': [here('set by your handler', '1')],
     'x-frame-options': [here('set by your handler', 'SAMEORIGIN')],

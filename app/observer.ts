@@ -1,0 +1,107 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Plan } from './hindsight.js'
+import { pageServer } from './page-server.js'
+import { openProfiler } from './profiles.js'
+import { diagnosticAnswer, missedRoute, secondError } from '../lib/error-page/observed-answer.js'
+import { isStream } from '../lib/http/responses.js'
+import { stateOf } from '../lib/lifecycle/request-state.js'
+import { requestCollector, responseCollector } from '../lib/profiler/collectors/request.js'
+import { routeCollector } from '../lib/profiler/collectors/router.js'
+import { openCpuProfiles } from '../lib/profiler/cpu/open.js'
+import { endHandler, setOutside } from '../lib/profiler/handler-time.js'
+import { beginRequest, noteFailure, observe } from '../lib/profiler/observation.js'
+import { insertToolbar, tellProfile } from '../lib/profiler/pages/toolbar/insert.js'
+import { openDiagnostics } from '../lib/profiler/request-diagnostics.js'
+import { openRequestProfiles } from '../lib/profiler/request-profiles.js'
+import { addServerTiming } from '../lib/profiler/server-timing.js'
+import { routeMatchOf } from '../lib/routing/route-match.js'
+
+declare module '../lib/lifecycle/request-state.js' {
+  interface RequestState {
+    /** Whether the body of the last response was a stream. */
+    streamed?: boolean
+  }
+}
+
+export type Observer = Awaited<ReturnType<typeof openObserver>>
+
+/** Opens the profiles of an application in `observe` mode: the functions that its hooks call. */
+export async function openObserver (app: FastifyInstance, { options, settings }: Plan) {
+  const { debug, fromBeginning, maySeeDebug, mayReadDebug } = app.hindsight
+  const { toolbar = true, serverTiming = false } = options
+  const diagnostics = openDiagnostics(app)
+  if (settings !== null) await openProfiler(app, settings, options)
+  const profiles = settings === null ? null : openRequestProfiles(app, settings, options, collectRequest)
+  const collectRoute = routeCollector(app)
+  const collectIncoming = requestCollector(app)
+  const collectResponse = responseCollector(app)
+  const insert = toolbar && debug ? insertToolbar(app) : null
+  const hasCpu = fromBeginning && (debug || settings?.onDemand !== undefined)
+  const cpu = hasCpu ? openCpuProfiles(app, settings?.maxProfileBytes) : null
+
+  /** Records what came in, once. */
+  function collectRequest (request: FastifyRequest): void {
+    const state = stateOf(request)
+    if (!state.observed || state.collected?.request !== undefined) return
+    // Getters of the application may throw.
+    try {
+      collectRoute(request)
+      collectIncoming(request)
+    } catch (error) {
+      app.hindsight.warn('A request was not recorded', error)
+    }
+  }
+
+  /** Records a response, and returns its payload, which the diagnostic page or the toolbar may have changed. */
+  function respond (request: FastifyRequest, reply: FastifyReply, payload: unknown): unknown {
+    const state = stateOf(request)
+    state.responses++
+    endHandler(request)
+    state.missed ??= missedRoute(request, reply)
+    const isProfiled = profiles?.isProfiled(request, reply) === true
+    if (!isProfiled && !state.observed) return payload
+    observe(request, reply)
+    collectRequest(request)
+    const profile = profiles?.profileOf(request) ?? null
+    if (profile !== null) state.profile = profile
+    // A failing hook of the response keeps Fastify's answer; a stream that fails is a failure of the handler.
+    const isFirst = state.sendFailed !== true && (state.responses === 1 || state.streamed === true)
+    state.streamed = isStream(payload)
+    const page = debug && isFirst ? diagnosticAnswer(request, reply, payload) : null
+    if (page === null) {
+      const second = secondError(request, reply, payload)
+      if (second !== null) noteFailure(request, reply, second)
+      state.recorder?.setOutside(reply, 'Hindsight')
+    }
+    let sent = page ?? payload
+    if (isProfiled) {
+      const token = profiles.begin(request, reply, payload)
+      if (maySeeDebug(request)) reply.header('x-debug-token', token)
+      if (tellProfile(app, request, reply) && page === null && request.method !== 'HEAD') sent = insert?.(request, reply, payload) ?? payload
+    }
+    if (serverTiming && mayReadDebug(request)) addServerTiming(request, reply)
+    collectResponse(request, reply, sent)
+    state.headAt = performance.now()
+    // Only hooks of the route come after this.
+    setOutside(request, reply, 'route')
+    return sent
+  }
+
+  return {
+    servePage: settings !== null && debug ? pageServer(app) : () => false,
+    /** Begins a request; false where it is not observed. */
+    begin (request: FastifyRequest, reply: FastifyReply): boolean {
+      beginRequest(request, reply)
+      stateOf(request).route = routeMatchOf(request)
+      return diagnostics.open(request, reply)
+    },
+    /** Begins a CPU profile, where the request has a parameter or header for one. */
+    recordCpu: (request: FastifyRequest, reply: FastifyReply) => cpu?.begin(request, reply),
+    collectRequest,
+    fail (request: FastifyRequest, reply: FastifyReply, error: unknown): void {
+      collectRequest(request)
+      noteFailure(request, reply, error)
+    },
+    respond
+  }
+}

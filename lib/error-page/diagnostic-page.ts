@@ -1,0 +1,37 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FlattenedException } from '../errors/exception.js'
+import type { Representation } from '../errors/negotiate.js'
+import { reportOf, type ErrorReport } from '../errors/report.js'
+import { noncesOf } from '../http/content-policy.js'
+import type { EditorLink } from '../view/editor.js'
+import { stateOf } from '../lifecycle/request-state.js'
+import { servicesOf } from '../lifecycle/services.js'
+import { renderHtml, type Nonce } from './render-html.js'
+import { renderJson } from './render-json.js'
+import { renderMarkdown } from './render-markdown.js'
+import { renderText } from './render-text.js'
+
+/** Makes the diagnostic page of a failed request, and sets its Content-Security-Policy as `ownPolicy` of the state. */
+export function diagnosticPage (
+  request: FastifyRequest, reply: FastifyReply, type: Representation['type'], reason: string
+): { body: string, exception: FlattenedException } {
+  const state = stateOf(request)
+  const report = reportOf(request, reply.statusCode, reason)
+  const { script, style } = noncesOf(state)
+  state.ownPolicy = `default-src 'none'; style-src 'nonce-${style}'; script-src 'nonce-${script}'; ` +
+    "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+  const body = renderReport(report, type, { script, style }, servicesOf(request).editor)
+  return { body, exception: report.exceptions.at(-1) as FlattenedException }
+}
+
+/** Renders a report. HTML needs the nonces of its policy; `editor` makes links to source. */
+export function renderReport (
+  report: ErrorReport, type: Representation['type'], nonce: Nonce, editor: EditorLink | null = null
+): string {
+  switch (type) {
+    case 'html': return renderHtml(report, nonce, editor)
+    case 'json': return renderJson(report)
+    case 'text': return renderText(report)
+    case 'markdown': return renderMarkdown(report)
+  }
+}

@@ -1,0 +1,97 @@
+import { extname } from 'node:path'
+import jsTokens, { type JSXToken, type Token } from 'js-tokens'
+import type { StackFrame } from '../errors/exception.js'
+import { style as readStyle } from '../view/asset.js'
+import { text } from '../view/html.js'
+
+/** The files that are highlighted; `<` begins an element in those with JSX. */
+const JSX: Readonly<Record<string, boolean>> = {
+  '.js': true, '.jsx': true, '.mjs': true, '.cjs': true, '.ts': false, '.mts': false, '.cts': false, '.tsx': true
+}
+const KEYWORDS = new Set([
+  'as async await break case catch class const continue debugger default delete do else enum export extends false',
+  'finally for from function if implements import in instanceof interface keyof let namespace new null of private',
+  'protected public readonly return satisfies static super switch this throw true try type typeof undefined var void',
+  'while with yield'
+].join(' ').split(' '))
+const MAX_LENGTH = 20_000
+
+export const style = readStyle(import.meta.url, './excerpt.css')
+
+/** The source around a frame, at most `around` lines before and after, with its line marked; empty without source. */
+export function render ({ excerpt, file, line, column }: StackFrame, around = Infinity): string {
+  if (excerpt === undefined) return ''
+  const start = Math.max(excerpt.start, line - around)
+  const lines = excerpt.lines.slice(start - excerpt.start, line - excerpt.start + around + 1)
+  const rows = highlight(lines, file, column > 0 ? { line: line - start, column } : null).map((source, i) => {
+    const number = start + i
+    const arrow = number === line ? '<span class="arrow">→ </span>' : ''
+    const cells = `<span class="number">${arrow}${number}</span><span class="source">${source}\n</span>`
+    return number === line ? `<mark>${cells}</mark>` : `<span>${cells}</span>`
+  })
+  return `<pre class="excerpt"><code>${rows.join('')}</code></pre>`
+}
+
+/** A place in an excerpt: `line` is 0-based, `column` 1-based. */
+export interface Mark { line: number, column: number }
+
+/**
+ * The lines of an excerpt as escaped markup: JavaScript and TypeScript are highlighted by classes, and the token at the
+ * mark has the class `at`. Never throws: source is hostile, too.
+ */
+export function highlight (lines: readonly string[], file: string, mark: Mark | null): string[] {
+  const jsx = JSX[extname(file).toLowerCase()]
+  const source = lines.join('\n')
+  if (jsx === undefined || source.length > MAX_LENGTH) return lines.map(text)
+  try {
+    return highlightTokens(tokensOf(source, jsx), mark)
+  } catch {
+    return lines.map(text)
+  }
+}
+
+type AnyToken = Token | JSXToken
+
+function * tokensOf (source: string, jsx: boolean): Generator<AnyToken> {
+  // An excerpt may begin within a comment.
+  const end = source.indexOf('*/') + 2
+  const comment = source.slice(0, end)
+  const isComment = end > 1 && !comment.includes('/*') && /^\s*\*/m.test(comment)
+  if (isComment) yield { type: 'MultiLineComment', value: comment, closed: true }
+  // The types of the package have an overload for `true` only.
+  yield * jsTokens(isComment ? source.slice(end) : source, { jsx } as { jsx: true })
+}
+
+function highlightTokens (tokens: Iterable<AnyToken>, mark: Mark | null): string[] {
+  const shown: string[] = ['']
+  let column = 1
+  let isMember = false
+  for (const { type, value } of tokens) {
+    const name = isMember ? '' : classOf(type, value)
+    isMember = value === '.' || value === '?.'
+    for (const [i, part] of value.split('\n').entries()) {
+      if (i > 0) {
+        shown.push('')
+        column = 1
+      }
+      const line = shown.length - 1
+      const isMarked = mark?.line === line && mark.column >= column && mark.column < column + part.length
+      const classes = isMarked && type !== 'WhiteSpace' ? `${name} at`.trim() : name
+      shown[line] += classes === '' || part === '' ? text(part) : `<i class="${classes}">${text(part)}</i>`
+      column += part.length
+    }
+  }
+  return shown
+}
+
+function classOf (type: AnyToken['type'], value: string): string {
+  if (type.endsWith('Comment')) return 'c'
+  switch (type) {
+    case 'StringLiteral': case 'NoSubstitutionTemplate': case 'TemplateHead': case 'TemplateMiddle':
+    case 'TemplateTail': case 'RegularExpressionLiteral': case 'JSXString': return 's'
+    case 'NumericLiteral': return 'n'
+    case 'JSXIdentifier': return 't'
+    case 'IdentifierName': return KEYWORDS.has(value) ? 'k' : /^\p{Lu}/u.test(value) ? 't' : ''
+    default: return ''
+  }
+}

@@ -1,0 +1,102 @@
+import { STATUS_CODES } from 'node:http'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { flattenError } from '../errors/flatten-error.js'
+import { prefersHtml } from '../errors/negotiate.js'
+import { linesOf } from '../errors/records.js'
+import { read } from '../errors/thrown-value.js'
+import { stateOf } from '../lifecycle/request-state.js'
+import { servicesOf } from '../lifecycle/services.js'
+import { explainMiss, notFound } from '../routing/route-error.js'
+import { diagnosticPage } from './diagnostic-page.js'
+
+declare module '../lifecycle/request-state.js' {
+  interface RequestState {
+    /** Bodies of the default answers of a framework to what was raised: the diagnostic page may replace them. */
+    defaultAnswers?: readonly string[]
+  }
+}
+
+/** Headers that describe the body that the page replaces. */
+const REPLACED = [
+  'content-security-policy', 'content-security-policy-report-only', 'etag', 'last-modified', 'accept-ranges'
+]
+
+/** Why a request is answered as not found: no route matched, or a handler called `reply.callNotFound()`; else null. */
+export function missedRoute (request: FastifyRequest, reply: FastifyReply): Error | null {
+  if (reply.statusCode !== 404 || stateOf(request).failed || !request.is404) return null
+  const why = explainMiss(request)
+  return 'error' in why ? why.error : notFound(request)
+}
+
+/**
+ * The diagnostic page in place of Fastify's default error, for a request that prefers HTML and may see it; null for any
+ * other response. A body that the application made is never replaced.
+ */
+export function diagnosticAnswer (request: FastifyRequest, reply: FastifyReply, payload: unknown): string | null {
+  const { statusCode } = reply
+  if (statusCode < 400 || request.method === 'HEAD' || !prefersHtml(request.headers.accept)) return null
+  if (!servicesOf(request).mayReadDebug(request) || !isDefaultAnswer(request, reply, payload)) return null
+  const state = stateOf(request)
+  if (!state.failed) state.exceptions = flattenError(state.missed)
+  state.recorder?.setOutside(reply, 'diagnostic page')
+  const { body } = diagnosticPage(request, reply, 'html', STATUS_CODES[statusCode] ?? 'Error')
+  for (const name of REPLACED) reply.removeHeader(name)
+  reply.headers({
+    'content-type': 'text/html; charset=utf-8',
+    'content-length': Buffer.byteLength(body),
+    'content-security-policy': state.ownPolicy
+  })
+  return body
+}
+
+function isDefaultAnswer (request: FastifyRequest, reply: FastifyReply, payload: unknown): boolean {
+  const { failed, raised, defaultAnswers = [] } = stateOf(request)
+  if (typeof payload !== 'string') return false
+  if (defaultAnswers.includes(payload)) return true
+  if (!failed) return request.is404 && payload === defaultNotFound(request)
+  if (raised instanceof Error) return isDefaultError(raised, reply, payload)
+  // Fastify sends a raised value that is no error as it is.
+  if (raised === null || raised === undefined) return false
+  return payload === (typeof raised === 'string' ? raised : JSON.stringify(raised))
+}
+
+function defaultNotFound ({ raw: { method, url } }: FastifyRequest): string {
+  return JSON.stringify({ message: `Route ${method}:${url} not found`, error: 'Not Found', statusCode: 404 })
+}
+
+// `{"statusCode":500,"code":"…","error":"Internal Server Error","message":"…"}`; `code` only if the error has one.
+function isDefaultError (error: Error, { statusCode }: FastifyReply, payload: string): boolean {
+  const body = parsed(payload)
+  const code = read(error, 'code')
+  const expected = {
+    statusCode,
+    ...(code !== undefined && { code: String(code) }),
+    error: STATUS_CODES[statusCode],
+    message: String(read(error, 'message'))
+  }
+  return Object.keys(body).length === Object.keys(expected).length &&
+    Object.entries(expected).every(([name, value]) => String(body[name]) === String(value))
+}
+
+/**
+ * The error that an error handler raised, or null. Fastify calls no hook for it, but sends and logs its default error.
+ */
+export function secondError (request: FastifyRequest, reply: FastifyReply, payload: unknown): Error | null {
+  const { failed, raised, log } = stateOf(request)
+  if (!failed || reply.statusCode < 500 || typeof payload !== 'string' || !payload.startsWith('{"statusCode":')) return null
+  const { message } = parsed(payload)
+  if (typeof message !== 'string' || message === read(raised, 'message')) return null
+  const isLogged = linesOf(log).some((line) => line.level === 'error' && line.message === message)
+  if (!isLogged) return null
+  const second = new Error(message, { cause: raised })
+  second.stack = `Error: ${message}`
+  return second
+}
+
+function parsed (json: string): Record<string, unknown> {
+  try {
+    return Object(JSON.parse(json)) as Record<string, unknown>
+  } catch {
+    return {}
+  }
+}

@@ -1,0 +1,79 @@
+// Adds copy buttons and a text filter of the log. It inserts text only, never markup.
+(function () {
+  'use strict'
+
+  function copyBySelection (text) {
+    const area = document.createElement('textarea')
+    area.value = text
+    area.readOnly = true
+    area.className = 'hidden-visually'
+    document.body.append(area)
+    area.select()
+    let copied = false
+    try { copied = document.execCommand('copy') } catch {}
+    area.remove()
+    return copied
+  }
+
+  // The clipboard interface exists in secure contexts only, not on plain http beyond localhost.
+  async function copy (text) {
+    try {
+      await navigator.clipboard.writeText(text)
+      return true
+    } catch {
+      return copyBySelection(text)
+    }
+  }
+
+  const status = document.createElement('p')
+  status.className = 'hidden-visually'
+  status.setAttribute('role', 'status')
+  document.body.append(status)
+
+  function copyButton (label, textOf) {
+    const button = document.createElement('button')
+    button.type = 'button'
+    button.className = 'copy'
+    button.textContent = label
+    button.addEventListener('click', async function () {
+      const copied = await copy(textOf())
+      button.focus({ preventScroll: true })
+      status.textContent = button.textContent = copied ? 'Copied' : 'Could not copy'
+      setTimeout(function () { button.textContent = label }, 2000)
+    })
+    return button
+  }
+
+  function textsOf (selector) {
+    return [...document.querySelectorAll(selector)].map(function (element) { return element.textContent.trim() })
+  }
+
+  function reportAsText () {
+    const target = textsOf('#request .target').join(' ')
+    return [...textsOf('.band .status'), ...textsOf('h1'), target, ...textsOf('.trace pre')].join('\n\n') + '\n'
+  }
+
+  for (const source of document.querySelectorAll('[data-copy]')) {
+    source.before(copyButton(source.dataset.copy, function () { return source.textContent }))
+  }
+  for (const link of document.querySelectorAll('[data-copies]')) {
+    const source = document.getElementById(link.dataset.copies)
+    link.replaceWith(copyButton(link.textContent, source ? function () { return source.textContent } : reportAsText))
+  }
+
+  const find = document.querySelector('#logs .find')
+  if (find) {
+    const rows = [...document.querySelectorAll('#logs tbody tr')]
+    const texts = rows.map(function (row) { return row.textContent.toLowerCase() })
+    find.classList.add('works')
+    find.querySelector('input').addEventListener('input', function (event) {
+      const wanted = event.target.value.toLowerCase()
+      let shown = 0
+      rows.forEach(function (row, i) {
+        row.hidden = !texts[i].includes(wanted)
+        if (!row.hidden) shown++
+      })
+      status.textContent = shown + (shown === 1 ? ' line contains it' : ' lines contain it')
+    })
+  }
+})()

@@ -1,0 +1,66 @@
+import { Readable } from 'node:stream'
+import vary from 'vary'
+import type { FastifyReply } from 'fastify'
+import { Skip } from '../lifecycle/listener.js'
+
+/** Why a listener of documents has nothing to do on a response that brings none. */
+export const onRedirect = new Skip('not on redirects')
+
+/** Whether a response sends its client elsewhere (RFC 9110, section 15.4). */
+export function isRedirect (reply: FastifyReply): boolean {
+  const { statusCode } = reply
+  return statusCode >= 300 && statusCode < 400 && statusCode !== 304 && reply.hasHeader('location')
+}
+
+/** Whether shared caches may keep a response, as its own `Cache-Control` says (RFC 9111, section 3). */
+export function isCacheable (reply: FastifyReply): boolean {
+  const control = reply.getHeader('cache-control')
+  return typeof control === 'string' && /\b(?:public|max-age=[1-9]|s-maxage=[1-9])/i.test(control) &&
+    !/\b(?:private|no-store|no-cache)\b/i.test(control)
+}
+
+/** Tells caches of a request header that the response depends on (RFC 9110, section 12.5.5). */
+export function addVary (reply: FastifyReply, field: string): void {
+  const before = reply.getHeader('vary')
+  reply.header('vary', before === undefined ? field : vary.append(String(before), field))
+}
+
+/** Does something once the body has been made: at once, or when a stream has been sent or given up. */
+export function afterBody (reply: FastifyReply, payload: unknown, done: () => void): void {
+  if (isStream(payload)) reply.raw.once('close', done)
+  else done()
+}
+
+/** Whether a payload is made while it is sent. */
+export function isStream (payload: unknown): boolean {
+  if (typeof payload !== 'object' || payload === null || Buffer.isBuffer(payload)) return false
+  const { pipe, getReader } = payload as { pipe?: unknown, getReader?: unknown }
+  return typeof pipe === 'function' || typeof getReader === 'function' || payload instanceof Response
+}
+
+const CONTENT_HEADERS = [
+  'content-type', 'content-length', 'content-encoding', 'content-language', 'content-range', 'transfer-encoding'
+]
+// RFC 9110, section 15.4.5: what describes the selected representation stays out, its validators stay.
+const CONTENT_HEADERS_OF_304 = ['content-type', 'content-length', 'content-encoding', 'transfer-encoding']
+
+/**
+ * Removes the content of a response whose status has none (RFC 9110, section 6.4.1), and the headers that describe it.
+ * Returns the payload to continue with.
+ */
+export function dropContent (reply: FastifyReply, payload: unknown): Readable | null | undefined {
+  for (const name of reply.statusCode === 304 ? CONTENT_HEADERS_OF_304 : CONTENT_HEADERS) reply.removeHeader(name)
+  discard(payload)
+  // Fastify's own HEAD routes fail at null, and count the length of everything but a stream.
+  if (reply.request.method === 'HEAD') return Readable.from([])
+  // The hooks of the application are told nothing as they would be without.
+  return payload === undefined ? undefined : null
+}
+
+/** Ends a stream that nobody will read. */
+export function discard (payload: unknown): void {
+  const stream = payload as { destroy?: unknown, cancel?: unknown } | null | undefined
+  if (typeof stream?.destroy === 'function') stream.destroy()
+  // A web stream that somebody reads already refuses; then it is theirs.
+  else if (typeof stream?.cancel === 'function') Promise.resolve(stream.cancel()).catch(() => {})
+}

@@ -1,0 +1,124 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { declaredPlace } from '../errors/declared-place.js'
+import type { Frame } from '../lifecycle/event-recorder.js'
+import type { HookStage } from '../lifecycle/events.js'
+import { isOwnHook, isPromise } from '../lifecycle/listener.js'
+import { requestContext, stateOf } from '../lifecycle/request-state.js'
+import { servicesOf } from '../lifecycle/services.js'
+import type { LastHook } from './handler-time.js'
+import type {} from './request-profiles.js'
+
+declare module '../lifecycle/request-state.js' {
+  interface RequestState {
+    /** Whether an `onSend` hook of the application failed. */
+    sendFailed?: boolean
+  }
+}
+
+type Callable = (this: unknown, ...args: unknown[]) => unknown
+
+/** The hooks that a request passes and whose second argument is the reply. */
+const HOOKS: ReadonlySet<string> = new Set<HookStage>([
+  'onRequest', 'preParsing', 'preValidation', 'preHandler', 'preSerialization', 'onSend', 'onError', 'onResponse', 'onTimeout'
+])
+/** Those of them whose third argument is a payload or an error. */
+const HAS_PAYLOAD: ReadonlySet<string> = new Set(['onSend', 'preSerialization', 'onError', 'preParsing'])
+/** Fastify only logs what fails in them: the response is not about it. */
+const ONLY_LOGGED: ReadonlySet<string> = new Set(['onResponse', 'onError'])
+
+/**
+ * Records what the hooks of an application do, in debug mode: `addHook` of the instance is wrapped. `last`: hooks that have to run after those of the
+ * application.
+ */
+export function recordHooks (app: FastifyInstance, last: Readonly<Record<string, LastHook>>): void {
+  const { addHook } = app
+  app.addHook = function (this: FastifyInstance, name: string, hook: unknown) {
+    if (typeof hook === 'function' && isOwnHook(hook)) return addHook.call(this, name as never, hook as never)
+    addHook.call(this, name as never, recordedHook(this, name, hook) as never)
+    last[name]?.addTo(this)
+    return this
+  } as unknown as typeof addHook
+}
+
+function recordedHook (instance: FastifyInstance, name: string, hook: unknown): unknown {
+  if (!HOOKS.has(name) || typeof hook !== 'function' || isRefused(name, hook)) return hook
+  const addedAt = new Error('Added here')
+  const plugin = nameOfPlugin(instance)
+  let place: { plugin?: string, source?: string } | null = null
+
+  const call: Callable = function (...args) {
+    const [request, reply] = args as [FastifyRequest, FastifyReply]
+    const { recorder, pass } = stateOf(request)
+    if (recorder === null) return (hook as Callable).apply(this, args)
+    place ??= placeOf(addedAt, plugin)
+    const sentBefore = reply.sent
+    const listener = hook.name === '' ? 'anonymous' : hook.name
+    const frame = recorder.enter(reply, { stage: name as HookStage, listener, index: -1, ...place }, pass)
+    const end = (raised?: unknown): void => {
+      if (frame.isOver) return
+      const failed = raised !== undefined && raised !== null
+      recorder.leave(frame, failed ? 'raised' : reply.sent && !sentBefore ? 'answered' : 'ran', reply)
+      if (failed) noteRaised(request, reply, frame, raised)
+    }
+    const done = args.at(-1)
+    if (typeof done === 'function') {
+      args[args.length - 1] = function (this: unknown, ...results: unknown[]) {
+        end(results[0])
+        return (done as Callable).apply(this, results)
+      }
+    }
+    return inContext(request, reply, () => run.call(this, hook as Callable, args, end))
+  }
+  return Object.defineProperties(call, { name: { value: hook.name, configurable: true }, length: { value: hook.length, configurable: true } })
+}
+
+// Fastify refuses a hook that is asynchronous and takes a callback.
+function isRefused (name: string, hook: object): boolean {
+  return hook.constructor.name === 'AsyncFunction' && (hook as Callable).length === (HAS_PAYLOAD.has(name) ? 4 : 3)
+}
+
+function run (this: unknown, hook: Callable, args: unknown[], end: (raised?: unknown) => void): unknown {
+  let result: unknown
+  try {
+    result = hook.apply(this, args)
+  } catch (raised) {
+    end(raised ?? new Error('A hook threw nothing'))
+    throw raised
+  }
+  if (!isPromise(result)) return result
+  // Fastify receives the promise of the hook: another one would take longer to settle. A thenable may do its work each time it is awaited.
+  const settled = result instanceof Promise ? result : Promise.resolve(result)
+  settled.then(() => end(), (raised: unknown) => end(raised ?? new Error('A hook rejected with nothing')))
+  return settled
+}
+
+// The parser of the body leaves the asynchronous context of its request.
+function inContext (request: FastifyRequest, reply: FastifyReply, call: () => unknown): unknown {
+  return requestContext.getStore()?.request === request ? call() : requestContext.run({ request, reply }, call)
+}
+
+function noteRaised (request: FastifyRequest, reply: FastifyReply, { what: { stage, listener } }: Frame, raised: unknown): void {
+  const state = stateOf(request)
+  if (ONLY_LOGGED.has(stage)) {
+    state.others.push(raised)
+    servicesOf(request).profiles?.keepLate(request, reply)
+    return
+  }
+  if (stage === 'onSend') state.sendFailed = true
+  if (state.failed) state.others.push(raised)
+  else state.raisedBy = { stage, listener }
+}
+
+function placeOf (addedAt: Error, plugin: string | null): { plugin?: string, source?: string } {
+  const place = declaredPlace(addedAt)
+  const name = place?.package ?? plugin
+  return { ...(name !== null && { plugin: name }), ...(place !== null && { source: place.source }) }
+}
+
+/** The name of the encapsulated plugin that an instance belongs to; null for the application itself, and for plugins without a name. */
+function nameOfPlugin ({ pluginName }: FastifyInstance): string | null {
+  const name = pluginName.split(' -> ')[0] ?? ''
+  // Fastify calls a plugin without a name by its path or its source; fastify-plugin numbers such plugins.
+  if (name === '' || name === 'fastify' || name === 'default' || /[(){}\\/]|=>/.test(name.replace(/^@[^/]+\//, ''))) return null
+  return name.replace(/-auto-\d+$/, '')
+}

@@ -1,0 +1,94 @@
+import { performance } from 'node:perf_hooks'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { declaredPlace } from '../errors/declared-place.js'
+import { ownHook } from '../lifecycle/listener.js'
+import { requestContext, stateOf } from '../lifecycle/request-state.js'
+import { servicesOf } from '../lifecycle/services.js'
+import type {} from '../routing/route-table.js'
+
+/** Makes one copy of a hook; `isLast` is true for the copy after which no further hook of the instance runs. */
+type MakeHook = (isLast: (request: FastifyRequest) => boolean) => (...args: never[]) => unknown
+
+/**
+ * A hook that acts after the hooks of its name that the application adds, now or later: it is added again after each of them, and only the last copy in the
+ * scope of a request acts. Hooks of a route come after it.
+ */
+export class LastHook {
+  readonly #name: 'preHandler' | 'onSend'
+  readonly #make: MakeHook
+  /** In the order in which Fastify runs them. */
+  readonly #copies: Array<{ instance: FastifyInstance, hook: object }> = []
+
+  constructor (name: 'preHandler' | 'onSend', make: MakeHook) {
+    this.#name = name
+    this.#make = make
+  }
+
+  /** Adds a copy to an instance. */
+  addTo (instance: FastifyInstance): void {
+    const hook: object = ownHook(this.#make((request) => this.#lastIn(stateOf(request).scope ?? request.server) === hook))
+    instance.addHook(this.#name as 'onSend', hook as never)
+    // Fastify adds hooks in the order of its queue, which is not that of the calls.
+    instance.after(() => { this.#copies.push({ instance, hook }) })
+  }
+
+  // The scope of an instance has the hooks of the instances around it, those that were added later included.
+  #lastIn (scope: FastifyInstance): object | undefined {
+    return this.#copies.findLast(({ instance }) => instance === scope || Object.prototype.isPrototypeOf.call(instance, scope))?.hook
+  }
+}
+
+type Sent = (error: null, payload: unknown) => void
+
+/**
+ * Notes when the handlers of an application begin and end, for the requests that are observed, and has them run in the asynchronous context of their request,
+ * which the parser of the body leaves. `onStart` is called before the handler. The diagnostics channel `tracing:fastify.request.handler` is not used: where it
+ * has a subscriber, Fastify 5.12 sets the status of an error before it calls an error handler of the application, which finds 200 otherwise.
+ */
+export function timeHandlers (app: FastifyInstance, onStart: (request: FastifyRequest) => void = () => {}): LastHook {
+  const beforeHandler = new LastHook('preHandler', (isLast) => function hindsightHandler (request: FastifyRequest, reply: FastifyReply, done: () => void) {
+    const state = stateOf(request)
+    if (!state.observed) return done()
+    if (isLast(request) && !request.is404 && state.handlerStart === 0) {
+      onStart(request)
+      state.handlerStart = performance.now()
+      setOutside(request, reply, 'handler')
+    }
+    requestContext.run({ request, reply }, done)
+  })
+  beforeHandler.addTo(app)
+  app.addHook('preSerialization', ownHook(function hindsightSerialization (request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Sent) {
+    const state = stateOf(request)
+    if (state.observed) {
+      endHandler(request)
+      state.serializeStart = performance.now()
+      state.recorder?.setOutside(reply, 'Fastify')
+    }
+    done(null, payload)
+  }))
+  // For a payload that is sent without serialization.
+  app.addHook('onSend', ownHook(function hindsightHandled (request: FastifyRequest, _reply: FastifyReply, payload: unknown, done: Sent) {
+    endHandler(request)
+    done(null, payload)
+  }))
+  return beforeHandler
+}
+
+/** Notes that a handler has ended, where that is not known yet. */
+export function endHandler (request: FastifyRequest): void {
+  const state = stateOf(request)
+  if (state.isHandling) state.handlerEnd = performance.now()
+}
+
+/** Attributes header changes that no recorded function makes to the hooks of the route or to its handler. */
+export function setOutside (request: FastifyRequest, reply: FastifyReply, of: 'route' | 'handler'): void {
+  const { recorder, controller } = stateOf(request)
+  if (recorder === null) return
+  if (of === 'handler' && controller !== null) return recorder.setOutside(reply, 'handler', controller.source)
+  const route = servicesOf(request).routeTable.of(request)
+  const source = route?.declaredAt == null ? null : declaredPlace(route.declaredAt)?.source
+  // Hooks of the route that run directly before its handler cannot be separated from it by comparing.
+  if (of === 'handler') recorder.setOutside(reply, route?.hasPreHandler === true ? 'handler or route hooks' : 'handler', source)
+  else if (route?.hasHooks === true) recorder.setOutside(reply, 'route hooks', source)
+  else recorder.setOutside(reply, 'Fastify')
+}

@@ -1,0 +1,35 @@
+import { performance } from 'node:perf_hooks'
+import { getHeapStatistics } from 'node:v8'
+
+/** What the process used while a request was handled: all of the process, other requests too. */
+export interface ProcessUsage {
+  /** Milliseconds of CPU time in user code. */
+  cpuUser: number
+  /** Milliseconds of CPU time in the kernel. */
+  cpuSystem: number
+  /** Bytes of the JavaScript heap in use when the request arrived. */
+  heapBefore: number
+  heapAfter: number
+  /** The share of the time in which the event loop was busy, from 0 to 1. */
+  loopUtilization: number
+}
+
+/** Measures the process from the arrival of a request to the end of its response. */
+export class UsageMeter {
+  readonly #cpu = process.cpuUsage()
+  readonly #loop = performance.eventLoopUtilization()
+  readonly #heap = getHeapStatistics().used_heap_size
+  #usage: ProcessUsage | null = null
+
+  /** The usage up to the first call. */
+  stop (): ProcessUsage {
+    const { user, system } = process.cpuUsage(this.#cpu)
+    return (this.#usage ??= {
+      cpuUser: user / 1000,
+      cpuSystem: system / 1000,
+      heapBefore: this.#heap,
+      heapAfter: getHeapStatistics().used_heap_size,
+      loopUtilization: Math.round(performance.eventLoopUtilization(this.#loop).utilization * 1000) / 1000
+    })
+  }
+}

@@ -1,0 +1,116 @@
+import { createHash } from 'node:crypto'
+import type { FastifyRequest } from 'fastify'
+import type { VerifyCredentials } from './credentials.js'
+import { AuthenticationError, INVALID_CREDENTIALS } from './errors.js'
+import type { StoredUser } from './users.js'
+
+/**
+ * Recognizes the user of a request. The first authenticator of a firewall that supports a request decides about it; a
+ * request without such an authenticator has the user of its session, if the firewall has a login, or is anonymous.
+ */
+export interface Authenticator {
+  /** Its name in the profile. */
+  readonly name: string
+  /** Whether the request has credentials of this kind; must be cheap, and must not read the body. */
+  supports (request: FastifyRequest): boolean
+  /**
+   * The user; or an identifier, which the firewall's provider loads.
+   * Null, or an `AuthenticationError`, refuses the credentials: the request is answered with 401.
+   */
+  authenticate (request: FastifyRequest): Authenticated | Promise<Authenticated>
+  /**
+   * The value of `WWW-Authenticate` that requests such credentials (RFC 9110, section 11.6.1); `refused`: the request
+   * had some, and they are wrong.
+   */
+  challenge? (refused: boolean): string
+  /** The value of `WWW-Authenticate` for a recognized user without the right. */
+  insufficient? (): string
+}
+
+export type Authenticated = StoredUser | string | null
+
+export interface BasicSettings {
+  /** What the browser's dialog shows. Default: `Secured Area`. */
+  realm?: string
+  /** Makes browsers send names and passwords as UTF-8, which is how they are read (RFC 7617, section 2.1). */
+  charset?: 'UTF-8'
+}
+
+export interface BearerSettings {
+  /** What the token is for. Default: `Secured Area`. */
+  realm?: string
+  /** Tokens by their SHA-256 (hexadecimal; a token is random and long, unlike a password), and their users. */
+  tokens?: Array<{ sha256: string, user: string }>
+  /** Finds the user of a token: the user, an identifier for the provider, or null. */
+  verify?: (token: string, request: FastifyRequest) => Authenticated | undefined | Promise<Authenticated | undefined>
+}
+
+/** HTTP basic authentication (RFC 7617). */
+export function basicAuthenticator (
+  given: true | BasicSettings, where: string, verify: VerifyCredentials
+): Authenticator {
+  const { realm = 'Secured Area', charset } = given === true ? {} : given
+  checkRealm(realm, where)
+  if (charset !== undefined && charset !== 'UTF-8') throw new Error(`${where}.charset: only "UTF-8" can be asked for`)
+  const challenge = challengeOf('Basic', { realm, charset })
+  return {
+    name: 'basic',
+    supports: (request) => credentialsOf(request, 'basic') !== null,
+    challenge: () => challenge,
+    async authenticate (request) {
+      const encoded = credentialsOf(request, 'basic') ?? ''
+      const text = /^[A-Za-z0-9+/]+={0,2}$/.test(encoded) ? Buffer.from(encoded, 'base64').toString('utf8') : ''
+      // RFC 7617, section 2: the first colon ends the name; neither part has control characters.
+      const colon = text.indexOf(':')
+      if (colon === -1 || /\p{Cc}/u.test(text)) {
+        throw new AuthenticationError(INVALID_CREDENTIALS).because('the header holds no name and password')
+      }
+      return await verify(request, text.slice(0, colon), text.slice(colon + 1))
+    }
+  }
+}
+
+/** Bearer tokens in the `Authorization` header (RFC 6750, section 2.1), never in the query or the body. */
+export function bearerAuthenticator (given: BearerSettings, where: string): Authenticator {
+  const { realm = 'Secured Area', tokens = [], verify } = given
+  checkRealm(realm, where)
+  if (tokens.length === 0 && verify === undefined) throw new Error(`${where}: give tokens, or a function verify`)
+  const users = new Map(tokens.map(({ sha256, user }, i) => {
+    if (typeof user !== 'string' || user === '') throw new Error(`${where}.tokens[${i}].user: say whose the token is`)
+    if (typeof sha256 !== 'string' || !/^[0-9a-f]{64}$/i.test(sha256)) {
+      throw new Error(`${where}: the token of "${user}" is not given by its SHA-256 in hexadecimal`)
+    }
+    return [sha256.toLowerCase(), user]
+  }))
+  return {
+    name: 'bearer',
+    supports: (request) => credentialsOf(request, 'bearer') !== null,
+    challenge: (refused) => challengeOf('Bearer', { realm, error: refused ? 'invalid_token' : undefined }),
+    insufficient: () => challengeOf('Bearer', { realm, error: 'insufficient_scope' }),
+    async authenticate (request) {
+      const token = credentialsOf(request, 'bearer') ?? ''
+      if (!/^[\w.~+/-]+=*$/.test(token)) {
+        throw new AuthenticationError(INVALID_CREDENTIALS).because('the header holds no token')
+      }
+      // The time of a lookup by digest reveals nothing about the tokens.
+      return users.get(createHash('sha256').update(token).digest('hex')) ?? await verify?.(token, request) ?? null
+    }
+  }
+}
+
+/** A challenge with its parameters as quoted strings (RFC 9110, sections 5.6.4 and 11.2). */
+export function challengeOf (scheme: string, parameters: Record<string, string | undefined>): string {
+  const pairs = Object.entries(parameters).filter(([, value]) => value !== undefined)
+  return `${scheme} ${pairs.map(([name, value]) => `${name}="${String(value).replace(/["\\]/g, '\\$&')}"`).join(', ')}`
+}
+
+/** What follows the scheme in `Authorization`; null for another scheme, and without the header. */
+function credentialsOf ({ headers: { authorization = '' } }: FastifyRequest, scheme: string): string | null {
+  const [name = ''] = authorization.trim().split(' ', 1)
+  return name.toLowerCase() === scheme ? authorization.trim().slice(name.length).trim() : null
+}
+
+// A realm is part of a header.
+function checkRealm (realm: string, where: string): void {
+  if (/\p{Cc}/u.test(realm)) throw new Error(`${where}.realm: there are control characters in it`)
+}

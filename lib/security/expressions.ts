@@ -1,0 +1,133 @@
+import { createRequire } from 'node:module'
+import { Environment, type ASTNode } from '@marcbachmann/cel-js'
+import type { FastifyRequest } from 'fastify'
+import type { RE2JS } from 're2js'
+import { servicesOf } from '../lifecycle/services.js'
+import type { SecurityContext } from './context.js'
+
+/** Evaluates an expression: whether it is true, and the error that prevented it. */
+export type Expression = (request: FastifyRequest, context: SecurityContext) => { result: boolean, error?: Error }
+
+/** Characters of a pattern that is not a literal of the expression. */
+const MAX_PATTERN = 200
+/** Instructions of a pattern: the time of a match is their number times the length of the text. */
+const MAX_PROGRAM = 500
+/** Characters of a duration, of which `-2562047h47m16.854775807s` is the longest. */
+const MAX_DURATION = 40
+
+const require = createRequire(import.meta.url)
+const literals = new Map<string, RE2JS>()
+const parseDuration = new Environment().registerVariable('text', 'string').parse('duration(text)')
+/** The library's own functions take exponential and cubic time, and cannot be replaced under their names. */
+const REPLACED: ReadonlyMap<string, string> = new Map([['matches', 'matchesLinear'], ['duration', 'durationOf']])
+
+// The Common Expression Language (cel.dev): no unbounded loops, no access to the process, no assignments.
+const environment = new Environment({ enableOptionalTypes: true })
+  .registerFunction('string.matchesLinear(string): bool', matches)
+  .registerFunction('durationOf(string): google.protobuf.Duration', durationOf)
+  .registerVariable('user', 'dyn', { description: 'identifier, roles and attributes; null without a user' })
+  .registerVariable('roles', 'list<string>', { description: "the user's roles, with inherited ones" })
+  .registerVariable('params', 'map<string, dyn>', { description: 'path parameters, converted' })
+  .registerVariable({
+    name: 'request',
+    schema: {
+      method: 'string',
+      path: 'string',
+      ip: 'string',
+      host: 'string',
+      scheme: 'string',
+      headers: 'map<string, dyn>',
+      query: 'map<string, dyn>'
+    }
+  })
+
+/** Compiles an expression; throws if it is invalid, uses an unknown name, or does not return a boolean. */
+export function compileExpression (text: string): Expression {
+  const evaluate = environment.parse(text)
+  replaceFunctions(evaluate.ast)
+  const { valid, type, error } = evaluate.check()
+  if (!valid) throw error ?? new Error('The expression has no type')
+  if (!['bool', 'dyn'].includes(String(type))) throw new Error(`The expression gives ${String(type)}, not bool`)
+  return (request, { user, roles, path }) => {
+    const { ip, host, scheme } = servicesOf(request).originOf(request)
+    const { method, headers, params, query } = request
+    try {
+      const result = evaluate({
+        user: user === null ? null : { ...user, attributes: celValue(user.attributes) },
+        roles,
+        params: celValue({ ...params as object }),
+        request: { method, path, ip, host, scheme, headers: { ...headers }, query: celValue({ ...query as object }) }
+      })
+      return { result: result === true }
+    } catch (raised) {
+      // An expression that cannot be evaluated is not true.
+      const error = raised instanceof Error ? raised : new Error(String(raised))
+      const reason = error.message.split('\n')[0]
+      request.log.warn({ channel: 'security', expression: text, reason }, 'Expression cannot be evaluated.')
+      return { result: false, error }
+    }
+  }
+}
+
+/** Replaces functions in a parsed expression; throws for a literal pattern that is invalid. */
+function replaceFunctions (node: unknown): void {
+  if (Array.isArray(node)) for (const part of node) replaceFunctions(part)
+  if (typeof node !== 'object' || node === null || !('op' in node && 'args' in node)) return
+  const { op, args } = node as ASTNode
+  if (op === 'call' || op === 'rcall') {
+    const [name] = args
+    if (name === 'matches' && op === 'rcall') {
+      for (const { op, args: pattern } of args[2]) {
+        if (op === 'value' && typeof pattern === 'string') literals.set(pattern, compilePattern(pattern))
+      }
+    }
+    args[0] = REPLACED.get(name) ?? name
+  }
+  replaceFunctions(args)
+}
+
+function matches (text: string, pattern: string): boolean {
+  const literal = literals.get(pattern)
+  if (literal === undefined && pattern.length > MAX_PATTERN) {
+    throw new Error(`A pattern that is not a literal has at most ${MAX_PATTERN} characters, not ${pattern.length}`)
+  }
+  return (literal ?? compilePattern(pattern)).matcher(text).find()
+}
+
+function compilePattern (pattern: string): RE2JS {
+  let compiled
+  try {
+    // Loaded with the first pattern: it is as large as the other code of expressions.
+    compiled = (require('re2js') as typeof import('re2js')).RE2JS.compile(pattern)
+  } catch (error) {
+    throw new Error(`The pattern "${pattern}" is invalid: ${(error as Error).message}`, { cause: error })
+  }
+  if (compiled.programSize() > MAX_PROGRAM) throw new Error(`The pattern "${pattern}" has too many repetitions`)
+  return compiled
+}
+
+function durationOf (text: string): unknown {
+  if (text.length <= MAX_DURATION) return parseDuration({ text })
+  throw new Error(`A duration has at most ${MAX_DURATION} characters, not ${text.length}`)
+}
+
+/** Whole numbers become integers of CEL: other numbers are doubles there, which cannot be added to integers. */
+function celValue (value: unknown, seen = new Map<object, unknown>()): unknown {
+  if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : value
+  if (typeof value !== 'object' || value === null) return value
+  const prototype: unknown = Object.getPrototypeOf(value)
+  const isMap = value instanceof Map
+  if (!isMap && !Array.isArray(value) && prototype !== Object.prototype && prototype !== null) return value
+  const known = seen.get(value)
+  if (known !== undefined) return known
+  // The copy is known before its members: a value may contain itself.
+  const copy = isMap ? new Map<unknown, unknown>() : Array.isArray(value) ? [] : {}
+  seen.set(value, copy)
+  for (const [name, item] of isMap ? value : Object.entries(value)) {
+    const inner = celValue(item, seen)
+    if (copy instanceof Map) copy.set(celValue(name, seen), inner)
+    // Defined, not assigned: `__proto__` is a name like others.
+    else Object.defineProperty(copy, name, { value: inner, enumerable: true, configurable: true, writable: true })
+  }
+  return copy
+}

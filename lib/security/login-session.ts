@@ -1,0 +1,119 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { Tokens } from '@fastify/csrf'
+import type { FastifyRequest, Session } from 'fastify'
+import { stateOf } from '../lifecycle/request-state.js'
+import { servicesOf } from '../lifecycle/services.js'
+import type { SessionStore } from '../session/session-store.js'
+import { InvalidCsrfTokenError } from './errors.js'
+import type { Firewall } from './firewall.js'
+import type { StoredUser } from './users.js'
+
+/** What one firewall keeps in a session. */
+export interface SessionLogin {
+  /** The user who is logged in; the stamp depends on the password, the mark changes when all sessions are ended. */
+  user?: { identifier: string, stamp: string, mark?: string }
+  /** Path and query that a browser requested before it was redirected to the login. */
+  target?: string
+  /** The failure of the last attempt, for the login page. */
+  failure?: { message: string, username: string }
+}
+
+declare module 'fastify' {
+  interface Session {
+    /** What each firewall keeps, by its name. */
+    _security?: Record<string, SessionLogin>
+    /** The secret of the session's CSRF tokens. */
+    _csrf?: string
+  }
+}
+
+/** Reads what a firewall keeps in the session, which does not count as a use of it; null without a session cookie. */
+export function peekLogin (request: FastifyRequest, { name, cookieName }: Firewall): SessionLogin | null {
+  if (servicesOf(request).cookiesOf(request)[cookieName] === undefined) return null
+  const state = stateOf(request)
+  const { sessionTouched } = state
+  const { session } = request
+  state.sessionTouched = sessionTouched
+  return session?._security?.[name] ?? {}
+}
+
+/** Changes what a firewall keeps in the session; undefined removes a member. */
+export function keepLogin (
+  { session }: FastifyRequest, { name }: Firewall, change: { [K in keyof SessionLogin]: SessionLogin[K] | undefined }
+): void {
+  const kept = Object.entries({ ...session._security?.[name], ...change }).filter(([, value]) => value !== undefined)
+  // A store may hold the object itself: its members are replaced, never changed.
+  session._security = { ...session._security, [name]: Object.fromEntries(kept) }
+}
+
+/** Depends on the user's password: a new one ends the sessions from before. */
+export function stampOf ({ password = '' }: StoredUser): string {
+  return createHash('sha256').update(password).digest('base64url')
+}
+
+/**
+ * Gives the session a new id, so that the old id (session fixation) gives no access to the login. The data of the
+ * application stays, the CSRF secret does not.
+ */
+export async function renewSession (request: FastifyRequest): Promise<void> {
+  const { session } = request
+  await session.regenerate(Object.keys(session).filter((key) => key !== 'cookie' && key !== '_csrf'))
+}
+
+const tokens = new Tokens({ userInfo: true })
+
+/** Makes a CSRF token of this session for one purpose. */
+export function csrfToken (request: FastifyRequest, purpose: string): string {
+  const { session } = request
+  session._csrf ??= tokens.secretSync()
+  return tokens.create(session._csrf, purpose)
+}
+
+/** Throws `InvalidCsrfTokenError` unless the token was made for this session and purpose. */
+export function checkCsrfToken (request: FastifyRequest, purpose: string, token: unknown): void {
+  const secret = request.session?._csrf
+  if (secret === undefined || typeof token !== 'string' || !tokens.verify(secret, token, purpose)) {
+    throw new InvalidCsrfTokenError('Invalid CSRF token.')
+  }
+}
+
+/** Longer than any cookie lives (RFC 6265bis, section 5.5), and so than any session that a mark ends. */
+const MARK_LIFETIME = 400 * 24 * 60 * 60 * 1000
+
+/**
+ * The mark of a user's logins, stored beside the sessions. A new mark ends all sessions with another one, in all
+ * processes that share the store, without synchronized clocks.
+ */
+export class LoginMarks {
+  readonly #store: SessionStore
+  readonly #firewall: string
+
+  constructor (store: SessionStore, firewall: string) {
+    this.#store = store
+    this.#firewall = firewall
+  }
+
+  /** The mark that a login needs; empty if the user's sessions were never ended. */
+  async current (identifier: string): Promise<string> {
+    return await new Promise((resolve, reject) => {
+      this.#store.get(this.#keyOf(identifier), (error, kept) => {
+        if (error && (error as NodeJS.ErrnoException).code !== 'ENOENT') reject(error)
+        else resolve((kept as { mark?: string } | null | undefined)?.mark ?? '')
+      })
+    })
+  }
+
+  /** Ends all sessions in which the user is logged in. */
+  async renew (identifier: string): Promise<void> {
+    const cookie = { originalMaxAge: MARK_LIFETIME, expires: new Date(Date.now() + MARK_LIFETIME) }
+    const kept = { mark: randomBytes(12).toString('base64url'), cookie } as unknown as Session
+    await new Promise<void>((resolve, reject) => {
+      this.#store.set(this.#keyOf(identifier), kept, (error) => error ? reject(error) : resolve())
+    })
+  }
+
+  // Session ids are signed: no cookie can name this key.
+  #keyOf (identifier: string): string {
+    return `logins-${createHash('sha256').update(JSON.stringify([this.#firewall, identifier])).digest('base64url')}`
+  }
+}

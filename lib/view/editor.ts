@@ -1,0 +1,92 @@
+import { closest, distance } from 'fastest-levenshtein'
+
+declare module '../lifecycle/services.js' {
+  interface Services {
+    /** Makes links that open source in the editor; null where none is configured. */
+    readonly editor: EditorLink | null
+  }
+}
+
+export interface EditorOptions {
+  /** The editor that links to source open: the name of a known one, or a URL with `%f`, `%l` and `%c` for file, line and column. */
+  editor?: string
+  /** Where folders of the service lie for the editor, as in `{ '/app': '/home/me/project' }`: what runs in a container has other paths. */
+  editorPaths?: Record<string, string>
+}
+
+/** The URL that opens a place in the editor; null where the file is none of the file system's. */
+export type EditorLink = (file: string, line: number, column: number) => string | null
+
+const PRESETS: Readonly<Record<string, string>> = {
+  vscode: 'vscode://file%f:%l:%c',
+  'vscode-insiders': 'vscode-insiders://file%f:%l:%c',
+  vscodium: 'vscodium://file%f:%l:%c',
+  cursor: 'cursor://file%f:%l:%c',
+  windsurf: 'windsurf://file%f:%l:%c',
+  zed: 'zed://file%f:%l:%c',
+  webstorm: 'webstorm://open?file=%f&line=%l&column=%c',
+  idea: 'idea://open?file=%f&line=%l&column=%c',
+  phpstorm: 'phpstorm://open?file=%f&line=%l&column=%c',
+  sublime: 'subl://open?url=file://%f&line=%l&column=%c',
+  textmate: 'txmt://open?url=file://%f&line=%l&column=%c',
+  macvim: 'mvim://open?url=file://%f&line=%l&column=%c',
+  emacs: 'emacs://open?url=file://%f&line=%l&column=%c'
+}
+// Nothing that a browser would run or read by itself: a link of the page must never be more than a link.
+const SCHEMES = new Set([
+  ...Object.values(PRESETS).map((template) => template.slice(0, template.indexOf(':'))),
+  'http', 'https', 'editor', 'nvim', 'vim', 'helix', 'kate', 'lapce', 'nova', 'fleet', 'positron', 'trae', 'kiro'
+])
+const PLACEHOLDER = /%[flc]|\{(?:file|line|column)\}/g
+const ABSOLUTE = /^(?:\/|[A-Za-z]:[\\/]|\\\\)/
+
+/** Makes the function that writes links for the editor; null where none was named. Stops the start at a template that is no safe link. */
+export function editorLink ({ editor = '', editorPaths = {} }: EditorOptions): EditorLink | null {
+  const paths = mappings(editorPaths)
+  if (editor === '') return null
+  const template = Object.hasOwn(PRESETS, editor) ? PRESETS[editor] as string : checked(editor)
+  const query = template.indexOf('?')
+  return function link (file, line, column) {
+    if (!ABSOLUTE.test(file)) return null
+    const path = mapped(file, paths).replaceAll('\\', '/')
+    try {
+      const encoded = path.split('/').map(encodeURIComponent).join('/').replace(/^([A-Za-z])%3A\//, '$1:/')
+      return template.replace(PLACEHOLDER, (placeholder, at: number) => {
+        if (placeholder === '%l' || placeholder === '{line}') return String(Math.max(1, line))
+        if (placeholder === '%c' || placeholder === '{column}') return String(Math.max(1, column))
+        // In a path `C:/…` needs a slash ahead of it; as the value of a parameter it stands as it is.
+        return encoded.startsWith('/') || (query !== -1 && at > query) ? encoded : `/${encoded}`
+      })
+    } catch {
+      return null
+    }
+  }
+}
+
+function checked (template: string): string {
+  const fault = (what: string): Error => new Error(`Option "editor" (EDITOR_URL): ${what}`)
+  const scheme = /^([a-z][a-z\d+.-]*):/i.exec(template)?.[1]?.toLowerCase()
+  if (scheme === undefined) {
+    const names = Object.keys(PRESETS)
+    const nearest = closest(template, names)
+    throw fault(`unknown editor "${template}"; ${distance(template, nearest) <= 2 ? `did you mean "${nearest}"?` : `known are ${names.join(', ')}, or give a URL with %f and %l`}`)
+  }
+  if (!SCHEMES.has(scheme)) throw fault(`a URL cannot begin with "${scheme}:"; use ${[...SCHEMES].join(', ')}`)
+  if (/[\s"'<>`\\\p{Cc}]/u.test(template)) throw fault('there are characters in it that no URL has')
+  if (!/%f|\{file\}/.test(template)) throw fault(`"${template}" has no %f for the file`)
+  return template
+}
+
+function mappings (editorPaths: Record<string, string>): Array<[from: string, to: string]> {
+  return Object.entries(editorPaths).map(([from, to]): [string, string] => {
+    if (!ABSOLUTE.test(from) || typeof to !== 'string' || !ABSOLUTE.test(to)) {
+      throw new Error(`Option "editorPaths": "${from}" to "${String(to)}" is not a pair of absolute paths`)
+    }
+    return [from.replace(/[\\/]+$/, ''), to.replace(/[\\/]+$/, '')]
+  }).sort(([a], [b]) => b.length - a.length)
+}
+
+function mapped (file: string, paths: ReadonlyArray<[from: string, to: string]>): string {
+  const found = paths.find(([from]) => file.startsWith(from) && /^(?:[\\/]|$)/.test(file.slice(from.length)))
+  return found === undefined ? file : found[1] + file.slice(found[0].length)
+}

@@ -1,0 +1,196 @@
+import { STATUS_CODES } from 'node:http'
+import fp from 'fastify-plugin'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { renderFallback, renderProductionError } from '../lib/error-page/plain-pages.js'
+import { dropEntityHeaders, dropInvalidHeaders, prepareFailedReply } from '../lib/errors/failed-reply.js'
+import { loggedError } from '../lib/errors/flatten-error.js'
+import { representation } from '../lib/errors/negotiate.js'
+import { messageOf, nameOf } from '../lib/errors/thrown-value.js'
+import { percentEncoded } from '../lib/http/header-text.js'
+import { statusOf } from '../lib/http/http-errors.js'
+import { addVary } from '../lib/http/responses.js'
+import { runSlots } from '../lib/lifecycle/lifecycle.js'
+import { isPromise, ownHook } from '../lib/lifecycle/listener.js'
+import { stateOf } from '../lib/lifecycle/request-state.js'
+import { servicesOf } from '../lib/lifecycle/services.js'
+import { noteFailure } from '../lib/profiler/observation.js'
+
+declare module '../lib/lifecycle/request-state.js' {
+  interface RequestState {
+    /** Whether the answer of the error handler was made, and whether its `onSend` hooks have begun. */
+    errorAnswer?: 'made' | 'sending'
+  }
+}
+
+const MAX_DEBUG_HEADER = 2_000
+
+/**
+ * Sets the error handler of `full` mode: a failure is answered with the diagnostic page, or with a short error for clients that may not see it. Before that
+ * the stages of the error pass run that come before the response.
+ */
+export const errorHandler = fp(async function errorHandler (app: FastifyInstance) {
+  const pages = app.hindsight.debug ? await import('../lib/error-page/diagnostic-page.js') : null
+  const slots = app.hindsight.lifecycle.slots
+
+  // Also for errors that other error handlers answer: those that the application has set for a part of itself.
+  app.addHook('onError', ownHook(function startErrorPass (request: FastifyRequest, reply: FastifyReply, error: unknown, done: () => void) {
+    noteFailure(request, reply, error)
+    const running = runErrorPass(request, reply)
+    if (isPromise(running)) running.then(() => done(), () => done())
+    else done()
+  }))
+  app.addHook('onSend', ownHook(function checkErrorAnswer (
+    request: FastifyRequest, reply: FastifyReply, payload: unknown, done: (error: null, payload: unknown) => void
+  ) {
+    const state = stateOf(request)
+    if (state.errorAnswer === 'sending') {
+      // A hook of the application has failed at the page, and Fastify sends its own error: the hook is not called again.
+      return answerSecond(state.raised, errorOfAnswer(payload, state.others), request, reply)
+    }
+    if (state.errorAnswer === 'made') state.errorAnswer = 'sending'
+    state.responses++
+    done(null, payload)
+  }))
+  app.setErrorHandler(diagnosticHandler)
+  const { errorHandler: ours } = app
+  app.addHook('onReady', function checkErrorHandler (done) {
+    if (app.errorHandler !== ours) {
+      app.log.warn({ channel: 'request' }, 'The application has replaced the error handler of Hindsight: its errors have no diagnostic page. ' +
+        'Set an error handler in a plugin of its own, or use lifecycle: \'observe\'')
+    }
+    done()
+  })
+
+  function runErrorPass (request: FastifyRequest, reply: FastifyReply): unknown {
+    stateOf(request).pass = 'error'
+    return runSlots(slots.filter(({ stage }) => stage.startsWith('kernel.controller')), request, reply)
+  }
+
+  function diagnosticHandler (raised: unknown, request: FastifyRequest, reply: FastifyReply): undefined | string | Promise<undefined | string> {
+    const state = stateOf(request)
+    if (state.failed && state.raised === raised) return answer(raised, request, reply)
+    // Another error handler has failed: Fastify runs no `onError` hook for that.
+    noteFailure(request, reply, raised)
+    const running = runErrorPass(request, reply)
+    return isPromise(running) ? running.then(() => answer(raised, request, reply)) : answer(raised, request, reply)
+  }
+
+  function answer (raised: unknown, request: FastifyRequest, reply: FastifyReply): undefined | string | Promise<undefined> {
+    const state = stateOf(request)
+    try {
+      prepareFailedReply(raised, request, reply)
+      logUncaught(raised, request, reply.statusCode)
+      const body = bodyOf(request, reply)
+      if (state.responses === 0) {
+        state.errorAnswer = 'made'
+        return body
+      }
+      // A hook of this response has failed, and may fail again: the listeners run without the hooks of the application.
+      const responseSlots = slots.filter(({ stage }) => stage === 'kernel.response' || stage === 'kernel.finish_request')
+      const sending = runSlots(responseSlots, request, reply, body)
+      if (isPromise(sending)) {
+        return sending.then(
+          (payload) => { sendDirectly(request, reply, payload as string) },
+          (second: unknown) => { answerSecond(raised, second, request, reply) }
+        ) as Promise<undefined>
+      }
+      sendDirectly(request, reply, sending as string)
+    } catch (second) {
+      answerSecond(raised, second, request, reply)
+    }
+  }
+
+  function bodyOf (request: FastifyRequest, reply: FastifyReply): string {
+    const state = stateOf(request)
+    const { mayReadDebug, profiles } = servicesOf(request)
+    const reason = STATUS_CODES[reply.statusCode] ?? 'Error'
+    const { type, contentType } = representation(request.headers.accept)
+    state.recorder?.setOutside(reply, 'diagnostic page')
+    reply.header('content-type', contentType)
+    addVary(reply, 'Accept')
+    if (pages === null || !mayReadDebug(request)) return renderProductionError(reply.statusCode, reason, type, referenceOf(request))
+    const profile = profiles?.profileOf(request) ?? null
+    if (profile !== null) state.profile = profile
+    const { body, exception } = pages.diagnosticPage(request, reply, type, reason)
+    const [frame] = exception.frames
+    reply.header('x-debug-exception', percentEncoded(exception.message.slice(0, MAX_DEBUG_HEADER)))
+    if (frame !== undefined) reply.header('x-debug-exception-file', `${percentEncoded(frame.file)}:${frame.line}`)
+    return body
+  }
+
+  /** Answers with one small page with both errors, where the page of the first could not be made or sent. */
+  function answerSecond (raised: unknown, second: unknown, request: FastifyRequest, reply: FastifyReply): void {
+    const state = stateOf(request)
+    if (!state.others.includes(second)) state.others.push(second)
+    logError(request, second, 'request', 'An error was raised while another one was being answered')
+    const { mask, mayReadDebug } = servicesOf(request)
+    const status = statusOf(raised, reply.statusCode)
+    const { type, contentType } = representation(request.headers.accept)
+    const body = pages !== null && mayReadDebug(request)
+      ? renderFallback(raised, second, type, mask.text)
+      : renderProductionError(status, STATUS_CODES[status] ?? 'Error', type, referenceOf(request))
+    dropEntityHeaders(reply)
+    reply.code(status).headers({
+      'cache-control': 'no-cache, private',
+      'content-type': contentType,
+      'content-security-policy': "default-src 'none'; frame-ancestors 'none'"
+    })
+    sendDirectly(request, reply, body)
+  }
+}, { fastify: '5.x', name: 'hindsight/error-handler' })
+
+/** The error that Fastify answers by default: one that was recorded, or else its message. */
+function errorOfAnswer (payload: unknown, recorded: readonly unknown[]): unknown {
+  let message = 'A hook failed while an error was being answered'
+  try {
+    message = String((JSON.parse(String(payload)) as { message?: unknown }).message ?? message)
+  } catch {
+    // The answer of a thrown value that is no error is no JSON.
+  }
+  return recorded.find((error) => messageOf(error) === message) ?? new Error(message)
+}
+
+/** Sends a response without the hooks of the application. */
+function sendDirectly (request: FastifyRequest, reply: FastifyReply, body: string): void {
+  const { raw } = reply
+  reply.hijack()
+  if (raw.headersSent) {
+    raw.destroy()
+    return
+  }
+  dropInvalidHeaders(request, reply)
+  raw.writeHead(reply.statusCode, { ...reply.getHeaders() as Record<string, string>, 'content-length': Buffer.byteLength(body) })
+  raw.end(body)
+}
+
+// The token that operators can look up; in debug mode clients that may not see the debug surface receive none.
+function referenceOf (request: FastifyRequest): string | undefined {
+  const { debug, profiles } = servicesOf(request)
+  return debug ? undefined : profiles?.profileOf(request)?.token
+}
+
+// In the words of the observed service's log: what was not caught, and where it was thrown.
+function logUncaught (raised: unknown, request: FastifyRequest, status: number): void {
+  const last = stateOf(request).exceptions?.at(-1)
+  if (last === undefined) {
+    const message = messageOf(raised)
+    if (status >= 500) logError(request, raised, undefined, message)
+    else request.log.info({ statusCode: status }, `${nameOf(raised)}: ${message}`)
+    return
+  }
+  const frame = last.frames.find(({ own }) => own) ?? last.frames[0]
+  const place = frame === undefined ? '' : ` at ${frame.file}:${frame.line}`
+  const line = `Uncaught ${last.name}: "${last.message.slice(0, MAX_DEBUG_HEADER)}"${place}`
+  if (status >= 500) logError(request, raised, 'request', line)
+  else request.log.warn({ statusCode: status, channel: 'request' }, line)
+}
+
+function logError (request: FastifyRequest, error: unknown, channel: string | undefined, message: string): void {
+  const fields = channel === undefined ? {} : { channel }
+  try {
+    request.log.error({ err: loggedError(error), ...fields }, message)
+  } catch {
+    // The logger serializes the error, whose getters may throw.
+    request.log.error(fields, message)
+  }
+}
