@@ -6,7 +6,7 @@ import { listenersOf } from './listener-options.js'
 import { beginObservation, type Observation } from './observe.js'
 import type { HindsightOptions } from './options.js'
 import { OPTIONS } from './options-table.js'
-import { isFromBeginning, profilerSettings, type ProfilerSettings } from '../lib/profiler/settings.js'
+import { checkRemovedOptions, isFromBeginning, profilerSettings, type ProfilerSettings } from '../lib/profiler/settings.js'
 import { openServices } from '../lib/lifecycle/services.js'
 
 /** How an application is observed, or runs the lifecycle: what its checked options mean. */
@@ -55,6 +55,7 @@ export const hindsight = fp(async function hindsight (app: FastifyInstance, opti
  */
 export function begin (app: FastifyInstance, given: HindsightOptions): Plan {
   if (app.hasDecorator('hindsight')) throw new Error('fastify-hindsight is registered twice: by two calls of register, or by one beside the preload fastify-hindsight/register')
+  checkRemovedOptions(given.profiler)
   checkOptions(given, OPTIONS)
   const { lifecycle: mode = 'observe', debug = process.env.NODE_ENV !== 'production' } = given
   if (mode !== 'observe' && mode !== 'full') throw new Error(`Option "lifecycle" must be "observe" or "full", not "${String(mode)}"`)

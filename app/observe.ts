@@ -96,9 +96,8 @@ export function beginObservation (app: FastifyInstance, plan: Plan): Observation
   // An application with a short time for plugins does not wait for the modules: its first request does.
   const { pluginTimeout = 0 } = app.initialConfig
   const hasTime = pluginTimeout === 0 || pluginTimeout >= MIN_PLUGIN_TIMEOUT
-  const hasOtlp = plan.settings?.otlp !== undefined && plan.settings.otlp !== false
   const addLastHooks = (): void => { for (const last of [handler, response]) last?.addTo(app) }
-  const ready = hasOtlp ? loading : hasTime ? prepared.then(() => loaded) : Promise.resolve()
+  const ready = plan.settings?.openTelemetry === true ? loading : hasTime ? prepared.then(() => loaded) : Promise.resolve()
   // The preload begins before anything awaits it.
   ready.catch(() => {})
   return { addLastHooks, prepared, ready }
@@ -140,7 +139,7 @@ async function loadModules (app: FastifyInstance, { options, settings }: Plan) {
   const collectResponse = imported.responseCollector(app)
   const { toolbar = true, serverTiming = false } = options
   const insert = toolbar && debug ? insertToolbar(app) : null
-  const cpu = fromBeginning && (debug || settings?.onDemand !== undefined) ? imported.openCpuProfiles(app, settings?.maxProfileBytes) : null
+  const cpu = fromBeginning && debug ? imported.openCpuProfiles(app, settings?.maxProfileBytes) : null
   app.hindsight.collectRequest = (request) => {
     const state = stateOf(request)
     if (!state.observed || state.requestCollected) return

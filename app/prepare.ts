@@ -7,7 +7,6 @@ import { DEFAULT_MASK_PATTERNS } from '../lib/mask/names.js'
 import { originResolver } from '../lib/http/origin.js'
 import { collectPolicy } from '../lib/profiler/collect-policy.js'
 import { checkCollectors } from '../lib/profiler/collector.js'
-import { demandNames } from '../lib/profiler/on-demand.js'
 import { checkStorageSetting } from '../lib/profiler/storage/open.js'
 
 /**
@@ -22,7 +21,7 @@ export function prepare (app: FastifyInstance, { options, settings }: Plan): voi
   }
   const originOf = originResolver(options)
   Object.assign(app.hindsight, {
-    mask: createMask([...DEFAULT_MASK_PATTERNS, ...options.mask ?? [], ...demandNames(settings?.onDemand)]),
+    mask: createMask([...DEFAULT_MASK_PATTERNS, ...options.mask ?? []]),
     originOf,
     editor: editorLink(options),
     ...debugAccess(app, app.hindsight.debug, originOf, options)

@@ -11,13 +11,12 @@ import { pinCommand, unpinCommand } from './commands/pin.js'
 import { purgeCommand } from './commands/purge.js'
 import { replayCommand } from './commands/replay.js'
 import { showCommand } from './commands/show.js'
-import { signCommand } from './commands/sign.js'
 import { tailCommand } from './commands/tail.js'
 import { toCommand } from './commands/to.js'
 
 /** The commands in the order of the help: adding one touches its own file and this list. */
 export const COMMANDS: readonly Command[] = [
-  listCommand, searchCommand, showCommand, headersCommand, compareCommand, tailCommand, pinCommand, unpinCommand, purgeCommand, exportCommand, importCommand, signCommand,
+  listCommand, searchCommand, showCommand, headersCommand, compareCommand, tailCommand, pinCommand, unpinCommand, purgeCommand, exportCommand, importCommand,
   toCommand, replayCommand, cpuCommand, mcpCommand,
   lifecycleCommand
 ]

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { ProfileStorage } from '../../lib/profiler/storage/storage.js'
 import type { SearchQuery } from '../../lib/profiler/search-query.js'
 import { exportHeader, exportLine } from '../../lib/profiler/transfer.js'
-import { resourceOf, sendAll, traceTarget, writeTraces, type Exported } from '../otlp.js'
+import type { Profile } from '../../lib/profiler/profile.js'
 import { CommandError, type Command } from '../command.js'
 import { readFlags } from '../criteria.js'
 import { Terminal } from '../terminal.js'
@@ -11,26 +11,22 @@ import { counted } from '../../lib/view/counted.js'
 
 const PAGE = 200
 
+interface Exported {
+  profile: Profile
+  pinned: boolean
+}
+
 /** Writes what fits to a file that `import` reads, on this machine or another. */
 export const exportCommand: Command = {
   name: 'export',
   args: '[file]',
   what: 'write what fits to a file, or to standard output, for import elsewhere',
   criteria: true,
-  flags: { format: { type: 'string' }, endpoint: { type: 'string' }, headers: { type: 'string' }, service: { type: 'string' } },
-  help: {
-    format: 'profiles (for import, the default), or otlp: traces of OpenTelemetry as lines of JSON',
-    endpoint: 'with otlp: post the traces there, as http://localhost:4318/v1/traces',
-    headers: 'for the endpoint, as name=value,name=value (OTEL_EXPORTER_OTLP_HEADERS)',
-    service: 'with otlp: the name of the service (OTEL_SERVICE_NAME)'
-  },
   arity: [0, 1],
   async run ({ args: [path], flags, terminal, open }) {
     const search = readFlags(flags)
-    const { target, isOtlp } = await traceTarget(flags, path)
     const store = await open()
     const profiles = profilesOf(store, search, flags.limit === undefined ? Infinity : search.limit)
-    if (target !== null) return await sendAll(profiles, target, flags.json === true, terminal)
     const file = path === undefined || path === '-' ? null : createWriteStream(path, { flags: 'wx', mode: 0o600 })
     try {
       if (file !== null) await once(file, 'open')
@@ -38,7 +34,7 @@ export const exportCommand: Command = {
       throw new CommandError((error as NodeJS.ErrnoException).code === 'EEXIST' ? `${path} is there already.` : `${path} cannot be written: ${(error as Error).message}`)
     }
     const out = file === null ? terminal : new Terminal(file)
-    const count = isOtlp ? await writeTraces(profiles, resourceOf(flags), out) : await writeProfiles(profiles, out)
+    const count = await writeProfiles(profiles, out)
     if (file === null) return
     file.end()
     await once(file, 'close')

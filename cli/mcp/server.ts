@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { fromJsonSchema, McpServer, type CallToolResult } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
-import { ownVersions } from '../../lib/profiler/configuration/versions.js'
+import { ownVersion } from '../../lib/profiler/configuration.js'
 import type { ProfileStorage } from '../../lib/profiler/storage/storage.js'
 import { visibleLine } from '../../lib/view/visible.js'
 import { TOOLS } from './tools.js'
@@ -11,7 +11,7 @@ const INSTRUCTIONS = 'Hindsight keeps a profile of every request that a Fastify 
 
 /** Serves the tools over standard input and output, until the client closes them or the signal is given. */
 export async function serve (open: () => Promise<ProfileStorage>, signal: AbortSignal): Promise<void> {
-  const { version } = ownVersions()
+  const version = ownVersion()
   let opening: Promise<ProfileStorage> | null = null
   // The service may not have run yet: then the next call asks again.
   const store = async (): Promise<ProfileStorage> => await (opening ??= open().catch((error: unknown) => {

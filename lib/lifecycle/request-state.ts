@@ -54,14 +54,8 @@ export class RequestState {
   usage: UsageMeter | null = null
   /** Whether the end of its response is awaited. */
   followed = false
-  /** What the request sent to other servers. */
-  outgoing: unknown = null
-  /** The spans that the application's instrumentation started. */
-  spans: unknown = null
   origin: Origin | null = null
   maySeeDebug: boolean | null = null
-  /** Whether its path and its route allow a profile; null before somebody wanted to know. */
-  mayBeProfiled: boolean | null = null
   token = ''
   /** The token of the request that caused this one, where that is known. */
   parent = ''
@@ -116,10 +110,8 @@ export class RequestState {
   requestCollected = false
   /** Whether the body failed when its beginning had been sent. */
   streamFailed = false
-  /** The lot that decides whether a sampled request is profiled. */
-  sample: number | null = null
-  /** Whether the request has asked for its profile, by a signature or as a developer who wants to see the processor's; null before somebody wanted to know. */
-  demanded: boolean | null = null
+  /** Whether a developer has requested this profile: with a CPU profile, or by a replay. */
+  demanded = false
   /** What decided the locale of the request. */
   localeSource: 'default' | 'route' | 'accept-language' = 'default'
   /** Whether `Accept-Language` was read, so that caches must know of it. */

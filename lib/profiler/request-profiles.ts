@@ -11,13 +11,11 @@ import { followToEnd } from '../lifecycle/response-end.js'
 import { isRedirect } from '../lifecycle/responses.js'
 import { routeConfigOf } from '../lifecycle/route-config.js'
 import { servicesOf } from '../lifecycle/services-of.js'
-import { RequestLog } from '../logs/request-log.js'
-import { atExit } from './at-exit.js'
 import { buildProfile } from './build-profile.js'
 import { Collection } from './collector.js'
 import { collectPolicy } from './collect-policy.js'
-import { openConfiguration } from './configuration/configuration.js'
-import { Redirects } from './related/redirects.js'
+import { openConfiguration } from './configuration.js'
+import { Redirects } from './redirects.js'
 import type { ProfilerSettings } from './settings.js'
 
 declare module 'fastify' {
@@ -27,29 +25,47 @@ declare module 'fastify' {
   }
 }
 
-/** The profiles of an application's requests, from the token to the store. */
+declare module '../lifecycle/request-state.js' {
+  interface RequestState {
+    /** The data of the application's collectors: they run once, however often the profile is written. */
+    collection?: Collection
+    /** Whether a profile was queued, and whether it became spans. */
+    isKept?: boolean
+    isTraced?: boolean
+  }
+}
+
+/** The profiles of an application's requests, from the token to the queue. */
 export interface RequestProfiles {
-  /** Whether a request that has come this far leaves a profile. */
+  /** Whether the request leaves a profile, as far as its outcome is known. */
   isProfiled: (request: FastifyRequest, reply: FastifyReply) => boolean
-  /** The token of a request's profile; notes what its response means for those that follow. */
+  /** To be called when a response begins; returns the token of the request's profile. */
   begin: (request: FastifyRequest, reply: FastifyReply, payload: unknown) => string
 }
 
 const OWN_PATHS = /^\/_(?:profiler|wdt)(?:\/|$)/
 
-/** Keeps a profile of each request that the options want, after its response. `options`: all of the application's, which profiles summarize. */
+/** One listener for all applications: Node.js warns of more than ten. */
+const onExit = new Set<(code: number) => void>()
+// Before the listener of the database's thread, which ends it.
+process.prependListener('exit', (code) => {
+  for (const callback of onExit) callback(code)
+})
+
+/**
+ * Queues a profile of each request that the options select, after its response. `options` are all options of the
+ * application, which profiles summarize.
+ */
 export function openRequestProfiles (app: FastifyInstance, settings: ProfilerSettings, options: object): RequestProfiles {
   const { base, debug, mode, originOf, profiler } = app.hindsight
-  const { isCollected, isWanted } = collectPolicy(settings)
-  // In debug mode the page of a failure shows all that happened, whichever requests have a profile.
-  if (!debug) app.hindsight.isObserved = isWanted
   const { collectors = [] } = settings
+  const { isCollected, isWanted } = collectPolicy(settings)
+  // In debug mode the page of any failure shows its events.
+  if (!debug) app.hindsight.isObserved = isWanted
   const configuration = openConfiguration(app, options, collectors)
-  const collections = new WeakMap<FastifyRequest, Collection>()
-  const kept = new WeakSet<FastifyRequest>()
   const redirects = new Redirects()
-  // Awaited when the application is closed, so that no profile is lost.
-  const pending = new Map<Promise<unknown>, () => void>()
+  // Profiles that wait for asynchronous collectors.
+  const pending = new Map<() => void, Promise<unknown>>()
 
   function tokenOf (request: FastifyRequest): string {
     const state = stateOf(request)
@@ -57,13 +73,10 @@ export function openRequestProfiles (app: FastifyInstance, settings: ProfilerSet
     return state.token
   }
 
-  function isOwnPath (path: string): boolean {
-    return path.startsWith(base) && OWN_PATHS.test(path.slice(base.length))
-  }
-
   function mayBeProfiled (request: FastifyRequest): boolean {
-    const state = stateOf(request)
-    return (state.mayBeProfiled ??= routeConfigOf(request)?.profile !== false && !isOwnPath(pathnameOf(request)))
+    const path = pathnameOf(request)
+    const isOwn = path.startsWith(base) && OWN_PATHS.test(path.slice(base.length))
+    return !isOwn && routeConfigOf(request)?.profile !== false
   }
 
   function isProfiled (request: FastifyRequest, reply?: FastifyReply): boolean {
@@ -78,63 +91,56 @@ export function openRequestProfiles (app: FastifyInstance, settings: ProfilerSet
     return { ip: originOf(request).ip, userAgent: request.headers['user-agent'] ?? '' }
   }
 
-  function keep (request: FastifyRequest, reply: FastifyReply, isExiting = false): void {
+  function keep (request: FastifyRequest, reply: FastifyReply): void {
     if (!isProfiled(request, reply)) return
     observe(request, reply)
-    kept.add(request)
-    tokenOf(request)
-    // A request that was answered before its handler, or taken over by it, has not been recorded yet.
-    app.hindsight.collectRequest?.(request)
     const state = stateOf(request)
+    state.isKept = true
+    const token = tokenOf(request)
+    // Not recorded yet where the reply was sent or hijacked before the handler.
+    app.hindsight.collectRequest?.(request)
     const endedAt = state.endedAt || performance.now()
-    if (state.parent === '' && redirects.size > 0) state.parent = redirects.take({ ...clientOf(request), url: urlOf(request) }) ?? ''
+    if (state.parent === '') state.parent = redirects.take({ ...clientOf(request), url: urlOf(request) }) ?? ''
     state.usage?.stop(endedAt)
-    // Headers that are set from here on are not sent.
+    // Headers that are set later are not sent.
     state.sentHeaders ??= headersOf(reply)
     if (state.sentStatus === 0) state.sentStatus = reply.raw.headersSent ? reply.raw.statusCode : reply.statusCode
-    const collection = collectionOf(request, reply)
-    if (collection === null || collection.settled === null || isExiting) return write(request, reply, endedAt, collection)
-    const writeNow = (): void => write(request, reply, endedAt, collection)
-    const writing = collection.settled.then(writeNow).finally(() => pending.delete(writing))
-    pending.set(writing, writeNow)
-  }
-
-  function write (request: FastifyRequest, reply: FastifyReply, endedAt: number, collection: Collection | null): void {
-    const state = stateOf(request)
-    profiler.defer(state.token, () => buildProfile(request, reply, endedAt, profiler.maxProfileBytes, {
-      config: configuration(), ...(collection !== null && app.hindsight.mask.hiding(state.sentParams ?? request.params).value(collection.data) as object)
-    }), bytesHeld(request))
-  }
-
-  // Once for each request, however often its profile is written again.
-  function collectionOf (request: FastifyRequest, reply: FastifyReply): Collection | null {
-    if (collectors.length === 0) return null
-    const known = collections.get(request) ?? new Collection(collectors, request, reply)
-    collections.set(request, known)
-    return known
+    const { data, settled } = (state.collection ??= new Collection(collectors, request, reply))
+    const write = (): void => {
+      pending.delete(write)
+      profiler.defer(token, () => {
+        const { maxProfileBytes: maxBytes } = profiler
+        const profile = buildProfile(request, reply, { endedAt, maxBytes, collected: data, config: configuration() })
+        if (state.isTraced !== true) profiler.trace?.(profile)
+        state.isTraced = true
+        return profile
+      })
+    }
+    if (settled === null) write()
+    else pending.set(write, settled.then(write))
   }
 
   // The request that ends the process leaves its profile, too.
   function keepExiting (code: number): void {
     const { request, reply } = requestContext.getStore() ?? {}
-    if (request === undefined || reply === undefined || servicesOf(request) !== app.hindsight || kept.has(request)) return
+    if (request === undefined || reply === undefined || servicesOf(request) !== app.hindsight) return
     const state = stateOf(request)
+    if (state.isKept === true) return
     if (mode === 'full' && !reply.sent) reply.code(500)
     if (!reply.raw.writableEnded && !state.failed && state.others.length === 0) {
       state.others.push(new ProcessExitError(`The process exited with code ${code} before the response was sent`))
     }
-    keep(request, reply, true)
+    keep(request, reply)
   }
 
-  // Before the profiler hands what is queued to its store.
-  const releaseExit = atExit((code) => {
-    for (const writeNow of pending.values()) writeNow()
-    keepExiting(code)
-  })
-  app.hindsight.closing.push(async () => {
-    await Promise.all(pending.keys())
-    releaseExit()
-  })
+  function exit (code: number): void {
+    try {
+      keepExiting(code)
+      for (const write of pending.keys()) write()
+    } finally {
+      profiler.exit()
+    }
+  }
 
   function keepClosed (request: FastifyRequest, reply: FastifyReply): void {
     const state = stateOf(request)
@@ -143,11 +149,18 @@ export function openRequestProfiles (app: FastifyInstance, settings: ProfilerSet
       state.upgraded = true
     } else if (!state.streamFailed) {
       state.clientGone = true
-      if (mode === 'full') request.log.info({ channel: 'request' }, 'The client closed the connection before the response was sent')
+      if (mode === 'full') {
+        request.log.info({ channel: 'request' }, 'The client closed the connection before the response was sent')
+      }
     }
     keep(request, reply)
   }
 
+  onExit.add(exit)
+  app.hindsight.closing.push(async () => {
+    await Promise.all(pending.values())
+    onExit.delete(exit)
+  })
   Object.assign(app.hindsight, {
     profileOf (request: FastifyRequest) {
       if (!isProfiled(request)) return null
@@ -178,21 +191,16 @@ export function openRequestProfiles (app: FastifyInstance, settings: ProfilerSet
     begin (request, reply, payload) {
       const token = tokenOf(request)
       const location = reply.getHeader('location')
-      if (isRedirect(reply) && typeof location === 'string') redirects.remember(clientOf(request), location, urlOf(request), token)
+      if (isRedirect(reply) && typeof location === 'string') {
+        redirects.remember(clientOf(request), location, urlOf(request), token)
+      }
       if (payload instanceof Readable) payload.once('error', (error) => noteFailedStream(request, reply, error))
       return token
     }
   }
 }
 
-// What a profile that is not built yet keeps in memory: the body above all, and the log.
-function bytesHeld (request: FastifyRequest): number {
-  const { log } = stateOf(request)
-  const body = request.body === undefined || request.body === null ? 0 : Number(request.headers['content-length']) || 0
-  return body + (log instanceof RequestLog ? log.bytes : 0)
-}
-
-// When the beginning of the body has been sent there can be no other answer: Fastify closes the connection, not the client.
+// Once a part of the body was sent there can be no other response: Fastify closes the connection, not the client.
 function noteFailedStream (request: FastifyRequest, reply: FastifyReply, error: unknown): void {
   if (!reply.raw.headersSent) return
   const state = stateOf(request)

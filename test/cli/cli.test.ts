@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import t, { type Test } from 'tap'
 import { execute } from '../../cli/run.js'
-import { signDemand } from '../../lib/profiler/on-demand.js'
 import type { Profile } from '../../lib/profiler/profile.js'
 import { openStorage } from '../../lib/profiler/storage/open.js'
 import { recordOf } from '../../lib/profiler/summary.js'
@@ -225,7 +224,7 @@ t.test('mistakes are told, by the name of what is wrong', async (t) => {
   const dataDir = await stored(t, [profile('000001')])
   const missing = join(dataDir, 'nowhere')
   for (const [args, code, message] of [
-    [['lst'], 2, 'There is no command "lst"; known are list, search, show, headers, compare, tail, pin, unpin, purge, export, import, sign'],
+    [['lst'], 2, 'There is no command "lst"; known are list, search, show, headers, compare, tail, pin, unpin, purge, export, import, to'],
     [['list', '--foo'], 2, 'Unknown option \'--foo\'. "fastify-hindsight list --help" lists the flags.'],
     [['list', 'more'], 2, 'fastify-hindsight list : 1 arguments were given.'],
     [['list', '--status', 'bad'], 2, 'Invalid --status: "bad" is neither a status such as 404 nor a class such as 4xx.'],
@@ -244,8 +243,7 @@ t.test('mistakes are told, by the name of what is wrong', async (t) => {
     [['list', '--storage', 'memory'], 2, '--storage (STORAGE_URL): the memory of another process cannot be read; use sqlite or postgres://….'],
     [['list', '--storage', 'ftp://u:secret@h'], 1, 'The store cannot be opened: profiler.storage (STORAGE_URL): "ftp://h" is neither sqlite nor memory, nor an address such as postgres://localhost:5432/hindsight'],
     [['import', missing], 1, `${missing} cannot be read: ENOENT`],
-    [['export', dataDir], 1, `${dataDir} is there already.`],
-    [['sign'], 2, 'PROFILER_SECRET is not set']
+    [['export', dataDir], 1, `${dataDir} is there already.`]
   ] as const) {
     const flags = (args as readonly string[]).includes('--data-dir') ? [] : ['--data-dir', dataDir]
     const err = new PassThrough()
@@ -260,25 +258,6 @@ t.test('help', async (t) => {
   const out = new PassThrough()
   t.equal(await execute([], out, new PassThrough()), 0)
   t.match(String(out.read()), /^ {2}show <token \| latest>/m)
-})
-
-t.test('a signature holds for a month at most', async (t) => {
-  t.intercept(process, 'env', { value: { ...process.env, PROFILER_SECRET: 'a secret of the tests, thirty-two characters and more' } })
-  for (const duration of ['31d', '99y']) {
-    const { code, out, err } = await hindsight(t.testdir(), ['sign', '--for', duration])
-    t.same([code, out, err], [2, '', `fastify-hindsight: --for: "${duration}" is too long: a signature holds for at most 30 days.\n`])
-  }
-  t.equal((await hindsight(t.testdir(), ['sign', '--for', '30d'])).code, 0)
-})
-
-t.test('a signed header', async (t) => {
-  const secret = 'a secret of the tests, thirty-two characters and more'
-  t.intercept(process, 'env', { value: { ...process.env, PROFILER_SECRET: secret } })
-  const { value, until, header } = JSON.parse((await hindsight(t.testdir(), ['sign', '--for', '15m', '--json'])).out)
-  t.equal(value, signDemand(secret, Date.parse(until) / 1000))
-  t.ok(Math.abs(Date.parse(until) - Date.now() - 900_000) < 5_000)
-  t.match((await hindsight(t.testdir(), ['sign'])).out, new RegExp(`^${header}: \\d+\\.`))
-  t.match(await hindsight(t.testdir(), ['sign', '--for', 'ever']), { code: 2, err: 'fastify-hindsight: --for: "ever" is not a duration such as 15m or 2h.\n' })
 })
 
 t.test('tail follows what another process stores, until it is interrupted', async (t) => {

@@ -2,7 +2,9 @@ import type { Profile } from '../profile.js'
 import { matcher, type Criteria } from './criteria.js'
 import { emptyTotals, groupToEvict, mayPin, sumOf, type RetentionGroup } from './retention.js'
 import { DEFAULT_BOUNDS, InvalidCursorError, positionOf, TooManyPinnedError } from './storage.js'
-import type { ProfilePage, ProfileStorage, SearchOptions, StorageBounds, StorageStats } from './storage.js'
+import type {
+  ProfilePage, ProfileStorage, PurgeOptions, SearchOptions, StorageBounds, StorageStats
+} from './storage.js'
 import type { ProfileRecord } from '../summary.js'
 
 interface Entry extends ProfileRecord {
@@ -64,7 +66,7 @@ export class MemoryStorage implements ProfileStorage {
     return true
   }
 
-  purge (criteria: Criteria = {}, { pinned = false }: { pinned?: boolean } = {}): number {
+  purge (criteria: Criteria = {}, { pinned = false }: PurgeOptions = {}): number {
     const matches = matcher(criteria)
     const found = [...this.#entries.values()]
       .filter((entry) => (pinned || !entry.summary.pinned) && matches(entry))

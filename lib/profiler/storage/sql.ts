@@ -2,7 +2,9 @@ import type { Profile } from '../profile.js'
 import { columnsOf, conditionsOf, type Criteria } from './criteria.js'
 import { emptyTotals, groupToEvict, mayPin, sumOf, type Totals } from './retention.js'
 import { DEFAULT_BOUNDS, InvalidCursorError, positionOf, TooManyPinnedError } from './storage.js'
-import type { Awaitable, ProfilePage, ProfileStorage, SearchOptions, StorageBounds, StorageStats } from './storage.js'
+import type {
+  Awaitable, ProfilePage, ProfileStorage, PurgeOptions, SearchOptions, StorageBounds, StorageStats
+} from './storage.js'
 import type { ProfileRecord, ProfileSummary } from '../summary.js'
 
 export type Value = string | number | null
@@ -110,7 +112,7 @@ export class SqlStorage implements ProfileStorage {
     })
   }
 
-  async purge (criteria: Criteria = {}, { pinned = false }: { pinned?: boolean } = {}): Promise<number> {
+  async purge (criteria: Criteria = {}, { pinned = false }: PurgeOptions = {}): Promise<number> {
     const head = await this.#database.read(async (connection) => await this.#head(connection))
     let purged = 0
     for (let before = head + 1; ;) {

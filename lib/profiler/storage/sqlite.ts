@@ -5,7 +5,9 @@ import { Worker } from 'node:worker_threads'
 import type { Profile } from '../profile.js'
 import type { Criteria } from './criteria.js'
 import { StorageClosedError, StorageUnusableError } from './storage.js'
-import type { ProfilePage, ProfileStorage, SearchOptions, StorageBounds, StorageStats } from './storage.js'
+import type {
+  ProfilePage, ProfileStorage, PurgeOptions, SearchOptions, StorageBounds, StorageStats
+} from './storage.js'
 import type { Call, Reply } from './sqlite/worker.js'
 import type { ProfileRecord } from '../summary.js'
 
@@ -155,37 +157,14 @@ export class SqliteStorage implements ProfileStorage {
     this.#removeUser = databaseThread.addUser(this.#path, warn)
   }
 
-  async put (records: readonly ProfileRecord[]): Promise<void> {
-    await this.#call('put', records)
-  }
-
-  async get (token: string): Promise<Profile | undefined> {
-    return await this.#call('get', token) as Profile | undefined
-  }
-
-  async search (options: SearchOptions): Promise<ProfilePage> {
-    return await this.#call('search', options) as ProfilePage
-  }
-
-  async pin (token: string, pinned: boolean): Promise<boolean> {
-    return await this.#call('pin', token, pinned) as boolean
-  }
-
-  async purge (criteria?: Criteria, options?: { pinned?: boolean }): Promise<number> {
-    return await this.#call('purge', criteria, options) as number
-  }
-
-  async stats (): Promise<StorageStats> {
-    return await this.#call('stats') as StorageStats
-  }
-
-  async close (): Promise<void> {
-    await (this.#closing ??= this.#removeUser())
-  }
-
-  settle (timeout: number): void {
-    databaseThread.settle(timeout)
-  }
+  put = async (records: readonly ProfileRecord[]): Promise<void> => { await this.#call('put', records) }
+  get = async (token: string): Promise<Profile | undefined> => await this.#call('get', token) as Profile | undefined
+  search = async (options: SearchOptions): Promise<ProfilePage> => await this.#call('search', options) as ProfilePage
+  pin = async (token: string, pinned: boolean): Promise<boolean> => await this.#call('pin', token, pinned) as boolean
+  purge = async (...args: [Criteria?, PurgeOptions?]): Promise<number> => await this.#call('purge', ...args) as number
+  stats = async (): Promise<StorageStats> => await this.#call('stats') as StorageStats
+  close = async (): Promise<void> => await (this.#closing ??= this.#removeUser())
+  settle = (timeout: number): void => databaseThread.settle(timeout)
 
   async #call (method: Call['method'], ...args: readonly unknown[]): Promise<unknown> {
     if (this.#closing !== null) throw new StorageClosedError(this.#path)

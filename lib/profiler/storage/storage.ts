@@ -80,6 +80,11 @@ export function positionOf (value: string): number {
   return Number(value)
 }
 
+export interface PurgeOptions {
+  /** Whether pinned profiles are removed, too. */
+  pinned?: boolean
+}
+
 /**
  * Stores profiles; the exported contract test defines each method. The newest profile is the one that was put last. A
  * store bounds itself: it evicts the oldest successes first, then the oldest failures, and never pinned profiles. One
@@ -97,7 +102,7 @@ export interface ProfileStorage {
   /** Protects a profile from eviction and purge, or no longer; false where there is none. */
   pin (token: string, pinned: boolean): Awaitable<boolean>
   /** Removes the profiles that match and are not pinned (with `pinned`: those too); returns how many. */
-  purge (criteria?: Criteria, options?: { pinned?: boolean }): Awaitable<number>
+  purge (criteria?: Criteria, options?: PurgeOptions): Awaitable<number>
   stats (): Awaitable<StorageStats>
   close (): Awaitable<void>
   /** Blocks the thread until what was put is stored, or the time (ms) is over. Optional; called when the process exits. */
