@@ -90,7 +90,8 @@ function errorsOf (state: RequestState): { exceptions: FlattenedException[], oth
 // Masking is slower than parsing: lines for which there is no space are not masked.
 function logsOf ({ log }: RequestState, mask: Mask, maxBytes: number): LogRecord[] {
   const reason = `they are longer than ${maxBytes.toLocaleString('en')} bytes`
-  return fittingLogs(entriesOf(log).map((entry) => entry.read()), maxBytes, reason).map(({ message, context, ...rest }) => {
+  const lines = entriesOf(log).map((entry) => entry.read())
+  return fittingLogs(lines, maxBytes, reason).map(({ message, context, ...rest }) => {
     return { ...rest, message: mask.text(message), context: mask.value(context) as Record<string, unknown> }
   })
 }

@@ -56,7 +56,9 @@ process.prependListener('exit', (code) => {
  * Queues a profile of each request that the options select, after its response. `options` are all options of the
  * application, which profiles summarize.
  */
-export function openRequestProfiles (app: FastifyInstance, settings: ProfilerSettings, options: object): RequestProfiles {
+export function openRequestProfiles (
+  app: FastifyInstance, settings: ProfilerSettings, options: object
+): RequestProfiles {
   const { base, debug, mode, originOf, profiler } = app.hindsight
   const { collectors = [] } = settings
   const { isCollected, isWanted } = collectPolicy(settings)

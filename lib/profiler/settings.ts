@@ -77,6 +77,7 @@ export function profilerSettings (option: ProfilerOption = 'all'): ProfilerSetti
 }
 
 /** Whether requests may be profiled from their beginning, not only once they have failed. */
-export function isFromBeginning ({ collect = true, collectParameter, onlyExceptions = false }: ProfilerSettings): boolean {
+export function isFromBeginning (settings: ProfilerSettings): boolean {
+  const { collect = true, collectParameter, onlyExceptions = false } = settings
   return !onlyExceptions && (collect || collectParameter !== undefined)
 }

@@ -4,6 +4,7 @@ import {
   type Attributes, type Context, type HrTime, type Span, type SpanContext
 } from '@opentelemetry/api'
 import { requestContext } from '../../lifecycle/request-context.js'
+import type { LogRecord } from '../../logs/log-record.js'
 import { cut } from '../../view/visible.js'
 import { ownVersion } from '../configuration.js'
 import type { RecordedCall } from '../outgoing/outgoing-log.js'
@@ -177,8 +178,9 @@ function addEvents (root: Span, profile: Profile): void {
       'exception.type': name, 'exception.message': message, 'exception.stacktrace': stack
     }), at(epoch + raisedAt))
   }
-  // Notifications of the lifecycle are spans.
-  const lines = profile.logs.filter(({ channel, level }) => channel !== 'event' || (level !== 'debug' && level !== 'trace'))
+  // The listeners are spans.
+  const isNotification = ({ channel, level }: LogRecord): boolean => channel === 'event' && level === 'debug'
+  const lines = profile.logs.filter((line) => !isNotification(line))
   for (const { time, level, channel, message, context } of lines.slice(exceptions.length - MAX_EVENTS)) {
     root.addEvent('log', attributesOf({
       'log.severity': level,

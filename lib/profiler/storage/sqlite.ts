@@ -40,7 +40,7 @@ class DatabaseThread {
   #lastId = 0
   #isWarned = false
 
-  /** Adds a user of the store of a path; the returned function removes it, and closes the database after the last one. */
+  /** Adds a user of the store of a path; the returned function removes it and, after the last one, closes the store. */
   addUser (path: string, warn: Warn): () => Promise<void> {
     const user = { warn }
     const users = this.#users.get(path) ?? new Set<{ warn: Warn }>()

@@ -105,6 +105,6 @@ export interface ProfileStorage {
   purge (criteria?: Criteria, options?: PurgeOptions): Awaitable<number>
   stats (): Awaitable<StorageStats>
   close (): Awaitable<void>
-  /** Blocks the thread until what was put is stored, or the time (ms) is over. Optional; called when the process exits. */
+  /** Optional. Blocks the thread of an exiting process until what was put is stored, or the time (ms) is over. */
   settle? (timeout: number): void
 }

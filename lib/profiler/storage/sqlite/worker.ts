@@ -12,7 +12,7 @@ export interface Call {
   args: readonly unknown[]
 }
 
-/** The worker posts this: the result of a call, or a warning about a store. Cloning would lose the class of an error. */
+/** The worker posts this: the result of a call, or a warning of a store. Cloning would lose the class of an error. */
 export type Reply =
   { id: number, value: unknown } |
   { id: number, error: { message: string, code?: unknown, statusCode?: unknown } } |
