@@ -33,7 +33,6 @@ interface Variables {
   EDITOR_PATHS: string
   STORAGE_URL: string
   PROFILER: '' | 'all' | 'errors' | 'off'
-  PROFILER_SECRET: string
   PROFILER_ROLE: string
   HEALTH: string
   CLOSE_DELAY: number
@@ -59,7 +58,6 @@ const schema = {
     EDITOR_PATHS: text,
     STORAGE_URL: text,
     PROFILER: { type: 'string', enum: ['', 'all', 'errors', 'off'], default: '' },
-    PROFILER_SECRET: text,
     PROFILER_ROLE: text,
     HEALTH: text,
     CLOSE_DELAY: { type: 'integer', minimum: 0, maximum: 600_000, default: 0 },
@@ -97,6 +95,9 @@ export function optionsOfEnvironment (source: NodeJS.ProcessEnv = process.env): 
 }
 
 function readVariables (source: NodeJS.ProcessEnv): Variables {
+  if ((source.PROFILER_SECRET ?? '') !== '') {
+    throw new Error('Environment: PROFILER_SECRET was removed, as signed requests for a profile are gone; use PROFILER')
+  }
   // The schema is no input: to compile the schema of schemas as well would make each start wait.
   const ajv = new Ajv({ allErrors: true, useDefaults: true, coerceTypes: true, meta: false, validateSchema: false })
   // An empty variable is one that was not set.
@@ -128,13 +129,12 @@ function optionsOf (variables: Variables): HindsightOptions {
 }
 
 // Named in production, the profiler is wanted there.
-function profilerOf ({ PROFILER, STORAGE_URL, DATA_DIR, PROFILER_SECRET, PROFILER_ROLE }: Variables, production: boolean): ProfilerOption {
+function profilerOf ({ PROFILER, STORAGE_URL, DATA_DIR, PROFILER_ROLE }: Variables, production: boolean): ProfilerOption {
   if (PROFILER === 'off') return false
   return {
-    production: PROFILER !== '' || PROFILER_SECRET !== '',
+    production: PROFILER !== '',
     ...(PROFILER === 'errors' && { onlyExceptions: true, minStatus: 500 }),
     ...(production && PROFILER === '' && { collect: false }),
-    ...(PROFILER_SECRET !== '' && { onDemand: { secret: PROFILER_SECRET } }),
     ...(PROFILER_ROLE !== '' && { role: PROFILER_ROLE }),
     storage: STORAGE_URL === '' ? 'sqlite' : STORAGE_URL,
     dataDir: DATA_DIR

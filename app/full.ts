@@ -39,7 +39,7 @@ export async function openFull (app: FastifyInstance, plan: Plan): Promise<void>
   await app.register(errorHandler)
   if (observed) {
     await openProfiler(app, settings, options)
-    if (settings !== null && (debug || settings.onDemand !== undefined)) await openCpuProfiles(app, settings.maxProfileBytes)
+    if (settings !== null && debug) await openCpuProfiles(app, settings.maxProfileBytes)
   }
   for (const listeners of Object.values(lifecycle)) {
     for (const { plugin } of listeners) await app.register(plugin, options)

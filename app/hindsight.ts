@@ -6,7 +6,7 @@ import { listenersOf } from './listener-options.js'
 import { beginObservation, type Observation } from './observe.js'
 import type { HindsightOptions } from './options.js'
 import { OPTIONS } from './options-table.js'
-import { isFromBeginning, profilerSettings, type ProfilerSettings } from '../lib/profiler/settings.js'
+import { checkRemovedOptions, isFromBeginning, profilerSettings, type ProfilerSettings } from '../lib/profiler/settings.js'
 import { openServices } from '../lib/lifecycle/services.js'
 
 /** What the checked options of an application mean. */
@@ -54,6 +54,7 @@ function begin (app: FastifyInstance, given: HindsightOptions): Plan {
   if (app.hasDecorator('hindsight')) {
     throw new Error('fastify-hindsight is registered twice: by two calls of register, or by one beside the preload fastify-hindsight/register')
   }
+  checkRemovedOptions(given.profiler)
   checkOptions(given, OPTIONS)
   const { lifecycle: mode = 'observe', debug = process.env.NODE_ENV !== 'production' } = given
   if (mode !== 'observe' && mode !== 'full') throw new Error(`Option "lifecycle" must be "observe" or "full", not "${String(mode)}"`)

@@ -97,8 +97,7 @@ export function beginObservation (app: FastifyInstance, plan: Plan): Observation
   // An application with a short timeout for plugins does not wait for the modules: its first request does.
   const { pluginTimeout = 0 } = app.initialConfig
   const hasTime = pluginTimeout === 0 || pluginTimeout >= MIN_PLUGIN_TIMEOUT
-  const hasOtlp = plan.settings?.otlp !== undefined && plan.settings.otlp !== false
-  const ready = hasOtlp ? loading : hasTime ? prepared.then(() => loaded) : Promise.resolve()
+  const ready = plan.settings?.openTelemetry === true ? loading : hasTime ? prepared.then(() => loaded) : Promise.resolve()
   // The plugin of the preload awaits it later.
   ready.catch(() => {})
   return {

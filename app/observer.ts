@@ -36,8 +36,7 @@ export async function openObserver (app: FastifyInstance, { options, settings }:
   const collectIncoming = requestCollector(app)
   const collectResponse = responseCollector(app)
   const insert = toolbar && debug ? insertToolbar(app) : null
-  const hasCpu = fromBeginning && (debug || settings?.onDemand !== undefined)
-  const cpu = hasCpu ? openCpuProfiles(app, settings?.maxProfileBytes) : null
+  const cpu = fromBeginning && debug ? openCpuProfiles(app, settings?.maxProfileBytes) : null
 
   /** Records what came in, once. */
   function collectRequest (request: FastifyRequest): void {

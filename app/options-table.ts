@@ -47,16 +47,6 @@ const profiler: OptionEntries = {
   minStatus: { types: ['number'], default: '`0`', what: 'a failure counts only if its answer has this status or a higher one', from: 0 },
   matcher: { types: ['string', 'RegExp', 'function'], default: 'all', what: 'only requests of a path, or those that a function picks' },
   sampling: { types: ['number'], default: '`1`', what: 'the share of requests from 0 to 1, failures always' },
-  onDemand: {
-    types: ['object'],
-    default: 'none',
-    what: 'requests that ask for it with a signature, whatever the others say: see [profiles](profiles.md)',
-    fields: {
-      secret: { types: ['string'], default: 'none', env: 'PROFILER_SECRET', what: 'signs what clients send: at least 32 characters' },
-      header: { types: ['string'], default: '`x-hindsight-profile`', what: 'the request header that they send' },
-      parameter: { types: ['string'], default: '`_profile`', what: 'or the query parameter' }
-    }
-  },
   production: { types: ['boolean'], default: '`false`', what: 'whether requests are profiled outside debug mode too' },
   role: { types: ['string'], default: 'none', env: 'PROFILER_ROLE', what: 'the role that the profiler\'s pages need outside debug mode, where without it there are none' },
   storage: { types: ['string', 'object'], default: '`sqlite`', env: 'STORAGE_URL', what: '`sqlite`, `memory`, `postgres://…`, or a store of the application' },
@@ -64,16 +54,7 @@ const profiler: OptionEntries = {
   maxProfiles: { types: ['number'], default: '`10000`', what: 'how many profiles are kept', from: 1 },
   maxBytes: { types: ['number'], default: '256 MiB', what: 'how many bytes all profiles may take, as JSON', from: 1024 * 1024 },
   maxProfileBytes: { types: ['number'], default: '512 KiB', what: 'how many bytes one profile may take, as JSON', from: 4096 },
-  otlp: {
-    types: ['boolean', 'object'],
-    default: '`false`',
-    what: 'whether profiles go to an OpenTelemetry collector as traces, behind the responses; true: where the standard variables say (`OTEL_EXPORTER_OTLP_ENDPOINT`, …): see [OpenTelemetry](opentelemetry.md)',
-    fields: {
-      endpoint: { types: ['string'], default: 'the variables, or `http://localhost:4318/v1/traces`', what: 'the address that traces are posted to, as JSON' },
-      headers: { types: ['object'], default: 'none', what: 'headers that the collector needs', fields: { '*': { types: ['string'], default: 'none', what: 'the value of the header' } } },
-      serviceName: { types: ['string'], default: '`OTEL_SERVICE_NAME`', what: 'what the traces call the service' }
-    }
-  },
+  openTelemetry: { types: ['boolean'], default: '`false`', what: 'whether each profile also becomes spans of `@opentelemetry/api`, which the application installs: see [OpenTelemetry](opentelemetry.md)' },
   maxQueue: { types: ['number'], default: '`4000`', what: 'how many profiles may wait to be written; those above are dropped and counted', from: 1 },
   collectors: {
     types: ['array'],

@@ -125,7 +125,6 @@ t.test('the preload takes the variables that are named, and switches no listener
     STORAGE_URL: 'memory',
     DATA_DIR: '/data',
     PROFILER: 'errors',
-    PROFILER_SECRET: 'a secret of the tests, thirty-two characters and more',
     DEBUG_CLIENTS: '192.0.2.1',
     DEBUG_HOSTS: 'dev.example',
     TRUSTED_PROXIES: '192.0.2.2',

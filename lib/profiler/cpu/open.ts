@@ -17,11 +17,11 @@ export interface CpuProfiles {
 }
 
 /**
- * Records what the processor does while a request is handled that asks for it: in debug mode by a header or a query parameter from who may
- * see the debug surface, outside it with the signature of `profiler.onDemand` beside. `maxProfileBytes` is what the whole profile may take.
+ * Records CPU profiles in debug mode, of requests that have the header or the query parameter and come from clients that may
+ * see the debug surface. `maxProfileBytes` is the maximum of the whole profile.
  */
 export function openCpuProfiles (app: FastifyInstance, maxProfileBytes = Infinity): CpuProfiles {
-  const { debug, mask } = app.hindsight
+  const { mask } = app.hindsight
   const maxBytes = Math.min(MAX_BYTES, maxProfileBytes / 3)
 
   function recordCpu (request: FastifyRequest, reply: FastifyReply): undefined | Promise<void> {
@@ -59,7 +59,7 @@ export function openCpuProfiles (app: FastifyInstance, maxProfileBytes = Infinit
     const { headers, query } = request
     if (headers[CPU_HEADER] !== '1' && (query as Record<string, unknown> | undefined)?.[CPU_PARAMETER] !== '1') return false
     const state = stateOf(request)
-    if (!state.observed || !(debug ? app.hindsight.maySeeDebug(request) : state.demanded === true)) return false
+    if (!state.observed || !app.hindsight.maySeeDebug(request)) return false
     // A page elsewhere can make a browser ask, and what is slow is asked for by oneself (Fetch Metadata, section 2.4).
     const { 'sec-fetch-site': site } = headers
     return site === undefined || site === 'same-origin' || site === 'none'

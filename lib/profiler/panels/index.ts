@@ -1,4 +1,4 @@
-import { collectorsOf } from '../configuration/configuration.js'
+import { collectorsOf } from '../configuration.js'
 import type { Profile } from '../profile.js'
 import { assetsPanel } from './assets/panel.js'
 import { attributesPanel } from './attributes/panel.js'

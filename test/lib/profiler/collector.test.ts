@@ -63,7 +63,7 @@ t.test('one that fails costs only its own panel', async t => {
   t.equal((await app.inject('/')).body, 'x')
   await sleep(20)
   const profile = await newest(app)
-  t.match(profile.collectors, { throws: { error: 'no' }, rejects: { error: 'text' }, hostile: { error: 'it threw what cannot be read' }, fine: [1, 2] })
+  t.match(profile.collectors, { throws: { error: 'no' }, rejects: { error: 'text' }, hostile: { error: 'it threw a value that cannot be read' }, fine: [1, 2] })
   const page = async (panel: string) => (await app.inject({ url: `/_profiler/${profile.token}?panel=${panel}`, headers: { accept: 'text/html' } })).body
   t.match(await page('throws'), /The collector failed:<\/strong> no/)
   t.match(await page('render'), /its data cannot be shown \(no markup\)/)

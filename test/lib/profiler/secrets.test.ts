@@ -5,7 +5,7 @@ import multipart from '@fastify/multipart'
 import type { FastifyInstance, FastifyRequest, InjectOptions } from 'fastify'
 import t from 'tap'
 import { createMask } from '../../../lib/mask/mask.js'
-import { configurationOf, type ConfigurationSummary } from '../../../lib/profiler/configuration/configuration.js'
+import { configurationOf, type ConfigurationSummary } from '../../../lib/profiler/configuration.js'
 import { build, listen, newest, profileOf, raw } from '../../app/harness.js'
 
 // Drawn afresh: the excerpts of a profile show this very source.

@@ -18,7 +18,8 @@ import { sample } from '../../lib/profiler/sample.js'
 
 async function start (t: Test, options: Partial<ProfilerOptions> = {}): Promise<FastifyInstance> {
   const app = fastify()
-  app.decorate('hindsight', { profiler: new Profiler({ storage: new MemoryStorage(), warn: () => {}, ...options }) } as never)
+  const profiler = new Profiler({ storage: new MemoryStorage(), warn: () => {}, ...options })
+  app.decorate('hindsight', { profiler, debug: false, editor: null } as never)
   await app.register(profilerRoutes, { prefix: '/_profiler' })
   t.teardown(() => app.close())
   return app
@@ -405,7 +406,7 @@ t.test('the routes are named, and are not profiled themselves', async t => {
   const app = fastify()
   const configs: unknown[] = []
   app.addHook('onRoute', route => { if (route.method === 'GET') configs.push([route.url, route.config]) })
-  app.decorate('hindsight', { profiler: new Profiler({ storage: new MemoryStorage() }) } as never)
+  app.decorate('hindsight', { profiler: new Profiler({ storage: new MemoryStorage() }), debug: false, editor: null } as never)
   await app.register(profilerRoutes, { prefix: '/_profiler' })
   t.teardown(() => app.close())
   t.match(configs, [

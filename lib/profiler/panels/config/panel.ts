@@ -1,4 +1,4 @@
-import { configurationOf } from '../../configuration/configuration.js'
+import { configurationOf } from '../../configuration.js'
 import { failed, fold, json, note, pairs, section } from '../../pages/components.js'
 import { dataOf, failureOf } from '../panel.js'
 import type { Panel } from '../panel.js'

@@ -21,17 +21,6 @@ t.test('the contract, in a file', async (t) => {
   for (const { name, run } of storageContract((bounds) => new SqliteStorage({ path: place(t), ...bounds }))) await t.test(name, run)
 })
 
-t.test('the contract, in memory', async (t) => {
-  for (const { name, run } of storageContract((bounds) => new SqliteStorage({ path: null, ...bounds }))) await t.test(name, run)
-})
-
-t.test('two stores in memory have nothing in common', async (t) => {
-  const [first, second] = [opened(t, { path: null }), opened(t, { path: null })]
-  await put(first, [profile('000001')])
-  t.same(await listed(second), [])
-  t.match(await first.stats(), { engine: 'memory', place: 'this process', profiles: 1 })
-})
-
 t.test('a restart keeps profiles, pins, positions and totals', async (t) => {
   const path = place(t)
   const first = new SqliteStorage({ path })
@@ -274,12 +263,12 @@ t.test('a store that is closed during a purge and an eviction finishes both befo
   rmSync(dirname(path), { recursive: true })
   await pending
   // Any other call: the thread has nothing else to do after it.
-  await opened(t, { path: null }).stats()
+  await opened(t, { path: place(t) }).stats()
   t.notOk(existsSync(dirname(path)))
 })
 
 t.test('SQL selects the same profiles as the matcher', async (t) => {
-  const storage = opened(t, { path: null })
+  const storage = opened(t, { path: place(t) })
   const entries = Array.from({ length: 300 }, (_, i) => recordOf(randomProfile(i)))
   await storage.put(entries)
   let matched = 0

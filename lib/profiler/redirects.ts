@@ -2,30 +2,26 @@ const LIFETIME = 30_000
 const MAX_KEPT = 1_000
 const MAX_URL = 2_000
 
-/** Who follows a redirect, as far as that can be told without a mark of ours. */
+/** The client and the URL of a request. */
 export interface Follower {
   ip: string
   userAgent: string
-  /** Absolute; a fragment does not count. */
+  /** Absolute; the fragment is ignored. */
   url: string
 }
 
-interface Remembered {
+interface Redirect {
   token: string
   until: number
 }
 
-/** Remembers for half a minute who was sent where, so that the request that follows is known to be the redirect's. */
+/** The redirects of the last 30 seconds by client and target: they are the parents of the requests that follow. */
 export class Redirects {
-  readonly #kept = new Map<string, Remembered>()
-
-  get size (): number {
-    return this.#kept.size
-  }
+  readonly #kept = new Map<string, Redirect>()
 
   /** `base` is the URL of the request that was redirected. */
-  remember (follower: Omit<Follower, 'url'>, location: string, base: string, token: string, now = Date.now()): void {
-    const key = keyOf({ ...follower, url: location }, base)
+  remember (client: Omit<Follower, 'url'>, location: string, base: string, token: string, now = Date.now()): void {
+    const key = keyOf({ ...client, url: location }, base)
     if (key === null) return
     this.#kept.delete(key)
     this.#kept.set(key, { token, until: now + LIFETIME })
@@ -35,10 +31,9 @@ export class Redirects {
     }
   }
 
-  /** The token of the request that redirected here; once. */
+  /** Removes the redirect to this request and returns its token; null where there is none. */
   take (follower: Follower, now = Date.now()): string | null {
-    if (this.#kept.size === 0) return null
-    const key = keyOf(follower)
+    const key = this.#kept.size === 0 ? null : keyOf(follower)
     const found = key === null ? undefined : this.#kept.get(key)
     if (key === null || found === undefined) return null
     this.#kept.delete(key)
