@@ -1,8 +1,7 @@
 import Fastify, { type FastifyInstance } from 'fastify'
-import { boundConnections } from '../../app/connections.js'
 import { hindsight } from '../../app/hindsight.js'
 import type { HindsightOptions } from '../../app/options.js'
-import { serverOptions } from '../../app/server-options.js'
+import { boundConnections, serverOptions } from '../../app/server-options.js'
 import { addHooks, failing, hello, helloWithLines, logging, ORIGIN, SECRET, storeFolder, type Variants } from './shared.js'
 
 const FEATURES = { debug: false, cors: [{ origin: ORIGIN }], session: { secret: SECRET } } satisfies HindsightOptions

@@ -5,8 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
 import t, { type Test } from 'tap'
 import type { FastifyInstance } from 'fastify'
-import { httpsServerOptions, serverOptions } from '../../app/server-options.js'
-import type { ServerLimits } from '../../app/server-limits.js'
+import { httpsServerOptions, serverOptions, type ServerLimits } from '../../app/server-options.js'
 import { until } from '../reliability/start.js'
 import { build, listen } from '../support/app.js'
 import { certificate } from '../support/certificate.js'
@@ -135,7 +134,7 @@ t.test('more connections than there may be are turned away, with one warning a m
     await once(socket.resume(), 'close')
     t.equal(socket.bytesRead, 0)
   }
-  t.equal(lines.filter((line) => line.includes('A connection was turned away: 2 are open already (MAX_CONNECTIONS)')).length, 1)
+  t.equal(lines.filter((line) => line.includes('A connection was refused: 2 are open already (MAX_CONNECTIONS)')).length, 1)
   for (const socket of kept) socket.destroy()
   await until(open, (count) => count === 0)
   const socket = connect(port, '127.0.0.1')

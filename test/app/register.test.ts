@@ -1,7 +1,7 @@
 import t from 'tap'
 import Fastify from 'fastify'
 import { preload } from '../../app/hindsight.js'
-import { preloadOptions } from '../../app/preload-options.js'
+import { preloadOptions } from '../../app/environment.js'
 import { hindsight } from '../../app/hindsight.js'
 import { profileOf } from '../support/app.js'
 

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import Fastify, { type FastifyInstance } from 'fastify'
 import application from '../../app/app.js'
 import { serverOptions } from '../../app/server-options.js'
-import type { ServerLimits } from '../../app/server-limits.js'
+import type { ServerLimits } from '../../app/server-options.js'
 import type { HindsightOptions } from '../../app/options.js'
 
 /** What a service of the tests is told in `SERVICE`. */

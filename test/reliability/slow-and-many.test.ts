@@ -123,7 +123,7 @@ t.test('more connections than there may be are turned away, and told of once', a
   const kept = await Promise.all([1, 2, 3].map(() => ignore(port, '')))
   t.equal(await converse(port, { bytes: `GET / HTTP/1.1\r\n${HOST}\r\n` }), '')
   t.equal(await converse(port, { bytes: `GET / HTTP/1.1\r\n${HOST}\r\n` }), '')
-  t.equal(lines.filter((line) => line.includes('A connection was turned away: 3 are open already (MAX_CONNECTIONS)')).length, 1)
+  t.equal(lines.filter((line) => line.includes('A connection was refused: 3 are open already (MAX_CONNECTIONS)')).length, 1)
   for (const socket of kept) socket.destroy()
   await until(() => new Promise<number>((resolve) => app.server.getConnections((_error, count) => resolve(count))), (count) => count === 0)
   t.match(await converse(port, { bytes: `GET / HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n` }), /^HTTP\/1\.1 200/)

@@ -1,12 +1,26 @@
 import t from 'tap'
 import { readFileSync } from 'node:fs'
 import Fastify from 'fastify'
+import { OPTIONS, SERVER_OPTIONS } from '../../app/check-options.js'
 import { hindsight } from '../../app/hindsight.js'
+import type { HindsightOptions } from '../../app/options.js'
 import { optionsPage } from '../../app/options-page.js'
+import type { ServerSettings } from '../../app/server-options.js'
+import schema from '../../app/options.schema.json' with { type: 'json' }
 
 const session = { secret: 'x'.repeat(32) }
 
-t.test('docs/options.md is what the table says', async (t) => {
+// The compiler compares the names of the schema with those of the types.
+type Same<A, B> = [A, B] extends [B, A] ? true : false
+const namesAreSame: Same<keyof typeof schema.plugin.properties, keyof HindsightOptions> = true
+const serverNamesAreSame: Same<keyof typeof schema.server.properties, keyof ServerSettings> = true
+
+t.test('the schema', async (t) => {
+  t.ok(namesAreSame && serverNamesAreSame)
+  t.same([OPTIONS, SERVER_OPTIONS], [schema.plugin.properties, schema.server.properties])
+})
+
+t.test('docs/options.md is generated from the schema', async (t) => {
   t.equal(readFileSync(new URL('../../docs/options.md', import.meta.url), 'utf8'), optionsPage(), 'npm run docs:options writes it')
 })
 
