@@ -65,14 +65,17 @@ export function expected ({ types, enum: known, minimum, maximum }: OptionSchema
 }
 
 function checkValue (value: unknown, schema: OptionSchema, path: string): void {
-  if (!isValid(schema, value)) throw new Error(`Option "${path}" must be ${expected(schema)}, not ${shown(value, schema)}`)
+  if (!isValid(schema, value)) {
+    throw new Error(`Option "${path}" must be ${expected(schema)}, not ${shown(value, schema)}`)
+  }
   const { items, properties, additionalProperties: others } = schema
   if (Array.isArray(value)) {
     // `Array.from` fills holes, which are no valid items either.
     if (items !== undefined) Array.from(value).forEach((item, i) => checkValue(item, items, `${path}[${i}]`))
   } else if (isOf('object', value)) {
     if (properties !== undefined) checkOptions(value as object, properties, `${path}.`)
-    if (others !== undefined) for (const [name, one] of Object.entries(value as object)) checkValue(one, others, `${path}.${name}`)
+    if (others === undefined) return
+    for (const [name, one] of Object.entries(value as object)) checkValue(one, others, `${path}.${name}`)
   }
 }
 
@@ -87,11 +90,17 @@ function isOf (type: OptionType, value: unknown): boolean {
     case 'false': return value === false
     case 'array': return Array.isArray(value)
     case 'RegExp': return value instanceof RegExp
-    case 'object': return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof RegExp)
+    case 'object': return isObject(value) && !Array.isArray(value) && !(value instanceof RegExp)
     case 'number': return typeof value === 'number' && !Number.isNaN(value)
     case 'integer': return Number.isSafeInteger(value)
-    default: return typeof value === type
+    case 'boolean': return typeof value === 'boolean'
+    case 'string': return typeof value === 'string'
+    case 'function': return typeof value === 'function'
   }
+}
+
+function isObject (value: unknown): boolean {
+  return typeof value === 'object' && value !== null
 }
 
 // The value where the type is right.

@@ -1,10 +1,22 @@
 import type { ProfilerSettings } from '../lib/profiler/settings.js'
 import { DEFAULT_DATA_DIR } from '../lib/profiler/storage/open.js'
 import { originResolver } from '../lib/http/origin.js'
-import { expected, isValid, OPTIONS, PROCESS_OPTIONS, SERVER_OPTIONS, type OptionSchema, type OptionSchemas } from './check-options.js'
+import {
+  expected, isValid, OPTIONS, PROCESS_OPTIONS, SERVER_OPTIONS, type OptionSchema, type OptionSchemas
+} from './check-options.js'
 import type { HindsightOptions } from './options.js'
 import type { ServerSettings } from './server-options.js'
 import { sessionSecret } from './session-secret.js'
+
+interface ProcessSettings {
+  host: string
+  port: number
+  logLevel: string
+  /** Milliseconds. */
+  closeDelay: number
+  /** Milliseconds. */
+  closeTimeout: number
+}
 
 /** The settings of the service that the environment has, checked. */
 export interface Environment extends ProcessSettings {
@@ -12,17 +24,11 @@ export interface Environment extends ProcessSettings {
   options: HindsightOptions
 }
 
-interface ProcessSettings {
-  host: string
-  port: number
-  logLevel: string
-  /** In milliseconds, as `closeTimeout`. */
-  closeDelay: number
-  closeTimeout: number
-}
-
 type Variables = Readonly<Record<string, string | undefined>>
 
+/** The options whose values are taken as they are, or separated by commas. */
+const TEXT_NAMES = ['trustedProxies', 'trustedHosts', 'debugClients', 'debugHosts', 'editor', 'editorPaths']
+const TEXTS = Object.fromEntries(Object.entries(OPTIONS).filter(([name]) => TEXT_NAMES.includes(name)))
 const PROFILER: OptionSchema = { types: ['string'], enum: ['all', 'errors', 'off'], env: 'PROFILER' }
 
 /** The variables of the service, beside those of Node.js and of its libraries. */
@@ -43,7 +49,7 @@ export function readServerOptions (source: Variables = process.env): ServerSetti
   return readOptions(SERVER_OPTIONS, source) as unknown as ServerSettings
 }
 
-/** The options of the preload: those of the environment for profiles and the debug surface, which switch no listener on. */
+/** The options of the preload: those for profiles and the debug surface. They switch no listener on. */
 export function preloadOptions (source: Variables = process.env): HindsightOptions {
   const { trustedHosts: _hosts, health: _health, profiler, ...options } = readPluginOptions(source)
   if (typeof profiler !== 'object') return { ...options, profiler: false }
@@ -54,12 +60,11 @@ export function preloadOptions (source: Variables = process.env): HindsightOptio
 
 // The options of any application: none of the server, and no session.
 function readPluginOptions (source: Variables): HindsightOptions {
-  const { trustedProxies, trustedHosts, debugClients, debugHosts, editor, editorPaths } = OPTIONS as Required<typeof OPTIONS>
-  const lists = { trustedProxies, trustedHosts, debugClients, debugHosts, editor, editorPaths } as OptionSchemas
-  const options: HindsightOptions = readOptions(lists, source)
+  const options: HindsightOptions = readOptions(TEXTS, source)
   // Throws an error with the variable's name at an invalid address; Fastify's own error has none.
   originResolver({ trustedProxies: options.trustedProxies ?? [] })
-  return { ...options, debug: !isProduction(source), profiler: profilerOf(source), health: healthOf(source.HEALTH ?? '') }
+  const debug = !isProduction(source)
+  return { ...options, debug, profiler: profilerOf(source), health: healthOf(source.HEALTH ?? '') }
 }
 
 function isProduction ({ NODE_ENV }: Variables): boolean {
@@ -70,15 +75,15 @@ function isProduction ({ NODE_ENV }: Variables): boolean {
 function profilerOf (source: Variables): false | ProfilerSettings {
   const which = read(PROFILER, source)
   if (which === 'off') return false
-  const { PROFILER_SECRET: secret = '', PROFILER_ROLE: role = '', STORAGE_URL: storage = '', DATA_DIR: dataDir = '' } = source
+  const { PROFILER_SECRET: secret = '', PROFILER_ROLE: role = '' } = source
   return {
     production: which !== undefined || secret !== '',
     ...(which === 'errors' && { onlyExceptions: true, minStatus: 500 }),
     ...(isProduction(source) && which === undefined && { collect: false }),
     ...(secret !== '' && { onDemand: { secret } }),
     ...(role !== '' && { role }),
-    storage: storage || 'sqlite',
-    dataDir: dataDir || DEFAULT_DATA_DIR
+    storage: source.STORAGE_URL || 'sqlite',
+    dataDir: source.DATA_DIR || DEFAULT_DATA_DIR
   }
 }
 
@@ -102,12 +107,12 @@ function read (schema: OptionSchema, { [schema.env ?? '']: text = '' }: Variable
   if (type === 'array') return list(text)
   if (type === 'object') return Object.fromEntries(list(text).map(pair))
   if (text === '') return schema.default
-  const value = type === 'boolean' ? SWITCH.get(text) : type === 'integer' && /^\d{1,15}$/.test(text) ? Number(text) : text
+  if (type === 'boolean' && (text === 'on' || text === 'off')) return text === 'on'
+  const value = type === 'integer' && /^\d{1,15}$/.test(text) ? Number(text) : text
   if (isValid(schema, value)) return value
-  throw new Error(`Environment: ${schema.env} must be ${type === 'boolean' ? 'on or off' : expected(schema)}, not "${text}"`)
+  const valid = type === 'boolean' ? 'on or off' : expected(schema)
+  throw new Error(`Environment: ${schema.env} must be ${valid}, not "${text}"`)
 }
-
-const SWITCH: ReadonlyMap<string, boolean> = new Map([['on', true], ['off', false]])
 
 // A text without an equals sign is refused with the option's name, where the pairs are used.
 function pair (text: string): [from: string, to: string] {
@@ -120,5 +125,5 @@ function list (text: string): string[] {
 }
 
 function namesIn (schemas: OptionSchemas): string[] {
-  return Object.values(schemas).flatMap(({ env, properties = {} }) => [...env === undefined ? [] : [env], ...namesIn(properties)])
+  return Object.values(schemas).flatMap(({ env, properties = {} }) => [env ?? [], namesIn(properties)].flat())
 }

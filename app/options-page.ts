@@ -5,9 +5,9 @@ import { OPTIONS, SERVER_OPTIONS, type OptionSchema, type OptionSchemas } from '
 export function optionsPage (): string {
   return `# Options
 
-Given to the plugin (\`hindsight\` in \`app/app.ts\`). \`npm start\` takes options with an environment variable from there. An unknown
-option, or one with an invalid value, stops the start with an error that names it. This page is generated from
-\`app/options.schema.json\` by \`npm run docs:options\`.
+Given to the plugin (\`hindsight\` in \`app/app.ts\`). \`npm start\` takes options with an environment variable from
+there. An unknown option, or one with an invalid value, stops the start with an error that names it. This page is
+generated from \`app/options.schema.json\` by \`npm run docs:options\`.
 
 | option | environment | type | default | what it does |
 |---|---|---|---|---|
@@ -16,21 +16,28 @@ ${rows(OPTIONS).join('\n')}
 ## What clients may cost the server
 
 Options of the server itself, which \`npm start\` takes from the environment, and so does fastify-cli with \`--options\`
-(\`options\` in \`app/app.ts\`). Times are in milliseconds, and 0 is none. [reliability](reliability.md) describes the purpose of each.
+(\`options\` in \`app/app.ts\`). Times are in milliseconds, and 0 is none. The purpose of each is in
+[reliability](reliability.md).
 
 | environment | default | what it does |
 |---|---|---|
-${Object.values(SERVER_OPTIONS).map((schema) => `| \`${schema.env}\` | ${presetOf(schema)} | ${schema.description} |`).join('\n')}
+${serverRows().join('\n')}
 `
+}
+
+function serverRows (): string[] {
+  return Object.values(SERVER_OPTIONS).map((schema) => {
+    return `| \`${schema.env}\` | ${presetOf(schema)} | ${schema.description} |`
+  })
 }
 
 function rows (schemas: OptionSchemas, path = ''): string[] {
   return Object.entries(schemas).flatMap(([name, schema]) => {
     const { types, env, description, properties = {}, additionalProperties: others, items } = schema
     const variable = env === undefined ? '' : `\`${env}\``
-    const cells = [`\`${path}${name}\``, variable, types.join(', '), presetOf(schema), description?.replaceAll('|', '\\|')]
+    const text = description?.replaceAll('|', '\\|')
     return [
-      `| ${cells.join(' | ')} |`,
+      `| \`${path}${name}\` | ${variable} | ${types.join(', ')} | ${presetOf(schema)} | ${text} |`,
       ...rows(properties, `${path}${name}.`),
       ...others === undefined ? [] : rows({ '*': others }, `${path}${name}.`),
       ...rows(items?.properties ?? {}, `${path}${name}[].`)
@@ -44,4 +51,5 @@ function presetOf ({ without, default: preset, env }: OptionSchema): string {
   return preset === undefined ? 'none' : `\`${preset}\``
 }
 
-if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) process.stdout.write(optionsPage())
+const [, program = ''] = process.argv
+if (program !== '' && import.meta.url === pathToFileURL(program).href) process.stdout.write(optionsPage())

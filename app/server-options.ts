@@ -34,7 +34,10 @@ export function serverOptions (given: Partial<ServerSettings> = {}): FastifyHttp
 }
 
 /** The same for a server with TLS: Fastify takes no `http` beside `https`, so its options are in `https` here. */
-export function httpsServerOptions (https: HttpsOptions, given: Partial<ServerSettings> = {}): FastifyHttpsOptions<HttpsServer> {
+export function httpsServerOptions (
+  https: HttpsOptions,
+  given: Partial<ServerSettings> = {}
+): FastifyHttpsOptions<HttpsServer> {
   return { ...fastifyOptions(given), https: { ...nodeOptions(given), ...https } }
 }
 
@@ -84,7 +87,7 @@ export function boundConnections (app: FastifyInstance, given: Partial<ServerLim
   }
   app.addHook('preClose', async function closeUnused () {
     if (!server.listening) return
-    // `server.close()` closes the connections that are idle at that moment. One that is answered later would be kept open.
+    // `server.close()` closes only the connections that are idle at that moment.
     const timer = setInterval(() => {
       server.closeIdleConnections()
       for (const socket of open) if (socket.bytesRead === 0) socket.destroy()
