@@ -25,5 +25,6 @@ import type { HealthOptions } from './health.js'
 export interface HindsightOptions extends KernelOptions,
   AssetOptions, ClickjackingOptions, ContentSecurityPolicyOptions, CorsOptions, DebugHandlersOptions,
   DebugToolbarOptions, DefaultLocaleOptions, HealthOptions, LinkHeaderOptions, LocaleOptions,
-  LocaleAwareServicesOptions, PaginationOptions, ParamConverterOptions, ProfilerListenerOptions, ReferrerPolicyOptions, ResponseOptions, RobotsOptions,
-  Pick<SecurityOptions, 'security'>, SessionOptions, TemplateOptions, XssProtectionOptions {}
+  LocaleAwareServicesOptions, PaginationOptions, ParamConverterOptions, ProfilerListenerOptions,
+  ReferrerPolicyOptions, ResponseOptions, RobotsOptions, Pick<SecurityOptions, 'security'>, SessionOptions,
+  TemplateOptions, XssProtectionOptions {}
