@@ -1,5 +1,4 @@
 import { createRequire } from 'node:module'
-import { closest, distance } from 'fastest-levenshtein'
 import type { HindsightOptions } from './options.js'
 
 type OptionType = 'boolean' | 'number' | 'integer' | 'string' | 'array' | 'object' | 'function' | 'RegExp' | 'false'
@@ -22,10 +21,12 @@ export interface OptionSchema {
 
 export type OptionSchemas = Readonly<Record<string, OptionSchema>>
 
-type Schemas = Record<'plugin' | 'server' | 'process', { readonly properties: OptionSchemas }>
+type Schemas = Record<'plugin' | 'server' | 'process', { readonly properties: OptionSchemas }> &
+  { readonly removed: Readonly<Record<string, string>> }
 
+const require = createRequire(import.meta.url)
 // `import` of JSON prints a warning on Node.js 20.
-const { plugin, server, process: ofProcess } = createRequire(import.meta.url)('./options.schema.json') as Schemas
+const { plugin, server, process: ofProcess, removed } = require('./options.schema.json') as Schemas
 
 /** The options of the plugin. */
 export const OPTIONS: OptionSchemas = plugin.properties
@@ -33,6 +34,8 @@ export const OPTIONS: OptionSchemas = plugin.properties
 export const SERVER_OPTIONS: OptionSchemas = server.properties
 /** What `npm start` takes from the environment besides. */
 export const PROCESS_OPTIONS: OptionSchemas = ofProcess.properties
+/** The replacements of removed options and environment variables, by name. */
+export const REMOVED = removed
 
 /** Throws an error that names the first option that is unknown, or whose value is not valid. */
 export function checkOptions (options: object, schemas: OptionSchemas = OPTIONS, path = ''): void {
@@ -80,6 +83,9 @@ function checkValue (value: unknown, schema: OptionSchema, path: string): void {
 }
 
 function unknownOption (path: string, name: string, known: string[]): string {
+  if (Object.hasOwn(REMOVED, path + name)) return `Option "${path}${name}" was removed. ${REMOVED[path + name]}`
+  // Loaded only for an error, as it would take a tenth of the time in which the plugin registers in production.
+  const { closest, distance } = require('fastest-levenshtein') as typeof import('fastest-levenshtein')
   const nearest = closest(name, known)
   const isNear = distance(name.toLowerCase(), nearest.toLowerCase()) <= Math.min(3, Math.max(1, name.length / 3))
   return `Unknown option "${path}${name}"${isNear ? `; did you mean "${nearest}"?` : `; known are ${known.join(', ')}`}`

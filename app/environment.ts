@@ -2,7 +2,7 @@ import type { ProfilerSettings } from '../lib/profiler/settings.js'
 import { DEFAULT_DATA_DIR } from '../lib/profiler/storage/open.js'
 import { originResolver } from '../lib/http/origin.js'
 import {
-  expected, isValid, OPTIONS, PROCESS_OPTIONS, SERVER_OPTIONS, type OptionSchema, type OptionSchemas
+  expected, isValid, OPTIONS, PROCESS_OPTIONS, REMOVED, SERVER_OPTIONS, type OptionSchema, type OptionSchemas
 } from './check-options.js'
 import type { HindsightOptions } from './options.js'
 import type { ServerSettings } from './server-options.js'
@@ -60,6 +60,11 @@ export function preloadOptions (source: Variables = process.env): HindsightOptio
 
 // The options of any application: none of the server, and no session.
 function readPluginOptions (source: Variables): HindsightOptions {
+  for (const [name, replacement] of Object.entries(REMOVED)) {
+    if (!environmentNames.includes(name) && source[name]) {
+      throw new Error(`Environment: ${name} was removed. ${replacement}`)
+    }
+  }
   const options: HindsightOptions = readOptions(TEXTS, source)
   // Throws an error with the variable's name at an invalid address; Fastify's own error has none.
   originResolver({ trustedProxies: options.trustedProxies ?? [] })
