@@ -3,8 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { setImmediate as soon, setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Profile } from '../../lib/profiler/profile.js'
-import { build } from '../support/app.js'
-import { SECRET } from '../app/harness.js'
+import { build, SECRET } from '../support/app.js'
 
 declare module 'fastify' {
   interface Session {

@@ -3,7 +3,7 @@ import t from 'tap'
 import { readServerOptions } from '../../app/environment.js'
 import type { HindsightOptions } from '../../app/options.js'
 import { messageOptions } from '../../lib/http/malformed.js'
-import { build, eventOf, get, headerOf, listen, newest, problem, profileOf, raw, refusal, statusOf } from '../app/harness.js'
+import { build, eventOf, get, headerOf, listen, newest, problem, profileOf, rawText as raw, refusal, statusOf } from '../support/app.js'
 
 const invalid = (host: string): [number, string] => [400, `Invalid Host "${host}".`]
 

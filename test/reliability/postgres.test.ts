@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import type { FastifyInstance } from 'fastify'
 import { openStorage } from '../../lib/profiler/storage/open.js'
-import { build } from '../app/harness.js'
+import { build } from '../support/app.js'
 import { failure, profile } from '../lib/profiler/fixture.js'
 import { put } from '../lib/profiler/storage/support.js'
 import { postgresServer } from '../support/postgres.js'

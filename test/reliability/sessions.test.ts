@@ -5,7 +5,7 @@ import pg from 'pg'
 import t, { type Test } from 'tap'
 import type { FastifyInstance } from 'fastify'
 import type { SessionSettings } from '../../plugins/session.js'
-import { build } from '../app/harness.js'
+import { build } from '../support/app.js'
 import { postgresServer, type PostgresServer } from '../support/postgres.js'
 
 type Store = NonNullable<SessionSettings['store']>

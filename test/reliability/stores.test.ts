@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { openStorage } from '../../lib/profiler/storage/open.js'
 import { MemoryStorage } from '../../lib/profiler/storage/memory.js'
-import { build } from '../app/harness.js'
+import { build } from '../support/app.js'
 import { PRELOAD, run, SECRET, startCommand } from '../support/process.js'
 import { startService, until } from './start.js'
 

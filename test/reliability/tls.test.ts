@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import type { FastifyInstance } from 'fastify'
 import { httpsServerOptions } from '../../app/server-options.js'
-import { build, listen } from '../app/harness.js'
+import { build, listen } from '../support/app.js'
 import { certificate } from '../support/certificate.js'
 import { passwords } from '../lib/security/support.js'
 

@@ -4,7 +4,7 @@ import { configurationOf, type ConfigurationSummary } from '../../../../lib/prof
 import { shownEnvironment } from '../../../../lib/profiler/configuration/environment.js'
 import { ownVersions } from '../../../../lib/profiler/configuration/versions.js'
 import { panelsOf } from '../../../../lib/profiler/panels/index.js'
-import { build, profileOf } from '../../../app/harness.js'
+import { build, profileOf } from '../../../support/app.js'
 
 t.test('the environment without its secrets, by their names and by their looks', async t => {
   for (const [name, value, expected] of [

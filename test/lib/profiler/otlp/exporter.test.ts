@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { OtlpExporter } from '../../../../lib/profiler/otlp/exporter.js'
 import { otlpTarget } from '../../../../lib/profiler/otlp/settings.js'
-import { build, profileOf, refusal } from '../../../app/harness.js'
+import { build, profileOf, refusal } from '../../../support/app.js'
 import { Collector, spansIn, valuesOf } from '../../../support/collector.js'
 import { profile, tokens } from '../fixture.js'
 

@@ -7,7 +7,7 @@ import type { RecordedCall } from '../../../../lib/profiler/outgoing/outgoing-lo
 import { stateOf } from '../../../../lib/lifecycle/request-state.js'
 import { signDemand } from '../../../../lib/profiler/on-demand.js'
 import type { ProfilerSettings } from '../../../../lib/profiler/settings.js'
-import { build, profileOf } from '../../../app/harness.js'
+import { build, profileOf } from '../../../support/app.js'
 
 const server = http.createServer((request, response) => {
   response.setHeader('set-cookie', 'sid=s3cret-answer')
