@@ -1,12 +1,10 @@
 import fp from 'fastify-plugin'
 import type { FastifyInstance } from 'fastify'
 import { decorateRequests } from './capture.js'
-import { checkOptions } from './check-options.js'
-import { listenersOf } from './listener-options.js'
+import { checkOptions, listenersOf } from './check-options.js'
 import { beginObservation, type Observation } from './observe.js'
 import type { HindsightOptions } from './options.js'
-import { OPTIONS } from './options-table.js'
-import { checkRemovedOptions, isFromBeginning, profilerSettings, type ProfilerSettings } from '../lib/profiler/settings.js'
+import { isFromBeginning, profilerSettings, type ProfilerSettings } from '../lib/profiler/settings.js'
 import { openServices } from '../lib/lifecycle/services.js'
 
 /** What the checked options of an application mean. */
@@ -54,8 +52,7 @@ function begin (app: FastifyInstance, given: HindsightOptions): Plan {
   if (app.hasDecorator('hindsight')) {
     throw new Error('fastify-hindsight is registered twice: by two calls of register, or by one beside the preload fastify-hindsight/register')
   }
-  checkRemovedOptions(given.profiler)
-  checkOptions(given, OPTIONS)
+  checkOptions(given)
   const { lifecycle: mode = 'observe', debug = process.env.NODE_ENV !== 'production' } = given
   if (mode !== 'observe' && mode !== 'full') throw new Error(`Option "lifecycle" must be "observe" or "full", not "${String(mode)}"`)
   const options = { ...given, lifecycle: mode, debug }

@@ -52,21 +52,6 @@ const NAMED: Readonly<Record<string, ProfilerSettings>> = {
   errors: { onlyExceptions: true, minStatus: 500, production: true }
 }
 
-const REMOVED: Readonly<Record<string, string>> = {
-  onDemand: 'Signed requests for a profile are gone: in debug mode all requests have one; ' +
-    'in production use profiler.matcher, or profiler.collectParameter.',
-  otlp: 'Set profiler.openTelemetry: true; the OpenTelemetry SDK of the application exports the spans.'
-}
-
-/** Throws at an option that an earlier version had, with its replacement. */
-export function checkRemovedOptions (option: unknown): void {
-  for (const [name, replacement] of Object.entries(REMOVED)) {
-    if (typeof option === 'object' && option !== null && name in option) {
-      throw new Error(`Option "profiler.${name}" was removed. ${replacement}`)
-    }
-  }
-}
-
 /** The settings of the option `profiler`; null: nothing is profiled. Throws at an unknown word. */
 export function profilerSettings (option: ProfilerOption = 'all'): ProfilerSettings | null {
   if (option === false) return null

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { CorsRule } from '../../plugins/cors.js'
-import { build, eventOf, listen, profileOf, raw, headerOf, statusOf } from '../app/harness.js'
+import { build, eventOf, listen, profileOf, rawText as raw, headerOf, statusOf } from '../support/app.js'
 import type { FastifyInstance } from 'fastify'
 
 const ORIGIN = 'https://a.test'

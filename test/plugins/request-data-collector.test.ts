@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import multipart from '@fastify/multipart'
 import type { FastifyRequest } from 'fastify'
 import t from 'tap'
-import { build, listen, profileOf, newest, raw } from '../app/harness.js'
+import { build, listen, profileOf, newest, rawText as raw } from '../support/app.js'
 
 interface Collected {
   method: string

@@ -5,7 +5,7 @@ import { panelsOf } from '../../../lib/profiler/panels/index.js'
 import type { Profile } from '../../../lib/profiler/profile.js'
 import { MemoryStorage } from '../../../lib/profiler/storage/memory.js'
 import type { ProfileRecord } from '../../../lib/profiler/summary.js'
-import { build, newest, refusal } from '../../app/harness.js'
+import { build, newest, refusal } from '../../support/app.js'
 
 const nobody = {} as never
 

@@ -2,7 +2,7 @@ import t from 'tap'
 import { createMask } from '../../../lib/mask/mask.js'
 import { configurationOf, dependencyVersions, ownVersion, shownEnvironment, type ConfigurationSummary } from '../../../lib/profiler/configuration.js'
 import { panelsOf } from '../../../lib/profiler/panels/index.js'
-import { build, profileOf } from '../../app/harness.js'
+import { build, profileOf } from '../../support/app.js'
 
 t.test('the environment without its secrets, by their names and by their looks', async t => {
   for (const [name, value, expected] of [

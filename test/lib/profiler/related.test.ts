@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { request as undiciRequest } from 'undici'
 import { requestPanel } from '../../../lib/profiler/panels/request/panel.js'
-import { build, newest, profileOf } from '../../app/harness.js'
+import { build, newest, profileOf } from '../../support/app.js'
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 const PARENT = '00f067aa0ba902b7'

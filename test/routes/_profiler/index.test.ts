@@ -12,7 +12,7 @@ import { recordOf } from '../../../lib/profiler/summary.js'
 import { ISOLATION } from '../../../lib/profiler/pages/page-policy.js'
 import profilerRoutes from '../../../routes/_profiler/index.js'
 import { failure, profile, tokens } from '../../lib/profiler/fixture.js'
-import { build as buildOpened } from '../../app/harness.js'
+import { build as buildOpened } from '../../support/app.js'
 import { HOSTILE } from '../../lib/profiler/hostile.js'
 import { sample } from '../../lib/profiler/sample.js'
 

@@ -7,7 +7,7 @@ import { execute } from '../../../../cli/run.js'
 import { openStorage } from '../../../../lib/profiler/storage/open.js'
 import { recordOf } from '../../../../lib/profiler/summary.js'
 import { build, TOKEN, tokenHash, users } from '../../security/support.js'
-import { profileOf } from '../../../app/harness.js'
+import { profileOf } from '../../../support/app.js'
 
 const OPTIONS: HindsightOptions = {
   cors: [

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import t from 'tap'
 import { stateOf } from '../../../../lib/lifecycle/request-state.js'
 import type { PerformanceRecord } from '../../../../lib/profiler/collectors/performance.js'
-import { build, profileOf } from '../../../app/harness.js'
+import { build, profileOf } from '../../../support/app.js'
 
 t.test('where the time went, in the order in which it went there', async t => {
   const app = await build(t, {}, app => {

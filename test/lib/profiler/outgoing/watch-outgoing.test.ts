@@ -7,7 +7,7 @@ import { fetch as undiciFetch, request as undiciRequest } from 'undici'
 import type { RecordedCall } from '../../../../lib/profiler/outgoing/outgoing-log.js'
 import { stateOf } from '../../../../lib/lifecycle/request-state.js'
 import type { ProfilerSettings } from '../../../../lib/profiler/settings.js'
-import { build, profileOf } from '../../../app/harness.js'
+import { build, profileOf } from '../../../support/app.js'
 
 const server = http.createServer((request, response) => {
   response.setHeader('set-cookie', 'sid=s3cret-answer')

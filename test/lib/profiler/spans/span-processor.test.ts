@@ -8,7 +8,7 @@ import { SpanLog, type SpanLike } from '../../../../lib/profiler/spans/span-proc
 import { performancePanel } from '../../../../lib/profiler/panels/performance/panel.js'
 import { spansPanel } from '../../../../lib/profiler/panels/spans/panel.js'
 import { createMask } from '../../../../lib/mask/mask.js'
-import { build, profileOf } from '../../../app/harness.js'
+import { build, profileOf } from '../../../support/app.js'
 import { HOSTILE } from '../hostile.js'
 import { profile } from '../fixture.js'
 import { shown, texts } from '../panels/support.js'
