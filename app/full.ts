@@ -17,7 +17,10 @@ import { openRouteTable } from '../lib/routing/route-table.js'
 import { errorHandler } from '../plugins/error-handler.js'
 import { notFoundHandler } from '../plugins/not-found-handler.js'
 
-/** Opens `full` mode: the 42 listeners in their order, the handlers of errors and of missing routes, and the pages of the profiler. */
+/**
+ * Opens `full` mode: the 42 listeners in their order, the handlers of errors and of missing routes, and the pages of
+ * the profiler.
+ */
 export async function openFull (app: FastifyInstance, plan: Plan): Promise<void> {
   const { options, settings } = plan
   const { debug, observed, fromBeginning } = app.hindsight
@@ -39,7 +42,8 @@ export async function openFull (app: FastifyInstance, plan: Plan): Promise<void>
   await app.register(errorHandler)
   if (observed) {
     await openProfiler(app, settings, options)
-    if (settings !== null && (debug || settings.onDemand !== undefined)) await openCpuProfiles(app, settings.maxProfileBytes)
+    const hasCpu = settings !== null && (debug || settings.onDemand !== undefined)
+    if (hasCpu) await openCpuProfiles(app, settings.maxProfileBytes)
   }
   for (const listeners of Object.values(lifecycle)) {
     for (const { plugin } of listeners) await app.register(plugin, options)

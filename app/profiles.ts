@@ -8,12 +8,20 @@ import { openStorage } from '../lib/profiler/storage/open.js'
 import { DEFAULT_BOUNDS } from '../lib/profiler/storage/storage.js'
 
 /** Opens the store of an application's profiles, and closes it with the application. */
-export async function openProfiler (app: FastifyInstance, settings: ProfilerSettings | null, { debug, session, security, leave }: HindsightOptions): Promise<void> {
+export async function openProfiler (
+  app: FastifyInstance, settings: ProfilerSettings | null, { debug, session, security, leave }: HindsightOptions
+): Promise<void> {
   const { warn } = app.hindsight
   const { maxQueue, maxProfileBytes, ...others } = settings ?? { storage: 'memory' }
   const role = debug === true ? undefined : settings?.role
-  if (role !== undefined && security === undefined) throw new Error('profiler.role (PROFILER_ROLE) needs the option security, with a firewall for /_profiler: without it no user has a role')
-  if (role !== undefined && leave?.includes('is-granted') === true) throw new Error('Option "leave": "is-granted" cannot be left to the application, as it keeps the pages of the profiler for profiler.role (PROFILER_ROLE)')
+  if (role !== undefined && security === undefined) {
+    throw new Error('profiler.role (PROFILER_ROLE) needs the option security, with a firewall for /_profiler: without it ' +
+      'no user has a role')
+  }
+  if (role !== undefined && leave?.includes('is-granted') === true) {
+    throw new Error('Option "leave": "is-granted" cannot be left to the application, as it keeps the pages of the ' +
+      'profiler for profiler.role (PROFILER_ROLE)')
+  }
   const { otlp = false } = settings ?? {}
   const exporter = otlp === false ? undefined : (await import('../lib/profiler/otlp/open.js')).openExporter(otlp, warn)
   // An application that is only observed starts whether or not its profiles can be stored.

@@ -4,7 +4,9 @@ import { stateOf } from '../lib/lifecycle/request-state.js'
 
 const notObserved = new Skip('the request leaves no profile')
 
-/** In an error pass: turns the raised value, of any type, into the flattened exceptions that the error handler renders. */
+/**
+ * In an error pass: turns the raised value, of any type, into the flattened exceptions that the error handler renders.
+ */
 export const error = listener('kernel.controller_arguments', 'error', async (app) => {
   if (!app.hindsight.observed) return 'not in debug mode'
   const { flattenError } = await import('../lib/errors/flatten-error.js')

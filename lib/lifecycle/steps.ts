@@ -1,7 +1,10 @@
 import type { ListenerEvent, Outcome, PassName } from './events.js'
 import type { Slot, Stage } from './lifecycle.js'
 
-/** What became of a place of the order in one pass: `pending` is one that comes when the response that is being made is sent. */
+/**
+ * What became of a place of the order in one pass: `pending` is one that comes when the response that is being made is
+ * sent.
+ */
 export type StepOutcome = Outcome | 'unreached' | 'pending'
 
 /** One of the 42 places of the order in one pass. */
@@ -23,16 +26,23 @@ export interface Steps {
   error: Step[]
 }
 
-/** Lays out what happened along the order, with what was never reached, and, in an error pass, with what is still to come. */
-export function stepsOf (slots: readonly Slot[], events: readonly ListenerEvent[], handler: Steps['handler'], failed: boolean): Steps {
-  const stepsIn = (pass: PassName, slots: readonly Slot[], otherwise: StepOutcome): Step[] => slots.map(({ stage, listener }) => {
-    // Of a listener that ran twice in one pass the first time counts: the second time was for the response to an answer.
+/**
+ * Lays out what happened along the order, with what was never reached, and, in an error pass, with what is still to
+ * come.
+ */
+export function stepsOf (
+  slots: readonly Slot[], events: readonly ListenerEvent[], handler: Steps['handler'], failed: boolean
+): Steps {
+  const stepIn = (pass: PassName, otherwise: StepOutcome) => ({ stage, listener }: Slot): Step => {
+    // Of a listener that ran twice in one pass the first time counts: the second time was for the response to an
+    // answer.
     const event = events.find((one) => one.pass === pass && one.stage === stage && one.listener === listener)
-    return { stage, listener, outcome: event?.outcome ?? otherwise, ...(event?.reason !== undefined && { reason: event.reason }) }
-  })
+    const { outcome = otherwise, reason } = event ?? {}
+    return { stage, listener, outcome, ...(reason !== undefined && { reason }) }
+  }
   return {
-    main: stepsIn('main', slots, 'unreached'),
+    main: slots.map(stepIn('main', 'unreached')),
     handler,
-    error: failed ? stepsIn('error', slots.filter(({ stage }) => stage !== 'kernel.request'), 'pending') : []
+    error: failed ? slots.filter(({ stage }) => stage !== 'kernel.request').map(stepIn('error', 'pending')) : []
   }
 }

@@ -10,9 +10,10 @@ import { inspected } from '../errors/thrown-value.js'
 const users = { observe: 0, full: 0 }
 
 /**
- * Attributes the warnings, unhandled rejections and uncaught exceptions of the process to the request that caused them. All applications of a process
- * share the listeners; the function that is returned removes them. In `observe` mode nothing listens to `unhandledRejection`: without a listener Node.js
- * turns a rejection into an uncaught exception, as it does without Hindsight.
+ * Attributes the warnings, unhandled rejections and uncaught exceptions of the process to the request that caused them.
+ * All applications of a process share the listeners; the function that is returned removes them. In `observe` mode
+ * nothing listens to `unhandledRejection`: without a listener Node.js turns a rejection into an uncaught exception, as
+ * it does without Hindsight.
  */
 export function watchProcess (mode: Mode): () => void {
   if (users.observe + users.full === 0) {
@@ -36,7 +37,8 @@ function onWarning (warning: Error): void {
 
 function note (level: LogLevel, message: string, context: Record<string, unknown>): void {
   const request = requestContext.getStore()?.request
-  if (request !== undefined) stateOf(request).log?.note({ time: new Date().toISOString(), level, channel: 'process', message, context })
+  if (request === undefined) return
+  stateOf(request).log?.note({ time: new Date().toISOString(), level, channel: 'process', message, context })
 }
 
 function onUncaught (raised: unknown, origin: string): void {
@@ -61,7 +63,9 @@ function noteUncaught (raised: unknown, origin: string): void {
   state.others.push(raised)
   if (reply.sent) profiles?.keepLate(request, reply)
   // The service ends only after the responses that are under way.
-  else if (mode === 'full' && !state.failed) reply.send(raised instanceof Error ? raised : new Error(`${what}: ${String(raised)}`, { cause: raised }))
+  else if (mode === 'full' && !state.failed) {
+    reply.send(raised instanceof Error ? raised : new Error(`${what}: ${String(raised)}`, { cause: raised }))
+  }
 }
 
 function onRejection (reason: unknown): void {
