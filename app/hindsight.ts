@@ -31,9 +31,9 @@ export const hindsight = fp(async function hindsight (app: FastifyInstance, opti
   begun.delete(app)
   const { mode, debug } = app.hindsight
   if (app.pluginName.split(' -> ')[0] !== 'fastify' && (mode === 'full' || debug)) {
-    app.hindsight.warn('fastify-hindsight is registered in a part of the application: requests of other parts, and those ' +
-      'without a route, have no diagnostic pages and profiles. Register it at the root; what fastify-cli loads is at the ' +
-      'root if it is exported by fastify-plugin.')
+    app.hindsight.warn('fastify-hindsight is registered in a part of the application: requests of other parts, and ' +
+      'those without a route, have no diagnostic pages and profiles. Register it at the root; what fastify-cli loads ' +
+      'is at the root if it is exported by fastify-plugin.')
   }
   if (mode === 'full') {
     const { openFull } = await import('./full.js')

@@ -15,8 +15,8 @@ export async function openProfiler (
   const { maxQueue, maxProfileBytes, ...others } = settings ?? { storage: 'memory' }
   const role = debug === true ? undefined : settings?.role
   if (role !== undefined && security === undefined) {
-    throw new Error('profiler.role (PROFILER_ROLE) needs the option security, with a firewall for /_profiler: without it ' +
-      'no user has a role')
+    throw new Error('profiler.role (PROFILER_ROLE) needs the option security, with a firewall for /_profiler: ' +
+      'without it no user has a role')
   }
   if (role !== undefined && leave?.includes('is-granted') === true) {
     throw new Error('Option "leave": "is-granted" cannot be left to the application, as it keeps the pages of the ' +

@@ -61,8 +61,8 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
   const { errorHandler: ours } = app
   app.addHook('onReady', function checkErrorHandler (done) {
     if (app.errorHandler !== ours) {
-      app.log.warn({ channel: 'request' }, 'The application has replaced the error handler of Hindsight: its errors have ' +
-        'no diagnostic page. Set an error handler in a plugin of its own, or use lifecycle: \'observe\'')
+      app.log.warn({ channel: 'request' }, 'The application has replaced the error handler of Hindsight: its errors ' +
+        'have no diagnostic page. Set an error handler in a plugin of its own, or use lifecycle: \'observe\'')
     }
     done()
   })
