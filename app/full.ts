@@ -17,7 +17,10 @@ import { openRouteTable } from '../lib/routing/route-table.js'
 import { errorHandler } from '../plugins/error-handler.js'
 import { notFoundHandler } from '../plugins/not-found-handler.js'
 
-/** Opens `full` mode: the 42 listeners in their order, the handlers of errors and of missing routes, and the pages of the profiler. */
+/**
+ * Opens `full` mode: the 42 listeners in their order, the handlers of errors and of missing routes, and the pages of
+ * the profiler.
+ */
 export async function openFull (app: FastifyInstance, plan: Plan): Promise<void> {
   const { options, settings } = plan
   const { debug, observed, fromBeginning } = app.hindsight

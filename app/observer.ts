@@ -76,7 +76,8 @@ export async function openObserver (app: FastifyInstance, { options, settings }:
     if (isProfiled) {
       const token = profiles.begin(request, reply, payload)
       if (maySeeDebug(request)) reply.header('x-debug-token', token)
-      if (tellProfile(app, request, reply) && page === null && request.method !== 'HEAD') sent = insert?.(request, reply, payload) ?? payload
+      const hasLink = tellProfile(app, request, reply)
+      if (hasLink && page === null && request.method !== 'HEAD') sent = insert?.(request, reply, payload) ?? payload
     }
     if (serverTiming && mayReadDebug(request)) addServerTiming(request, reply)
     collectResponse(request, reply, sent)

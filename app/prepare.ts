@@ -9,8 +9,8 @@ import { checkCollectors } from '../lib/profiler/collector.js'
 import { checkStorageSetting } from '../lib/profiler/storage/open.js'
 
 /**
- * Checks the values of options, and adds the services of requests: masking, their origin, who may see the debug surface, and links to the editor. Throws at
- * an invalid value, with the option's name.
+ * Checks the values of options, and adds the services of requests: masking, their origin, who may see the debug
+ * surface, and links to the editor. Throws at an invalid value, with the option's name.
  */
 export function prepare (app: FastifyInstance, { options, settings }: Plan): void {
   if (settings !== null) {

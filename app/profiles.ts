@@ -10,12 +10,20 @@ import { DEFAULT_BOUNDS } from '../lib/profiler/storage/storage.js'
 import type { Warn } from '../lib/profiler/write-queue.js'
 
 /** Opens the store of an application's profiles, and closes it with the application. */
-export async function openProfiler (app: FastifyInstance, settings: ProfilerSettings | null, { debug, session, security, leave }: HindsightOptions): Promise<void> {
+export async function openProfiler (
+  app: FastifyInstance, settings: ProfilerSettings | null, { debug, session, security, leave }: HindsightOptions
+): Promise<void> {
   const { warn } = app.hindsight
   const { maxQueue, maxProfileBytes, ...others } = settings ?? { storage: 'memory' }
   const role = debug === true ? undefined : settings?.role
-  if (role !== undefined && security === undefined) throw new Error('profiler.role (PROFILER_ROLE) needs the option security, with a firewall for /_profiler: without it no user has a role')
-  if (role !== undefined && leave?.includes('is-granted') === true) throw new Error('Option "leave": "is-granted" cannot be left to the application, as it keeps the pages of the profiler for profiler.role (PROFILER_ROLE)')
+  if (role !== undefined && security === undefined) {
+    throw new Error('profiler.role (PROFILER_ROLE) needs the option security, with a firewall for /_profiler: ' +
+      'without it no user has a role')
+  }
+  if (role !== undefined && leave?.includes('is-granted') === true) {
+    throw new Error('Option "leave": "is-granted" cannot be left to the application, as it keeps the pages of the ' +
+      'profiler for profiler.role (PROFILER_ROLE)')
+  }
   // An application that is only observed starts whether or not its profiles can be stored.
   const storage = await openStorage({ ...DEFAULT_BOUNDS, ...others, checkPlace: app.hindsight.mode === 'full', warn })
   const secret = session === false ? undefined : session?.secret

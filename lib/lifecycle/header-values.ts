@@ -41,7 +41,8 @@ export function changesBetween (from: Headers, to: Headers): Change[] {
     if (!isSameValue(before, to[name])) changes.push({ name, from: before, to: to[name] })
   }
   for (const name in from) {
-    if (from[name] !== undefined && valueOf(to, name) === undefined) changes.push({ name, from: from[name], to: undefined })
+    const before = from[name]
+    if (before !== undefined && valueOf(to, name) === undefined) changes.push({ name, from: before, to: undefined })
   }
   return changes
 }
@@ -52,7 +53,8 @@ function valueOf (headers: Headers, name: string): HeaderValue {
 }
 
 function isSameValue (one: HeaderValue, other: HeaderValue): boolean {
-  return one === other || (Array.isArray(one) && Array.isArray(other) && one.length === other.length && one.every((value, i) => value === other[i]))
+  if (!Array.isArray(one) || !Array.isArray(other)) return one === other
+  return one.length === other.length && one.every((value, i) => value === other[i])
 }
 
 /** A header's value as it may be shown; null where there is none. */
