@@ -114,13 +114,13 @@ export async function importModules () {
     ...await import('../lib/errors/declared-place.js'),
     ...await import('./profiles.js'),
     ...await import('../lib/profiler/request-profiles.js'),
-    ...await import('../lib/profiler/collectors/router.js'),
-    ...await import('../lib/profiler/collectors/request.js'),
+    ...await import('../lib/profiler/panels/router-collector.js'),
+    ...await import('../lib/profiler/panels/request-collector.js'),
     ...await import('../lib/errors/observed-answer.js'),
     ...await import('../lib/errors/diagnostic-page.js'),
     ...await import('../lib/profiler/pages/toolbar/insert.js'),
     ...await import('../lib/profiler/server-timing.js'),
-    ...await import('../lib/profiler/cpu/open.js'),
+    ...await import('../lib/profiler/cpu/recorder.js'),
     ...await import('./page-server.js')
   }
 }

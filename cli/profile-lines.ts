@@ -1,6 +1,6 @@
 import type { FlattenedException, StackFrame } from '../lib/errors/exception.js'
 import type { ListenerEvent } from '../lib/lifecycle/events.js'
-import { blockedSentences } from '../lib/profiler/blocked/sentences.js'
+import { blockedSentences } from '../lib/profiler/panels/panel.js'
 import type { Profile } from '../lib/profiler/profile.js'
 import { isFailure } from '../lib/profiler/summary.js'
 import { counted } from '../lib/view/counted.js'

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
-import { CallTree } from '../../lib/profiler/cpu/call-tree.js'
-import { cpuProfileOf } from '../../lib/profiler/cpu/cpuprofile.js'
-import { CODE_KINDS, readCpuRecord, refusalOf, type CpuRecord } from '../../lib/profiler/cpu/cpu-record.js'
+import {
+  callTreeOf, CODE_KINDS, cpuProfileOf, readCpuRecord, refusalOf, type CpuRecord
+} from '../../lib/profiler/cpu/record.js'
 import type { Profile } from '../../lib/profiler/profile.js'
 import { CommandError, type Command } from '../command.js'
 import { readFlags } from '../criteria.js'
@@ -52,14 +52,14 @@ async function write (path: string, data: object): Promise<void> {
 }
 
 function lines (profile: Profile, record: CpuRecord, terminal: Terminal): string[] {
-  const tree = new CallTree(record)
+  const tree = callTreeOf(record)
   const { others, duration } = record
   return [
     ...headLines(profile, terminal),
     `${milliseconds(tree.busy / 1000)} of work in ${milliseconds(duration)}, of the whole process${others === 0 ? '' : `, ${counted(others, 'other request')} included`}`,
     '',
     terminal.style('dim', `  ${'in itself'.padStart(10)}  ${'with calls'.padStart(10)}  function`),
-    ...tree.heaviest(MOST).map(({ self, total, function: { name, file, line, kind } }) => {
+    ...tree.heaviest.slice(0, MOST).map(({ self, total, function: { name, file, line, kind } }) => {
       const place = file === '' ? CODE_KINDS[kind] : `${file}${line === 0 ? '' : `:${line}`}`
       const text = fit(`${name}  ${place}`, terminal.columns - 26)
       return `  ${milliseconds(self / 1000).padStart(10)}  ${terminal.style('dim', milliseconds(total / 1000).padStart(10))}  ${terminal.style(kind === 'own' ? 'yellow' : 'reset', text)}`

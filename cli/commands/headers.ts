@@ -1,4 +1,4 @@
-import { actionOf, headerHistory, headerReport, type HeaderStep } from '../../lib/profiler/panels/events/header-history.js'
+import { headerHistory, type HeaderStep } from '../../lib/profiler/panels/header-history.js'
 import { TOKEN_PATTERN } from '../../lib/profiler/token.js'
 import { CommandError, type Command } from '../command.js'
 import { readFlags } from '../criteria.js'
@@ -6,7 +6,7 @@ import { headLines } from '../profile-lines.js'
 import { fit, type Style, type Terminal } from '../terminal.js'
 import { namedProfile } from './show.js'
 
-const STYLES: Readonly<Record<ReturnType<typeof actionOf>, Style>> = { set: 'green', changed: 'yellow', removed: 'red' }
+const STYLES: Readonly<Record<HeaderStep['action'], Style>> = { set: 'green', changed: 'yellow', removed: 'red' }
 
 /** Tells who set, changed and removed each header of a response, in order. */
 export const headersCommand: Command = {
@@ -25,8 +25,8 @@ export const headersCommand: Command = {
     const only = typeof flags.header === 'string' ? flags.header.toLowerCase() : null
     if (only !== null && !history.has(only)) throw new CommandError(`The response has no header "${only}"; it has: ${[...history.keys()].sort().join(', ')}.`)
     if (flags.json === true) {
-      const report = headerReport(profile)
-      return await terminal.json(only === null ? report : { ...report, headers: { [only]: report.headers[only] } }, 2)
+      const headers = [...history].filter(([name]) => only === null || name === only)
+      return await terminal.json({ token: profile.token, headers: Object.fromEntries(headers) }, 2)
     }
     const [first = '', second = ''] = headLines(profile, terminal)
     for (const line of [first, second]) await terminal.line(line)
@@ -41,8 +41,7 @@ export const headersCommand: Command = {
 }
 
 function stepLines (step: HeaderStep, terminal: Terminal): string[] {
-  const { by, source, to } = step
-  const action = actionOf(step)
+  const { action, by, source, to } = step
   const place = source === undefined ? '' : ` ${terminal.style('cyan', source)}`
   return [
     `  ${terminal.style(STYLES[action], action.padEnd(8))}${terminal.style('reset', by)}${place}`,

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises'
 import type { Comparison } from '../../lib/profiler/compare/comparison.js'
-import type { ReplayView } from '../../lib/profiler/pages/replay-page/component.js'
+import type { ReplayView } from '../../lib/profiler/pages/replay.js'
 import { visibleLine } from '../../lib/view/visible.js'
 import { CommandError, type Command } from '../command.js'
 import { comparisonLines } from '../comparison-lines.js'

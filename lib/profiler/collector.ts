@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { snapshot } from './collectors/snapshot.js'
+import { snapshot } from './snapshot.js'
 
 /** How collected data are shown. `T` is what the collector returns; the functions receive it as plain JSON data, masked, null instead of undefined. */
 export interface CollectorPanel<T = any> {

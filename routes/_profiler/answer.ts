@@ -3,8 +3,8 @@ import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyReques
 import { noncesOf } from '../../lib/http/content-policy.js'
 import { stateOf } from '../../lib/lifecycle/request-state.js'
 import { representation } from '../../lib/errors/negotiate.js'
-import type { PageOptions } from '../../lib/profiler/pages/layout/component.js'
-import { ISOLATION, pagePolicy } from '../../lib/profiler/pages/page-policy.js'
+import type { PageOptions } from '../../lib/profiler/pages/layout.js'
+import { ISOLATION, pagePolicy } from '../../lib/profiler/pages/layout.js'
 
 const ForeignRequestError = createError('HINDSIGHT_FOREIGN_REQUEST', 'The profiler answers its own pages and links, and no other page.', 403)
 export const TokenNotFoundError = createError('HINDSIGHT_TOKEN_NOT_FOUND', 'Token "%s" was not found.', 404)
@@ -58,12 +58,12 @@ export function baseOf (request: FastifyRequest): string {
 
 /** Answers with a page under a policy of its own. Pages and panels are loaded with the first of them, so that no start waits for them. */
 export async function sendPage (request: FastifyRequest, reply: FastifyReply, render: (options: PageOptions) => string): Promise<FastifyReply> {
-  const { assetAddresses } = await import('../../lib/profiler/pages/assets.js')
+  const { addressesOf, pageAssets } = await import('../../lib/profiler/pages/assets.js')
   const { script, style } = noncesOf(stateOf(reply.request))
   const nonce = { script, style }
   const base = baseOf(request)
   return reply
     .header('content-security-policy', pagePolicy(nonce))
     .type('text/html; charset=utf-8')
-    .send(render({ base, nonce, assets: assetAddresses(base), formToken: request.server.hindsight.profiler.formTokens.create() }))
+    .send(render({ base, nonce, assets: addressesOf(pageAssets, base), formToken: request.server.hindsight.profiler.formTokens.create() }))
 }

@@ -15,7 +15,7 @@ export async function whileStoreIsThere (request: FastifyRequest, reply: Fastify
       return reply.type('application/problem+json').send(JSON.stringify({ type: 'about:blank', title: 'Service Unavailable', status: 503, detail: error.message, counters }))
     }
     if (wantsMarkdown(request, reply)) return sendMarkdown(reply, `# 503 Service Unavailable\n\n${escapeMarkdown(error.message)}\n`)
-    const { searchPage } = await import('../../lib/profiler/pages/search-page/component.js')
+    const { searchPage } = await import('../../lib/profiler/pages/list.js')
     return await sendPage(request, reply, (options) => searchPage({ fields: {}, problem: error.message, counters, lastLoss, profiles: [], next: null, now: Date.now() }, options))
   }
 }

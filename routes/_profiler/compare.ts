@@ -38,6 +38,6 @@ async function compareTwo (request: FastifyRequest, reply: FastifyReply): Promis
   const [a, b] = await Promise.all([profileOf(request.server, token), profileOf(request.server, second)])
   const comparison = compareProfiles(a, b)
   if (second !== other || wantsJson(request, reply)) return comparison
-  const { comparePage } = await import('../../lib/profiler/pages/compare-page/component.js')
+  const { comparePage } = await import('../../lib/profiler/pages/compare.js')
   return await sendPage(request, reply, (options) => comparePage(comparison, options))
 }

@@ -1,7 +1,7 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { MASKED } from '../../lib/mask/parts.js'
-import { CPU_HEADER } from '../../lib/profiler/cpu/demand.js'
+import { CPU_HEADER } from '../../lib/profiler/cpu/record.js'
 import { dataOf } from '../../lib/profiler/panels/panel.js'
 import type { Profile } from '../../lib/profiler/profile.js'
 import { TOKEN_PATTERN } from '../../lib/profiler/token.js'
@@ -21,10 +21,10 @@ const NOT_REPEATED = new Set(['connection', 'content-length', 'transfer-encoding
 export default async function cpuRoutes (app: FastifyInstance): Promise<void> {
   app.get('/:token/cpu', { config: routeConfig(app, '_profiler_cpu') }, async function sendCpuProfile (request, reply) {
     const { token, collectors: { cpu } } = await profileOf(request)
-    const { readCpuRecord, refusalOf } = await import('../../lib/profiler/cpu/cpu-record.js')
+    const { readCpuRecord, refusalOf } = await import('../../lib/profiler/cpu/record.js')
     const record = readCpuRecord(cpu)
     if (record === null) throw new NoCpuProfileError(token, refusalOf(cpu) ?? 'none was asked for.')
-    const { cpuProfileOf } = await import('../../lib/profiler/cpu/cpuprofile.js')
+    const { cpuProfileOf } = await import('../../lib/profiler/cpu/record.js')
     return reply.header('content-disposition', `attachment; filename="${token}.cpuprofile"`).type('application/json; charset=utf-8').send(JSON.stringify(cpuProfileOf(record)))
   })
 

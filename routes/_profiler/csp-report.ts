@@ -1,7 +1,7 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { RateLimiterMemory } from 'rate-limiter-flexible'
-import { ReportInbox } from '../../lib/profiler/csp-reports/inbox.js'
+import { ReportInbox } from '../../lib/profiler/csp/inbox.js'
 import { TOKEN_PATTERN } from '../../lib/profiler/token.js'
 import { baseOf, routeConfig, TokenNotFoundError } from './answer.js'
 
@@ -23,9 +23,8 @@ export default async function reportRoutes (app: FastifyInstance): Promise<void>
   const { hindsight } = app
   const inbox = new ReportInbox(app.hindsight.profiler)
   let limiter: RateLimiterMemory | null = null
-  // Runs ahead of the profiler's own, which was added before.
-  app.addHook('onClose', async function attachReports () {
-    await inbox.close()
+  app.addHook('onClose', async function closeInbox () {
+    inbox.close()
   })
   hindsight.reportUriOf = (request) => {
     const destination = request.headers['sec-fetch-dest']
@@ -57,7 +56,7 @@ export default async function reportRoutes (app: FastifyInstance): Promise<void>
     await count(request, reply)
     const { token } = request.params as { token: string }
     if (!TOKEN_PATTERN.test(token) || !await inbox.knows(token)) throw new TokenNotFoundError(token)
-    const { readReports } = await import('../../lib/profiler/csp-reports/read-report.js')
+    const { readReports } = await import('../../lib/profiler/csp/reports.js')
     const violations = readReports(parsed(request.body), hindsight.mask)
     if (violations === null) throw new BadReportError('it has no violation with a directive')
     if (!inbox.add(token, violations)) throw new TooManyReportsError()

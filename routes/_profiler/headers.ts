@@ -9,7 +9,7 @@ export default async function headerRoutes (app: FastifyInstance): Promise<void>
     const { token } = request.params as { token: string }
     const profile = TOKEN_PATTERN.test(token) ? await app.hindsight.profiler.find(token) : undefined
     if (profile === undefined) throw new TokenNotFoundError(token)
-    const { headerReport } = await import('../../lib/profiler/panels/events/header-history.js')
-    return headerReport(profile)
+    const { headerHistory } = await import('../../lib/profiler/panels/header-history.js')
+    return { token, headers: Object.fromEntries(headerHistory(profile)) }
   }))
 }

@@ -40,7 +40,7 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   // The routes also stand without the lifecycle, in applications that only read a store.
   const { editor, debug: replayable } = app.hasDecorator('hindsight') ? app.hindsight : { editor: null, debug: false }
   const repeatsCpu = app.hasDecorator('hindsight') && canRepeatCpu(app)
-  const { profilePage } = await import('../../lib/profiler/pages/profile-page/component.js')
+  const { profilePage } = await import('../../lib/profiler/pages/profile.js')
   return await sendPage(request, reply, (options) => profilePage(profile, panel, { ...options, pinned, replayable, children, query, editor, repeatsCpu }))
 }
 

@@ -1,6 +1,6 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { ReplayView } from '../../lib/profiler/pages/replay-page/component.js'
+import type { ReplayView } from '../../lib/profiler/pages/replay.js'
 import { stateOf } from '../../lib/lifecycle/request-state.js'
 import { baseOf, routeConfig, sendPage, wantsJson } from './answer.js'
 import { whileStoreIsThere } from './away.js'
@@ -24,7 +24,7 @@ export default async function replayRoutes (app: FastifyInstance): Promise<void>
 async function showRequest (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
   const view = await viewOf(request)
   if (wantsJson(request, reply)) return { ...view, formToken: request.server.hindsight.profiler.formTokens.create() }
-  const { replayPage } = await import('../../lib/profiler/pages/replay-page/component.js')
+  const { replayPage } = await import('../../lib/profiler/pages/replay.js')
   return await sendPage(request, reply, (options) => replayPage(view, options))
 }
 

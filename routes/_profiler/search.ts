@@ -37,7 +37,7 @@ async function latest (request: FastifyRequest, reply: FastifyReply, suffix: str
 async function showProfiles (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
   const fields = request.query as Fields
   if (wantsJson(request, reply)) return await found(request, readSearch(fields))
-  const { searchPage } = await import('../../lib/profiler/pages/search-page/component.js')
+  const { searchPage } = await import('../../lib/profiler/pages/list.js')
   try {
     const search = readSearch(fields)
     const { profiles, next } = await found(request, search)

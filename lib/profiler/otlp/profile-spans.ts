@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { dataOf, listOf } from '../panels/panel.js'
-import { handlerSpans } from '../panels/performance/spans.js'
+import { handlerSpans } from '../panels/waterfall.js'
 import type { Profile } from '../profile.js'
 import { attributesOf, KIND, nameText, nanoseconds, STATUS_ERROR, type OtlpSpan } from './message.js'
 import { rootEvents } from './root-events.js'
