@@ -129,7 +129,7 @@ async function loadModules (app: FastifyInstance, { options, settings }: Plan) {
   const { debug, fromBeginning, maySeeDebug } = app.hindsight
   const imported = await importModules()
   const { addServerTiming, beginRequest, diagnosticAnswer, insertToolbar, isStream, missedRoute, noteFailure, noteSecondError, observe } = imported
-  const { openDiagnostics, openProfiler, openRequestProfiles, pageServer, routeMatchOf, tellProfile } = imported
+  const { openDiagnostics, openProfiler, openRequestProfiles, pageServer, routeMatchOf, setProfileLink } = imported
   const diagnostics = openDiagnostics(app)
   const pages = debug ? await imported.loadPages() : null
   if (settings !== null) await openProfiler(app, settings, options)
@@ -180,7 +180,7 @@ async function loadModules (app: FastifyInstance, { options, settings }: Plan) {
     if (isProfiled) {
       const token = profiles.begin(request, reply, payload)
       if (maySeeDebug(request)) reply.header('x-debug-token', token)
-      if (tellProfile(app, request, reply) && page === null && request.method !== 'HEAD') sent = insert?.(request, reply, payload) ?? payload
+      if (setProfileLink(app, request, reply) && page === null && request.method !== 'HEAD') sent = insert?.(request, reply, payload) ?? payload
     }
     if (serverTiming && app.hindsight.mayReadDebug(request)) addServerTiming(request, reply)
     collectResponse(request, reply, sent)

@@ -29,62 +29,43 @@ const MAX_VIOLATIONS = 50
 /** Sentences in the summary of a profile. */
 const MAX_SENTENCES = 5
 
-type Names = Readonly<Record<'directive' | 'blocked' | 'policy' | 'file' | 'line' | 'column' | 'sample', string>>
-
-/** The names of fields in `application/reports+json` and in `application/csp-report`. */
-const MODERN: Names = {
-  directive: 'effectiveDirective',
-  blocked: 'blockedURL',
-  policy: 'originalPolicy',
-  file: 'sourceFile',
-  line: 'lineNumber',
-  column: 'columnNumber',
-  sample: 'sample'
-}
-const LEGACY: Names = {
-  directive: 'effective-directive',
-  blocked: 'blocked-uri',
-  policy: 'original-policy',
-  file: 'source-file',
-  line: 'line-number',
-  column: 'column-number',
-  sample: 'script-sample'
-}
-
-/** The violations of a report's body, masked and bounded; null if it is no report. */
+/**
+ * The violations of a report's body, masked and bounded; null if it is no report. `application/reports+json` is a list,
+ * `application/csp-report` one object with other names of fields.
+ */
 export function readReports (body: unknown, mask: Mask): CspViolation[] | null {
   const isModern = Array.isArray(body)
   const reports = isModern
     ? listOf(body.slice(0, MAX_REPORTS)).filter(({ type }) => type === 'csp-violation').map(({ body }) => body)
     : isObject(body) ? [body['csp-report']] : []
   const fields = reports.filter(isObject)
-  const names = isModern ? MODERN : LEGACY
-  const violations = fields.map((one) => violationOf(one, mask, names)).filter((one) => one !== null)
+  const violations = fields.map((one) => violationOf(one, mask)).filter((one) => one !== null)
   return fields.length === 0 || (!isModern && violations.length === 0) ? null : violations
 }
 
-function violationOf (fields: Data, mask: Mask, names: Names): CspViolation | null {
-  const read = (name: string, masked: (text: string) => string): string => {
-    const value = fields[name]
-    return typeof value === 'string' ? visibleLine(cut(masked(value), MAX_TEXT)) : ''
-  }
-  const text = (name: string): string => read(name, (value) => mask.text(value))
-  const url = (name: string): string => read(name, (value) => mask.url(value))
+function violationOf (fields: Data, mask: Mask): CspViolation | null {
+  const shown = (value: unknown, masked: (text: string) => string): string =>
+    typeof value === 'string' ? visibleLine(cut(masked(value), MAX_TEXT)) : ''
+  const text = (value: unknown): string => shown(value, (one) => mask.text(one))
+  const url = (value: unknown): string => shown(value, (one) => mask.url(one))
   // Older browsers send the directive with its sources.
-  const directive = (text(names.directive) || text('violated-directive')).split(' ', 1)[0]?.toLowerCase() ?? ''
+  const directive = text(
+    fields.effectiveDirective ?? fields['effective-directive'] ?? fields['violated-directive']
+  ).split(' ', 1)[0]?.toLowerCase() ?? ''
   if (!/^[a-z][a-z-]{1,60}$/.test(directive)) return null
-  const blocked = url(names.blocked) || 'inline'
-  const file = url(names.file)
-  const numbers = [fields[names.line], fields[names.column]]
+  const blocked = url(fields.blockedURL ?? fields['blocked-uri']) || 'inline'
+  const file = url(fields.sourceFile ?? fields['source-file'])
+  const numbers = [fields.lineNumber ?? fields['line-number'], fields.columnNumber ?? fields['column-number']]
   const places = numbers.filter((one) => Number.isSafeInteger(one) && Number(one) > 0)
-  const sample = text(names.sample)
+  const policy = String(fields.originalPolicy ?? fields['original-policy'] ?? '')
+  const sample = text(fields.sample ?? fields['script-sample'])
   return {
     directive,
     blocked,
     disposition: fields.disposition === 'report' ? 'report' : 'enforce',
     ...(file !== '' && { source: [file, ...places].join(':') }),
     ...(sample !== '' && { sample }),
-    decidedBy: deciderOf(directive, String(fields[names.policy] ?? '').slice(0, MAX_POLICY)),
+    decidedBy: deciderOf(directive, policy.slice(0, MAX_POLICY)),
     allow: allowanceOf(directive, blocked),
     count: 1
   }

@@ -30,7 +30,7 @@ const VALIDATORS = ['etag', 'last-modified', 'accept-ranges']
  * Sets `X-Debug-Token-Link`, the absolute URL of the request's profile.
  * False, and no header: the request has no profile, or its client may not see the debug surface.
  */
-export function tellProfile (app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): boolean {
+export function setProfileLink (app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): boolean {
   const profile = app.hindsight.profileOf?.(request) ?? null
   if (profile === null || !app.hindsight.maySeeDebug(request)) return false
   reply.header('x-debug-token-link', profile.url)
