@@ -76,7 +76,7 @@ export async function registerListeners (app: FastifyInstance, plan: Plan, names
 }
 
 async function openCpuProfiles (app: FastifyInstance, maxProfileBytes: number | undefined): Promise<void> {
-  const { openCpuProfiles } = await import('../lib/profiler/cpu/open.js')
+  const { openCpuProfiles } = await import('../lib/profiler/cpu/recorder.js')
   const cpu = openCpuProfiles(app, maxProfileBytes)
   app.addHook('onRequest', ownHook(requestHook(cpu.begin)))
   app.addHook('onResponse', ownHook(function countOthers (request, _reply, done) {

@@ -5,12 +5,12 @@ import { openProfiler } from './profiles.js'
 import { diagnosticAnswer, missedRoute, secondError } from '../lib/error-page/observed-answer.js'
 import { isStream } from '../lib/http/responses.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
-import { requestCollector, responseCollector } from '../lib/profiler/collectors/request.js'
-import { routeCollector } from '../lib/profiler/collectors/router.js'
-import { openCpuProfiles } from '../lib/profiler/cpu/open.js'
+import { requestCollector, responseCollector } from '../lib/profiler/panels/request-collector.js'
+import { routeCollector } from '../lib/profiler/panels/router-collector.js'
+import { openCpuProfiles } from '../lib/profiler/cpu/recorder.js'
 import { endHandler, setOutside } from '../lib/profiler/handler-time.js'
 import { beginRequest, noteFailure, observe } from '../lib/profiler/observation.js'
-import { insertToolbar, tellProfile } from '../lib/profiler/pages/toolbar/insert.js'
+import { insertToolbar, setProfileLink } from '../lib/profiler/pages/toolbar/insert.js'
 import { openDiagnostics } from '../lib/profiler/request-diagnostics.js'
 import { openRequestProfiles } from '../lib/profiler/request-profiles.js'
 import { addServerTiming } from '../lib/profiler/server-timing.js'
@@ -76,7 +76,7 @@ export async function openObserver (app: FastifyInstance, { options, settings }:
     if (isProfiled) {
       const token = profiles.begin(request, reply, payload)
       if (maySeeDebug(request)) reply.header('x-debug-token', token)
-      const hasLink = tellProfile(app, request, reply)
+      const hasLink = setProfileLink(app, request, reply)
       if (hasLink && page === null && request.method !== 'HEAD') sent = insert?.(request, reply, payload) ?? payload
     }
     if (serverTiming && mayReadDebug(request)) addServerTiming(request, reply)

@@ -6,8 +6,8 @@ import { Answer, listener, Skip } from '../lib/lifecycle/listener.js'
 import { ruleFinder, type PathRule } from '../lib/http/path-rules.js'
 import { isOwnOrigin } from '../lib/http/request-origin.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
-import { corsVerdict, originsText, type CorsVerdict } from '../lib/profiler/collectors/cors.js'
-import { shownHeaders } from '../lib/profiler/collectors/headers.js'
+import { corsVerdict, originsText, type CorsVerdict } from '../lib/profiler/panels/cors-collector.js'
+import { shownHeaders } from '../lib/profiler/panels/headers-collector.js'
 
 /** What a path under CORS allows (Fetch, section 3.3), as @fastify/cors takes it. */
 export interface CorsRule extends PathRule, Pick<FastifyCorsOptions, 'origin' | 'credentials' | 'maxAge'> {

@@ -4,7 +4,7 @@ import { awayOf, isOwn, isStillThere, openSessions, passOver, schemeView, secure
 import { runHooks } from '../lib/lifecycle/hosting.js'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
-import { sessionRecord, unusedSession } from '../lib/profiler/collectors/session.js'
+import { sessionRecord, unusedSession } from '../lib/profiler/panels/session-collector.js'
 
 export type { SessionSettings } from '../lib/session/hosted-session.js'
 

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { snapshot } from './collectors/snapshot.js'
+import { snapshot } from './snapshot.js'
 
 /**
  * How the data of a collector are shown. `T` is the return type of `collect`; the functions receive it as plain JSON

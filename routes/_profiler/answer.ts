@@ -4,8 +4,8 @@ import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyReques
 import { representation } from '../../lib/errors/negotiate.js'
 import { noncesOf } from '../../lib/http/content-policy.js'
 import { stateOf } from '../../lib/lifecycle/request-state.js'
-import type { PageOptions } from '../../lib/profiler/pages/layout/component.js'
-import { ISOLATION, pagePolicy } from '../../lib/profiler/pages/page-policy.js'
+import type { PageOptions } from '../../lib/profiler/pages/layout.js'
+import { ISOLATION, pagePolicy } from '../../lib/profiler/pages/layout.js'
 import type { Profile } from '../../lib/profiler/profile.js'
 
 export const TokenNotFoundError = createError('HINDSIGHT_TOKEN_NOT_FOUND', 'Token "%s" was not found.', 404)
@@ -74,7 +74,7 @@ type Render = (options: PageOptions) => string
 
 /** Sends a page with a policy of its own. Pages and panels are loaded with the first one: no start is slower. */
 export async function sendPage (request: FastifyRequest, reply: FastifyReply, render: Render): Promise<FastifyReply> {
-  const { assetAddresses } = await import('../../lib/profiler/pages/assets.js')
+  const { addressesOf, pageAssets } = await import('../../lib/profiler/pages/assets.js')
   const { script, style } = noncesOf(stateOf(reply.request))
   const nonce = { script, style }
   const base = baseOf(request)
@@ -82,7 +82,7 @@ export async function sendPage (request: FastifyRequest, reply: FastifyReply, re
   return reply
     .header('content-security-policy', pagePolicy(nonce))
     .type('text/html; charset=utf-8')
-    .send(render({ base, nonce, assets: assetAddresses(base), formToken }))
+    .send(render({ base, nonce, assets: addressesOf(pageAssets, base), formToken }))
 }
 
 /** The profile of a token; by default, of the path parameter `token`. Throws where there is none. */

@@ -1,7 +1,7 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { MASKED } from '../../lib/mask/mask.js'
-import { CPU_HEADER } from '../../lib/profiler/cpu/demand.js'
+import { CPU_HEADER } from '../../lib/profiler/cpu/record.js'
 import { dataOf, isObject } from '../../lib/profiler/panels/panel.js'
 import type { Profile } from '../../lib/profiler/profile.js'
 import { baseOf, fieldsOf, profileOf, readForms, routeConfig } from './answer.js'
@@ -32,10 +32,10 @@ export default async function cpuRoutes (app: FastifyInstance): Promise<void> {
 
 async function sendCpuProfile (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { token, collectors: { cpu } } = await profileOf(request)
-  const { readCpuRecord, refusalOf } = await import('../../lib/profiler/cpu/cpu-record.js')
+  const { readCpuRecord, refusalOf } = await import('../../lib/profiler/cpu/record.js')
   const record = readCpuRecord(cpu)
   if (record === null) throw new NoCpuProfileError(token, refusalOf(cpu) ?? 'none was asked for.')
-  const { cpuProfileOf } = await import('../../lib/profiler/cpu/cpuprofile.js')
+  const { cpuProfileOf } = await import('../../lib/profiler/cpu/record.js')
   return reply
     .header('content-disposition', `attachment; filename="${token}.cpuprofile"`)
     .type('application/json; charset=utf-8')

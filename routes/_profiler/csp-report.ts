@@ -1,7 +1,7 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { RateLimiterMemory } from 'rate-limiter-flexible'
-import { ReportInbox } from '../../lib/profiler/csp-reports/inbox.js'
+import { ReportInbox } from '../../lib/profiler/csp/inbox.js'
 import { TOKEN_PATTERN } from '../../lib/profiler/token.js'
 import { routeConfig, TokenNotFoundError, tokenOf } from './answer.js'
 
@@ -65,7 +65,7 @@ export default async function reportRoutes (app: FastifyInstance): Promise<void>
     await limit(request, reply)
     const token = tokenOf(request)
     if (!TOKEN_PATTERN.test(token) || !await inbox.knows(token)) throw new TokenNotFoundError(token)
-    const { readReports } = await import('../../lib/profiler/csp-reports/read-report.js')
+    const { readReports } = await import('../../lib/profiler/csp/reports.js')
     const violations = readReports(parsed(request.body), hindsight.mask)
     if (violations === null) throw new BadReportError('it has no violation with a directive')
     if (!inbox.add(token, violations)) throw new TooManyReportsError()

@@ -1,7 +1,6 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { pathnameOf } from '../../lib/http/request-target.js'
-import type { AssetPair, HashedAsset } from '../../lib/profiler/pages/hashed-asset.js'
 import { escapeMarkdown } from '../../lib/view/markdown.js'
 import { keepToItself, routeConfig, sendMarkdown, sendPage, wantsJson, wantsMarkdown } from './answer.js'
 import cpuRoutes from './cpu.js'
@@ -48,7 +47,7 @@ async function sendStoreError (error: Error, request: FastifyRequest, reply: Fas
   if (wantsMarkdown(request, reply)) {
     return sendMarkdown(reply, `# 503 Service Unavailable\n\n${escapeMarkdown(problem)}\n`)
   }
-  const { searchPage } = await import('../../lib/profiler/pages/search-page/component.js')
+  const { searchPage } = await import('../../lib/profiler/pages/list.js')
   const view = { fields: {}, problem, counters, lastLoss, profiles: [], next: null, now: Date.now() }
   return await sendPage(request, reply, (options) => searchPage(view, options))
 }
@@ -56,7 +55,8 @@ async function sendStoreError (error: Error, request: FastifyRequest, reply: Fas
 /** Sends a stylesheet or a script of the toolbar or of the pages. */
 async function sendAsset (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { name } = request.params as { name: string }
-  const asset = await findAsset(name)
+  const { findAsset } = await import('../../lib/profiler/pages/assets.js')
+  const asset = findAsset(name)
   if (asset === undefined) throw new AssetNotFoundError(name)
   return reply
     // Private: a shared cache would serve it to clients that may not see the profiler.
@@ -64,11 +64,4 @@ async function sendAsset (request: FastifyRequest, reply: FastifyReply): Promise
     .header('x-content-type-options', 'nosniff')
     .type(asset.type)
     .send(asset.content)
-}
-
-// The assets of the pages load all panels; a page with the toolbar does not need them.
-async function findAsset (name: string): Promise<HashedAsset | undefined> {
-  const { toolbarAssets } = await import('../../lib/profiler/pages/toolbar/component.js')
-  const find = (pair: AssetPair): HashedAsset | undefined => Object.values(pair).find((asset) => asset.name === name)
-  return find(toolbarAssets) ?? find((await import('../../lib/profiler/pages/assets.js')).assets)
 }

@@ -49,7 +49,7 @@ async function redirectToNewest (request: FastifyRequest, reply: FastifyReply, s
 
 async function showProfiles (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
   if (wantsJson(request, reply)) return await found(request, readQuery(request))
-  const { searchPage } = await import('../../lib/profiler/pages/search-page/component.js')
+  const { searchPage } = await import('../../lib/profiler/pages/list.js')
   const fields = Object.fromEntries(Object.entries(request.query as Fields)
     .map(([name, value]) => [name, String(Array.isArray(value) ? value.at(-1) : value)]))
   try {

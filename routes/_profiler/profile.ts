@@ -24,8 +24,9 @@ export default async function profileRoutes (app: FastifyInstance): Promise<void
   const config = (name: string): object => ({ config: routeConfig(app, name) })
   app.get('/:token', config('_profiler'), showProfile)
   app.get('/:token/headers.json', config('_profiler_headers'), async function showHeaderHistory (request) {
-    const { headerReport } = await import('../../lib/profiler/panels/events/header-history.js')
-    return headerReport(await profileOf(request))
+    const { headerHistory } = await import('../../lib/profiler/panels/header-history.js')
+    const profile = await profileOf(request)
+    return { token: profile.token, headers: Object.fromEntries(headerHistory(profile)) }
   })
   app.get('/:token/as/:format', config('_profiler_as'), sendAs)
   app.get('/compare', config('_profiler_compare_chosen'), compareChosen)
@@ -64,7 +65,7 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   ])
   const { editor, debug } = hindsight
   const view = { pinned: summary?.pinned === true, replayable: debug, repeatsCpu: debug, children, query, editor }
-  const { profilePage } = await import('../../lib/profiler/pages/profile-page/component.js')
+  const { profilePage } = await import('../../lib/profiler/pages/profile.js')
   return await sendPage(request, reply, (options) => profilePage(profile, panel, { ...options, ...view }))
 }
 
@@ -126,6 +127,6 @@ async function compareTwo (request: FastifyRequest, reply: FastifyReply): Promis
   const [a, b] = await Promise.all([profileOf(request), profileOf(request, second)])
   const comparison = compareProfiles(a, b)
   if (second !== other || wantsJson(request, reply)) return comparison
-  const { comparePage } = await import('../../lib/profiler/pages/compare-page/component.js')
+  const { comparePage } = await import('../../lib/profiler/pages/compare.js')
   return await sendPage(request, reply, (options) => comparePage(comparison, options))
 }

@@ -1,7 +1,7 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { stateOf } from '../../lib/lifecycle/request-state.js'
-import type { ReplayView } from '../../lib/profiler/pages/replay-page/component.js'
+import type { ReplayView } from '../../lib/profiler/pages/replay.js'
 import {
   BadFieldError, baseOf, fieldsOf, NotSendableRequestError, profileOf, readForms, routeConfig, sendPage, tokenOf,
   wantsJson, type Fields
@@ -25,7 +25,7 @@ async function showRequest (request: FastifyRequest, reply: FastifyReply): Promi
   if (wantsJson(request, reply)) {
     return { ...view, formToken: request.server.hindsight.profiler.formTokens.create() }
   }
-  const { replayPage } = await import('../../lib/profiler/pages/replay-page/component.js')
+  const { replayPage } = await import('../../lib/profiler/pages/replay.js')
   return await sendPage(request, reply, (options) => replayPage(view, options))
 }
 

@@ -1,5 +1,5 @@
 import type { Mask } from '../../mask/mask.js'
-import { shownHeaders } from '../collectors/headers.js'
+import { shownHeaders } from '../panels/headers-collector.js'
 
 const MAX_CALLS = 200
 const MAX_URL = 4_000

@@ -9,7 +9,7 @@ import { cut } from '../../view/visible.js'
 import { ownVersion } from '../configuration.js'
 import type { RecordedCall } from '../outgoing/outgoing-log.js'
 import { dataOf, isObject, listOf } from '../panels/panel.js'
-import { handlerSpans } from '../panels/performance/spans.js'
+import { handlerSpans } from '../panels/waterfall.js'
 import type { Profile } from '../profile.js'
 
 interface Child {

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { request as undiciRequest } from 'undici'
-import { requestPanel } from '../../../lib/profiler/panels/request/panel.js'
+import { requestPanel } from '../../../lib/profiler/panels/request.js'
 import { build, newest, profileOf } from '../../support/app.js'
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
@@ -117,6 +117,6 @@ t.test('a redirect that is followed is the cause of what follows, without any ma
   const followed = await profileOf(app, await app.inject({ url: '/to?a=1', headers }))
   const again = await profileOf(app, await app.inject({ url: '/to?a=1', headers }))
   t.same([other.parent, followed.parent, again.parent], [undefined, token, undefined])
-  t.match(requestPanel.render(followed), `caused by <a href="${token}">${token}</a>`)
-  t.notMatch(requestPanel.render({ ...followed, parent: '"><script>' }), /<script|caused by/)
+  t.match(requestPanel.render(followed), `Parent request: <a href="${token}">${token}</a>`)
+  t.notMatch(requestPanel.render({ ...followed, parent: '"><script>' }), /<script|Parent request/)
 })

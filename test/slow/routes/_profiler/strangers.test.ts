@@ -8,7 +8,7 @@ import { hindsight, preload } from '../../../../app/hindsight.js'
 import { LEAVABLE } from '../../../../app/conflicts.js'
 import type { HindsightOptions } from '../../../../app/options.js'
 import type { Services } from '../../../../lib/lifecycle/services.js'
-import { assets } from '../../../../lib/profiler/pages/assets.js'
+import { pageAssets } from '../../../../lib/profiler/pages/assets.js'
 import type { StoredUser } from '../../../../lib/security/users.js'
 import { profile } from '../../../lib/profiler/fixture.js'
 import { ask, asRoute, comesFrom, listen, type Answer, type Route } from './strangers.js'
@@ -40,7 +40,7 @@ interface Way {
 }
 
 /** What is put for a parameter of a route: one that is not known here stops the tests, so that a new route is asked too. */
-const PARAMS: Record<string, string> = { token: TOKEN, other: OTHER, name: Object.values(assets)[0]?.name ?? '', code: '500', format: 'json' }
+const PARAMS: Record<string, string> = { token: TOKEN, other: OTHER, name: Object.values(pageAssets)[0]?.name ?? '', code: '500', format: 'json' }
 
 const isObserved = (mode: Mode): boolean => mode === 'observe' || mode === 'preload'
 
