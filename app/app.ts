@@ -1,40 +1,35 @@
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
 import autoload from '@fastify/autoload'
 import fp from 'fastify-plugin'
 import type { FastifyInstance } from 'fastify'
-import { boundConnections } from './connections.js'
-import { readEnvironment } from './environment.js'
+import { readEnvironment, readServerOptions } from './environment.js'
 import { hindsight } from './hindsight.js'
 import type { HindsightOptions } from './options.js'
-import { readLimits, readMethodOverride, type ServerLimits } from './server-limits.js'
-import { serverOptions } from './server-options.js'
+import { boundConnections, serverOptions, type ServerLimits } from './server-options.js'
 import { withSharedState } from './shared-state.js'
 
-// Whoever runs this file as TypeScript can load routes that are.
+// A process that runs this file as TypeScript can load routes in TypeScript.
 if (import.meta.url.endsWith('.ts')) process.env.FASTIFY_AUTOLOAD_TYPESCRIPT ??= '1'
 
-const routes = join(dirname(fileURLToPath(import.meta.url)), '../routes')
-// The plugin brings them.
-const DEBUG_ROUTES = ['_profiler', '_wdt', '_error']
-
 /** The server options that belong to the application; fastify-cli takes them with `--options`. */
-export const options = serverOptions({ ...readLimits(), methodOverride: readMethodOverride() })
+export const options = serverOptions(readServerOptions())
 
 export interface AppOptions {
-  /** Options of the lifecycle; by default what the environment says. */
+  /** Options of the lifecycle; by default those of the environment. */
   hindsight?: HindsightOptions
-  /** What clients may cost the server, beside what `options` say of it; by default what the environment says. */
+  /** What clients may cost the server, beside `options`; by default what the environment says. */
   limits?: Partial<ServerLimits>
-  /** The folder whose routes are loaded beside the profiler's own. */
+  /** The folder whose routes are loaded. */
   routesDir?: string
 }
 
 /** The application: the lifecycle, and the routes of `routes/`. */
 export default fp(async function application (app: FastifyInstance, given: AppOptions) {
-  const settings: HindsightOptions = { lifecycle: 'full', charset: true, ...given.hindsight ?? readEnvironment().options }
-  boundConnections(app, given.limits ?? readLimits())
-  await app.register(hindsight, await withSharedState(app, settings))
-  const isDebugRoute = (path: string): boolean => DEBUG_ROUTES.includes(path.split(/[\\/]/).find((step) => step !== '') ?? '')
-  await app.register(autoload, { dir: given.routesDir ?? routes, ignoreFilter: isDebugRoute })
+  const { hindsight: settings = readEnvironment().options, limits = readServerOptions() } = given
+  const { routesDir = join(import.meta.dirname, '../routes') } = given
+  boundConnections(app, limits)
+  await app.register(hindsight, await withSharedState(app, { lifecycle: 'full', charset: true, ...settings }))
+  // The plugin registers the routes of debug mode.
+  const isDebugRoute = (path: string): boolean => /^[\\/]*(?:_profiler|_wdt|_error)(?:[\\/]|$)/.test(path)
+  await app.register(autoload, { dir: routesDir, ignoreFilter: isDebugRoute })
 }, { fastify: '5.x', name: 'hindsight-application' })

@@ -1,64 +1,94 @@
-import { closest, distance } from 'fastest-levenshtein'
+import { createRequire } from 'node:module'
+import type { HindsightOptions } from './options.js'
 
-/** What kind of value an option takes; `false` is the one that switches something off. */
-export type OptionType = 'boolean' | 'number' | 'string' | 'array' | 'object' | 'function' | 'RegExp' | 'false'
+type OptionType = 'boolean' | 'number' | 'integer' | 'string' | 'array' | 'object' | 'function' | 'RegExp' | 'false'
 
-/** What is to be said about one option: to its reader in the docs, and to the start that checks it. */
-export interface OptionEntry {
+/** A schema of `options.schema.json`: JSON Schema with the keywords that the file's comment describes. */
+export interface OptionSchema {
   types: readonly OptionType[]
-  /** As the docs show it. */
-  default: string
-  /** The environment variable that sets it for `npm start`. */
+  description?: string
+  default?: boolean | number | string
+  without?: string
   env?: string
-  what: string
-  /** Of an object: its own options, `*` for any name. An object without them is checked by whoever reads it. */
-  fields?: OptionEntries
-  /** Of an array of objects: the options of each. */
-  items?: OptionEntries
-  /** Of an array of anything else: the types of each. */
-  of?: readonly OptionType[]
-  /** Of a number: a whole one, from this. */
-  from?: number
+  enum?: readonly string[]
+  minimum?: number
+  maximum?: number
+  listeners?: readonly string[]
+  properties?: OptionSchemas
+  additionalProperties?: OptionSchema
+  items?: OptionSchema
 }
 
-export type OptionEntries = Readonly<Record<string, OptionEntry>>
+export type OptionSchemas = Readonly<Record<string, OptionSchema>>
 
-/** Stops the start at an option that nobody knows or that has the wrong type: by its name, with the nearest known one. */
-export function checkOptions (options: object, entries: OptionEntries, path = ''): void {
+type Schemas = Record<'plugin' | 'server' | 'process', { readonly properties: OptionSchemas }> &
+  { readonly removed: Readonly<Record<string, string>> }
+
+const require = createRequire(import.meta.url)
+// `import` of JSON prints a warning on Node.js 20.
+const { plugin, server, process: ofProcess, removed } = require('./options.schema.json') as Schemas
+
+/** The options of the plugin. */
+export const OPTIONS: OptionSchemas = plugin.properties
+/** The options of the server that are limits, and how it reads messages. */
+export const SERVER_OPTIONS: OptionSchemas = server.properties
+/** What `npm start` takes from the environment besides. */
+export const PROCESS_OPTIONS: OptionSchemas = ofProcess.properties
+/** The replacements of removed options and environment variables, by name. */
+export const REMOVED = removed
+
+/** Throws an error that names the first option that is unknown, or whose value is not valid. */
+export function checkOptions (options: object, schemas: OptionSchemas = OPTIONS, path = ''): void {
   for (const [name, value] of Object.entries(options)) {
-    const entry = Object.hasOwn(entries, name) ? entries[name] : entries['*']
-    if (entry === undefined) throw new Error(unknown(path + name, name, Object.keys(entries)))
-    if (value === undefined) continue
-    if (!entry.types.some((type) => isOf(type, value))) {
-      throw new Error(`Option "${path}${name}" must be ${oneOf(entry.types)}, not ${kindOf(value)}`)
-    }
-    if (entry.from !== undefined && typeof value === 'number' && !(Number.isSafeInteger(value) && value >= entry.from)) {
-      throw new Error(`Option "${path}${name}" must be a whole number from ${entry.from}, not ${value}`)
-    }
-    if (entry.fields !== undefined && isOf('object', value)) checkOptions(value as object, entry.fields, `${path}${name}.`)
-    if (entry.items !== undefined && Array.isArray(value)) checkItems(value, entry.items, path + name)
-    if (entry.of !== undefined && Array.isArray(value)) checkEach(value, entry.of, path + name)
+    if (!Object.hasOwn(schemas, name)) throw new Error(unknownOption(path, name, Object.keys(schemas)))
+    if (value !== undefined) checkValue(value, schemas[name] as OptionSchema, path + name)
   }
 }
 
-function checkItems (values: unknown[], entries: OptionEntries, path: string): void {
-  values.forEach((value, i) => {
-    if (!isOf('object', value)) throw new Error(`Option "${path}[${i}]" must be an object, not ${kindOf(value)}`)
-    checkOptions(value as object, entries, `${path}[${i}].`)
-  })
+/** The names of the listeners that the given options switch on in `observe` mode. */
+export function listenersOf (options: HindsightOptions): ReadonlySet<string> {
+  const given = Object.entries(options).filter(([, value]) => value !== undefined && value !== false)
+  return new Set(given.flatMap(([name]) => OPTIONS[name]?.listeners ?? []))
 }
 
-function checkEach (values: unknown[], types: readonly OptionType[], path: string): void {
-  // A hole is no value either.
-  Array.from(values).forEach((value, i) => {
-    if (!types.some((type) => isOf(type, value))) throw new Error(`Option "${path}[${i}]" must be ${oneOf(types)}, not ${kindOf(value)}`)
-  })
+/** Whether a value is valid, its items and properties apart. */
+export function isValid (schema: OptionSchema, value: unknown): boolean {
+  const { types, enum: known, minimum = -Infinity, maximum = Infinity } = schema
+  if (!types.some((type) => isOf(type, value))) return false
+  if (typeof value === 'number') return value >= minimum && value <= maximum
+  return typeof value !== 'string' || known === undefined || known.includes(value)
 }
 
-function unknown (path: string, name: string, known: string[]): string {
+/** What a valid value is, as an error message has it. */
+export function expected ({ types, enum: known, minimum, maximum }: OptionSchema): string {
+  const list = new Intl.ListFormat('en-GB', { type: 'disjunction' })
+  if (known !== undefined) return list.format(known.map((value) => `"${value}"`))
+  const range = `${minimum === undefined ? '' : ` from ${minimum}`}${maximum === undefined ? '' : ` to ${maximum}`}`
+  return list.format(types.map((type) => WORDS[type])) + range
+}
+
+function checkValue (value: unknown, schema: OptionSchema, path: string): void {
+  if (!isValid(schema, value)) {
+    throw new Error(`Option "${path}" must be ${expected(schema)}, not ${shown(value, schema)}`)
+  }
+  const { items, properties, additionalProperties: others } = schema
+  if (Array.isArray(value)) {
+    // `Array.from` fills holes, which are no valid items either.
+    if (items !== undefined) Array.from(value).forEach((item, i) => checkValue(item, items, `${path}[${i}]`))
+  } else if (isOf('object', value)) {
+    if (properties !== undefined) checkOptions(value as object, properties, `${path}.`)
+    if (others === undefined) return
+    for (const [name, one] of Object.entries(value as object)) checkValue(one, others, `${path}.${name}`)
+  }
+}
+
+function unknownOption (path: string, name: string, known: string[]): string {
+  if (Object.hasOwn(REMOVED, path + name)) return `Option "${path}${name}" was removed. ${REMOVED[path + name]}`
+  // Loaded only for an error, as it would take a tenth of the time in which the plugin registers in production.
+  const { closest, distance } = require('fastest-levenshtein') as typeof import('fastest-levenshtein')
   const nearest = closest(name, known)
-  const meant = distance(name.toLowerCase(), nearest.toLowerCase()) <= Math.min(3, Math.max(1, name.length / 3))
-  return `Unknown option "${path}"${meant ? `; did you mean "${nearest}"?` : `; known are ${known.join(', ')}`}`
+  const isNear = distance(name.toLowerCase(), nearest.toLowerCase()) <= Math.min(3, Math.max(1, name.length / 3))
+  return `Unknown option "${path}${name}"${isNear ? `; did you mean "${nearest}"?` : `; known are ${known.join(', ')}`}`
 }
 
 function isOf (type: OptionType, value: unknown): boolean {
@@ -66,32 +96,36 @@ function isOf (type: OptionType, value: unknown): boolean {
     case 'false': return value === false
     case 'array': return Array.isArray(value)
     case 'RegExp': return value instanceof RegExp
-    case 'object': return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof RegExp)
+    case 'object': return isObject(value) && !Array.isArray(value) && !(value instanceof RegExp)
     case 'number': return typeof value === 'number' && !Number.isNaN(value)
+    case 'integer': return Number.isSafeInteger(value)
     case 'boolean': return typeof value === 'boolean'
     case 'string': return typeof value === 'string'
     case 'function': return typeof value === 'function'
   }
 }
 
-function kindOf (value: unknown): string {
-  if (value === null) return 'null'
-  if (Array.isArray(value)) return 'an array'
-  if (value instanceof RegExp) return 'a RegExp'
-  return Number.isNaN(value) ? 'NaN' : typeof value === 'object' ? 'an object' : `a ${typeof value}`
+function isObject (value: unknown): boolean {
+  return typeof value === 'object' && value !== null
+}
+
+// The value where the type is right.
+function shown (value: unknown, { types, enum: known }: OptionSchema): string {
+  if (typeof value === 'number' && types.some((type) => type === 'number' || type === 'integer')) return String(value)
+  if (typeof value === 'string' && known !== undefined) return JSON.stringify(value)
+  if (value === null || Number.isNaN(value)) return String(value)
+  if (Array.isArray(value)) return WORDS.array
+  return value instanceof RegExp ? WORDS.RegExp : typeof value === 'object' ? WORDS.object : `a ${typeof value}`
 }
 
 const WORDS: Readonly<Record<OptionType, string>> = {
   boolean: 'a boolean',
   number: 'a number',
+  integer: 'a whole number',
   string: 'a string',
   array: 'an array',
   object: 'an object',
   function: 'a function',
   RegExp: 'a RegExp',
   false: 'false'
-}
-
-function oneOf (types: readonly OptionType[]): string {
-  return types.map((type) => WORDS[type]).join(' or ')
 }

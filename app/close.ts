@@ -4,71 +4,74 @@ import type { FastifyInstance } from 'fastify'
 import { requestContext } from '../lib/lifecycle/request-state.js'
 
 export interface CloseOptions {
-  /** Milliseconds for which a service that was told to end still answers, as one that is not ready. */
+  /** Milliseconds for which a service still answers after a signal, as one that is not ready. */
   closeDelay: number
-  /** Milliseconds for the requests that are under way then; those that take longer are cut off. */
+  /** Milliseconds that requests under way then have; longer ones are cut off. */
   closeTimeout: number
 }
 
 /** Milliseconds after that for profiles to be written and stores to be closed. */
-const FLUSH = 8_000
+const FLUSH_TIMEOUT = 8_000
 const SIGNALS = ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR2'] as const
-/** Milliseconds in which further signals are the first one: a signal to a process group arrives again through npm. */
-const SAME_SIGNAL = 1_000
+/** Milliseconds in which further signals count as the first one: npm repeats a signal to its process group. */
+const REPEAT_INTERVAL = 1_000
 
 /**
- * Ends the process in order at a signal and at an uncaught error: requests under way are answered, profiles are written, stores are closed. A second signal,
- * after a second or more, ends it at once.
+ * Closes the application at a signal and at an uncaught error: requests under way are answered, profiles are written,
+ * stores are closed. A second signal, after a second or more, ends the process at once.
  */
 export function closeInOrder (app: FastifyInstance, { closeDelay, closeTimeout }: CloseOptions): void {
   let failed = false
   let signal: NodeJS.Signals | undefined
   let signaledAt = 0
-  const { close } = closeWithGrace({ delay: closeDelay + closeTimeout + FLUSH, logger: false, skip: ['uncaughtException', 'unhandledRejection', ...SIGNALS] }, async () => {
+  const skip = ['uncaughtException', 'unhandledRejection', ...SIGNALS] as const
+  const delay = closeDelay + closeTimeout + FLUSH_TIMEOUT
+  const { close } = closeWithGrace({ delay, logger: false, skip: [...skip] }, async () => {
     app.hindsight.isClosing = true
     if (!failed) {
       app.log.info({ signal }, 'Closing')
       await sleep(closeDelay)
     }
-    const wasCut = await closeWithin(app, closeTimeout)
-    // Its rejection makes the exit code 1.
-    if (failed || wasCut) throw new Error('not all was done')
+    const isComplete = await closeWithin(app, closeTimeout)
+    // A rejection makes the exit code 1.
+    if (failed || !isComplete) throw new Error('The application was not closed completely')
   })
   for (const name of SIGNALS) {
     process.on(name, () => {
-      if (signal !== undefined && performance.now() - signaledAt > SAME_SIGNAL) process.exit(1)
-      if (signal !== undefined) return
-      signal = name
-      signaledAt = performance.now()
-      if (!app.hindsight.isClosing) close()
+      if (signal === undefined) {
+        signal = name
+        signaledAt = performance.now()
+        if (!app.hindsight.isClosing) close()
+      } else if (performance.now() - signaledAt > REPEAT_INTERVAL) process.exit(1)
     })
   }
-  // Further errors are logged, and do not keep the profiles from being written.
-  function fail (err: unknown): void {
+  // Further errors are logged, and do not prevent that profiles are written.
+  const fail = (err: unknown): void => {
     // An error that belongs to a request was logged with it.
-    app.log.fatal(requestContext.getStore() === undefined ? { err } : {}, failed ? 'Another uncaught error' : 'Uncaught error, closing')
+    const bindings = requestContext.getStore() === undefined ? { err } : {}
+    app.log.fatal(bindings, failed ? 'Another uncaught error' : 'Uncaught error, closing')
     if (failed) return
     failed = true
     if (!app.hindsight.isClosing) close()
   }
-  process.on('uncaughtException', fail)
-  process.on('unhandledRejection', fail)
+  process.on('uncaughtException', fail).on('unhandledRejection', fail)
 }
 
+/** Whether the application was closed without an error and without cutting requests off. */
 async function closeWithin (app: FastifyInstance, timeout: number): Promise<boolean> {
-  let wasCut = false
+  let isComplete = true
   const timer = setTimeout(() => {
-    wasCut = true
+    isComplete = false
     app.log.warn(`Requests that were under way for ${timeout} ms were cut off (CLOSE_TIMEOUT)`)
     app.server.closeAllConnections()
   }, timeout)
   try {
     await app.close()
+    return isComplete
   } catch (err) {
     app.log.error({ err }, 'The application could not be closed as a whole')
-    return true
+    return false
   } finally {
     clearTimeout(timer)
   }
-  return wasCut
 }

@@ -5,7 +5,8 @@ import type { HindsightOptions } from './options.js'
 
 /** The listeners that the others depend on: without them nothing is known of a request. */
 const ESSENTIAL: ReadonlySet<string> = new Set([
-  'debug-handlers', 'router', 'router-data-collector', 'request-data-collector', 'error', 'profiler', 'error-csp-removal'
+  'debug-handlers', 'router', 'router-data-collector', 'request-data-collector', 'error', 'profiler',
+  'error-csp-removal'
 ])
 
 const NAMES = new Set(Object.values(lifecycle).flat().map(({ listener }) => listener))
@@ -18,7 +19,8 @@ export function checkLeave (names: readonly string[] = []): void {
   for (const [i, name] of names.entries()) {
     if (LEAVABLE.includes(name)) continue
     if (ESSENTIAL.has(name)) {
-      throw new Error(`Option "leave[${i}]": "${name}" cannot be left to the application, as the other listeners need it`)
+      const why = 'cannot be left to the application, as the other listeners need it'
+      throw new Error(`Option "leave[${i}]": "${name}" ${why}`)
     }
     throw new Error(`Option "leave[${i}]": "${name}" is no listener; did you mean "${closest(name, [...LEAVABLE])}"?`)
   }
@@ -58,8 +60,9 @@ const CONFLICTS: readonly Conflict[] = [
 ]
 
 /**
- * Stops the start of an application in `full` mode that registers a plugin which does what a listener does: before Hindsight, or in a plugin of its own.
- * A plugin that is registered beside Hindsight afterwards is refused by Fastify where both decorate the same names.
+ * Stops the start of an application in `full` mode that registers a plugin which does what a listener does: before
+ * Hindsight, or in a plugin of its own. A plugin that is registered beside Hindsight afterwards is refused by Fastify
+ * where both decorate the same names.
  */
 export function checkConflicts (app: FastifyInstance, options: HindsightOptions): void {
   const configured = CONFLICTS.filter(({ isConfigured }) => isConfigured(options))

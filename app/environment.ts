@@ -1,160 +1,133 @@
-import { Ajv } from 'ajv'
-import type { ProfilerOption } from '../lib/profiler/settings.js'
+import type { ProfilerSettings } from '../lib/profiler/settings.js'
 import { DEFAULT_DATA_DIR } from '../lib/profiler/storage/open.js'
 import { originResolver } from '../lib/http/origin.js'
-import { readLimits, readMethodOverride, SERVER_LIMITS } from './server-limits.js'
-import { sessionSecret } from './session-secret.js'
+import {
+  expected, isValid, OPTIONS, PROCESS_OPTIONS, REMOVED, SERVER_OPTIONS, type OptionSchema, type OptionSchemas
+} from './check-options.js'
 import type { HindsightOptions } from './options.js'
+import type { ServerSettings } from './server-options.js'
+import { sessionSecret } from './session-secret.js'
 
-/** What the environment says, read once and checked. */
-export interface Environment {
+interface ProcessSettings {
   host: string
   port: number
-  production: boolean
   logLevel: string
-  /** How the process ends, in milliseconds. */
+  /** Milliseconds. */
   closeDelay: number
+  /** Milliseconds. */
   closeTimeout: number
+}
+
+/** The settings of the service that the environment has, checked. */
+export interface Environment extends ProcessSettings {
+  production: boolean
   options: HindsightOptions
 }
 
-interface Variables {
-  HOST: string
-  PORT: number
-  NODE_ENV: string
-  LOG_LEVEL: string
-  SESSION_SECRET: string
-  DATA_DIR: string
-  TRUSTED_PROXIES: string
-  TRUSTED_HOSTS: string
-  DEBUG_CLIENTS: string
-  DEBUG_HOSTS: string
-  EDITOR_URL: string
-  EDITOR_PATHS: string
-  STORAGE_URL: string
-  PROFILER: '' | 'all' | 'errors' | 'off'
-  PROFILER_SECRET: string
-  PROFILER_ROLE: string
-  HEALTH: string
-  CLOSE_DELAY: number
-  CLOSE_TIMEOUT: number
+type Variables = Readonly<Record<string, string | undefined>>
+
+/** The options whose values are taken as they are, or separated by commas. */
+const TEXT_NAMES = ['trustedProxies', 'trustedHosts', 'debugClients', 'debugHosts', 'editor', 'editorPaths']
+const TEXTS = Object.fromEntries(Object.entries(OPTIONS).filter(([name]) => TEXT_NAMES.includes(name)))
+const PROFILER: OptionSchema = { types: ['string'], enum: ['all', 'errors', 'off'], env: 'PROFILER' }
+
+/** The variables of the service, beside those of Node.js and of its libraries. */
+export const environmentNames: readonly string[] = [PROCESS_OPTIONS, OPTIONS, SERVER_OPTIONS].flatMap(namesIn)
+
+/** Reads the environment; throws an error that names the variable whose value is not valid. */
+export function readEnvironment (source: Variables = process.env): Environment {
+  const settings = readOptions(PROCESS_OPTIONS, source) as unknown as ProcessSettings
+  const options = readPluginOptions(source)
+  readServerOptions(source)
+  const production = isProduction(source)
+  const secret = sessionSecret(source.SESSION_SECRET ?? '', production, source.DATA_DIR || DEFAULT_DATA_DIR)
+  return { ...settings, production, options: { ...options, session: { secret } } }
 }
 
-const text = { type: 'string', default: '' } as const
+/** The options of the server that the environment has. */
+export function readServerOptions (source: Variables = process.env): ServerSettings {
+  return readOptions(SERVER_OPTIONS, source) as unknown as ServerSettings
+}
 
-const schema = {
-  type: 'object',
-  properties: {
-    HOST: { type: 'string', default: '127.0.0.1' },
-    PORT: { type: 'integer', minimum: 0, maximum: 65535, default: 3000 },
-    NODE_ENV: { type: 'string', default: 'development' },
-    LOG_LEVEL: { type: 'string', enum: ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], default: 'info' },
-    SESSION_SECRET: text,
-    DATA_DIR: { type: 'string', default: DEFAULT_DATA_DIR },
-    TRUSTED_PROXIES: text,
-    TRUSTED_HOSTS: text,
-    DEBUG_CLIENTS: text,
-    DEBUG_HOSTS: text,
-    EDITOR_URL: text,
-    EDITOR_PATHS: text,
-    STORAGE_URL: text,
-    PROFILER: { type: 'string', enum: ['', 'all', 'errors', 'off'], default: '' },
-    PROFILER_SECRET: text,
-    PROFILER_ROLE: text,
-    HEALTH: text,
-    CLOSE_DELAY: { type: 'integer', minimum: 0, maximum: 600_000, default: 0 },
-    CLOSE_TIMEOUT: { type: 'integer', minimum: 0, maximum: 600_000, default: 10_000 }
+/** The options of the preload: those for profiles and the debug surface. They switch no listener on. */
+export function preloadOptions (source: Variables = process.env): HindsightOptions {
+  const { trustedHosts: _hosts, health: _health, profiler, ...options } = readPluginOptions(source)
+  if (typeof profiler !== 'object') return { ...options, profiler: false }
+  // A role needs the option security.
+  const { role: _role, ...settings } = profiler
+  return { ...options, profiler: settings }
+}
+
+// The options of any application: none of the server, and no session.
+function readPluginOptions (source: Variables): HindsightOptions {
+  for (const [name, replacement] of Object.entries(REMOVED)) {
+    if (!environmentNames.includes(name) && source[name]) {
+      throw new Error(`Environment: ${name} was removed. ${replacement}`)
+    }
   }
-} as const
+  const options: HindsightOptions = readOptions(TEXTS, source)
+  // Throws an error with the variable's name at an invalid address; Fastify's own error has none.
+  originResolver({ trustedProxies: options.trustedProxies ?? [] })
+  const debug = !isProduction(source)
+  return { ...options, debug, profiler: profilerOf(source), health: healthOf(source.HEALTH ?? '') }
+}
 
-/** The variables that the service knows, beside those of Node.js and of its libraries. */
-export const environmentNames: readonly string[] = [
-  ...Object.keys(schema.properties), 'METHOD_OVERRIDE', ...Object.values(SERVER_LIMITS).map(({ env }) => env)
-]
+function isProduction ({ NODE_ENV }: Variables): boolean {
+  return NODE_ENV === 'production'
+}
 
-/** Reads the environment; throws with the variable's name where a value is none that it can have. */
-export function readEnvironment (source: NodeJS.ProcessEnv = process.env): Environment {
-  const variables = readVariables(source)
-  const production = variables.NODE_ENV === 'production'
-  const options = optionsOf(variables)
-  readLimits(source)
-  readMethodOverride(source)
-  const secret = sessionSecret(variables.SESSION_SECRET, production, variables.DATA_DIR)
+// In production nothing is profiled unless a variable says so.
+function profilerOf (source: Variables): false | ProfilerSettings {
+  const which = read(PROFILER, source)
+  if (which === 'off') return false
+  const { PROFILER_ROLE: role = '' } = source
   return {
-    host: variables.HOST,
-    port: variables.PORT,
-    production,
-    logLevel: variables.LOG_LEVEL,
-    closeDelay: variables.CLOSE_DELAY,
-    closeTimeout: variables.CLOSE_TIMEOUT,
-    options: { ...options, session: { secret } }
+    production: which !== undefined,
+    ...(which === 'errors' && { onlyExceptions: true, minStatus: 500 }),
+    ...(isProduction(source) && which === undefined && { collect: false }),
+    ...(role !== '' && { role }),
+    storage: source.STORAGE_URL || 'sqlite',
+    dataDir: source.DATA_DIR || DEFAULT_DATA_DIR
   }
 }
 
-/** What the environment says to the lifecycle of any application: nothing of the server, and no session. */
-export function optionsOfEnvironment (source: NodeJS.ProcessEnv = process.env): HindsightOptions {
-  return optionsOf(readVariables(source))
-}
-
-function readVariables (source: NodeJS.ProcessEnv): Variables {
-  // The schema is no input: to compile the schema of schemas as well would make each start wait.
-  const ajv = new Ajv({ allErrors: true, useDefaults: true, coerceTypes: true, meta: false, validateSchema: false })
-  // An empty variable is one that was not set.
-  const variables = Object.fromEntries(Object.keys(schema.properties).filter((name) => source[name] !== undefined && source[name] !== '').map((name) => [name, source[name]]))
-  if (!ajv.validate<Variables>(schema, variables)) {
-    const problems = (ajv.errors ?? []).map(({ instancePath, message = 'is not right', params }) =>
-      `${instancePath.slice(1)} ${message}${Array.isArray(params.allowedValues) ? `: ${params.allowedValues.filter((value) => value !== '').join(', ')}` : ''}`)
-    throw new Error(`Environment: ${problems.join(', ')}`)
+function healthOf (text: string): NonNullable<HindsightOptions['health']> {
+  if (text === '' || text === 'off') return false
+  if (text === 'on') return true
+  const [live = '', ready = '', ...more] = list(text)
+  if (ready === '' || more.length > 0) {
+    throw new Error(`Environment: HEALTH must be on, off, or two paths as in "/livez,/readyz", not "${text}"`)
   }
-  return variables
-}
-
-function optionsOf (variables: Variables): HindsightOptions {
-  const production = variables.NODE_ENV === 'production'
-  const trustedProxies = list(variables.TRUSTED_PROXIES)
-  // Refuses bad ones by the variable's name, ahead of Fastify, which would not say it.
-  originResolver({ trustedProxies })
-  return {
-    debug: !production,
-    trustedProxies,
-    trustedHosts: list(variables.TRUSTED_HOSTS),
-    debugClients: list(variables.DEBUG_CLIENTS),
-    debugHosts: list(variables.DEBUG_HOSTS),
-    editor: variables.EDITOR_URL,
-    editorPaths: Object.fromEntries(list(variables.EDITOR_PATHS).map(pair)),
-    profiler: profilerOf(variables, production),
-    health: healthOf(variables)
-  }
-}
-
-// Named in production, the profiler is wanted there.
-function profilerOf ({ PROFILER, STORAGE_URL, DATA_DIR, PROFILER_SECRET, PROFILER_ROLE }: Variables, production: boolean): ProfilerOption {
-  if (PROFILER === 'off') return false
-  return {
-    production: PROFILER !== '' || PROFILER_SECRET !== '',
-    ...(PROFILER === 'errors' && { onlyExceptions: true, minStatus: 500 }),
-    ...(production && PROFILER === '' && { collect: false }),
-    ...(PROFILER_SECRET !== '' && { onDemand: { secret: PROFILER_SECRET } }),
-    ...(PROFILER_ROLE !== '' && { role: PROFILER_ROLE }),
-    storage: STORAGE_URL === '' ? 'sqlite' : STORAGE_URL,
-    dataDir: DATA_DIR
-  }
-}
-
-function healthOf ({ HEALTH }: Variables): NonNullable<HindsightOptions['health']> {
-  if (HEALTH === '' || HEALTH === 'off') return false
-  if (HEALTH === 'on') return true
-  const [live = '', ready = '', ...more] = list(HEALTH)
-  if (ready === '' || more.length > 0) throw new Error(`Environment: HEALTH must be on, off, or two paths as in "/livez,/readyz", not "${HEALTH}"`)
   return { live, ready }
 }
 
-// What has no sign of equality is refused with the option's name, where the pairs are read.
-function pair (value: string): [from: string, to: string] {
-  const at = value.indexOf('=')
-  return at === -1 ? [value, ''] : [value.slice(0, at).trim(), value.slice(at + 1).trim()]
+function readOptions (schemas: OptionSchemas, source: Variables): object {
+  return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, read(schema, source)]))
 }
 
-function list (value: string): string[] {
-  return value.split(',').map((part) => part.trim()).filter((part) => part !== '')
+// An empty variable is the same as none.
+function read (schema: OptionSchema, { [schema.env ?? '']: text = '' }: Variables): unknown {
+  const [type] = schema.types
+  if (type === 'array') return list(text)
+  if (type === 'object') return Object.fromEntries(list(text).map(pair))
+  if (text === '') return schema.default
+  if (type === 'boolean' && (text === 'on' || text === 'off')) return text === 'on'
+  const value = type === 'integer' && /^\d{1,15}$/.test(text) ? Number(text) : text
+  if (isValid(schema, value)) return value
+  const valid = type === 'boolean' ? 'on or off' : expected(schema)
+  throw new Error(`Environment: ${schema.env} must be ${valid}, not "${text}"`)
+}
+
+// A text without an equals sign is refused with the option's name, where the pairs are used.
+function pair (text: string): [from: string, to: string] {
+  const [from = '', ...to] = text.split('=')
+  return [from.trim(), to.join('=').trim()]
+}
+
+function list (text: string): string[] {
+  return text.split(',').map((part) => part.trim()).filter((part) => part !== '')
+}
+
+function namesIn (schemas: OptionSchemas): string[] {
+  return Object.values(schemas).flatMap(({ env, properties = {} }) => [env ?? [], namesIn(properties)].flat())
 }

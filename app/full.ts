@@ -16,7 +16,10 @@ import { openRouteTable } from '../lib/routing/route-table.js'
 import { errorHandler } from '../plugins/error-handler.js'
 import { notFoundHandler } from '../plugins/not-found-handler.js'
 
-/** Opens `full` mode: the 42 listeners in their order, the handlers of errors and of missing routes, and the pages of the profiler. */
+/**
+ * Opens `full` mode: the 42 listeners in their order, the handlers of errors and of missing routes, and the pages of
+ * the profiler.
+ */
 export async function openFull (app: FastifyInstance, plan: Plan): Promise<void> {
   const { options, settings } = plan
   const { debug, observed, fromBeginning } = app.hindsight
@@ -37,7 +40,7 @@ export async function openFull (app: FastifyInstance, plan: Plan): Promise<void>
   await app.register(errorHandler)
   if (observed) {
     await openProfiler(app, settings, options)
-    if (settings !== null && (debug || settings.onDemand !== undefined)) await openCpuProfiles(app, settings.maxProfileBytes)
+    if (settings !== null && debug) await openCpuProfiles(app, settings.maxProfileBytes)
   }
   for (const listeners of Object.values(lifecycle)) {
     for (const { plugin } of listeners) await app.register(plugin, options)
@@ -71,7 +74,7 @@ export async function registerListeners (app: FastifyInstance, plan: Plan, names
 }
 
 async function openCpuProfiles (app: FastifyInstance, maxProfileBytes: number | undefined): Promise<void> {
-  const { openCpuProfiles } = await import('../lib/profiler/cpu/open.js')
+  const { openCpuProfiles } = await import('../lib/profiler/cpu/recorder.js')
   const cpu = openCpuProfiles(app, maxProfileBytes)
   app.addHook('onRequest', ownHook(requestHook(cpu.begin)))
   app.addHook('onResponse', ownHook(function countOthers (request, _reply, done) {

@@ -1,11 +1,9 @@
 import fp from 'fastify-plugin'
 import type { FastifyInstance } from 'fastify'
 import { decorateRequests } from './capture.js'
-import { checkOptions } from './check-options.js'
-import { listenersOf } from './listener-options.js'
+import { checkOptions, listenersOf } from './check-options.js'
 import { beginObservation, type Observation } from './observe.js'
 import type { HindsightOptions } from './options.js'
-import { OPTIONS } from './options-table.js'
 import { isFromBeginning, profilerSettings, type ProfilerSettings } from '../lib/profiler/settings.js'
 import { openServices } from '../lib/lifecycle/services.js'
 
@@ -22,16 +20,18 @@ export interface Plan {
 const begun = new WeakMap<FastifyInstance, Plan>()
 
 /**
- * The plugin. In `observe` mode, the default, it shows what the application does and changes nothing; with `lifecycle: 'full'` the application runs the
- * documented lifecycle of 42 listeners. Rejects at an option that is unknown or has a wrong value, with the option's name.
+ * The plugin. In `observe` mode, the default, it shows what the application does and changes nothing; with `lifecycle:
+ * 'full'` the application runs the documented lifecycle of 42 listeners. Rejects at an option that is unknown or has a
+ * wrong value, with the option's name.
  */
 export const hindsight = fp(async function hindsight (app: FastifyInstance, options: HindsightOptions) {
   const plan = begun.get(app) ?? begin(app, options)
   begun.delete(app)
   const { mode, debug } = app.hindsight
   if (app.pluginName.split(' -> ')[0] !== 'fastify' && (mode === 'full' || debug)) {
-    app.hindsight.warn('fastify-hindsight is registered in a part of the application: requests of other parts, and those without a route, have no ' +
-      'diagnostic pages and profiles. Register it at the root; what fastify-cli loads is at the root if it is exported by fastify-plugin.')
+    app.hindsight.warn('fastify-hindsight is registered in a part of the application: requests of other parts, and ' +
+      'those without a route, have no diagnostic pages and profiles. Register it at the root; what fastify-cli loads ' +
+      'is at the root if it is exported by fastify-plugin.')
   }
   if (mode === 'full') {
     const { openFull } = await import('./full.js')
@@ -52,11 +52,14 @@ export const hindsight = fp(async function hindsight (app: FastifyInstance, opti
 // Before anything is awaited: an application with a short timeout for plugins has hooks that are added at once.
 function begin (app: FastifyInstance, given: HindsightOptions): Plan {
   if (app.hasDecorator('hindsight')) {
-    throw new Error('fastify-hindsight is registered twice: by two calls of register, or by one beside the preload fastify-hindsight/register')
+    throw new Error('fastify-hindsight is registered twice: by two calls of register, or by one beside the preload ' +
+      'fastify-hindsight/register')
   }
-  checkOptions(given, OPTIONS)
+  checkOptions(given)
   const { lifecycle: mode = 'observe', debug = process.env.NODE_ENV !== 'production' } = given
-  if (mode !== 'observe' && mode !== 'full') throw new Error(`Option "lifecycle" must be "observe" or "full", not "${String(mode)}"`)
+  if (mode !== 'observe' && mode !== 'full') {
+    throw new Error(`Option "lifecycle" must be "observe" or "full", not "${String(mode)}"`)
+  }
   const options = { ...given, lifecycle: mode, debug }
   const settings = profilerSettings(options.profiler)
   if (mode === 'observe' && settings?.role !== undefined) {
@@ -72,8 +75,8 @@ function begin (app: FastifyInstance, given: HindsightOptions): Plan {
 }
 
 /**
- * Begins to observe an application when it is made, and registers the plugin: what the preload does, as routes and hooks may be declared before Fastify
- * runs the first plugin.
+ * Begins to observe an application when it is made, and registers the plugin: what the preload does, as routes and
+ * hooks may be declared before Fastify runs the first plugin.
  */
 export function preload (app: FastifyInstance, options: HindsightOptions): void {
   begun.set(app, begin(app, options))

@@ -2,8 +2,8 @@
 
 const fp = require('fastify-plugin')
 
-// A loader that compiles required ES modules to CommonJS (tsx) leaves import() as it is: a module that is both required and imported exists twice. So
-// the plugin imports the package as a whole, and from then on all exports are those of the imported modules.
+// tsx compiles required ES modules to CommonJS and leaves `import()` as it is, so a module that is both required and
+// imported exists twice. The plugin therefore imports the package, and all exports are then those of the import.
 let exported = require('#index')
 
 const hindsight = fp(async function hindsight (app, options) {
@@ -11,9 +11,8 @@ const hindsight = fp(async function hindsight (app, options) {
   await exported.hindsight(app, options)
 }, { fastify: '5.x', name: 'fastify-hindsight' })
 
-module.exports = hindsight
-module.exports.hindsight = hindsight
-module.exports.default = hindsight
+module.exports = Object.assign(hindsight, { hindsight, default: hindsight })
 for (const name of Object.keys(exported)) {
-  if (!(name in hindsight) && name !== '__esModule') Object.defineProperty(hindsight, name, { enumerable: true, get: () => exported[name] })
+  if (name in hindsight || name === '__esModule') continue
+  Object.defineProperty(hindsight, name, { enumerable: true, get: () => exported[name] })
 }

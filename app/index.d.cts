@@ -1,4 +1,4 @@
-// The types of `require('fastify-hindsight')`. With `module: node16` CommonJS may import only the types of an ES module.
+// The types of `require('fastify-hindsight')`: CommonJS can import only the types of an ES module.
 import type { FastifyInstance } from 'fastify'
 import type * as esm from './index.js' with { 'resolution-mode': 'import' }
 
@@ -10,7 +10,8 @@ declare namespace hindsight {
   export type Authenticator = esm.Authenticator
   export type Collector<T = any> = esm.Collector<T>
   export type CollectorPanel<T = any> = esm.CollectorPanel<T>
-  export type ConvertedParams<Config extends { readonly params: NonNullable<esm.RouteAttributes['params']> }> = esm.ConvertedParams<Config>
+  export type ConvertedParams<Config extends { readonly params: NonNullable<esm.RouteAttributes['params']> }> =
+    esm.ConvertedParams<Config>
   export type HindsightOptions = esm.HindsightOptions
   export type HindsightSpanProcessor = esm.HindsightSpanProcessor
   export type Profile = esm.Profile

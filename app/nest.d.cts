@@ -1,4 +1,4 @@
-// The types of `require('fastify-hindsight/nest')`. With `module: node16` CommonJS may import only the types of an ES module.
+// The types of `require('fastify-hindsight/nest')`: CommonJS can import only the types of an ES module.
 import type * as exported from './nest.js' with { 'resolution-mode': 'import' }
 
 export type HindsightModule = exported.HindsightModule

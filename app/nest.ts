@@ -40,7 +40,8 @@ export class HindsightModule implements NestModule {
   }
 
   configure (): void {
-    // After those that the application has set: the global filter that is asked first. No interceptor: Nest answers routes that have one differently.
+    // After those that the application has set: the global filter that is asked first. No interceptor: Nest answers
+    // routes that have one differently.
     this.#config.useGlobalFilters(new ExceptionObserver())
   }
 }

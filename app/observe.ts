@@ -25,8 +25,9 @@ const OWN_PATHS = ['/_profiler', '/_profiler/*', '/_wdt/*', '/_error/*']
 type Sent = (error: null, payload: unknown) => void
 
 /**
- * Begins `observe` mode: profiles and, for clients that may see the debug surface, the diagnostic page in place of Fastify's default errors, the toolbar
- * and two headers. Nothing else of the application changes. The hooks are added at once; what they do is in `observer.ts`, which is loaded meanwhile.
+ * Begins `observe` mode: profiles and, for clients that may see the debug surface, the diagnostic page in place of
+ * Fastify's default errors, the toolbar and two headers. Nothing else of the application changes. The hooks are added
+ * at once; what they do is in `observer.ts`, which is loaded meanwhile.
  */
 export function beginObservation (app: FastifyInstance, plan: Plan): Observation {
   const { debug, fromBeginning, base, warn } = app.hindsight
@@ -77,7 +78,9 @@ export function beginObservation (app: FastifyInstance, plan: Plan): Observation
     if (observer !== null) begin(request, reply, done)
     else loaded.then(() => begin(request, reply, done))
   }))
-  app.addHook('onError', ownHook(function hindsightError (request: FastifyRequest, reply: FastifyReply, error: unknown, done: () => void) {
+  app.addHook('onError', ownHook(function hindsightError (
+    request: FastifyRequest, reply: FastifyReply, error: unknown, done: () => void
+  ) {
     try {
       observer?.fail(request, reply, error)
     } catch (failure) {
@@ -89,7 +92,8 @@ export function beginObservation (app: FastifyInstance, plan: Plan): Observation
   // A request without a route does not pass the hooks of a part of the application.
   const isPart = app.pluginName.split(' -> ')[0] !== 'fastify'
   if (debug && (isPart || base !== '')) {
-    for (const path of OWN_PATHS) app.all(path, { config: { profile: false } }, (_request, reply) => { reply.callNotFound() })
+    const notFound = (_request: FastifyRequest, reply: FastifyReply): void => { reply.callNotFound() }
+    for (const path of OWN_PATHS) app.all(path, { config: { profile: false } }, notFound)
   }
   response.addTo(app)
   const handler = fromBeginning ? timeHandlers(app, (request) => observer?.collectRequest(request)) : null
@@ -97,8 +101,7 @@ export function beginObservation (app: FastifyInstance, plan: Plan): Observation
   // An application with a short timeout for plugins does not wait for the modules: its first request does.
   const { pluginTimeout = 0 } = app.initialConfig
   const hasTime = pluginTimeout === 0 || pluginTimeout >= MIN_PLUGIN_TIMEOUT
-  const hasOtlp = plan.settings?.otlp !== undefined && plan.settings.otlp !== false
-  const ready = hasOtlp ? loading : hasTime ? prepared.then(() => loaded) : Promise.resolve()
+  const ready = plan.settings?.openTelemetry === true ? loading : hasTime ? prepared.then(() => loaded) : Promise.resolve()
   // The plugin of the preload awaits it later.
   ready.catch(() => {})
   return {

@@ -5,12 +5,12 @@ import { openProfiler } from './profiles.js'
 import { diagnosticAnswer, missedRoute, secondError } from '../lib/error-page/observed-answer.js'
 import { isStream } from '../lib/http/responses.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
-import { requestCollector, responseCollector } from '../lib/profiler/collectors/request.js'
-import { routeCollector } from '../lib/profiler/collectors/router.js'
-import { openCpuProfiles } from '../lib/profiler/cpu/open.js'
+import { requestCollector, responseCollector } from '../lib/profiler/panels/request-collector.js'
+import { routeCollector } from '../lib/profiler/panels/router-collector.js'
+import { openCpuProfiles } from '../lib/profiler/cpu/recorder.js'
 import { endHandler, setOutside } from '../lib/profiler/handler-time.js'
 import { beginRequest, noteFailure, observe } from '../lib/profiler/observation.js'
-import { insertToolbar, tellProfile } from '../lib/profiler/pages/toolbar/insert.js'
+import { insertToolbar, setProfileLink } from '../lib/profiler/pages/toolbar/insert.js'
 import { openDiagnostics } from '../lib/profiler/request-diagnostics.js'
 import { openRequestProfiles } from '../lib/profiler/request-profiles.js'
 import { addServerTiming } from '../lib/profiler/server-timing.js'
@@ -36,8 +36,7 @@ export async function openObserver (app: FastifyInstance, { options, settings }:
   const collectIncoming = requestCollector(app)
   const collectResponse = responseCollector(app)
   const insert = toolbar && debug ? insertToolbar(app) : null
-  const hasCpu = fromBeginning && (debug || settings?.onDemand !== undefined)
-  const cpu = hasCpu ? openCpuProfiles(app, settings?.maxProfileBytes) : null
+  const cpu = fromBeginning && debug ? openCpuProfiles(app, settings?.maxProfileBytes) : null
 
   /** Records what came in, once. */
   function collectRequest (request: FastifyRequest): void {
@@ -77,7 +76,8 @@ export async function openObserver (app: FastifyInstance, { options, settings }:
     if (isProfiled) {
       const token = profiles.begin(request, reply, payload)
       if (maySeeDebug(request)) reply.header('x-debug-token', token)
-      if (tellProfile(app, request, reply) && page === null && request.method !== 'HEAD') sent = insert?.(request, reply, payload) ?? payload
+      const hasLink = setProfileLink(app, request, reply)
+      if (hasLink && page === null && request.method !== 'HEAD') sent = insert?.(request, reply, payload) ?? payload
     }
     if (serverTiming && mayReadDebug(request)) addServerTiming(request, reply)
     collectResponse(request, reply, sent)

@@ -1,14 +1,13 @@
 import { pathToFileURL } from 'node:url'
-import type { OptionEntries } from './check-options.js'
-import { OPTIONS } from './options-table.js'
-import { SERVER_LIMITS } from './server-limits.js'
+import { OPTIONS, SERVER_OPTIONS, type OptionSchema, type OptionSchemas } from './check-options.js'
 
-/** The page of the docs that lists every option: `npm run docs:options` writes it, a test holds it. */
+/** The page of the docs with every option, as Markdown: `npm run docs:options` writes it. */
 export function optionsPage (): string {
   return `# Options
 
-Given to the plugin (\`hindsight\` in \`app/app.ts\`). Where an environment variable is named, \`npm start\` takes it from there. An option that nobody
-knows, or one of the wrong type, stops the start with its name. This page is made from \`app/options-table.ts\` by \`npm run docs:options\`.
+Given to the plugin (\`hindsight\` in \`app/app.ts\`). \`npm start\` takes options with an environment variable from
+there. An unknown option, or one with an invalid value, stops the start with an error that names it. This page is
+generated from \`app/options.schema.json\` by \`npm run docs:options\`.
 
 | option | environment | type | default | what it does |
 |---|---|---|---|---|
@@ -17,20 +16,40 @@ ${rows(OPTIONS).join('\n')}
 ## What clients may cost the server
 
 Options of the server itself, which \`npm start\` takes from the environment, and so does fastify-cli with \`--options\`
-(\`options\` in \`app/app.ts\`). Times are in milliseconds, and 0 is none. [reliability](reliability.md) tells what each is for.
+(\`options\` in \`app/app.ts\`). Times are in milliseconds, and 0 is none. The purpose of each is in
+[reliability](reliability.md).
 
 | environment | default | what it does |
 |---|---|---|
-${Object.values(SERVER_LIMITS).map(({ env, default: preset, what }) => `| \`${env}\` | \`${preset}\` | ${what} |`).join('\n')}
+${serverRows().join('\n')}
 `
 }
 
-function rows (entries: OptionEntries, path = ''): string[] {
-  return Object.entries(entries).flatMap(([name, { types, default: preset, env, what, fields, items }]) => [
-    `| \`${path}${name}\` | ${env === undefined ? '' : `\`${env}\``} | ${types.join(', ')} | ${preset} | ${what.replaceAll('|', '\\|')} |`,
-    ...fields === undefined ? [] : rows(fields, `${path}${name}.`),
-    ...items === undefined ? [] : rows(items, `${path}${name}[].`)
-  ])
+function serverRows (): string[] {
+  return Object.values(SERVER_OPTIONS).map((schema) => {
+    return `| \`${schema.env}\` | ${presetOf(schema)} | ${schema.description} |`
+  })
 }
 
-if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) process.stdout.write(optionsPage())
+function rows (schemas: OptionSchemas, path = ''): string[] {
+  return Object.entries(schemas).flatMap(([name, schema]) => {
+    const { types, env, description, properties = {}, additionalProperties: others, items } = schema
+    const variable = env === undefined ? '' : `\`${env}\``
+    const text = description?.replaceAll('|', '\\|')
+    return [
+      `| \`${path}${name}\` | ${variable} | ${types.join(', ')} | ${presetOf(schema)} | ${text} |`,
+      ...rows(properties, `${path}${name}.`),
+      ...others === undefined ? [] : rows({ '*': others }, `${path}${name}.`),
+      ...rows(items?.properties ?? {}, `${path}${name}[].`)
+    ]
+  })
+}
+
+function presetOf ({ without, default: preset, env }: OptionSchema): string {
+  if (without !== undefined) return without
+  if (env === 'METHOD_OVERRIDE') return '`off`'
+  return preset === undefined ? 'none' : `\`${preset}\``
+}
+
+const [, program = ''] = process.argv
+if (program !== '' && import.meta.url === pathToFileURL(program).href) process.stdout.write(optionsPage())

@@ -27,7 +27,8 @@ import type { HealthOptions } from './health.js'
 
 /** Every option of the lifecycle; each listener documents its own. */
 export interface HindsightOptions extends KernelOptions, DebugAccessOptions, EditorOptions, MaskOptions, OriginOptions,
-  AssetOptions, ClickjackingOptions, ContentSecurityPolicyOptions, CorsOptions, DebugHandlersOptions, DebugToolbarOptions,
-  DefaultLocaleOptions, HealthOptions, LinkHeaderOptions, LocaleOptions, LocaleAwareServicesOptions, PaginationOptions, ParamConverterOptions,
-  ProfilerListenerOptions, ReferrerPolicyOptions, ResponseOptions, RobotsOptions, Pick<SecurityOptions, 'security'>, SessionOptions, TemplateOptions,
-  XssProtectionOptions {}
+  AssetOptions, ClickjackingOptions, ContentSecurityPolicyOptions, CorsOptions, DebugHandlersOptions,
+  DebugToolbarOptions, DefaultLocaleOptions, HealthOptions, LinkHeaderOptions, LocaleOptions,
+  LocaleAwareServicesOptions, PaginationOptions, ParamConverterOptions, ProfilerListenerOptions,
+  ReferrerPolicyOptions, ResponseOptions, RobotsOptions, Pick<SecurityOptions, 'security'>, SessionOptions,
+  TemplateOptions, XssProtectionOptions {}

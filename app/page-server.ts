@@ -14,8 +14,9 @@ export function isPageServer (): boolean {
 }
 
 /**
- * Makes the function that answers requests for the profiler's pages by a private Fastify instance: the application has no route, hook or schema of them.
- * It returns false where a request is for another page, or its client may not see the debug surface.
+ * Makes the function that answers requests for the profiler's pages by a private Fastify instance: the application has
+ * no route, hook or schema of them. It returns false where a request is for another page, or its client may not see the
+ * debug surface.
  */
 export function pageServer (app: FastifyInstance): (request: FastifyRequest, reply: FastifyReply) => boolean {
   const { base, closing, mayReadDebug, warn } = app.hindsight
@@ -41,7 +42,9 @@ async function openPages ({ hindsight }: FastifyInstance): Promise<FastifyInstan
   const pages = Fastify({ logger: false })
   isOpening = false
   pages.decorate('hindsight', hindsight)
-  pages.setErrorHandler((error: { statusCode?: number }, request, reply) => answer(error.statusCode ?? 500, request, reply))
+  pages.setErrorHandler((error: { statusCode?: number }, request, reply) => {
+    return answer(error.statusCode ?? 500, request, reply)
+  })
   pages.setNotFoundHandler((request, reply) => {
     const list = `${hindsight.base}/_profiler`
     return request.url.split('?')[0] === list ? reply.redirect(`${list}/`, 301) : answer(404, request, reply)

@@ -2,7 +2,7 @@ import { subscribe } from 'node:diagnostics_channel'
 import type { FastifyInstance } from 'fastify'
 import { preload } from './hindsight.js'
 import { isPageServer } from './page-server.js'
-import { preloadOptions } from './preload-options.js'
+import { preloadOptions } from './environment.js'
 
 /** The options of the preload. */
 export const options = preloadOptions()

@@ -6,12 +6,11 @@ import { createMask } from '../lib/mask/mask.js'
 import { originResolver } from '../lib/http/origin.js'
 import { collectPolicy } from '../lib/profiler/collect-policy.js'
 import { checkCollectors } from '../lib/profiler/collector.js'
-import { demandNames } from '../lib/profiler/on-demand.js'
 import { checkStorageSetting } from '../lib/profiler/storage/open.js'
 
 /**
- * Checks the values of options, and adds the services of requests: masking, their origin, who may see the debug surface, and links to the editor. Throws at
- * an invalid value, with the option's name.
+ * Checks the values of options, and adds the services of requests: masking, their origin, who may see the debug
+ * surface, and links to the editor. Throws at an invalid value, with the option's name.
  */
 export function prepare (app: FastifyInstance, { options, settings }: Plan): void {
   if (settings !== null) {
@@ -21,7 +20,7 @@ export function prepare (app: FastifyInstance, { options, settings }: Plan): voi
   }
   const originOf = originResolver(options)
   Object.assign(app.hindsight, {
-    mask: createMask([...options.mask ?? [], ...demandNames(settings?.onDemand)]),
+    mask: createMask(options.mask ?? []),
     originOf,
     editor: editorLink(options),
     ...debugAccess(app, app.hindsight.debug, originOf, options)

@@ -1,35 +1,51 @@
-import type { FastifyHttpOptions, FastifyHttpsOptions } from 'fastify'
 import type { Server, ServerOptions } from 'node:http'
 import type { Server as HttpsServer, ServerOptions as HttpsOptions } from 'node:https'
+import type { Socket } from 'node:net'
+import type { FastifyHttpOptions, FastifyHttpsOptions, FastifyInstance } from 'fastify'
 import { messageOptions, type MessageOptions } from '../lib/http/malformed.js'
-import { limitsWith, type ServerLimits } from './server-limits.js'
+import { SERVER_OPTIONS } from './check-options.js'
 
-const HEADER_LIMIT = 64 * 1024
-/** Milliseconds by which a timeout may be noticed late. */
+/** What a client may cost the server; times in milliseconds, 0 for none. */
+export interface ServerLimits {
+  headersTimeout: number
+  requestTimeout: number
+  connectionTimeout: number
+  keepAliveTimeout: number
+  bodyLimit: number
+  maxConnections: number
+  maxRequestsPerConnection: number
+}
+
+export interface ServerSettings extends ServerLimits, Required<MessageOptions> {}
+
+const DEFAULTS = Object.fromEntries(
+  Object.entries(SERVER_OPTIONS).map(([name, schema]) => [name, schema.default])
+) as object as ServerSettings
+
+/** Milliseconds by which Node.js may notice a timeout late. */
 const MAX_CHECK = 5_000
 const MIN_CHECK = 50
+const WARN_INTERVAL = 60_000
+const CLOSE_INTERVAL = 100
 
 /** The server options: how malformed messages are answered, and how much time and memory a client may take. */
-export function serverOptions (given: Partial<ServerLimits> & MessageOptions = {}): FastifyHttpOptions<Server> {
-  const { methodOverride = false, ...rest } = given
-  const limits = limitsWith(rest)
-  return { ...sharedOptions(limits, { methodOverride }), http: httpOptions(limits) }
+export function serverOptions (given: Partial<ServerSettings> = {}): FastifyHttpOptions<Server> {
+  return { ...fastifyOptions(given), http: nodeOptions(given) }
 }
 
 /** The same for a server with TLS: Fastify takes no `http` beside `https`, so its options are in `https` here. */
 export function httpsServerOptions (
   https: HttpsOptions,
-  given: Partial<ServerLimits> & MessageOptions = {}
+  given: Partial<ServerSettings> = {}
 ): FastifyHttpsOptions<HttpsServer> {
-  const { methodOverride = false, ...rest } = given
-  const limits = limitsWith(rest)
-  return { ...sharedOptions(limits, { methodOverride }), https: { ...httpOptions(limits), ...https } }
+  return { ...fastifyOptions(given), https: { ...nodeOptions(given), ...https } }
 }
 
-function sharedOptions (limits: ServerLimits, message: MessageOptions): object {
-  const { requestTimeout, connectionTimeout, keepAliveTimeout, bodyLimit, maxRequestsPerConnection } = limits
+function fastifyOptions (given: Partial<ServerSettings>): object {
+  const { maxRequestsPerConnection, methodOverride, ...settings } = { ...DEFAULTS, ...given }
+  const { requestTimeout, connectionTimeout, keepAliveTimeout, bodyLimit } = settings
   return {
-    ...messageOptions(message),
+    ...messageOptions({ methodOverride }),
     requestTimeout,
     connectionTimeout,
     keepAliveTimeout,
@@ -38,16 +54,44 @@ function sharedOptions (limits: ServerLimits, message: MessageOptions): object {
   }
 }
 
-function httpOptions ({ headersTimeout, requestTimeout }: ServerLimits): ServerOptions {
+function nodeOptions (given: Partial<ServerSettings>): ServerOptions {
+  const { headersTimeout, requestTimeout } = { ...DEFAULTS, ...given }
   const shortest = Math.min(...[headersTimeout, requestTimeout].filter((time) => time > 0), 4 * MAX_CHECK)
   return {
     // A request without a host is refused by request validation, with a page, rather than by Node.js without one.
     requireHostHeader: false,
-    maxHeaderSize: HEADER_LIMIT,
+    maxHeaderSize: 64 * 1024,
     headersTimeout,
     connectionsCheckingInterval: Math.max(MIN_CHECK, Math.floor(shortest / 4)),
     // The system detects peers that have gone without closing their connections.
     keepAlive: true,
     keepAliveInitialDelay: 60_000
   }
+}
+
+/** Limits the number of connections; while the application closes, ends those without a request. */
+export function boundConnections (app: FastifyInstance, given: Partial<ServerLimits> = {}): void {
+  const { server, log } = app
+  const { maxConnections } = { ...DEFAULTS, ...given }
+  if (maxConnections > 0) server.maxConnections = maxConnections
+  let warnedAt = -Infinity
+  server.on('drop', () => {
+    if (performance.now() - warnedAt < WARN_INTERVAL) return
+    warnedAt = performance.now()
+    log.warn({ channel: 'server' }, `A connection was refused: ${maxConnections} are open already (MAX_CONNECTIONS)`)
+  })
+  // For Node.js, a connection that has sent nothing is not idle; browsers open such connections in advance.
+  const open = new Set<Socket>()
+  for (const event of ['connection', 'secureConnection']) {
+    server.on(event, (socket: Socket) => { open.add(socket.once('close', () => open.delete(socket))) })
+  }
+  app.addHook('preClose', async function closeUnused () {
+    if (!server.listening) return
+    // `server.close()` closes only the connections that are idle at that moment.
+    const timer = setInterval(() => {
+      server.closeIdleConnections()
+      for (const socket of open) if (socket.bytesRead === 0) socket.destroy()
+    }, CLOSE_INTERVAL)
+    server.once('close', () => clearInterval(timer))
+  })
 }

@@ -1,14 +1,16 @@
 import { closeInOrder } from './close.js'
-import { readEnvironment, type Environment } from './environment.js'
+import { readEnvironment } from './environment.js'
 import { logDestination } from './log-destination.js'
 
-/** The process that `npm start` runs. */
-async function start (environment: Environment): Promise<void> {
+/** Starts the service that `npm start` runs. */
+async function start (): Promise<void> {
+  const environment = readEnvironment()
   const { host, port, logLevel, options: hindsight } = environment
   const { default: Fastify } = await import('fastify')
-  // It reads the environment too: behind the check that tells what is wrong with it.
+  // It reads the environment too, so it is loaded after the check of the environment.
   const { default: application, options } = await import('./app.js')
-  const app = Fastify({ ...options, logger: { level: logLevel, stream: logDestination() }, trustProxy: hindsight.trustedProxies?.length ? hindsight.trustedProxies : false })
+  const trustProxy = hindsight.trustedProxies?.length ? hindsight.trustedProxies : false
+  const app = Fastify({ ...options, logger: { level: logLevel, stream: logDestination() }, trustProxy })
   try {
     await app.register(application, { hindsight })
     await app.listen({ host, port })
@@ -16,13 +18,11 @@ async function start (environment: Environment): Promise<void> {
     await app.close()
     throw error
   }
-  // Behind the start: a process that could not start would otherwise be ended as one that has done its work, with 0.
+  // After the start: a process that could not start would otherwise end with the exit code 0.
   closeInOrder(app, environment)
 }
 
-try {
-  await start(readEnvironment())
-} catch (error) {
-  process.stderr.write(`${(error as Error).message.replace(/\s*\n\s*/g, ' ')}\n`)
+start().catch((error: Error) => {
+  process.stderr.write(`${error.message.replace(/\s*\n\s*/g, ' ')}\n`)
   process.exitCode = 1
-}
+})

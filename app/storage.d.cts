@@ -1,4 +1,4 @@
-// The types of `require('fastify-hindsight/storage')`. With `module: node16` CommonJS may import only the types of an ES module.
+// The types of `require('fastify-hindsight/storage')`: CommonJS can import only the types of an ES module.
 import type * as esm from './storage.js' with { 'resolution-mode': 'import' }
 
 export type * from './storage.js' with { 'resolution-mode': 'import' }

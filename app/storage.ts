@@ -1,7 +1,9 @@
 /** What a store of an application needs: the interface, what searches compare, and the shortest of the engines. */
 export type { Profile } from '../lib/profiler/profile.js'
 export type { Criteria } from '../lib/profiler/storage/criteria.js'
-export type { ProfilePage, ProfileStorage, SearchOptions, StorageBounds, StorageStats } from '../lib/profiler/storage/storage.js'
+export type {
+  ProfilePage, ProfileStorage, SearchOptions, StorageBounds, StorageStats
+} from '../lib/profiler/storage/storage.js'
 export type { IndexEntry, ProfileRecord, ProfileSummary } from '../lib/profiler/summary.js'
 export { matcher } from '../lib/profiler/storage/criteria.js'
 export { MemoryStorage } from '../lib/profiler/storage/memory.js'

@@ -11,9 +11,6 @@ export interface Quartiles {
 /** What one scenario has come to. */
 export interface Result {
   name: string
-  what: string
-  against: string
-  goal: number | null
   /** The base's CPU time a request, divided by ours: the share of its capacity that is left. */
   ratio: Quartiles
   /** Microseconds of CPU time a request. */
@@ -59,9 +56,6 @@ export async function measurePair (scenario: Scenario, options: PairOptions): Pr
   }
   return {
     name: scenario.name,
-    what: scenario.what,
-    against: scenario.against,
-    goal: scenario.goal,
     ratio: quartiles(ours.map(({ cpu }, i) => (theirs[i] as Round).cpu / cpu)),
     cpu: { subject: quartiles(ours.map(({ cpu }) => cpu)), base: quartiles(theirs.map(({ cpu }) => cpu)) },
     main: { subject: quartiles(ours.map(({ main }) => main)), base: quartiles(theirs.map(({ main }) => main)) },

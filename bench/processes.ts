@@ -1,8 +1,8 @@
-import { fork, spawnSync, type ChildProcess } from 'node:child_process'
+import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import type { Load, Loaded } from './load.js'
-import type { Held, Question, Usage } from './server.js'
+import type { Question, Usage } from './server.js'
 
 const FOLDER = import.meta.dirname
 
@@ -10,15 +10,8 @@ const FOLDER = import.meta.dirname
 export interface ServerOptions {
   /** `NODE_ENV` of the process. */
   production?: boolean
-  /** What the variant is to be told. */
-  options?: Readonly<Record<string, number>>
   /** Further flags of Node.js. */
   flags?: readonly string[]
-}
-
-/** Whether a process, with all of its threads, could be kept to one processor: `taskset` is Linux's. */
-function keptTo ({ pid }: ChildProcess, processor: number): boolean {
-  return spawnSync('taskset', ['--all-tasks', '--pid', '--cpu-list', String(processor), String(pid)], { stdio: 'ignore' }).status === 0
 }
 
 /** A server in a process of its own, run as `npm start` runs the service. */
@@ -31,8 +24,8 @@ export class Server {
     this.port = port
   }
 
-  static async start (variant: string, { production = true, options = {}, flags = [] }: ServerOptions = {}): Promise<Server> {
-    const child = fork(join(FOLDER, 'server.ts'), [variant, JSON.stringify(options)], {
+  static async start (variant: string, { production = true, flags = [] }: ServerOptions = {}): Promise<Server> {
+    const child = fork(join(FOLDER, 'server.ts'), [variant], {
       execArgv: ['--enable-source-maps', '--import=tsx', ...flags],
       env: { ...process.env, NODE_ENV: production ? 'production' : 'development' },
       stdio: ['ignore', 'ignore', 'inherit', 'ipc']
@@ -41,21 +34,9 @@ export class Server {
     return new Server(child, port)
   }
 
-  /** Keeps it to one processor; says whether that could be done. */
-  keepTo (processor: number): boolean {
-    return keptTo(this.#child, processor)
-  }
-
   async usage (): Promise<Usage> {
     const answering = answer<Usage>(this.#child, 'A server')
     this.#child.send('usage' satisfies Question)
-    return await answering
-  }
-
-  /** What profiles hold that wait to be written. */
-  async held (): Promise<Held> {
-    const answering = answer<Held>(this.#child, 'A server')
-    this.#child.send('waiting' satisfies Question)
     return await answering
   }
 
@@ -68,11 +49,6 @@ export class Server {
 /** What asks, in a process of its own. */
 export class Client {
   readonly #child = fork(join(FOLDER, 'load.ts'), [], { execArgv: ['--import=tsx'], stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
-
-  /** Keeps it to one processor; says whether that could be done. */
-  keepTo (processor: number): boolean {
-    return keptTo(this.#child, processor)
-  }
 
   async load (load: Load): Promise<Loaded> {
     const answering = answer<Loaded>(this.#child, 'The load')

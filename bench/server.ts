@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs'
-import { PerformanceObserver } from 'node:perf_hooks'
-import type { FastifyInstance } from 'fastify'
+import type { Variants } from './variants/shared.js'
 
 /** What the measuring process asks of a server: its figures, or its end. */
-export type Question = 'usage' | 'waiting' | 'close'
+export type Question = 'usage' | 'close'
 
 /** What a server has used so far. */
 export interface Usage {
@@ -11,38 +10,22 @@ export interface Usage {
   cpu: number
   /** The same of the thread that answers requests; `NaN` where the system does not tell. */
   main: number
-  /** Bytes. */
-  resident: number
-  /** Bytes of heap that are in use behind a collection; 0 where none could be forced. */
-  heap: number
-  /** Milliseconds in the garbage collector. */
-  collecting: number
-}
-
-/** What profiles hold between their responses and their writes. */
-export interface Held {
-  /** Bytes of heap, each. */
-  heap: number
-  /** Bytes of buffers outside of it, each. */
-  buffers: number
 }
 
 // One process, one server: what others load does not count.
-const [, , name = '', options = '{}'] = process.argv
-let collecting = 0
-new PerformanceObserver((list) => { for (const { duration } of list.getEntries()) collecting += duration }).observe({ entryTypes: ['gc'] })
+const [, , name = ''] = process.argv
 
-const { variants } = await import(`./variants/${name.split(':', 1)[0] ?? ''}.ts`) as { variants: Record<string, (options: Record<string, number>) => Promise<FastifyInstance>> }
-const make = variants[name]
+const module = await import(`./variants/${name.split(':', 1)[0] ?? ''}.ts`) as { variants: Variants }
+const make = module.variants[name]
 if (make === undefined) throw new Error(`There is no variant "${name}"`)
-const app = await make(JSON.parse(options) as Record<string, number>)
+const app = await make()
 await app.listen({ host: '127.0.0.1', port: 0 })
 const address = app.server.address()
 process.send?.({ port: typeof address === 'object' ? address?.port : undefined })
 
 process.on('message', (question: Question) => {
   if (question === 'close') app.close().then(() => process.exit(), () => process.exit(1))
-  else (question === 'waiting' ? answerHeld() : answer()).catch((error: unknown) => process.send?.({ error: String(error) }))
+  else answer().catch((error: unknown) => process.send?.({ error: String(error) }))
 })
 process.on('disconnect', () => process.exit())
 
@@ -55,13 +38,7 @@ async function answer (): Promise<void> {
     if (dropped + failed > 0) throw new Error(`${dropped + failed} profiles were not written`)
   }
   const { user, system } = process.cpuUsage()
-  const resident = process.memoryUsage.rss()
-  let heap = 0
-  if (globalThis.gc !== undefined) {
-    globalThis.gc()
-    heap = process.memoryUsage().heapUsed
-  }
-  process.send?.({ cpu: user + system, main: mainThread(), resident, heap, collecting } satisfies Usage)
+  process.send?.({ cpu: user + system, main: mainThread() } satisfies Usage)
 }
 
 // Linux lists the threads of a process; the first one has its number. Nanoseconds on a processor.
@@ -71,26 +48,4 @@ function mainThread (): number {
   } catch {
     return NaN
   }
-}
-
-const WAITING = 50
-const ROUNDS = 9
-
-// Fewer than are written at once, and in less time than they wait.
-async function answerHeld (): Promise<void> {
-  if (globalThis.gc === undefined) throw new Error('The collector cannot be called without --expose-gc')
-  const rounds: Held[] = []
-  for (let round = 0; round < ROUNDS; round++) {
-    // All at once: one after the other takes longer than the first of them waits.
-    await Promise.all(Array.from({ length: WAITING }, async () => await app.inject('/')))
-    for (let turn = 0; turn < WAITING; turn++) await new Promise((resolve) => { setImmediate(resolve) })
-    globalThis.gc()
-    const waiting = process.memoryUsage()
-    await app.hindsight.profiler.flush()
-    globalThis.gc()
-    const written = process.memoryUsage()
-    rounds.push({ heap: (waiting.heapUsed - written.heapUsed) / WAITING, buffers: (waiting.arrayBuffers - written.arrayBuffers) / WAITING })
-  }
-  const middle = (values: number[]): number => values.sort((a, b) => a - b)[ROUNDS >> 1] ?? NaN
-  process.send?.({ heap: middle(rounds.map(({ heap }) => heap)), buffers: middle(rounds.map(({ buffers }) => buffers)) } satisfies Held)
 }

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { styleText } from 'node:util'
-import { blockedSentences } from '../lib/profiler/blocked/sentences.js'
+import { blockedSentences } from '../lib/profiler/panels/panel.js'
 import type { Profile } from '../lib/profiler/profile.js'
 import { isFailure } from '../lib/profiler/summary.js'
 import { visibleLine } from '../lib/view/visible.js'

@@ -1,5 +1,6 @@
-// Builds the package in dist/: JavaScript, the declarations that its entry points reach, and the files beside the sources that are not compiled.
-// Types are erased in place, so that each line and column of dist/ is that of the source: stack traces need no source maps.
+// Builds the package in dist/: JavaScript, the declarations that its entry points reach, and the files beside the
+// sources that are not compiled. Types are erased in place, so each line and column of dist/ is that of the source, and
+// stack traces need no source maps.
 import { execFileSync } from 'node:child_process'
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -10,26 +11,31 @@ import ts from 'typescript'
 const ROOT = join(import.meta.dirname, '..')
 const DIST = join(ROOT, 'dist')
 const FOLDERS = ['app', 'cli', 'lib', 'plugins', 'routes']
+const SOURCE = /(?<!\.d)\.ts$/
 const { exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 
 rmSync(DIST, { recursive: true, force: true })
 const compiler = createRequire(import.meta.url).resolve('typescript/bin/tsc')
 execFileSync(process.execPath, [compiler, '-p', join(import.meta.dirname, 'tsconfig.json')], { stdio: 'inherit' })
 for (const folder of FOLDERS) {
-  cpSync(join(ROOT, folder), join(DIST, folder), { recursive: true, filter: (path) => !/(?<!\.d)\.ts$/.test(path) })
-  for (const path of filesIn(join(ROOT, folder)).filter((path) => /(?<!\.d)\.ts$/.test(path))) {
-    const text = eraseTypes(readFileSync(path, 'utf8'), (node) => { throw new Error(`${path}: the types of ${node.getText()} cannot be erased`) })
-    writeFileSync(join(DIST, relative(ROOT, path).replace(/\.ts$/, '.js')), text)
+  cpSync(join(ROOT, folder), join(DIST, folder), { recursive: true, filter: (path) => !SOURCE.test(path) })
+  for (const path of filesIn(join(ROOT, folder)).filter((path) => SOURCE.test(path))) {
+    const text = eraseTypes(readFileSync(path, 'utf8'), (node) => {
+      throw new Error(`${path}: the types of ${node.getText()} cannot be erased`)
+    })
+    writeFileSync(join(DIST, relative(ROOT, path).replace(SOURCE, '.js')), text)
   }
 }
 
-const entries = Object.values(exports).flatMap((entry) => [entry.import?.types, entry.require?.types]).filter((path) => path !== undefined)
-const program = ts.createProgram(entries.map((path) => join(ROOT, path)), { module: ts.ModuleKind.NodeNext, types: ['node'] })
+const entries = Object.values(exports).flatMap((entry) => [entry.import?.types, entry.require?.types])
+const files = entries.filter((path) => path !== undefined).map((path) => join(ROOT, path))
+const program = ts.createProgram(files, { module: ts.ModuleKind.NodeNext, types: ['node'] })
 const reached = new Set(program.getSourceFiles().map(({ fileName }) => fileName))
 for (const path of filesIn(DIST)) {
   if (/\.d\.c?ts$/.test(path) && !reached.has(path)) rmSync(path)
 }
 
 function filesIn (folder) {
-  return readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name))
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true })
+  return entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name))
 }

@@ -6,8 +6,8 @@ import { pathnameOf } from '../lib/http/request-target.js'
 import { host, runHooks, type CaughtHook } from '../lib/lifecycle/hosting.js'
 import { Answer, listener, Skip } from '../lib/lifecycle/listener.js'
 import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
-import { corsVerdict, originsText } from '../lib/profiler/collectors/cors.js'
-import { shownHeaders } from '../lib/profiler/collectors/headers.js'
+import { corsVerdict, originsText } from '../lib/profiler/panels/cors-collector.js'
+import { shownHeaders } from '../lib/profiler/panels/headers-collector.js'
 
 /** What a path allows other origins (Fetch, section 3.3), as @fastify/cors takes it. */
 export interface CorsRule extends PathRule, Pick<FastifyCorsOptions, 'origin' | 'credentials' | 'maxAge'> {

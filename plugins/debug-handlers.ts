@@ -9,7 +9,8 @@ export interface DebugHandlersOptions {
 const notObserved = new Skip('the request is observed only if it fails')
 
 /** Opens the diagnostic context of a request. */
-export const debugHandlers = listener('kernel.request', 'debug-handlers', async (app, { stackDepth = 50 }: DebugHandlersOptions) => {
+export const debugHandlers = listener('kernel.request', 'debug-handlers', async (app, options) => {
+  const { stackDepth = 50 }: DebugHandlersOptions = options
   const { debug, observed, fromBeginning } = app.hindsight
   if (!observed) return 'not in debug mode'
   if (debug) Error.stackTraceLimit = Math.max(Error.stackTraceLimit, stackDepth)
@@ -25,7 +26,8 @@ export const debugHandlers = listener('kernel.request', 'debug-handlers', async 
   return (request, reply) => {
     const isObserved = diagnostics.open(request, reply)
     // A connection that is kept alive may still have the context of the request before.
-    if (isObserved || requestContext.getStore() !== undefined) requestContext.enterWith(isObserved ? { request, reply } : undefined)
+    if (isObserved) requestContext.enterWith({ request, reply })
+    else if (requestContext.getStore() !== undefined) requestContext.enterWith(undefined)
     if (!isObserved) return notObserved
   }
 })

@@ -13,12 +13,12 @@ const noProfile = new Skip('the request has no profile, or its client may not se
 export const debugToolbar = listener('kernel.response', 'debug-toolbar', async (app, options: DebugToolbarOptions) => {
   if (!app.hindsight.debug) return 'not in debug mode'
   const { toolbar = true, serverTiming = false } = options
-  const { insertToolbar, tellProfile } = await import('../lib/profiler/pages/toolbar/insert.js')
+  const { insertToolbar, setProfileLink } = await import('../lib/profiler/pages/toolbar/insert.js')
   const { addServerTiming } = await import('../lib/profiler/server-timing.js')
   const insert = insertToolbar(app)
   return (request, reply, payload) => {
     if (serverTiming && app.hindsight.mayReadDebug(request)) addServerTiming(request, reply)
-    if (!tellProfile(app, request, reply)) return noProfile
+    if (!setProfileLink(app, request, reply)) return noProfile
     return toolbar ? insert(request, reply, payload) : undefined
   }
 })

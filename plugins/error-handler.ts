@@ -9,7 +9,7 @@ import { messageOf, nameOf } from '../lib/errors/thrown-value.js'
 import { percentEncoded } from '../lib/http/header-text.js'
 import { statusOf } from '../lib/http/http-errors.js'
 import { addVary } from '../lib/http/responses.js'
-import { runSlots } from '../lib/lifecycle/lifecycle.js'
+import { runSlots, type Slot } from '../lib/lifecycle/lifecycle.js'
 import { isPromise, ownHook } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
@@ -25,15 +25,17 @@ declare module '../lib/lifecycle/request-state.js' {
 const MAX_DEBUG_HEADER = 2_000
 
 /**
- * Sets the error handler of `full` mode: a failure is answered with the diagnostic page, or with a short error for clients that may not see it. Before that
- * the stages of the error pass run that come before the response.
+ * Sets the error handler of `full` mode: a failure is answered with the diagnostic page, or with a short error for
+ * clients that may not see it. Before that the stages of the error pass run that come before the response.
  */
 export const errorHandler = fp(async function errorHandler (app: FastifyInstance) {
   const pages = app.hindsight.debug ? await import('../lib/error-page/diagnostic-page.js') : null
   const slots = app.hindsight.lifecycle.slots
 
   // Also for errors that other error handlers answer: those that the application has set for a part of itself.
-  app.addHook('onError', ownHook(function startErrorPass (request: FastifyRequest, reply: FastifyReply, error: unknown, done: () => void) {
+  app.addHook('onError', ownHook(function startErrorPass (
+    request: FastifyRequest, reply: FastifyReply, error: unknown, done: () => void
+  ) {
     noteFailure(request, reply, error)
     const running = runErrorPass(request, reply)
     if (isPromise(running)) running.then(() => done(), () => done())
@@ -44,7 +46,8 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
   ) {
     const state = stateOf(request)
     if (state.errorAnswer === 'sending') {
-      // A hook of the application has failed at the page, and Fastify sends its own error: the hook is not called again.
+      // A hook of the application has failed at the page, and Fastify sends its own error: the hook is not called
+      // again.
       return answerSecond(state.raised, errorOfAnswer(payload, state.others), request, reply)
     }
     if (state.errorAnswer === 'made') state.errorAnswer = 'sending'
@@ -55,8 +58,8 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
   const { errorHandler: ours } = app
   app.addHook('onReady', function checkErrorHandler (done) {
     if (app.errorHandler !== ours) {
-      app.log.warn({ channel: 'request' }, 'The application has replaced the error handler of Hindsight: its errors have no diagnostic page. ' +
-        'Set an error handler in a plugin of its own, or use lifecycle: \'observe\'')
+      app.log.warn({ channel: 'request' }, 'The application has replaced the error handler of Hindsight: its errors ' +
+        'have no diagnostic page. Set an error handler in a plugin of its own, or use lifecycle: \'observe\'')
     }
     done()
   })
@@ -66,7 +69,9 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     return runSlots(slots.filter(({ stage }) => stage.startsWith('kernel.controller')), request, reply)
   }
 
-  function diagnosticHandler (raised: unknown, request: FastifyRequest, reply: FastifyReply): undefined | string | Promise<undefined | string> {
+  function diagnosticHandler (
+    raised: unknown, request: FastifyRequest, reply: FastifyReply
+  ): undefined | string | Promise<undefined | string> {
     const state = stateOf(request)
     if (state.failed && state.raised === raised) return answer(raised, request, reply)
     // Another error handler has failed: Fastify runs no `onError` hook for that.
@@ -75,7 +80,9 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     return isPromise(running) ? running.then(() => answer(raised, request, reply)) : answer(raised, request, reply)
   }
 
-  function answer (raised: unknown, request: FastifyRequest, reply: FastifyReply): undefined | string | Promise<undefined> {
+  function answer (
+    raised: unknown, request: FastifyRequest, reply: FastifyReply
+  ): undefined | string | Promise<undefined> {
     const state = stateOf(request)
     try {
       prepareFailedReply(raised, request, reply)
@@ -86,8 +93,8 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
         return body
       }
       // A hook of this response has failed, and may fail again: the listeners run without the hooks of the application.
-      const responseSlots = slots.filter(({ stage }) => stage === 'kernel.response' || stage === 'kernel.finish_request')
-      const sending = runSlots(responseSlots, request, reply, body)
+      const ofResponse = ({ stage }: Slot): boolean => stage === 'kernel.response' || stage === 'kernel.finish_request'
+      const sending = runSlots(slots.filter(ofResponse), request, reply, body)
       if (isPromise(sending)) {
         return sending.then(
           (payload) => { sendDirectly(request, reply, payload as string) },
@@ -108,7 +115,9 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     state.recorder?.setOutside(reply, 'diagnostic page')
     reply.header('content-type', contentType)
     addVary(reply, 'Accept')
-    if (pages === null || !mayReadDebug(request)) return renderProductionError(reply.statusCode, reason, type, referenceOf(request))
+    if (pages === null || !mayReadDebug(request)) {
+      return renderProductionError(reply.statusCode, reason, type, referenceOf(request))
+    }
     const profile = profiles?.profileOf(request) ?? null
     if (profile !== null) state.profile = profile
     const { body, exception } = pages.diagnosticPage(request, reply, type, reason)
@@ -159,7 +168,8 @@ function sendDirectly (request: FastifyRequest, reply: FastifyReply, body: strin
     return
   }
   dropInvalidHeaders(request, reply)
-  raw.writeHead(reply.statusCode, { ...reply.getHeaders() as Record<string, string>, 'content-length': Buffer.byteLength(body) })
+  const headers = reply.getHeaders() as Record<string, string>
+  raw.writeHead(reply.statusCode, { ...headers, 'content-length': Buffer.byteLength(body) })
   raw.end(body)
 }
 

@@ -10,7 +10,8 @@ export interface ProfilerListenerOptions {
   profiler?: ProfilerOption
 }
 
-const notProfiled = new Skip('requests of the profiler itself, of routes with `profile: false` and those that the options leave out are not profiled')
+const notProfiled = new Skip('requests of the profiler itself, of routes with `profile: false` and those that the ' +
+  'options leave out are not profiled')
 
 /** Assigns the token of the request's profile, and sends it to clients that may see the debug surface. */
 export const profiler = listener('kernel.response', 'profiler', async (app, given: ProfilerListenerOptions) => {

@@ -1,24 +1,13 @@
 import { listener, Skip } from '../lib/lifecycle/listener.js'
-import { ownHook } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 
 const notObserved = new Skip('the request leaves no profile')
 
-/**
- * Records what came in: method, URL, headers, query, cookies, body, files, attributes, and whether the session was
- * used.
- */
+/** Records what came in: method, URL, headers, query, cookies, body, attributes, and whether the session was used. */
 export const requestDataCollector = listener('kernel.controller', 'request-data-collector', async (app) => {
   if (!app.hindsight.observed) return 'not in debug mode'
-  const { requestCollector } = await import('../lib/profiler/collectors/request.js')
-  const { watchUploads } = await import('../lib/profiler/collectors/uploads.js')
+  const { requestCollector } = await import('../lib/profiler/panels/request-collector.js')
   const collect = requestCollector(app)
-  if (app.hindsight.fromBeginning) {
-    app.addHook('preValidation', ownHook(function watchParts (request, _reply, done) {
-      if (stateOf(request).observed) watchUploads(request)
-      done()
-    }))
-  }
   return (request) => {
     if (!stateOf(request).observed) return notObserved
     collect(request)
@@ -28,7 +17,7 @@ export const requestDataCollector = listener('kernel.controller', 'request-data-
 /** Records what goes out: status, headers, content type and size, and the kind of a body that is no text. */
 export const requestDataCollectorResponse = listener('kernel.response', 'request-data-collector', async (app) => {
   if (!app.hindsight.observed) return 'not in debug mode'
-  const { responseCollector } = await import('../lib/profiler/collectors/request.js')
+  const { responseCollector } = await import('../lib/profiler/panels/request-collector.js')
   const collect = responseCollector(app)
   return (request, reply, payload) => {
     if (!stateOf(request).observed) return notObserved

@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify'
 import { host, runHooks, type CaughtHooks } from '../lib/lifecycle/hosting.js'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
-import { sessionRecord, unusedSession } from '../lib/profiler/collectors/session.js'
+import { sessionRecord, unusedSession } from '../lib/profiler/panels/session-collector.js'
 import { openSessions, type Sessions, type SessionSettings } from '../lib/session/sessions.js'
 
 export type { SessionSettings } from '../lib/session/sessions.js'

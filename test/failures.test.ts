@@ -2,7 +2,7 @@ import { connect } from 'node:net'
 import { Readable } from 'node:stream'
 import t from 'tap'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { build, eventOf, get, headerOf, listen, newest, profileOf, raw, statusOf } from './app/harness.js'
+import { build, eventOf, get, headerOf, listen, newest, profileOf, rawText as raw, statusOf } from './support/app.js'
 
 type Exception = { name: string, message: string }
 const later = () => new Promise(resolve => setTimeout(resolve, 5))

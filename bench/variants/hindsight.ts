@@ -1,9 +1,8 @@
 import Fastify, { type FastifyInstance } from 'fastify'
-import { boundConnections } from '../../app/connections.js'
 import { hindsight } from '../../app/hindsight.js'
 import type { HindsightOptions } from '../../app/options.js'
-import { serverOptions } from '../../app/server-options.js'
-import { addHooks, failing, hello, helloWithLines, logging, ORIGIN, SECRET, storeFolder, type Variants } from './shared.js'
+import { boundConnections, serverOptions } from '../../app/server-options.js'
+import { addHooks, failing, hello, logging, ORIGIN, SECRET, storeFolder, type Variants } from './shared.js'
 
 const FEATURES = { debug: false, cors: [{ origin: ORIGIN }], session: { secret: SECRET } } satisfies HindsightOptions
 
@@ -23,29 +22,22 @@ function debugging (app?: FastifyInstance): Promise<FastifyInstance> {
   return withHindsight({ debug: true, profiler: { storage: 'sqlite', dataDir: storeFolder() } }, app)
 }
 
-/** Hindsight in the modes that it has. */
+/** Hindsight in its modes. */
 export const variants: Variants = {
   'hindsight:production': async () => hello(await withHindsight({})),
-  'hindsight:errors': async () => hello(await withHindsight({ profiler: { production: true, onlyExceptions: true, dataDir: storeFolder() } })),
+  'hindsight:observe': async () => {
+    const app = Fastify()
+    await app.register(hindsight, { debug: false })
+    return hello(app)
+  },
+  'hindsight:errors': async () => {
+    return hello(await withHindsight({ profiler: { production: true, onlyExceptions: true, dataDir: storeFolder() } }))
+  },
   'hindsight:debug': async () => hello(await debugging()),
-  'hindsight:debug-in-memory': async () => hello(await withHindsight({ debug: true, profiler: { storage: 'memory' } })),
-  'hindsight:debug-unprofiled': async () => hello(await withHindsight({ debug: true, profiler: false })),
-  'hindsight:lines': async ({ lines }) => helloWithLines(await debugging(logging()), lines),
-  'hindsight:failing': async (options) => failing(await debugging(logging()), options),
-  'hindsight:failing-unprofiled': async (options) => failing(await withHindsight({ debug: true, profiler: false }, logging()), options),
-  'hindsight:failing-without-maps': async () => {
-    const app = await debugging(logging())
-    process.setSourceMapsEnabled(false)
-    return failing(app)
-  },
-  'hindsight:routes': async ({ routes = 10 }) => {
-    const app = hello(await debugging())
-    for (let i = 0; i < routes; i++) app.get(`/section-${i % 10}/page-${i}/:id`, () => ({}))
-    return app
-  },
-  'hindsight:hooks': async ({ hooks = 30 }) => {
+  'hindsight:failing': async () => failing(await debugging(logging())),
+  'hindsight:hooks': async () => {
     const app = await debugging()
-    addHooks(app, hooks)
+    addHooks(app)
     return hello(app)
   }
 }

@@ -1,64 +1,47 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
+import Fastify, { type FastifyInstance } from 'fastify'
 
-/** What makes the server of a variant; it is told numbers that belong to its scenario. */
-export type Make = (options: Record<string, number>) => Promise<FastifyInstance>
-export type Variants = Readonly<Record<string, Make>>
+/** The functions that make the servers, by the names of their variants. */
+export type Variants = Readonly<Record<string, () => Promise<FastifyInstance>>>
 
-/** The one origin that may read the answers. */
+/** The one origin that may read the responses. */
 export const ORIGIN = 'https://app.example'
 export const SECRET = 'a secret of the benchmark, for nobody else at all'
-export const LINES = 5
+const HOOKS = 30
 
-/** The route that every scenario asks for, unless it is about failures. */
+/** The route that every scenario requests, unless it is about failures. */
 export function hello (app: FastifyInstance): FastifyInstance {
   return app.get('/', () => ({ hello: 'world' }))
 }
 
-/** The same with log lines, as an application writes them. */
-export function helloWithLines (app: FastifyInstance, lines = LINES): FastifyInstance {
-  return app.get('/', (request) => {
-    say(request, lines)
-    return { hello: 'world' }
-  })
-}
-
-/** What an application with a logger has: pino, written to where nobody reads it. */
+/** An application with a logger whose lines are discarded. */
 export function logging (): FastifyInstance {
   return Fastify({ logger: { level: 'info', file: '/dev/null' } }) as unknown as FastifyInstance
 }
 
-/** A folder for a store, gone when the process is. */
+/** A folder for a store, removed when the process ends. */
 export function storeFolder (): string {
   const folder = mkdtempSync(join(process.env.BENCH_FOLDER ?? tmpdir(), 'hindsight-bench-'))
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
 
-/** The hooks that an application of some size has. */
-export function addHooks (app: FastifyInstance, count: number): void {
-  for (let i = 0; i < count; i++) {
-    app.addHook('onRequest', Object.defineProperty(((_request, _reply, done) => { done() }) as (...args: [unknown, unknown, () => void]) => void, 'name', { value: `hook${i}` }))
+/** Adds the hooks of an application of some size. */
+export function addHooks (app: FastifyInstance): void {
+  for (let i = 0; i < HOOKS; i++) {
+    const hook = (_request: unknown, _reply: unknown, done: () => void): void => { done() }
+    app.addHook('onRequest', Object.defineProperty(hook, 'name', { value: `hook${i}` }))
   }
 }
 
-/** Writes log lines, as an application does. */
-function say (request: FastifyRequest, lines: number): void {
-  for (let i = 0; i < lines; i++) request.log.info({ channel: 'app', item: i }, 'A line of the application about what it does')
+/** Adds a route that fails 18 calls deep, with a cause: two exceptions of some twenty frames with their excerpts. */
+export function failing (app: FastifyInstance): FastifyInstance {
+  return app.get('/', () => failDeep(18))
 }
 
-/** Fails behind some log lines. */
-export function failing (app: FastifyInstance, { depth, lines = 0 }: Record<string, number> = {}): FastifyInstance {
-  return app.get('/', (request) => {
-    say(request, lines)
-    failDeep(depth)
-  })
-}
-
-/** Fails ten calls deep, in a library's name, with a cause: two exceptions of some twenty frames with their excerpts. */
-function failDeep (depth = 18): never {
+function failDeep (depth: number): never {
   if (depth > 0) return failDeep(depth - 1)
   try {
     throw new TypeError('Cannot read properties of undefined (reading \'title\')')

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
-import { CallTree } from '../../lib/profiler/cpu/call-tree.js'
-import { cpuProfileOf } from '../../lib/profiler/cpu/cpuprofile.js'
-import { CODE_KINDS, readCpuRecord, refusalOf, type CpuRecord } from '../../lib/profiler/cpu/cpu-record.js'
+import {
+  callTreeOf, CODE_KINDS, cpuProfileOf, readCpuRecord, refusalOf, type CpuRecord
+} from '../../lib/profiler/cpu/record.js'
 import type { Profile } from '../../lib/profiler/profile.js'
 import { counted } from '../../lib/view/counted.js'
 import { CommandError, namedProfile, notWritable, type Command } from '../command.js'
@@ -44,14 +44,14 @@ function recordOf ({ token, collectors: { cpu } }: Profile): CpuRecord {
 }
 
 function recordLines (record: CpuRecord, terminal: Terminal): string[] {
-  const tree = new CallTree(record)
+  const tree = callTreeOf(record)
   const { others, duration } = record
   const included = others === 0 ? '' : `, ${counted(others, 'other request')} included`
   return [
     `${milliseconds(tree.busy / 1000)} of work in ${milliseconds(duration)}, of the whole process${included}`,
     '',
     terminal.style('dim', `  ${'in itself'.padStart(10)}  ${'with calls'.padStart(10)}  function`),
-    ...tree.heaviest(MAX_FUNCTIONS).map(({ self, total, function: { name, file, line, kind } }) => {
+    ...tree.heaviest.slice(0, MAX_FUNCTIONS).map(({ self, total, function: { name, file, line, kind } }) => {
       const place = file === '' ? CODE_KINDS[kind] : `${file}${line === 0 ? '' : `:${line}`}`
       const text = terminal.style(kind === 'own' ? 'yellow' : 'reset', fit(`${name}  ${place}`, terminal.columns - 26))
       const [own = '', all = ''] = [self, total].map((time) => milliseconds(time / 1000).padStart(10))

@@ -1,10 +1,8 @@
-import {
-  actionOf, headerHistory, headerReport, type HeaderStep
-} from '../../lib/profiler/panels/events/header-history.js'
+import { headerHistory, type HeaderStep } from '../../lib/profiler/panels/header-history.js'
 import { CommandError, namedProfile, type Command } from '../command.js'
 import { fit, headLines, type Style, type Terminal } from '../terminal.js'
 
-const STYLES: Readonly<Record<ReturnType<typeof actionOf>, Style>> = { set: 'green', changed: 'yellow', removed: 'red' }
+const STYLES: Readonly<Record<HeaderStep['action'], Style>> = { set: 'green', changed: 'yellow', removed: 'red' }
 
 export const headersCommand: Command = {
   name: 'headers',
@@ -22,8 +20,8 @@ export const headersCommand: Command = {
       throw new CommandError(`The response has no header "${only}"; it has: ${[...history.keys()].sort().join(', ')}.`)
     }
     if (flags.json === true) {
-      const report = headerReport(profile)
-      return await terminal.json(only === null ? report : { ...report, headers: { [only]: report.headers[only] } }, 2)
+      const headers = [...history].filter(([name]) => only === null || name === only)
+      return await terminal.json({ token: profile.token, headers: Object.fromEntries(headers) }, 2)
     }
     await terminal.lines(headLines(profile, terminal))
     for (const [name, steps] of history) {
@@ -35,8 +33,7 @@ export const headersCommand: Command = {
 }
 
 function stepLines (step: HeaderStep, terminal: Terminal): string[] {
-  const { by, source, to } = step
-  const action = actionOf(step)
+  const { action, by, source, to } = step
   const place = source === undefined ? '' : ` ${terminal.style('cyan', source)}`
   return [
     `  ${terminal.style(STYLES[action], action.padEnd(8))}${terminal.style('reset', by)}${place}`,

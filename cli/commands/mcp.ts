@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { CallToolResult } from '@modelcontextprotocol/server'
-import { ownVersions } from '../../lib/profiler/configuration/versions.js'
+import { ownVersion } from '../../lib/profiler/configuration.js'
 import { visibleLine } from '../../lib/view/visible.js'
 import { CommandError, type Command } from '../command.js'
 import { TOOLS } from '../mcp-tools.js'
@@ -20,7 +20,7 @@ export const mcpCommand: Command = {
   run: async ({ flags, open, signal }) => {
     if (flags.json === true) throw new CommandError('mcp has its own protocol: --json does not go with it.', 2)
     const { fromJsonSchema, McpServer, serveStdio } = await loadSdk()
-    const { version } = ownVersions()
+    const version = ownVersion()
     const connection = serveStdio(() => {
       const info = { name: 'hindsight', title: 'Hindsight', version }
       const server = new McpServer(info, { instructions: INSTRUCTIONS, capabilities: { tools: {} } })

@@ -1,6 +1,6 @@
 import type { Comparison } from '../../lib/profiler/compare/comparison.js'
 import { FORMATS, writeAs } from '../../lib/profiler/formats/formats.js'
-import type { ReplayView } from '../../lib/profiler/pages/replay-page/component.js'
+import type { ReplayView } from '../../lib/profiler/pages/replay.js'
 import { NotSendableError } from '../../lib/profiler/replay/stored-request.js'
 import { visibleLine } from '../../lib/view/visible.js'
 import { checkToken, CommandError, profileOf, type Command } from '../command.js'

@@ -6,7 +6,8 @@ import type { Slot, Stage } from './lifecycle.js'
 
 /** The code that runs while no recorded function does. */
 export type OutsideCode =
-  'before Hindsight' | 'route hooks' | 'handler' | 'handler or route hooks' | 'error handler' | 'Fastify' | 'diagnostic page' | 'Hindsight'
+  'before Hindsight' | 'route hooks' | 'handler' | 'handler or route hooks' | 'error handler' | 'Fastify' |
+  'diagnostic page' | 'Hindsight'
 
 /** A header that was changed by code that is not recorded as an event. */
 export interface OutsideChange extends Change {
@@ -51,8 +52,9 @@ const FRAMING: ReadonlySet<string> = new Set(['content-length', 'transfer-encodi
 const MAX_OUTSIDE_CHANGES = 100
 
 /**
- * Records what each listener and each hook of a request did, in the order in which they began. Header changes are found by comparing the headers
- * whenever a recorded function begins or ends: what changed in between belongs to the function that was running, or else to the code outside.
+ * Records what each listener and each hook of a request did, in the order in which they began. Header changes are found
+ * by comparing the headers whenever a recorded function begins or ends: what changed in between belongs to the function
+ * that was running, or else to the code outside.
  */
 export class EventRecorder {
   readonly outsideChanges: OutsideChange[] = []
@@ -121,7 +123,9 @@ export class EventRecorder {
     while (this.#running?.isOver === true) this.#running = this.#running.outer
   }
 
-  /** Attributes header changes to what a listener did before: those that it makes after the hooks of the application. */
+  /**
+   * Attributes header changes to what a listener did before: those that it makes after the hooks of the application.
+   */
   amend (index: number, reply: FastifyReply, change: (reply: FastifyReply) => void): void {
     this.#compare(reply)
     change(reply)
@@ -132,7 +136,9 @@ export class EventRecorder {
 
   /** Ends the hooks that did not call back: they have answered, or continue after the response. */
   leaveAll (reply: FastifyReply): void {
-    while (this.#running !== null) this.leave(this.#running, this.#running.what.stage === 'onResponse' ? 'ran' : 'answered', reply)
+    while (this.#running !== null) {
+      this.leave(this.#running, this.#running.what.stage === 'onResponse' ? 'ran' : 'answered', reply)
+    }
   }
 
   /** Whether a listener was reached in a pass. */
@@ -176,10 +182,13 @@ export class EventRecorder {
       .map((slot) => ({ ...frameOf(slot, pass, time, 0, null), outcome: 'skipped', reason: slot.reason, isOver: true }))
   }
 
-  #eventOf ({ what: { stage, listener, plugin, source }, pass, outcome, startedAt, duration, reason, headers, status }: Frame, mask: HeaderMask): ListenerEvent {
+  #eventOf (frame: Frame, mask: HeaderMask): ListenerEvent {
+    const { stage, listener, plugin, source } = frame.what
+    const { pass, outcome, startedAt, duration, reason, headers, status } = frame
+    const shown = (name: string, value: Change['from']): string | null => shownValue(name, value, mask)
     const changes = {
       ...(headers.length > 0 && {
-        headers: headers.map(({ name, from, to }) => ({ name, from: shownValue(name, from, mask), to: shownValue(name, to, mask) }))
+        headers: headers.map(({ name, from, to }) => ({ name, from: shown(name, from), to: shown(name, to) }))
       }),
       ...(status.from !== status.to && { status })
     }
@@ -198,9 +207,20 @@ export class EventRecorder {
   }
 }
 
-function frameOf (what: RecordedFunction, pass: PassName, startedAt: number, status: number, outer: Frame | null): Frame {
+function frameOf (
+  what: RecordedFunction, pass: PassName, startedAt: number, status: number, outer: Frame | null
+): Frame {
   return {
-    what, pass, startedAt, duration: 0, outcome: 'ran', reason: null, headers: [], status: { from: status, to: status }, outer, isOver: false
+    what,
+    pass,
+    startedAt,
+    duration: 0,
+    outcome: 'ran',
+    reason: null,
+    headers: [],
+    status: { from: status, to: status },
+    outer,
+    isOver: false
   }
 }
 

@@ -4,7 +4,9 @@ export type PassName = 'main' | 'error'
 export type Outcome = 'ran' | 'skipped' | 'answered' | 'raised'
 
 /** The hooks of Fastify that a request passes; what an application adds to them happens between the listeners. */
-export type HookStage = 'onRequest' | 'preParsing' | 'preValidation' | 'preHandler' | 'preSerialization' | 'onSend' | 'onError' | 'onResponse' | 'onTimeout'
+export type HookStage =
+  'onRequest' | 'preParsing' | 'preValidation' | 'preHandler' | 'preSerialization' | 'onSend' | 'onError' |
+  'onResponse' | 'onTimeout'
 
 /** One header as a listener found it and as it left it; null: not there. */
 export interface HeaderChange {

@@ -54,7 +54,8 @@ function valueOf (headers: Headers, name: string): HeaderValue {
 }
 
 function isSame (one: HeaderValue, other: HeaderValue): boolean {
-  return one === other || (Array.isArray(one) && Array.isArray(other) && one.join('\n') === other.join('\n'))
+  if (!Array.isArray(one) || !Array.isArray(other)) return one === other
+  return one.length === other.length && one.every((value, i) => value === other[i])
 }
 
 /** The masked value of a header; null where there is none. */

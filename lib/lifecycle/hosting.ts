@@ -16,7 +16,8 @@ interface HostOptions {
 }
 
 /**
- * Registers a plugin of the ecosystem with its decorators, but without its hooks and routes. Resolves to the hooks, which a listener runs at its slot.
+ * Registers a plugin of the ecosystem with its decorators, but without its hooks and routes. Resolves to the hooks,
+ * which a listener runs at its slot.
  */
 export async function host<Options extends object> (
   app: FastifyInstance, plugin: HostedPlugin<Options>, options: Options, { name, withhold = [] }: HostOptions
@@ -28,9 +29,13 @@ export async function host<Options extends object> (
   return hooks
 }
 
-/** Runs a plugin with a facade of the instance that collects hooks, and ignores routes and the decorators that are withheld: by default all. */
+/**
+ * Runs a plugin with a facade of the instance that collects hooks, and ignores routes and the decorators that are
+ * withheld: by default all.
+ */
 export async function caughtHooks<Options extends object> (
-  app: FastifyInstance, plugin: HostedPlugin<Options>, options: Options, isWithheld: (decorator: string) => boolean = () => true
+  app: FastifyInstance, plugin: HostedPlugin<Options>, options: Options,
+  isWithheld: (decorator: string) => boolean = () => true
 ): Promise<CaughtHooks> {
   const hooks: CaughtHooks = new Map()
   const facade: FastifyInstance = new Proxy(app, {

@@ -38,10 +38,12 @@ export interface Lifecycle {
 }
 
 /**
- * Runs listeners outside of their hooks, one after the other. Each receives the payload that the one before it returned. Returns the last payload, or a
- * promise of it where a listener is asynchronous.
+ * Runs listeners outside of their hooks, one after the other. Each receives the payload that the one before it
+ * returned. Returns the last payload, or a promise of it where a listener is asynchronous.
  */
-export function runSlots (slots: readonly Slot[], request: FastifyRequest, reply: FastifyReply, payload?: unknown): unknown {
+export function runSlots (
+  slots: readonly Slot[], request: FastifyRequest, reply: FastifyReply, payload?: unknown
+): unknown {
   for (const [i, { run }] of slots.entries()) {
     const result = run?.(request, reply, payload)
     if (result instanceof Promise) {

@@ -48,7 +48,9 @@ const nothingRaised = new Skip('nothing was raised')
 const unrouted = new Skip('no route matched')
 
 /** Makes a listener: a Fastify plugin that adds the hook of its stage. */
-export function listener<S extends Stage, Options = object> (stage: S, name: string, create: Create<S, Options>): Listener<S, Options> {
+export function listener<S extends Stage, Options = object> (
+  stage: S, name: string, create: Create<S, Options>
+): Listener<S, Options> {
   async function register (app: FastifyInstance, options: Options & object): Promise<void> {
     const { lifecycle: { slots }, leave } = app.hindsight
     const slot: Slot = { index: slots.length, stage, listener: name, reason: null, run: null }
@@ -60,7 +62,8 @@ export function listener<S extends Stage, Options = object> (stage: S, name: str
     }
     const onlyErrors = typeof created === 'object'
     const hook: ResponseHook | RequestHook = onlyErrors ? created.hook : created
-    const needsRoute = stage === 'kernel.request' && slots.some(({ listener }) => listener === 'router') && name !== 'router'
+    const isAfterRouter = name !== 'router' && slots.some(({ listener }) => listener === 'router')
+    const needsRoute = stage === 'kernel.request' && isAfterRouter
     const run = slot.run = recorded(slot, (request, reply, payload) => {
       const { failed, missed } = stateOf(request)
       if (onlyErrors && !failed) return nothingRaised
@@ -71,7 +74,7 @@ export function listener<S extends Stage, Options = object> (stage: S, name: str
     Object.defineProperty(fastifyHook, 'name', { value: name })
     app.addHook(HOOK_OF_STAGE[stage] as 'onSend', ownHook(fastifyHook, { stage, listener: name }) as never)
   }
-  return { stage, listener: name, plugin: fp(register, { fastify: '5.x', name: `hindsight/${stage}/${name}`, encapsulate: false }) }
+  return { stage, listener: name, plugin: fp(register, { fastify: '5.x', name: `hindsight/${stage}/${name}` }) }
 }
 
 /** The same listener, which records what it does for requests that are observed. */
@@ -84,10 +87,9 @@ function recorded (slot: Slot, hook: ResponseHook): ResponseHook {
     const isRepeated = isController && pass === 'main' && recorder?.reached(slot.index, pass) === true
     const frame = isRepeated ? undefined : recorder?.enter(reply, slot, pass)
     const settled = (result: unknown): unknown => {
-      const skipped = result instanceof Skip
-      if (frame !== undefined) {
-        recorder?.leave(frame, skipped ? 'skipped' : result instanceof Answer ? 'answered' : 'ran', reply, skipped ? result.reason : null)
-      }
+      if (frame === undefined) return result
+      if (result instanceof Skip) recorder?.leave(frame, 'skipped', reply, result.reason)
+      else recorder?.leave(frame, result instanceof Answer ? 'answered' : 'ran', reply)
       return result
     }
     const failed = (raised: unknown): undefined => {
@@ -98,7 +100,8 @@ function recorded (slot: Slot, hook: ResponseHook): ResponseHook {
       }
       // The response is about an error already: a second one is added to the others, and the pass continues.
       state.others.push(raised)
-      request.log.error({ err: raised, channel: 'event' }, `Listener "${slot.listener}" of "${slot.stage}" raised in the error pass`)
+      const message = `Listener "${slot.listener}" of "${slot.stage}" raised in the error pass`
+      request.log.error({ err: raised, channel: 'event' }, message)
     }
     try {
       const result = hook(request, reply, payload)
@@ -113,7 +116,9 @@ type Done = (error?: Error) => void
 type Sent = (error: Error | null, payload?: unknown) => void
 
 /** The Fastify hook of a listener before the handler. */
-export function requestHook (run: ResponseHook | RequestHook): (request: FastifyRequest, reply: FastifyReply, done: Done) => void {
+export function requestHook (
+  run: ResponseHook | RequestHook
+): (request: FastifyRequest, reply: FastifyReply, done: Done) => void {
   return function (request, reply, done) {
     settle(() => run(request, reply, undefined), (verdict) => {
       if (verdict instanceof Answer) reply.send(verdict.payload)
@@ -122,7 +127,9 @@ export function requestHook (run: ResponseHook | RequestHook): (request: Fastify
   }
 }
 
-function sendHook (run: ResponseHook): (request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Sent) => void {
+function sendHook (
+  run: ResponseHook
+): (request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Sent) => void {
   return function (request, reply, payload, done) {
     settle(() => run(request, reply, payload), (result) => {
       done(null, result === undefined || result instanceof Skip ? payload : result)
@@ -130,7 +137,9 @@ function sendHook (run: ResponseHook): (request: FastifyRequest, reply: FastifyR
   }
 }
 
-/** Calls back at once where nothing has to be awaited, as a response may be read before the next turn of the event loop. */
+/**
+ * Calls back at once where nothing has to be awaited, as a response may be read before the next turn of the event loop.
+ */
 function settle (run: () => unknown, done: (result: unknown) => void, failed: (error: Error) => void): void {
   let result: unknown
   try {

@@ -17,8 +17,8 @@ export interface RouteMatch {
 }
 
 /**
- * What Hindsight holds for one request: here what the lifecycle itself uses. Each feature declares its own fields by declaration merging, next to the
- * code that uses them:
+ * What Hindsight holds for one request: here what the lifecycle itself uses. Each feature declares its own fields by
+ * declaration merging, next to the code that uses them:
  *
  *     declare module '../lifecycle/request-state.js' {
  *       interface RequestState { links?: Link[] }
@@ -47,7 +47,10 @@ export class RequestState {
   missed: Error | null = null
   /** How many times the hooks of a response began: more than once where one of them failed. */
   responses = 0
-  /** When the request began, in milliseconds on the clock of `performance.now()`; 0 where no request is observed. The next five are on the same clock. */
+  /**
+   * When the request began, in milliseconds on the clock of `performance.now()`; 0 where no request is observed. The
+   * next five are on the same clock.
+   */
   startedAt = 0
   handlerStart = 0
   handlerEnd = 0
@@ -68,7 +71,10 @@ export class RequestState {
     return this.handlerStart !== 0 && this.handlerEnd === 0
   }
 
-  /** Keeps data for a panel of the profile, of a request that is observed; a function is called when the profile is built. */
+  /**
+   * Keeps data for a panel of the profile, of a request that is observed; a function is called when the profile is
+   * built.
+   */
   collect (name: string, data: Collected): void {
     if (this.observed) (this.collected ??= {})[name] = data
   }
@@ -93,7 +99,10 @@ export function routeConfigOf (request: FastifyRequest): RouteConfig | undefined
   return request.routeOptions.config as RouteConfig | undefined
 }
 
-/** The request that a piece of work belongs to, where that one is observed: log lines, warnings and stray errors are attributed by it. */
+/**
+ * The request that a piece of work belongs to, where that one is observed: log lines, warnings and stray errors are
+ * attributed by it.
+ */
 export interface RequestContext {
   request: FastifyRequest
   reply: FastifyReply

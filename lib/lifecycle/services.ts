@@ -15,8 +15,9 @@ export interface KernelOptions {
 }
 
 /**
- * What the listeners of one application share, as `app.hindsight`: here what the lifecycle itself uses. Each feature declares its own services by
- * declaration merging, next to the code that provides them, which sets them once, before the first request.
+ * What the listeners of one application share, as `app.hindsight`: here what the lifecycle itself uses. Each feature
+ * declares its own services by declaration merging, next to the code that provides them, which sets them once, before
+ * the first request.
  */
 export interface Services {
   /** The application: the pages of the profiler may be answered by another instance. */
@@ -25,7 +26,10 @@ export interface Services {
   /** The listeners in their order. */
   readonly lifecycle: Lifecycle
   readonly debug: boolean
-  /** The path below which the application was given its prefix, without a slash at the end: the profiler's pages begin there. */
+  /**
+   * The path below which the application was given its prefix, without a slash at the end: the profiler's pages begin
+   * there.
+   */
   readonly base: string
   /** Whether requests may be observed, all of them or some. */
   readonly observed: boolean
@@ -37,7 +41,10 @@ export interface Services {
   cookiesOf: (request: FastifyRequest) => Readonly<Record<string, string | undefined>>
   /** Checks of what the application needs to be ready; each is called for a readiness request. */
   readonly needs: Array<() => unknown>
-  /** Reports problems to operators: to the application's log in `full` mode, as a warning of the process, once, in `observe` mode. */
+  /**
+   * Reports problems to operators: to the application's log in `full` mode, as a warning of the process, once, in
+   * `observe` mode.
+   */
   readonly warn: (message: string, error?: unknown) => void
   /** Functions that are called when the application is closed: the last one first, one after the other. */
   readonly closing: Array<() => unknown>
@@ -52,7 +59,9 @@ declare module 'fastify' {
 }
 
 /** Decorates an application with the services that its listeners share, and calls `closing` when it is closed. */
-export function openServices (app: FastifyInstance, options: KernelOptions, observed: boolean, fromBeginning: boolean): void {
+export function openServices (
+  app: FastifyInstance, options: KernelOptions, observed: boolean, fromBeginning: boolean
+): void {
   const { debug = false, leave = [], lifecycle: mode = 'observe' } = options
   app.decorate('hindsight', {
     app,
@@ -80,7 +89,10 @@ export function openServices (app: FastifyInstance, options: KernelOptions, obse
   }
 }
 
-/** The services of the application that a request came to: after `reply.callNotFound()` its `server` may be an instance around it that has none. */
+/**
+ * The services of the application that a request came to: after `reply.callNotFound()` its `server` may be an instance
+ * around it that has none.
+ */
 export function servicesOf (request: FastifyRequest): Services {
   return (stateOf(request).scope ?? request.server).hindsight
 }

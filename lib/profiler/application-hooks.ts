@@ -19,7 +19,8 @@ type Callable = (this: unknown, ...args: unknown[]) => unknown
 
 /** The hooks that a request passes and whose second argument is the reply. */
 const HOOKS: ReadonlySet<string> = new Set<HookStage>([
-  'onRequest', 'preParsing', 'preValidation', 'preHandler', 'preSerialization', 'onSend', 'onError', 'onResponse', 'onTimeout'
+  'onRequest', 'preParsing', 'preValidation', 'preHandler', 'preSerialization', 'onSend', 'onError', 'onResponse',
+  'onTimeout'
 ])
 /** Those of them whose third argument is a payload or an error. */
 const HAS_PAYLOAD: ReadonlySet<string> = new Set(['onSend', 'preSerialization', 'onError', 'preParsing'])
@@ -27,8 +28,8 @@ const HAS_PAYLOAD: ReadonlySet<string> = new Set(['onSend', 'preSerialization', 
 const ONLY_LOGGED: ReadonlySet<string> = new Set(['onResponse', 'onError'])
 
 /**
- * Records what the hooks of an application do, in debug mode: `addHook` of the instance is wrapped. `last`: hooks that have to run after those of the
- * application.
+ * Records what the hooks of an application do, in debug mode: `addHook` of the instance is wrapped. `last`: hooks that
+ * have to run after those of the application.
  */
 export function recordHooks (app: FastifyInstance, last: Readonly<Record<string, LastHook>>): void {
   const { addHook } = app
@@ -69,7 +70,8 @@ function recordedHook (instance: FastifyInstance, name: string, hook: unknown): 
     }
     return inContext(request, reply, () => run.call(this, hook as Callable, args, end))
   }
-  return Object.defineProperties(call, { name: { value: hook.name, configurable: true }, length: { value: hook.length, configurable: true } })
+  Object.defineProperty(call, 'name', { value: hook.name })
+  return Object.defineProperty(call, 'length', { value: hook.length })
 }
 
 // Fastify refuses a hook that is asynchronous and takes a callback.
@@ -86,7 +88,8 @@ function run (this: unknown, hook: Callable, args: unknown[], end: (raised?: unk
     throw raised
   }
   if (!isPromise(result)) return result
-  // Fastify receives the promise of the hook: another one would take longer to settle. A thenable may do its work each time it is awaited.
+  // Fastify receives the promise of the hook: another one would take longer to settle. A thenable may do its work each
+  // time it is awaited.
   const settled = result instanceof Promise ? result : Promise.resolve(result)
   settled.then(() => end(), (raised: unknown) => end(raised ?? new Error('A hook rejected with nothing')))
   return settled
@@ -97,7 +100,9 @@ function inContext (request: FastifyRequest, reply: FastifyReply, call: () => un
   return requestContext.getStore()?.request === request ? call() : requestContext.run({ request, reply }, call)
 }
 
-function noteRaised (request: FastifyRequest, reply: FastifyReply, { what: { stage, listener } }: Frame, raised: unknown): void {
+function noteRaised (
+  request: FastifyRequest, reply: FastifyReply, { what: { stage, listener } }: Frame, raised: unknown
+): void {
   const state = stateOf(request)
   if (ONLY_LOGGED.has(stage)) {
     state.others.push(raised)
@@ -115,10 +120,14 @@ function placeOf (addedAt: Error, plugin: string | null): { plugin?: string, sou
   return { ...(name !== null && { plugin: name }), ...(place !== null && { source: place.source }) }
 }
 
-/** The name of the encapsulated plugin that an instance belongs to; null for the application itself, and for plugins without a name. */
+/**
+ * The name of the encapsulated plugin that an instance belongs to; null for the application itself, and for plugins
+ * without a name.
+ */
 function nameOfPlugin ({ pluginName }: FastifyInstance): string | null {
   const name = pluginName.split(' -> ')[0] ?? ''
   // Fastify calls a plugin without a name by its path or its source; fastify-plugin numbers such plugins.
-  if (name === '' || name === 'fastify' || name === 'default' || /[(){}\\/]|=>/.test(name.replace(/^@[^/]+\//, ''))) return null
+  const isPath = /[(){}\\/]|=>/.test(name.replace(/^@[^/]+\//, ''))
+  if (name === '' || name === 'fastify' || name === 'default' || isPath) return null
   return name.replace(/-auto-\d+$/, '')
 }

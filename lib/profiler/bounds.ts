@@ -1,116 +1,120 @@
 import type { FlattenedException } from '../errors/exception.js'
+import { isWarningOrWorse } from '../logs/log-record.js'
 import type { LogRecord } from '../logs/log-record.js'
-import { fittingLogs, noteOf } from './fitting-logs.js'
-import { bytesOf, MAX_DEPTH, MAX_NAME, MAX_STRING, plain } from './plain.js'
+import { counted } from '../view/counted.js'
+import { cut } from '../view/visible.js'
 import type { Profile } from './profile.js'
+import { recordOf, type ProfileRecord } from './summary.js'
 
-/** More than the JSON of one without its changes takes. */
-const MAX_EVENT = 600
+/** Characters of a text in a profile that is too large, and of the name of a field. */
+const MAX_STRING = 10_000
+const MAX_NAME = 500
+const MAX_DEPTH = 24
+/** The share of the space of a log that warnings and errors may fill, so that its end is there, too. */
+const GRAVE_SHARE = 3 / 4
+/** After this many lines that do not fit, no smaller one is sought. */
+const MAX_MISSES = 20
+const NOTE_BYTES = 350
 
-/** A profile that is plain JSON and no larger than `maxBytes`: itself where it is that, or a copy without what is bulkiest and least missed. */
-export function boundProfile (profile: Profile, maxBytes: number): Profile {
-  return profile.logsLeftOut === undefined && new Look(maxBytes).isFine(profile) ? profile : cutProfile(profile, maxBytes)
+/** The record of a profile; its JSON has at most `maxBytes`. */
+export function boundedRecord (profile: Profile, maxBytes: number): ProfileRecord {
+  try {
+    const record = recordOf(profile)
+    if (Buffer.byteLength(record.json) <= maxBytes) return record
+  } catch {
+    // A value has no form in JSON: circular objects, BigInt.
+  }
+  return recordOf(boundProfile(profile, maxBytes))
 }
 
-function cutProfile ({ logsLeftOut = 0, ...profile }: Profile, maxBytes: number): Profile {
+/** A copy of a profile that is plain JSON of at most `maxBytes`: the largest and least important parts are left out. */
+export function boundProfile (profile: Profile, maxBytes: number): Profile {
   const bounded = plain(profile, MAX_STRING) as Profile
   const reason = `the profile was larger than ${maxBytes.toLocaleString('en')} bytes`
-  const logs = Array.isArray(bounded.logs) ? bounded.logs : []
-  const sizes = new Sizes(bounded)
-  const keepLogs = (shown: LogRecord[]): void => {
-    const dropped = logs.length - shown.length + logsLeftOut
-    bounded.logs = dropped === 0 ? shown : [noteOf(dropped, (shown[0] ?? logs[0])?.time ?? profile.time, reason), ...shown]
-  }
   const fitLogs = (least: number): void => {
-    keepLogs(fittingLogs(logs, Math.max(least, maxBytes - sizes.total() + sizes.of('logs')), bytesOf))
+    const available = maxBytes - bytesOf({ ...bounded, logs: [] })
+    bounded.logs = fittingLogs(bounded.logs, Math.max(least, available), reason)
   }
-  keepLogs(logs)
-  const steps: Array<[changed: string, step: () => void]> = [
-    ['exceptions', () => bounded.exceptions.forEach(dropExcerpts)],
-    ['logs', () => fitLogs(maxBytes / 8)],
-    ['collectors', () => dropLargeCollectors(bounded, maxBytes / 8, reason)],
-    ['logs', () => fitLogs(0)],
-    ['', () => Object.assign(bounded, plain(bounded, 500))],
-    ['collectors', () => dropLargeCollectors(bounded, 0, reason)],
-    ['exceptions', () => { for (const exception of bounded.exceptions) exception.frames = exception.frames.slice(0, 10) }],
-    ['exceptions', () => { bounded.exceptions = bounded.exceptions.slice(-10).map((exception) => withoutMembers(exception, reason)) }],
-    ['events', () => { bounded.events = bounded.events.slice(0, 100) }]
+  const steps = [
+    () => bounded.exceptions.forEach(dropExcerpts),
+    () => fitLogs(maxBytes / 8),
+    () => dropLargeCollectors(bounded, maxBytes / 8, reason),
+    () => fitLogs(0),
+    () => Object.assign(bounded, plain(bounded, 500)),
+    () => dropLargeCollectors(bounded, 0, reason),
+    () => { for (const exception of bounded.exceptions) exception.frames = exception.frames.slice(0, 10) },
+    () => { bounded.exceptions = bounded.exceptions.slice(-10).map((one) => withoutMembers(one, reason)) },
+    () => { bounded.events = bounded.events.slice(0, 100) }
   ]
-  for (const [changed, step] of steps) {
-    if (sizes.total() <= maxBytes) break
+  for (const step of steps) {
+    if (bytesOf(bounded) <= maxBytes) break
     step()
-    sizes.forget(changed)
   }
   return bounded
 }
 
-/** Looks through a profile without copying it: most are small, and plain data already. */
-class Look {
-  #left: number
+/**
+ * The lines of a log that fit into so many bytes of JSON, in their order, after a note of how many do not. Warnings and
+ * errors take precedence, then the newest lines.
+ */
+export function fittingLogs (lines: readonly LogRecord[], maxBytes: number, reason: string): LogRecord[] {
+  const kept = new Set<LogRecord>()
+  let left = maxBytes - NOTE_BYTES
 
-  constructor (maxBytes: number) {
-    this.#left = maxBytes
-  }
-
-  isFine (profile: Profile): boolean {
-    const { events } = profile
-    // Only the recorder makes events: what varies in them are headers.
-    this.#left -= events.length * MAX_EVENT
-    for (const { changes } of events) {
-      if (changes !== undefined && !this.#isPlain(changes, 2)) return false
-    }
-    for (const name in profile) if (name !== 'events' && !this.#isPlain((profile as unknown as Record<string, unknown>)[name], 1)) return false
-    return this.#left >= 0
-  }
-
-  // A character is at most six bytes of JSON, a name or a value has signs around it.
-  #isPlain (value: unknown, depth: number): boolean {
-    switch (typeof value) {
-      case 'string': return value.length <= MAX_STRING && (this.#left -= 6 * value.length + 3) >= 0
-      case 'number': return Number.isFinite(value) && (this.#left -= 25) >= 0
-      case 'boolean': return (this.#left -= 6) >= 0
-      case 'object': return value === null || (depth < MAX_DEPTH && this.#isPlainObject(value, depth))
-      default: return false
+  function keep (share: number, candidates: readonly LogRecord[]): void {
+    const least = left * (1 - share)
+    let misses = 0
+    for (const line of candidates.toReversed()) {
+      if (misses >= MAX_MISSES || left <= least) return
+      const bytes = bytesOf(line) + 1
+      if (left - bytes < least) {
+        misses++
+      } else {
+        kept.add(line)
+        left -= bytes
+      }
     }
   }
 
-  #isPlainObject (value: object, depth: number): boolean {
-    if (Array.isArray(value)) {
-      for (let i = 0; i < value.length; i++) if (!this.#isPlain(value[i], depth + 1)) return false
-      return (this.#left -= value.length + 2) >= 0
-    }
-    const prototype: unknown = Object.getPrototypeOf(value)
-    if (prototype !== Object.prototype && prototype !== null) return false
-    for (const name in value) {
-      if (name === 'toJSON' || name.length > MAX_NAME || !this.#isPlain((value as Record<string, unknown>)[name], depth + 1)) return false
-      this.#left -= 6 * name.length + 4
-    }
-    return this.#left >= 0
-  }
+  keep(GRAVE_SHARE, lines.filter(isWarningOrWorse))
+  keep(1, lines.filter((line) => !kept.has(line)))
+  if (kept.size === lines.length) return [...lines]
+  const own = lines.filter((line) => !isNote(line))
+  const shown = own.filter((line) => kept.has(line))
+  // The log may have been shortened before.
+  const before = lines.filter(isNote).reduce((sum, note) => sum + note.context.linesLeftOut, 0)
+  const dropped = own.length - shown.length + before
+  return [noteOf(dropped, (shown[0] ?? lines[0])?.time ?? '', reason), ...shown]
 }
 
-/** The bytes of a profile's parts as JSON: each is measured once, and again only when it has been changed. */
-class Sizes {
-  readonly #parts: Record<string, unknown>
-  #known: Record<string, number> = {}
+type Note = LogRecord & { context: { linesLeftOut: number } }
 
-  constructor (profile: Profile) {
-    this.#parts = profile as unknown as Record<string, unknown>
-  }
+function noteOf (dropped: number, time: string, reason: string): Note {
+  const message = `${counted(dropped, 'line was', 'lines were')} left out, of the oldest and least severe: ${reason}.`
+  return { time, level: 'warn', channel: 'profiler', message, context: { linesLeftOut: dropped } }
+}
 
-  total (): number {
-    return Object.keys(this.#parts).reduce((sum, name) => sum + bytesOf(name) + 2 + this.of(name), 2)
-  }
+function isNote (line: LogRecord): line is Note {
+  return line.channel === 'profiler' && Number.isSafeInteger(line.context.linesLeftOut)
+}
 
-  of (name: string): number {
-    return (this.#known[name] ??= bytesOf(this.#parts[name]))
-  }
+/** A copy of any value as JSON can represent it. */
+function plain (value: unknown, maxString: number, ancestors: readonly object[] = []): unknown {
+  if (typeof value === 'string') return cut(value, maxString)
+  if (typeof value === 'number') return Number.isFinite(value) ? value : null
+  if (typeof value === 'boolean' || value === null || value === undefined) return value ?? null
+  if (typeof value !== 'object') return cut(String(value), maxString)
+  if (ancestors.includes(value)) return '[circular]'
+  if (ancestors.length >= MAX_DEPTH) return '[too deep]'
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : value.toISOString()
+  const within = [...ancestors, value]
+  if (Array.isArray(value)) return value.map((item) => plain(item, maxString, within))
+  const members = Object.entries(value).filter(([, item]) => item !== undefined)
+  return Object.fromEntries(members.map(([name, item]) => [cut(name, MAX_NAME), plain(item, maxString, within)]))
+}
 
-  /** One part, or with no name all of them. */
-  forget (name: string): void {
-    if (name === '') this.#known = {}
-    else delete this.#known[name]
-  }
+function bytesOf (value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value) ?? '')
 }
 
 function dropExcerpts (exception: FlattenedException): void {

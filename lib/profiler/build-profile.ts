@@ -1,65 +1,78 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { FlattenedException } from '../errors/exception.js'
 import { flattenError } from '../errors/flatten-error.js'
 import { maskException } from '../errors/mask-exception.js'
-import { withNotifications } from '../errors/records.js'
-import type { Headers } from '../lifecycle/header-values.js'
+import { linesOf, withNotifications } from '../errors/records.js'
 import { ClientGoneError } from '../http/http-errors.js'
-import type { Mask } from '../mask/mask.js'
 import { methodOf } from '../http/method-override.js'
 import { absoluteUrl } from '../http/origin.js'
+import type { MalformedMessage } from '../http/refused-message.js'
 import { targetOf } from '../http/request-target.js'
+import type { Headers } from '../lifecycle/header-values.js'
 import { stateOf, type RequestState } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
+import type { LogRecord } from '../logs/log-record.js'
+import type { Mask } from '../mask/mask.js'
 import { blockedBy } from './blocked/blocked.js'
-import { outsideChanges } from './collectors/outside-changes.js'
-import { performanceRecord } from './collectors/performance.js'
-import { profiledLogs } from './profiled-logs.js'
+import { fittingLogs } from './bounds.js'
+import { outsideChanges } from './panels/headers-collector.js'
+import { performanceRecord } from './panels/performance-collector.js'
 import { PROFILE_VERSION, type Profile, type ProfiledRoute } from './profile.js'
+import type {} from './profiler.js'
 
-/** Makes the profile of a request whose response is over, which is to be of `maxBytes` at most: plain data, masked, off the response's way; `more` is for panels of its own. */
-export function buildProfile (request: FastifyRequest, reply: FastifyReply, endedAt: number, maxBytes: number, more: Readonly<Record<string, unknown>>): Profile {
+export interface BuildOptions {
+  /** The end of the response, on the clock of `performance.now()`. */
+  endedAt: number
+  /** The bytes that the profile may take as JSON: a log that is longer is not read to its end. */
+  maxBytes: number
+  /** Data of further collectors, not masked yet. */
+  collected?: Readonly<Record<string, unknown>>
+  /** The summary of the configuration. */
+  config: unknown
+}
+
+/** Makes the profile of a request after its response: plain data, masked. */
+export function buildProfile (request: FastifyRequest, reply: FastifyReply, options: BuildOptions): Profile {
+  const { endedAt, maxBytes, collected = {}, config } = options
   const state = stateOf(request)
-  const { mask: maskOfAll, originOf } = servicesOf(request)
+  const { debug, mask: maskOfAll, originOf } = servicesOf(request)
   const mask = maskOfAll.hiding(state.sentParams ?? request.params)
   const origin = originOf(request)
   state.recorder?.leaveAll(reply)
   state.recorder?.finish(state.sentHeaders ?? reply.getHeaders() as Headers)
   const events = state.recorder?.events(mask.header) ?? []
-  // Collectors know the secrets of their own data, not those that this request's path brings.
-  const collectors = mask === maskOfAll ? collectedBy(state) : redacted(collectedBy(state), mask) as Record<string, unknown>
-  const { exceptions, others } = errorsOf(state)
   const status = state.clientGone === true ? 499 : state.upgraded === true ? 101 : state.sentStatus ?? reply.statusCode
-  const blocked = servicesOf(request).debug ? blockedBy(request, reply, status, collectors) : []
-  // Set one by one: spreading parts that hardly ever are there would be felt by each profile.
-  Object.assign(collectors, more)
+  const { exceptions, others } = errorsOf(state)
+  const masked = (error: unknown): FlattenedException[] => flattenError(error).map((one) => maskException(one, mask))
+  // The mask of a collector does not hide the path parameters of this request.
+  const ownData = collectedBy(state)
+  const collectors = mask === maskOfAll ? ownData : redacted(ownData, mask) as Record<string, unknown>
+  const blocked = debug ? blockedBy(request, reply, status, collectors) : []
+  Object.assign(collectors, { config }, mask.value(collected))
   collectors.performance = performanceRecord(state, events, endedAt)
   if (state.recorder !== null) collectors.headers = outsideChanges(state.recorder, mask)
   if (blocked.length > 0) collectors.blocked = blocked
-  if (others.length > 0) collectors.otherErrors = others.map((other) => flattenError(other).map((exception) => maskException(exception, mask)))
-  const { logs, leftOut } = profiledLogs(state.log, mask, maxBytes)
-  const profile: Profile = {
+  if (others.length > 0) collectors.otherErrors = others.map(masked)
+  return {
     version: PROFILE_VERSION,
     token: state.token ?? '',
     time: new Date(state.startedTime).toISOString(),
-    duration: round(endedAt - state.startedAt),
+    duration: Math.round((endedAt - state.startedAt) * 1000) / 1000,
     method: methodOf(request),
     url: mask.url(absoluteUrl(origin, targetOf(request))),
     ip: origin.ip,
     status,
-    route: routeOf(collectors.router),
+    route: (collectors.router as { matched?: ProfiledRoute | null } | undefined)?.matched ?? null,
     exceptions: exceptions.map((exception) => maskException(exception, mask)),
-    logs: withNotifications(logs, events, state.startedTime),
+    logs: withNotifications(logsOf(state, mask, maxBytes), events, state.startedTime),
     events,
-    collectors
+    collectors,
+    ...(Boolean(state.parent) && { parent: state.parent }),
+    ...(state.replayOf !== undefined && { replayOf: state.replayOf })
   }
-  if (leftOut > 0) profile.logsLeftOut = leftOut
-  if (state.parent) profile.parent = state.parent
-  if (state.replayOf !== undefined) profile.replayOf = state.replayOf
-  return profile
 }
 
-// The error that the response is about, and those beside it. Where it is about none, the first of the others is shown.
+/** The error that the response is about, and further ones. A response without an error shows the first of those. */
 function errorsOf (state: RequestState): { exceptions: FlattenedException[], others: unknown[] } {
   const { clientGone, failed, raised, missed, others } = state
   if (failed) {
@@ -74,10 +87,18 @@ function errorsOf (state: RequestState): { exceptions: FlattenedException[], oth
   return { exceptions: others.length > 0 ? flattenError(others[0]) : [], others: others.slice(1) }
 }
 
+// Masking is slower than parsing: lines for which there is no space are not masked.
+function logsOf ({ log }: RequestState, mask: Mask, maxBytes: number): LogRecord[] {
+  const reason = `they are longer than ${maxBytes.toLocaleString('en')} bytes`
+  const lines = linesOf(log)
+  return fittingLogs(lines, maxBytes, reason).map(({ message, context, ...rest }) => {
+    return { ...rest, message: mask.text(message), context: mask.value(context) as Record<string, unknown> }
+  })
+}
+
 function collectedBy (state: RequestState): Record<string, unknown> {
   const collected: Record<string, unknown> = {}
-  for (const name in state.collected) {
-    const data = state.collected[name]
+  for (const [name, data] of Object.entries(state.collected ?? {})) {
     try {
       collected[name] = typeof data === 'function' ? data() as unknown : data
     } catch (error) {
@@ -95,10 +116,28 @@ function redacted (value: unknown, mask: Mask, depth = 0): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, redacted(item, mask, depth + 1)]))
 }
 
-function routeOf (router: unknown): ProfiledRoute | null {
-  return (router as { matched?: ProfiledRoute | null } | undefined)?.matched ?? null
+/** The profile of a message that never became a request: no route, no events, the refused bytes as masked text. */
+function malformedProfile (refused: MalformedMessage, token: string, mask: Mask): Profile {
+  const { error, status, method, url, ip, packet } = refused
+  return {
+    version: PROFILE_VERSION,
+    token,
+    time: new Date().toISOString(),
+    duration: 0,
+    method,
+    url: mask.url(url),
+    ip,
+    status,
+    route: null,
+    exceptions: flattenError(error).map((exception) => maskException(exception, mask)),
+    logs: [],
+    events: [],
+    collectors: { request: { rawMessage: mask.message(packet) } }
+  }
 }
 
-function round (ms: number): number {
-  return Math.round(ms * 1000) / 1000
+/** Makes the function that stores a profile of each malformed message of an application. */
+export function malformedRecorder ({ hindsight }: FastifyInstance): (refused: MalformedMessage) => void {
+  const { profiler, mask } = hindsight
+  return (refused) => { profiler.save(malformedProfile(refused, profiler.newToken(), mask)) }
 }

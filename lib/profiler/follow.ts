@@ -3,26 +3,26 @@ import type { Criteria } from './storage/criteria.js'
 import { isInvalidCursor, type ProfilePage, type SearchOptions } from './storage/storage.js'
 import type { ProfileSummary } from './summary.js'
 
-/** Whatever can be searched: the profiler of an application, or a store alone. */
+/** The profiler of an application, or a store. */
 export interface Searchable {
   search (options: SearchOptions): ProfilePage | Promise<ProfilePage>
 }
 
 export interface FollowOptions {
   criteria?: Criteria
-  /** The `head` from which on profiles are told. */
+  /** The `head` of an earlier page: newer profiles are returned. */
   after: string
   signal: AbortSignal
-  /** Milliseconds between two looks at the store; 400 by default. */
+  /** Milliseconds between two searches; default: 400. */
   interval?: number
-  /** Milliseconds without news until an empty batch is given as a sign of life; 15,000 by default. */
+  /** Milliseconds without news until an empty batch is yielded; default: 15,000. */
   heartbeat?: number
 }
 
 export interface News {
   /** Oldest first. */
   profiles: ProfileSummary[]
-  /** How far the store had come. */
+  /** The position of the store. */
   head: string
 }
 
@@ -30,16 +30,17 @@ const PAGE = 200
 const MAX_NEWS = 1_000
 
 /**
- * Tells the profiles that fit as they come, whichever process stores them; ends when the signal says so.
- * A store that is away for a while is asked again.
+ * Yields new profiles that match, whichever process stores them, until the signal aborts. A store that is unavailable
+ * is searched again.
  */
-export async function * follow (store: Searchable, { criteria = {}, after, signal, interval = 400, heartbeat = 15_000 }: FollowOptions): AsyncGenerator<News> {
-  let place = after
+export async function * follow (store: Searchable, options: FollowOptions): AsyncGenerator<News> {
+  const { criteria = {}, signal, interval = 400, heartbeat = 15_000 } = options
+  let { after } = options
   let quietSince = performance.now()
   while (!signal.aborted) {
-    const news = await newsBehind(store, criteria, place).catch((error: unknown) => restarted(store, error))
+    const news = await newsAfter(store, criteria, after).catch((error: unknown) => headOf(store, error))
     if (signal.aborted) return
-    if (news !== null) place = news.head
+    after = news?.head ?? after
     if (news !== null && (news.profiles.length > 0 || performance.now() - quietSince >= heartbeat)) {
       quietSince = performance.now()
       yield news
@@ -48,8 +49,8 @@ export async function * follow (store: Searchable, { criteria = {}, after, signa
   }
 }
 
-// A store that does not know the place began anew; one that is away is asked again.
-async function restarted (store: Searchable, error: unknown): Promise<News | null> {
+// A store that does not have the position is a new one. Null: it is unavailable.
+async function headOf (store: Searchable, error: unknown): Promise<News | null> {
   if (!isInvalidCursor(error)) return null
   try {
     return { profiles: [], head: (await store.search({ limit: 1 })).head }
@@ -58,11 +59,11 @@ async function restarted (store: Searchable, error: unknown): Promise<News | nul
   }
 }
 
-async function newsBehind (store: Searchable, criteria: Criteria, after: string): Promise<News> {
+async function newsAfter (store: Searchable, criteria: Criteria, after: string): Promise<News> {
   const first = await store.search({ criteria, after, limit: PAGE })
   const found = first.profiles
-  // Who was away for long is told the newest only. What comes between two pages lies ahead of the first and is told with the next news.
-  for (let next = first.next; next !== null && found.length < MAX_NEWS;) {
+  // Profiles that are stored between two pages come with the next news.
+  for (let { next } = first; next !== null && found.length < MAX_NEWS;) {
     const page = await store.search({ criteria, after, limit: PAGE, cursor: next })
     found.push(...page.profiles)
     next = page.next

@@ -10,8 +10,8 @@ import type {} from '../routing/route-table.js'
 type MakeHook = (isLast: (request: FastifyRequest) => boolean) => (...args: never[]) => unknown
 
 /**
- * A hook that acts after the hooks of its name that the application adds, now or later: it is added again after each of them, and only the last copy in the
- * scope of a request acts. Hooks of a route come after it.
+ * A hook that acts after the hooks of its name that the application adds, now or later: it is added again after each of
+ * them, and only the last copy in the scope of a request acts. Hooks of a route come after it.
  */
 export class LastHook {
   readonly #name: 'preHandler' | 'onSend'
@@ -26,7 +26,8 @@ export class LastHook {
 
   /** Adds a copy to an instance. */
   addTo (instance: FastifyInstance): void {
-    const hook: object = ownHook(this.#make((request) => this.#lastIn(stateOf(request).scope ?? request.server) === hook))
+    const isLast = (request: FastifyRequest): boolean => this.#lastIn(stateOf(request).scope ?? request.server) === hook
+    const hook: object = ownHook(this.#make(isLast))
     instance.addHook(this.#name as 'onSend', hook as never)
     // Fastify adds hooks in the order of its queue, which is not that of the calls.
     instance.after(() => { this.#copies.push({ instance, hook }) })
@@ -34,19 +35,23 @@ export class LastHook {
 
   // The scope of an instance has the hooks of the instances around it, those that were added later included.
   #lastIn (scope: FastifyInstance): object | undefined {
-    return this.#copies.findLast(({ instance }) => instance === scope || Object.prototype.isPrototypeOf.call(instance, scope))?.hook
+    const isPrototypeOf = Object.prototype.isPrototypeOf
+    return this.#copies.findLast(({ instance }) => instance === scope || isPrototypeOf.call(instance, scope))?.hook
   }
 }
 
 type Sent = (error: null, payload: unknown) => void
 
 /**
- * Notes when the handlers of an application begin and end, for the requests that are observed, and has them run in the asynchronous context of their request,
- * which the parser of the body leaves. `onStart` is called before the handler. The diagnostics channel `tracing:fastify.request.handler` is not used: where it
- * has a subscriber, Fastify 5.12 sets the status of an error before it calls an error handler of the application, which finds 200 otherwise.
+ * Notes when the handlers of an application begin and end, for the requests that are observed, and has them run in the
+ * asynchronous context of their request, which the parser of the body leaves. `onStart` is called before the handler.
+ * The diagnostics channel `tracing:fastify.request.handler` is not used: where it has a subscriber, Fastify 5.12 sets
+ * the status of an error before it calls an error handler of the application, which finds 200 otherwise.
  */
 export function timeHandlers (app: FastifyInstance, onStart: (request: FastifyRequest) => void = () => {}): LastHook {
-  const beforeHandler = new LastHook('preHandler', (isLast) => function hindsightHandler (request: FastifyRequest, reply: FastifyReply, done: () => void) {
+  const beforeHandler = new LastHook('preHandler', (isLast) => function hindsightHandler (
+    request: FastifyRequest, reply: FastifyReply, done: () => void
+  ) {
     const state = stateOf(request)
     if (!state.observed) return done()
     if (isLast(request) && !request.is404 && state.handlerStart === 0) {
@@ -57,7 +62,9 @@ export function timeHandlers (app: FastifyInstance, onStart: (request: FastifyRe
     requestContext.run({ request, reply }, done)
   })
   beforeHandler.addTo(app)
-  app.addHook('preSerialization', ownHook(function hindsightSerialization (request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Sent) {
+  app.addHook('preSerialization', ownHook(function hindsightSerialization (
+    request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Sent
+  ) {
     const state = stateOf(request)
     if (state.observed) {
       endHandler(request)
@@ -67,7 +74,9 @@ export function timeHandlers (app: FastifyInstance, onStart: (request: FastifyRe
     done(null, payload)
   }))
   // For a payload that is sent without serialization.
-  app.addHook('onSend', ownHook(function hindsightHandled (request: FastifyRequest, _reply: FastifyReply, payload: unknown, done: Sent) {
+  app.addHook('onSend', ownHook(function hindsightHandled (
+    request: FastifyRequest, _reply: FastifyReply, payload: unknown, done: Sent
+  ) {
     endHandler(request)
     done(null, payload)
   }))
@@ -88,7 +97,8 @@ export function setOutside (request: FastifyRequest, reply: FastifyReply, of: 'r
   const route = servicesOf(request).routeTable.of(request)
   const source = route?.declaredAt == null ? null : declaredPlace(route.declaredAt)?.source
   // Hooks of the route that run directly before its handler cannot be separated from it by comparing.
-  if (of === 'handler') recorder.setOutside(reply, route?.hasPreHandler === true ? 'handler or route hooks' : 'handler', source)
+  const handler = route?.hasPreHandler === true ? 'handler or route hooks' : 'handler'
+  if (of === 'handler') recorder.setOutside(reply, handler, source)
   else if (route?.hasHooks === true) recorder.setOutside(reply, 'route hooks', source)
   else recorder.setOutside(reply, 'Fastify')
 }

@@ -43,7 +43,9 @@ export function beginRequest (request: FastifyRequest, reply: FastifyReply): voi
   state.usage = new UsageMeter()
 }
 
-/** Begins to record what happens to a request: at its beginning, or when it has failed and its profile is kept for that. */
+/**
+ * Begins to record what happens to a request: at its beginning, or when it has failed and its profile is kept for that.
+ */
 export function observe (request: FastifyRequest, reply: FastifyReply): void {
   const { observed, lifecycle: { slots }, mask, diagnostics, profiles } = servicesOf(request)
   const state = stateOf(request)

@@ -22,7 +22,7 @@ declare module '../lifecycle/services.js' {
 
 /** The diagnostic context of an application's requests. */
 export interface RequestDiagnostics {
-  /** Opens the context of a request: its log is captured; false where the request is not observed. The caller enters the asynchronous context. */
+  /** Captures the log of a request; false where it is not observed. The caller enters the asynchronous context. */
   open: (request: FastifyRequest, reply: FastifyReply) => boolean
   /** Whether there is a log to capture. */
   hasLog: boolean
@@ -31,8 +31,8 @@ export interface RequestDiagnostics {
 }
 
 /**
- * Captures the log of each observed request, and attributes to it what the process reports (a warning, an unhandled rejection, an uncaught exception)
- * and what it sends by HTTP. Ends with the application.
+ * Captures the log of each observed request, warnings, unhandled rejections and uncaught exceptions that occur in its
+ * asynchronous context, and the HTTP requests that are sent there. Ends with the application.
  */
 export function openDiagnostics (app: FastifyInstance): RequestDiagnostics {
   const { fromBeginning, mode, originOf } = app.hindsight
@@ -81,5 +81,7 @@ function openTrace ({ headers: { traceparent, tracestate } }: FastifyRequest, st
   if (traceparent === undefined) return
   const trace = traceOf(traceparent, tracestate)
   state.trace = trace
-  if (trace !== null) state.collect('trace', () => ({ traceId: trace.traceId, parentId: trace.parentId, spanId: trace.spanId, sampled: trace.sampled }))
+  if (trace === null) return
+  const { traceId, parentId, sampled } = trace
+  state.collect('trace', () => ({ traceId, parentId, spanId: trace.spanId, sampled }))
 }

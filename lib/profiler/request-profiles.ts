@@ -1,23 +1,18 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { headersOf, type Headers } from '../lifecycle/header-values.js'
 import { ProcessExitError } from '../http/http-errors.js'
 import { absoluteUrl } from '../http/origin.js'
 import { pathnameOf, targetOf } from '../http/request-target.js'
-import { observe } from './observation.js'
-import { requestContext } from '../lifecycle/request-state.js'
-import { stateOf } from '../lifecycle/request-state.js'
-import { followToEnd } from './observation.js'
 import { isRedirect } from '../http/responses.js'
-import { routeConfigOf } from '../lifecycle/request-state.js'
+import { headersOf, type Headers } from '../lifecycle/header-values.js'
+import { requestContext, routeConfigOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
-import type {} from '../logs/request-log.js'
-import { atExit } from './at-exit.js'
 import { buildProfile } from './build-profile.js'
 import { Collection } from './collector.js'
 import { collectPolicy } from './collect-policy.js'
-import { openConfiguration } from './configuration/configuration.js'
-import { Redirects } from './related/redirects.js'
+import { openConfiguration } from './configuration.js'
+import { followToEnd, observe } from './observation.js'
+import { Redirects } from './redirects.js'
 import type { ProfilerSettings } from './settings.js'
 
 declare module 'fastify' {
@@ -29,9 +24,12 @@ declare module 'fastify' {
 
 declare module '../lifecycle/request-state.js' {
   interface RequestState {
+    /** The data of the application's collectors: they run once, however often the profile is written. */
+    collection?: Collection
+    /** Whether a profile was queued, and whether it became spans. */
+    isKept?: boolean
+    isTraced?: boolean
     token?: string
-    /** Whether the path and the route of the request allow a profile. */
-    mayBeProfiled?: boolean
     /** Whether the end of its response is awaited. */
     followed?: boolean
     /** The status that was sent. */
@@ -53,54 +51,56 @@ declare module '../lifecycle/services.js' {
   }
 }
 
-/** The profiles of an application's requests, from the token to the store. */
+/** The profiles of an application's requests, from the token to the queue. */
 export interface RequestProfiles {
-  /** Whether a request that has come this far leaves a profile. */
+  /** Whether the request leaves a profile, as far as its outcome is known. */
   isProfiled: (request: FastifyRequest, reply: FastifyReply) => boolean
-  /** The token of a request's profile; notes what its response means for those that follow. */
+  /** To be called when a response begins; returns the token of the request's profile. */
   begin: (request: FastifyRequest, reply: FastifyReply, payload: unknown) => string
-  /** Whether a request will leave a profile even if it does not fail, as far as its beginning shows. */
+  /** Whether the request leaves a profile even if it succeeds, as far as is known at its beginning. */
   isWanted: (request: FastifyRequest) => boolean
-  /** Where the profile of a request will be found, or null where none is kept. */
+  /** The token and the address of the request's profile; null: it leaves none. */
   profileOf: (request: FastifyRequest) => { token: string, url: string } | null
-  /** The token of a request's profile; null where it will leave none. */
+  /** The token of the request's profile; null: it leaves none. */
   tokenOf: (request: FastifyRequest) => string | null
-  /** Keeps the profile of a request again, after an error that came after its response. */
+  /** Queues the profile again, after an error that came after the response. */
   keepLate: (request: FastifyRequest, reply: FastifyReply) => void
-  /** Keeps the profile of a request at the end of its response. */
+  /** Queues the profile at the end of the response. */
   follow: (request: FastifyRequest, reply: FastifyReply) => void
 }
 
 const OWN_PATHS = /^\/_(?:profiler|wdt)(?:\/|$)/
 
+/** One listener for all applications: Node.js warns of more than ten. */
+const onExit = new Set<(code: number) => void>()
+// Before the listener of the database's thread, which ends it.
+process.prependListener('exit', (code) => {
+  for (const callback of onExit) callback(code)
+})
+
 /**
- * Keeps a profile of each request that the options want, after its response. `options`: all of the application's, which profiles summarize.
- * `collectRequest` records what came in with a request, where no listener has done it.
+ * Queues a profile of each request that the options select, after its response. `options` are all options of the
+ * application, which profiles summarize. `collectRequest` records what came in, unless a listener does.
  */
 export function openRequestProfiles (
   app: FastifyInstance, settings: ProfilerSettings, options: object, collectRequest: (request: FastifyRequest) => void = () => {}
 ): RequestProfiles {
   const { base, mode, originOf, profiler } = app.hindsight
-  const { isCollected, isWanted } = collectPolicy(settings)
   const { collectors = [] } = settings
+  const { isCollected, isWanted } = collectPolicy(settings)
   const configuration = openConfiguration(app, options, collectors)
-  const collections = new WeakMap<FastifyRequest, Collection>()
-  const kept = new WeakSet<FastifyRequest>()
   const redirects = new Redirects()
-  // Awaited when the application is closed, so that no profile is lost.
-  const pending = new Map<Promise<unknown>, () => void>()
+  // Profiles that wait for asynchronous collectors.
+  const pending = new Map<() => void, Promise<unknown>>()
 
   function newTokenOf (request: FastifyRequest): string {
     return (stateOf(request).token ??= profiler.newToken())
   }
 
-  function isOwnPath (path: string): boolean {
-    return path.startsWith(base) && OWN_PATHS.test(path.slice(base.length))
-  }
-
   function mayBeProfiled (request: FastifyRequest): boolean {
-    const state = stateOf(request)
-    return (state.mayBeProfiled ??= routeConfigOf(request)?.profile !== false && !isOwnPath(pathnameOf(request)))
+    const path = pathnameOf(request)
+    const isOwn = path.startsWith(base) && OWN_PATHS.test(path.slice(base.length))
+    return !isOwn && routeConfigOf(request)?.profile !== false
   }
 
   function isProfiled (request: FastifyRequest, reply?: FastifyReply): boolean {
@@ -115,63 +115,56 @@ export function openRequestProfiles (
     return { ip: originOf(request).ip, userAgent: request.headers['user-agent'] ?? '' }
   }
 
-  function keep (request: FastifyRequest, reply: FastifyReply, isExiting = false): void {
+  function keep (request: FastifyRequest, reply: FastifyReply): void {
     if (!isProfiled(request, reply)) return
     observe(request, reply)
-    kept.add(request)
-    const token = newTokenOf(request)
-    // A request that was answered before its handler, or taken over by it, has not been recorded yet.
-    collectRequest(request)
     const state = stateOf(request)
+    state.isKept = true
+    const token = newTokenOf(request)
+    // Not recorded yet where the reply was sent or hijacked before the handler.
+    collectRequest(request)
     const endedAt = state.endedAt || performance.now()
-    if ((state.parent ?? '') === '' && redirects.size > 0) state.parent = redirects.take({ ...clientOf(request), url: urlOf(request) }) ?? ''
+    if (!state.parent) state.parent = redirects.take({ ...clientOf(request), url: urlOf(request) }) ?? ''
     state.usage?.stop()
-    // Headers that are set from here on are not sent.
+    // Headers that are set later are not sent.
     state.sentHeaders ??= headersOf(reply)
     state.sentStatus ??= reply.raw.headersSent ? reply.raw.statusCode : reply.statusCode
-    const collection = collectionOf(request, reply)
-    if (collection === null || collection.settled === null || isExiting) return write(request, reply, token, endedAt, collection)
-    const writeNow = (): void => write(request, reply, token, endedAt, collection)
-    const writing = collection.settled.then(writeNow).finally(() => pending.delete(writing))
-    pending.set(writing, writeNow)
-  }
-
-  function write (request: FastifyRequest, reply: FastifyReply, token: string, endedAt: number, collection: Collection | null): void {
-    const state = stateOf(request)
-    profiler.defer(token, () => buildProfile(request, reply, endedAt, profiler.maxProfileBytes, {
-      config: configuration(), ...(collection !== null && app.hindsight.mask.hiding(state.sentParams ?? request.params).value(collection.data) as object)
-    }), bytesHeld(request))
-  }
-
-  // Once for each request, however often its profile is written again.
-  function collectionOf (request: FastifyRequest, reply: FastifyReply): Collection | null {
-    if (collectors.length === 0) return null
-    const known = collections.get(request) ?? new Collection(collectors, request, reply)
-    collections.set(request, known)
-    return known
+    const { data, settled } = (state.collection ??= new Collection(collectors, request, reply))
+    const write = (): void => {
+      pending.delete(write)
+      profiler.defer(token, () => {
+        const { maxProfileBytes: maxBytes } = profiler
+        const profile = buildProfile(request, reply, { endedAt, maxBytes, collected: data, config: configuration() })
+        if (state.isTraced !== true) profiler.trace?.(profile)
+        state.isTraced = true
+        return profile
+      })
+    }
+    if (settled === null) write()
+    else pending.set(write, settled.then(write))
   }
 
   // The request that ends the process leaves its profile, too.
   function keepExiting (code: number): void {
     const { request, reply } = requestContext.getStore() ?? {}
-    if (request === undefined || reply === undefined || servicesOf(request) !== app.hindsight || kept.has(request)) return
+    if (request === undefined || reply === undefined || servicesOf(request) !== app.hindsight) return
     const state = stateOf(request)
+    if (state.isKept === true) return
     if (mode === 'full' && !reply.sent) reply.code(500)
     if (!reply.raw.writableEnded && !state.failed && state.others.length === 0) {
       state.others.push(new ProcessExitError(`The process exited with code ${code} before the response was sent`))
     }
-    keep(request, reply, true)
+    keep(request, reply)
   }
 
-  // Before the profiler hands what is queued to its store.
-  const releaseExit = atExit((code) => {
-    for (const writeNow of pending.values()) writeNow()
-    keepExiting(code)
-  })
-  app.hindsight.closing.push(async () => {
-    await Promise.all(pending.keys())
-    releaseExit()
-  })
+  function exit (code: number): void {
+    try {
+      keepExiting(code)
+      for (const write of pending.keys()) write()
+    } finally {
+      profiler.exit()
+    }
+  }
 
   function keepClosed (request: FastifyRequest, reply: FastifyReply): void {
     const state = stateOf(request)
@@ -180,11 +173,18 @@ export function openRequestProfiles (
       state.upgraded = true
     } else if (state.streamFailed !== true) {
       state.clientGone = true
-      if (mode === 'full') request.log.info({ channel: 'request' }, 'The client closed the connection before the response was sent')
+      if (mode === 'full') {
+        request.log.info({ channel: 'request' }, 'The client closed the connection before the response was sent')
+      }
     }
     keep(request, reply)
   }
 
+  onExit.add(exit)
+  app.hindsight.closing.push(async () => {
+    await Promise.all(pending.values())
+    onExit.delete(exit)
+  })
   const profiles: RequestProfiles = {
     isProfiled,
     isWanted,
@@ -213,7 +213,9 @@ export function openRequestProfiles (
     begin (request, reply, payload) {
       const token = newTokenOf(request)
       const location = reply.getHeader('location')
-      if (isRedirect(reply) && typeof location === 'string') redirects.remember(clientOf(request), location, urlOf(request), token)
+      if (isRedirect(reply) && typeof location === 'string') {
+        redirects.remember(clientOf(request), location, urlOf(request), token)
+      }
       if (payload instanceof Readable) payload.once('error', (error) => noteFailedStream(request, reply, error))
       return token
     }
@@ -222,14 +224,7 @@ export function openRequestProfiles (
   return profiles
 }
 
-// What a profile that is not built yet keeps in memory: the body above all, and the log.
-function bytesHeld (request: FastifyRequest): number {
-  const { log } = stateOf(request)
-  const body = request.body === undefined || request.body === null ? 0 : Number(request.headers['content-length']) || 0
-  return body + (log?.bytes ?? 0)
-}
-
-// When the beginning of the body has been sent there can be no other answer: Fastify closes the connection, not the client.
+// Once a part of the body was sent there can be no other response: Fastify closes the connection, not the client.
 function noteFailedStream (request: FastifyRequest, reply: FastifyReply, error: unknown): void {
   if (!reply.raw.headersSent) return
   const state = stateOf(request)

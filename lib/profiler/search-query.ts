@@ -4,13 +4,13 @@ import ipaddr from 'ipaddr.js'
 import type { Criteria } from './storage/criteria.js'
 import { TOKEN_PATTERN } from './token.js'
 
-/** Raised for a criterion that means nothing, with the name of its field. */
+/** An invalid criterion, with the name of its field. */
 export const BadCriterionError = createError('HINDSIGHT_BAD_CRITERION', 'Invalid "%s": %s.', 400)
 
 export const DEFAULT_LIMIT = 50
 export const MAX_LIMIT = 500
 
-/** The fields of a search, as the query of `/_profiler/search` and the flags of the command have them. */
+/** A search, as the query of `/_profiler/search` and the flags of the command describe it. */
 export interface SearchQuery {
   criteria: Criteria
   limit: number
@@ -18,43 +18,66 @@ export interface SearchQuery {
 }
 
 type Fields = Readonly<Record<string, unknown>>
-type Read = (text: string, field: string) => unknown
+
+interface Field {
+  key: keyof Criteria
+  /** Undefined: the text is invalid. */
+  read: (text: string) => unknown
+  /** Completes the sentence `"…" is`. */
+  problem: string
+}
 
 const MAX_TEXT = 500
+const METHOD = /^[!#$%&'*+.^_`|~0-9A-Z-]{1,50}$/
+const ISO_8601 = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/
 
-const FIELDS: Readonly<Record<string, { key: keyof Criteria, read: Read }>> = {
-  token: { key: 'token', read: readToken },
-  ip: { key: 'ip', read: readIp },
-  method: { key: 'method', read: readMethod },
-  status: { key: 'status', read: readStatus },
-  url: { key: 'url', read: readText },
-  route: { key: 'route', read: readText },
-  exception: { key: 'exception', read: readText },
-  min_duration: { key: 'minDuration', read: readDuration },
-  from: { key: 'from', read: readTime },
-  until: { key: 'until', read: readTime },
-  error: { key: 'error', read: readFlag },
-  parent: { key: 'parent', read: readToken }
+const TOKEN = {
+  read: (text: string) => matching(TOKEN_PATTERN, text.toLowerCase()),
+  problem: 'not a token of six hexadecimal digits'
+}
+const TIME_PROBLEM = 'not a time in ISO 8601, such as 2026-01-31T12:00:00Z'
+const ANY_TEXT = { read: (text: string) => text, problem: '' }
+
+const FIELDS: Readonly<Record<string, Field>> = {
+  token: { key: 'token', ...TOKEN },
+  ip: { key: 'ip', read: readIp, problem: 'neither an IP address nor a range such as 10.0.0.0/8' },
+  method: { key: 'method', read: (text) => matching(METHOD, text.toUpperCase()), problem: 'not an HTTP method' },
+  status: {
+    key: 'status',
+    read: (text) => matching(/^[1-9](?:\d\d|xx)$/, text.toLowerCase()),
+    problem: 'neither a status such as 404 nor a class such as 4xx'
+  },
+  url: { key: 'url', ...ANY_TEXT },
+  route: { key: 'route', ...ANY_TEXT },
+  exception: { key: 'exception', ...ANY_TEXT },
+  min_duration: { key: 'minDuration', read: readDuration, problem: 'not a number of milliseconds' },
+  from: { key: 'from', read: (text) => readTime(text)?.from, problem: TIME_PROBLEM },
+  until: { key: 'until', read: (text) => readTime(text)?.until, problem: TIME_PROBLEM },
+  error: { key: 'error', read: (text) => matching(/^[01]$/, text) && text === '1', problem: 'neither 1 nor 0' },
+  parent: { key: 'parent', ...TOKEN }
 }
 
-/** The names of the criteria, as they are written in a query. */
+/** The names of the criteria in a query. */
 export const CRITERIA: readonly string[] = Object.keys(FIELDS)
 
-/** Reads a search; an empty field is one that was not filled in. Throws with the field's name at the first that means nothing. */
+/** Reads a search; an empty field counts as missing. Throws a `BadCriterionError` at the first invalid field. */
 export function readSearch (fields: Fields, maxLimit = MAX_LIMIT): SearchQuery {
+  const known = [...CRITERIA, 'limit', 'cursor']
   for (const field of Object.keys(fields)) {
-    if (!Object.hasOwn(FIELDS, field) && field !== 'limit' && field !== 'cursor') {
-      throw new BadCriterionError(field, `there is no such criterion; known are ${[...CRITERIA, 'limit', 'cursor'].join(', ')}`)
-    }
+    if (known.includes(field)) continue
+    throw new BadCriterionError(field, `there is no such criterion; known are ${known.join(', ')}`)
   }
   const cursor = textOf(fields, 'cursor')
-  const search: SearchQuery = { criteria: readCriteria(fields), limit: limitOf(fields, maxLimit), ...(cursor !== undefined && { cursor }) }
-  const { from, until } = search.criteria
-  if (from !== undefined && until !== undefined && from > until) throw new BadCriterionError('until', 'it lies ahead of "from"')
-  return search
+  const limit = limitOf(fields, maxLimit)
+  const criteria = readCriteria(fields)
+  const { from, until } = criteria
+  if (from !== undefined && until !== undefined && from > until) {
+    throw new BadCriterionError('until', 'it is before "from"')
+  }
+  return { criteria, limit, ...(cursor !== undefined && { cursor }) }
 }
 
-/** Reads what is looked for where the answer has no pages: there `limit` and `cursor` would be ignored, so that they are refused. */
+/** Reads the criteria of a response that has no pages: there `limit` and `cursor` are invalid. */
 export function readFilter (fields: Fields): Criteria {
   const { criteria } = readSearch({ ...fields, limit: undefined, cursor: undefined })
   for (const field of ['limit', 'cursor']) {
@@ -64,10 +87,17 @@ export function readFilter (fields: Fields): Criteria {
 }
 
 function readCriteria (fields: Fields): Criteria {
-  return Object.fromEntries(Object.entries(FIELDS).flatMap(([field, { key, read }]) => {
+  const criteria: Record<string, unknown> = {}
+  for (const [field, { key, read, problem }] of Object.entries(FIELDS)) {
     const text = textOf(fields, field)
-    return text === undefined ? [] : [[key, read(text, field)]]
-  }))
+    if (text === undefined) continue
+    if (text.length > MAX_TEXT) {
+      throw new BadCriterionError(field, `it has ${text.length} characters, ${MAX_TEXT} are the most`)
+    }
+    criteria[key] = read(text)
+    if (criteria[key] === undefined) throw new BadCriterionError(field, `"${text}" is ${problem}`)
+  }
+  return criteria
 }
 
 function textOf (fields: Fields, field: string): string | undefined {
@@ -84,57 +114,29 @@ function limitOf (fields: Fields, maxLimit: number): number {
   throw new BadCriterionError('limit', `"${text}" is not a whole number from 1 to ${maxLimit}`)
 }
 
-function readToken (text: string, field: string): string {
-  const token = text.trim().toLowerCase()
-  if (TOKEN_PATTERN.test(token)) return token
-  throw new BadCriterionError(field, `"${text}" is not a token of six hexadecimal digits`)
+function matching (pattern: RegExp, text: string): string | undefined {
+  const trimmed = text.trim()
+  return pattern.test(trimmed) ? trimmed : undefined
 }
 
-function readIp (text: string, field: string): string {
+function readIp (text: string): string | undefined {
   const ip = text.trim()
-  if (isIP(ip) !== 0 || (ip.includes('/') && ipaddr.isValidCIDR(ip))) return ip
-  throw new BadCriterionError(field, `"${text}" is neither an IP address nor a range such as 10.0.0.0/8`)
+  return isIP(ip) !== 0 || (ip.includes('/') && ipaddr.isValidCIDR(ip)) ? ip : undefined
 }
 
-function readMethod (text: string, field: string): string {
-  const method = text.trim().toUpperCase()
-  if (/^[!#$%&'*+.^_`|~0-9A-Z-]{1,50}$/.test(method)) return method
-  throw new BadCriterionError(field, `"${text}" is not an HTTP method`)
+function readDuration (text: string): number | undefined {
+  const digits = matching(/^\d+(?:\.\d+)?$/, text)
+  return digits !== undefined && Number.isFinite(Number(digits)) ? Number(digits) : undefined
 }
 
-function readStatus (text: string, field: string): string {
-  const status = text.trim().toLowerCase()
-  if (/^[1-9](?:\d\d|xx)$/.test(status)) return status
-  throw new BadCriterionError(field, `"${text}" is neither a status such as 404 nor a class such as 4xx`)
-}
-
-function readText (text: string, field: string): string {
-  if (text.length <= MAX_TEXT) return text
-  throw new BadCriterionError(field, `it has ${text.length} characters, ${MAX_TEXT} are the most`)
-}
-
-function readDuration (text: string, field: string): number {
-  const duration = Number(text)
-  if (/^\d+(?:\.\d+)?$/.test(text.trim()) && Number.isFinite(duration)) return duration
-  throw new BadCriterionError(field, `"${text}" is not a number of milliseconds`)
-}
-
-const ISO_8601 = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/
-
-/** ISO 8601; what has no zone is in UTC, as all times of a profile are; a date alone is its beginning, or as `until` its end. */
-function readTime (text: string, field: string): number {
-  const written = text.trim().replace(/^(\S+) (\d{2}:)/, '$1T$2')
-  const time = Date.parse(/T.*(?:Z|[+-]\d{2}:?\d{2})$/.test(written) || !written.includes('T') ? written : `${written}Z`)
-  if (!ISO_8601.test(text.trim()) || Number.isNaN(time) || !isDay(written.slice(0, 10))) throw new BadCriterionError(field, `"${text}" is not a time in ISO 8601, such as 2026-01-31T12:00:00Z`)
-  return field === 'until' && !written.includes('T') ? time + 86_399_999 : time
-}
-
-// The 31st of February is taken for a day in March otherwise.
-function isDay (day: string): boolean {
-  return new Date(`${day}T00:00:00Z`).toISOString().startsWith(day)
-}
-
-function readFlag (text: string, field: string): boolean {
-  if (text === '1' || text === '0') return text === '1'
-  throw new BadCriterionError(field, `"${text}" is neither 1 nor 0`)
+/** The first and the last millisecond of a time, in UTC where it has no zone; of a date, those of the day. */
+function readTime (text: string): { from: number, until: number } | undefined {
+  const written = matching(ISO_8601, text)?.replace(' ', 'T')
+  if (written === undefined) return undefined
+  const hasZone = !written.includes('T') || /(?:Z|[+-]\d{2}:?\d{2})$/.test(written.slice(10))
+  const time = Date.parse(hasZone ? written : `${written}Z`)
+  // `Date.parse` accepts the 31st of February.
+  const day = new Date(`${written.slice(0, 10)}T00:00:00Z`)
+  if (Number.isNaN(time) || !day.toISOString().startsWith(written.slice(0, 10))) return undefined
+  return { from: time, until: written.includes('T') ? time : time + 86_399_999 }
 }

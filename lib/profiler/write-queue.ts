@@ -1,87 +1,106 @@
-import { setImmediate, setTimeout, settlesWithin } from './real-timers.js'
+import { setImmediate, setTimeout } from 'node:timers'
+import { counted } from '../view/counted.js'
 import type { ProfileRecord } from './summary.js'
-import { WriteMetrics, type Warn } from './write-metrics.js'
+
+export interface WriteCounters {
+  written: number
+  /** Not queued: the queue was full. */
+  dropped: number
+  /** Queued, but building them or writing them failed. */
+  failed: number
+}
+
+/** Receives one message when profiles begin to be lost and one when they are written again, not each loss. */
+export type Warn = (message: string, error?: unknown) => void
 
 export interface WriteQueueOptions {
   /** Writes a batch. */
   put: (records: readonly ProfileRecord[]) => Promise<void> | void
-  /** How many may wait; those above are dropped and counted. */
+  /** The number of profiles that may wait; further ones are dropped and counted. */
   maxWaiting: number
-  /** How many bytes those that wait may hold, as far as they are known; 64 MiB by default. */
+  /** The bytes of JSON that may wait; default: 64 MiB. */
   maxWaitingBytes?: number
   warn: Warn
-  /** Milliseconds from one warning of losses to the next; a minute by default. */
+  /** Milliseconds from one warning of losses to the next; default: one minute. */
   quiet?: number
 }
 
-interface Waiting {
-  /** In the order in which they were added. */
+interface Entry {
+  /** The position in the order in which profiles were added. */
   number: number
-  /** The record, or what builds it. */
-  record: ProfileRecord | (() => ProfileRecord)
-  /** What it keeps from being collected, about. */
-  bytes: number
+  build: () => ProfileRecord
+  record: ProfileRecord | null
 }
 
-/** Milliseconds from the first profile of a batch to its writing, in which others join it. */
+/** Milliseconds from the first profile of a batch to its writing: others join it. */
 const DELAY = 25
 const BATCH = 256
 const MAX_WAITING_BYTES = 64 * 1024 * 1024
 
-/** Accepts profiles at once, builds their records after the responses, and writes these in batches. */
+/** A queue that builds the records of profiles after the responses, and writes them in batches. */
 export class WriteQueue {
-  readonly metrics: WriteMetrics
+  readonly counters: WriteCounters = { written: 0, dropped: 0, failed: 0 }
+  /** The reason of the last loss; empty where there was none. */
+  lastLoss = ''
   readonly #options: WriteQueueOptions
   /** By token, oldest first. */
-  readonly #waiting = new Map<string, Waiting>()
-  #batch = new Map<string, Waiting>()
+  readonly #waiting = new Map<string, Entry>()
+  #batch = new Map<string, Entry>()
   #writing: Promise<void> | null = null
   #isScheduled = false
+  /** Bytes of the JSON that waits or is being written. */
   #bytes = 0
   #added = 0
+  /** Losses since the last batch that was written. */
+  #lost = 0
+  #isReported = false
+  #reportedAt = -Infinity
 
   constructor (options: WriteQueueOptions) {
     this.#options = options
-    this.metrics = new WriteMetrics(options.warn, options.quiet)
   }
 
-  /** How many are not written yet. */
+  /** The number of profiles that are not written yet. */
   get waiting (): number {
     return this.#waiting.size + this.#batch.size
   }
 
-  /** Adds what builds a record, and how many bytes that holds; false when too much is waiting. */
-  add (token: string, build: () => ProfileRecord, bytes = 0): boolean {
+  /** Adds a function that builds a record; false when the queue is full. */
+  add (token: string, build: () => ProfileRecord): boolean {
     const { maxWaiting, maxWaitingBytes = MAX_WAITING_BYTES } = this.#options
-    // A single one may be of any size.
-    if ((this.waiting >= maxWaiting && !this.#waiting.has(token)) || (this.#bytes > 0 && this.#bytes + bytes > maxWaitingBytes)) {
-      this.metrics.dropped('more are waiting to be written than profiler.maxQueue allows; the store is too slow')
+    const isFull = this.waiting >= maxWaiting && !this.#waiting.has(token)
+    if (isFull || this.#bytes > maxWaitingBytes) {
+      this.counters.dropped++
+      this.#lose('more are waiting to be written than profiler.maxQueue allows; the store is too slow')
       return false
     }
-    this.#bytes += bytes - (this.#waiting.get(token)?.bytes ?? 0)
-    this.#waiting.delete(token)
-    this.#waiting.set(token, { number: ++this.#added, record: build, bytes })
-    // Soon after the response: until then it holds the request, and all that belongs to it.
+    this.#remove(token)
+    this.#waiting.set(token, { number: ++this.#added, build, record: null })
+    // Until a record is built, the entry keeps the request and its data in memory.
     setImmediate(() => this.#built(token))
     this.#schedule()
     return true
   }
 
-  has = (token: string): boolean => this.#waiting.has(token) || this.#batch.has(token)
+  has (token: string): boolean {
+    return this.#waiting.has(token) || this.#batch.has(token)
+  }
 
   /** The record of a profile that is not written yet. */
   get (token: string): ProfileRecord | undefined {
-    return this.#built(token) ?? this.#batch.get(token)?.record as ProfileRecord | undefined
+    return this.#built(token) ?? this.#batch.get(token)?.record ?? undefined
   }
 
-  /** Resolves when all that was added before is written or given up, or when the time (ms) is over. */
+  /** Resolves when all that was added before is written or lost, or when the time (ms) is over. */
   async flush (timeout = Infinity): Promise<void> {
     const last = this.#added
-    const written = async (): Promise<void> => { while (this.#oldest <= last) await (this.#writing ?? this.#write()) }
+    const written = async (): Promise<void> => {
+      while (this.#oldest <= last) await (this.#writing ?? this.#write())
+    }
     await settlesWithin(written(), timeout)
   }
 
-  /** The records of all that waits, for a process that exits. */
+  /** Removes and returns the records of all profiles that wait, for a process that exits. */
   drain (): ProfileRecord[] {
     const records = [...this.#waiting.keys()].flatMap((token) => this.#built(token) ?? [])
     this.#waiting.clear()
@@ -94,24 +113,28 @@ export class WriteQueue {
   }
 
   #built (token: string): ProfileRecord | undefined {
-    const waiting = this.#waiting.get(token)
-    if (typeof waiting?.record !== 'function') return waiting?.record
+    const entry = this.#waiting.get(token)
+    if (entry === undefined || entry.record !== null) return entry?.record ?? undefined
     try {
-      const record = waiting.record = waiting.record()
-      this.#bytes += record.json.length - waiting.bytes
-      waiting.bytes = record.json.length
-      return record
+      entry.record = entry.build()
+      this.#bytes += entry.record.json.length
+      return entry.record
     } catch (error) {
-      this.#bytes -= waiting.bytes
       this.#waiting.delete(token)
-      this.metrics.failed('one could not be built', error)
+      this.counters.failed++
+      this.#lose('one could not be built', error)
     }
+  }
+
+  #remove (token: string): void {
+    this.#bytes -= this.#waiting.get(token)?.record?.json.length ?? 0
+    this.#waiting.delete(token)
   }
 
   #schedule (): void {
     if (this.#isScheduled || this.#writing !== null || this.#waiting.size === 0) return
     this.#isScheduled = true
-    // The timer keeps no process alive: what waits when a process exits is drained.
+    // The timer keeps no process alive: a process that exits drains the queue.
     setTimeout(() => {
       this.#isScheduled = false
       if (this.#writing === null) this.#write().catch(() => {})
@@ -128,23 +151,60 @@ export class WriteQueue {
 
   async #writeBatch (): Promise<void> {
     const records: ProfileRecord[] = []
-    for (const [token, waiting] of this.#waiting) {
+    for (const [token, entry] of this.#waiting) {
       if (records.length >= BATCH) break
       const record = this.#built(token)
       if (record === undefined) continue
       records.push(record)
-      this.#batch.set(token, waiting)
+      this.#batch.set(token, entry)
       this.#waiting.delete(token)
     }
     if (records.length === 0) return
     try {
       await this.#options.put(records)
-      this.metrics.written(records.length)
+      this.#wrote(records.length)
     } catch (error) {
-      this.metrics.failed('the store failed', error, records.length)
+      this.counters.failed += records.length
+      this.#lose('the store failed', error, records.length)
     } finally {
-      for (const { bytes } of this.#batch.values()) this.#bytes -= bytes
+      for (const { json } of records) this.#bytes -= json.length
       this.#batch.clear()
     }
+  }
+
+  #wrote (count: number): void {
+    this.counters.written += count
+    if (this.#isReported) {
+      this.#options.warn(`Profiles are written again; ${counted(this.#lost, 'was', 'were')} lost.`)
+    }
+    this.#isReported = false
+    this.#lost = 0
+  }
+
+  #lose (reason: string, error?: unknown, count = 1): void {
+    const { warn, quiet = 60_000 } = this.#options
+    this.#lost += count
+    this.lastLoss = error === undefined ? `${reason}.` : `${reason}: ${messageOf(error)}`
+    if (this.#isReported || performance.now() - this.#reportedAt < quiet) return
+    this.#isReported = true
+    this.#reportedAt = performance.now()
+    warn(`Profiles are lost: ${reason}.`, error)
+  }
+}
+
+function messageOf (error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+/** Waits for a promise for at most `timeout` milliseconds; whether it has settled. */
+export async function settlesWithin (promise: Promise<unknown>, timeout: number): Promise<boolean> {
+  if (timeout === Infinity) return await promise.then(() => true)
+  let timer: NodeJS.Timeout | undefined
+  // The timers of `node:timers` also run where a test mocks the global ones.
+  const over = new Promise<boolean>((resolve) => { timer = setTimeout(resolve, timeout, false) })
+  try {
+    return await Promise.race([promise.then(() => true), over])
+  } finally {
+    clearTimeout(timer)
   }
 }

@@ -8,9 +8,15 @@ declare module '../lifecycle/services.js' {
 }
 
 export interface EditorOptions {
-  /** The editor that links to source open: the name of a known one, or a URL with `%f`, `%l` and `%c` for file, line and column. */
+  /**
+   * The editor that links to source open: the name of a known one, or a URL with `%f`, `%l` and `%c` for file, line and
+   * column.
+   */
   editor?: string
-  /** Where folders of the service lie for the editor, as in `{ '/app': '/home/me/project' }`: what runs in a container has other paths. */
+  /**
+   * Where folders of the service lie for the editor, as in `{ '/app': '/home/me/project' }`: what runs in a container
+   * has other paths.
+   */
   editorPaths?: Record<string, string>
 }
 
@@ -40,7 +46,10 @@ const SCHEMES = new Set([
 const PLACEHOLDER = /%[flc]|\{(?:file|line|column)\}/g
 const ABSOLUTE = /^(?:\/|[A-Za-z]:[\\/]|\\\\)/
 
-/** Makes the function that writes links for the editor; null where none was named. Stops the start at a template that is no safe link. */
+/**
+ * Makes the function that writes links for the editor; null where none was named. Stops the start at a template that is
+ * no safe link.
+ */
 export function editorLink ({ editor = '', editorPaths = {} }: EditorOptions): EditorLink | null {
   const paths = mappings(editorPaths)
   if (editor === '') return null
@@ -69,7 +78,9 @@ function checked (template: string): string {
   if (scheme === undefined) {
     const names = Object.keys(PRESETS)
     const nearest = closest(template, names)
-    throw fault(`unknown editor "${template}"; ${distance(template, nearest) <= 2 ? `did you mean "${nearest}"?` : `known are ${names.join(', ')}, or give a URL with %f and %l`}`)
+    const isTypo = distance(template, nearest) <= 2
+    const valid = isTypo ? `did you mean "${nearest}"?` : `known are ${names.join(', ')}, or give a URL with %f and %l`
+    throw fault(`unknown editor "${template}"; ${valid}`)
   }
   if (!SCHEMES.has(scheme)) throw fault(`a URL cannot begin with "${scheme}:"; use ${[...SCHEMES].join(', ')}`)
   if (/[\s"'<>`\\\p{Cc}]/u.test(template)) throw fault('there are characters in it that no URL has')

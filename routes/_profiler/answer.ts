@@ -1,33 +1,48 @@
 import createError from '@fastify/error'
+import formbody from '@fastify/formbody'
 import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { representation } from '../../lib/errors/negotiate.js'
 import { noncesOf } from '../../lib/http/content-policy.js'
 import { stateOf } from '../../lib/lifecycle/request-state.js'
-import { representation } from '../../lib/errors/negotiate.js'
-import type { PageOptions } from '../../lib/profiler/pages/layout/component.js'
-import { ISOLATION, pagePolicy } from '../../lib/profiler/pages/page-policy.js'
+import type { PageOptions } from '../../lib/profiler/pages/layout.js'
+import { ISOLATION, pagePolicy } from '../../lib/profiler/pages/layout.js'
+import type { Profile } from '../../lib/profiler/profile.js'
 
-const ForeignRequestError = createError('HINDSIGHT_FOREIGN_REQUEST', 'The profiler answers its own pages and links, and no other page.', 403)
 export const TokenNotFoundError = createError('HINDSIGHT_TOKEN_NOT_FOUND', 'Token "%s" was not found.', 404)
+export const BadFieldError = createError('HINDSIGHT_BAD_FIELD', 'Invalid "%s": %s.', 400)
+export const NotSendableRequestError =
+  createError('HINDSIGHT_NOT_SENDABLE', 'The request of profile "%s" cannot be sent again: %s', 409)
+const ForeignRequestError =
+  createError('HINDSIGHT_FOREIGN_REQUEST', 'The profiler answers its own pages and links, and no other page.', 403)
+const ForeignFormError = createError('HINDSIGHT_FOREIGN_FORM',
+  'The form did not come from a page of the profiler, or that is too old: load the page again.', 403)
 
-/** What all routes of the profiler declare: they are for who may see the debug surface, or outside debug mode for operators. */
-export function routeConfig ({ hindsight: { profiler: { role } } }: FastifyInstance, name: string): FastifyContextConfig {
-  return { name, profile: false, ownOriginOnly: true, ...(role === undefined ? { debugOnly: true } : { isGranted: role }) }
+const FORM = 'application/x-www-form-urlencoded'
+const FORM_LIMIT = 16 * 1024
+
+export type Fields = Readonly<Record<string, unknown>>
+
+/** The configuration of each route: for clients that may see the debug surface, or for operators outside debug mode. */
+export function routeConfig ({ hindsight }: FastifyInstance, name: string): FastifyContextConfig {
+  const { role } = hindsight.profiler
+  const access = role === undefined ? { debugOnly: true } : { isGranted: role }
+  return { name, profile: false, ownOriginOnly: true, ...access }
 }
 
-/** Keeps the routes of a scope to their own origin, whatever else the browser of a developer may be looking at. */
+/** Refuses requests of other sites to the routes of a scope, and keeps other sites from reading responses. */
 export function keepToItself (app: FastifyInstance): void {
-  app.addHook('onRequest', async function refusePagesOfOthers (request, reply) {
-    // Pages have a policy of their own.
+  app.addHook('onRequest', async function refuseOtherSites (request, reply) {
+    // Pages replace this policy.
     reply.headers(ISOLATION).header('content-security-policy', "default-src 'none'; frame-ancestors 'none'")
     if (isForeign(request)) throw new ForeignRequestError()
   })
-  // Our own rules do not hold here; an application may have registered a plugin of its own.
-  app.addHook('onSend', async function allowNobodyElse (_request, reply) {
+  // A CORS plugin of the application may have set them.
+  app.addHook('onSend', async function removeCorsHeaders (_request, reply) {
     for (const name in reply.getHeaders()) if (name.startsWith('access-control-')) reply.removeHeader(name)
   })
 }
 
-// Fetch Metadata, section 2: a link may lead here from anywhere, as nothing that a page does with it can be read or changes anything.
+// Fetch Metadata, section 2. A link of another site may lead here: it cannot read the page, and GET changes nothing.
 function isForeign ({ method, headers }: FastifyRequest): boolean {
   const { 'sec-fetch-site': site, 'sec-fetch-mode': mode, 'sec-fetch-dest': destination } = headers
   if (site === undefined || site === 'same-origin' || site === 'none') return false
@@ -46,24 +61,52 @@ export function wantsMarkdown (request: FastifyRequest, reply: FastifyReply): bo
   return representation(request.headers.accept).type === 'markdown'
 }
 
-/** Answers with Markdown. */
 export function sendMarkdown (reply: FastifyReply, text: string): FastifyReply {
   return reply.type('text/markdown; charset=utf-8').send(text)
 }
 
-/** Where the profiler's routes begin, without a slash at the end. */
+/** The path of the profiler's routes, without a slash at the end. */
 export function baseOf (request: FastifyRequest): string {
   return request.server.prefix.replace(/\/$/, '')
 }
 
-/** Answers with a page under a policy of its own. Pages and panels are loaded with the first of them, so that no start waits for them. */
-export async function sendPage (request: FastifyRequest, reply: FastifyReply, render: (options: PageOptions) => string): Promise<FastifyReply> {
-  const { assetAddresses } = await import('../../lib/profiler/pages/assets.js')
+type Render = (options: PageOptions) => string
+
+/** Sends a page with a policy of its own. Pages and panels are loaded with the first one: no start is slower. */
+export async function sendPage (request: FastifyRequest, reply: FastifyReply, render: Render): Promise<FastifyReply> {
+  const { addressesOf, pageAssets } = await import('../../lib/profiler/pages/assets.js')
   const { script, style } = noncesOf(stateOf(reply.request))
   const nonce = { script, style }
   const base = baseOf(request)
+  const formToken = request.server.hindsight.profiler.formTokens.create()
   return reply
     .header('content-security-policy', pagePolicy(nonce))
     .type('text/html; charset=utf-8')
-    .send(render({ base, nonce, assets: assetAddresses(base), formToken: request.server.hindsight.profiler.formTokens.create() }))
+    .send(render({ base, nonce, assets: addressesOf(pageAssets, base), formToken }))
+}
+
+/** The profile of a token; by default, of the path parameter `token`. Throws where there is none. */
+export async function profileOf (request: FastifyRequest, token = tokenOf(request)): Promise<Profile> {
+  const profile = await request.server.hindsight.profiler.find(token)
+  if (profile === undefined) throw new TokenNotFoundError(token)
+  return profile
+}
+
+/** The path parameter `token`. */
+export function tokenOf (request: FastifyRequest): string {
+  return (request.params as { token: string }).token
+}
+
+/** Adds a parser of forms to a scope, in place of one of the application. */
+export async function readForms (app: FastifyInstance): Promise<void> {
+  if (app.hasContentTypeParser(FORM)) app.removeContentTypeParser(FORM)
+  await app.register(formbody, { bodyLimit: FORM_LIMIT })
+}
+
+/** The fields of a form of the profiler's own pages; throws at any other form. */
+export function fieldsOf (request: FastifyRequest): Fields {
+  const { body } = request
+  const fields = typeof body === 'object' && body !== null ? body as Fields : {}
+  if (!request.server.hindsight.profiler.formTokens.accepts(fields.form_token)) throw new ForeignFormError()
+  return fields
 }

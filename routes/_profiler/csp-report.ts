@@ -1,45 +1,48 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { RateLimiterMemory } from 'rate-limiter-flexible'
-import { ReportInbox } from '../../lib/profiler/csp-reports/inbox.js'
+import { ReportInbox } from '../../lib/profiler/csp/inbox.js'
 import { TOKEN_PATTERN } from '../../lib/profiler/token.js'
-import { baseOf, routeConfig, TokenNotFoundError } from './answer.js'
+import { routeConfig, TokenNotFoundError, tokenOf } from './answer.js'
 
-const BadReportError = createError('HINDSIGHT_BAD_REPORT', 'The body is no report of a Content Security Policy: %s.', 400)
-const ForeignReportError = createError('HINDSIGHT_FOREIGN_REPORT', 'Reports are taken from pages of this origin only.', 403)
-const TooManyReportsError = createError('HINDSIGHT_TOO_MANY_REPORTS', 'Too many reports have come; those of a minute ago are still being counted.', 429)
+const BadReportError =
+  createError('HINDSIGHT_BAD_REPORT', 'The body is no report of a Content Security Policy: %s.', 400)
+const ForeignReportError =
+  createError('HINDSIGHT_FOREIGN_REPORT', 'Reports are taken from pages of this origin only.', 403)
+const TooManyReportsError = createError('HINDSIGHT_TOO_MANY_REPORTS',
+  'Too many reports have come; those of a minute ago are still being counted.', 429)
 
 const TYPES = ['application/csp-report', 'application/reports+json']
 const BODY_LIMIT = 64 * 1024
 /** Messages of one client in a minute: a page sends one for each element that its policy refuses. */
 const MAX_MESSAGES = 300
-/** What browsers ask for as a page (Fetch Metadata, section 2.1); what knows these headers knows reports. */
+/** Destinations of requests for pages (Fetch Metadata, section 2.1). */
 const DOCUMENTS = new Set(['document', 'iframe', 'frame'])
 
-/** Takes the reports of pages whose policy was violated, and attaches them to the profiles of these pages; in debug mode only. */
+/** Attaches the reports of pages whose policy was violated to the profiles of these pages; in debug mode only. */
 export default async function reportRoutes (app: FastifyInstance): Promise<void> {
-  // Applications that only read a store have no pages, and outside debug mode no policy asks for reports.
-  if (!app.hasDecorator('hindsight') || !app.hindsight.debug) return
   const { hindsight } = app
-  const inbox = new ReportInbox(app.hindsight.profiler)
+  if (!hindsight.debug) return
+  const base = app.prefix.replace(/\/$/, '')
+  const inbox = new ReportInbox(hindsight.profiler)
   let limiter: RateLimiterMemory | null = null
-  // Runs ahead of the profiler's own, which was added before.
+  // This hook runs before that of the profiler, which was added earlier.
   app.addHook('onClose', async function attachReports () {
     await inbox.close()
   })
   hindsight.cspReports = { uriOf }
 
   function uriOf (request: FastifyRequest): string | null {
-    const destination = request.headers['sec-fetch-dest']
-    if (typeof destination !== 'string' || !DOCUMENTS.has(destination) || !hindsight.mayReadDebug(request)) return null
+    const destination = String(request.headers['sec-fetch-dest'])
+    if (!DOCUMENTS.has(destination) || !hindsight.mayReadDebug(request)) return null
     const profile = hindsight.profiles?.profileOf(request) ?? null
     if (profile === null) return null
     inbox.expect(profile.token)
-    return `${hindsight.originOf(request).prefix}${baseOf({ server: app } as FastifyRequest)}/csp-report/${profile.token}`
+    return `${hindsight.originOf(request).prefix}${base}/csp-report/${profile.token}`
   }
 
-  // The package has a module for each store that there is, and most applications never get a report.
-  async function count (request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  // The package has a module for each of many stores: it is loaded with the first report.
+  async function limit (request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const { RateLimiterMemory, RateLimiterRes } = await import('rate-limiter-flexible')
     limiter ??= new RateLimiterMemory({ keyPrefix: 'csp-report', points: MAX_MESSAGES, duration: 60 })
     await limiter.consume(hindsight.originOf(request).ip).catch((refused: unknown) => {
@@ -51,15 +54,18 @@ export default async function reportRoutes (app: FastifyInstance): Promise<void>
 
   for (const type of TYPES) {
     if (app.hasContentTypeParser(type)) app.removeContentTypeParser(type)
-    app.addContentTypeParser(type, { parseAs: 'string', bodyLimit: BODY_LIMIT }, (_request, body, done) => { done(null, body) })
+    app.addContentTypeParser(type, { parseAs: 'string', bodyLimit: BODY_LIMIT }, (_request, body, done) => {
+      done(null, body)
+    })
   }
 
-  app.post('/csp-report/:token', { config: routeConfig(app, '_profiler_csp_report'), bodyLimit: BODY_LIMIT }, async function takeReport (request, reply) {
+  const options = { config: routeConfig(app, '_profiler_csp_report'), bodyLimit: BODY_LIMIT }
+  app.post('/csp-report/:token', options, async function takeReport (request, reply) {
     if (isForeign(request)) throw new ForeignReportError()
-    await count(request, reply)
-    const { token } = request.params as { token: string }
+    await limit(request, reply)
+    const token = tokenOf(request)
     if (!TOKEN_PATTERN.test(token) || !await inbox.knows(token)) throw new TokenNotFoundError(token)
-    const { readReports } = await import('../../lib/profiler/csp-reports/read-report.js')
+    const { readReports } = await import('../../lib/profiler/csp/reports.js')
     const violations = readReports(parsed(request.body), hindsight.mask)
     if (violations === null) throw new BadReportError('it has no violation with a directive')
     if (!inbox.add(token, violations)) throw new TooManyReportsError()
@@ -76,7 +82,7 @@ function parsed (body: unknown): unknown {
   }
 }
 
-// The scope refuses what says to come from elsewhere; a browser that does not say where from still says which origin.
+// The hook of the scope refuses other sites by `Sec-Fetch-Site`; browsers without that send `Origin`.
 function isForeign (request: FastifyRequest): boolean {
   const { origin, 'sec-fetch-site': site } = request.headers
   if (site !== undefined || origin === undefined) return false

@@ -1,42 +1,45 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { ReplayView } from '../../lib/profiler/pages/replay-page/component.js'
 import { stateOf } from '../../lib/lifecycle/request-state.js'
-import { baseOf, routeConfig, sendPage, wantsJson } from './answer.js'
-import { whileStoreIsThere } from './away.js'
-import { profileOf } from './find.js'
-import { NotSendableRequestError } from './formats.js'
-import { fieldsOf, readForms } from './forms.js'
-import { BadFieldError } from './keep.js'
+import type { ReplayView } from '../../lib/profiler/pages/replay.js'
+import {
+  BadFieldError, baseOf, fieldsOf, NotSendableRequestError, profileOf, readForms, routeConfig, sendPage, tokenOf,
+  wantsJson, type Fields
+} from './answer.js'
 
-const ReplayError = createError('HINDSIGHT_REPLAY_FAILED', 'The request of profile "%s" was sent again in vain: %s', 502)
+const ReplayError =
+  createError('HINDSIGHT_REPLAY_FAILED', 'The request of profile "%s" was sent again in vain: %s', 502)
 
 const VALUE = 'value.'
 
 /** Sends stored requests again: in debug mode only, whatever role an operator may have elsewhere. */
 export default async function replayRoutes (app: FastifyInstance): Promise<void> {
-  if (!app.hasDecorator('hindsight') || !app.hindsight.debug) return
+  if (!app.hindsight.debug) return
   await readForms(app)
-  app.get('/:token/replay', { config: routeConfig(app, '_profiler_replay_form') }, async (request, reply) => await whileStoreIsThere(request, reply, () => showRequest(request, reply)))
-  app.post('/:token/replay', { config: routeConfig(app, '_profiler_replay') }, async (request, reply) => await whileStoreIsThere(request, reply, () => sendAgain(request, reply)))
+  app.get('/:token/replay', { config: routeConfig(app, '_profiler_replay_form') }, showRequest)
+  app.post('/:token/replay', { config: routeConfig(app, '_profiler_replay') }, sendAgain)
 }
 
 async function showRequest (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
   const view = await viewOf(request)
-  if (wantsJson(request, reply)) return { ...view, formToken: request.server.hindsight.profiler.formTokens.create() }
-  const { replayPage } = await import('../../lib/profiler/pages/replay-page/component.js')
+  if (wantsJson(request, reply)) {
+    return { ...view, formToken: request.server.hindsight.profiler.formTokens.create() }
+  }
+  const { replayPage } = await import('../../lib/profiler/pages/replay.js')
   return await sendPage(request, reply, (options) => replayPage(view, options))
 }
 
 async function viewOf (request: FastifyRequest): Promise<ReplayView> {
-  const { token } = request.params as { token: string }
+  const token = tokenOf(request)
   const { storedRequest, isSafe, NotSendableError } = await import('../../lib/profiler/replay/stored-request.js')
   const { maskedRequest } = await import('../../lib/profiler/replay/fill.js')
   const { checkReplayable } = await import('../../lib/profiler/replay/replay.js')
-  const profile = await profileOf(request.server, token)
+  const profile = await profileOf(request)
   try {
     const stored = storedRequest(profile)
-    return { token, request: maskedRequest(stored), safe: isSafe(stored.method), gaps: stored.gaps, notes: stored.notes, problem: problemOf(() => checkReplayable(stored), NotSendableError) }
+    const { gaps, notes } = stored
+    const problem = problemOf(() => checkReplayable(stored), NotSendableError)
+    return { token, request: maskedRequest(stored), safe: isSafe(stored.method), gaps, notes, problem }
   } catch (error) {
     if (error instanceof NotSendableError) throw new NotSendableRequestError(token, error.message)
     throw error
@@ -55,38 +58,47 @@ function problemOf (check: () => void, kind: new () => Error): string | null {
 
 async function sendAgain (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
   const { server: app } = request
-  const { token } = request.params as { token: string }
+  const token = tokenOf(request)
   const { storedRequest, isSafe, NotSendableError } = await import('../../lib/profiler/replay/stored-request.js')
   const { MissingValueError } = await import('../../lib/profiler/replay/fill.js')
   const { replay, ReplayFailedError } = await import('../../lib/profiler/replay/replay.js')
   const fields = fieldsOf(request)
-  const profile = await profileOf(app, token)
+  const profile = await profileOf(request)
   try {
     const stored = storedRequest(profile)
     const values = valuesOf(fields, stored.gaps.map(({ name }) => name))
     if (!isSafe(stored.method) && fields.confirm !== '1') {
-      throw new BadFieldError('confirm', `${stored.method} is no safe method (RFC 9110, section 9.2.1): send confirm=1 when the request as it will be sent is what you want`)
+      const rule = 'send confirm=1 when the request as it will be sent is what you want'
+      throw new BadFieldError('confirm', `${stored.method} is no safe method (RFC 9110, section 9.2.1): ${rule}`)
     }
-    // What is injected from here on knows by this request which one it repeats.
+    // The request that is injected from here on finds the token in the context of this one.
     stateOf(request).replays = token
     const again = await replay(app.hindsight.app, stored, values)
     if (!wantsJson(request, reply)) return reply.redirect(`${baseOf(request)}/${token}/compare/${again.token}`, 303)
     const { compareProfiles } = await import('../../lib/profiler/compare/compare.js')
-    return { token: again.token, replayOf: token, status: again.status, comparison: compareProfiles(profile, again) }
+    const { token: newToken, status } = again
+    return { token: newToken, replayOf: token, status, comparison: compareProfiles(profile, again) }
   } catch (error) {
     if (error instanceof NotSendableError) throw new NotSendableRequestError(token, error.message)
-    if (error instanceof MissingValueError) throw new BadFieldError(`${VALUE}${error.gap}`, 'it is masked in the profile, and the request means nothing without it')
+    if (error instanceof MissingValueError) {
+      const reason = 'it is masked in the profile, and the request means nothing without it'
+      throw new BadFieldError(`${VALUE}${error.gap}`, reason)
+    }
     if (error instanceof ReplayFailedError) throw new ReplayError(token, error.message)
     throw error
   }
 }
 
-function valuesOf (fields: Readonly<Record<string, unknown>>, known: readonly string[]): Map<string, string> {
+function valuesOf (fields: Fields, masked: readonly string[]): Map<string, string> {
   const values = new Map<string, string>()
   for (const [field, value] of Object.entries(fields)) {
     if (field === 'form_token' || field === 'confirm') continue
     const name = field.startsWith(VALUE) ? field.slice(VALUE.length) : ''
-    if (!known.includes(name)) throw new BadFieldError(field, `nothing of that name is masked; ${known.length === 0 ? 'nothing is' : `masked are ${known.map((one) => VALUE + one).join(', ')}`}`)
+    if (!masked.includes(name)) {
+      const names = masked.map((one) => VALUE + one).join(', ')
+      const known = masked.length === 0 ? 'nothing is' : `masked are ${names}`
+      throw new BadFieldError(field, `nothing of that name is masked; ${known}`)
+    }
     if (typeof value !== 'string') throw new BadFieldError(field, 'it may be given only once')
     if (/[\r\n\0]/.test(value) && !name.startsWith('body')) throw new BadFieldError(field, 'it has a line break')
     values.set(name, value)

@@ -4,10 +4,9 @@ import { stateOf } from '../../lib/lifecycle/request-state.js'
 import { representation } from '../../lib/errors/negotiate.js'
 import { absoluteUrl } from '../../lib/http/origin.js'
 import { TOKEN_PATTERN } from '../../lib/profiler/token.js'
-import { addressesOf } from '../../lib/profiler/pages/hashed-asset.js'
-import { pagePolicy } from '../../lib/profiler/pages/page-policy.js'
-import { toolbar, toolbarAssets } from '../../lib/profiler/pages/toolbar/component.js'
-import { toolbarOf } from '../../lib/profiler/pages/toolbar/data.js'
+import { addressesOf, toolbarAssets } from '../../lib/profiler/pages/assets.js'
+import { pagePolicy } from '../../lib/profiler/pages/layout.js'
+import { toolbar, toolbarOf } from '../../lib/profiler/pages/toolbar/toolbar.js'
 import { keepToItself, TokenNotFoundError } from '../_profiler/answer.js'
 
 /** The debug toolbar of a stored profile, in debug mode: the toolbar alone, or its data. */

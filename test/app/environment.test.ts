@@ -59,14 +59,14 @@ t.test('debug is off in production only', async t => {
 
 t.test('a value that a variable cannot have names it', async t => {
   for (const [variables, message] of [
-    [{ PORT: 'http' }, 'Environment: PORT must be integer'],
-    [{ PORT: '-1' }, 'Environment: PORT must be >= 0'],
-    [{ PORT: '65536' }, 'Environment: PORT must be <= 65535'],
-    [{ PORT: '80.5' }, 'Environment: PORT must be integer'],
-    [{ LOG_LEVEL: 'loud' }, 'Environment: LOG_LEVEL must be equal to one of the allowed values: trace, debug, info, warn, error, fatal, silent'],
-    [{ LOG_LEVEL: 'INFO' }, 'Environment: LOG_LEVEL must be equal to one of the allowed values: trace, debug, info, warn, error, fatal, silent'],
-    [{ PROFILER: 'some' }, 'Environment: PROFILER must be equal to one of the allowed values: all, errors, off'],
-    [{ PORT: 'http', CLOSE_DELAY: '-5' }, 'Environment: PORT must be integer, CLOSE_DELAY must be >= 0'],
+    [{ PORT: 'http' }, 'Environment: PORT must be a whole number from 0 to 65535, not "http"'],
+    [{ PORT: '-1' }, 'Environment: PORT must be a whole number from 0 to 65535, not "-1"'],
+    [{ PORT: '65536' }, 'Environment: PORT must be a whole number from 0 to 65535, not "65536"'],
+    [{ PORT: '80.5' }, 'Environment: PORT must be a whole number from 0 to 65535, not "80.5"'],
+    [{ LOG_LEVEL: 'loud' }, 'Environment: LOG_LEVEL must be "trace", "debug", "info", "warn", "error", "fatal" or "silent", not "loud"'],
+    [{ LOG_LEVEL: 'INFO' }, 'Environment: LOG_LEVEL must be "trace", "debug", "info", "warn", "error", "fatal" or "silent", not "INFO"'],
+    [{ PROFILER: 'some' }, 'Environment: PROFILER must be "all", "errors" or "off", not "some"'],
+    [{ CLOSE_DELAY: '-5' }, 'Environment: CLOSE_DELAY must be a whole number from 0 to 600000, not "-5"'],
     [{ SESSION_SECRET: 'short' }, 'SESSION_SECRET is too short: 5 characters, at least 32 are needed'],
     [{ NODE_ENV: 'production', SESSION_SECRET: '' }, 'SESSION_SECRET is not set: production needs one of at least 32 characters']
   ] as const) {

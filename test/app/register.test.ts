@@ -1,7 +1,7 @@
 import t from 'tap'
 import Fastify from 'fastify'
+import { preloadOptions } from '../../app/environment.js'
 import { hindsight, preload } from '../../app/hindsight.js'
-import { preloadOptions } from '../../app/preload-options.js'
 import { profileOf } from '../support/app.js'
 
 t.test('the options of the preload come from the environment, and switch on no listener', async (t) => {

@@ -12,7 +12,7 @@ import { contractData, contractLines } from '../../cli/lifecycle/contract.js'
 import { closeApplication, loadApplication, whyNotLoaded } from '../../cli/lifecycle/load.js'
 import { execute } from '../../cli/run.js'
 import type { Profile } from '../../lib/profiler/profile.js'
-import { newest } from '../app/harness.js'
+import { newest } from '../support/app.js'
 
 const ROOT = join(import.meta.dirname, '../..')
 const NEVER = 60_000

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { panelsOf } from '../../lib/profiler/panels/index.js'
-import { newest } from '../app/harness.js'
+import { newest } from '../support/app.js'
 
 const ROOT = join(import.meta.dirname, '../..')
 

@@ -5,11 +5,9 @@ import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import t, { type Test } from 'tap'
 import { hindsight } from '../../app/hindsight.js'
 import { LEAVABLE } from '../../app/conflicts.js'
-import { listenersOf } from '../../app/listener-options.js'
-import { preloadOptions } from '../../app/preload-options.js'
-import { environmentNames } from '../../app/environment.js'
+import { listenersOf, OPTIONS } from '../../app/check-options.js'
+import { environmentNames, preloadOptions } from '../../app/environment.js'
 import { lifecycle } from '../../app/lifecycle.js'
-import { OPTIONS } from '../../app/options-table.js'
 import type { HindsightOptions } from '../../app/options.js'
 import type { Listener } from '../../lib/lifecycle/listener.js'
 import type { ListenerEvent } from '../../lib/lifecycle/events.js'
@@ -125,7 +123,6 @@ t.test('the preload takes the variables that are named, and switches no listener
     STORAGE_URL: 'memory',
     DATA_DIR: '/data',
     PROFILER: 'errors',
-    PROFILER_SECRET: 'a secret of the tests, thirty-two characters and more',
     DEBUG_CLIENTS: '192.0.2.1',
     DEBUG_HOSTS: 'dev.example',
     TRUSTED_PROXIES: '192.0.2.2',

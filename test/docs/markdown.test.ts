@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { TOOLS } from '../../cli/mcp-tools.js'
 import { execute } from '../../cli/run.js'
-import { build, profileOf } from '../app/harness.js'
+import { build, profileOf } from '../support/app.js'
 
 const PAGE = readFileSync(join(import.meta.dirname, '../../docs/markdown.md'), 'utf8')
 

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { metric } from '../../lib/profiler/server-timing.js'
-import { newest } from '../app/harness.js'
+import { newest } from '../support/app.js'
 
 const ROOT = join(import.meta.dirname, '../..')
 const PAGE = readFileSync(join(ROOT, 'docs/opentelemetry.md'), 'utf8')

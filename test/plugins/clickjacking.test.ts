@@ -1,5 +1,5 @@
 import t from 'tap'
-import { build, eventOf, profileOf, refusal } from '../app/harness.js'
+import { build, eventOf, profileOf, refusal } from '../support/app.js'
 import type { HindsightOptions } from '../../app/options.js'
 
 t.test('who may frame what, by path', async t => {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { build, eventOf, profileOf } from '../app/harness.js'
+import { build, eventOf, profileOf } from '../support/app.js'
 
 t.test('what caches may keep varies by origin where CORS is', async t => {
   const app = await build(t, { cors: [{ path: '/api', origin: ['https://a.test'] }] }, app => {

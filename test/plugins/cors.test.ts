@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { CorsRule } from '../../plugins/cors.js'
-import { build, eventOf, listen, profileOf, raw, headerOf, statusOf } from '../app/harness.js'
+import { build, eventOf, listen, profileOf, rawText as raw, headerOf, statusOf } from '../support/app.js'
 import type { FastifyInstance } from 'fastify'
 
 const ORIGIN = 'https://a.test'
@@ -208,9 +208,9 @@ t.test('the profile tells the verdict', async t => {
   for (const [name, request, expected] of [
     ['allowed', { url: '/api', ...from(ORIGIN) }, { rule, origin: ORIGIN, preflight: false, allowed: true, why: 'the rule allows this origin', headers: { 'access-control-allow-origin': ORIGIN, 'access-control-allow-credentials': 'true' } }],
     ['refused', { url: '/api', ...from('https://b.test') }, { rule, allowed: false, why: `the rule does not allow this origin: it allows ${ORIGIN}`, headers: {} }],
-    ['no rule', { url: '/other', ...from(ORIGIN) }, { rule: null, allowed: false, why: 'no rule holds for this path, so that browsers keep the answer from other origins' }],
-    ['no origin', { url: '/api' }, { origin: null, allowed: null, why: 'the request has no Origin: it does not come from the page of another origin' }],
-    ['own origin', { url: '/api', ...from('http://localhost') }, { allowed: null, why: 'the request comes from this very origin' }],
+    ['no rule', { url: '/other', ...from(ORIGIN) }, { rule: null, allowed: false, why: 'no rule matches this path, so browsers withhold the response' }],
+    ['no origin', { url: '/api' }, { origin: null, allowed: null, why: 'the request has no Origin: it is not from a page of another origin' }],
+    ['own origin', { url: '/api', ...from('http://localhost') }, { allowed: null, why: 'the request is from the same origin' }],
     ['preflight', preflight('/api'), { preflight: true, wanted: { method: 'GET', headers: '' }, allowed: true }],
     ['preflight refused', preflight('/api', 'PUT'), { preflight: true, wanted: { method: 'PUT', headers: '' }, allowed: false, why: 'CORS: the method PUT is not allowed here; allowed are GET.' }]
   ] as const) {

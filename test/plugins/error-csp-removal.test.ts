@@ -1,5 +1,5 @@
 import t from 'tap'
-import { build, eventOf, profileOf } from '../app/harness.js'
+import { build, eventOf, profileOf } from '../support/app.js'
 
 const OWN = /^default-src 'none'; style-src 'nonce-([^']+)'; script-src 'nonce-([^']+)'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$/
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { build, eventOf, profileOf } from '../app/harness.js'
+import { build, eventOf, profileOf } from '../support/app.js'
 
 t.test('it flattens what was raised, and has nothing to do where nothing was', async t => {
   const app = await build(t, {}, app => {

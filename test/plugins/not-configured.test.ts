@@ -1,5 +1,5 @@
 import t from 'tap'
-import { build, profileOf } from '../app/harness.js'
+import { build, profileOf } from '../support/app.js'
 
 // What a route may declare is known only when a route has matched.
 const BY_ROUTE = new Set([

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { build, eventOf, profileOf } from '../app/harness.js'
+import { build, eventOf, profileOf } from '../support/app.js'
 
 t.test('each request has a token, and its profile is found under it', async t => {
   const app = await build(t, {}, app => app.get('/:n', () => 'x'))

@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import { readMethodOverride } from '../../app/server-limits.js'
+import { readServerOptions } from '../../app/environment.js'
 import type { HindsightOptions } from '../../app/options.js'
 import { messageOptions } from '../../lib/http/malformed.js'
-import { build, eventOf, get, headerOf, listen, newest, problem, profileOf, raw, refusal, statusOf } from '../app/harness.js'
+import { build, eventOf, get, headerOf, listen, newest, problem, profileOf, rawText as raw, refusal, statusOf } from '../support/app.js'
 
 const invalid = (host: string): [number, string] => [400, `Invalid Host "${host}".`]
 
@@ -273,9 +273,9 @@ t.test('the method override is off by default', async t => {
     t.same([statusCode, body], [200, 'POST'], JSON.stringify(headers))
   }
   t.throws(() => messageOptions({ methodOverride: 'yes' } as never), { message: 'methodOverride must be true or false' })
-  t.equal(readMethodOverride({ METHOD_OVERRIDE: 'on' }), true)
-  for (const source of [{}, { METHOD_OVERRIDE: '' }, { METHOD_OVERRIDE: 'off' }]) t.equal(readMethodOverride(source), false)
-  t.throws(() => readMethodOverride({ METHOD_OVERRIDE: 'maybe' }), { message: 'Environment: METHOD_OVERRIDE must be on or off, not "maybe"' })
+  t.equal(readServerOptions({ METHOD_OVERRIDE: 'on' }).methodOverride, true)
+  for (const source of [{}, { METHOD_OVERRIDE: '' }, { METHOD_OVERRIDE: 'off' }]) t.equal(readServerOptions(source).methodOverride, false)
+  t.throws(() => readServerOptions({ METHOD_OVERRIDE: 'maybe' }), { message: 'Environment: METHOD_OVERRIDE must be on or off, not "maybe"' })
 })
 
 t.test('a method override is refused for requests of another site', async t => {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { build, eventOf, profileOf } from '../app/harness.js'
+import { build, eventOf, profileOf } from '../support/app.js'
 
 t.test('search engines are kept off in debug mode, or as told', async t => {
   for (const [name, options, expected] of [

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { build, profileOf } from '../app/harness.js'
+import { build, profileOf } from '../support/app.js'
 
 t.test('the route, its pattern, its parameters and where it was declared', async t => {
   const app = await build(t, {}, async app => {

@@ -3,7 +3,7 @@ import t from 'tap'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { MemorySessionStore } from '../../lib/session/session-store.js'
 import type { SessionSettings } from '../../plugins/session.js'
-import { build, eventOf, newest, profileOf, refusal, SECRET } from '../app/harness.js'
+import { build, eventOf, newest, profileOf, refusal, SECRET } from '../support/app.js'
 
 declare module 'fastify' {
   interface Session {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { build, eventOf, profileOf, refusal } from '../app/harness.js'
+import { build, eventOf, profileOf, refusal } from '../support/app.js'
 
 t.test('the legacy auditor is off unless somebody wants it', async t => {
   for (const [name, options, expected] of [

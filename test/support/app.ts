@@ -1,50 +1,81 @@
 import { connect, type AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { join } from 'node:path'
-import Fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastify'
+import Fastify, { type FastifyInstance, type FastifyServerOptions, type InjectOptions } from 'fastify'
+import type { Test } from 'tap'
 import application, { options as serverOptions } from '../../app/app.js'
+import { hindsight } from '../../app/hindsight.js'
 import type { HindsightOptions } from '../../app/options.js'
-import type { ServerLimits } from '../../app/server-limits.js'
+import type { ServerLimits } from '../../app/server-options.js'
 import type { ListenerEvent } from '../../lib/lifecycle/events.js'
 import { profilerSettings, type ProfilerOption } from '../../lib/profiler/settings.js'
 import type { Profile } from '../../lib/profiler/profile.js'
 
 /** A folder without any route. */
 const NO_ROUTES = join(import.meta.dirname, '../fixtures/no-routes')
-const SECRET = 'a secret of the tests, thirty-two characters and more'
+export const SECRET = 'a secret of the tests, thirty-two characters and more'
 const TIMEOUT = 5_000
 /** Milliseconds: what is loaded in debug mode alone takes its time on a machine that has other things to do. */
 const PLUGIN_TIMEOUT = 60_000
 
+type Declare = (app: FastifyInstance) => unknown
+
 export interface BuildOptions extends HindsightOptions {
-  /** What clients may cost. */
+  /** What clients may cost the server. */
   limits?: Partial<ServerLimits>
-  /** Declares routes and hooks of a test, behind the application's own. */
-  declare?: (app: FastifyInstance) => unknown
+  /** Declares routes and hooks of a test, after those of the application. */
+  declare?: Declare
   /** The folder whose routes are loaded; none by default. */
   routesDir?: string
   /** Server options beside those of the application. */
   server?: FastifyServerOptions
 }
 
-/** The application as its users have it, in debug mode and with a silent log unless told otherwise; ready. */
-export async function build ({ declare, routesDir = NO_ROUTES, server = {}, limits, profiler, ...hindsight }: BuildOptions = {}): Promise<FastifyInstance> {
-  const app = Fastify({ ...serverOptions, logger: { level: 'silent' }, pluginTimeout: PLUGIN_TIMEOUT, ...server } as FastifyServerOptions) as unknown as FastifyInstance
-  await app.register(application, { hindsight: { debug: true, session: { secret: SECRET }, ...hindsight, profiler: inMemory(profiler) }, routesDir, ...(limits !== undefined && { limits }) })
+/**
+ * The application as users have it, in debug mode with a silent log unless the options differ; ready. Given a test, it
+ * is closed after it.
+ */
+export async function build (first: Test | BuildOptions = {}, second: BuildOptions = {}, declare?: Declare, server?: FastifyServerOptions): Promise<FastifyInstance> {
+  const isTest = 'teardown' in first
+  const given = isTest ? { ...second, ...(declare !== undefined && { declare }), ...(server !== undefined && { server }) } : first
+  const app = await buildApplication(given)
+  if (isTest) first.teardown(() => app.close())
+  return app
+}
+
+async function buildApplication ({ declare, routesDir = NO_ROUTES, server = {}, limits, profiler, ...hindsight }: BuildOptions): Promise<FastifyInstance> {
+  const settings = { ...serverOptions, logger: { level: 'silent' }, pluginTimeout: PLUGIN_TIMEOUT, ...server } as FastifyServerOptions
+  const app = Fastify(settings) as unknown as FastifyInstance
+  const options = { debug: true, session: { secret: SECRET }, ...hindsight, profiler: inMemory(profiler) }
+  await app.register(application, { hindsight: options, routesDir, ...(limits !== undefined && { limits }) })
   await declare?.(app)
   await app.ready()
   return app
 }
 
-/** The same option with a store of its own for each application, which nobody has to clear away. */
+/** The message of the error with which an application with these options does not start. */
+export async function refusal (options: object): Promise<string> {
+  const app = Fastify()
+  try {
+    await app.register(hindsight, { lifecycle: 'full', debug: true, session: { secret: SECRET }, ...options })
+    await app.ready()
+    return 'it started'
+  } catch (error) {
+    return (error as Error).message
+  } finally {
+    await app.close()
+  }
+}
+
+/** The same option with a store in memory for each application. */
 export function inMemory (option?: ProfilerOption): ProfilerOption {
   const settings = profilerSettings(option)
   return settings === null ? false : { storage: 'memory', ...settings }
 }
 
-/** Listens on a free port of the loopback interface, and says which. */
-export async function listen (app: FastifyInstance): Promise<number> {
-  await app.listen({ host: '127.0.0.1', port: 0 })
+/** Listens on a free port, by default of the loopback interface; resolves to the port. */
+export async function listen (app: FastifyInstance, host = '127.0.0.1'): Promise<number> {
+  await app.listen({ host, port: 0 })
   return (app.server.address() as AddressInfo).port
 }
 
@@ -138,16 +169,66 @@ function chunks (rest: Buffer): Buffer | null {
   }
 }
 
-/** The profile that a response names in `X-Debug-Token`; it is written behind the response, so it may be waited for. */
-export async function profileOf (app: FastifyInstance, response: { headers: object } | null): Promise<Profile> {
-  const token = (response?.headers as Headers | undefined)?.['x-debug-token']
+/** Sends bytes over a socket; resolves to the text that came back until the server closed or `wait` milliseconds were silent. */
+export function rawText (port: number, bytes: string | Buffer, { host = '127.0.0.1', wait = 1500 } = {}): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    const socket = connect(port, host, () => socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes))
+    socket.setTimeout(wait, () => socket.destroy())
+    socket.on('data', (chunk: Buffer) => chunks.push(chunk))
+    socket.on('error', (error: NodeJS.ErrnoException) => { if (error.code !== 'ECONNRESET' && error.code !== 'EPIPE') reject(error) })
+    socket.on('close', () => resolve(Buffer.concat(chunks).toString('utf8')))
+  })
+}
+
+/** One GET over a socket that closes after the response. */
+export function get (port: number, path: string, headers: Record<string, string> = {}, host = '127.0.0.1'): Promise<string> {
+  const lines = Object.entries({ Host: `127.0.0.1:${port}`, Connection: 'close', ...headers }).map(([name, value]) => `${name}: ${value}\r\n`)
+  return rawText(port, Buffer.from(`GET ${path} HTTP/1.1\r\n${lines.join('')}\r\n`), { host, wait: 20_000 })
+}
+
+export const statusOf = (answer: string): number => Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1])
+export const headerOf = (answer: string, name: string): string | undefined =>
+  new RegExp(`^${name}: (.*)$`, 'im').exec(answer.split('\r\n\r\n', 1)[0] ?? '')?.[1]?.trim()
+
+/** The profile that a response names in `X-Debug-Token`; it is written after the response. */
+export async function profileOf (app: FastifyInstance, response: { headers: object } | string | null): Promise<Profile> {
+  const token = typeof response === 'string' ? headerOf(response, 'x-debug-token') : (response?.headers as Headers | undefined)?.['x-debug-token']
   if (typeof token !== 'string') throw new Error('The response has no X-Debug-Token')
   for (let tries = 0; tries < 100; tries++) {
-    const answer = await app.inject({ url: `/_profiler/${token}`, headers: { accept: 'application/json' } })
-    if (answer.statusCode === 200) return answer.json<Profile>()
+    const profile = await findProfile(app, token)
+    if (profile !== undefined) return profile
     await sleep(20)
   }
   throw new Error(`There is no profile "${token}"`)
+}
+
+// Where the plugin is registered in a part of the application, the profile is read by HTTP.
+async function findProfile (app: FastifyInstance, token: string): Promise<Profile | undefined> {
+  if (app.hasDecorator('hindsight')) return await app.hindsight.profiler.find(token)
+  const answer = await app.inject({ url: `/_profiler/${token}`, headers: { accept: 'application/json' } })
+  return answer.statusCode === 200 ? answer.json<Profile>() : undefined
+}
+
+/** The newest stored profile. */
+export async function newest (app: FastifyInstance): Promise<Profile> {
+  const summary = await app.hindsight.profiler.latest()
+  const profile = await app.hindsight.profiler.find(summary?.token ?? '')
+  if (profile === undefined) throw new Error('No profile is stored')
+  return profile
+}
+
+/** The newest event of a listener in a stage. */
+export function eventOf (profile: Profile, stage: string, listener: string): Profile['events'][number] | undefined {
+  return profile.events.findLast((event) => event.stage === stage && event.listener === listener)
+}
+
+/** The errors that a response is about, from the JSON form of the diagnostic page. */
+export async function problem (app: FastifyInstance, request: string | Readonly<InjectOptions>): Promise<{ status: number, messages: string[], names: string[] }> {
+  const given = typeof request === 'string' ? { url: request } : request
+  const response = await app.inject({ ...given, headers: { ...given.headers, accept: 'application/json' } })
+  const { exceptions = [] } = response.json<{ exceptions?: Array<{ message: string, name: string }> }>()
+  return { status: response.statusCode, messages: exceptions.map(({ message }) => message), names: exceptions.map(({ name }) => name) }
 }
 
 /** The listeners that ran, as lines of pass, stage and listener; what hooks of the application did between them is left out. */

@@ -6,57 +6,100 @@ import { stateOf } from '../../lifecycle/request-state.js'
 import { servicesOf } from '../../lifecycle/services.js'
 import type { SecurityRecord } from '../../security/context.js'
 import { cut, visibleLine } from '../../view/visible.js'
-import type { CorsVerdict } from '../collectors/cors.js'
-import { corsRefusal, unruledRefusal } from './cors.js'
-import { lostSession } from './lost-session.js'
-import { droppedCookies } from './set-cookie.js'
+import type { CorsVerdict } from '../panels/cors-collector.js'
+import { droppedCookies, lostSession } from './cookies.js'
 
-/** Why a request was refused, and what of its answer its browser will not take: one sentence each, the refusal itself first. */
-export function blockedBy (request: FastifyRequest, reply: FastifyReply, status: number, collectors: Readonly<Record<string, unknown>>): Refusal[] {
-  const security = recordOf(collectors.security)
-  const refusal = isPreflightAnswer(collectors.cors) ? null : refusalOf(request, reply, status, security)
-  return [refusal, byCors(request, reply, collectors.cors), ...cookiesOf(request, reply, security)].filter((one) => one !== null)
+const MAX_TEXT = 300
+
+/** Why a request was refused, and what its browser will not accept of the response: the refusal first. */
+export function blockedBy (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  status: number,
+  { cors, security }: Readonly<Record<string, unknown>>
+): Refusal[] {
+  const verdict = isObject(cors) && 'allowed' in cors ? cors as unknown as CorsVerdict : null
+  const record = isObject(security) && 'authenticators' in security ? security as unknown as SecurityRecord : null
+  // A preflight that CORS refuses has no other reason.
+  const isRefusedPreflight = verdict?.preflight === true && verdict.allowed === false
+  const refusal = isRefusedPreflight ? null : refusalOf(request, reply, status, record)
+  const all = [refusal, corsBlock(request, reply, verdict), ...cookieBlocks(request, reply, record)]
+  return all.filter((one) => one !== null)
 }
 
-// A preflight is refused by CORS and by nothing else.
-function isPreflightAnswer (verdict: unknown): boolean {
-  return isVerdict(verdict) && verdict.preflight && verdict.allowed === false
+function isObject (value: unknown): value is object {
+  return typeof value === 'object' && value !== null
 }
 
-function byCors (request: FastifyRequest, reply: FastifyReply, verdict: unknown): Refusal | null {
-  const { headers } = request
+function corsBlock (request: FastifyRequest, reply: FastifyReply, verdict: CorsVerdict | null): Refusal | null {
+  const { origin, cookie, 'sec-fetch-mode': mode, 'sec-fetch-site': site } = request.headers
   const { mask, originOf } = servicesOf(request)
-  const { origin, cookie } = headers
-  if (origin === undefined) return null
-  const mode = fetchHeader(request, 'mode')
-  // What a form leads to is shown, whoever sent it.
-  if (mode !== undefined && mode !== 'cors') return null
+  // Browsers show the response of a navigation, whatever its origin.
+  if (origin === undefined || (mode !== undefined && mode !== 'cors')) return null
   const { scheme, authority } = originOf(request)
-  if (origin === `${scheme}://${authority}` || fetchHeader(request, 'site') === 'same-origin') return null
-  const path = visibleLine(cut(mask.text(pathnameOf(request)), 300))
-  if (isVerdict(verdict)) return corsRefusal(verdict, cookie !== undefined && mode === 'cors', path)
-  return unruledRefusal({
-    origin: visibleLine(cut(mask.header('origin', origin), 300)),
-    mode,
-    preflight: request.method === 'OPTIONS' && headers['access-control-request-method'] !== undefined,
-    given: (stateOf(request).sentHeaders ?? reply.getHeaders())['access-control-allow-origin']
-  })
+  if (origin === `${scheme}://${authority}` || site === 'same-origin') return null
+  if (verdict !== null) {
+    const path = visibleLine(cut(mask.text(pathnameOf(request)), MAX_TEXT))
+    return verdictBlock(verdict, cookie !== undefined && mode === 'cors', path)
+  }
+  // The option cors is not set.
+  const isPreflight = request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined
+  const given = sentHeaders(request, reply)['access-control-allow-origin']
+  if (given !== undefined || !(isPreflight || mode === 'cors')) return null
+  const subject = corsSubject(visibleLine(cut(mask.header('origin', origin), MAX_TEXT)), isPreflight)
+  const sentence = `${subject}: nothing allows it, as the option cors is not set.`
+  return { kind: 'cors', sentence, rule: 'no CORS at all', option: 'cors' }
 }
 
-function cookiesOf (request: FastifyRequest, reply: FastifyReply, security: SecurityRecord | null): Refusal[] {
-  const { cookiesOf: cookiesThatCame, originOf, sessionCookie = null } = servicesOf(request)
-  const state = stateOf(request)
-  const setCookie = (state.sentHeaders ?? reply.getHeaders())['set-cookie']
-  const mayBeLost = sessionCookie !== null && (state.sessionTouched === true || security !== null)
+function corsSubject (origin: string, isPreflight: boolean): string {
+  return isPreflight ? `The preflight of ${origin} was refused` : `The page of ${origin} may not read the answer`
+}
+
+function verdictBlock (verdict: CorsVerdict, withCredentials: boolean, path: string): Refusal | null {
+  const { allowed, origin, rule, why, preflight, headers, wanted } = verdict
+  if (origin === null || allowed === null) return null
+  const refusal = (reason: string, rule: string, option = rule): Refusal => {
+    const sentence = `${corsSubject(origin, preflight)}: ${reason}; the option ${option} decides.`
+    return { kind: 'cors', sentence, rule, option }
+  }
+  if (rule === null) {
+    const option = 'cors (a rule with this path and origin)'
+    return allowed ? null : refusal(`no rule of the option cors holds for ${path}`, 'no CORS rule', option)
+  }
+  const name = `cors[${rule.index}]`
+  const text = `rule ${rule.index} of cors (path ${rule.path})`
+  if (allowed) {
+    // With credentials `*` is not enough (Fetch, section 3.3.5).
+    const isEnough = preflight || !withCredentials || headers['access-control-allow-credentials'] === 'true'
+    if (isEnough) return null
+    const sentence = `The page of ${origin} sent cookies, and may not read the answer: ${text} does not allow ` +
+      `credentials; the option ${name}.credentials decides.`
+    return { kind: 'cors', sentence, rule: `${name}.credentials`, option: `${name}.credentials` }
+  }
+  // A refused method or header comes before the origin, which may be refused as well.
+  const reason = why.replace(/^CORS: /, '').replace(/\.$/, '')
+  if (preflight && reason.startsWith('the method ')) return refusal(`${text}: ${reason}`, `${name}.methods`)
+  if (preflight && reason.startsWith('the header ')) return refusal(`${text}: ${reason}`, `${name}.allowedHeaders`)
+  const sent = headers['access-control-allow-origin']
+  const request = wanted === null ? '' : ` for ${wanted.method}`
+  const answer = sent === undefined ? '' : `, and the answer${request} says ${String(sent)}`
+  return refusal(`${text} allows ${rule.origin}${answer}`, `${name}.origin`)
+}
+
+function cookieBlocks (request: FastifyRequest, reply: FastifyReply, security: SecurityRecord | null): Refusal[] {
+  const { cookiesOf, originOf, sessionCookie = null } = servicesOf(request)
+  const { sessionTouched, recorder } = stateOf(request)
+  const setCookie = sentHeaders(request, reply)['set-cookie']
+  const mayBeLost = sessionCookie !== null && (sessionTouched === true || security !== null)
   if (setCookie === undefined && !mayBeLost) return []
   const { scheme, host } = originOf(request)
-  const [site, mode] = [fetchHeader(request, 'site'), fetchHeader(request, 'mode')]
+  const { 'sec-fetch-site': site, 'sec-fetch-mode': mode } = request.headers as Record<string, string | undefined>
   const lost = !mayBeLost
     ? null
     : lostSession({
       cookie: sessionCookie,
-      sent: cookiesThatCame(request)[sessionCookie.name] !== undefined,
-      used: state.sessionTouched === true,
+      sent: cookiesOf(request)[sessionCookie.name] !== undefined,
+      used: sessionTouched === true,
       security,
       method: request.method,
       path: pathnameOf(request),
@@ -64,23 +107,13 @@ function cookiesOf (request: FastifyRequest, reply: FastifyReply, security: Secu
       site,
       mode
     })
-  return [...(lost === null ? [] : [lost]), ...droppedCookies(setCookie, { scheme, host, site, mode, sessionCookie: sessionCookie?.name ?? null, setAt })]
-
-  function setAt (name: string): string | null {
-    const change = state.recorder?.outsideChanges.findLast((one) => one.name === 'set-cookie' && [one.to].flat().some((cookie) => String(cookie).startsWith(`${name}=`)))
-    return change?.source ?? null
-  }
+  const setAt = (name: string): string | null => recorder?.outsideChanges.findLast((change) =>
+    change.name === 'set-cookie' && [change.to].flat().some((cookie) => String(cookie).startsWith(`${name}=`))
+  )?.source ?? null
+  const context = { scheme, host, site, mode, sessionCookie: sessionCookie?.name ?? null, setAt }
+  return [...(lost === null ? [] : [lost]), ...droppedCookies(setCookie, context)]
 }
 
-function fetchHeader ({ headers }: FastifyRequest, name: 'site' | 'mode'): string | undefined {
-  const value = headers[`sec-fetch-${name}`]
-  return typeof value === 'string' ? value : undefined
-}
-
-function isVerdict (verdict: unknown): verdict is CorsVerdict {
-  return typeof verdict === 'object' && verdict !== null && 'allowed' in verdict
-}
-
-function recordOf (record: unknown): SecurityRecord | null {
-  return typeof record === 'object' && record !== null && 'authenticators' in record ? record as SecurityRecord : null
+function sentHeaders (request: FastifyRequest, reply: FastifyReply): Readonly<Record<string, unknown>> {
+  return stateOf(request).sentHeaders ?? reply.getHeaders()
 }

@@ -2,7 +2,7 @@ import { counted } from '../../view/counted.js'
 import { fence } from '../../view/markdown.js'
 import { cut, visibleLine } from '../../view/visible.js'
 import { isObject, listOf, type Data } from '../panels/panel.js'
-import { handlerSpans } from '../panels/performance/spans.js'
+import { handlerSpans } from '../panels/waterfall.js'
 import type { Profile } from '../profile.js'
 
 const MAX_LINES = 25

@@ -1,7 +1,7 @@
 import { hintOfCode } from '../../errors/hints.js'
 import type { Hint } from '../../errors/report.js'
 import { cut } from '../../view/visible.js'
-import { blockedSentences } from '../blocked/sentences.js'
+import { blockedSentences } from '../panels/panel.js'
 import { dataOf, isObject, listOf, type Data } from '../panels/panel.js'
 import type { Profile } from '../profile.js'
 

@@ -1,46 +1,47 @@
 import type { Mask } from '../../mask/mask.js'
-import { shownHeaders } from '../collectors/headers.js'
+import { shownHeaders } from '../panels/headers-collector.js'
 
 const MAX_CALLS = 200
 const MAX_URL = 4_000
 
-/** One request that was sent while another was handled, as it is known so far. */
+/** An HTTP request to another server that was sent while a request was handled, as far as it is known. */
 export interface Call {
   via: 'http' | 'undici'
   method: string
-  url: string
+  /** Called when the profile is built, as are `requestHeaders` and `responseHeaders`: both may still change. */
+  url: () => string
   /** On the clock of `performance.now()`. */
   startedAt: number
+  /** 0 before the end. */
   endedAt: number
   status: number | null
   error: unknown
-  /** Read when the profile is written, if at all. */
   requestHeaders: () => Record<string, unknown>
   responseHeaders: () => Record<string, unknown>
 }
 
-/** The same as plain data, masked. */
+/** A call as a profile has it, masked. */
 export interface RecordedCall {
   via: Call['via']
   method: string
   url: string
-  /** Null where no answer has come. */
+  /** Null: no response has come. */
   status: number | null
   /** Milliseconds since the request arrived. */
   start: number
-  /** Milliseconds, to the end of the answer; null where it had not ended when the profile was written. */
+  /** Milliseconds until the end of the response; null: it had not ended when the profile was built. */
   duration: number | null
   error?: string
   requestHeaders: Record<string, string | string[]>
   responseHeaders: Record<string, string | string[]>
 }
 
-/** What a request sent to others. */
+/** The calls of one request. */
 export class OutgoingLog {
   readonly #calls: Call[] = []
   #count = 0
 
-  /** Takes a call in; those above two hundred are only counted. */
+  /** Adds a call; above two hundred they are only counted. */
   add (call: Call): void {
     this.#count++
     if (this.#calls.length < MAX_CALLS) this.#calls.push(call)
@@ -56,19 +57,19 @@ function recorded (call: Call, mask: Mask, since: number): RecordedCall {
   return {
     via,
     method: method.slice(0, 100),
-    url: mask.url(url.slice(0, MAX_URL)),
+    url: mask.url(url().slice(0, MAX_URL)),
     status,
     start: round(startedAt - since),
     duration: endedAt === 0 ? null : round(endedAt - startedAt),
     ...(error !== null && { error: mask.text(messageOf(error)).slice(0, 1_000) }),
-    requestHeaders: read(call.requestHeaders, mask),
-    responseHeaders: read(call.responseHeaders, mask)
+    requestHeaders: headersOf(call.requestHeaders, mask),
+    responseHeaders: headersOf(call.responseHeaders, mask)
   }
 }
 
-function read (headers: () => Record<string, unknown>, mask: Mask): Record<string, string | string[]> {
+function headersOf (read: () => Record<string, unknown>, mask: Mask): Record<string, string | string[]> {
   try {
-    return shownHeaders(headers(), mask)
+    return shownHeaders(read(), mask)
   } catch {
     return {}
   }
@@ -76,9 +77,10 @@ function read (headers: () => Record<string, unknown>, mask: Mask): Record<strin
 
 function messageOf (error: unknown): string {
   if (!(error instanceof Error)) return String(error)
-  // What connects to several addresses fails with an error that has no message of its own.
-  const { code } = error as { code?: unknown }
-  return [error.message, typeof code === 'string' && !error.message.includes(code) ? code : ''].filter((part) => part !== '').join(' ') || error.name
+  // The AggregateError of connections to several addresses has a code and no message.
+  const { message, code } = error as Error & { code?: unknown }
+  if (typeof code !== 'string' || message.includes(code)) return message || error.name
+  return `${message} ${code}`.trim()
 }
 
 function round (ms: number): number {

@@ -1,20 +1,49 @@
+import { createHash } from 'node:crypto'
+import * as excerpt from '../../error-page/excerpt.js'
+import { script, style } from '../../view/asset.js'
 import * as theme from '../../view/theme.js'
-import { panels } from '../panels/index.js'
-import * as comparePage from './compare-page/component.js'
-import { addressesOf, assetPair } from './hashed-asset.js'
-import * as layout from './layout/component.js'
-import * as profilePage from './profile-page/component.js'
-import * as replayPage from './replay-page/component.js'
-import * as searchPage from './search-page/component.js'
 
-const pages = [layout, profilePage, searchPage, comparePage, replayPage]
-const styles = [theme.style, ...pages.map(({ style }) => style), ...panels.map(({ style = '' }) => style)]
-const scripts = [theme.script, searchPage.script, ...panels.flatMap(({ script = [] }) => script)]
+/** A file whose name contains a hash of its content, so that browsers may cache it forever. */
+export interface HashedAsset {
+  /** The last segment of its URL. */
+  name: string
+  type: string
+  content: string
+}
 
-/** The stylesheet and the script of all pages of the profiler. Each part of the script has a scope of its own. */
-export const assets = assetPair(styles.join(''), scripts.map((script) => `{\n${script}}\n`).join(''))
+/** The stylesheet and script of a kind of page. */
+type AssetPair = Readonly<Record<'style' | 'script', HashedAsset>>
 
-/** The addresses of the assets; `base` is the path of the profiler's routes. */
-export function assetAddresses (base: string): { style: string, script: string } {
-  return addressesOf(assets, base)
+/** The assets of the profiler's pages. Each part of the script has a scope of its own. */
+export const pageAssets = assetPair(
+  theme.style + excerpt.style + style(import.meta.url, './pages.css'),
+  [theme.script, script(import.meta.url, './live-list.js'), script(import.meta.url, './filters.js')]
+    .map((part) => `{\n${part}}\n`).join('')
+)
+
+export const toolbarAssets = assetPair(
+  style(import.meta.url, './toolbar/style.css'),
+  script(import.meta.url, './toolbar/script.js')
+)
+
+/** The asset with that name. */
+export function findAsset (name: string): HashedAsset | undefined {
+  return [pageAssets, toolbarAssets].flatMap((pair) => Object.values(pair)).find((asset) => asset.name === name)
+}
+
+/** The URLs of a pair; `base` is the path of the profiler's routes, without a trailing slash. */
+export function addressesOf ({ style, script }: AssetPair, base: string): Record<'style' | 'script', string> {
+  return { style: `${base}/assets/${style.name}`, script: `${base}/assets/${script.name}` }
+}
+
+function assetPair (style: string, script: string): AssetPair {
+  return {
+    style: hashedAsset('css', 'text/css; charset=utf-8', style),
+    script: hashedAsset('js', 'text/javascript; charset=utf-8', script)
+  }
+}
+
+function hashedAsset (extension: string, type: string, content: string): HashedAsset {
+  const hash = createHash('sha256').update(content).digest('hex').slice(0, 16)
+  return { name: `${hash}.${extension}`, type, content }
 }

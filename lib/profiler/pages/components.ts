@@ -2,150 +2,172 @@ import { relative } from 'node:path'
 import type { EditorLink } from '../../view/editor.js'
 import { html } from '../../view/html.js'
 import { safeJson } from '../../view/json.js'
-import type { PageOptions } from './layout/component.js'
+import type { PageOptions } from './layout.js'
 
+/** Characters of JSON markup that are shown without folding. */
 const MAX_OPEN = 8_000
 
-/** A part of a panel under a heading of its own. */
-export function section (title: string, content: string, id = ''): string {
-  return html`<section class="part"!${id === '' ? '' : html` id="${id}"`}><h3>${title}</h3>!${content}</section>`
+/** A titled part of a panel; `level` is the level of its heading: 3 below a panel's title, 2 below a page's. */
+export function section (title: string, content: string, id = '', level: 2 | 3 = 3): string {
+  const attribute = id === '' ? '' : html` id="${id}"`
+  return html`<section class="part"!${attribute}><h!${level}>${title}</h!${level}>!${content}</section>`
 }
 
-/** The same on a page that has no panels: its heading is right below that of the page. */
-export function chapter (title: string, content: string, id = ''): string {
-  return html`<section class="part"!${id === '' ? '' : html` id="${id}"`}><h2>${title}</h2>!${content}</section>`
-}
-
-/** A remark in place of content. */
+/** A remark, also in place of content. */
 export function note (text: string): string {
   return html`<p class="note">${text}</p>`
 }
 
-/** What matters most in a panel, said first. */
+/** The main statement of a panel. */
 export function lead (text: string, mood: 'good' | 'bad' | 'plain' = 'plain'): string {
   return html`<p class="lead !${mood}">${text}</p>`
 }
 
-/** Says that there is nothing to show because a collector failed. */
+/** The error of a collector. */
 export function failed (message: string): string {
   return html`<p class="failure"><strong>The collector failed:</strong> ${message}</p>`
 }
 
-/** Names and values as a table; data that is not flat is shown as JSON. */
+/** Names and values as a table; nested data as JSON. A list of pairs keeps its order and repetitions. */
 export function pairs (label: string, data: unknown, empty = 'None.'): string {
-  const entries = entriesOf(data)
+  const entries: Array<[string, unknown]> = Array.isArray(data)
+    ? data.map((item, i) => Array.isArray(item) && item.length === 2 ? [String(item[0]), item[1]] : [String(i), item])
+    : Object.entries(typeof data === 'object' && data !== null ? data : {})
   if (entries.length === 0) return note(empty)
   return html`<table class="pairs" aria-label="${label}"><tbody>!${entries.map(([name, value]) =>
-    html`<tr><th scope="row">${name}</th><td>!${scalar(value)}</td></tr>`)}</tbody></table>`
+    html`<tr><th scope="row">${name}</th><td>!${cell(value)}</td></tr>`)}</tbody></table>`
 }
 
-/** Objects of one kind as a table: the columns by the name of their field. */
-export function rows (label: string, columns: Readonly<Record<string, string>>, data: ReadonlyArray<Record<string, unknown>>, empty = 'None.'): string {
+/** A part of a panel that is a table of names and values. */
+export function pairsSection (title: string, data: unknown, empty?: string): string {
+  return section(title, pairs(title, data, empty))
+}
+
+/** Objects as the rows of a table; `columns` are titles by field. */
+export function rows (
+  label: string,
+  columns: Readonly<Record<string, string>>,
+  data: ReadonlyArray<Readonly<Record<string, unknown>>>,
+  empty = 'None.'
+): string {
   if (data.length === 0) return note(empty)
-  return scrollable(label, html`<table aria-label="${label}"><thead><tr>!${Object.values(columns).map(title =>
-    html`<th scope="col">${title}</th>`)}</tr></thead><tbody>!${data.map(row =>
-    html`<tr>!${Object.keys(columns).map(name => html`<td>!${row[name] === null || row[name] === undefined ? '' : scalar(row[name])}</td>`)}</tr>`)}</tbody></table>`)
+  return table(label, Object.values(columns), data.map((row) => html`<tr>!${Object.keys(columns).map((name) =>
+    html`<td>!${row[name] === null || row[name] === undefined ? '' : cell(row[name])}</td>`)}</tr>`))
 }
 
-/** Any value as text, indented where it is nested. */
+/** A part of a panel that is a table of objects. */
+export function rowsSection (...[title, ...table]: Parameters<typeof rows>): string {
+  return section(title, rows(title, ...table))
+}
+
+/** A table of rows that are markup; a column in brackets is numeric. */
+export function table (
+  label: string,
+  columns: ReadonlyArray<string | [numeric: string]>,
+  rows: readonly string[],
+  className = ''
+): string {
+  const heads = columns.map((column) => typeof column === 'string'
+    ? html`<th scope="col">${column}</th>`
+    : html`<th scope="col" class="number">${column[0]}</th>`)
+  const attribute = className === '' ? '' : html` class="${className}"`
+  return scrollable(label, html`<table!${attribute} aria-label="${label}"><thead><tr>!${heads}</tr></thead>` +
+    html`<tbody>!${rows}</tbody></table>`)
+}
+
+/** Text as it is, other values as indented JSON. */
 export function json (value: unknown): string {
   return html`<pre class="data">${typeof value === 'string' ? value : safeJson(value, 2)}</pre>`
 }
 
-/** The same, folded where it is long. */
+/** The same, folded if it is long. */
 export function folded (label: string, value: unknown): string {
   const markup = json(value)
   return markup.length <= MAX_OPEN ? markup : fold(`${label}, ${bytes(markup.length)} of text`, markup)
 }
 
-/** Content that is unfolded by who wants it. */
+/** Content that is hidden until its label is activated. */
 export function fold (label: string, content: string, count?: number): string {
-  return html`<details><summary>${label}!${count === undefined ? '' : html` <span class="count">${count}</span>`}</summary>!${content}</details>`
+  const number = count === undefined ? '' : html` <span class="count">${count}</span>`
+  return html`<details><summary>${label}!${number}</summary>!${content}</details>`
 }
 
-/** Lets what is wider than the window be scrolled, by keyboard too. */
+/** A region that scrolls horizontally, by keyboard too. */
 export function scrollable (label: string, content: string): string {
   return html`<div class="scroll" role="region" aria-label="${label}" tabindex="0">!${content}</div>`
 }
 
-/** A place in source, `file:line`: from where the process was started on, and a link where an editor is known. */
+/** A place in source (`file:line`), relative to the working directory, as a link if there is an editor. */
 export function place (source: string, editor: EditorLink | null): string {
   const [, file = source, line = '1'] = /^(.*):(\d+)$/.exec(source) ?? []
   const near = relative(process.cwd(), file)
   const shown = near.startsWith('..') || near === '' ? source : source.replace(file, near)
   const href = editor?.(file, Number(line), 1) ?? null
-  return href === null ? html`<code title="${source}">${shown}</code>` : html`<a href="${href}" title="${source}"><code>${shown}</code></a>`
+  if (href === null) return html`<code title="${source}">${shown}</code>`
+  return html`<a href="${href}" title="${source}"><code>${shown}</code></a>`
 }
 
-/** The status of a response, coloured by its class. */
+/** A status code, colored by its class. */
 export function statusBadge (status: number): string {
   return html`<span class="status status-!${statusClass(status)}">${status}</span>`
 }
 
-/** The class of a status (RFC 9110, section 15): 1 to 5; 0 for what is none. */
+/** The class of a status code (RFC 9110, section 15): 1 to 5; 0 if it has none. */
 export function statusClass (status: unknown): string {
   const first = Math.trunc(Number(status) / 100)
   return first >= 1 && first <= 5 ? String(first) : '0'
 }
 
-/** A moment for people; with `now` (ms) how long ago it is, the moment itself as a title. */
+/** A time (ISO 8601); with `now` (ms since the epoch) as its age. */
 export function moment (time: string, now?: number): string {
   const readable = String(time).replace('T', ' ').replace('Z', ' UTC')
   const then = Date.parse(time)
   if (now === undefined || Number.isNaN(then)) return html`<time datetime="${time}">${readable}</time>`
-  return html`<time class="ago" datetime="${time}" title="${readable}">${ago(now - then)}</time>`
+  return html`<time class="ago" datetime="${time}" title="${readable}">${ageOf(now - then)}</time>`
 }
 
-/** Where a form of pinning stands: beside one profile, or in the list whose fields `back` brings again. */
-export interface PinPlace {
-  token: string
-  pinned: boolean
-  back?: string
-}
-
-/** The form that keeps a profile from being evicted, or no longer. */
-export function pinForm ({ base, formToken }: Pick<PageOptions, 'base' | 'formToken'>, { token, pinned, back }: PinPlace): string {
-  return html`<form method="post" action="${base}/${token}/pin" class="pin-form"><input type="hidden" name="form_token" value="${formToken}">!${
-    back === undefined
-      ? html`<span class="note">${pinned ? 'Pinned: it stays until you unpin it.' : 'A pinned profile is not evicted.'}</span>`
-      : html`<input type="hidden" name="back" value="${back}">`
-  }<button type="submit" name="pinned" value="${pinned ? '0' : '1'}"!${pinned ? ' class="is-pinned"' : ''}>${pinned ? 'Unpin' : 'Pin'}!${
-    back === undefined ? '' : html` <span class="hidden-visually">${token}</span>`}</button></form>`
-}
-
-/** Milliseconds for people. */
-export function milliseconds (value: unknown): string {
-  if (typeof value !== 'number' || !Number.isFinite(value)) return '–'
-  return `${value.toLocaleString('en', { maximumFractionDigits: value < 10 ? 2 : value < 100 ? 1 : 0 })} ms`
-}
-
-/** Bytes for people. */
-export function bytes (value: unknown): string {
-  if (typeof value !== 'number' || !Number.isFinite(value)) return '–'
-  const [size, unit] = value < 10_000 ? [value, 'bytes'] : value < 1e6 ? [value / 1e3, 'kB'] : value < 1e9 ? [value / 1e6, 'MB'] : [value / 1e9, 'GB']
-  return `${size.toLocaleString('en', { maximumFractionDigits: 1 })} ${unit}`
-}
-
-function ago (ms: number): string {
+// live-list.js has the same function.
+function ageOf (ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000))
   if (seconds < 60) return `${seconds} s ago`
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`
   return seconds < 86_400 ? `${Math.floor(seconds / 3600)} h ago` : `${Math.floor(seconds / 86_400)} d ago`
 }
 
-function entriesOf (data: unknown): Array<[string, unknown]> {
-  if (typeof data !== 'object' || data === null) return []
-  // Headers are also written as pairs, which keep their order and their repetitions.
-  if (Array.isArray(data)) {
-    return data.map((item, i) => Array.isArray(item) && item.length === 2 ? [String(item[0]), item[1]] : [String(i), item])
-  }
-  return Object.entries(data)
+/** The form that pins or unpins a profile; `back` is the query of the list that the form returns to. */
+export function pinForm (
+  { base, formToken }: Pick<PageOptions, 'base' | 'formToken'>,
+  { token, pinned, back }: { token: string, pinned: boolean, back?: string }
+): string {
+  const context = back === undefined
+    ? html`<span class="note">${pinned ? 'Pinned: it is kept until you unpin it.' : 'Pinned profiles are kept.'}</span>`
+    : html`<input type="hidden" name="back" value="${back}">`
+  const name = back === undefined ? '' : html` <span class="hidden-visually">${token}</span>`
+  return html`<form method="post" action="${base}/${token}/pin" class="pin-form">` +
+    html`<input type="hidden" name="form_token" value="${formToken}">!${context}` +
+    html`<button type="submit" name="pinned" value="${pinned ? '0' : '1'}"!${pinned ? ' class="is-pinned"' : ''}>` +
+    html`${pinned ? 'Unpin' : 'Pin'}!${name}</button></form>`
 }
 
-function scalar (value: unknown): string {
+/** A duration in milliseconds, for people. */
+export function milliseconds (value: unknown): string {
+  if (typeof value !== 'number' || !Number.isFinite(value)) return '–'
+  return `${value.toLocaleString('en', { maximumFractionDigits: value < 10 ? 2 : value < 100 ? 1 : 0 })} ms`
+}
+
+/** A size in bytes, for people. */
+export function bytes (value: unknown): string {
+  if (typeof value !== 'number' || !Number.isFinite(value)) return '–'
+  const [size, unit] = value < 10_000
+    ? [value, 'bytes']
+    : value < 1e6 ? [value / 1e3, 'kB'] : value < 1e9 ? [value / 1e6, 'MB'] : [value / 1e9, 'GB']
+  return `${size.toLocaleString('en', { maximumFractionDigits: 1 })} ${unit}`
+}
+
+function cell (value: unknown): string {
   if (value === null || value === undefined) return html`<span class="none">null</span>`
-  if (Array.isArray(value) && value.every(item => typeof item === 'string')) {
-    return value.length === 0 ? html`<span class="none">none</span>` : value.map(item => html`<div>${item}</div>`).join('')
+  if (Array.isArray(value) && value.every((item) => typeof item === 'string')) {
+    return value.map((item) => html`<div>${item}</div>`).join('') || html`<span class="none">none</span>`
   }
   if (typeof value === 'object') return json(value)
   return value === '' ? html`<span class="none">empty</span>` : html`${String(value)}`

@@ -1,34 +1,23 @@
-import { collectorsOf } from '../configuration/configuration.js'
+import type { Collector } from '../collector.js'
+import { collectorsOf } from '../configuration.js'
+import { cpuPanel } from '../cpu/panel.js'
+import { cspPanel } from '../csp/panel.js'
+import { json } from '../pages/components.js'
 import type { Profile } from '../profile.js'
-import { assetsPanel } from './assets/panel.js'
-import { attributesPanel } from './attributes/panel.js'
-import { cachePanel } from './cache/panel.js'
-import { configPanel } from './config/panel.js'
-import { corsPanel } from './cors/panel.js'
-import { cspPanel } from './csp/panel.js'
-import { customPanel } from './custom/panel.js'
-import { cpuPanel } from './cpu/panel.js'
-import { dataPanel } from './data/panel.js'
-import { eventsPanel } from './events/panel.js'
-import { exceptionsPanel } from './exceptions/panel.js'
-import { httpClientPanel } from './http-client/panel.js'
-import { linksPanel } from './links/panel.js'
-import { localePanel } from './locale/panel.js'
-import { logsPanel } from './logs/panel.js'
-import { otherErrorsPanel } from './other-errors/panel.js'
-import { paginationPanel } from './pagination/panel.js'
-import { dataOf, GROUPS, type Panel } from './panel.js'
-import { paramsPanel } from './params/panel.js'
-import { performancePanel } from './performance/panel.js'
-import { requestPanel } from './request/panel.js'
-import { routerPanel } from './router/panel.js'
-import { securityPanel } from './security/panel.js'
-import { sessionPanel } from './session/panel.js'
-import { templatePanel } from './template/panel.js'
-import { spansPanel } from './spans/panel.js'
-import { tracePanel } from './trace/panel.js'
+import { configPanel, httpClientPanel, spansPanel, tracePanel } from './around.js'
+import { assetsPanel, cachePanel, linksPanel } from './delivery.js'
+import { eventsPanel } from './events.js'
+import { exceptionsPanel, otherErrorsPanel } from './exceptions.js'
+import {
+  attributesPanel, localePanel, paginationPanel, paramsPanel, routerPanel, templatePanel
+} from './handling.js'
+import { logsPanel } from './logs.js'
+import { collectorPanel, dataOf, GROUPS, type Panel } from './panel.js'
+import { performancePanel } from './performance.js'
+import { requestPanel } from './request.js'
+import { corsPanel, securityPanel, sessionPanel } from './security.js'
 
-/** The panels in the order of the menu, group by group: adding one touches its own folder and this list. */
+/** The panels in the order of the menu, group by group. */
 export const panels: readonly Panel[] = [
   requestPanel,
   exceptionsPanel,
@@ -56,22 +45,45 @@ export const panels: readonly Panel[] = [
   configPanel
 ]
 
-// The response is shown beside its request, who changed its headers beside the events, and what refused it ahead of all panels.
-const SHOWN_BY_OTHERS = new Set(['response', 'headers', 'blocked', ...panels.map(({ name }) => name)])
+// The request panel shows the response, the events panel the headers, and the summary of the page why it was blocked.
+const WITHOUT_PANEL = new Set(['response', 'headers', 'blocked', ...panels.map(({ name }) => name)])
 
-/** The panels of one profile: those that are always there or have something to tell of it, those of the application, and a plain one for each collector that has none. */
+/** The panels of one profile: ours, those of the application's collectors, and one that shows JSON for all others. */
 export function panelsOf (profile: Profile): Panel[] {
-  const custom = collectorsOf(dataOf(profile, 'config').id).filter(({ name }) => Object.hasOwn(profile.collectors, name))
-  const shown = new Set(custom.map(({ name }) => name))
-  const others = Object.keys(profile.collectors).filter((name) => !SHOWN_BY_OTHERS.has(name) && !shown.has(name))
+  const { id } = dataOf(profile, 'config')
+  const custom = collectorsOf(id).filter(({ name }) => Object.hasOwn(profile.collectors, name))
+  const customNames = new Set(custom.map(({ name }) => name))
+  const others = Object.keys(profile.collectors).filter((name) => !WITHOUT_PANEL.has(name) && !customNames.has(name))
   return [
     ...panels.filter(({ name, always = false }) => always || profile.collectors[name] !== undefined),
     ...custom.map(customPanel),
-    ...others.map(dataPanel)
+    ...others.map((name) => customPanel({ name }))
   ]
 }
 
-/** The same as the menu has them: its parts with a title, empty ones left out. */
+/** The panel of a collector of the application: rendered by its own function, or as JSON. */
+function customPanel ({ name, panel = {} }: Pick<Collector, 'name' | 'panel'>): Panel {
+  const { label = name.charAt(0).toUpperCase() + name.slice(1), count, problem, render } = panel
+  const dataIn = (profile: Profile): unknown => profile.collectors[name]
+  return collectorPanel({
+    name,
+    label,
+    group: 'application',
+    ...(count !== undefined && { count: (_, profile) => count(dataIn(profile)) }),
+    ...(problem !== undefined && { problem: (_, profile) => throwsOr(() => problem(dataIn(profile))) }),
+    render: (_, profile) => render === undefined ? json(dataIn(profile)) : String(render(dataIn(profile)))
+  })
+}
+
+function throwsOr (check: () => boolean): boolean {
+  try {
+    return check()
+  } catch {
+    return true
+  }
+}
+
+/** The menu: the groups that have panels, with their titles. */
 export function groupsOf (profile: Profile): Array<{ title: string, panels: Panel[] }> {
   const all = panelsOf(profile)
   return Object.entries(GROUPS)
@@ -79,7 +91,7 @@ export function groupsOf (profile: Profile): Array<{ title: string, panels: Pane
     .filter(({ panels }) => panels.length > 0)
 }
 
-/** The panel that a visitor sees first: where the problem is, else the request. */
+/** The default panel: the first with a problem, else the request. */
 export function firstPanel (profile: Profile): Panel {
   return panelsOf(profile).find((panel) => panel.problem?.(profile)) ?? requestPanel
 }

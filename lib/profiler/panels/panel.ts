@@ -1,64 +1,87 @@
 import type { EditorLink } from '../../view/editor.js'
+import { failed } from '../pages/components.js'
 import type { Profile } from '../profile.js'
 
-/** The parts of the menu, in their order. */
+/** The groups of the menu, in their order. */
 export const GROUPS = {
   overview: 'Overview',
-  handling: 'Handling',
+  handling: 'Routing',
   security: 'Security',
   delivery: 'Delivery',
-  around: 'Around it',
+  around: 'Environment',
   application: 'Application'
 } as const
 
-/** What a panel knows beside the profile: how it was asked for, and how it is linked to. */
+/** What a panel receives beside the profile. */
 export interface PanelView {
-  /** The fields of the address, a repeated one as a list. */
+  /** The query of the page's URL; a repeated field is a list. */
   query: Readonly<Record<string, unknown>>
-  /** Writes links that open source in the editor; null where none was named. */
+  /** Makes links that open source in the editor; null if no editor is configured. */
   editor: EditorLink | null
-  /** The path that the profiler's routes begin with, where it is served by them. */
+  /** The path of the profiler's routes. */
   base?: string
-  /** Goes with every form that changes something, as `form_token`. */
+  /** The hidden field `form_token` of forms that change something. */
   formToken?: string
-  /** Whether a request can be repeated with a CPU profile. */
+  /** Whether the page offers to repeat the request with a CPU profile. */
   repeatsCpu?: boolean
 }
 
-/** Shows one concern of a profile: a pure function of stored data, tolerant of what is missing in it. */
+/** Shows one concern of a profile: a pure function of stored data, which may be incomplete or of another version. */
 export interface Panel {
   /** The value of `?panel=`. */
   name: string
-  /** What the menu calls it. */
+  /** The text of the menu entry. */
   label: string
-  /** Where the menu has it. */
   group: keyof typeof GROUPS
-  /** Whether it is there for every profile; otherwise only where its collector has left something. */
+  /** Whether every profile has the panel; otherwise only profiles with data of its collector. */
   always?: boolean
   /** Markup, every value escaped. */
-  render (profile: Profile, view?: PanelView): string
-  /** The number beside the label; undefined where counting makes no sense. */
-  count? (profile: Profile): number | undefined
-  /** Whether the menu should draw the eye to it. */
-  problem? (profile: Profile): boolean
-  /** CSS of its own. */
-  style?: string
-  /** JavaScript of its own, which all pages load: it looks for its elements first. */
-  script?: string
+  render: (profile: Profile, view?: PanelView) => string
+  /** The number beside the label; undefined: none. */
+  count?: (profile: Profile) => number | undefined
+  /** Whether the menu marks the panel. */
+  problem?: (profile: Profile) => boolean
 }
 
-/** How a panel is shown when nobody has asked for anything in particular. */
-export const PLAIN_VIEW: PanelView = { query: {}, editor: null }
+/** The panel of one collector, described by functions of the collector's data. */
+export interface CollectorPanelDefinition extends Omit<Panel, 'render' | 'count' | 'problem'> {
+  render: (data: Data, profile: Profile, view: PanelView) => string
+  count?: (data: Data, profile: Profile) => number | undefined
+  problem?: (data: Data, profile: Profile) => boolean
+}
 
 export type Data = Record<string, unknown>
 
-/** What a collector left, as an object; empty where it left nothing, or something else. */
-export function dataOf (profile: Profile, collector: string): Data {
+/** The view without a query, for panels that are rendered outside a page. */
+export const PLAIN_VIEW: PanelView = { query: {}, editor: null }
+
+/** Makes the panel of the collector with its name: where the collector failed, the panel shows the error instead. */
+export function collectorPanel (definition: CollectorPanelDefinition): Panel {
+  const { name, label, group, always = false, count, problem, render } = definition
+  return {
+    name,
+    label,
+    group,
+    ...(always && { always }),
+    ...(count !== undefined && {
+      count: (profile) => failureOf(profile, name) === undefined ? count(dataOf(profile, name), profile) : undefined
+    }),
+    problem: (profile) =>
+      failureOf(profile, name) !== undefined || problem?.(dataOf(profile, name), profile) === true,
+    render (profile, view = PLAIN_VIEW) {
+      const failure = failureOf(profile, name)
+      return failure === undefined ? render(dataOf(profile, name), profile, view) : failed(failure)
+    }
+  }
+}
+
+/** The data of a collector as an object; empty if it left none or something else. */
+export function dataOf (profile: Pick<Profile, 'collectors'>, collector: string): Data {
   const data = profile.collectors[collector]
   return isObject(data) ? data : {}
 }
 
-/** Why a collector has no data, where it failed. */
+/** The error of a collector that failed. */
 export function failureOf (profile: Profile, collector: string): string | undefined {
   const data = dataOf(profile, collector)
   return Object.keys(data).length === 1 && typeof data.error === 'string' ? data.error : undefined
@@ -68,24 +91,32 @@ export function isObject (value: unknown): value is Data {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The objects of a list; none where there is no list. */
+/** The objects of a list; empty if the value is no list. */
 export function listOf (value: unknown): Data[] {
   return Array.isArray(value) ? value.filter(isObject) : []
 }
 
-/** One field of an address as text; of a repeated one the last. */
-export function fieldOf ({ query }: PanelView, name: string): string {
-  const value = query[name]
-  return String((Array.isArray(value) ? value.at(-1) : value) ?? '')
+/** Why the request was blocked, one sentence each: the text in a stored profile's `blocked` list. */
+export function blockedSentences ({ collectors }: Pick<Profile, 'collectors'>): string[] {
+  return listOf(collectors.blocked).map(({ sentence }) => sentence).filter((sentence) => typeof sentence === 'string')
 }
 
-/** All values of a field of an address. */
+/** The values of a field of the query. */
 export function fieldsOf ({ query }: PanelView, name: string): string[] {
-  const value = query[name]
-  return value === undefined ? [] : [value].flat().map(String)
+  return [query[name] ?? []].flat().map(String)
 }
 
-/** The address of a panel of the same profile, beside the page that it stands in. */
-export function addressOf (panel: string, fields: ReadonlyArray<readonly [string, string]> = [], fragment = ''): string {
-  return `?${new URLSearchParams([['panel', panel], ...fields.map(([name, value]) => [name, value])])}${fragment === '' ? '' : `#${fragment}`}`
+/** The last value of a field of the query; empty if there is none. */
+export function fieldOf (view: PanelView, name: string): string {
+  return fieldsOf(view, name).at(-1) ?? ''
+}
+
+/** The URL of a panel of the same profile, relative to its page. */
+export function addressOf (
+  panel: string,
+  fields: ReadonlyArray<readonly [string, string]> = [],
+  fragment = ''
+): string {
+  const query = new URLSearchParams([['panel', panel], ...fields.map(([name, value]) => [name, value])])
+  return `?${query}${fragment === '' ? '' : `#${fragment}`}`
 }

@@ -2,7 +2,7 @@ import { isIPv4 } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import type { IndexEntry } from '../summary.js'
 
-/** What a search asks for, validated before: all that is given must match. */
+/** The criteria of a search, already validated: a profile matches all that are given. */
 export interface Criteria {
   token?: string
   /** An address, or a range in CIDR notation. */
@@ -29,7 +29,8 @@ export interface Criteria {
 }
 
 /** One comparison; `contains`: a part of a text, `matches`: the whole of a text, with `*` for any part. */
-export type Condition = [column: keyof ReturnType<typeof columnsOf>, operator: '=' | '>=' | '<=' | 'contains' | 'matches', value: string | number]
+type Operator = '=' | '>=' | '<=' | 'contains' | 'matches'
+export type Condition = [column: keyof ReturnType<typeof columnsOf>, operator: Operator, value: string | number]
 
 /** The comparisons that all have to be true. */
 export function conditionsOf (criteria: Criteria): Condition[] {
@@ -43,7 +44,8 @@ export function conditionsOf (criteria: Criteria): Condition[] {
   if (from !== undefined) conditions.push(['time', '>=', new Date(from).toISOString()])
   if (until !== undefined) conditions.push(['time', '<=', new Date(until).toISOString()])
   if (status !== undefined) {
-    conditions.push(['status', '>=', Number(status.replace(/xx$/i, '00'))], ['status', '<=', Number(status.replace(/xx$/i, '99'))])
+    const [first, last] = [status.replace(/xx$/i, '00'), status.replace(/xx$/i, '99')]
+    conditions.push(['status', '>=', Number(first)], ['status', '<=', Number(last)])
   }
   if (ip !== undefined) {
     const [first, last] = addressRange(ip)
@@ -51,15 +53,28 @@ export function conditionsOf (criteria: Criteria): Condition[] {
   }
   if (route !== undefined) conditions.push(['route', 'matches', route])
   if (url !== undefined && url !== '') conditions.push(['url_text', 'contains', url.toLowerCase()])
-  if (exception !== undefined && exception !== '') conditions.push(['exception_text', 'contains', exception.toLowerCase()])
+  if (exception !== undefined && exception !== '') {
+    conditions.push(['exception_text', 'contains', exception.toLowerCase()])
+  }
   return conditions
 }
 
-/** What a search compares of a profile; the columns of the table `requests`. */
+/** The values of a profile that searches compare: columns of the table `requests`. */
 export function columnsOf ({ summary, exceptions }: IndexEntry) {
   const { token, time, duration, method, status, ip, route, parent, error, url } = summary
-  const texts = { url_text: url.toLowerCase(), exception_text: exceptions.toLowerCase() }
-  return { token, time, duration, method, status, route, parent, failure: error ? 1 : 0, ip_key: addressKey(ip), ...texts }
+  return {
+    token,
+    time,
+    duration,
+    method,
+    status,
+    route,
+    parent,
+    failure: error ? 1 : 0,
+    ip_key: addressKey(ip),
+    url_text: url.toLowerCase(),
+    exception_text: exceptions.toLowerCase()
+  }
 }
 
 /** Returns a function that tests whether a profile matches: for stores without a query language. */
@@ -67,11 +82,14 @@ export function matcher (criteria: Criteria): (entry: IndexEntry) => boolean {
   const conditions = conditionsOf(criteria)
   return (entry) => {
     const columns = columnsOf(entry)
-    return conditions.every(([column, operator, wanted]) => columns[column] !== null && isTrue(columns[column], operator, wanted))
+    return conditions.every(([column, operator, wanted]) => {
+      const value = columns[column]
+      return value !== null && isTrue(value, operator, wanted)
+    })
   }
 }
 
-function isTrue (value: string | number, operator: Condition[1], wanted: string | number): boolean {
+function isTrue (value: string | number, operator: Operator, wanted: string | number): boolean {
   switch (operator) {
     case '=': return value === wanted
     case '>=': return value >= wanted
@@ -81,7 +99,10 @@ function isTrue (value: string | number, operator: Condition[1], wanted: string 
   }
 }
 
-/** An address as 32 hexadecimal digits that sort by number, IPv4 as in IPv6 (RFC 4291, section 2.5.5.2); empty for anything else. */
+/**
+ * An address as 32 hexadecimal digits that sort by number, IPv4 as an IPv4-mapped IPv6 address (RFC 4291, section
+ * 2.5.5.2); empty for anything else.
+ */
 export function addressKey (address: string): string {
   if (isIPv4(address)) return IPV4_PREFIX + Buffer.from(address.split('.').map(Number)).toString('hex')
   if (!ipaddr.isValid(address)) return ''

@@ -2,7 +2,9 @@ import type { Profile } from '../profile.js'
 import { matcher, type Criteria } from './criteria.js'
 import { emptyTotals, groupToEvict, mayPin, sumOf, type RetentionGroup } from './retention.js'
 import { DEFAULT_BOUNDS, InvalidCursorError, positionOf, TooManyPinnedError } from './storage.js'
-import type { ProfilePage, ProfileStorage, SearchOptions, StorageBounds, StorageStats } from './storage.js'
+import type {
+  ProfilePage, ProfileStorage, PurgeOptions, SearchOptions, StorageBounds, StorageStats
+} from './storage.js'
 import type { ProfileRecord } from '../summary.js'
 
 interface Entry extends ProfileRecord {
@@ -10,7 +12,7 @@ interface Entry extends ProfileRecord {
   bytes: number
 }
 
-/** Keeps profiles in a `Map` of this process: where there is no SQLite, and as an example of a store. */
+/** Stores profiles in a `Map` of this process: the store `memory`, and the shortest complete example of a store. */
 export class MemoryStorage implements ProfileStorage {
   readonly #bounds: StorageBounds
   /** By token, oldest first. */
@@ -28,7 +30,8 @@ export class MemoryStorage implements ProfileStorage {
       const known = this.#entries.get(summary.token)?.summary
       if (bytes > this.#bounds.maxBytes || (known?.pinned === true && known.time !== summary.time)) continue
       this.#remove(summary.token)
-      this.#entries.set(summary.token, { summary: { ...summary, pinned: false }, exceptions, json, bytes, seq: ++this.#head })
+      const entry = { summary: { ...summary, pinned: false }, exceptions, json, bytes, seq: ++this.#head }
+      this.#entries.set(summary.token, entry)
       this.#count(summary, 1, bytes)
       this.#evict()
     }
@@ -40,10 +43,13 @@ export class MemoryStorage implements ProfileStorage {
   }
 
   search ({ criteria = {}, limit, cursor, after }: SearchOptions): ProfilePage {
-    for (const given of [cursor, after]) if (given !== undefined && positionOf(given) > this.#head) throw new InvalidCursorError(given)
+    for (const given of [cursor, after]) {
+      if (given !== undefined && positionOf(given) > this.#head) throw new InvalidCursorError(given)
+    }
     const [before, since] = [Number(cursor ?? Infinity), Number(after ?? 0)]
     const matches = matcher(criteria)
-    const found = [...this.#entries.values()].reverse().filter((entry) => entry.seq < before && entry.seq > since && matches(entry))
+    const found = [...this.#entries.values()].reverse()
+      .filter((entry) => entry.seq < before && entry.seq > since && matches(entry))
     const page = found.slice(0, limit)
     const next = found.length > limit ? String(page.at(-1)?.seq) : null
     return { profiles: page.map(({ summary }) => ({ ...summary })), next, head: String(this.#head) }
@@ -60,24 +66,29 @@ export class MemoryStorage implements ProfileStorage {
     return true
   }
 
-  purge (criteria: Criteria = {}, { pinned = false }: { pinned?: boolean } = {}): number {
+  purge (criteria: Criteria = {}, { pinned = false }: PurgeOptions = {}): number {
     const matches = matcher(criteria)
-    const found = [...this.#entries.values()].filter((entry) => (pinned || !entry.summary.pinned) && matches(entry))
+    const found = [...this.#entries.values()]
+      .filter((entry) => (pinned || !entry.summary.pinned) && matches(entry))
     for (const { summary } of found) this.#remove(summary.token)
     return found.length
   }
 
   stats (): StorageStats {
     const failures = [...this.#entries.values()].filter(({ summary }) => summary.error).length
-    return { engine: 'memory', place: 'this process', ...sumOf(this.#totals), failures, pinned: this.#totals.pinned.profiles, ...this.#bounds }
+    const counts = { ...sumOf(this.#totals), failures, pinned: this.#totals.pinned.profiles }
+    return { engine: 'memory', place: 'this process', ...counts, ...this.#bounds }
   }
 
   close (): void {}
 
   #evict (): void {
-    for (let group = groupToEvict(this.#totals, this.#bounds); group !== null; group = groupToEvict(this.#totals, this.#bounds)) {
-      const oldest = [...this.#entries.values()].find(({ summary }) => groupOf(summary) === group)
-      this.#remove(oldest?.summary.token ?? '')
+    for (let group; (group = groupToEvict(this.#totals, this.#bounds)) !== null;) this.#removeOldest(group)
+  }
+
+  #removeOldest (group: RetentionGroup): void {
+    for (const { summary } of this.#entries.values()) {
+      if (groupOf(summary) === group) return this.#remove(summary.token)
     }
   }
 
@@ -94,4 +105,7 @@ export class MemoryStorage implements ProfileStorage {
   }
 }
 
-const groupOf = ({ pinned, error }: ProfileRecord['summary']): RetentionGroup => pinned ? 'pinned' : error ? 'failure' : 'success'
+function groupOf ({ pinned, error }: ProfileRecord['summary']): RetentionGroup {
+  if (pinned) return 'pinned'
+  return error ? 'failure' : 'success'
+}

@@ -1,8 +1,7 @@
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ProfileStorage, StorageBounds } from './storage.js'
 
-/** Where profiles are kept: `sqlite`, `memory`, `postgres://…`, or an object with the methods of `ProfileStorage`. */
+/** Where profiles are stored: `sqlite`, `memory`, `postgres://…`, or an object with the methods of `ProfileStorage`. */
 export type StorageSetting = string | ProfileStorage
 
 export interface OpenStorageOptions extends Partial<StorageBounds> {
@@ -10,19 +9,20 @@ export interface OpenStorageOptions extends Partial<StorageBounds> {
   storage?: StorageSetting
   /** The folder of the SQLite file. */
   dataDir?: string
-  /** Whether a SQLite file that cannot be written is an error at once, instead of with the first profile; true by default. */
+  /** Whether a SQLite file that cannot be written is an error at once, not with the first profile; default: true. */
   checkPlace?: boolean
-  /** Receives what operators should know, such as a damaged file that was set aside. */
+  /** Receives messages for operators, such as that a damaged file was set aside. */
   warn?: (message: string, error?: unknown) => void
 }
 
-/** The folder of the SQLite file where none is configured, from the working directory. */
+/** The folder of the SQLite file by default, relative to the working directory. */
 export const DEFAULT_DATA_DIR = 'node_modules/.cache/hindsight'
 
 /** The name of the SQLite file in its folder. */
 export const STORE_FILE = 'profiles.db'
 
-export const NO_SQLITE = 'this Node.js has no SQLite; use Node.js 22.13 or later, or install @photostructure/sqlite'
+export const NO_SQLITE =
+  'this Node.js has no SQLite; use Node.js 22.13 or later, or install @photostructure/sqlite'
 
 const METHODS = ['put', 'get', 'search', 'pin', 'purge', 'stats', 'close'] as const
 const POSTGRES = /^postgres(?:ql)?:/i
@@ -35,35 +35,37 @@ export function checkStorageSetting (storage: StorageSetting = 'sqlite'): void {
     if (missing.length > 0) throw new Error(`profiler.storage: the store has no ${missing.join(', ')}`)
   } else if (storage !== 'sqlite' && storage !== 'memory' && !POSTGRES.test(storage)) {
     const shown = storage.replace(/:\/\/.*@/s, '://')
-    throw new Error(`profiler.storage (STORAGE_URL): "${shown}" is neither sqlite nor memory, nor an address such as postgres://localhost:5432/hindsight`)
+    const valid = 'neither sqlite nor memory, nor an address such as postgres://localhost:5432/hindsight'
+    throw new Error(`profiler.storage (STORAGE_URL): "${shown}" is ${valid}`)
   }
 }
 
 /** Returns the store that the options name. Only its engine is loaded; nothing is opened before the first use. */
 export async function openStorage (options: OpenStorageOptions): Promise<ProfileStorage> {
-  const { storage = 'sqlite', dataDir = DEFAULT_DATA_DIR, checkPlace = true, maxProfiles, maxBytes, warn = process.emitWarning } = options
+  const { storage = 'sqlite', dataDir = DEFAULT_DATA_DIR, checkPlace = true, maxProfiles, maxBytes } = options
+  const { warn = process.emitWarning } = options
   const bounds = { ...(maxProfiles !== undefined && { maxProfiles }), ...(maxBytes !== undefined && { maxBytes }) }
   checkStorageSetting(storage)
   if (typeof storage !== 'string') return storage
   if (POSTGRES.test(storage)) return await openPostgres(storage, bounds)
   const { findLibrary } = await import('./sqlite/database.js')
-  if (findLibrary() === undefined) {
-    if (!isFallbackReported) warn(`Profiles are kept in memory only: ${NO_SQLITE}.`)
+  const hasSqlite = findLibrary() !== undefined
+  if (storage === 'sqlite' && !hasSqlite && !isFallbackReported) {
+    warn(`Profiles are kept in memory only: ${NO_SQLITE}.`)
     isFallbackReported = true
-    return new (await import('./memory.js')).MemoryStorage(bounds)
   }
+  if (storage === 'memory' || !hasSqlite) return new (await import('./memory.js')).MemoryStorage(bounds)
   const { checkWritable, SqliteStorage } = await import('./sqlite.js')
-  if (storage === 'memory') return new SqliteStorage({ ...bounds, path: null, warn })
-  const [path, old] = [join(dataDir, STORE_FILE), join(dataDir, 'profiles.mdb')]
-  if (existsSync(old) && !existsSync(path)) warn(`The store "${old}" is of an earlier version, which is not read any more; you can delete it.`)
+  const path = join(dataDir, STORE_FILE)
   if (checkPlace) checkWritable(path)
   return new SqliteStorage({ ...bounds, path, warn })
 }
 
 async function openPostgres (url: string, bounds: Partial<StorageBounds>): Promise<ProfileStorage> {
-  const { PostgresDatabase } = await import('./postgres/database.js').catch((error: NodeJS.ErrnoException) => {
+  const { PostgresDatabase } = await import('./postgres.js').catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error
-    throw new Error('profiler.storage (STORAGE_URL): PostgreSQL needs the package pg: npm install pg', { cause: error })
+    const message = 'profiler.storage (STORAGE_URL): PostgreSQL needs the package pg: npm install pg'
+    throw new Error(message, { cause: error })
   })
   const { SqlStorage } = await import('./sql.js')
   return new SqlStorage(new PostgresDatabase(url), bounds)

@@ -1,10 +1,11 @@
 import type { StorageBounds } from './storage.js'
 
-/** The groups of profiles that are evicted one after the other; pinned profiles are not evicted. */
+/** The groups of profiles in the order of their eviction; pinned profiles are not evicted. */
 export type RetentionGroup = 'success' | 'failure' | 'pinned'
 
 export interface Amount {
   profiles: number
+  /** Bytes of the profiles as JSON. */
   bytes: number
 }
 
@@ -24,7 +25,10 @@ export function emptyTotals (): Totals {
 
 /** The sum of all groups. */
 export function sumOf ({ success, failure, pinned }: Totals): Amount {
-  return { profiles: success.profiles + failure.profiles + pinned.profiles, bytes: success.bytes + failure.bytes + pinned.bytes }
+  return {
+    profiles: success.profiles + failure.profiles + pinned.profiles,
+    bytes: success.bytes + failure.bytes + pinned.bytes
+  }
 }
 
 /** Whether one more profile of so many bytes may be pinned. */
@@ -36,23 +40,8 @@ export function mayPin ({ pinned }: Totals, bytes: number, bounds: StorageBounds
 export function groupToEvict (totals: Totals, bounds: StorageBounds): 'success' | 'failure' | null {
   const { success, failure } = totals
   if (!isOver(sumOf(totals), bounds, 1) || success.profiles + failure.profiles === 0) return null
-  return success.profiles === 0 || (failure.profiles > 1 && isOver(failure, bounds, FAILURE_SHARE)) ? 'failure' : 'success'
-}
-
-/** About how many profiles are above the bounds; at least 1. */
-export function estimateExcess (totals: Totals, { maxProfiles, maxBytes }: StorageBounds): number {
-  const { profiles, bytes } = sumOf(totals)
-  return Math.max(1, profiles - maxProfiles, Math.ceil((bytes - maxBytes) / (bytes / profiles)))
-}
-
-/** How many of a group's oldest profiles, given their bytes, are to be evicted before another group's turn comes; `totals` are reduced by them. */
-export function countToEvict (totals: Totals, bounds: StorageBounds, group: 'success' | 'failure', oldest: readonly number[]): number {
-  let count = 0
-  for (; count < oldest.length && groupToEvict(totals, bounds) === group; count++) {
-    totals[group].profiles--
-    totals[group].bytes -= oldest[count] ?? 0
-  }
-  return count
+  const isFailureOver = failure.profiles > 1 && isOver(failure, bounds, FAILURE_SHARE)
+  return success.profiles === 0 || isFailureOver ? 'failure' : 'success'
 }
 
 function isOver ({ profiles, bytes }: Amount, { maxProfiles, maxBytes }: StorageBounds, share: number): boolean {

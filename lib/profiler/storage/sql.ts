@@ -1,8 +1,10 @@
 import type { Profile } from '../profile.js'
 import { columnsOf, conditionsOf, type Criteria } from './criteria.js'
-import { countToEvict, emptyTotals, estimateExcess, groupToEvict, mayPin, sumOf, type Totals } from './retention.js'
+import { emptyTotals, groupToEvict, mayPin, sumOf, type Totals } from './retention.js'
 import { DEFAULT_BOUNDS, InvalidCursorError, positionOf, TooManyPinnedError } from './storage.js'
-import type { Awaitable, ProfilePage, ProfileStorage, SearchOptions, StorageBounds, StorageStats } from './storage.js'
+import type {
+  Awaitable, ProfilePage, ProfileStorage, PurgeOptions, SearchOptions, StorageBounds, StorageStats
+} from './storage.js'
 import type { ProfileRecord, ProfileSummary } from '../summary.js'
 
 export type Value = string | number | null
@@ -17,14 +19,14 @@ export interface Connection {
 /** The columns of a profile in the table `requests`, and its JSON in `bodies`. */
 export type Inserted = ReturnType<typeof insertedOf>
 
-/** A database with the tables `requests`, `bodies`, `totals` and `settings`, and what differs from others in its SQL. */
+/** A database with the tables `requests`, `bodies`, `totals` and `settings`, and the parts of its SQL that differ. */
 export interface SqlDatabase {
   readonly engine: string
   /** Where it is, without a password; for people. */
   readonly place: string
   /** What precedes the name of each table. */
   readonly schema: string
-  /** A condition: the whole of the column matches a pattern; and the pattern for a text in which `*` stands for any part. */
+  /** The condition that the whole of a column matches a pattern; `pattern` makes it of a text with `*` for any part. */
   matches: (column: string) => string
   pattern: (text: string) => string
   read: <T>(work: (connection: Connection) => Promise<T>) => Promise<T>
@@ -35,11 +37,21 @@ export interface SqlDatabase {
   close: () => Promise<void>
 }
 
+type Range = [after: number, before: number]
+interface Find {
+  columns: string
+  criteria: Criteria
+  condition: string
+  range: Range
+  limit: number
+}
+
 /** Profiles that one transaction removes. */
 const STEP = 300
-const COLUMNS = 'seq, token, time, method, url, status, ip, duration, failure, route, exception, warnings, parent, pinned'
+const COLUMNS =
+  'seq, token, time, method, url, status, ip, duration, failure, route, exception, warnings, parent, pinned'
 
-/** Keeps profiles in a database, in the SQL that SQLite and PostgreSQL have in common. */
+/** Stores profiles in a database, in the SQL that SQLite and PostgreSQL have in common. */
 export class SqlStorage implements ProfileStorage {
   readonly #database: SqlDatabase
   readonly #bounds: Partial<StorageBounds>
@@ -73,34 +85,40 @@ export class SqlStorage implements ProfileStorage {
   }
 
   async search ({ criteria = {}, limit, cursor, after }: SearchOptions): Promise<ProfilePage> {
-    const [before, since] = [cursor === undefined ? null : positionOf(cursor), after === undefined ? 0 : positionOf(after)]
+    const before = cursor === undefined ? null : positionOf(cursor)
+    const since = after === undefined ? 0 : positionOf(after)
     return await this.#database.read(async (connection) => {
       const head = await this.#head(connection)
       if (before !== null && before > head) throw new InvalidCursorError(cursor)
       if (since > head) throw new InvalidCursorError(after)
-      const found = await this.#find(connection, COLUMNS, criteria, 'pinned >= 0', [since, before ?? head + 1], limit + 1)
+      const range: Range = [since, before ?? head + 1]
+      const condition = 'pinned >= 0'
+      const found = await this.#find(connection, { columns: COLUMNS, criteria, condition, range, limit: limit + 1 })
       const page = found.slice(0, limit)
-      return { profiles: page.map(summaryOf), next: found.length > limit ? String(page.at(-1)?.seq) : null, head: String(head) }
+      const next = found.length > limit ? String(page.at(-1)?.seq) : null
+      return { profiles: page.map(summaryOf), next, head: String(head) }
     })
   }
 
   async pin (token: string, pinned: boolean): Promise<boolean> {
     return await this.#writeAndEvict(async (connection) => {
-      const [row] = await connection.query(`select pinned, bytes from ${this.#requests} where token = ?`, [withoutNul(token)])
+      const sql = `select pinned, bytes from ${this.#requests} where token = ?`
+      const [row] = await connection.query(sql, [withoutNul(token)])
       if (row === undefined || (row.pinned === 1) === pinned) return row !== undefined
-      const isAllowed = !pinned || mayPin(await this.#totals(connection), Number(row.bytes), await this.#boundsOf(connection))
-      if (!isAllowed) throw new TooManyPinnedError(token)
+      const [totals, bounds] = [await this.#totals(connection), await this.#boundsOf(connection)]
+      if (pinned && !mayPin(totals, Number(row.bytes), bounds)) throw new TooManyPinnedError(token)
       await connection.query(`update ${this.#requests} set pinned = ? where token = ?`, [pinned ? 1 : 0, token])
       return true
     })
   }
 
-  async purge (criteria: Criteria = {}, { pinned = false }: { pinned?: boolean } = {}): Promise<number> {
+  async purge (criteria: Criteria = {}, { pinned = false }: PurgeOptions = {}): Promise<number> {
     const head = await this.#database.read(async (connection) => await this.#head(connection))
     let purged = 0
     for (let before = head + 1; ;) {
       const found = await this.#database.write(async (connection) => {
-        const rows = await this.#find(connection, 'seq', criteria, pinned ? 'pinned >= 0' : 'pinned = 0', [0, before], STEP)
+        const [condition, range]: [string, Range] = [pinned ? 'pinned >= 0' : 'pinned = 0', [0, before]]
+        const rows = await this.#find(connection, { columns: 'seq', criteria, condition, range, limit: STEP })
         for (const { seq } of rows) await connection.query(`delete from ${this.#requests} where seq = ?`, [Number(seq)])
         return rows
       })
@@ -115,7 +133,8 @@ export class SqlStorage implements ProfileStorage {
     const { engine, place } = this.#database
     return await this.#database.read(async (connection) => {
       const totals = await this.#totals(connection)
-      const [row] = await connection.query(`select sum(profiles) as failures from ${this.#database.schema}totals where failure = 1`)
+      const sql = `select sum(profiles) as failures from ${this.#database.schema}totals where failure = 1`
+      const [row] = await connection.query(sql)
       const counts = { ...sumOf(totals), failures: Number(row?.failures), pinned: totals.pinned.profiles }
       return { engine, place, ...counts, ...await this.#boundsOf(connection) }
     })
@@ -125,9 +144,11 @@ export class SqlStorage implements ProfileStorage {
     await this.#database.close()
   }
 
-  // In small transactions, so that no other reader or writer waits for long.
+  // Small transactions, so that no other reader or writer waits for long.
   async #writeAndEvict<T> (work: (connection: Connection) => Promise<T>): Promise<T> {
-    let [result, isDone] = await this.#database.write(async (connection) => [await work(connection), await this.#evict(connection)])
+    let [result, isDone] = await this.#database.write(async (connection) => {
+      return [await work(connection), await this.#evict(connection)]
+    })
     while (!isDone) {
       await this.#database.pause()
       isDone = await this.#database.write(async (connection) => await this.#evict(connection))
@@ -135,34 +156,49 @@ export class SqlStorage implements ProfileStorage {
     return result
   }
 
-  /** Removes the oldest profiles above the bounds; false: there is more to remove. */
+  /** Removes the oldest profiles of one group, at most `STEP`; false: there may be more to remove. */
   async #evict (connection: Connection): Promise<boolean> {
     const [totals, bounds] = [await this.#totals(connection), await this.#boundsOf(connection)]
-    const inLane = `from ${this.#requests} where pinned = 0 and failure = ?`
-    let group = groupToEvict(totals, bounds)
-    for (let left = STEP; left > 0 && group !== null; group = groupToEvict(totals, bounds)) {
-      const failure = group === 'failure' ? 1 : 0
-      const sql = `select seq, bytes ${inLane} order by seq limit ?`
-      const oldest = await connection.query(sql, [failure, Math.min(left, estimateExcess(totals, bounds))])
-      const count = countToEvict(totals, bounds, group, oldest.map(({ bytes }) => Number(bytes)))
-      if (count === 0) return true
-      await connection.query(`delete ${inLane} and seq <= ?`, [failure, Number(oldest[count - 1]?.seq)])
-      left -= count
+    const group = groupToEvict(totals, bounds)
+    if (group === null) return true
+    const failure = group === 'failure' ? 1 : 0
+    const ofGroup = `from ${this.#requests} where pinned = 0 and failure = ?`
+    const oldest = await connection.query(`select seq, bytes ${ofGroup} order by seq limit ?`, [failure, STEP])
+    let last: number | null = null
+    for (const { seq, bytes } of oldest) {
+      if (groupToEvict(totals, bounds) !== group) break
+      totals[group].profiles--
+      totals[group].bytes -= Number(bytes)
+      last = Number(seq)
     }
-    return group === null
+    if (last === null) return true
+    await connection.query(`delete ${ofGroup} and seq <= ?`, [failure, last])
+    return groupToEvict(totals, bounds) === null
   }
 
-  /** Rows that match, between two numbers, newest first. All values are parameters: each statement is prepared once, and kept. */
-  async #find ({ query }: Connection, columns: string, criteria: Criteria, also: string, range: [number, number], limit: number): Promise<Row[]> {
-    const { matches, pattern } = this.#database
-    const [conditions, values]: [string[], Value[]] = [[also, 'seq > ?', 'seq < ?'], [...range]]
+  /**
+   * Rows that match, with a `seq` between two numbers, newest first. All values are parameters: each statement is
+   * prepared once.
+   */
+  async #find ({ query }: Connection, { columns, criteria, condition, range, limit }: Find): Promise<Row[]> {
+    const [conditions, values]: [string[], Value[]] = [[condition, 'seq > ?', 'seq < ?'], [...range]]
     for (const [column, operator, value] of conditionsOf(criteria)) {
-      const searched = column === 'url_text' ? 'coalesce(url_text, url)' : column
-      conditions.push(operator === 'contains' ? `${searched} like ? escape '!'` : operator === 'matches' ? matches(column) : `${column} ${operator} ?`)
       const text = withoutNul(String(value))
-      values.push(operator === 'contains' ? `%${escapeLike(text)}%` : operator === 'matches' ? pattern(text) : typeof value === 'string' ? text : value)
+      if (operator === 'contains') {
+        const searched = column === 'url_text' ? 'coalesce(url_text, url)' : column
+        conditions.push(`${searched} like ? escape '!'`)
+        values.push(`%${escapeLike(text)}%`)
+      } else if (operator === 'matches') {
+        conditions.push(this.#database.matches(column))
+        values.push(this.#database.pattern(text))
+      } else {
+        conditions.push(`${column} ${operator} ?`)
+        values.push(typeof value === 'string' ? text : value)
+      }
     }
-    return await query(`select ${columns} from ${this.#requests} where ${conditions.join(' and ')} order by seq desc limit ?`, [...values, limit])
+    const where = conditions.join(' and ')
+    const sql = `select ${columns} from ${this.#requests} where ${where} order by seq desc limit ?`
+    return await query(sql, [...values, limit])
   }
 
   /** The number of the newest profile that was ever stored. */
@@ -182,13 +218,15 @@ export class SqlStorage implements ProfileStorage {
     return totals
   }
 
-  /** The bounds that are given, and for others those that a writer of the store was given. */
+  /** The bounds that are given; for missing ones, those of the process that wrote last. */
   async #boundsOf ({ query }: Connection, isWriter = false): Promise<StorageBounds> {
     const settings = `${this.#database.schema}settings`
-    const stored = Object.fromEntries((await query(`select name, value from ${settings} where name <> 'head'`)).map(({ name, value }) => [name, value]))
+    const rows = await query(`select name, value from ${settings} where name <> 'head'`)
+    const stored = Object.fromEntries(rows.map(({ name, value }) => [name, value]))
     for (const [name, value] of Object.entries(this.#bounds)) {
       if (!isWriter || stored[name] === value) continue
-      await query(`insert into ${settings} values (?, ?) on conflict (name) do update set value = excluded.value`, [name, value])
+      const sql = `insert into ${settings} values (?, ?) on conflict (name) do update set value = excluded.value`
+      await query(sql, [name, value])
     }
     return { ...DEFAULT_BOUNDS, ...stored, ...this.#bounds }
   }
@@ -204,7 +242,10 @@ function insertedOf (record: ProfileRecord) {
   const { url_text: text, exception_text: exceptions, ...columns } = columnsOf(record)
   const texts = { url: withoutNul(url), exception: exception && withoutNul(exception) }
   // A search reads all rows: what most have in another column is not stored twice.
-  const searched = { url_text: text === url ? null : withoutNul(text), exception_text: exceptions === '' ? null : withoutNul(exceptions) }
+  const searched = {
+    url_text: text === url ? null : withoutNul(text),
+    exception_text: exceptions === '' ? null : withoutNul(exceptions)
+  }
   const row = { ...columns, ...texts, ...searched, ip, warnings, bytes: Buffer.byteLength(record.json) }
   return { row, json: record.json }
 }

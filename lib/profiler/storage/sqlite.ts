@@ -5,7 +5,9 @@ import { Worker } from 'node:worker_threads'
 import type { Profile } from '../profile.js'
 import type { Criteria } from './criteria.js'
 import { StorageClosedError, StorageUnusableError } from './storage.js'
-import type { ProfilePage, ProfileStorage, SearchOptions, StorageBounds, StorageStats } from './storage.js'
+import type {
+  ProfilePage, ProfileStorage, PurgeOptions, SearchOptions, StorageBounds, StorageStats
+} from './storage.js'
 import type { Call, Reply } from './sqlite/worker.js'
 import type { ProfileRecord } from '../summary.js'
 
@@ -13,33 +15,33 @@ type Warn = (message: string) => void
 
 interface Pending {
   call: Call
-  /** How often a worker ended while this waited for its answer. */
+  /** How often the worker ended before it answered. */
   crashes: number
   resolve: (value: unknown) => void
   reject: (error: Error) => void
 }
 
-/** A call that was pending when so many workers ended is given up. */
+/** A call that was pending when this many workers ended is rejected. */
 const MAX_CRASHES = 2
 /** How long (ms) an exiting process waits for the running statement. */
 const STOP_TIMEOUT = 2_000
 
 const worker = import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js'
 
-/** The thread of this process that owns databases. It starts with the first call, and alone keeps no process alive. */
+/** The thread of this process that owns databases. It starts with the first call, and keeps no idle process alive. */
 class DatabaseThread {
-  /** Those who use the store of a path; the first one is warned. */
+  /** The users of the store of a path; the first one receives its warnings. */
   readonly #users = new Map<string, Set<{ warn: Warn }>>()
   readonly #pending = new Map<number, Pending>()
   #worker: Worker | null = null
-  /** Calls that the worker was posted, and the counter of those that it has answered. */
+  /** The number of calls that the worker received, and, shared with it, of those that it has answered. */
   #posted = 0
   #answered = new Int32Array(new SharedArrayBuffer(8))
   #lastId = 0
   #isWarned = false
 
-  /** Adds a user of the store of a path; returns what removes it, and closes the database behind the last one. */
-  join (path: string, warn: Warn): () => Promise<void> {
+  /** Adds a user of the store of a path; the returned function removes it and, after the last one, closes the store. */
+  addUser (path: string, warn: Warn): () => Promise<void> {
     const user = { warn }
     const users = this.#users.get(path) ?? new Set<{ warn: Warn }>()
     this.#users.set(path, users.add(user))
@@ -54,7 +56,7 @@ class DatabaseThread {
   async call (call: Omit<Call, 'id'>): Promise<unknown> {
     return await new Promise((resolve, reject) => {
       const pending = { call: { ...call, id: ++this.#lastId }, crashes: 0, resolve, reject }
-      // First: arguments that cannot be cloned are thrown here.
+      // First: this throws where arguments cannot be cloned.
       this.#post(pending.call)
       this.#pending.set(pending.call.id, pending)
     })
@@ -70,6 +72,12 @@ class DatabaseThread {
     }
   }
 
+  /** Ends all work: the package for Node 20 aborts a process that exits while a statement runs in another thread. */
+  stop (): void {
+    Atomics.store(this.#answered, 1, 1)
+    if (!isBuiltin('node:sqlite')) this.settle(STOP_TIMEOUT)
+  }
+
   #post (call: Call): void {
     this.#worker ??= this.#start()
     this.#worker.postMessage(call)
@@ -78,19 +86,13 @@ class DatabaseThread {
     this.#worker.ref()
   }
 
-  /** Ends all work: the package for Node 20 aborts a process that exits while a statement runs in another thread. */
-  stop (): void {
-    Atomics.store(this.#answered, 1, 1)
-    if (!isBuiltin('node:sqlite')) this.settle(STOP_TIMEOUT)
-  }
-
   #start (): Worker {
     this.#posted = 0
     this.#answered = new Int32Array(new SharedArrayBuffer(8))
     const started = new Worker(new URL('./sqlite/worker-entry.js', import.meta.url), {
       name: 'hindsight-storage',
       workerData: { worker, answered: this.#answered },
-      // The options and preloads of the application are not for this thread.
+      // Without the options and preloads of the application.
       execArgv: ['--disable-warning=ExperimentalWarning'],
       env: {}
     })
@@ -107,22 +109,25 @@ class DatabaseThread {
     this.#pending.delete(reply.id)
     if (this.#pending.size === 0) this.#worker?.unref()
     this.#isWarned = false
-    if ('error' in reply) pending?.reject(Object.assign(new Error(reply.error.message), reply.error))
-    else pending?.resolve(reply.value)
+    if ('value' in reply) return pending?.resolve(reply.value)
+    const given = Object.entries(reply.error).filter(([, value]) => value !== undefined)
+    pending?.reject(Object.assign(new Error(reply.error.message), Object.fromEntries(given)))
   }
 
-  // What was not answered is posted again, in its order.
+  // Calls without an answer are posted again, in their order.
   #restart (reason: string): void {
     this.#worker = null
-    const paths = this.#isWarned ? [] : this.#users.keys()
-    for (const path of paths) this.#warn(path, `The thread of the store "${path}" ended unexpectedly (${reason}); it is started again.`)
+    for (const path of this.#isWarned ? [] : this.#users.keys()) {
+      this.#warn(path, `The thread of the store "${path}" ended unexpectedly (${reason}); it is started again.`)
+    }
     this.#isWarned = true
     for (const pending of this.#pending.values()) {
-      if (++pending.crashes < MAX_CRASHES) this.#post(pending.call)
-      else {
-        this.#pending.delete(pending.call.id)
-        pending.reject(new StorageUnusableError(pending.call.path, `its thread ended: ${reason}`))
+      if (++pending.crashes < MAX_CRASHES) {
+        this.#post(pending.call)
+        continue
       }
+      this.#pending.delete(pending.call.id)
+      pending.reject(new StorageUnusableError(pending.call.path, `its thread ended: ${reason}`))
     }
   }
 
@@ -136,37 +141,39 @@ class DatabaseThread {
 const databaseThread = new DatabaseThread()
 process.on('exit', () => databaseThread.stop())
 
-/** `path`: the file, whose folder is created where there is none; null: in memory. `warn` receives what operators should know. */
-export type SqliteStorageOptions = Partial<StorageBounds> & { path: string | null, warn?: Warn }
+/** `path`: the file; its folder is created where it is missing. `warn` receives messages for operators. */
+export type SqliteStorageOptions = Partial<StorageBounds> & { path: string, warn?: Warn }
 
-let inMemory = 0
-
-/** Keeps profiles in a SQLite database, which a thread of its own reads and writes. */
+/** Stores profiles in a SQLite database, which a thread of its own reads and writes. */
 export class SqliteStorage implements ProfileStorage {
   readonly #path: string
   readonly #bounds: Partial<StorageBounds>
-  readonly #leave: () => Promise<void>
+  readonly #removeUser: () => Promise<void>
   #closing: Promise<void> | null = null
 
-  constructor ({ path, warn = (message) => process.emitWarning(message, 'HindsightWarning'), ...bounds }: SqliteStorageOptions) {
-    this.#path = path === null ? `:memory:${++inMemory}` : resolve(path)
+  constructor ({ path, warn = emitWarning, ...bounds }: SqliteStorageOptions) {
+    this.#path = resolve(path)
     this.#bounds = bounds
-    this.#leave = databaseThread.join(this.#path, warn)
+    this.#removeUser = databaseThread.addUser(this.#path, warn)
   }
 
   put = async (records: readonly ProfileRecord[]): Promise<void> => { await this.#call('put', records) }
   get = async (token: string): Promise<Profile | undefined> => await this.#call('get', token) as Profile | undefined
   search = async (options: SearchOptions): Promise<ProfilePage> => await this.#call('search', options) as ProfilePage
   pin = async (token: string, pinned: boolean): Promise<boolean> => await this.#call('pin', token, pinned) as boolean
-  purge = async (criteria?: Criteria, options?: { pinned?: boolean }): Promise<number> => await this.#call('purge', criteria, options) as number
+  purge = async (...args: [Criteria?, PurgeOptions?]): Promise<number> => await this.#call('purge', ...args) as number
   stats = async (): Promise<StorageStats> => await this.#call('stats') as StorageStats
-  close = async (): Promise<void> => await (this.#closing ??= this.#leave())
+  close = async (): Promise<void> => await (this.#closing ??= this.#removeUser())
   settle = (timeout: number): void => databaseThread.settle(timeout)
 
   async #call (method: Call['method'], ...args: readonly unknown[]): Promise<unknown> {
     if (this.#closing !== null) throw new StorageClosedError(this.#path)
     return await databaseThread.call({ path: this.#path, bounds: this.#bounds, method, args })
   }
+}
+
+function emitWarning (message: string): void {
+  process.emitWarning(message, 'HindsightWarning')
 }
 
 /** Throws where the file cannot be written: at the start of a service, before its first profile. */

@@ -6,7 +6,7 @@ import type { ProfileRecord, ProfileSummary } from '../summary.js'
 /** A value, or the promise of one: an engine in memory can answer at once. */
 export type Awaitable<T> = T | Promise<T>
 
-/** What to search for, and how much of it to return. */
+/** The criteria of a search and the page to return. */
 export interface SearchOptions {
   /** All of these must match; none: every profile. */
   criteria?: Criteria
@@ -14,7 +14,7 @@ export interface SearchOptions {
   limit: number
   /** The `next` of the previous page. A position that the store has not reached is an `InvalidCursorError`. */
   cursor?: string
-  /** The `head` of an earlier page: only profiles put after it. A position that the store has not reached is an `InvalidCursorError`. */
+  /** The `head` of an earlier page: only profiles put after it. Otherwise as `cursor`. */
   after?: string
 }
 
@@ -52,16 +52,22 @@ export const InvalidCursorError: FastifyErrorConstructor<{ code: string, statusC
   createError('HINDSIGHT_INVALID_CURSOR', 'Invalid "cursor": "%s" is not one of a previous page.', 400)
 
 /** Pinned profiles would leave no room for new ones. */
-export const TooManyPinnedError: FastifyErrorConstructor<{ code: string, statusCode: 409 }> = createError('HINDSIGHT_TOO_MANY_PINNED',
-  'Profile "%s" cannot be pinned: pinned profiles would fill more than half of the store; unpin others, or raise profiler.maxProfiles and profiler.maxBytes.', 409)
+export const TooManyPinnedError: FastifyErrorConstructor<{ code: string, statusCode: 409 }> = createError(
+  'HINDSIGHT_TOO_MANY_PINNED',
+  'Profile "%s" cannot be pinned: pinned profiles would fill more than half of the store; unpin others, or raise ' +
+    'profiler.maxProfiles and profiler.maxBytes.',
+  409
+)
 
 type StorageError = FastifyErrorConstructor<{ code: string, statusCode: 503 }>
 
 /** The store was closed. */
-export const StorageClosedError: StorageError = createError('HINDSIGHT_STORAGE_CLOSED', 'The store "%s" is closed.', 503)
+export const StorageClosedError: StorageError =
+  createError('HINDSIGHT_STORAGE_CLOSED', 'The store "%s" is closed.', 503)
 
 /** The store cannot be opened, read or written. */
-export const StorageUnusableError: StorageError = createError('HINDSIGHT_STORAGE_UNUSABLE', 'The store "%s" cannot be used: %s', 503)
+export const StorageUnusableError: StorageError =
+  createError('HINDSIGHT_STORAGE_UNUSABLE', 'The store "%s" cannot be used: %s', 503)
 
 /** Whether an error is an `InvalidCursorError`, also one that another thread or another copy of this module raised. */
 export function isInvalidCursor (error: unknown): error is Error {
@@ -74,14 +80,20 @@ export function positionOf (value: string): number {
   return Number(value)
 }
 
+export interface PurgeOptions {
+  /** Whether pinned profiles are removed, too. */
+  pinned?: boolean
+}
+
 /**
- * Where profiles are kept; the exported contract test says what each method promises. The newest profile is the one that was put last. A store
- * bounds itself: the oldest successes go first, then the oldest failures, pinned profiles never. One that cannot reach its data rejects soon.
+ * Stores profiles; the exported contract test defines each method. The newest profile is the one that was put last. A
+ * store bounds itself: it evicts the oldest successes first, then the oldest failures, and never pinned profiles. One
+ * that cannot reach its data rejects within seconds.
  */
 export interface ProfileStorage {
   /**
-   * Keeps profiles, oldest first. A token that is there already is replaced, and is not pinned any more; but a pinned profile
-   * of another request (another `time`) is kept, and the new one is not.
+   * Stores profiles, oldest first. A stored profile with the same token is replaced, and no longer pinned; but a pinned
+   * profile of another request (another `time`) stays, and the new one is not stored.
    */
   put (profiles: readonly ProfileRecord[]): Awaitable<void>
   get (token: string): Awaitable<Profile | undefined>
@@ -90,9 +102,9 @@ export interface ProfileStorage {
   /** Protects a profile from eviction and purge, or no longer; false where there is none. */
   pin (token: string, pinned: boolean): Awaitable<boolean>
   /** Removes the profiles that match and are not pinned (with `pinned`: those too); returns how many. */
-  purge (criteria?: Criteria, options?: { pinned?: boolean }): Awaitable<number>
+  purge (criteria?: Criteria, options?: PurgeOptions): Awaitable<number>
   stats (): Awaitable<StorageStats>
   close (): Awaitable<void>
-  /** Blocks the thread until what was put is kept, or the time (ms) is over. Optional; called when the process exits, where nothing can be awaited. */
+  /** Optional. Blocks the thread of an exiting process until what was put is stored, or the time (ms) is over. */
   settle? (timeout: number): void
 }

@@ -1,6 +1,6 @@
 import { JSDOM } from 'jsdom'
 import t from 'tap'
-import { build } from '../../app/harness.js'
+import { build } from '../../support/app.js'
 
 // What a page of the application itself tells; the parts alone are tested beside this.
 function texts (body: string, selector: string): string[] {

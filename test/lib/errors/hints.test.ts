@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { InjectOptions } from 'fastify'
 import type { Hint } from '../../../lib/errors/report.js'
-import { build } from '../../app/harness.js'
+import { build } from '../../support/app.js'
 
 async function hints (t: Parameters<typeof build>[0], request: InjectOptions | string, options = {}): Promise<Hint[]> {
   const app = await build(t, options, (app) => {

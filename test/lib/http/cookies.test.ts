@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { FastifyInstance } from 'fastify'
-import { build } from '../../app/harness.js'
+import { build } from '../../support/app.js'
 
 function routes (app: FastifyInstance): void {
   app.get('/none', () => 'x')

@@ -5,7 +5,7 @@ import t from 'tap'
 import type { Test } from 'tap'
 import type { FastifyInstance } from 'fastify'
 import type { HindsightOptions } from '../../../app/options.js'
-import { build, get, headerOf, listen, newest, raw, refusal, statusOf } from '../../app/harness.js'
+import { build, get, headerOf, listen, newest, rawText as raw, refusal, statusOf } from '../../support/app.js'
 
 function routes (app: FastifyInstance): void {
   app.get('/boom', () => { throw new Error('the inner workings') })

@@ -3,7 +3,7 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import t from 'tap'
 import type { Test } from 'tap'
 import { hindsight } from '../../../app/hindsight.js'
-import { build, headerOf, listen, raw, SECRET } from '../../app/harness.js'
+import { build, headerOf, listen, rawText as raw, SECRET } from '../../support/app.js'
 
 const SMUGGLED = 'GET /smuggled HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'
 const POST = 'POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\n'

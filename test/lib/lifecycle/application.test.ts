@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { FastifyInstance } from 'fastify'
-import { build, profileOf } from '../../app/harness.js'
+import { build, profileOf } from '../../support/app.js'
 
 const html = { accept: 'text/html' }
 

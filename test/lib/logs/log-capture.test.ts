@@ -4,7 +4,7 @@ import pino from 'pino'
 import t from 'tap'
 import type { FastifyInstance, FastifyServerOptions } from 'fastify'
 import type { Profile } from '../../../lib/profiler/profile.js'
-import { build, listen, profileOf } from '../../app/harness.js'
+import { build, listen, profileOf } from '../../support/app.js'
 
 interface Line { level: number, msg: string, reqId?: string, [field: string]: unknown }
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { boundProfile } from '../../../lib/profiler/bounds.js'
+import { boundedRecord, boundProfile, fittingLogs } from '../../../lib/profiler/bounds.js'
 import type { Profile } from '../../../lib/profiler/profile.js'
 import { failure, profile } from './fixture.js'
 
@@ -76,19 +76,6 @@ t.test('a line that is too long is left out alone', async t => {
   t.match(bounded.logs.at(-1)?.message, /^line 998 /)
 })
 
-t.test('of a long log no more is written out than is kept', async t => {
-  let written = 0
-  const { stringify } = JSON
-  const given = profile('000001', { logs: logs(10_000) })
-  t.teardown(() => { JSON.stringify = stringify })
-  JSON.stringify = (value: unknown) => {
-    if (typeof value === 'object' && value !== null && 'channel' in value) written++
-    return stringify(value)
-  }
-  const kept = boundProfile(given, LIMIT).logs.length
-  t.ok(written >= kept - 1 && written < kept + 30, `${written} of ${kept}`)
-})
-
 t.test('where it is a collector that is too large, an eighth is left for the log', async t => {
   const bounded = boundProfile(profile('000001', { logs: logs(1_000), collectors: { big: Array.from({ length: 20 }, () => 'y'.repeat(9_000)) } }), LIMIT)
   t.match(bounded.collectors.big, { error: /were left out/ })
@@ -112,4 +99,26 @@ t.test('in the end it always fits', async t => {
   }), 256 * 1024)
   t.ok(size(bounded) <= 256 * 1024, `${size(bounded)}`)
   t.match(bounded.exceptions.at(-1)?.message, /^m/)
+})
+
+t.test('a log that fits is there as a whole, and one that was shortened before has one note', async (t) => {
+  t.same(fittingLogs(logs(100), LIMIT, 'it is too long'), logs(100))
+  t.same(fittingLogs([], LIMIT, 'it is too long'), [])
+  const first = fittingLogs(logs(1_000), LIMIT, 'it is too long')
+  t.match(first[0], { level: 'warn', channel: 'profiler', message: `${1_001 - first.length} lines were left out, of the oldest and least severe: it is too long.` })
+  const second = boundProfile(profile('000001', { logs: first }), LIMIT / 2)
+  t.equal(note(second), 1_001 - second.logs.length)
+  t.equal(second.logs.filter(({ channel }) => channel === 'profiler').length, 1)
+  const [only, ...others] = fittingLogs(logs(3), 300, 'it is too long')
+  t.match(only, { time: logs(1)[0]?.time, message: /^3 lines were left out/ })
+  t.same(others, [])
+})
+
+t.test('a record is the profile itself where that is JSON and fits', async (t) => {
+  const given = failure('000001', { url: 'x'.repeat(20_000) })
+  t.strictSame(JSON.parse(boundedRecord(given, LIMIT).json), given)
+  const { json, summary } = boundedRecord(profile('000001', { logs: logs(1_000), collectors: { big: 1n } }), LIMIT)
+  t.ok(Buffer.byteLength(json) <= LIMIT)
+  t.match(JSON.parse(json), { collectors: { big: '1' } })
+  t.equal(summary.warnings, 1)
 })

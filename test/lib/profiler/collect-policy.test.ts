@@ -1,13 +1,8 @@
 import t from 'tap'
 import Fastify, { type FastifyInstance, type InjectOptions } from 'fastify'
 import { hindsight } from '../../../app/hindsight.js'
-import type { CollectOptions } from '../../../lib/profiler/collect-policy.js'
-import { signDemand } from '../../../lib/profiler/on-demand.js'
+import type { CollectOptions } from '../../../lib/profiler/settings.js'
 import { inMemory } from '../../support/app.js'
-
-const DAY = 24 * 3600
-const onDemand = { secret: 'x'.repeat(32) }
-const demand = (seconds = 60): string => signDemand(onDemand.secret, Date.now() / 1000 + seconds)
 
 async function build (profiler: false | CollectOptions): Promise<FastifyInstance> {
   const app = Fastify()
@@ -44,19 +39,7 @@ const cases: Array<[name: string, options: false | CollectOptions, request: Inje
   ['off, but failures', { collect: false, errors: true }, { url: '/boom' }, true],
   ['off, but failures: none', { collect: false, errors: true }, { url: '/ok' }, false],
   ['failures of other paths too', { matcher: '/api', errors: true }, { url: '/boom' }, true],
-  ['a failure only: an answer that says so', { onlyExceptions: true }, { url: '/unwell' }, true],
-  ['on demand: not asked', { collect: false, onDemand }, { url: '/ok' }, false],
-  ['on demand: asked by a header', { collect: false, onDemand }, { url: '/ok', headers: { 'x-hindsight-profile': demand() } }, true],
-  ['on demand: asked by the query', { onlyExceptions: true, sampling: 0, onDemand }, { url: '/ok', query: { _profile: demand() } }, true],
-  ['on demand: by other names', { collect: false, onDemand: { ...onDemand, header: 'X-Look', parameter: 'look' } }, { url: '/ok', headers: { 'x-look': demand() } }, true],
-  ['on demand: by another name’s header', { collect: false, onDemand: { ...onDemand, header: 'X-Look' } }, { url: '/ok', headers: { 'x-hindsight-profile': demand() } }, false],
-  ['on demand: too late', { collect: false, onDemand }, { url: '/ok', headers: { 'x-hindsight-profile': demand(-1) } }, false],
-  ['on demand: the longest time', { collect: false, onDemand }, { url: '/ok', headers: { 'x-hindsight-profile': demand(30 * DAY) } }, true],
-  ['on demand: for too long', { collect: false, onDemand }, { url: '/ok', headers: { 'x-hindsight-profile': demand(31 * DAY) } }, false],
-  ['on demand: of another secret', { collect: false, onDemand }, { url: '/ok', headers: { 'x-hindsight-profile': signDemand('y'.repeat(32), Date.now() / 1000 + 60) } }, false],
-  ['on demand: a time put off', { collect: false, onDemand }, { url: '/ok', headers: { 'x-hindsight-profile': demand().replace(/^\d+/, '99999999999') } }, false],
-  ['on demand: no signature', { collect: false, onDemand }, { url: '/ok', headers: { 'x-hindsight-profile': '99999999999.' } }, false],
-  ['on demand: a huge value', { collect: false, onDemand }, { url: '/ok', headers: { 'x-hindsight-profile': '9'.repeat(8_000) } }, false]
+  ['a failure only: an answer that says so', { onlyExceptions: true }, { url: '/unwell' }, true]
 ]
 
 for (const [name, options, request, profiled] of cases) {
@@ -67,23 +50,6 @@ for (const [name, options, request, profiled] of cases) {
     t.equal(headers['x-debug-token'] !== undefined, profiled)
     t.equal(headers['x-debug-token-link'] !== undefined, profiled)
     t.equal((await app.hindsight.profiler.search({ limit: 10 })).profiles.length, profiled ? 1 : 0)
-  })
-}
-
-for (const [name, names, header, parameter] of [
-  ['the usual', {}, 'x-hindsight-profile', '_profile'],
-  ['other', { header: 'X-Look', parameter: 'look' }, 'x-look', 'look']
-] as const) {
-  t.test(`a signature is a credential, under ${name} names too`, async (t) => {
-    const app = await build({ collect: false, onDemand: { ...onDemand, ...names } })
-    t.teardown(() => app.close())
-    const value = demand()
-    await app.inject({ url: '/ok', query: { [parameter]: value, a: 'b' }, headers: { [header]: value, referer: `http://a/?${parameter}=${value}` } })
-    const { profiles: [summary] } = await app.hindsight.profiler.search({ limit: 1 })
-    const profile = await app.hindsight.profiler.find(summary?.token ?? '')
-    t.equal(profile?.url, `http://localhost/ok?${parameter}=******&a=b`)
-    t.match(profile?.collectors.request, { headers: { [header]: '******' }, query: { [parameter]: '******', a: 'b' } })
-    t.notOk(JSON.stringify(profile).includes(value.slice(11, 40)))
   })
 }
 
@@ -110,10 +76,8 @@ const mistakes: Array<[name: string, options: object, message: string]> = [
   ['an unknown option', { onlyException: true }, 'Unknown option "profiler.onlyException"; did you mean "onlyExceptions"?'],
   ['a share beyond 1', { sampling: 2 }, 'profiler.sampling: 2 is not a share from 0 to 1'],
   ['a share that is no number', { sampling: Number.NaN }, 'Option "profiler.sampling" must be a number, not NaN'],
-  ['a secret that is too short', { onDemand: { secret: 'short' } }, 'profiler.onDemand.secret: 5 characters are too few, at least 32 are needed'],
-  ['no secret', { onDemand: {} }, 'profiler.onDemand.secret: it is missing, at least 32 are needed'],
-  ['a header that cannot be one', { onDemand: { ...onDemand, header: 'a b' } }, 'profiler.onDemand.header: "a b" is not the name of a header'],
-  ['a query parameter that cannot be one', { onDemand: { ...onDemand, parameter: 'a&b' } }, 'profiler.onDemand.parameter: "a&b" is not the name of a query parameter'],
+  ['signed requests', { onDemand: { secret: 'x'.repeat(32) } }, 'Option "profiler.onDemand" was removed. Signed requests for a profile are gone: in debug mode all requests have one; in production use profiler.matcher, or profiler.collectParameter.'],
+  ['an exporter of traces', { otlp: true }, 'Option "profiler.otlp" was removed. Set profiler.openTelemetry: true; the OpenTelemetry SDK of the application exports the spans.'],
   ['a parameter that cannot be one', { collectParameter: 'a b' }, 'profiler.collectParameter: "a b" is not the name of a query parameter']
 ]
 

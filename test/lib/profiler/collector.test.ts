@@ -5,7 +5,7 @@ import { panelsOf } from '../../../lib/profiler/panels/index.js'
 import type { Profile } from '../../../lib/profiler/profile.js'
 import { MemoryStorage } from '../../../lib/profiler/storage/memory.js'
 import type { ProfileRecord } from '../../../lib/profiler/summary.js'
-import { build, newest, refusal } from '../../app/harness.js'
+import { build, newest, refusal } from '../../support/app.js'
 
 const nobody = {} as never
 
@@ -63,7 +63,7 @@ t.test('one that fails costs only its own panel', async t => {
   t.equal((await app.inject('/')).body, 'x')
   await sleep(20)
   const profile = await newest(app)
-  t.match(profile.collectors, { throws: { error: 'no' }, rejects: { error: 'text' }, hostile: { error: 'it threw what cannot be read' }, fine: [1, 2] })
+  t.match(profile.collectors, { throws: { error: 'no' }, rejects: { error: 'text' }, hostile: { error: 'it threw a value that cannot be read' }, fine: [1, 2] })
   const page = async (panel: string) => (await app.inject({ url: `/_profiler/${profile.token}?panel=${panel}`, headers: { accept: 'text/html' } })).body
   t.match(await page('throws'), /The collector failed:<\/strong> no/)
   t.match(await page('render'), /its data cannot be shown \(no markup\)/)

@@ -1,15 +1,12 @@
 import { Agent, request } from 'node:http'
 import t, { type Test } from 'tap'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
-import { signDemand } from '../../../lib/profiler/on-demand.js'
 import type { Profile } from '../../../lib/profiler/profile.js'
 import type { ProfilerOption } from '../../../lib/profiler/settings.js'
 import { build as buildApplication, listen, type BuildOptions } from '../../support/app.js'
 import { users } from '../security/support.js'
 
 const html = { accept: 'text/html' }
-const SECRET = 'a secret of the tests, thirty-two characters and more'
-
 /** The application as it runs in production. */
 async function build (t: Test, profiler: ProfilerOption, options: BuildOptions = {}): Promise<FastifyInstance> {
   const app = await buildApplication({
@@ -113,13 +110,12 @@ t.test('what clients get wrong is kept only if that is said, and a matcher does 
   t.match((await some.inject({ url: '/boom/1', headers: html })).body, /Reference/)
 })
 
-t.test('all of a request is kept that asks for it with a signature', async (t) => {
-  const app = await build(t, { production: true, collect: false, errors: true, onDemand: { secret: SECRET } })
-  const asked = await app.inject({ url: '/ok', headers: { 'x-hindsight-profile': signDemand(SECRET, Date.now() / 1000 + 60) } })
+t.test('all of a request is kept that the matcher selects', async (t) => {
+  const app = await build(t, { production: true, errors: true, matcher: (request) => request.headers['x-profile'] === '1' })
+  const asked = await app.inject({ url: '/ok', headers: { 'x-profile': '1' } })
   t.same(asked.json(), { ok: true })
   t.notOk('x-debug-token' in asked.headers)
   await app.inject('/ok')
-  await app.inject({ url: '/ok', headers: { 'x-hindsight-profile': signDemand('another secret of thirty-two or more', Date.now() / 1000 + 60) } })
   await app.inject('/boom/1')
   const [failed, demanded, ...others] = await stored(app)
   t.same(others, [])
@@ -131,7 +127,7 @@ t.test('all of a request is kept that asks for it with a signature', async (t) =
 })
 
 t.test('a request that nobody asked for has no part in the one before it on its connection', async (t) => {
-  const app = await build(t, { production: true, collect: false, errors: true, onDemand: { secret: SECRET } }, {
+  const app = await build(t, { production: true, errors: true, matcher: (request) => request.headers['x-profile'] === '1' }, {
     declare (app) {
       app.post('/say/:name', async (request) => {
         const { name } = request.params as { name: string }
@@ -152,10 +148,10 @@ t.test('a request that nobody asked for has no part in the one before it on its 
       response.resume().on('end', () => resolve(response.statusCode ?? 0))
     }).on('error', reject).end('{}')
   })
-  t.equal(await post('demanded', { 'x-hindsight-profile': signDemand(SECRET, Date.now() / 1000 + 60) }), 200)
+  t.equal(await post('demanded', { 'x-profile': '1' }), 200)
   t.equal(await post('nobody'), 200)
   t.equal(await post('failing'), 500)
-  t.equal(await post('again', { 'x-hindsight-profile': signDemand(SECRET, Date.now() / 1000 + 60) }), 200)
+  t.equal(await post('again', { 'x-profile': '1' }), 200)
   const said = (await stored(app)).map(({ logs }) => logs.filter(({ channel }) => channel === 'app').map(({ message }) => message))
   t.same(said, [
     ['the application for again', 'a child for again', 'the application later for again'],

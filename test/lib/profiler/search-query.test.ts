@@ -25,7 +25,7 @@ const good: Array<[name: string, fields: Record<string, unknown>, criteria: obje
 ]
 
 for (const [name, fields, criteria] of good) {
-  t.test(`${name} can be looked for`, async (t) => t.strictSame(readSearch(fields), { criteria, limit: 50 }))
+  t.test(`${name} is a valid search`, async (t) => t.strictSame(readSearch(fields), { criteria, limit: 50 }))
 }
 
 t.test('limit and cursor', async (t) => {
@@ -47,7 +47,7 @@ const bad: Array<[fields: Record<string, unknown>, message: string]> = [
   [{ from: 'yesterday' }, 'Invalid "from": "yesterday" is not a time in ISO 8601, such as 2026-01-31T12:00:00Z.'],
   [{ until: '2026-02-31T12:00:00Z' }, 'Invalid "until": "2026-02-31T12:00:00Z" is not a time in ISO 8601, such as 2026-01-31T12:00:00Z.'],
   [{ until: '2026-01-31T25:00:00Z' }, 'Invalid "until": "2026-01-31T25:00:00Z" is not a time in ISO 8601, such as 2026-01-31T12:00:00Z.'],
-  [{ from: '2026-02-01', until: '2026-01-01' }, 'Invalid "until": it lies ahead of "from".'],
+  [{ from: '2026-02-01', until: '2026-01-01' }, 'Invalid "until": it is before "from".'],
   [{ error: 'yes' }, 'Invalid "error": "yes" is neither 1 nor 0.'],
   [{ parent: 'x' }, 'Invalid "parent": "x" is not a token of six hexadecimal digits.'],
   [{ status: ['404', '500'] }, 'Invalid "status": it may be given only once.'],

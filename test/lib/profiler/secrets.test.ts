@@ -5,8 +5,8 @@ import multipart from '@fastify/multipart'
 import type { FastifyInstance, FastifyRequest, InjectOptions } from 'fastify'
 import t from 'tap'
 import { createMask } from '../../../lib/mask/mask.js'
-import { configurationOf, type ConfigurationSummary } from '../../../lib/profiler/configuration/configuration.js'
-import { build, listen, newest, profileOf, raw } from '../../app/harness.js'
+import { configurationOf, type ConfigurationSummary } from '../../../lib/profiler/configuration.js'
+import { build, listen, newest, profileOf, rawText as raw } from '../../support/app.js'
 
 // Drawn afresh: the excerpts of a profile show this very source.
 const marker = (): string => `zq${Math.random().toString(36).slice(2, 8)}${Math.random().toString(36).slice(2, 8)}`

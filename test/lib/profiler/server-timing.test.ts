@@ -1,6 +1,6 @@
 import t from 'tap'
 import { metric } from '../../../lib/profiler/server-timing.js'
-import { build, refusal } from '../../app/harness.js'
+import { build, refusal } from '../../support/app.js'
 
 // Server Timing, section 3: a list of tokens with parameters, each a token or a quoted string.
 const METRIC = /^[\w!#$%&'*+.^`|~-]+;dur=\d+(?:\.\d+)?(?:;desc="(?:[\t\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*")?$/

@@ -40,7 +40,7 @@ t.test('profiles that are added together are written together, 256 at most', asy
   await queue.flush()
   t.same(batches.map((batch) => batch.length), [256, 256, 88])
   t.same(batches.flat(), tokens(1, 600))
-  t.same(queue.metrics.counters, { written: 600, dropped: 0, failed: 0 })
+  t.same(queue.counters, { written: 600, dropped: 0, failed: 0 })
   t.equal(queue.waiting, 0)
 })
 
@@ -87,7 +87,7 @@ t.test('a token that is added again while it waits is written once, as it was la
   t.equal(queue.waiting, 2)
   await queue.flush()
   t.same(written, [[201, 500]], 'it is the newest')
-  t.same(queue.metrics.counters, { written: 2, dropped: 0, failed: 0 })
+  t.same(queue.counters, { written: 2, dropped: 0, failed: 0 })
   t.equal(queue.has('000001'), false)
 })
 
@@ -134,7 +134,7 @@ t.test('flush waits for the newer profile of a token, and for none that is added
   await turn()
   release()
   await third
-  t.equal(queue.metrics.counters.written, 3)
+  t.equal(queue.counters.written, 3)
 })
 
 t.test('above its bound it drops profiles, counts them and warns once', async (t) => {
@@ -142,7 +142,7 @@ t.test('above its bound it drops profiles, counts them and warns once', async (t
   t.same(tokens(1, 4).map((token) => queue.add(token, building(token))), [true, true, false, false])
   t.equal(queue.add('000001', building('000001')), true, 'a token that waits already takes no more place')
   await queue.flush()
-  t.same(queue.metrics.counters, { written: 2, dropped: 2, failed: 0 })
+  t.same(queue.counters, { written: 2, dropped: 2, failed: 0 })
   t.same(warnings, [
     ['Profiles are lost: more are waiting to be written than profiler.maxQueue allows; the store is too slow.', undefined],
     ['Profiles are written again; 2 were lost.', undefined]
@@ -176,15 +176,15 @@ t.test('a store that fails is counted, with one warning when it begins and one w
     ['Profiles are written again; 2 were lost.', undefined],
     ['Profiles are lost: the store failed.', 'unavailable']
   ])
-  t.same(queue.metrics.counters, { written: 1, dropped: 0, failed: 3 })
-  t.equal(queue.metrics.lastLoss, 'the store failed: unavailable')
+  t.same(queue.counters, { written: 1, dropped: 0, failed: 3 })
+  t.equal(queue.lastLoss, 'the store failed: unavailable')
 })
 
 t.test('a store that throws at once fails as one that rejects', async (t) => {
   const { queue, warnings } = open({ put: () => { throw new Error('unavailable') } })
   for (const token of tokens(1, 3)) queue.add(token, building(token))
   await queue.flush()
-  t.same(queue.metrics.counters, { written: 0, dropped: 0, failed: 3 })
+  t.same(queue.counters, { written: 0, dropped: 0, failed: 3 })
   t.same(warnings, [['Profiles are lost: the store failed.', 'unavailable']])
   t.equal(queue.waiting, 0)
 })
@@ -196,7 +196,7 @@ t.test('losses that begin and end again and again are reported once a minute', a
     queue.add(token, building(token))
     await queue.flush()
   }
-  t.same(queue.metrics.counters, { written: 5, dropped: 0, failed: 5 })
+  t.same(queue.counters, { written: 5, dropped: 0, failed: 5 })
   t.equal(warnings.length, 2)
 })
 
@@ -208,7 +208,7 @@ t.test('a profile that cannot be built costs only itself', async (t) => {
   t.equal(queue.get('000003'), undefined, 'one that is read first')
   await queue.flush()
   t.same(batches, [['000002']])
-  t.same(queue.metrics.counters, { written: 1, dropped: 0, failed: 2 })
+  t.same(queue.counters, { written: 1, dropped: 0, failed: 2 })
   t.same(warnings, [['Profiles are lost: one could not be built.', 'broken'], ['Profiles are written again; 2 were lost.', undefined]])
   t.equal(queue.waiting, 0)
 })
@@ -218,7 +218,7 @@ t.test('a queue in which nothing can be built writes no batch', async (t) => {
   for (const token of tokens(1, 300)) queue.add(token, broken)
   await queue.flush()
   t.same(batches, [])
-  t.same(queue.metrics.counters, { written: 0, dropped: 0, failed: 300 })
+  t.same(queue.counters, { written: 0, dropped: 0, failed: 300 })
   queue.add('000001', building('000001'))
   await queue.flush()
   t.same(batches, [['000001']])
@@ -236,33 +236,34 @@ t.test('flush waits for a store that hangs for its time only', async (t) => {
   t.equal(queue.has('000001'), false)
 })
 
-t.test('what waits is bounded by the bytes that it holds', async (t) => {
-  const { queue } = open({ maxWaitingBytes: 1_000 })
-  t.equal(queue.add('000001', building('000001'), 5_000), true, 'a single one may be of any size')
-  t.equal(queue.add('000002', building('000002'), 1), false)
+t.test('what waits is bounded by the bytes of its JSON', async (t) => {
+  const { queue } = open({ maxWaitingBytes: 2_000 })
+  const large = building('000001', { collectors: { text: 'x'.repeat(2_000) } })
+  queue.add('000001', large)
+  await turn()
+  t.equal(queue.add('000002', building('000002')), false)
   await queue.flush()
-  t.equal(queue.add('000003', broken, 900), true)
-  t.equal(queue.add('000004', building('000004'), 200), false)
-  t.equal(queue.add('000003', building('000003'), 100), true, 'the bytes of the replaced one are not held any more')
-  t.equal(queue.add('000005', building('000005'), 800), true)
+  t.equal(queue.add('000002', large), true)
+  t.ok(queue.get('000002'))
+  t.equal(queue.add('000003', building('000003')), false)
   await queue.flush()
-  t.equal(queue.add('000006', broken, 900), true)
-  t.equal(queue.get('000006'), undefined)
-  t.equal(queue.add('000007', building('000007'), 1_000), true, 'one that could not be built holds nothing')
+  queue.add('000004', broken)
+  t.equal(queue.get('000004'), undefined)
+  t.equal(queue.add('000005', building('000005')), true, 'one that could not be built has none')
   await queue.flush()
-  t.same(queue.metrics.counters, { written: 4, dropped: 2, failed: 1 })
+  t.same(queue.counters, { written: 3, dropped: 2, failed: 1 })
 })
 
-t.test('a record that is built holds the bytes of its text', async (t) => {
-  const { queue } = open({ maxWaitingBytes: 2_000 })
-  queue.add('000001', building('000001', { collectors: { text: 'x'.repeat(2_000) } }), 10)
-  t.equal(queue.add('000002', building('000002'), 10), true)
+t.test('a profile that replaces a large one takes its place only', async (t) => {
+  const { queue } = open({ maxWaitingBytes: 5_000 })
+  queue.add('000001', building('000001', { collectors: { text: 'x'.repeat(4_000) } }))
   await turn()
-  t.equal(queue.add('000003', building('000003'), 10), false)
+  t.equal(queue.add('000001', building('000001')), true)
+  queue.add('000002', building('000002', { collectors: { text: 'x'.repeat(4_000) } }))
+  await turn()
+  t.equal(queue.add('000003', building('000003')), true)
   await queue.flush()
-  t.equal(queue.add('000003', building('000003'), 2_000), true)
-  await turn()
-  t.equal(queue.add('000004', building('000004'), 1_000), true, 'its text is smaller than what it held')
+  t.equal(queue.counters.written, 3)
 })
 
 t.test('drain returns the records that no batch has, for a process that exits', async (t) => {

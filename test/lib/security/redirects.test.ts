@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyServerOptions } from 'fastify'
 import t from 'tap'
 import type { Test } from 'tap'
 import type { HindsightOptions } from '../../../app/options.js'
-import { build, headerOf, listen, raw, statusOf } from '../../app/harness.js'
+import { build, headerOf, listen, rawText as raw, statusOf } from '../../support/app.js'
 import { users } from './support.js'
 
 const login = { csrf: false }

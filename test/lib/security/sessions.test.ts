@@ -4,7 +4,7 @@ import t from 'tap'
 import type { HindsightOptions } from '../../../app/options.js'
 import type { LoginForm } from '../../../lib/security/login.js'
 import type { SecuritySettings } from '../../../lib/security/security.js'
-import { get, listen, statusOf } from '../../app/harness.js'
+import { get, listen, statusOf } from '../../support/app.js'
 import { build, HTML, Jar, recordOf, users } from './support.js'
 
 const SECRET = 'a secret for tests, 32 letters or more'

@@ -6,7 +6,7 @@ import fastifyCors from '@fastify/cors'
 import type { FastifyInstance, FastifyServerOptions } from 'fastify'
 import t from 'tap'
 import type { HindsightOptions } from '../../../app/options.js'
-import { build, get, headerOf, listen, raw, statusOf } from '../../app/harness.js'
+import { build, get, headerOf, listen, rawText as raw, statusOf } from '../../support/app.js'
 import { profile } from '../../lib/profiler/fixture.js'
 
 const SECRET_TEXT = 'what only its developer may see'

@@ -1,13 +1,12 @@
 import t from 'tap'
-import { assets } from '../../../lib/profiler/pages/assets.js'
-import { ISOLATION } from '../../../lib/profiler/pages/page-policy.js'
-import { toolbarAssets } from '../../../lib/profiler/pages/toolbar/component.js'
+import { pageAssets, toolbarAssets } from '../../../lib/profiler/pages/assets.js'
+import { ISOLATION } from '../../../lib/profiler/pages/layout.js'
 import { build, listen, raw } from '../../support/app.js'
 
 t.test('assets have their type, and are kept by the browser', async (t) => {
   const app = await build()
   t.teardown(() => app.close())
-  const all = [...Object.values(assets), ...Object.values(toolbarAssets)]
+  const all = [...Object.values(pageAssets), ...Object.values(toolbarAssets)]
   t.equal(new Set(all.map(({ name }) => name)).size, 4)
   for (const { name, type, content } of all) {
     t.match(name, /^[0-9a-f]{16}\.(?:css|js)$/)

@@ -27,7 +27,7 @@ t.test('two profiles are a page to a browser and JSON to a program', async (t) =
   t.equal(statusCode, 200)
   t.match(headers['content-security-policy'], /default-src 'none'/)
   const document = new JSDOM(body).window.document
-  t.match(document.querySelector('.lead')?.textContent, /^3 things differ, \d+ are the same\.$/)
+  t.match(document.querySelector('.lead')?.textContent, /^3 differences, \d+ values are equal\.$/)
   t.same([...document.querySelectorAll('.part h2')].slice(0, 2).map((title) => title.textContent), ['Status and route', 'Exceptions'])
   t.same([...document.querySelectorAll('#of-outcome tbody tr')].map((row) => [...row.children].map((cell) => cell.textContent)), [['status', '200', '404']])
   for (const [url, accept] of [['/_profiler/00000c/compare/00000b', json], ['/_profiler/00000c/compare/00000b.json', html]] as const) {

@@ -2,8 +2,8 @@ import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
-import { readCpuRecord } from '../../../lib/profiler/cpu/cpu-record.js'
-import { currentRecording } from '../../../lib/profiler/cpu/recording.js'
+import { readCpuRecord } from '../../../lib/profiler/cpu/record.js'
+import { currentRecording } from '../../../lib/profiler/cpu/recorder.js'
 import type { Profile } from '../../../lib/profiler/profile.js'
 import { limitsAt, NEVER } from '../../support/timers.js'
 import { profile } from '../../lib/profiler/fixture.js'
@@ -50,13 +50,13 @@ t.test('the file has the name of the profile, and a form that tools read', async
       { id: 2, callFrame: { functionName: 'run', scriptId: '3', url: 'node:async_hooks', lineNumber: 331, columnNumber: 0 }, hitCount: 0, children: [3] },
       { id: 3, callFrame: { functionName: 'next', scriptId: '2', url: 'node_modules/fastify/lib/hooks.js', lineNumber: 233, columnNumber: 18 }, hitCount: 2, children: [4] },
       { id: 4, callFrame: { functionName: 'plain', scriptId: '1', url: 'plain', lineNumber: 2, columnNumber: 6 }, hitCount: 18, children: [5] },
-      { id: 5, callFrame: { functionName: 'plain', scriptId: '1', url: 'plain', lineNumber: 2, columnNumber: 6 }, hitCount: 4 },
-      { id: 6, callFrame: { functionName: '(idle)', scriptId: '4', url: '', lineNumber: -1, columnNumber: -1 }, hitCount: 16 }
+      { id: 5, callFrame: { functionName: 'plain', scriptId: '1', url: 'plain', lineNumber: 2, columnNumber: 6 }, hitCount: 4, children: [] },
+      { id: 6, callFrame: { functionName: '(idle)', scriptId: '4', url: '', lineNumber: -1, columnNumber: -1 }, hitCount: 16, children: [] }
     ],
     startTime: 0,
     endTime: 10_000,
-    samples: [3, 4, 6, 5],
-    timeDeltas: [0, 500, 4500, 4000]
+    samples: [3, 4, 5, 6],
+    timeDeltas: [0, 500, 4500, 1000]
   })
   app.hindsight.profiler.save(profile('000001'))
   app.hindsight.profiler.save(profile('000002', { collectors: { cpu: { refused: 'Another one ran.' } } }))

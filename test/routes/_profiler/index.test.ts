@@ -9,16 +9,17 @@ import type { Profile } from '../../../lib/profiler/profile.js'
 import { Profiler, type ProfilerOptions } from '../../../lib/profiler/profiler.js'
 import { MemoryStorage } from '../../../lib/profiler/storage/memory.js'
 import { recordOf } from '../../../lib/profiler/summary.js'
-import { ISOLATION } from '../../../lib/profiler/pages/page-policy.js'
+import { ISOLATION } from '../../../lib/profiler/pages/layout.js'
 import profilerRoutes from '../../../routes/_profiler/index.js'
 import { failure, profile, tokens } from '../../lib/profiler/fixture.js'
-import { build as buildOpened } from '../../app/harness.js'
+import { build as buildOpened } from '../../support/app.js'
 import { HOSTILE } from '../../lib/profiler/hostile.js'
 import { sample } from '../../lib/profiler/sample.js'
 
 async function start (t: Test, options: Partial<ProfilerOptions> = {}): Promise<FastifyInstance> {
   const app = fastify()
-  app.decorate('hindsight', { profiler: new Profiler({ storage: new MemoryStorage(), warn: () => {}, ...options }) } as never)
+  const profiler = new Profiler({ storage: new MemoryStorage(), warn: () => {}, ...options })
+  app.decorate('hindsight', { profiler, debug: false, editor: null } as never)
   await app.register(profilerRoutes, { prefix: '/_profiler' })
   t.teardown(() => app.close())
   return app
@@ -113,7 +114,7 @@ t.test('the menu leads to every panel and says which has a problem', async t => 
   const document = page((await app.inject({ url: '/_profiler/3fa94c', headers: html })).body)
   t.equal(document.querySelector('h2')?.textContent, 'Exceptions', 'the first panel with a problem')
   t.equal(document.querySelector('[aria-current=page]')?.getAttribute('href'), '?panel=exceptions')
-  t.same([...document.querySelectorAll('.menu p')].map(title => title.textContent), ['Overview', 'Handling', 'Security', 'Delivery', 'Around it', 'Application'])
+  t.same([...document.querySelectorAll('.menu p')].map(title => title.textContent), ['Overview', 'Routing', 'Security', 'Delivery', 'Environment', 'Application'])
   t.same([...document.querySelectorAll('.menu a')].map(link => link.textContent), [
     'Request / Response', 'Exceptions● (has a problem) 2', 'Other errors● (has a problem) 1', 'Logs● (has a problem) 2', 'Performance', 'CPU', 'Events● (has a problem) 3',
     'Routing', 'Attributes 1', 'Parameters● (has a problem) 2', 'Template', 'Pagination● (has a problem)', 'Locale',
@@ -261,7 +262,7 @@ t.test('a search finds, says what has a problem, and keeps its criteria from pag
   const all = page((await app.inject({ url: '/_profiler/', headers: html })).body)
   t.equal(all.querySelectorAll('tr.has-warning').length, 5)
   t.equal(all.querySelector('tr.has-warning .warning-line')?.textContent, '1 warning logged')
-  t.match(page((await app.inject({ url: '/_profiler/search?url=nowhere', headers: html })).body).querySelector('main')?.textContent, /No stored profile fits\./)
+  t.match(page((await app.inject({ url: '/_profiler/search?url=nowhere', headers: html })).body).querySelector('main')?.textContent, /No profiles match\./)
 })
 
 t.test('the newest that fits', async t => {
@@ -299,7 +300,7 @@ t.test('the form of a page works in the whole application, whatever parser it ha
 t.test('losses are told', async t => {
   const app = await start(t, { maxQueue: 1 })
   for (const token of tokens(1, 3)) app.hindsight.profiler.save(profile(token))
-  t.match((await app.inject({ url: '/_profiler/', headers: html })).body, /2 profiles of this process were lost: 2 because too many were waiting, 0 because/)
+  t.match((await app.inject({ url: '/_profiler/', headers: html })).body, /2 profiles of this process were lost: 2 because the queue was full, 0 because/)
 })
 
 t.test('a profile is pinned by the form of its page, and by nobody else', async t => {
@@ -326,7 +327,7 @@ t.test('a profile is pinned by the form of its page, and by nobody else', async 
   const done = await post(body, { 'sec-fetch-site': 'same-origin' })
   t.match([done.statusCode, done.headers.location], [303, '/_profiler/000001'])
   t.equal((await app.hindsight.profiler.stats()).pinned, 1)
-  t.match((await app.inject({ url: '/_profiler/000001', headers: html })).body, /Pinned: it stays until you unpin it/)
+  t.match((await app.inject({ url: '/_profiler/000001', headers: html })).body, /Pinned: it is kept until you unpin it/)
   t.equal((await post({ form_token: body.form_token, status: '200' }, {}, '/_profiler/purge')).statusCode, 303)
   t.same((await app.hindsight.profiler.search({ limit: 9 })).profiles.map(item => item.token), ['000001'], 'a pinned one is not purged')
   t.equal((await post({ ...body, pinned: '0' })).statusCode, 303)
@@ -405,7 +406,7 @@ t.test('the routes are named, and are not profiled themselves', async t => {
   const app = fastify()
   const configs: unknown[] = []
   app.addHook('onRoute', route => { if (route.method === 'GET') configs.push([route.url, route.config]) })
-  app.decorate('hindsight', { profiler: new Profiler({ storage: new MemoryStorage() }) } as never)
+  app.decorate('hindsight', { profiler: new Profiler({ storage: new MemoryStorage() }), debug: false, editor: null } as never)
   await app.register(profilerRoutes, { prefix: '/_profiler' })
   t.teardown(() => app.close())
   t.match(configs, [

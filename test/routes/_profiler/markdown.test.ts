@@ -1,5 +1,5 @@
 import t from 'tap'
-import { build, get, listen, statusOf } from '../../app/harness.js'
+import { build, get, listen, statusOf } from '../../support/app.js'
 import { Profiler } from '../../../lib/profiler/profiler.js'
 import { MemoryStorage } from '../../../lib/profiler/storage/memory.js'
 

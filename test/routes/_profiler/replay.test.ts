@@ -52,7 +52,7 @@ t.test('a safe request is sent again, leaves a profile of its own, and both are 
   const comparison = (await app.inject({ url: String(response.headers.location), headers: json })).json()
   t.same(comparison.sections.flatMap(({ name, differences }: { name: string, differences: unknown[] }) => name === 'durations' ? [] : differences), [])
   const page = new JSDOM((await app.inject({ url: `/_profiler/${other}`, headers: html })).body).window.document
-  t.match(page.querySelector('.relatives')?.textContent, `Sent again from ${first.token}: how they differ`)
+  t.match(page.querySelector('.relatives')?.textContent, `Replay of ${first.token}: differences`)
   t.match((await app.inject({ url: `/_profiler/${first.token}`, headers: html })).body, `href="/_profiler/${first.token}/replay"`)
 })
 
@@ -63,7 +63,7 @@ t.test('a method that is not safe asks first', async (t) => {
   const { body } = await app.inject({ url: `/_profiler/${first.token}/replay`, headers: html })
   const page = new JSDOM(body).window.document
   t.match(page.querySelector('.sent')?.textContent, /^POST \/orders\n[^]*\n\n\{"amount":2,"password":"\*{6}"\}$/)
-  t.match(page.querySelector('.warning')?.textContent, 'POST is no safe method (RFC 9110, section 9.2.1)')
+  t.match(page.querySelector('.warning')?.textContent, 'POST may repeat side effects (RFC 9110, section 9.2.1)')
   t.same([...page.querySelectorAll('.gap input')].map((input) => input.getAttribute('name')), ['value.cookie.sid', 'value.cookie.theme', 'value.body.password'])
   t.same(await htmlChecker({ 'prefer-native-element': 'off' })(body), [])
   const refused = await send(app, first.token, {})

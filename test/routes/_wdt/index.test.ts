@@ -2,7 +2,7 @@ import t from 'tap'
 import { JSDOM } from 'jsdom'
 import { failure, profile } from '../../lib/profiler/fixture.js'
 import { HOSTILE } from '../../lib/profiler/hostile.js'
-import { ISOLATION } from '../../../lib/profiler/pages/page-policy.js'
+import { ISOLATION } from '../../../lib/profiler/pages/layout.js'
 import { build, listen, raw } from '../../support/app.js'
 
 const route = { name: 'robots', pattern: '/robots.txt', params: {}, methods: ['GET'] }

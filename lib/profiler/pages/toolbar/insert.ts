@@ -6,37 +6,30 @@ import { messageOf, nameOf } from '../../../errors/thrown-value.js'
 import { drawNonce } from '../../../http/content-policy.js'
 import { absoluteUrl } from '../../../http/origin.js'
 import type { Origin } from '../../../http/request-origin.js'
-import { isRedirect } from '../../../http/responses.js'
 import { stateOf } from '../../../lifecycle/request-state.js'
+import { isRedirect } from '../../../http/responses.js'
 import { servicesOf } from '../../../lifecycle/services.js'
 import type { ProfiledRoute } from '../../profile.js'
-import { addressesOf } from '../hashed-asset.js'
-import { toolbar, toolbarAssets, type ToolbarFiles } from './component.js'
-import { toolbarOf, type ToolbarData } from './data.js'
+import { addressesOf, toolbarAssets } from '../assets.js'
 import {
-  extendHeader, metaPolicies, policiesIn, rightsUnder, type PageOrigin, type ToolbarNonces, type ToolbarRights
+  extendHeader, metaPolicies, policiesIn, rightsUnder, startTags, type ToolbarNonces, type ToolbarRights
 } from './policy.js'
+import { toolbar, toolbarOf, type ToolbarData, type ToolbarFiles } from './toolbar.js'
 
 const BODY_END = /<\/body\s*>/gi
-const FOREIGN_BASE = /<base\b[^>]*\shref\s*=\s*["']?\s*(?:[a-z][a-z\d+.-]*:|\/\/)/i
+/** A `<base>` with the URL of an origin. */
+const HREF = /\shref\s*=\s*["']?\s*(?:[a-z][a-z\d+.-]*:|\/\/)/i
 /** The collectors whose data the toolbar shows. */
 const SHOWN = ['router', 'security', 'locale', 'cache', 'http-client']
 const POLICY_HEADERS = ['content-security-policy', 'content-security-policy-report-only'] as const
-/** Headers about the bytes that the application sent: a page with a toolbar is a different one each time. */
+/** Headers about the original bytes: a page with a toolbar is different each time. */
 const VALIDATORS = ['etag', 'last-modified', 'accept-ranges']
 
-type Insert = (request: FastifyRequest, reply: FastifyReply, payload: unknown) => string | undefined
-
-interface FoundProfile {
-  token: string
-  url: string
-}
-
 /**
- * Sets `X-Debug-Token-Link`, the absolute address of the request's profile.
+ * Sets `X-Debug-Token-Link`, the absolute URL of the request's profile.
  * False, and no header: the request has no profile, or its client may not see the debug surface.
  */
-export function tellProfile (app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): boolean {
+export function setProfileLink (app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): boolean {
   const profile = app.hindsight.profiles?.profileOf(request) ?? null
   if (profile === null || !app.hindsight.maySeeDebug(request)) return false
   reply.header('x-debug-token-link', profile.url)
@@ -44,25 +37,34 @@ export function tellProfile (app: FastifyInstance, request: FastifyRequest, repl
 }
 
 /**
- * Makes the function that inserts the toolbar into a response, for an `onSend` hook. It returns the new payload; or
- * undefined, and changes no header, where the response gets no toolbar. In `full` mode it extends the policies of the
- * response by nonces; in `observe` mode it leaves them as they are, and removes the validators.
+ * Returns the function that inserts the toolbar into a response, for an `onSend` hook. It returns the new payload, or
+ * undefined, without a change of headers, if the response gets no toolbar. In `full` mode it adds nonces to the
+ * policies of the response; in `observe` mode it leaves them as they are, and removes the validators.
  */
-export function insertToolbar (app: FastifyInstance): Insert {
-  const { mayReadDebug, originOf } = app.hindsight
+export function insertToolbar (
+  app: FastifyInstance
+): (request: FastifyRequest, reply: FastifyReply, payload: unknown) => string | undefined {
+  const { mayReadDebug, originOf, base } = app.hindsight
   return (request, reply, payload) => {
     const profile = app.hindsight.profiles?.profileOf(request) ?? null
-    if (profile === null || !mayReadDebug(request)) return
-    if (!isNavigation(request) || !isWholePage(request, reply)) return
+    if (profile === null || !mayReadDebug(request) || !isNavigation(request) || !isWholePage(request, reply)) return
     const page = textOf(payload)
-    const end = page === null ? -1 : lastBodyEnd(page)
-    if (page === null || end === -1) return
+    const end = [...page.matchAll(BODY_END)].at(-1)?.index
+    if (end === undefined) return
     const isFull = app.hindsight.mode === 'full'
     const origin = originOf(request)
     const rights = rightsOn(page, reply, origin, isFull)
     if (!rights.style) return
     const nonces = isFull ? extendPolicies(reply, rights, origin) : {}
-    const files = filesOf(addressesFor(page, origin, app.hindsight.base), profile.token, rights, nonces)
+    const path = origin.prefix + base
+    // A path leads to the page's origin even if a proxy hides that origin; `<base>` may change what it leads to.
+    const root = startTags(page, 'base').some((tag) => HREF.test(tag)) ? absoluteUrl(origin, base) : path
+    const addresses = addressesOf(toolbarAssets, `${root}/_profiler`)
+    const data = rights.connect ? `${path}/_wdt/${profile.token}.json` : null
+    const files: ToolbarFiles = {
+      style: { href: addresses.style, nonce: nonces.style },
+      script: rights.script ? { src: addresses.script, nonce: nonces.script, data } : null
+    }
     const whole = page.slice(0, end) + toolbar(dataOf(request, reply, profile), files) + page.slice(end)
     if (!isFull) for (const name of VALIDATORS) reply.removeHeader(name)
     if (reply.hasHeader('content-length')) reply.header('content-length', Buffer.byteLength(whole))
@@ -70,7 +72,7 @@ export function insertToolbar (app: FastifyInstance): Insert {
   }
 }
 
-// Fetch Metadata, section 2.1: a page that a script requested is not displayed as one.
+// Fetch Metadata, section 2.1: scripts request pages that are not displayed.
 function isNavigation ({ headers }: FastifyRequest): boolean {
   const { 'x-requested-with': requestedWith, 'sec-fetch-dest': destination } = headers
   if (String(requestedWith ?? '').toLowerCase() === 'xmlhttprequest') return false
@@ -78,28 +80,22 @@ function isNavigation ({ headers }: FastifyRequest): boolean {
 }
 
 function isWholePage (request: FastifyRequest, reply: FastifyReply): boolean {
-  const type = String(reply.getHeader('content-type') ?? '')
+  const header = (name: string): string => String(reply.getHeader(name) ?? '')
+  const type = header('content-type')
   const charset = /charset\s*=\s*"?([^\s;"]*)/i.exec(type)?.[1] ?? ''
   return stateOf(request).ownPolicy === undefined &&
     /^text\/html\s*(?:;|$)/i.test(type) && /^(?:utf-?8)?$/i.test(charset) &&
     !isRedirect(reply) && reply.statusCode !== 206 &&
-    /^(?:identity)?$/i.test(String(reply.getHeader('content-encoding') ?? '')) &&
-    /^(?:inline\b.*)?$/i.test(String(reply.getHeader('content-disposition') ?? ''))
+    /^(?:identity)?$/i.test(header('content-encoding')) && /^(?:inline\b.*)?$/i.test(header('content-disposition'))
 }
 
-function textOf (payload: unknown): string | null {
+function textOf (payload: unknown): string {
   if (typeof payload === 'string') return payload
-  return Buffer.isBuffer(payload) && isUtf8(payload) ? payload.toString('utf8') : null
+  return Buffer.isBuffer(payload) && isUtf8(payload) ? payload.toString('utf8') : ''
 }
 
-function lastBodyEnd (page: string): number {
-  let last = -1
-  for (const { index } of page.matchAll(BODY_END)) last = index
-  return last
-}
-
-// A nonce can be added to a header, never to a policy within the page.
-function rightsOn (page: string, reply: FastifyReply, origin: PageOrigin, withNonces: boolean): ToolbarRights {
+// A nonce can be added to a header, not to a policy within the page.
+function rightsOn (page: string, reply: FastifyReply, origin: Origin, withNonces: boolean): ToolbarRights {
   const sent = POLICY_HEADERS.flatMap((name) => valuesOf(reply, name)).flatMap(policiesIn)
   const byHeader = rightsUnder(sent, origin, withNonces)
   const byMeta = rightsUnder(metaPolicies(page), origin)
@@ -110,55 +106,29 @@ function rightsOn (page: string, reply: FastifyReply, origin: PageOrigin, withNo
   }
 }
 
-/** Adds nonces to the policies of the response where they are needed, and returns those that it added. */
-function extendPolicies (reply: FastifyReply, rights: ToolbarRights, origin: PageOrigin): ToolbarNonces {
+/** Adds nonces to the policies of the response that need them, and returns those that it added. */
+function extendPolicies (reply: FastifyReply, rights: ToolbarRights, origin: Origin): ToolbarNonces {
   const nonces: ToolbarNonces = { style: drawNonce(), ...(rights.script && { script: drawNonce() }) }
-  const used: ToolbarNonces = {}
+  const sent: string[] = []
   for (const name of POLICY_HEADERS) {
     const values = valuesOf(reply, name)
     const extended = values.map((value) => extendHeader(value, nonces, origin))
+    sent.push(...extended)
     if (extended.every((value, i) => value === values[i])) continue
     reply.header(name, extended.length === 1 ? extended[0] : extended)
-    for (const [kind, nonce] of Object.entries(nonces)) {
-      if (extended.some((value) => value.includes(nonce))) used[kind as keyof ToolbarNonces] = nonce
-    }
   }
-  return used
+  return Object.fromEntries(Object.entries(nonces).filter(([, nonce]) => sent.some((value) => value.includes(nonce))))
 }
 
 function valuesOf (reply: FastifyReply, name: string): string[] {
   return [reply.getHeader(name) ?? []].flat().map(String)
 }
 
-interface Addresses {
-  style: string
-  script: string
-  /** Where the toolbar's data of profiles is, without a slash at the end. */
-  data: string
-}
-
-// A path leads to the origin of the page, even if a proxy hides that from the application. `<base>` can name another.
-function addressesFor (page: string, origin: Origin, base: string): Addresses {
-  const path = origin.prefix + base
-  const root = FOREIGN_BASE.test(page) ? absoluteUrl(origin, base) : path
-  return { ...addressesOf(toolbarAssets, `${root}/_profiler`), data: `${path}/_wdt` }
-}
-
-function filesOf (
-  { style, script, data }: Addresses,
-  token: string,
-  rights: ToolbarRights,
-  nonces: ToolbarNonces
-): ToolbarFiles {
-  return {
-    style: { href: style, nonce: nonces.style },
-    script: rights.script
-      ? { src: script, nonce: nonces.script, data: rights.connect ? `${data}/${token}.json` : null }
-      : null
-  }
-}
-
-function dataOf (request: FastifyRequest, { statusCode }: FastifyReply, { token, url }: FoundProfile): ToolbarData {
+function dataOf (
+  request: FastifyRequest,
+  { statusCode }: FastifyReply,
+  { token, url }: { token: string, url: string }
+): ToolbarData {
   const { log, recorder, startedAt, startedTime, handlerStart, handlerEnd, route, failed, raised, missed, others } = stateOf(request)
   const { mask } = servicesOf(request)
   const errors = failed ? [raised] : missed !== null ? [missed] : others.slice(0, 1)
@@ -181,7 +151,7 @@ function dataOf (request: FastifyRequest, { statusCode }: FastifyReply, { token,
   }, url)
 }
 
-// A collector that fails is reported by the profile.
+// A collector that throws is reported in the profile.
 function collectedBy (request: FastifyRequest): Record<string, unknown> {
   const collected = stateOf(request).collected ?? {}
   return Object.fromEntries(SHOWN.filter((name) => collected[name] !== undefined).map((name) => {

@@ -22,7 +22,9 @@ export type ToolbarNonces = Partial<Record<Kind, string>>
 type Permission = 'granted' | 'with nonce' | 'denied'
 type Directives = ReadonlyMap<string, readonly string[]>
 
-const META = /<meta\b(?:"[^"]*"|'[^']*'|[^"'>])*>/gi
+/** Characters of one tag that are read. */
+const MAX_TAG = 16_384
+const TAG_END = /^(?:"[^"]*"|'[^']*'|[^"'>])*>/
 const IS_POLICY = /[\s"'/]http-equiv\s*=\s*["']?\s*content-security-policy\s*(?:["'\s/>]|$)/i
 const CONTENT = /[\s"'/]content\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))/i
 const LOOPBACK = /^(?:(?:.+\.)?localhost|127(?:\.\d+){3}|\[::1\])$/
@@ -52,10 +54,22 @@ export function policiesIn (header: string): string[] {
   return header.split(',')
 }
 
-/** The policies of the `<meta>` elements of a page. One inside a comment counts too: the toolbar may be left out. */
+/** The start tags of that name in a page, found in linear time whatever the page contains. */
+export function startTags (page: string, name: string): string[] {
+  const start = new RegExp(`<${name}(?=[\\s/>])`, 'gi')
+  const tags: string[] = []
+  for (let match = start.exec(page); match !== null; match = start.exec(page)) {
+    const text = page.slice(match.index, match.index + MAX_TAG)
+    const tag = TAG_END.exec(text)?.[0] ?? text
+    tags.push(tag)
+    start.lastIndex = match.index + tag.length
+  }
+  return tags
+}
+
+/** The policies of the `<meta>` elements of a page. One inside a comment counts too: then there may be no toolbar. */
 export function metaPolicies (page: string): string[] {
-  const tags = (page.match(META) ?? []).filter((tag) => IS_POLICY.test(tag))
-  return tags.map((tag) => {
+  return startTags(page, 'meta').filter((tag) => IS_POLICY.test(tag)).map((tag) => {
     const [, double, single, unquoted] = CONTENT.exec(tag) ?? []
     // Template engines escape the quotes of keywords.
     return (double ?? single ?? unquoted ?? '').replace(/&(?:#0*39|#x0*27|apos);/gi, "'")

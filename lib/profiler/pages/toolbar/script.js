@@ -1,14 +1,14 @@
 (function () {
   'use strict'
-  const MAX = 100
-  const KEY = 'hindsight-toolbar'
+  const MAX_ROWS = 100
+  const FOLDED = 'hindsight-toolbar'
   const own = document.currentScript
   const host = own.parentNode
-  const more = own.dataset.more
+  const dataUrl = own.dataset.more
   own.remove()
   let root = host.shadowRoot
   const template = host.querySelector('template')
-  // A browser without declarative shadow roots leaves the template in the page.
+  // Browsers without declarative shadow roots leave the template in the page.
   if (root === null && template !== null) {
     root = host.attachShadow({ mode: 'open' })
     root.append(template.content)
@@ -17,163 +17,139 @@
   if (root === null) return
   const frame = root.querySelector('.frame')
   const fold = root.querySelector('.fold')
-  const watched = root.querySelector('.requests')
-  const list = watched.querySelector('ol')
+  const requests = root.querySelector('.requests')
+  const button = requests.querySelector('button')
+  const list = requests.querySelector('ol')
   const realFetch = window.fetch
 
-  // Storage may be unavailable; then the state of the fold is not remembered.
-  try {
-    fold.checked = localStorage.getItem(KEY) === 'folded'
+  // Errors of the toolbar must not become errors of the page.
+  function attempt (action) {
+    try {
+      return action()
+    } catch {}
+  }
+
+  // Without storage the state of the fold is not remembered.
+  attempt(function () {
+    fold.checked = localStorage.getItem(FOLDED) === 'folded'
     const theme = localStorage.getItem('hindsight-theme')
     if (theme !== null) frame.dataset.theme = theme
-  } catch {}
+  })
   fold.addEventListener('change', function () {
-    try {
-      if (fold.checked) localStorage.setItem(KEY, 'folded')
-      else localStorage.removeItem(KEY)
-    } catch {}
+    attempt(() => fold.checked ? localStorage.setItem(FOLDED, 'folded') : localStorage.removeItem(FOLDED))
+  })
+
+  // CSS opens pop-ups by hover and focus. Escape closes one until the pointer and the focus have left it.
+  function setOpen (isOpen) {
+    requests.toggleAttribute('data-open', isOpen)
+    button.setAttribute('aria-expanded', String(isOpen))
+  }
+  for (const item of root.querySelectorAll('.item')) {
+    const reopen = () => item.removeAttribute('data-closed')
+    item.addEventListener('pointerleave', reopen)
+    item.addEventListener('focusout', reopen)
+  }
+  root.addEventListener('keydown', function (event) {
+    if (event.key !== 'Escape') return
+    for (const item of root.querySelectorAll('.item:is(:hover, :focus-within, [data-open])')) item.dataset.closed = ''
+    setOpen(false)
+  })
+  button.addEventListener('click', function () {
+    const isOpen = requests.dataset.open === undefined || requests.dataset.closed !== undefined
+    requests.toggleAttribute('data-closed', !isOpen)
+    setOpen(isOpen)
   })
 
   function milliseconds (value) {
     return value.toLocaleString('en', { maximumFractionDigits: value < 10 ? 2 : value < 100 ? 1 : 0 }) + ' ms'
   }
 
-  // CSS opens pop-ups by hover and focus. Escape closes one until the pointer and the focus have left it.
-  for (const item of root.querySelectorAll('.item')) {
-    const reopen = function () { delete item.dataset.closed }
-    item.addEventListener('pointerleave', reopen)
-    item.addEventListener('focusout', reopen)
-  }
-  root.addEventListener('keydown', function (event) {
-    if (event.key !== 'Escape') return
-    for (const item of root.querySelectorAll('.item:is(:hover, :focus-within, [data-open])')) {
-      item.dataset.closed = ''
-      close(item)
-    }
-  })
-  function close (item) {
-    delete item.dataset.open
-    item.querySelector('[aria-expanded]')?.setAttribute('aria-expanded', 'false')
-  }
-  const button = watched.querySelector('button')
-  button.addEventListener('click', function () {
-    const open = watched.dataset.open === undefined || watched.dataset.closed !== undefined
-    delete watched.dataset.closed
-    if (open) watched.dataset.open = ''
-    else watched.dataset.closed = ''
-    if (!open) delete watched.dataset.open
-    button.setAttribute('aria-expanded', String(open))
-  })
-
   function megabytes (value) {
     return (value / 1e6).toLocaleString('en', { maximumFractionDigits: 1 }) + ' MB'
   }
 
-  // Values that were unknown when the page was sent are requested once, when the pointer or the focus enters.
-  let requested = more === undefined
+  // Values that were unknown when the page was sent are requested when the pointer or the focus first enters.
+  let isRequested = dataUrl === undefined
   async function fill () {
-    if (requested) return
-    requested = true
+    if (isRequested) return
+    isRequested = true
     try {
       // Relative to the page: `<base>` may name another origin.
-      const url = new URL(more, location.href)
-      const response = await realFetch.call(window, url.href, { headers: { accept: 'application/json' } })
-      if (!response.ok) return
-      const data = await response.json()
+      const { href } = new URL(dataUrl, location.href)
+      const response = await realFetch.call(window, href, { headers: { accept: 'application/json' } })
+      const data = response.ok ? await response.json() : {}
       for (const place of root.querySelectorAll('[data-fill]')) {
-        const value = data[place.dataset.fill]
-        if (typeof value !== 'number') continue
-        place.textContent = place.dataset.fill === 'memory' ? megabytes(value) : milliseconds(value)
+        const { fill } = place.dataset
+        const format = fill === 'memory' ? megabytes : milliseconds
+        if (typeof data[fill] === 'number') place.textContent = format(data[fill])
       }
     } catch {}
   }
   root.querySelector('ul').addEventListener('pointerover', fill)
   root.querySelector('ul').addEventListener('focusin', fill)
 
-  function part (className, text) {
-    const made = document.createElement('span')
-    made.className = className
-    made.textContent = text
-    return made
-  }
-
   function nameOf (url) {
-    try {
-      const { origin, pathname, search, href } = new URL(url, document.baseURI)
-      return origin === location.origin ? pathname + search : href
-    } catch {
-      return String(url)
-    }
+    const { origin, pathname, search, href } = new URL(url, document.baseURI)
+    return origin === location.origin ? pathname + search : href
   }
 
-  // The header of a foreign response can contain any URL. Links lead to profiles of its origin or of this one only.
+  // Responses of other origins can contain any URL: only profiles of their origin or of this one are linked.
   function profileLink (link, url) {
-    try {
-      const { protocol, origin, pathname } = new URL(link)
-      const from = new URL(url || location.href, location.href).origin
-      if (!/^https?:$/.test(protocol) || (origin !== location.origin && origin !== from)) return null
-      return /\/_profiler\/[0-9a-f]{6}$/.test(pathname) ? link : null
-    } catch {
-      return null
-    }
+    const { protocol, origin, pathname } = new URL(link)
+    const isOwn = origin === location.origin || origin === new URL(url || location.href, location.href).origin
+    return isOwn && /^https?:$/.test(protocol) && /\/_profiler\/[0-9a-f]{6}$/.test(pathname) ? link : null
   }
 
+  // Adds a row, and returns the function that completes it.
   let count = 0
   function begin (method, url) {
-    const row = document.createElement('li')
     const startedAt = performance.now()
-    const code = part('code', '…')
-    const name = part('where', nameOf(url))
-    const took = part('took', '')
-    const link = part('link', '')
-    name.title = String(url)
-    row.append(code, part('method', method), name, took, link)
+    const name = attempt(() => nameOf(url)) ?? String(url)
+    const texts = { code: '…', method, where: name, took: '', link: '' }
+    const cells = Object.entries(texts).map(function ([className, textContent]) {
+      return Object.assign(document.createElement('span'), { className, textContent })
+    })
+    const [code, , where, took, link] = cells
+    where.title = String(url)
+    const row = document.createElement('li')
+    row.append(...cells)
     list.prepend(row)
-    if (list.childElementCount > MAX) list.lastElementChild.remove()
-    watched.hidden = false
-    watched.querySelector('.count').textContent = String(++count)
-    watched.querySelector('.label').textContent = count === 1 ? 'request' : 'requests'
-    return function end (status, finalUrl, token) {
+    if (list.childElementCount > MAX_ROWS) list.lastElementChild.remove()
+    requests.hidden = false
+    requests.querySelector('.count').textContent = String(++count)
+    requests.querySelector('.label').textContent = count === 1 ? 'request' : 'requests'
+    return function end (status, finalUrl, profile) {
       code.textContent = status === 0 ? 'failed' : String(status)
       code.className = 'code code-' + Math.trunc(status / 100)
-      if (status === 0 || status >= 400) watched.classList.add('bad')
+      if (status === 0 || status >= 400) requests.classList.add('bad')
       took.textContent = milliseconds(performance.now() - startedAt)
-      const href = token ? profileLink(token, finalUrl) : null
-      if (href === null) return
+      const href = profile && attempt(() => profileLink(profile, finalUrl))
+      if (!href) return
       const anchor = document.createElement('a')
-      anchor.href = href
-      anchor.target = '_top'
-      anchor.textContent = href.slice(-6)
-      link.append(anchor)
+      link.append(Object.assign(anchor, { href, target: '_top', textContent: href.slice(-6) }))
     }
-  }
-
-  // An error of the toolbar must not become one of the page.
-  function quietly (act) {
-    try {
-      return act()
-    } catch {}
   }
 
   if (typeof realFetch === 'function') {
     window.fetch = new Proxy(realFetch, {
       apply (target, self, args) {
         const promise = Reflect.apply(target, self, args)
-        const end = quietly(function () {
+        const end = attempt(function () {
           const [input, init] = args
           const { method, url } = input instanceof Request ? input : { method: 'GET', url: String(input) }
           return begin(String(init?.method ?? method).toUpperCase(), url)
         })
         if (end === undefined || typeof promise?.then !== 'function') return promise
         return promise.then(function (response) {
-          quietly(function () {
-            // An opaque response of another origin has neither status nor headers.
-            if (response.type === 'opaque' || response.type === 'opaqueredirect') end(response.status || 200, '', null)
-            else end(response.status, response.url, response.headers.get('x-debug-token-link'))
+          attempt(function () {
+            // Opaque responses of other origins have neither status nor headers.
+            const isOpaque = response.type === 'opaque' || response.type === 'opaqueredirect'
+            const link = isOpaque ? null : response.headers.get('x-debug-token-link')
+            end(isOpaque ? response.status || 200 : response.status, response.url, link)
           })
           return response
         }, function (error) {
-          quietly(function () { end(0, '', null) })
+          attempt(() => end(0, '', null))
           throw error
         })
       }
@@ -181,31 +157,29 @@
   }
 
   const prototype = window.XMLHttpRequest?.prototype
-  if (prototype !== undefined) {
-    const opened = new WeakMap()
-    prototype.open = new Proxy(prototype.open, {
-      apply (target, xhr, args) {
-        const result = Reflect.apply(target, xhr, args)
-        quietly(function () { opened.set(xhr, [String(args[0]).toUpperCase(), String(args[1])]) })
-        return result
+  if (prototype === undefined) return
+  const opened = new WeakMap()
+  prototype.open = new Proxy(prototype.open, {
+    apply (target, xhr, args) {
+      const result = Reflect.apply(target, xhr, args)
+      attempt(() => opened.set(xhr, [String(args[0]).toUpperCase(), String(args[1])]))
+      return result
+    }
+  })
+  prototype.send = new Proxy(prototype.send, {
+    apply (target, xhr, args) {
+      const end = attempt(() => opened.has(xhr) ? begin(...opened.get(xhr)) : undefined)
+      if (end !== undefined) {
+        opened.delete(xhr)
+        xhr.addEventListener('loadend', function () {
+          attempt(function () {
+            // getResponseHeader() of a header that is not exposed would log an error to the console.
+            const link = /^x-debug-token-link: *(\S+)/im.exec(xhr.getAllResponseHeaders())
+            end(xhr.status, xhr.responseURL, link && link[1])
+          })
+        }, { once: true })
       }
-    })
-    prototype.send = new Proxy(prototype.send, {
-      apply (target, xhr, args) {
-        const known = opened.get(xhr)
-        const end = known && quietly(function () { return begin(known[0], known[1]) })
-        if (end) {
-          opened.delete(xhr)
-          xhr.addEventListener('loadend', function () {
-            quietly(function () {
-              // getResponseHeader() of a header that is not exposed would log an error to the console.
-              const token = /^x-debug-token-link: *(\S+)/im.exec(xhr.getAllResponseHeaders())
-              end(xhr.status, xhr.responseURL, token && token[1])
-            })
-          }, { once: true })
-        }
-        return Reflect.apply(target, xhr, args)
-      }
-    })
-  }
+      return Reflect.apply(target, xhr, args)
+    }
+  })
 })()

@@ -8,16 +8,19 @@ import type { Connection, Inserted, Row, SqlDatabase, Value } from '../sql.js'
 import { StorageUnusableError } from '../storage.js'
 import { APPLICATION_ID, SCHEMA, SCHEMA_VERSION } from './schema.js'
 
-/** How many pages (4 KiB each) the write-ahead log holds before a checkpoint; more than by default, as each one costs time. KiB of cache. */
+/** Pages (4 KiB) in the write-ahead log before a checkpoint, more than the default; and KiB of cache. */
 const SIZES = 'pragma wal_autocheckpoint = 4000; pragma cache_size = -8192'
 /** Milliseconds that a statement blocks the thread while another process writes. */
 const BUSY_TIMEOUT = 50
-/** Milliseconds that a transaction waits for another process, in steps between which other calls are answered. */
+/** Milliseconds that a transaction waits for another process, in steps: other calls are answered between them. */
 const MAX_WAIT = 30_000
 const PAUSE = 20
 // Messages of SQLite: the package for Node 20 raises the errors of queries without their codes.
 const BUSY = /is locked|is busy/
-const DAMAGE = /malformed|not a database|unsupported file format|database of another program|schema has version|too large to be represented/
+const DAMAGE = new RegExp([
+  'malformed', 'not a database', 'unsupported file format', 'database of another program', 'schema has version',
+  'too large to be represented'
+].join('|'))
 /** The code of an I/O error that is no failure of the disk: the file is too short (https://sqlite.org/rescode.html). */
 const SHORT_READ = 522
 
@@ -39,7 +42,8 @@ class SqliteConnection implements Connection {
   readonly #statements = new Map<string, StatementSyncInstance>()
 
   constructor (path: string) {
-    const { DatabaseSync } = require(findLibrary() ?? '@photostructure/sqlite') as typeof import('@photostructure/sqlite')
+    const library = findLibrary() ?? '@photostructure/sqlite'
+    const { DatabaseSync } = require(library) as typeof import('@photostructure/sqlite')
     this.#database = new DatabaseSync(path)
   }
 
@@ -47,7 +51,8 @@ class SqliteConnection implements Connection {
 
   insert = (profiles: readonly Inserted[]): void => {
     const columns = Object.keys(profiles[0]?.row ?? {})
-    const insert = `insert into requests (${columns.join()}) values (${columns.map(() => '?').join()}) on conflict (token) do nothing`
+    const values = columns.map(() => '?').join()
+    const insert = `insert into requests (${columns.join()}) values (${values}) on conflict (token) do nothing`
     for (const { row, json } of profiles) {
       this.#prepared('delete from requests where token = ? and (pinned = 0 or time = ?)').run(row.token, row.time)
       const { changes, lastInsertRowid: seq } = this.#prepared(insert).run(...Object.values(row))
@@ -69,13 +74,12 @@ class SqliteConnection implements Connection {
   }
 }
 
-/** The database of a path: opened with its first use, created anew where the file was removed, set aside where it is damaged. */
+/** The database of a path: opened with its first use, created anew when the file is removed, set aside when damaged. */
 export class SqliteDatabase implements SqlDatabase {
-  readonly engine: string
+  readonly engine = 'sqlite'
   readonly place: string
   readonly schema = ''
   readonly #path: string
-  readonly #isInMemory: boolean
   readonly #warn: (message: string) => void
   #connection: SqliteConnection | null = null
   /** The file of the connection. */
@@ -83,13 +87,9 @@ export class SqliteDatabase implements SqlDatabase {
   /** The last transaction: they follow each other, in the order in which they were called. */
   #writing: Promise<unknown> = Promise.resolve()
 
-  /** `path`: a file; or in memory, where it begins with `:memory:`. */
   constructor (path: string, warn: (message: string) => void) {
-    this.#path = path
+    this.#path = this.place = path
     this.#warn = warn
-    this.#isInMemory = path.startsWith(':memory:')
-    this.engine = this.#isInMemory ? 'memory' : 'sqlite'
-    this.place = this.#isInMemory ? 'this process' : path
   }
 
   matches = (column: string): string => `${column} glob ?`
@@ -116,7 +116,7 @@ export class SqliteDatabase implements SqlDatabase {
     return await writing
   }
 
-  /** Tries again while another process writes, and once more with a new file where this one turns out to be damaged. */
+  /** Tries again while another process writes, and once with a new file where this one proves to be damaged. */
   async read<T> (work: (connection: SqliteConnection) => Promise<T>): Promise<T> {
     let [damage, isSetAside]: [string | null, boolean] = [null, false]
     for (const until = performance.now() + MAX_WAIT; ;) {
@@ -129,7 +129,7 @@ export class SqliteDatabase implements SqlDatabase {
         const isDamage = DAMAGE.test(message) || (message.includes('disk I/O error') && errcode === SHORT_READ)
         if (!(error instanceof Error) || 'statusCode' in error) throw error
         if (BUSY.test(message) && performance.now() < until && !isExiting()) await sleep(PAUSE)
-        else if (!isDamage || isSetAside || this.#isInMemory) throw new StorageUnusableError(this.#path, message)
+        else if (!isDamage || isSetAside) throw new StorageUnusableError(this.#path, message)
         else [damage, isSetAside] = [message, true]
       }
     }
@@ -137,14 +137,14 @@ export class SqliteDatabase implements SqlDatabase {
 
   async close (): Promise<void> {
     await this.#writing.catch(() => {})
-    // The package for Node 20 closes a file only after its statements were collected: until then the log would keep the latest writes.
+    // The package for Node 20 closes a file only after its statements were collected: until then the latest writes
+    // would be in the log only.
     attempt(() => this.#connection?.exec('pragma wal_checkpoint(truncate)'))
     this.#connection?.close()
     this.#connection = null
   }
 
   #open (damage: string | null): SqliteConnection {
-    if (this.#isInMemory) return (this.#connection ??= connect(':memory:'))
     const opened = this.#identity
     if (this.#connection !== null && damage === null) {
       if (identityOf(this.#path) === opened) return this.#connection
@@ -172,9 +172,12 @@ export class SqliteDatabase implements SqlDatabase {
     const aside = join(folder, prefix + new Date().toISOString().replace(/[:.]/g, '-'))
     renameSync(this.#path, aside)
     if (existsSync(`${this.#path}-wal`)) renameSync(`${this.#path}-wal`, `${aside}-wal`)
-    const kept = readdirSync(folder).filter((name) => name.startsWith(prefix) && !name.endsWith('-wal')).sort()
-    for (const name of kept.slice(0, -2)) for (const suffix of ['', '-wal']) rmSync(join(folder, name + suffix), { force: true })
-    this.#warn(`The store "${this.#path}" cannot be read (${reason}). It was set aside as "${aside}"; a new one is created.`)
+    const asides = readdirSync(folder).filter((name) => name.startsWith(prefix) && !name.endsWith('-wal')).sort()
+    for (const name of asides.slice(0, -2)) {
+      for (const suffix of ['', '-wal']) rmSync(join(folder, name + suffix), { force: true })
+    }
+    const reaction = `It was set aside as "${aside}"; a new one is created.`
+    this.#warn(`The store "${this.#path}" cannot be read (${reason}). ${reaction}`)
   }
 }
 
@@ -184,7 +187,9 @@ function connect (path: string): SqliteConnection {
   try {
     connection.exec(`pragma busy_timeout = ${BUSY_TIMEOUT}; pragma synchronous = normal; ${SIZES}`)
     const isNew = connection.query('select 1 from sqlite_schema limit 1').length === 0
-    if (!isNew && pragma('application_id') !== APPLICATION_ID) throw new Error('it is a database of another program')
+    if (!isNew && pragma('application_id') !== APPLICATION_ID) {
+      throw new Error('it is a database of another program')
+    }
     if (!isNew && pragma('user_version') !== SCHEMA_VERSION) {
       throw new Error(`its schema has version ${pragma('user_version')}, and this program supports ${SCHEMA_VERSION}`)
     }
@@ -197,7 +202,8 @@ function connect (path: string): SqliteConnection {
   }
 }
 
-// Two processes that create a file at once would damage it. A database of its own is the lock: the system releases it also where a process is killed.
+// Two processes that create a file at once would damage it. The lock is a database of its own: the system releases it
+// also where a process is killed.
 function withLock<T> (path: string, work: () => T): T {
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })

@@ -1,16 +1,17 @@
-/** What identifies the program of a file and the version of its schema (`pragma application_id`, `user_version`); "Hind" in ASCII. */
+/** `pragma application_id` ("Hind" in ASCII) and `pragma user_version` of a store. */
 export const [APPLICATION_ID, SCHEMA_VERSION] = [0x48696E64, 1]
 
 /**
- * The tables of a store; `docs/profiles.md` documents them. The bodies, which are many times as large, are apart from what a search scans.
+ * The tables of a store; `docs/profiles.md` documents them. The bodies, which are many times as large, are not in the
+ * table that searches scan.
  * Triggers keep bodies, totals and head in step, also where another program deletes rows.
  */
 export const SCHEMA = `
 create table requests (
   seq integer primary key autoincrement, token text not null unique, time text not null, duration real not null,
   method text not null, url text not null, status integer not null, ip text not null, ip_key text not null,
-  route text, exception text, warnings integer not null, parent text, failure integer not null, pinned integer not null default 0,
-  bytes integer not null, url_text text, exception_text text
+  route text, exception text, warnings integer not null, parent text, failure integer not null,
+  pinned integer not null default 0, bytes integer not null, url_text text, exception_text text
 ) strict;
 create index requests_by_age on requests (pinned, failure, seq, bytes);
 create table bodies (seq integer primary key, json text not null) strict;
@@ -21,19 +22,24 @@ insert into totals values (0, 0, 0, 0), (0, 1, 0, 0), (1, 0, 0, 0), (1, 1, 0, 0)
 create table settings (name text primary key, value real not null) strict;
 insert into settings values ('head', 0);
 create trigger requests_inserted after insert on requests begin
-  update totals set profiles = profiles + 1, bytes = bytes + new.bytes where pinned = new.pinned and failure = new.failure;
+  update totals set profiles = profiles + 1, bytes = bytes + new.bytes
+    where pinned = new.pinned and failure = new.failure;
   update settings set value = new.seq where name = 'head';
 end;
 create trigger requests_deleted after delete on requests begin
-  update totals set profiles = profiles - 1, bytes = bytes - old.bytes where pinned = old.pinned and failure = old.failure;
+  update totals set profiles = profiles - 1, bytes = bytes - old.bytes
+    where pinned = old.pinned and failure = old.failure;
   delete from bodies where seq = old.seq;
 end;
 create trigger requests_pinned after update of pinned on requests begin
-  update totals set profiles = profiles - 1, bytes = bytes - old.bytes where pinned = old.pinned and failure = old.failure;
-  update totals set profiles = profiles + 1, bytes = bytes + new.bytes where pinned = new.pinned and failure = new.failure;
+  update totals set profiles = profiles - 1, bytes = bytes - old.bytes
+    where pinned = old.pinned and failure = old.failure;
+  update totals set profiles = profiles + 1, bytes = bytes + new.bytes
+    where pinned = new.pinned and failure = new.failure;
 end;
 create view profiles as
-  select token, time, duration, method, url, status, ip, route, exception, warnings, parent, failure as error, pinned, bytes, json
+  select token, time, duration, method, url, status, ip, route, exception, warnings, parent, failure as error, pinned,
+    bytes, json
   from requests join bodies using (seq);
 pragma application_id = ${APPLICATION_ID};
 pragma user_version = ${SCHEMA_VERSION};

@@ -1,6 +1,6 @@
 import { workerData } from 'node:worker_threads'
 
-// The worker's module: compiled in the package, and TypeScript in the repository, where the loader of this process has to be registered first.
+// The module of the worker is TypeScript in the repository, which needs a loader, and compiled in the package.
 if (workerData.worker.endsWith('.ts')) {
   const { register } = await import('tsx/esm/api')
   register()

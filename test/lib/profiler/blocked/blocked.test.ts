@@ -7,7 +7,7 @@ import { execute } from '../../../../cli/run.js'
 import { openStorage } from '../../../../lib/profiler/storage/open.js'
 import { recordOf } from '../../../../lib/profiler/summary.js'
 import { build, TOKEN, tokenHash, users } from '../../security/support.js'
-import { profileOf } from '../../../app/harness.js'
+import { profileOf } from '../../../support/app.js'
 
 const OPTIONS: HindsightOptions = {
   cors: [
@@ -113,8 +113,8 @@ t.test('on the diagnostic page, the page of the profile and by the command', asy
   const failed = await app.inject({ url: '/machine', headers: { accept: 'text/html', ...bearer } })
   t.match(page(failed.body).querySelector('.hint')?.textContent, /Why was this refused\?\s+Rule 0 of security\.accessControl .* token-only is logged in with ROLE_API/)
   const profile = await profileOf(app, failed)
-  const { profilePage } = await import('../../../../lib/profiler/pages/profile-page/component.js')
-  const { requestPanel } = await import('../../../../lib/profiler/panels/request/panel.js')
+  const { profilePage } = await import('../../../../lib/profiler/pages/profile.js')
+  const { requestPanel } = await import('../../../../lib/profiler/panels/request.js')
   const hostile = { ...profile, collectors: { ...profile.collectors, blocked: [{ sentence: '<script>\u202e' }, null, { sentence: 1 }] } }
   const html = (shown: typeof profile) => page(profilePage(shown, requestPanel, { base: '', nonce: { script: 'a', style: 'b' }, assets: { style: '', script: '' }, formToken: '', pinned: false, children: [], query: {}, editor: null } as never))
   t.match(html(profile).querySelector('.summary .blocked')?.textContent, /Why was it refused\?Rule 0 of security/)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { lostSession, type SessionFacts } from '../../../../lib/profiler/blocked/lost-session.js'
+import { lostSession, type SessionFacts } from '../../../../lib/profiler/blocked/cookies.js'
 import { emptyRecord } from '../../../../lib/security/context.js'
 
 const cookie = { name: 'sid', path: '/', sameSite: 'lax', secure: 'auto' } as const
@@ -14,7 +14,7 @@ t.test('a session that was needed and did not come', async (t) => {
     ['nothing said is lax', { cookie: { ...cookie, sameSite: false } }, /Lax/],
     ['a form', { mode: 'navigate' }, /Lax/],
     ['a rule refused', { used: false, security: denied }, /Lax/],
-    ['another path', { cookie: { ...cookie, path: '/admin' }, path: '/administer', site: undefined }, /paths from \/admin on only; the option session\.cookie\.path decides/],
+    ['another path', { cookie: { ...cookie, path: '/admin' }, path: '/administer', site: undefined }, /only to \/admin and paths below it; the option session\.cookie\.path decides/],
     ['Secure', { cookie: { ...cookie, secure: true }, site: undefined }, /Secure, and the request came by http; the option session\.cookie\.secure decides/]
   ] as Array<[string, Partial<SessionFacts>, RegExp]>) t.match(lostSession({ ...base, ...changes })?.sentence, why, name)
 })

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { profileMarkdown } from '../../../../lib/profiler/markdown/profile-markdown.js'
 import type { Profile } from '../../../../lib/profiler/profile.js'
-import { build, newest } from '../../../app/harness.js'
+import { build, newest } from '../../../support/app.js'
 import { failure, profile } from '../fixture.js'
 import { sample } from '../sample.js'
 

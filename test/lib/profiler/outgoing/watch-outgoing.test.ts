@@ -1,13 +1,13 @@
 import { subscribe, unsubscribe, hasSubscribers } from 'node:diagnostics_channel'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { FastifyRequest } from 'fastify'
 import t from 'tap'
 import { fetch as undiciFetch, request as undiciRequest } from 'undici'
 import type { RecordedCall } from '../../../../lib/profiler/outgoing/outgoing-log.js'
 import { stateOf } from '../../../../lib/lifecycle/request-state.js'
-import { signDemand } from '../../../../lib/profiler/on-demand.js'
 import type { ProfilerSettings } from '../../../../lib/profiler/settings.js'
-import { build, profileOf } from '../../../app/harness.js'
+import { build, profileOf } from '../../../support/app.js'
 
 const server = http.createServer((request, response) => {
   response.setHeader('set-cookie', 'sid=s3cret-answer')
@@ -104,14 +104,14 @@ t.test('two hundred are kept, all are counted; one that is on its way is told as
   t.notOk('http-client' in (await profileOf(app, await app.inject('/none'))).collectors)
 })
 
-const SECRET = 'a secret of the tests, thirty-two characters and more'
+const selected = (request: FastifyRequest): boolean => request.headers['x-profile'] === '1'
 // Older versions of Node.js tell of a request of node:http when its headers have been written.
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 const tellsEarly = major > 22 || (major === 22 && minor >= 12)
 const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
 const production: Array<[name: string, profiler: ProfilerSettings, headers: Record<string, string>]> = [
   ['a sampled one', { sampling: 1 }, {}],
-  ['one that asks for it', { collect: false, onDemand: { secret: SECRET } }, { 'x-hindsight-profile': signDemand(SECRET, Date.now() / 1000 + 60) }]
+  ['one that the matcher selects', { matcher: selected }, { 'x-profile': '1' }]
 ]
 for (const [name, profiler, headers] of production) {
   t.test(`in production too, of who is observed: ${name}`, async t => {
@@ -146,7 +146,7 @@ for (const [name, profiler, headers] of production) {
 }
 
 t.test('who is not observed sends as it would without', async t => {
-  const app = await build(t, { debug: false, profiler: { production: true, storage: 'memory', collect: false, onDemand: { secret: SECRET } } }, app => {
+  const app = await build(t, { debug: false, profiler: { production: true, storage: 'memory', matcher: selected } }, app => {
     app.get('/', async request => await (await fetch(`${base}/${stateOf(request).observed}`)).text())
     app.get('/sent', async () => await new Promise(resolve => {
       const sent = http.get(base, answer => answer.resume().on('end', () => resolve(sent.getHeaders())))

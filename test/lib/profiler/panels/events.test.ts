@@ -1,9 +1,7 @@
 import t from 'tap'
-import { lifecycle } from '../../../../app/lifecycle.js'
 import type { ListenerEvent } from '../../../../lib/lifecycle/events.js'
-import { headerHistory } from '../../../../lib/profiler/panels/events/header-history.js'
-import { ORDER } from '../../../../lib/profiler/panels/events/order.js'
-import { eventsPanel } from '../../../../lib/profiler/panels/events/panel.js'
+import { headerHistory } from '../../../../lib/profiler/panels/header-history.js'
+import { eventsPanel } from '../../../../lib/profiler/panels/events.js'
 import { build, profileOf } from '../../../support/app.js'
 import { profile } from '../fixture.js'
 import { sample } from '../sample.js'
@@ -13,14 +11,9 @@ const base = { pass: 'main', outcome: 'ran', start: 0, duration: 0 } as const
 const change = (listener: string, name: string, from: string | null, to: string | null, more: Partial<ListenerEvent> = {}): ListenerEvent =>
   ({ ...base, stage: 'kernel.response', listener, changes: { headers: [{ name, from, to }] }, ...more })
 
-t.test('the names of the 42 places are those of the lifecycle', async t => {
-  t.same(ORDER.map(([stage, listeners]) => [stage, listeners]), Object.entries(lifecycle).map(([stage, listeners]) => [stage, listeners.map(({ listener }) => listener)]))
-  t.equal(ORDER.flatMap(([, listeners]) => listeners).length, 42)
-})
-
 t.test('passes, stages, outcomes and what changed', async t => {
   const root = shown(eventsPanel, sample())
-  t.same(texts(root, 'h3'), ['Main pass', 'Error pass', 'Never reached', 'Headers of the response, and who set them'])
+  t.same(texts(root, 'h3'), ['Main pass', 'Error pass', 'Headers of the response, and who set them'])
   t.same(texts(root, '.stage'), ['kernel.request', 'kernel.controller_arguments', 'kernel.response'])
   t.same(texts(root, '.event td:first-child'), ['1', '2', '3', '4'])
   t.same(texts(root, '.event > th'), ['cors', 'router', 'error', 'clickjacking'])
@@ -38,17 +31,6 @@ t.test('the order is never changed, even where a stage comes twice', async t => 
     events: [{ ...base, stage: 'kernel.request', listener: 'a' }, { ...base, stage: 'kernel.response', listener: 'b' }, { ...base, stage: 'kernel.request', listener: 'c' }]
   }))
   t.same(texts(root, '.event > th'), ['a', 'b', 'c'])
-})
-
-t.test('what was never reached, and why', async t => {
-  const root = shown(eventsPanel, sample())
-  t.match(root.textContent, /The main pass ended at router of kernel\.request, which raised an error\./)
-  t.same(texts(root, '.unreached tr').slice(-1), ['kernel.finish_requestlocale, router, firewall, asset-reset, locale-aware-services'])
-  t.match(texts(root, '.unreached tr')[0], /^kernel\.requestdebug-handlers, content-security-policy, request-validation, session, default-locale, locale,/)
-  const all = ORDER.flatMap(([stage, listeners]) => listeners.map((listener) => ({ ...base, stage, listener })))
-  t.match(shown(eventsPanel, profile('000001', { events: all })).textContent, /All 42 places of the lifecycle were reached\./)
-  t.match(shown(eventsPanel, profile('000001', { events: all.slice(0, 3) })).textContent, /The request ended before they came\./)
-  t.match(shown(eventsPanel, profile('000001', { events: [{ ...base, stage: 'kernel.request', listener: 'cors', outcome: 'answered' }] })).textContent, /The main pass ended at cors of kernel\.request, which answered\./)
 })
 
 t.test('the history of a header', async t => {

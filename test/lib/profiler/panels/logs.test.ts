@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { LogRecord } from '../../../../lib/logs/log-record.js'
-import { logsPanel } from '../../../../lib/profiler/panels/logs/panel.js'
+import { logsPanel } from '../../../../lib/profiler/panels/logs.js'
 import { profile } from '../fixture.js'
 import { sample } from '../sample.js'
 import { shown, texts } from './support.js'
@@ -36,8 +36,8 @@ t.test('what the filter leaves', async t => {
 
 t.test('the form says what is asked for, and how much there is of it', async t => {
   const root = shown(logsPanel, five, { level: 'warn', channel: 'db', q: '"x', time: 'relative' })
-  t.same(texts(root, 'option'), ['All lines (4)', 'Debug and up (4)', 'Info and up (3)', 'Warnings and up (2)', 'Errors and up (1)', 'Fatal only (0)'])
-  t.same(texts(root, 'option[selected]'), ['Warnings and up (2)'])
+  t.same(texts(root, 'option'), ['All lines (4)', 'Debug and above (4)', 'Info and above (3)', 'Warnings and above (2)', 'Errors and above (1)', 'Fatal only (0)'])
+  t.same(texts(root, 'option[selected]'), ['Warnings and above (2)'])
   t.same([...root.querySelectorAll('[name=channel]')].map((box) => [box.getAttribute('value'), box.hasAttribute('checked')]), [['app', false], ['db', true]])
   t.equal(root.querySelector('[name=q]')?.getAttribute('value'), '"x')
   t.equal(root.querySelector('[name=time][checked]')?.getAttribute('value'), 'relative')
@@ -47,7 +47,7 @@ t.test('the form says what is asked for, and how much there is of it', async t =
 
 t.test('errors are told first', async t => {
   t.same(texts(shown(logsPanel, five), '.lead'), ['One error, first: four'])
-  t.equal(shown(logsPanel, five).querySelector('.lead a')?.getAttribute('href'), '#line-4')
+  t.equal(shown(logsPanel, five).querySelector('.lead a')?.getAttribute('href'), '?panel=logs&level=error#line-4')
   t.equal(shown(logsPanel, profile('000001', { logs: [line('warn', 'a')] })).querySelector('.lead'), null)
 })
 

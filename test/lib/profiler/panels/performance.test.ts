@@ -1,6 +1,6 @@
 import t from 'tap'
-import { performancePanel } from '../../../../lib/profiler/panels/performance/panel.js'
-import { spansOf } from '../../../../lib/profiler/panels/performance/spans.js'
+import { performancePanel } from '../../../../lib/profiler/panels/performance.js'
+import { spansOf } from '../../../../lib/profiler/panels/waterfall.js'
 import { profile } from '../fixture.js'
 import { sample } from '../sample.js'
 import { shown, texts } from './support.js'
@@ -20,12 +20,12 @@ const whole = profile('000001', {
 t.test('the waterfall is a table of all that took time', async t => {
   const root = shown(performancePanel, whole)
   t.same(texts(root, '.waterfall tbody tr'), [
-    'routerkernel.request: ran router: 1 ms + 0.5 ms 1 ms0.5 ms',
-    'handler homethe handler of the route home handler home: 2 ms + 5 ms 2 ms5 ms',
-    'GET http://a.test/answered with 503 GET http://a.test/: 3 ms + 2 ms 3 ms2 ms',
-    'GET http://b.test/not answered yet GET http://b.test/: 4 ms + – 4 mspending',
-    'serialisationfrom the result of the handler to the first listener of the response serialisation: 7.5 ms + 0.5 ms 7.5 ms0.5 ms',
-    'responsekernel.response: ran response: 8 ms + 0.25 ms 8 ms0.25 ms'
+    'router kernel.request: ran router: 1 ms + 0.5 ms 1 ms 0.5 ms',
+    'handler home the handler of the route home handler home: 2 ms + 5 ms 2 ms 5 ms',
+    'GET http://a.test/ answered with 503 GET http://a.test/: 3 ms + 2 ms 3 ms 2 ms',
+    'GET http://b.test/ no response yet GET http://b.test/: 4 ms + – 4 ms pending',
+    'serialization from the result of the handler to the first listener of the response serialization: 7.5 ms + 0.5 ms 7.5 ms 0.5 ms',
+    'response kernel.response: ran response: 8 ms + 0.25 ms 8 ms 0.25 ms'
   ])
   t.same([...root.querySelectorAll('.waterfall tbody rect')].map((bar) => [bar.getAttribute('class'), bar.getAttribute('x'), bar.getAttribute('width')]), [
     ['bar-request', '100.0', '50.0'], ['bar-handler', '200.0', '500.0'], ['bar-failed', '300.0', '200.0'], ['bar-call', '400.0', '600.0'],
@@ -35,7 +35,7 @@ t.test('the waterfall is a table of all that took time', async t => {
     '?panel=events#event-1', '?panel=router', '?panel=http-client#call-1', '?panel=http-client#call-2', '?panel=router', '?panel=events#event-2'
   ])
   t.equal(root.querySelectorAll('.waterfall tbody .first-byte').length, 6)
-  t.same(texts(root, '.legend li'), ['kernel.request 0.5 ms', 'handler 5 ms', 'serialisation 0.5 ms', 'kernel.response 0.25 ms', 'outgoing HTTP call 2 ms', 'failed', 'first byte 9 ms'])
+  t.same(texts(root, '.legend li'), ['kernel.request 0.5 ms', 'handler 5 ms', 'serialization 0.5 ms', 'kernel.response 0.25 ms', 'outgoing HTTP call 2 ms', 'failed', 'first byte 9 ms'])
   t.same(texts(root, '.ticks span'), ['0 ms', '2.5 ms', '5 ms', '7.5 ms'])
 })
 
@@ -70,7 +70,7 @@ t.test('what the process used, and that it is the process', async t => {
   const process = { cpuUser: 1.5, cpuSystem: 0.25, heapBefore: 5_000, heapAfter: 12_345_678, loopUtilization: 0.974 }
   const root = shown(performancePanel, profile('000001', { collectors: { performance: { total: 4, handlerStart: 1, handler: 2, serialization: 0.5, firstByte: 3.25, process } } }))
   t.same(texts(root, '.pairs tr'), [
-    'total1.25 ms', 'handler began at1 ms', 'handler2 ms', 'serialisation0.5 ms', 'first byte at3.25 ms',
+    'total1.25 ms', 'handler began at1 ms', 'handler2 ms', 'serialization0.5 ms', 'first byte at3.25 ms',
     'CPU time1.5 ms user, 0.25 ms system', 'heap in use5,000 bytes before, 12.3 MB after', 'event loop busy97 % of the time'
   ])
   t.match(root.textContent, /Of the whole process while the request ran, other requests included\./)

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { JSDOM } from 'jsdom'
-import { securityPanel } from '../../../../lib/profiler/panels/security/panel.js'
+import { securityPanel } from '../../../../lib/profiler/panels/security.js'
 import { profile } from '../fixture.js'
 import { HOSTILE } from '../hostile.js'
 
@@ -40,9 +40,9 @@ t.test('the menu: how many decisions, and whether one was refused', async t => {
 })
 
 t.test('data that is missing, broken or hostile', async t => {
-  t.match(JSDOM.fragment(securityPanel.render(profile('000001'))).textContent, 'No firewall was asked: none is configured, or the request ended before.')
+  t.match(JSDOM.fragment(securityPanel.render(profile('000001'))).textContent, 'No firewall ran: none is configured, or the request ended before it.')
   t.match(shown({ error: 'no' }).textContent, 'The collector failed: no')
-  t.match(shown({ firewall: null, decisions: 'x', authenticators: [null, 1] }).textContent, /No firewall is in front of this path\..*Nobody is logged in\.[^]*None was tried\./)
+  t.match(shown({ firewall: null, decisions: 'x', authenticators: [null, 1] }).textContent, /No firewall protects this path\..*Not logged in\.[^]*No authenticator ran\./)
   const hostile = shown({ ...data, user: { identifier: HOSTILE }, decisions: [{ attribute: HOSTILE, subject: HOSTILE, votes: [{ reason: HOSTILE }] }], expression: { expression: HOSTILE } })
   t.equal(hostile.querySelectorAll('script, img, svg').length, 0)
   t.match(hostile.textContent, '<script>alert(1)</script>')

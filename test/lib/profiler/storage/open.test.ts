@@ -96,19 +96,6 @@ t.test('a folder that cannot be written is an error at once, or with the first p
   await t.rejects(openStorage({ dataDir: place, warn: unwanted }), { message: `The store "${join(place, STORE_FILE)}" cannot be used: it is not a file` })
 })
 
-t.test('the store of the first release is left alone, and mentioned until there is a new one', async (t) => {
-  const dataDir = t.testdir({ 'profiles.mdb': 'of the first release', 'profiles.mdb-lock': '' })
-  const warnings: string[] = []
-  const open = async (): Promise<ProfileStorage> => await openStorage({ dataDir, warn: (message) => warnings.push(message) })
-  const first = await open()
-  await first.put([recordOf(profile('000001'))])
-  await first.close()
-  t.same(warnings, [`The store "${join(dataDir, 'profiles.mdb')}" is of an earlier version, which is not read any more; you can delete it.`])
-  await (await open()).close()
-  t.equal(warnings.length, 1)
-  t.same(readdirSync(dataDir).filter((name) => name.includes('mdb')), ['profiles.mdb', 'profiles.mdb-lock'])
-})
-
 t.test('without SQLite profiles are kept in memory, and one warning says what to install', async (t) => {
   const { openStorage } = await t.mockImport<typeof import('../../../../lib/profiler/storage/open.js')>('../../../../lib/profiler/storage/open.js', {
     '../../../../lib/profiler/storage/sqlite/database.js': { findLibrary: () => undefined }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { extendHeader, metaPolicies, policiesIn, rightsUnder } from '../../../../../lib/profiler/pages/toolbar/policy.js'
+import { extendHeader, metaPolicies, policiesIn, rightsUnder, startTags } from '../../../../../lib/profiler/pages/toolbar/policy.js'
 
 const LOCAL = { scheme: 'http', host: 'localhost', authority: 'localhost:3000' } as const
 const LAN = { scheme: 'http', host: 'dev.test', authority: 'dev.test' } as const
@@ -134,4 +134,14 @@ t.test('policies within a page', async (t) => {
     ['<metadata http-equiv="Content-Security-Policy" content="a">', []],
     ['<!-- <meta http-equiv="Content-Security-Policy" content="a"> -->', ['a']]
   ] as const) t.same(metaPolicies(`<!doctype html><head>${markup}</head>`), expected, markup)
+})
+
+t.test('start tags are found in linear time, whatever the page contains', async (t) => {
+  for (const part of ['<meta ', '<meta "', '<base href=" ', "<meta content='a", '<base<base ']) {
+    const page = part.repeat(500_000)
+    const started = performance.now()
+    metaPolicies(page)
+    startTags(page, 'base')
+    t.ok(performance.now() - started < 5_000, part)
+  }
 })

@@ -1,5 +1,4 @@
 import { createRequire, isBuiltin } from 'node:module'
-import { atExit } from '../../../../../lib/profiler/at-exit.js'
 import { Profiler } from '../../../../../lib/profiler/profiler.js'
 import { SqliteStorage } from '../../../../../lib/profiler/storage/sqlite.js'
 import { recordOf } from '../../../../../lib/profiler/summary.js'
@@ -9,7 +8,7 @@ import { profile } from '../../fixture.js'
 const [path = '', way = ''] = process.argv.slice(2)
 const storage = new SqliteStorage({ path })
 const profiler = new Profiler({ storage })
-atExit(() => profiler.exit())
+process.prependListener('exit', () => profiler.exit())
 // The thread runs already, as it does in a service.
 await storage.put([recordOf(profile('000001'))])
 profiler.save(profile('000002'))

@@ -8,7 +8,9 @@ import { profile } from '../../fixture.js'
 const [path = ''] = process.argv.slice(2)
 if (path === '') throw new Error('The path of a store is needed')
 // All code is loaded before.
-await new SqliteStorage({ path: null }).stats()
+const loading = new SqliteStorage({ path })
+await loading.stats()
+await loading.close()
 chmodSync(dirname(path), 0o555)
 if (process.getuid?.() === 0) {
   process.setgid?.(65_534)

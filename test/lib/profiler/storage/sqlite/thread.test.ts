@@ -20,7 +20,7 @@ async function crash (): Promise<void> {
 }
 
 t.test('one thread is started, with the first call to any store', async (t) => {
-  const [first, second] = [opened(t, { path: place(t) }), opened(t, { path: null })]
+  const [first, second] = [opened(t, { path: place(t) }), opened(t, { path: place(t) })]
   await turn()
   t.equal(workers.length, 0, 'no store starts it')
   await Promise.all([put(first, [profile('000001')]), put(second, [profile('000002')]), first.stats()])

@@ -1,0 +1,62 @@
+import { html } from '../../view/html.js'
+import * as themeSwitch from '../../view/theme.js'
+import { visibleLine } from '../../view/visible.js'
+
+/** What each page needs to know about the place where it is served. */
+export interface PageOptions {
+  /** The path of the profiler's routes, without a trailing slash. */
+  base: string
+  nonce: { script: string, style: string }
+  /** The hidden field `form_token` of forms that change something. */
+  formToken: string
+  /** The URLs of the stylesheet and script. */
+  assets: { style: string, script: string }
+}
+
+/** Prevents pages of other origins from framing, opening or reading a page (HTML Standard 7.1.3; Fetch 3.7). */
+export const ISOLATION: Readonly<Record<string, string>> = {
+  'x-frame-options': 'DENY',
+  'cross-origin-resource-policy': 'same-origin',
+  'cross-origin-opener-policy': 'same-origin'
+}
+
+/** The Content-Security-Policy of a page, which allows its own nonces and streams. */
+export function pagePolicy (nonce: PageOptions['nonce']): string {
+  return [
+    "default-src 'none'",
+    `style-src 'nonce-${nonce.style}'`,
+    `script-src 'nonce-${nonce.script}'`,
+    "connect-src 'self'",
+    "img-src 'self' data:",
+    "base-uri 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'"
+  ].join('; ')
+}
+
+/** The frame of all pages; `content` is markup. */
+export function layout ({ base, nonce, assets }: PageOptions, title: string, content: string): string {
+  return html`<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="robots" content="noindex">
+<title>${visibleLine(title)}</title>
+<script nonce="${nonce.script}">!${themeSwitch.boot}</script>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="${assets.style}" nonce="${nonce.style}">
+<script type="module" src="${assets.script}" nonce="${nonce.script}"></script>
+</head>
+<body>
+<a class="skip" href="#content">Skip to the content</a>
+<header class="top"><a class="brand" href="${base}/">Hindsight profiler</a>
+<nav aria-label="Profiles"><a href="${base}/">All profiles</a> <a href="${base}/search?error=1">Failures</a>
+<a href="${base}/latest">Latest</a> <a href="${base}/latest?error=1">Latest failure</a></nav>
+!${themeSwitch.render()}</header>
+!${content}
+</body>
+</html>
+`
+}

@@ -1,0 +1,235 @@
+import { STATUS_CODES } from 'node:http'
+import { isErrorOrWorse, type Levelled } from '../../../logs/log-record.js'
+import { wordFor } from '../../../view/counted.js'
+import { html } from '../../../view/html.js'
+import { cut, visibleLine } from '../../../view/visible.js'
+import { dataOf, isObject, listOf } from '../../panels/panel.js'
+import type { Profile } from '../../profile.js'
+import { bytes, milliseconds, statusClass } from '../components.js'
+
+/** What the toolbar shows of a request. */
+export interface ToolbarData {
+  token: string
+  /** The URL of the profile. */
+  url: string
+  status: number
+  method: string
+  /** The name of the route. */
+  route: string | null
+  pattern: string | null
+  /** The place of the handler, `file:line`. */
+  handler: string | null
+  /** Milliseconds; until now if the response is not finished. */
+  duration: number
+  /** Milliseconds; null if the handler did not run. */
+  handlerDuration: number | null
+  /** Milliseconds until the response began; null before that. */
+  firstByte: number | null
+  /** Bytes of the JavaScript heap in use after the request. */
+  memory: number | null
+  /** The number of log lines. */
+  logs: number
+  /** Log lines of level error and above. */
+  errors: number
+  warnings: number
+  /** Name and message of the last exception. */
+  exception: string | null
+  /** Null: no firewall. */
+  security: { firewall: string | null, user: string | null, authenticatedBy: string | null, roles: string[] } | null
+  locale: { locale: string, source: string } | null
+  /** The outcome of the preconditions; null: no HTTP caching. */
+  cache: string | null
+  /** Requests to other servers. */
+  calls: { count: number, failed: number }
+}
+
+type ProfileFields = 'token' | 'status' | 'method' | 'route' | 'duration' | 'collectors'
+
+/** The parts of a profile, stored or unfinished, that the toolbar needs. */
+export interface ToolbarSource extends Pick<Profile, ProfileFields> {
+  logs: readonly Levelled[]
+  exceptions: ReadonlyArray<{ name: string, message: string }>
+}
+
+/** The toolbar's data of a profile; `url` is the URL of its page. */
+export function toolbarOf (profile: ToolbarSource, url: string): ToolbarData {
+  const { token, status, method, route, duration, logs, exceptions, collectors } = profile
+  const error = exceptions.at(-1)
+  const { handler, firstByte, process } = dataOf(profile, 'performance')
+  const { locale, source } = dataOf(profile, 'locale')
+  const { firewall, user, authenticatedBy, roles } = dataOf(profile, 'security')
+  const { count, calls } = dataOf(profile, 'http-client')
+  const failed = listOf(calls).filter(({ status, error }) => error !== undefined || Number(status) >= 400)
+  return {
+    token,
+    url,
+    status,
+    method,
+    route: route?.name ?? null,
+    pattern: route?.pattern ?? null,
+    handler: route?.handler ?? null,
+    duration,
+    handlerDuration: numberOf(handler),
+    firstByte: numberOf(firstByte),
+    memory: numberOf(fieldOf(process, 'heapAfter')),
+    logs: logs.length,
+    errors: logs.filter(isErrorOrWorse).length,
+    warnings: logs.filter(({ level }) => level === 'warn').length,
+    exception: error === undefined ? null : `${error.name}: ${error.message}`,
+    security: collectors.security === undefined
+      ? null
+      : {
+          firewall: textOf(fieldOf(firewall, 'name')),
+          user: textOf(fieldOf(user, 'identifier')),
+          authenticatedBy: textOf(authenticatedBy),
+          roles: Array.isArray(roles) ? roles.map(String) : []
+        },
+    locale: typeof locale === 'string' ? { locale, source: String(source) } : null,
+    cache: textOf(dataOf(profile, 'cache').outcome),
+    calls: { count: numberOf(count) ?? 0, failed: failed.length }
+  }
+}
+
+function fieldOf (value: unknown, name: string): unknown {
+  return isObject(value) ? value[name] : undefined
+}
+
+function numberOf (value: unknown): number | null {
+  return typeof value === 'number' ? value : null
+}
+
+function textOf (value: unknown): string | null {
+  return typeof value === 'string' ? value : null
+}
+
+/** The files of the markup. A nonce is needed only if the policy of the page does not allow the URL. */
+export interface ToolbarFiles {
+  style: { href: string, nonce?: string | undefined }
+  /** Null: the toolbar is static. */
+  script: {
+    src: string
+    nonce?: string | undefined
+    /** The URL of the toolbar's data, for values that are unknown when the page is sent; null: not requested. */
+    data: string | null
+  } | null
+}
+
+/** A fact of a pop-up; `fill` is the field of the toolbar's data that replaces the value later. */
+type Fact = readonly [name: string, value: string | number, fill?: string]
+
+const MAX_EXCEPTION = 300
+const LOCALE_SOURCES: Readonly<Record<string, string>> = {
+  default: 'the default', route: 'the route', 'accept-language': 'Accept-Language'
+}
+const REQUESTS = '<li class="item requests" hidden><button type="button" class="head" aria-expanded="false">' +
+  '<span class="count">0</span> <span class="label">requests</span></button>' +
+  '<div class="pop"><p>Requests of this page</p><ol></ol></div></li>'
+
+/**
+ * The toolbar as markup for any page: in a shadow root, so that neither affects the other. Its stylesheet shows it.
+ * Pop-ups open by hover and focus without the script.
+ */
+export function toolbar (data: ToolbarData, files: ToolbarFiles): string {
+  const { url, token, status } = data
+  const link = html`href="${url}" target="_top"`
+  const { style, script } = files
+  const scriptElement = script === null
+    ? ''
+    : html`<script src="${script.src}"!${attribute('nonce', script.nonce)}!${
+      attribute('data-more', script.data)}></script>`
+  return html`<hindsight-toolbar><template shadowrootmode="open">
+<link rel="stylesheet" href="${style.href}"!${attribute('nonce', style.nonce)}>
+<aside class="frame" aria-label="Debug toolbar" hidden>
+<input class="fold" type="checkbox" title="Fold the toolbar" aria-label="Fold the toolbar">
+<a class="small status-!${statusClass(status)}" !${link}>${status}!${hidden(` Profile ${token}`)}</a>
+<ul>!${[...requestItems(data), ...optionalItems(data)]}!${script === null ? '' : REQUESTS}
+<li class="item profile"><a class="head" !${link}><span class="label">Profile </span><code>${token}</code></a></li></ul>
+</aside></template>!${scriptElement}</hindsight-toolbar>`
+}
+
+function hidden (text: string): string {
+  return html`<span class="hidden">${text}</span>`
+}
+
+function label (text: string): string {
+  return html`<span class="label">${text}</span>`
+}
+
+function name (text: string): string {
+  return html`<span class="name">${visibleLine(text)}</span>`
+}
+
+function attribute (name: string, value: string | null | undefined): string {
+  return value === null || value === undefined ? '' : html` !${name}="${value}"`
+}
+
+/** A link to a panel with a pop-up of facts; `title` is for screen readers, `head` is markup. */
+function item (name: string, panel: string, title: string, url: string, head: string, facts: readonly Fact[]): string {
+  const rows = facts.map(([label, value, fill]) =>
+    html`<div><dt>${label}</dt><dd!${attribute('data-fill', fill)}>${visibleLine(String(value))}</dd></div>`)
+  return html`<li class="item ${name}"><a class="head" href="${url}?panel=${panel}" target="_top">` +
+    html`!${hidden(`${title}: `)}!${head}</a><dl class="pop">!${rows}</dl></li>`
+}
+
+function requestItems (data: ToolbarData): string[] {
+  const { url, status, method, token, duration, handlerDuration, firstByte, memory } = data
+  const { route, pattern, handler, logs, errors, warnings } = data
+  // A route without a name is named by its method and pattern.
+  const routeName = route?.startsWith(`${method} `) ? route.slice(method.length + 1) : route ?? 'no route'
+  const routeHead = html`<span class="label long">${method}</span> !${name(routeName)}`
+  const [mark, count, word] = errors > 0
+    ? ['bad', errors, 'error'] as const
+    : warnings > 0 ? ['warn', warnings, 'warning'] as const : ['', logs, 'log'] as const
+  return [
+    item(`status status-${statusClass(status)}`, 'request', 'Status', url, html`${status}`, [
+      ['Status', `${status} ${STATUS_CODES[status] ?? ''}`], ['Method', method], ['Profile', token]
+    ]),
+    item('route', 'router', 'Route', url, routeHead, [
+      ['Route', route ?? 'none'], ['Pattern', pattern ?? '–'], ['Handler', handler ?? '–']
+    ]),
+    item('time', 'performance', 'Time', url, milliseconds(duration), [
+      ['Response ready', milliseconds(duration)],
+      ['Total', firstByte === null ? '–' : milliseconds(duration), 'duration'],
+      ['Handler', milliseconds(handlerDuration), 'handlerDuration'],
+      ['First byte', milliseconds(firstByte), 'firstByte']
+    ]),
+    memory === null
+      ? ''
+      : item('memory', 'performance', 'Memory', url, bytes(memory), [['Heap in use', bytes(memory), 'memory']]),
+    item(`logs ${mark}`, 'logs', 'Log', url, html`${count} !${label(wordFor(count, word))}`, [
+      ['Lines', logs], ['Errors', errors], ['Warnings', warnings]
+    ])
+  ]
+}
+
+function optionalItems ({ url, exception, security, locale, cache, calls }: ToolbarData): string[] {
+  const user = security?.user ?? null
+  return [
+    exception === null
+      ? ''
+      : item('exception bad', 'exceptions', 'Exception', url, label('exception'), [
+        ['Exception', cut(exception, MAX_EXCEPTION)]
+      ]),
+    security === null
+      ? ''
+      : item('security', 'security', 'Security', url, name(user ?? 'anonymous'), [
+        ['User', user ?? 'not logged in'],
+        ['Roles', security.roles.join(', ') || 'none'],
+        ['Authenticated by', security.authenticatedBy ?? '–'],
+        ['Firewall', security.firewall ?? 'none']
+      ]),
+    locale === null
+      ? ''
+      : item('locale', 'locale', 'Locale', url, html`${visibleLine(locale.locale)}`, [
+        ['Locale', locale.locale], ['Decided by', LOCALE_SOURCES[locale.source] ?? locale.source]
+      ]),
+    cache === null
+      ? ''
+      : item('cache', 'cache', 'HTTP cache', url, html`!${label('cache')} ${cache}`, [['Outcome', cache]]),
+    calls.count === 0
+      ? ''
+      : item(`calls${calls.failed > 0 ? ' bad' : ''}`, 'http-client', 'Outgoing calls', url,
+        html`${calls.count} !${label(wordFor(calls.count, 'call'))}`,
+        [['Outgoing calls', calls.count], ['Failed', calls.failed]])
+  ]
+}

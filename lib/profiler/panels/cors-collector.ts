@@ -1,0 +1,43 @@
+/** The facts that decide about a request from another origin (Fetch, section 3.3). */
+export interface CorsDecision {
+  /** The rule of the path; null: none. */
+  rule: { index: number, path: string, origin: string, methods: readonly string[], credentials: boolean } | null
+  origin: string | null
+  preflight: boolean
+  /** The method and headers that a preflight requests. */
+  wanted: { method: string, headers: string } | null
+  /** Why the request was refused or skipped for a reason other than its origin. */
+  reason: string | null
+}
+
+export interface CorsVerdict extends CorsDecision {
+  /** Null: not a cross-origin request. */
+  allowed: boolean | null
+  why: string
+  /** The CORS headers of the response. */
+  headers: Record<string, unknown>
+}
+
+/** Whether the browser lets the page read the response, according to the headers that were sent. */
+export function corsVerdict (decision: CorsDecision, headers: Readonly<Record<string, unknown>>): CorsVerdict {
+  const given = Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith('access-control-')))
+  const verdict = (allowed: boolean | null, why: string): CorsVerdict => ({ ...decision, allowed, why, headers: given })
+  const { rule, origin, reason } = decision
+  if (origin === null) return verdict(null, 'the request has no Origin: it is not from a page of another origin')
+  if (rule === null) return verdict(false, 'no rule matches this path, so browsers withhold the response')
+  if (reason === 'same origin') return verdict(null, 'the request is from the same origin')
+  if (reason !== null) return verdict(false, reason)
+  const allowed = given['access-control-allow-origin']
+  if (allowed === '*') return verdict(true, 'the rule allows any origin')
+  if (allowed === origin) return verdict(true, 'the rule allows this origin')
+  return verdict(false, `the rule does not allow this origin: it allows ${rule.origin}`)
+}
+
+/** The origins of a rule in a few words. */
+export function originsText (origin: unknown): string {
+  if (origin === undefined || origin === false) return 'none'
+  if (origin === true) return 'the origin of each request'
+  if (origin === '*') return 'any'
+  if (typeof origin === 'function') return 'those that a function accepts'
+  return [origin].flat().slice(0, 20).map(String).join(', ')
+}

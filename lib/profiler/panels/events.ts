@@ -1,0 +1,98 @@
+import { shortFile } from '../../error-page/shared.js'
+import type { ListenerEvent } from '../../lifecycle/events.js'
+import { html } from '../../view/html.js'
+import { milliseconds, note, place, scrollable, section, table } from '../pages/components.js'
+import type { Profile } from '../profile.js'
+import { headerHistory, type HeaderStep } from './header-history.js'
+import { dataOf, PLAIN_VIEW, type Panel, type PanelView } from './panel.js'
+
+/** The listeners and hooks in the order in which they ran, what each changed, and the history of each header. */
+export const eventsPanel: Panel = {
+  name: 'events',
+  label: 'Events',
+  group: 'overview',
+  always: true,
+  count: ({ events }) => events.filter(({ outcome }) => outcome !== 'skipped').length,
+  problem: ({ events }) => events.some(({ outcome }) => outcome === 'raised'),
+  render (profile, view = PLAIN_VIEW) {
+    const { events } = profile
+    const isObserved = dataOf(profile, 'config').lifecycle === 'observe'
+    const numbered = events.map((event, i) => ({ ...event, number: i + 1 }))
+    const ran = events.length === 0
+      ? note(isObserved ? 'No hook of the application ran.' : 'No listener was reached.')
+      : filters(events) + runsOf(numbered, 'pass').map(passTable).join('')
+    return ran + headerTable(profile, view)
+  }
+}
+
+interface NumberedEvent extends ListenerEvent {
+  /** From 1. */
+  number: number
+}
+
+function filters (events: readonly ListenerEvent[]): string {
+  const skipped = events.filter(({ outcome }) => outcome === 'skipped').length
+  const box = (name: string, count: number): string =>
+    html`<label><input type="checkbox" class="show-${name}" checked>${name} <span>${count}</span></label>`
+  return html`<div class="filters"><fieldset><legend>Show</legend>!${box('called', events.length - skipped)}` +
+    html`!${box('skipped', skipped)}</fieldset></div>`
+}
+
+/** Splits events where the field changes; their order stays. */
+function runsOf (events: readonly NumberedEvent[], field: 'pass' | 'stage'): NumberedEvent[][] {
+  const runs: NumberedEvent[][] = []
+  for (const event of events) {
+    const last = runs.at(-1)
+    if (last !== undefined && last[0]?.[field] === event[field]) last.push(event)
+    else runs.push([event])
+  }
+  return runs
+}
+
+function passTable (events: readonly NumberedEvent[]): string {
+  const title = events[0]?.pass === 'error' ? 'Error pass' : 'Main pass'
+  const stages = runsOf(events, 'stage').map((run) => html`<tbody>
+<tr class="stage"><th scope="rowgroup" colspan="5">${run[0]?.stage}</th></tr>!${run.map(row)}</tbody>`)
+  return section(title, scrollable(title, html`<table class="rows events" aria-label="${title}"><thead><tr>
+<th scope="col">#</th><th scope="col">Listener</th><th scope="col">Outcome</th><th scope="col">What it did</th>
+<th scope="col" class="number">Duration</th></tr></thead>!${stages}</table>`))
+}
+
+function row (event: NumberedEvent): string {
+  const { number, listener, outcome, duration } = event
+  return html`<tr id="event-${number}" class="event event-${/^[a-z]+$/.test(outcome) ? outcome : 'other'}">
+<td class="number">${number}</td><th scope="row">${listener}</th>
+<td><span class="outcome">${outcome}</span></td><td class="text">!${effects(event)}</td>
+<td class="number">${outcome === 'skipped' ? '' : milliseconds(duration)}</td></tr>`
+}
+
+function effects ({ reason, changes = {}, plugin, source }: ListenerEvent): string {
+  const { status, headers = [], attributes = [] } = changes
+  const owner = plugin === undefined ? '' : html`<b>${plugin}</b> `
+  return [
+    source === undefined ? '' : html`<div class="source">!${owner}<code>${shortFile(source)}</code></div>`,
+    reason === undefined ? '' : html`<div class="reason">${reason}</div>`,
+    status === undefined ? '' : html`<div>status: !${change(String(status.from), String(status.to))}</div>`,
+    ...headers.map(({ name, from, to }) => html`<div><span class="header">${name}</span>: !${change(from, to)}</div>`),
+    attributes.length === 0 ? '' : html`<div>attributes: ${attributes.join(', ')}</div>`
+  ].join('')
+}
+
+function change (from: string | null, to: string | null): string {
+  if (from === null) return html`<ins>${to}</ins>`
+  return to === null ? html`<del>${from}</del> (removed)` : html`<del>${from}</del> → <ins>${to}</ins>`
+}
+
+function headerTable (profile: Profile, view: PanelView): string {
+  const rows = [...headerHistory(profile)].map(([name, steps]) => html`<tr><th scope="row" class="header">${name}</th>
+<td><ol>!${steps.map((step) => stepMarkup(step, view))}</ol></td></tr>`)
+  return section('Headers of the response, and who set them', rows.length === 0
+    ? note('None was set.')
+    : table('Headers', ['Header', 'History'], rows, 'rows history'))
+}
+
+function stepMarkup ({ action, by, event, source, to }: HeaderStep, { editor }: PanelView): string {
+  const who = event === undefined ? html`<span class="by">${by}</span>` : html`<a href="#event-${event}">${by}</a>`
+  const where = source === undefined ? '' : html` <span class="place">!${place(source, editor)}</span>`
+  return html`<li>${action} by !${who}!${where}!${to === null ? '' : html`: <code>${to}</code>`}</li>`
+}

@@ -1,0 +1,159 @@
+import type { LogRecord } from '../../logs/log-record.js'
+import { counted } from '../../view/counted.js'
+import { html } from '../../view/html.js'
+import { visibleLine } from '../../view/visible.js'
+import { json, note, table } from '../pages/components.js'
+import type { Profile } from '../profile.js'
+import { addressOf, fieldOf, fieldsOf, PLAIN_VIEW, type Panel, type PanelView } from './panel.js'
+
+/** The levels with the texts of the filter, from the least to the most severe. */
+const LEVELS: ReadonlyMap<string, string> = new Map([
+  ['trace', 'All lines'],
+  ['debug', 'Debug and above'],
+  ['info', 'Info and above'],
+  ['warn', 'Warnings and above'],
+  ['error', 'Errors and above'],
+  ['fatal', 'Fatal only']
+])
+const NAMES = [...LEVELS.keys()]
+/** Lines of one page. */
+const PAGE = 500
+const MAX_CHANNELS = 20
+const MAX_TEXT = 500
+
+interface Filter {
+  /** The least severe level that is shown. */
+  level: string
+  /** The channels that are shown; empty: all. */
+  channels: readonly string[]
+  /** Text that the line contains, regardless of case. */
+  text: string
+  time: 'absolute' | 'relative'
+}
+
+interface Line {
+  record: LogRecord
+  /** From 1. */
+  number: number
+}
+
+/** The log lines of the request. */
+export const logsPanel: Panel = {
+  name: 'logs',
+  label: 'Logs',
+  group: 'overview',
+  always: true,
+  count: ({ logs }) => logs.filter(({ level }) => level !== 'debug' && level !== 'trace').length,
+  problem: ({ logs }) => logs.some(({ level }) => severityOf(level) >= NAMES.indexOf('warn')),
+  render: (profile, view = PLAIN_VIEW) =>
+    profile.logs.length === 0 ? note('Nothing was logged.') : render(profile, view)
+}
+
+function render ({ logs, time }: Profile, view: PanelView): string {
+  const filter = filterOf(view)
+  const lines = logs.map((record, i): Line => ({ record, number: i + 1 }))
+  const matching = lines.filter(({ record }) => isShown(record, filter))
+  const pages = Math.max(1, Math.ceil(matching.length / PAGE))
+  const page = Math.min(pages, Math.max(1, Math.trunc(Number(fieldOf(view, 'page'))) || 1))
+  const rows = matching.slice((page - 1) * PAGE, page * PAGE).map((line) => row(line, Date.parse(time)))
+  const count = `${matching.length.toLocaleString('en')} of ${counted(logs.length, 'line')}`
+  return firstError(lines) + filterForm(logs, filter) + html`<p class="note log-count">${count}</p>` +
+    table('Log lines', ['Time', 'Level', 'Channel', 'Message'], rows, `rows logs is-${filter.time}`) +
+    pagination(page, pages, filter)
+}
+
+// Fields without a valid value count as absent.
+function filterOf (view: PanelView): Filter {
+  const level = fieldOf(view, 'level')
+  return {
+    level: LEVELS.has(level) ? level : 'info',
+    channels: fieldsOf(view, 'channel'),
+    text: fieldOf(view, 'q').slice(0, MAX_TEXT),
+    time: fieldOf(view, 'time') === 'relative' ? 'relative' : 'absolute'
+  }
+}
+
+// Lines of an unknown level are shown at every level.
+function isShown ({ level, channel, message, context }: LogRecord, filter: Filter): boolean {
+  const severity = severityOf(level)
+  const text = `${String(message)} ${JSON.stringify(context) ?? ''}`.toLowerCase()
+  return (severity === -1 || severity >= severityOf(filter.level)) &&
+    (filter.channels.length === 0 || filter.channels.includes(String(channel))) &&
+    text.includes(filter.text.toLowerCase())
+}
+
+function severityOf (level: string): number {
+  return NAMES.indexOf(level)
+}
+
+function firstError (lines: readonly Line[]): string {
+  const errors = lines.filter(({ record: { level } }) => level === 'error' || level === 'fatal')
+  const [first] = errors
+  if (first === undefined) return ''
+  const { number, record: { message } } = first
+  const count = errors.length === 1 ? 'One error' : counted(errors.length, 'error')
+  const href = addressOf('logs', [['level', 'error']], `line-${number}`)
+  const text = visibleLine(String(message)).slice(0, 200)
+  return html`<p class="lead bad"><a href="${href}">${count}, first: ${text}</a></p>`
+}
+
+function row ({ record: { time, level, channel, message, context }, number }: Line, startedAt: number): string {
+  const since = Date.parse(time) - startedAt
+  const age = Number.isNaN(since) ? '' : html`<span class="since">+${since} ms</span>`
+  return html`<tr id="line-${number}" class="log log-!${NAMES[severityOf(String(level))] ?? 'other'}">
+<td><time datetime="${time}">${String(time).slice(11, 23)}</time>!${age}</td>
+<td><span class="level">${String(level)}</span></td><td>${channel}</td>
+<td class="text">${message}!${contextOf(context)}</td></tr>`
+}
+
+function contextOf (context: unknown): string {
+  const names = typeof context === 'object' && context !== null ? Object.keys(context) : []
+  if (names.length === 0) return ''
+  const title = names.slice(0, 4).map(visibleLine).join(', ') + (names.length > 4 ? ', …' : '')
+  return html`<details><summary>Context <span class="names">${title}</span></summary>!${json(context)}</details>`
+}
+
+function filterForm (logs: readonly LogRecord[], { level, channels, text, time }: Filter): string {
+  const counts = countsOf(logs.map((record) => String(record.level)))
+  const from = (name: string): number =>
+    NAMES.slice(severityOf(name)).reduce((sum, one) => sum + (counts.get(one) ?? 0), 0)
+  const levels = [...LEVELS].map(([name, label]) =>
+    html`<option value="${name}"!${name === level ? ' selected' : ''}>${label} (${from(name)})</option>`)
+  const times = (['absolute', 'relative'] as const).map((name) => {
+    const checked = name === time ? ' checked' : ''
+    return html`<label><input type="radio" name="time" value="${name}"!${checked}>${name}</label>`
+  })
+  return html`<form method="get" class="filters log-filters"><input type="hidden" name="panel" value="logs">
+<label>Level <select name="level">!${levels}</select></label>
+!${channelBoxes(logs, channels)}
+<fieldset><legend>Time</legend>!${times}</fieldset>
+<label>Containing <input type="search" name="q" value="${text}" maxlength="!${MAX_TEXT}" autocomplete="off"></label>
+<button type="submit">Filter</button></form>`
+}
+
+function channelBoxes (logs: readonly LogRecord[], selected: readonly string[]): string {
+  const counts = [...countsOf(logs.map(({ channel }) => String(channel)))]
+  if (counts.length < 2 || counts.length > MAX_CHANNELS) return ''
+  const boxes = counts.map(([name, count]) => {
+    const checked = selected.length === 0 || selected.includes(name) ? ' checked' : ''
+    return html`<label><input type="checkbox" name="channel" value="${name}"!${checked}>${name} ` +
+      html`<span class="none">${count}</span></label>`
+  })
+  return html`<fieldset class="channels"><legend>Channels</legend>!${boxes}</fieldset>`
+}
+
+function countsOf (names: readonly string[]): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1)
+  return counts
+}
+
+function pagination (page: number, pages: number, { level, channels, text, time }: Filter): string {
+  if (pages === 1) return ''
+  const channelFields = channels.map((channel) => ['channel', channel] as const)
+  const fields = [['level', level], ...channelFields, ['q', text], ['time', time]] as Array<[string, string]>
+  const link = (to: number, label: string): string =>
+    to < 1 || to > pages ? '' : html`<a href="${addressOf('logs', [...fields, ['page', String(to)]])}">${label}</a> `
+  return html`<nav class="pages" aria-label="Pages of the log">!${link(page - 1, 'Earlier lines')}` +
+    html`<span>Page ${page} of ${pages}</span> !${link(page + 1, 'Later lines')}</nav>`
+}

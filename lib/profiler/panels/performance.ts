@@ -1,0 +1,91 @@
+import { html } from '../../view/html.js'
+import { visibleLine } from '../../view/visible.js'
+import { callTreeOf, percent, readCpuRecord, refusalOf } from '../cpu/record.js'
+import { bytes, failed, json, milliseconds, note, pairs, pairsSection, section } from '../pages/components.js'
+import type { Profile } from '../profile.js'
+import { addressOf, dataOf, failureOf, fieldOf, isObject, PLAIN_VIEW } from './panel.js'
+import type { Data, Panel, PanelView } from './panel.js'
+import { waterfall } from './waterfall.js'
+
+const TIMES: Readonly<Record<string, string>> = {
+  handlerStart: 'handler began at',
+  handler: 'handler',
+  serialization: 'serialization',
+  firstByte: 'first byte at'
+}
+/** Fields of the collector that have a place of their own. */
+const SHOWN = new Set([...Object.keys(TIMES), 'total', 'process'])
+const CPU_FUNCTIONS = 5
+
+/** Where the time went. */
+export const performancePanel: Panel = {
+  name: 'performance',
+  label: 'Performance',
+  group: 'overview',
+  always: true,
+  problem: (profile) => failureOf(profile, 'performance') !== undefined,
+  render: (profile, view = PLAIN_VIEW) =>
+    section('Waterfall', waterfall(profile, fieldOf(view, 'threshold'))) + cpuSection(profile, view) +
+    pairsSection('Time', timesOf(profile)) + collected(profile)
+}
+
+function timesOf (profile: Profile): Data {
+  const { events, duration } = profile
+  const data = dataOf(profile, 'performance')
+  const [slowest] = [...events].sort((a, b) => b.duration - a.duration)
+  const all = events.reduce((sum, event) => sum + event.duration, 0)
+  const times = Object.entries(TIMES).filter(([name]) => typeof data[name] === 'number')
+  return {
+    total: milliseconds(duration),
+    ...(slowest !== undefined && {
+      'all listeners': milliseconds(all),
+      'slowest listener': `${slowest.listener} (${slowest.stage}), ${milliseconds(slowest.duration)}`
+    }),
+    ...Object.fromEntries(times.map(([name, title]) => [title, milliseconds(data[name])]))
+  }
+}
+
+function collected (profile: Profile): string {
+  const failure = failureOf(profile, 'performance')
+  if (failure !== undefined) return failed(failure)
+  const { performance: data } = profile.collectors
+  if (data === undefined || data === null) return ''
+  if (!isObject(data)) return section('Collected', json(data))
+  const others = Object.fromEntries(Object.entries(data).filter(([name]) => !SHOWN.has(name)))
+  return (isObject(data.process) ? section('Process', usage(data.process)) : '') +
+    (Object.keys(others).length === 0 ? '' : pairsSection('Collected', others))
+}
+
+function usage ({ cpuUser, cpuSystem, heapBefore, heapAfter, loopUtilization }: Data): string {
+  return note('Of the whole process while the request ran, other requests included.') + pairs('Process', {
+    'CPU time': `${milliseconds(cpuUser)} user, ${milliseconds(cpuSystem)} system`,
+    'heap in use': `${bytes(heapBefore)} before, ${bytes(heapAfter)} after`,
+    'event loop busy': typeof loopUtilization === 'number' ? `${Math.round(loopUtilization * 100)} % of the time` : ''
+  })
+}
+
+/** The functions that took most CPU time, or the form that repeats the request with a CPU profile. */
+function cpuSection (profile: Profile, view: PanelView): string {
+  const data = profile.collectors.cpu
+  const record = readCpuRecord(data)
+  if (record === null) {
+    const refusal = refusalOf(data)
+    const content = (refusal === undefined ? '' : note(refusal)) + repeatForm(profile, view)
+    return content === '' ? '' : section('CPU', content)
+  }
+  const tree = callTreeOf(record)
+  const items = tree.heaviest.slice(0, CPU_FUNCTIONS).map(({ function: { name }, self }) =>
+    html`<li><span class="function">${visibleLine(name)}</span> ` +
+    html`${milliseconds(self / 1000)}, ${percent(self, tree.busy)}</li>`)
+  return section('CPU', html`<ol class="cpu-heaviest">!${items}</ol>` +
+    html`<p><a href="${addressOf('cpu')}">Flame graph and all functions</a></p>`)
+}
+
+// Only safe methods: repeating another one may repeat its side effects.
+function repeatForm ({ token, method }: Profile, { repeatsCpu = false, base = '', formToken = '' }: PanelView): string {
+  if (!repeatsCpu || (method !== 'GET' && method !== 'HEAD')) return ''
+  return html`<form method="post" action="${base}/${token}/cpu" class="pin-form">` +
+    html`<input type="hidden" name="form_token" value="${formToken}">` +
+    html`<button type="submit">Repeat with a CPU profile</button> <span class="note">Sends this ${method} again, ` +
+    html`with your cookies for this host, and records a CPU profile meanwhile.</span></form>`
+}

@@ -1,0 +1,49 @@
+const LIFETIME = 30_000
+const MAX_KEPT = 1_000
+const MAX_URL = 2_000
+
+/** The client and the URL of a request. */
+export interface Follower {
+  ip: string
+  userAgent: string
+  /** Absolute; the fragment is ignored. */
+  url: string
+}
+
+interface Redirect {
+  token: string
+  until: number
+}
+
+/** The redirects of the last 30 seconds by client and target: they are the parents of the requests that follow. */
+export class Redirects {
+  readonly #kept = new Map<string, Redirect>()
+
+  /** `base` is the URL of the request that was redirected. */
+  remember (client: Omit<Follower, 'url'>, location: string, base: string, token: string, now = Date.now()): void {
+    const key = keyOf({ ...client, url: location }, base)
+    if (key === null) return
+    this.#kept.delete(key)
+    this.#kept.set(key, { token, until: now + LIFETIME })
+    for (const [oldest, { until }] of this.#kept) {
+      if (this.#kept.size <= MAX_KEPT && until > now) break
+      this.#kept.delete(oldest)
+    }
+  }
+
+  /** Removes the redirect to this request and returns its token; null where there is none. */
+  take (follower: Follower, now = Date.now()): string | null {
+    const key = this.#kept.size === 0 ? null : keyOf(follower)
+    const found = key === null ? undefined : this.#kept.get(key)
+    if (key === null || found === undefined) return null
+    this.#kept.delete(key)
+    return found.until > now ? found.token : null
+  }
+}
+
+function keyOf ({ ip, userAgent, url }: Follower, base?: string): string | null {
+  if (ip === '' || url.length > MAX_URL || !URL.canParse(url, base)) return null
+  const target = new URL(url, base)
+  target.hash = ''
+  return `${ip}\n${userAgent.slice(0, 300)}\n${target.href}`
+}

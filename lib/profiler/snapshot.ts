@@ -1,0 +1,76 @@
+import { isStream } from '../http/responses.js'
+
+const MAX_BYTES = 64 * 1024
+const MAX_DEPTH = 16
+/** Characters of one text that count for the limit: the profile truncates longer ones. */
+const MAX_TEXT = 9_000
+
+/** A copy of a value at one moment. */
+export interface Snapshot {
+  value: unknown
+  /** The approximate number of omitted bytes; 0: none, or unknown. */
+  cut: number
+}
+
+export interface SnapshotOptions {
+  /** The media type, for the description of binary content. */
+  type?: string | undefined
+  /** The size on the wire. */
+  bytes?: number | undefined
+  /** Returns what is shown in place of an object. */
+  replace?: (value: object) => unknown
+}
+
+/** Copies plain objects and lists up to about 64 kB, so that later changes are not seen. */
+export function snapshot (root: unknown, { type, bytes, replace = (value) => value }: SnapshotOptions = {}): Snapshot {
+  const binary = binaryText(root, type)
+  if (binary !== null) return { value: binary, cut: 0 }
+  const budget = { left: MAX_BYTES, isComplete: true }
+  const value = copy(root, 0, budget, replace)
+  return { value, cut: budget.isComplete || bytes === undefined ? 0 : Math.max(0, bytes - MAX_BYTES) }
+}
+
+interface Budget {
+  left: number
+  isComplete: boolean
+}
+
+function copy (given: unknown, depth: number, budget: Budget, replace: (value: object) => unknown): unknown {
+  const value = typeof given === 'object' && given !== null ? replace(given) : given
+  budget.left -= typeof value === 'string' ? Math.min(value.length, MAX_TEXT) + 2 : 4
+  if (typeof value !== 'object' || value === null) return value
+  const binary = binaryText(value)
+  if (binary !== null) return binary
+  if (depth >= MAX_DEPTH) return '[too deep]'
+  const isList = Array.isArray(value)
+  const prototype: unknown = Object.getPrototypeOf(value)
+  // Instances of classes are serialized when the profile is written.
+  if (!isList && prototype !== Object.prototype && prototype !== null) return value
+  const names = Object.keys(value)
+  const kept: Array<[name: string, value: unknown]> = []
+  for (const name of names) {
+    if (budget.left <= 0) {
+      const omitted = (names.length - kept.length).toLocaleString('en')
+      kept.push(['…', isList ? `… (${omitted} more items)` : `${omitted} more fields`])
+      budget.isComplete = false
+      break
+    }
+    if (!isList) budget.left -= name.length + 4
+    kept.push([name, copy((value as Record<string, unknown>)[name], depth + 1, budget, replace)])
+  }
+  return isList ? kept.map(([, item]) => item) : Object.fromEntries(kept)
+}
+
+/** A description of content that is not text; null for text and plain values. */
+export function binaryText (value: unknown, type = ''): string | null {
+  const media = type === '' ? '' : `, ${type.split(';', 1)[0]?.trim()}`
+  if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return `[binary, ${value.byteLength} bytes${media}]`
+  if (value instanceof Blob) return `[binary, ${value.size} bytes${media}]`
+  if (isStream(value)) {
+    const { name } = (value as object).constructor ?? {}
+    return `[stream ${typeof name === 'string' && name !== '' ? name : 'Object'}]`
+  }
+  // Parsers may have decoded binary content.
+  const isBinary = typeof value === 'string' && value.slice(0, 1_000).includes('\0')
+  return isBinary ? `[binary, ${Buffer.byteLength(value)} bytes${media}]` : null
+}

@@ -1,0 +1,127 @@
+import { Readable } from 'node:stream'
+import createError from '@fastify/error'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { follow } from '../../lib/profiler/follow.js'
+import type { Profiler } from '../../lib/profiler/profiler.js'
+import { BadCriterionError, readFilter, readSearch, type SearchQuery } from '../../lib/profiler/search-query.js'
+import { isInvalidCursor, type ProfilePage } from '../../lib/profiler/storage/storage.js'
+import { baseOf, fieldsOf, readForms, routeConfig, sendPage, wantsJson, wantsMarkdown, type Fields } from './answer.js'
+
+const NothingStoredError = createError('HINDSIGHT_NO_PROFILE', 'No %s has been stored yet.', 404)
+const TooManyFollowersError =
+  createError('HINDSIGHT_TOO_MANY_FOLLOWERS', 'At most %s clients may follow the stream at once.', 503)
+
+const MAX_FOLLOWERS = 50
+
+/** Lists of profiles: the newest, pages of a search, the stream of new ones, and the form that removes them. */
+export default async function listRoutes (app: FastifyInstance): Promise<void> {
+  const config = (name: string): object => ({ config: routeConfig(app, name) })
+  // Fastify redirects the address without the slash.
+  app.get('/', { prefixTrailingSlash: 'slash', ...config('_profiler_home') }, showProfiles)
+  app.get('/search', config('_profiler_search'), showProfiles)
+  app.get('/search.json', config('_profiler_search_json'), async (request) => await found(request, readQuery(request)))
+  for (const suffix of ['', '.json', '.md']) {
+    app.get(`/latest${suffix}`, config('_profiler_latest'), async function redirectToLatest (request, reply) {
+      return await redirectToNewest(request, reply, suffix)
+    })
+  }
+  addStream(app)
+  await readForms(app)
+  app.post('/purge', config('_profiler_purge'), async function purgeProfiles (request, reply) {
+    const { form_token: _, ...fields } = fieldsOf(request)
+    await app.hindsight.profiler.purge(readFilter(fields))
+    return reply.redirect(`${baseOf(request)}/`, 303)
+  })
+}
+
+async function redirectToNewest (request: FastifyRequest, reply: FastifyReply, suffix: string): Promise<FastifyReply> {
+  const criteria = readFilter(request.query as Fields)
+  const newest = await request.server.hindsight.profiler.latest(criteria)
+  if (newest === undefined) {
+    const { error, ...others } = criteria
+    const kind = error === true ? 'failure' : 'profile'
+    throw new NothingStoredError(Object.keys(others).length === 0 ? kind : `${kind} that fits`)
+  }
+  // Some clients send another `Accept` to the target of a redirect.
+  const format = suffix === '' && wantsMarkdown(request, reply) ? '.md' : suffix
+  return reply.redirect(`${baseOf(request)}/${newest.token}${format}`, 302)
+}
+
+async function showProfiles (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  if (wantsJson(request, reply)) return await found(request, readQuery(request))
+  const { searchPage } = await import('../../lib/profiler/pages/list.js')
+  const fields = Object.fromEntries(Object.entries(request.query as Fields)
+    .map(([name, value]) => [name, String(Array.isArray(value) ? value.at(-1) : value)]))
+  try {
+    const { profiles, next } = await found(request, readQuery(request))
+    const { profiler } = request.server.hindsight
+    const { counters, lastLoss } = profiler
+    const view = { fields, profiles, next, stats: await profiler.stats(), counters, lastLoss, now: Date.now() }
+    return await sendPage(request, reply, (options) => searchPage(view, options))
+  } catch (error) {
+    if (!(error instanceof BadCriterionError || isInvalidCursor(error))) throw error
+    const view = { fields, problem: error.message, profiles: [], next: null, now: Date.now() }
+    return await sendPage(request, reply.code(400), (options) => searchPage(view, options))
+  }
+}
+
+function readQuery (request: FastifyRequest): SearchQuery {
+  return readSearch(request.query as Fields)
+}
+
+type Found = Pick<ProfilePage, 'profiles' | 'next'>
+
+async function found ({ server }: FastifyRequest, search: SearchQuery): Promise<Found> {
+  const { profiles, next } = await server.hindsight.profiler.search(search)
+  return { profiles, next }
+}
+
+/** Adds the route of new profiles, as server-sent events (HTML Standard, section 9.2). */
+function addStream (app: FastifyInstance): void {
+  const followers = new Set<AbortController>()
+  app.addHook('preClose', async function endStreams () {
+    for (const follower of followers) follower.abort()
+  })
+  app.get('/stream', { config: routeConfig(app, '_profiler_stream') }, async function streamProfiles (request, reply) {
+    const { profiler } = app.hindsight
+    const criteria = readFilter(request.query as Fields)
+    if (followers.size >= MAX_FOLLOWERS) throw new TooManyFollowersError(MAX_FOLLOWERS)
+    const follower = new AbortController()
+    followers.add(follower)
+    reply.raw.once('close', () => follower.abort())
+    const after = await startOf(profiler, request.headers['last-event-id'])
+    const events = Readable.from(eventsOf(profiler, { criteria, after, signal: follower.signal }))
+    events.once('close', () => {
+      follower.abort()
+      followers.delete(follower)
+    })
+    // A proxy would buffer the events, and a connection that is kept alive would delay the end of the service.
+    return reply.type('text/event-stream; charset=utf-8')
+      .headers({ 'x-accel-buffering': 'no', connection: 'close' })
+      .send(events)
+  })
+}
+
+// A client that connects again continues after its last event, where the store still has that position.
+async function startOf (profiler: Profiler, lastEventId: unknown): Promise<string> {
+  if (typeof lastEventId === 'string' && lastEventId !== '') {
+    try {
+      await profiler.search({ limit: 1, after: lastEventId })
+      return lastEventId
+    } catch (error) {
+      if (!isInvalidCursor(error)) throw error
+    }
+  }
+  return (await profiler.search({ limit: 1 })).head
+}
+
+async function * eventsOf (profiler: Profiler, options: Parameters<typeof follow>[1]): AsyncGenerator<string> {
+  const { follow } = await import('../../lib/profiler/follow.js')
+  // A client that is cut off before the first event continues here.
+  yield `retry: 2000\nid: ${options.after}\n\n`
+  for await (const { profiles, head } of follow(profiler, options)) {
+    const texts = profiles.map((summary) => `event: profile\ndata: ${JSON.stringify(summary)}\n\n`)
+    // The position belongs to the last event of the batch; without news a comment keeps the connection open.
+    yield profiles.length === 0 ? ': nothing new\n\n' : `${texts.slice(0, -1).join('')}id: ${head}\n${texts.at(-1)}`
+  }
+}

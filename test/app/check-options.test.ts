@@ -1,0 +1,61 @@
+import t from 'tap'
+import { readFileSync } from 'node:fs'
+import Fastify from 'fastify'
+import { OPTIONS, SERVER_OPTIONS } from '../../app/check-options.js'
+import { hindsight } from '../../app/hindsight.js'
+import type { HindsightOptions } from '../../app/options.js'
+import { optionsPage } from '../../app/options-page.js'
+import type { ServerSettings } from '../../app/server-options.js'
+import schema from '../../app/options.schema.json' with { type: 'json' }
+
+const session = { secret: 'x'.repeat(32) }
+
+// The compiler compares the names of the schema with those of the types.
+type Same<A, B> = [A, B] extends [B, A] ? true : false
+const namesAreSame: Same<keyof typeof schema.plugin.properties, keyof HindsightOptions> = true
+const serverNamesAreSame: Same<keyof typeof schema.server.properties, keyof ServerSettings> = true
+
+t.test('the schema', async (t) => {
+  t.ok(namesAreSame && serverNamesAreSame)
+  t.same([OPTIONS, SERVER_OPTIONS], [schema.plugin.properties, schema.server.properties])
+})
+
+t.test('docs/options.md is generated from the schema', async (t) => {
+  t.equal(readFileSync(new URL('../../docs/options.md', import.meta.url), 'utf8'), optionsPage(), 'npm run docs:options writes it')
+})
+
+const mistakes: Array<[name: string, options: object, message: string]> = [
+  ['a slip of the pen', { defaultLocal: 'en' }, 'Unknown option "defaultLocal"; did you mean "defaultLocale"?'],
+  ['another case', { Cors: [] }, 'Unknown option "Cors"; did you mean "cors"?'],
+  ['a nested slip', { session: { ...session, cokieName: 'a' } }, 'Unknown option "session.cokieName"; did you mean "cookieName"?'],
+  ['a slip in a rule', { cors: [{ path: '/' }, { orign: '*' }] }, 'Unknown option "cors[1].orign"; did you mean "origin"?'],
+  ['a rule that is none', { cors: ['*'] }, 'Option "cors[0]" must be an object, not a string'],
+  ['a wrong type', { debug: 'yes' }, 'Option "debug" must be a boolean, not a string'],
+  ['one of several types', { xssProtection: 0 }, 'Option "xssProtection" must be a string or false, not a number'],
+  ['true where only false switches', { session: true }, 'Option "session" must be an object or false, not a boolean'],
+  ['null', { cors: null }, 'Option "cors" must be an array, not null'],
+  ['no number', { stackDepth: NaN }, 'Option "stackDepth" must be a number, not NaN'],
+  ['a name of every object', { constructor: 1 }, 'Unknown option "constructor"; known are '],
+  ['a slip in the cookie', { session: { ...session, cookie: { htpOnly: false } } }, 'Unknown option "session.cookie.htpOnly"; did you mean "httpOnly"?'],
+  ['a duration in words', { session: { ...session, cookie: { maxAge: '1h' } } }, 'Option "session.cookie.maxAge" must be a number, not a string'],
+  ['fewer than none', { debug: true, profiler: { maxProfiles: -1 } }, 'Option "profiler.maxProfiles" must be a whole number from 1, not -1'],
+  ['no profile at all', { debug: true, profiler: { maxProfiles: 0 } }, 'Option "profiler.maxProfiles" must be a whole number from 1, not 0'],
+  ['half a profile', { debug: true, profiler: { maxProfiles: 1.5 } }, 'Option "profiler.maxProfiles" must be a whole number from 1, not 1.5'],
+  ['a directive of another type', { contentSecurityPolicy: { enforce: { defaultSrc: 5 } } }, 'contentSecurityPolicy.enforce.defaultSrc: a string, a list of strings or null is needed'],
+  ['a source of another type', { contentSecurityPolicy: { reportOnly: { 'img-src': [5] } } }, 'contentSecurityPolicy.reportOnly.img-src: a string, a list of strings or null is needed']
+]
+
+for (const [name, options, message] of mistakes) {
+  t.test(`${name} stops the start`, async (t) => {
+    const app = Fastify()
+    t.teardown(() => app.close())
+    await t.rejects(Promise.resolve(app.register(hindsight, { lifecycle: 'full', session, ...options })), { message: message.endsWith(' ') ? new RegExp(`^${message}`) : message })
+  })
+}
+
+t.test('an option that is undefined is one that was not given', async (t) => {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  await app.register(hindsight, { lifecycle: 'full', session, ...{ cors: undefined } } as object)
+  t.ok(app.hindsight.lifecycle)
+})

@@ -1,0 +1,213 @@
+import { Session } from 'node:inspector'
+import { connect } from 'node:net'
+import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { runInThisContext } from 'node:vm'
+import type { FastifyInstance } from 'fastify'
+import t, { type Test } from 'tap'
+import { callTreeOf, cpuProfileOf, readCpuRecord, type CpuRecord } from '../../../../lib/profiler/cpu/record.js'
+import { currentRecording } from '../../../../lib/profiler/cpu/recorder.js'
+import type { Profile } from '../../../../lib/profiler/profile.js'
+import { build as buildApplication, listen, profileOf, type BuildOptions } from '../../../support/app.js'
+import { limitsAt, NEVER } from '../../../support/timers.js'
+import { HOSTILE } from '../hostile.js'
+
+const ASKED = { 'x-hindsight-cpu': '1' }
+// The engine knows functions by the names that they have in their source.
+const hostile = (runInThisContext(`(spin) => ({ ${JSON.stringify(HOSTILE)} () { spin(30) } })[${JSON.stringify(HOSTILE)}]`) as (does: typeof spin) => () => void)(spin)
+
+function deferred<T> (): { promise: Promise<T>, resolve: (value: T) => void } {
+  let resolve: (value: T) => void = () => {}
+  const promise = new Promise<T>((_resolve) => { resolve = _resolve })
+  return { promise, resolve }
+}
+
+/** Is busy for so many milliseconds. */
+function spin (milliseconds: number): void {
+  const end = performance.now() + milliseconds
+  while (performance.now() < end) Math.sqrt(end)
+}
+
+async function build (t: Test, options: BuildOptions = {}): Promise<FastifyInstance> {
+  const app = await buildApplication({
+    ...options,
+    declare (app) {
+      app.get('/busy', async () => {
+        spin(60)
+        return 'done'
+      })
+      app.get('/hostile', async () => hostile())
+      app.get('/quick', async () => 'done')
+      app.get('/unseen', { config: { profile: false } }, async () => 'done')
+      app.get('/boom', async () => { throw new Error('boom') })
+      options.declare?.(app)
+    }
+  })
+  t.teardown(() => app.close())
+  return app
+}
+
+function recordOf ({ collectors: { cpu } }: Profile): CpuRecord {
+  const record = readCpuRecord(cpu)
+  if (record === null) throw new Error(`no record, but ${JSON.stringify(cpu)}`)
+  return record
+}
+
+t.test('a busy function is among the heaviest, with its place, and the file for other tools tells the same', async (t) => {
+  const app = await build(t)
+  for (const [url, headers] of [['/busy', ASKED], ['/busy?_cpu=1', {}], ['/busy', ASKED]] as const) {
+    const profile = await profileOf(app, await app.inject({ url, headers }))
+    const record = recordOf(profile)
+    const tree = callTreeOf(record)
+    const first = tree.heaviest.slice(0, 10).find(({ function: { name } }) => name === 'spin')
+    t.match(first?.function, { kind: 'own', file: 'test/lib/profiler/cpu/recorder.test.ts', line: 28 }, url)
+    t.ok((first?.total ?? 0) > 10_000 && (first?.total ?? 0) <= record.duration * 1000, `${first?.total} of ${record.duration}`)
+    t.match(record, { interval: 250, others: 0, end: 'response' })
+    t.ok(record.functions.some(({ kind, file }) => kind === 'hindsight' && file.startsWith('plugins/')))
+    t.ok(record.functions.some(({ kind, file }) => kind === 'dependency' && file.startsWith('node_modules/fastify/')))
+    t.ok(record.functions.some(({ kind, file }) => kind === 'node' && file.startsWith('node:')))
+    t.notOk(record.functions.some(({ name }) => name === 'post'), 'the recorder is not part of it')
+    t.equal(Math.round(record.calls.self.reduce((sum, time) => sum + time, 0) / 1000), Math.round(record.duration))
+    const file = cpuProfileOf(record) as { nodes: Array<{ id: number, children?: number[], callFrame: { functionName: string, url: string } }>, samples: number[], timeDeltas: number[], endTime: number }
+    const ids = new Set(file.nodes.map(({ id }) => id))
+    t.ok(file.samples.length === file.timeDeltas.length && file.samples.every((id) => ids.has(id)) && file.nodes.every(({ children = [] }) => children.every((id) => ids.has(id))))
+    const spins = new Set(file.nodes.filter(({ callFrame: { functionName } }) => functionName === 'spin').map(({ id }) => id))
+    t.ok(file.samples.some((id) => spins.has(id)))
+  }
+  t.equal(currentRecording(), null)
+})
+
+t.test('who does not ask, or may not, has none', async (t) => {
+  const app = await build(t)
+  for (const [name, headers, url] of [
+    ['without the header', {}, '/quick'],
+    ['another value', { 'x-hindsight-cpu': '0' }, '/quick'],
+    ['an empty parameter', {}, '/quick?_cpu='],
+    ['a repeated parameter', {}, '/quick?_cpu=1&_cpu=1'],
+    ['a page elsewhere', { ...ASKED, 'sec-fetch-site': 'cross-site' }, '/quick'],
+    ['a page of a neighbour', { 'sec-fetch-site': 'same-site' }, '/quick?_cpu=1']
+  ] as const) {
+    t.equal((await profileOf(app, await app.inject({ url, headers }))).collectors.cpu, undefined, name)
+  }
+  t.equal((await app.inject({ url: '/unseen', headers: ASKED })).body, 'done')
+  t.equal(currentRecording(), null)
+  const port = await listen(app)
+  const socket = connect(port, '127.0.0.1')
+  socket.end('GET /quick HTTP/1.1\r\nHost: evil.example\r\nX-Hindsight-Cpu: 1\r\nConnection: close\r\n\r\n')
+  for await (const chunk of socket) t.match(String(chunk), /200 OK/)
+  const { profiles: [summary] } = await app.hindsight.profiler.search({ criteria: { url: 'evil.example' }, limit: 1 })
+  t.equal((await app.hindsight.profiler.find(summary?.token ?? ''))?.collectors.cpu, undefined, 'a stranger')
+})
+
+t.test('one that would leave no profile leaves one when it asks, and so does a failure', async (t) => {
+  const app = await build(t, { profiler: { collect: false } })
+  t.equal((await app.inject('/quick')).headers['x-debug-token'], undefined)
+  t.ok(recordOf(await profileOf(app, await app.inject({ url: '/quick', headers: ASKED }))))
+  t.ok(recordOf(await profileOf(app, await app.inject({ url: '/boom', headers: ASKED }))))
+  t.ok(recordOf(await profileOf(app, await app.inject({ url: '/nowhere', headers: ASKED }))))
+})
+
+t.test('one at a time: the second is told why it has none, and who ran meanwhile is told', async (t) => {
+  const waiting = deferred<string>()
+  const begun = deferred<void>()
+  const early = deferred<string>()
+  const earlyBegun = deferred<void>()
+  const app = await build(t, {
+    declare (app) {
+      app.get('/waits', async () => {
+        begun.resolve()
+        return await waiting.promise
+      })
+      app.get('/early', async () => {
+        earlyBegun.resolve()
+        return await early.promise
+      })
+    }
+  })
+  const before = app.inject('/early')
+  await earlyBegun.promise
+  const first = app.inject({ url: '/waits', headers: ASKED })
+  await begun.promise
+  const token = currentRecording()?.token
+  const second = await profileOf(app, await app.inject({ url: '/busy', headers: ASKED }))
+  t.same(second.collectors.cpu, { refused: `A CPU profile was being recorded for ${token}, and only one runs at a time. Try again.` })
+  await app.inject('/quick')
+  early.resolve('done')
+  await before
+  waiting.resolve('done')
+  const profile = await profileOf(app, await first)
+  t.equal(profile.token, token)
+  // The page that was read for the second one is a request too.
+  t.match(recordOf(profile), { others: 4, end: 'response' })
+  t.ok(callTreeOf(recordOf(profile)).heaviest.slice(0, 30).some(({ function: { name } }) => name === 'spin'), 'what they did is in it')
+  t.ok(recordOf(await profileOf(app, await app.inject({ url: '/quick', headers: ASKED }))), 'the next one is recorded')
+})
+
+t.test('it ends after 30 seconds, and the next one may be recorded', async (t) => {
+  const waiting = deferred<string>()
+  const begun = deferred<void>()
+  const moments = [begun.promise.then(() => spin(60)), NEVER]
+  t.intercept(globalThis, 'setTimeout', { value: limitsAt(30_000, moments) })
+  const app = await build(t, {
+    declare (app) {
+      app.get('/waits', async () => {
+        begun.resolve()
+        return await waiting.promise
+      })
+    }
+  })
+  const sessions = t.capture(Session.prototype, 'disconnect', Session.prototype.disconnect)
+  const first = app.inject({ url: '/waits', headers: ASKED })
+  await begun.promise
+  while (currentRecording() !== null) await sleep(5)
+  t.equal(sessions().length, 1, 'the inspector is let go of, while the request goes on')
+  const second = recordOf(await profileOf(app, await app.inject({ url: '/busy', headers: ASKED })))
+  t.equal(second.end, 'response')
+  waiting.resolve('done')
+  const answer = await first
+  t.same([answer.statusCode, answer.body], [200, 'done'], 'it is answered as ever')
+  const record = recordOf(await profileOf(app, answer))
+  t.equal(record.end, 'time')
+  t.ok(callTreeOf(record).heaviest.slice(0, 10).some(({ function: { name } }) => name === 'spin'), 'what there was until then is told')
+  t.equal(currentRecording(), null)
+  t.equal(moments.length, 0)
+})
+
+t.test('it ends with the connection', async (t) => {
+  const begun = deferred<void>()
+  const app = await build(t, {
+    declare (app) {
+      app.get('/never', async () => {
+        begun.resolve()
+        await new Promise(() => {})
+      })
+    }
+  })
+  const port = await listen(app)
+  const socket = connect(port, '127.0.0.1')
+  socket.write('GET /never HTTP/1.1\r\nHost: localhost\r\nX-Hindsight-Cpu: 1\r\n\r\n')
+  await begun.promise
+  t.not(currentRecording(), null)
+  socket.destroy()
+  await once(socket, 'close')
+  let found: string | undefined
+  for (; found === undefined; await sleep(10)) found = (await app.hindsight.profiler.search({ criteria: { url: 'never' }, limit: 1 })).profiles[0]?.token
+  t.equal(currentRecording(), null)
+  const profile = await app.hindsight.profiler.find(found)
+  t.match(profile, { status: 499 })
+  t.equal(recordOf(profile as Profile).end, 'gone')
+})
+
+t.test('a hostile name is stored as it is, and bounded', async (t) => {
+  const app = await build(t)
+  const record = recordOf(await profileOf(app, await app.inject({ url: '/hostile', headers: ASKED })))
+  t.ok(record.functions.some(({ name }) => name.startsWith(HOSTILE.slice(0, HOSTILE.indexOf('\u0000')))), record.functions.map(({ name }) => name).join())
+})
+
+t.test('outside debug mode no processor is recorded', async (t) => {
+  const app = await build(t, { debug: false, profiler: { production: true, storage: 'memory' } })
+  t.equal((await app.inject({ url: '/quick', headers: ASKED })).body, 'done')
+  const profile = await app.hindsight.profiler.find((await app.hindsight.profiler.latest())?.token ?? '')
+  t.equal(profile?.status, 200)
+  t.notOk('cpu' in (profile?.collectors ?? {}))
+})

@@ -1,0 +1,51 @@
+import { Readable } from 'node:stream'
+import t from 'tap'
+import { stateOf } from '../../../../lib/lifecycle/request-state.js'
+import type { PerformanceRecord } from '../../../../lib/profiler/panels/performance-collector.js'
+import { build, profileOf } from '../../../support/app.js'
+
+t.test('where the time went, in the order in which it went there', async t => {
+  const app = await build(t, {}, app => {
+    app.get('/json', async () => ({ a: 1 }))
+    app.get('/text', () => 'x')
+    app.get('/stream', (_request, reply) => reply.send(Readable.from(['a', 'b'])))
+    app.get('/fail', () => { throw new Error('no') })
+  })
+  for (const [url, serialised, handled] of [['/json', true, true], ['/text', false, true], ['/stream', false, true], ['/fail', false, true], ['/nix', false, false]] as const) {
+    const { collectors, duration, events } = await profileOf(app, await app.inject(url))
+    const record = collectors.performance as Required<PerformanceRecord>
+    t.equal(record.total, duration, url)
+    t.equal(record.serialization !== undefined, serialised, `${url} is serialised`)
+    t.equal(record.handler !== undefined, handled, `${url} has a handler that ended`)
+    const response = events.find(({ stage, outcome }) => stage === 'kernel.response' && outcome !== 'skipped')
+    t.ok((response?.start ?? Infinity) <= record.firstByte && record.firstByte <= record.total, url)
+    if (serialised) t.ok(record.handlerStart + record.handler <= (response?.start ?? 0) && record.serialization >= 0)
+    t.same(Object.keys(record.process), ['cpuUser', 'cpuSystem', 'heapBefore', 'heapAfter', 'loopUtilization'])
+    const { cpuUser, cpuSystem, heapBefore, heapAfter } = record.process
+    t.ok(cpuUser >= 0 && cpuSystem >= 0, `${url}: a request may be shorter than what the kernel counts in`)
+    t.ok(heapBefore > 0 && heapAfter > 0, url)
+  }
+})
+
+t.test('a handler that holds up the event loop is seen, and the time of the processor that it took', async t => {
+  const app = await build(t, {}, app => app.get('/', () => {
+    const until = performance.now() + 120
+    while (performance.now() < until);
+    return 'x'
+  }))
+  const { collectors } = await profileOf(app, await app.inject('/'))
+  const { process } = collectors.performance as Required<PerformanceRecord>
+  t.ok(process.loopUtilization > 0.5)
+  t.ok(process.cpuUser + process.cpuSystem > 0)
+})
+
+t.test('outside debug mode nothing is measured', async t => {
+  let measured: unknown = 'never asked'
+  const app = await build(t, { debug: false }, app => app.get('/', request => {
+    const { usage, headAt, serializeStart } = stateOf(request)
+    measured = [usage, headAt, serializeStart, Object.hasOwn(request.raw.socket, 'writeHead')]
+    return { a: 1 }
+  }))
+  await app.inject('/')
+  t.same(measured, [null, 0, 0, false])
+})

@@ -1,0 +1,122 @@
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { request as undiciRequest } from 'undici'
+import { requestPanel } from '../../../lib/profiler/panels/request.js'
+import { build, newest, profileOf } from '../../support/app.js'
+
+const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
+const PARENT = '00f067aa0ba902b7'
+const traceparent = `00-${TRACE}-${PARENT}-01`
+
+const received: http.IncomingHttpHeaders[] = []
+const server = http.createServer((request, response) => {
+  received.push(request.headers)
+  response.end('x')
+})
+await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+t.teardown(() => server.close())
+const upstream = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+const get = (headers: Record<string, string> = {}): Promise<void> => new Promise(resolve => http.get(upstream, { headers }, answer => answer.resume().on('end', resolve)))
+// Older versions of Node.js tell of a request only when it has been written.
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+const tellsEarly = major > 22 || (major === 22 && minor >= 12)
+
+t.test('a trace is taken, and goes on in what the request sends', async t => {
+  const own = `00-${TRACE}-1111111111111111-01`
+  for (const [name, send, expected] of [
+    ['fetch', async () => await (await fetch(upstream)).text(), 'continued'],
+    ['undici', async () => await (await undiciRequest(upstream)).body.text(), 'continued'],
+    ['fetch with a trace of its own', async () => await (await fetch(upstream, { headers: { Traceparent: own } })).text(), own],
+    ['undici with a trace of its own', async () => await (await undiciRequest(upstream, { headers: { traceparent: own } })).body.text(), own],
+    ['node:http', async () => await get(), tellsEarly ? 'continued' : undefined],
+    ['node:http with a trace of its own', async () => await get({ traceparent: own }), own]
+  ] as const) {
+    const app = await build(t, {}, app => app.get('/', async () => { await send(); return 'x' }))
+    received.length = 0
+    const answer = await app.inject({ url: '/', headers: { traceparent, tracestate: 'a=1' } })
+    t.same([answer.statusCode, answer.headers.traceparent, answer.headers.traceresponse], [200, undefined, undefined], name)
+    const { collectors } = await profileOf(app, answer)
+    const { spanId, ...rest } = collectors.trace as { spanId: string }
+    t.same(rest, { traceId: TRACE, parentId: PARENT, sampled: true }, name)
+    t.match(spanId, /^[0-9a-f]{16}$/)
+    t.equal(received[0]?.traceparent, expected === 'continued' ? `00-${TRACE}-${spanId}-01` : expected, name)
+    t.equal(received[0]?.tracestate, expected === 'continued' ? 'a=1' : undefined, name)
+  }
+})
+
+t.test('no trace is begun, and an invalid one is ignored', async t => {
+  const app = await build(t, {}, app => app.get('/', async () => { await (await fetch(upstream)).text(); return 'x' }))
+  for (const headers of [{}, { traceparent: `00-${TRACE}-${PARENT}` }]) {
+    received.length = 0
+    const { collectors } = await profileOf(app, await app.inject({ url: '/', headers }))
+    t.notOk('trace' in collectors)
+    t.equal(received[0]?.traceparent, undefined)
+  }
+})
+
+t.test('X-Request-Id is told back where it is valid and the route says nothing', async t => {
+  const app = await build(t, {}, app => {
+    app.get('/', () => 'x')
+    app.get('/own', (_request, reply) => reply.header('x-request-id', 'mine').send('x'))
+    app.get('/fail', () => { throw new Error('no') })
+  })
+  for (const [url, id, expected] of [
+    ['/', 'abc-123', 'abc-123'], ['/', 'x'.repeat(128), 'x'.repeat(128)], ['/fail', 'abc', 'abc'], ['/nix', 'abc', 'abc'], ['/own', 'abc', 'mine'],
+    ['/', undefined, undefined], ['/', '', undefined], ['/', 'x'.repeat(129), undefined], ['/', 'a b', undefined], ['/', 'é', undefined]
+  ] as const) {
+    const answer = await app.inject({ url, headers: id === undefined ? {} : { 'x-request-id': id } })
+    t.equal(answer.headers['x-request-id'], expected, `${url} ${id}`)
+  }
+})
+
+t.test('a request that is injected while another is handled is that one\'s child', async t => {
+  const app = await build(t, {}, app => {
+    app.get('/child', async () => { await sleep(2); return 'child' })
+    app.get('/grand', async () => (await app.inject('/child')).headers['x-debug-token'])
+    app.get('/parent', async request => {
+      await sleep(1)
+      const { headers, body } = await request.server.inject('/grand')
+      return [headers['x-debug-token'], body]
+    })
+    app.get('/fail', async () => { await app.inject('/child'); throw new Error('no') })
+    app.get('/quiet', { config: { profile: false } }, async () => (await app.inject('/child')).headers['x-debug-token'])
+    app.get('/late', async () => { setTimeout(() => { app.inject('/child?late').catch(() => {}) }, 20); return 'x' })
+  })
+  const answers = await Promise.all([app.inject('/parent'), app.inject('/parent'), app.inject('/fail')])
+  for (const answer of answers.slice(0, 2)) {
+    const [child, grandchild] = answer.json<[string, string]>()
+    const parent = await profileOf(app, answer)
+    t.notOk('parent' in parent)
+    t.equal((await app.hindsight.profiler.find(child))?.parent, parent.token)
+    t.equal((await app.hindsight.profiler.find(grandchild))?.parent, child)
+  }
+  const failed = await profileOf(app, answers[2] as never)
+  t.equal(failed.exceptions.length, 1)
+  t.same((await app.hindsight.profiler.search({ criteria: { parent: failed.token }, limit: 10 })).profiles.map(({ url }) => url), ['http://localhost/child'])
+  t.notOk('parent' in (await app.hindsight.profiler.find((await app.inject('/quiet')).body) ?? { parent: 'not found' }), 'of one that leaves no profile')
+  await app.inject('/late')
+  await sleep(80)
+  const late = await newest(app)
+  t.match(late.url, /late$/)
+  t.notOk('parent' in late, 'the one that started it was over')
+})
+
+t.test('a redirect that is followed is the cause of what follows, without any mark', async t => {
+  const app = await build(t, {}, app => {
+    app.get('/from', (_request, reply) => reply.redirect('/to?a=1#there'))
+    app.get('/to', () => 'x')
+  })
+  const headers = { 'user-agent': 'a browser' }
+  const redirect = await app.inject({ url: '/from', headers })
+  t.equal(redirect.headers.location, '/to?a=1#there')
+  t.notOk('set-cookie' in redirect.headers)
+  const { token } = await profileOf(app, redirect)
+  const other = await profileOf(app, await app.inject({ url: '/to?a=1', headers: { 'user-agent': 'another' } }))
+  const followed = await profileOf(app, await app.inject({ url: '/to?a=1', headers }))
+  const again = await profileOf(app, await app.inject({ url: '/to?a=1', headers }))
+  t.same([other.parent, followed.parent, again.parent], [undefined, token, undefined])
+  t.match(requestPanel.render(followed), `Parent request: <a href="${token}">${token}</a>`)
+  t.notMatch(requestPanel.render({ ...followed, parent: '"><script>' }), /<script|Parent request/)
+})

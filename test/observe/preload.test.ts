@@ -1,7 +1,0 @@
-import { bare, compare, variants } from './compare.js'
-import { observations } from './processes.js'
-
-compare([
-  ['the preload', 'debug surface', async () => await bare, async () => await observations(undefined, variants, { preload: true })],
-  ['the preload in production', 'nothing', async () => await bare, async () => await observations(undefined, variants, { preload: true, environment: 'production' })]
-])

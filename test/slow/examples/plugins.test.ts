@@ -1,0 +1,66 @@
+import type { FastifyInstance } from 'fastify'
+import t, { type Test } from 'tap'
+import { panelsOf } from '../../../lib/profiler/panels/index.js'
+import type { Profile } from '../../../lib/profiler/profile.js'
+import { pageProblems } from '../../support/snippets.js'
+import { run, scriptCommand } from '../../support/process.js'
+
+// The examples merge types of their own into Fastify's: each is a program of its own to the compiler.
+const { build } = await import(new URL('../../../examples/plugin-ts/app.ts', import.meta.url).href) as { build: (options: object) => Promise<FastifyInstance> }
+
+async function profileOf (app: FastifyInstance, { headers }: { headers: Record<string, unknown> }): Promise<Profile> {
+  const profile = await app.hindsight.profiler.find(String(headers['x-debug-token']))
+  if (profile === undefined) throw new Error('there is no profile')
+  return profile
+}
+
+async function start (t: Test): Promise<FastifyInstance> {
+  const app = await build({ debug: true, profiler: { storage: 'memory' } })
+  t.teardown(() => app.close())
+  return app
+}
+
+t.test('plugin-ts: authenticator, voter, converter and hook', async (t) => {
+  const app = await start(t)
+  const answer = await app.inject({ url: '/', headers: { host: 'blue.example.test' } })
+  t.same(answer.json(), { tenant: 'blue' })
+  t.equal(answer.headers['x-tenant'], 'blue')
+  for (const [name, url, key, status] of [
+    ['nobody', '/orders/1', undefined, 401], ['a wrong key', '/orders/1', 'guess', 401], ['the owner', '/orders/1', 'key-of-ada', 200],
+    ['somebody else', '/orders/2', 'key-of-ada', 403], ['no order', '/orders/3', 'key-of-ada', 404], ['no order, with a name of objects', '/orders/constructor', 'key-of-ada', 404]
+  ] as const) {
+    const { statusCode, headers } = await app.inject({ url, headers: { accept: 'application/json', ...(key !== undefined && { 'x-api-key': key }) } })
+    t.equal(statusCode, status, name)
+    if (status === 401) t.equal(headers['www-authenticate'], 'ApiKey realm="orders"')
+  }
+})
+
+t.test('plugin-ts: the panel of the collector, and the vote', async (t) => {
+  const app = await start(t)
+  const profile = await profileOf(app, await app.inject({ url: '/orders/1', headers: { host: 'blue.test', 'x-api-key': 'key-of-ada' } }))
+  const panel = panelsOf(profile).find(({ name }) => name === 'looked')
+  t.same([panel?.label, panel?.count?.(profile), panel?.render(profile)], ['Orders', 1, '<p>Of the tenant blue:</p><ul><li>1</li></ul>'])
+  const refused = await profileOf(app, await app.inject({ url: '/orders/2', headers: { 'x-api-key': 'key-of-ada' } }))
+  const { decisions } = refused.collectors.security as { decisions: Array<{ votes: object[] }> }
+  t.match(decisions.flatMap(({ votes }) => votes).at(-1), { voter: 'own-order', vote: 'denied', reason: 'the order is that of grace' })
+  t.match(await profileOf(app, await app.inject('/orders/1')), { status: 401 }, 'one that was refused early has a profile too')
+})
+
+for (const [name, script] of [['plugin-js', 'example:js'], ['plugin-ts', 'example:ts']] as const) {
+  t.test(`${name} starts with its command, and answers`, async (t) => {
+    const { args, env } = scriptCommand(script)
+    const started = run(t, { args, env: { ...env, DATA_DIR: t.testdir() } })
+    const [, port] = await started.said(/^http:\/\/127\.0\.0\.1:(\d+)$/m)
+    const answer = await fetch(`http://127.0.0.1:${port}/`)
+    t.equal(answer.status, 200)
+    const link = String(answer.headers.get('x-debug-token-link'))
+    t.match(link, /\/_profiler\/[0-9a-f]{6}$/)
+    t.equal((await fetch(link, { headers: { accept: 'text/html' } })).status, 200, 'the link leads to the profile')
+    if (name !== 'plugin-js') return
+    const failed = await fetch(`http://127.0.0.1:${port}/broken`, { headers: { accept: 'text/html' } })
+    t.equal(failed.status, 500)
+    t.match(await failed.text(), 'This is what a failure looks like')
+    t.same([(await fetch(link)).status, (await fetch(`http://127.0.0.1:${port}/_profiler/`)).status], [200, 200])
+  })
+  t.test(`${name}: its page tells what can be used`, async (t) => t.same(pageProblems(`examples/${name}/README.md`), []))
+}

@@ -1,0 +1,138 @@
+import t from 'tap'
+import { chromium } from '../../../support/browser.js'
+import { everyday, open, serve } from '../../../lib/error-page/serve.js'
+
+t.test('the page in use', async (t) => {
+  const browser = await chromium(t)
+  if (browser === undefined) return
+  const origin = await serve(t, { '/': everyday() })
+  const url = `${origin}/`
+  const watchCopies = "document.addEventListener('copy', () => { window.copied = document.activeElement.value })"
+  const background = 'getComputedStyle(document.body).backgroundColor'
+
+  await t.test('copying, on plain http too', async (t) => {
+    const { page, heard } = await open(browser, url)
+    // As on plain http beyond the loopback interface, where this interface does not exist.
+    await page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    await page.evaluate(watchCopies)
+    const copied = async (name: string) => {
+      const button = page.getByRole('button', { name, exact: true }).last()
+      await button.click()
+      t.equal(await page.getByRole('status').textContent(), 'Copied', name)
+      return String(await page.evaluate('window.copied'))
+    }
+    t.equal(await copied('Copy as Markdown'), await page.locator('#as-markdown').textContent())
+    t.match(await copied('Copy as text'), /^500 Internal Server Error\n\nOuter\n\nGET http:\/\/x\/longlong[^]*\n\nError: Outer\n {4}at everyday/)
+    t.equal(await copied('Copy'), await page.locator('.trace pre').last().textContent())
+    t.match(await copied('Copy path'), /^\/.*\/serve\.ts:\d+:\d+$/)
+    t.same(heard, [])
+    await page.close()
+  })
+
+  await t.test('copying by the clipboard interface, where there is one', async (t) => {
+    const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] })
+    const page = await context.newPage()
+    await page.goto(url)
+    await page.getByRole('button', { name: 'Copy as Markdown' }).click()
+    await page.getByRole('button', { name: 'Copied' }).waitFor()
+    t.match(await page.evaluate('navigator.clipboard.readText()'), /^# Outer\n/)
+    await context.close()
+  })
+
+  await t.test('logs: level, channel, text, the first error', async (t) => {
+    const { page } = await open(browser, url)
+    const lines = async () => await page.locator('#logs tbody tr:visible td:last-child > span').allTextContents()
+    t.same(await lines(), ['a detail', 'an information', 'a warning', 'an error'])
+    await page.getByLabel('Warnings and up').check()
+    t.same(await lines(), ['a warning', 'an error'])
+    await page.getByLabel('All').check()
+    await page.getByLabel('request', { exact: true }).uncheck()
+    t.same(await lines(), ['an information'])
+    await page.getByLabel('request', { exact: true }).check()
+    await page.getByLabel('Containing').fill('WARN')
+    t.same(await lines(), ['a warning'])
+    t.equal(await page.getByRole('status').textContent(), '1 line contains it')
+    await page.getByLabel('Containing').fill('')
+    await page.locator('#logs h2 a').click()
+    t.match(page.url(), /#first-error$/)
+    t.equal(await page.locator('tr:target td:last-child').textContent(), 'an error')
+    await page.locator('#logs details summary').click()
+    t.equal(await page.locator('#logs details pre').textContent(), '{\n  "deep": {\n    "a": [\n      1\n    ]\n  }\n}')
+    await page.close()
+  })
+
+  await t.test('the theme: by the system, by choice, remembered, in other tabs too', async (t) => {
+    const context = await browser.newContext({ colorScheme: 'dark' })
+    const page = await context.newPage()
+    const other = await context.newPage()
+    await page.goto(url)
+    await other.goto(url)
+    const [dark, light] = ['rgb(18, 21, 27)', 'rgb(246, 247, 249)']
+    t.equal(await page.evaluate(background), dark)
+    const button = page.getByRole('button', { name: 'Theme' })
+    await button.click()
+    t.equal(await button.textContent(), 'Theme: light')
+    t.equal(await page.evaluate(background), light)
+    await other.waitForFunction("document.documentElement.dataset.theme === 'light'")
+    await page.reload()
+    t.equal(await page.evaluate(background), light, 'remembered')
+    t.equal(await button.textContent(), 'Theme: light')
+    await button.click()
+    t.equal(await button.textContent(), 'Theme: dark')
+    await button.click()
+    t.equal(await button.textContent(), 'Theme: system')
+    t.equal(await page.evaluate("localStorage.getItem('hindsight-theme')"), null)
+    await page.emulateMedia({ colorScheme: 'light' })
+    t.equal(await page.evaluate(background), light, 'the system again')
+    await context.close()
+  })
+
+  await t.test('nothing moves when the script has run', async (t) => {
+    const { page } = await open(browser, url)
+    t.equal(await page.evaluate(`new Promise((resolve) => {
+      let shift = 0
+      new PerformanceObserver((list) => { for (const entry of list.getEntries()) shift += entry.value }).observe({ type: 'layout-shift', buffered: true })
+      setTimeout(() => resolve(Math.round(shift * 100) / 100), 100)
+    })`), 0)
+    await page.close()
+  })
+
+  await t.test('by keyboard alone', async (t) => {
+    const { page } = await open(browser, url)
+    const focused = async () => String(await page.evaluate("document.activeElement.textContent.trim().replace(/\\s+/g, ' ')"))
+    await page.keyboard.press('Tab')
+    t.equal(await focused(), 'Skip to the exceptions')
+    await page.keyboard.press('Tab')
+    t.equal(await focused(), 'Theme: system')
+    t.notSame(await page.evaluate('getComputedStyle(document.activeElement).outlineStyle'), 'none', 'focus is seen')
+    for (let presses = 0; presses < 60 && !(await focused()).startsWith('[1/'); presses++) await page.keyboard.press('Tab')
+    t.match(await focused(), /^\[1\/\d\] /)
+    const trace = page.locator('.trace').first()
+    t.equal(await trace.locator('pre').isVisible(), false)
+    await page.keyboard.press('Enter')
+    t.ok(await trace.locator('pre').isVisible())
+    await page.close()
+  })
+
+  await t.test('motion only where it is wanted', async (t) => {
+    const { page } = await open(browser, url, { reducedMotion: 'reduce' })
+    t.equal(await page.evaluate('getComputedStyle(document.documentElement).scrollBehavior'), 'auto')
+    await page.close()
+  })
+
+  await t.test('without JavaScript everything is there', async (t) => {
+    const { page } = await open(browser, url, { javaScriptEnabled: false, viewport: { width: 360, height: 800 } })
+    t.equal(await page.locator('#logs tbody tr:visible').count(), 4)
+    await page.getByLabel('Warnings and up').check()
+    t.equal(await page.locator('#logs tbody tr:visible').count(), 2)
+    await page.getByRole('link', { name: 'Stack Traces' }).click()
+    t.match(page.url(), /#stack-traces$/)
+    await page.locator('.trace summary').first().click()
+    t.equal(await page.locator('.trace pre:visible').count(), 2)
+    t.equal(await page.locator('.where .excerpt mark:visible').count(), 1)
+    await page.getByRole('link', { name: 'Copy as Markdown' }).click()
+    t.ok(await page.locator('#as-markdown').isVisible(), 'the link unfolds what it leads to')
+    t.equal(await page.locator('button:visible, .find:visible').count(), 0, 'nothing that would do nothing')
+    await page.close()
+  })
+})

@@ -1,0 +1,57 @@
+import t from 'tap'
+import type { FlattenedException } from '../../../../lib/errors/exception.js'
+import { chromium } from '../../../support/browser.js'
+import { record } from '../../../lib/errors/sample.js'
+import { everyday, hostile, open, serve, violations } from '../../../lib/error-page/serve.js'
+
+const overflow = 'Math.max(0, document.documentElement.scrollWidth - innerWidth)'
+
+t.test('pages in a browser', async (t) => {
+  const browser = await chromium(t)
+  if (browser === undefined) return
+  const origin = await serve(t, { '/everyday': everyday(), '/hostile': hostile(), '/large': large(), '/': {} })
+
+  for (const [path, colorScheme, width] of [
+    ['/everyday', 'light', 360], ['/everyday', 'light', 1280], ['/everyday', 'dark', 360], ['/everyday', 'dark', 1280],
+    ['/', 'light', 1920], ['/hostile', 'dark', 360], ['/hostile', 'light', 1280]
+  ] as const) {
+    await t.test(`${path}, ${colorScheme}, ${width} pixels wide`, async (t) => {
+      const { page, heard } = await open(browser, origin + path, { colorScheme, viewport: { width, height: 800 } })
+      t.equal(await page.evaluate(overflow), 0, 'nothing is wider than the window')
+      t.same(await violations(page), [], 'axe has nothing to say')
+      t.equal(await page.evaluate(overflow), 0, 'nor is anything when all is unfolded')
+      t.same(heard, [], 'no dialog, no request, no refusal, no error')
+      await page.close()
+    })
+  }
+
+  await t.test('hostile text is text: no element, no attribute, no address of it', async (t) => {
+    const { page, heard } = await open(browser, `${origin}/hostile`)
+    t.same(await page.evaluate("[...document.querySelectorAll('img, iframe, object, base, meta[http-equiv], [style], body script:not(:last-of-type)')].map((one) => one.outerHTML)"), [])
+    t.same(await page.evaluate("[...document.querySelectorAll('a')].map((one) => one.protocol).filter((one) => !['http:', 'vscode:'].includes(one))"), [])
+    t.match(await page.locator('h1').textContent(), /^"'><script nonce="sc">alert\(1\).*⟨U\+202E⟩$/)
+    for (const name of ['Copy as Markdown', 'Copy as text', 'Copy path', 'Copy']) await page.getByRole('button', { name, exact: true }).first().click()
+    await page.getByLabel('Containing').fill('<img')
+    t.same(heard, [])
+    await page.close()
+  })
+
+  await t.test('a large report stays usable', async (t) => {
+    const { page } = await open(browser, `${origin}/large`, { viewport: { width: 360, height: 800 } })
+    t.equal(await page.evaluate(overflow), 0)
+    t.equal(await page.locator('#logs tbody tr').count(), 1_000)
+    await page.getByLabel('Containing').fill('line 999 ')
+    t.equal(await page.locator('#logs tbody tr:visible').count(), 1)
+    t.ok((await page.content()).length < 1_500_000, 'the page is bounded')
+    await page.close()
+  })
+})
+
+function large (): ReturnType<typeof everyday> {
+  const frames = Array.from({ length: 200 }, (_, i) => ({ file: `/srv/node_modules/dep/${i}.js`, line: i + 1, column: 1, function: 'fn', own: i % 3 === 0 }))
+  const exception: FlattenedException = { name: 'Error', message: 'word '.repeat(4_000), frames, stack: `Error: x\n${'    at fn (/srv/a.js:1:1)\n'.repeat(200)}` }
+  return {
+    exceptions: [exception],
+    logs: Array.from({ length: 1_000 }, (_, i) => record(i % 100 === 0 ? 'error' : 'debug', `line ${i} ${'x'.repeat(i % 50 === 0 ? 5_000 : 20)}`, { i, body: 'y'.repeat(i % 10 === 0 ? 20_000 : 10) }))
+  }
+}

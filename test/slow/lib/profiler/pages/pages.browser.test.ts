@@ -1,0 +1,185 @@
+import type { FastifyInstance } from 'fastify'
+import t, { type Test } from 'tap'
+import { panelsOf } from '../../../../../lib/profiler/panels/index.js'
+import { build, listen } from '../../../../support/app.js'
+import { chromium } from '../../../../support/browser.js'
+import { axeViolations, axeViolationsOfThemes, overflow, watchedPage } from '../../../../support/page.js'
+import { failure, profile, tokens } from '../../../../lib/profiler/fixture.js'
+import { HOSTILE } from '../../../../lib/profiler/hostile.js'
+import { sample } from '../../../../lib/profiler/sample.js'
+
+const LOUD = `${HOSTILE}<script nonce="x">alert(2)</script><img src="https://evil.example/x">${'long'.repeat(100)}`
+const line = (level: 'debug' | 'info' | 'warn' | 'error', message: string, channel = 'app') => ({ time: '2026-01-02T03:04:05.700Z', level, channel, message, context: { of: message } })
+
+async function start (t: Test): Promise<{ app: FastifyInstance, origin: string }> {
+  const app = await build()
+  t.teardown(() => app.close())
+  return { app, origin: `http://127.0.0.1:${await listen(app)}` }
+}
+
+const browser = await chromium(t)
+if (browser !== undefined) {
+  t.test('each panel: nothing for axe to find, nothing too wide, nothing injected', async t => {
+    const { app, origin } = await start(t)
+    const hostile = { ...sample(LOUD), ip: '127.0.0.1' }
+    app.hindsight.profiler.save(hostile)
+    const names = panelsOf(hostile).map(({ name }) => name)
+    const { page, heard } = await watchedPage(browser, origin, { viewport: { width: 1280, height: 800 } })
+    for (const name of names) {
+      await page.goto(`${origin}/_profiler/3fa94c?panel=${name}`)
+      t.same(await axeViolationsOfThemes(page), [], name)
+      for (const width of [360, 1280, 1920]) {
+        await page.setViewportSize({ width, height: 800 })
+        t.equal(await overflow(page), 0, `${name}, ${width} pixels`)
+      }
+      t.equal(await page.locator('main :is(script, img, b)').count(), 0, name)
+    }
+    t.same(heard, [])
+    await page.close()
+  })
+
+  t.test('the list: nothing for axe to find, nothing too wide, nothing injected', async t => {
+    const { app, origin } = await start(t)
+    app.hindsight.profiler.save({ ...sample(LOUD), method: 'GET' })
+    for (const token of tokens(1, 3)) app.hindsight.profiler.save(profile(token, { parent: '3fa94c' }))
+    await app.hindsight.profiler.pin('000001', true)
+    const { page, heard } = await watchedPage(browser, origin)
+    for (const width of [360, 1280, 1920]) {
+      await page.setViewportSize({ width, height: 800 })
+      await page.goto(`${origin}/_profiler/search?url=http`)
+      await page.locator('.purge summary').click()
+      t.equal(await overflow(page), 0, `${width} pixels`)
+      t.same(await axeViolationsOfThemes(page), [], `${width}`)
+    }
+    t.same(heard, [])
+    await page.close()
+  })
+
+  t.test('new profiles are added at the top while the list is live', async t => {
+    const { app, origin } = await start(t)
+    const { page, heard } = await watchedPage(browser, origin)
+    await page.goto(`${origin}/_profiler/`)
+    t.match(await page.locator('.empty').textContent(), /No request has been profiled yet/)
+    await page.waitForFunction(() => document.querySelector('.live-state')?.textContent === 'Waiting for requests')
+    const first = page.locator('.profiles tbody tr').first()
+    // The stream begins when the server has read the request for it.
+    for (let i = 10; await page.locator('.profiles tbody tr').count() === 0; i++) {
+      app.hindsight.profiler.save(profile(String(i).padStart(6, '0')))
+      await page.waitForTimeout(200)
+    }
+    app.hindsight.profiler.save(failure('00000a', { url: `${origin}/${LOUD}`, method: LOUD, ip: LOUD }))
+    await page.locator('th a', { hasText: '00000a' }).waitFor()
+    t.equal(await first.getAttribute('class'), 'has-problem')
+    t.equal(await first.locator('a').getAttribute('href'), '/_profiler/00000a')
+    t.match(await first.locator('.exception-line').textContent(), /^NotFoundError: No route found/)
+    t.equal(await first.locator(':is(script, img, b)').count(), 0)
+    t.equal(await page.locator('.empty').count(), 0)
+    for (const token of tokens(100, 350)) app.hindsight.profiler.save(profile(token))
+    await page.locator('th a', { hasText: '000350' }).waitFor()
+    t.equal(await page.locator('.profiles tbody tr').count(), 50, 'the newest, as on a page that is loaded anew')
+    await page.waitForFunction(() => /^\d+ new profiles$/.test(document.querySelector('.live-state')?.textContent ?? ''))
+    await page.getByRole('button', { name: 'Live' }).click()
+    t.equal(await page.locator('.live-state').textContent(), 'Paused')
+    t.equal(await page.getByRole('button', { name: 'Live' }).getAttribute('aria-pressed'), 'false')
+    app.hindsight.profiler.save(profile('00000b'))
+    await page.waitForTimeout(1_500)
+    t.equal(await page.locator('th a', { hasText: '00000b' }).count(), 0)
+    await page.locator('tr', { hasText: '000350' }).getByRole('button', { name: 'Pin' }).click()
+    await page.waitForURL(/\/_profiler\/search\?$/)
+    t.equal(await page.locator('tr', { hasText: '000350' }).locator('.pin').count(), 1, 'a row that came can be pinned')
+    t.same(heard, [])
+    await page.close()
+  })
+
+  t.test('pinning keeps the search, and purging asks first', async t => {
+    const { app, origin } = await start(t)
+    for (const token of tokens(1, 3)) app.hindsight.profiler.save(token === '000003' ? failure(token) : profile(token))
+    const { page } = await watchedPage(browser, origin)
+    await page.goto(`${origin}/_profiler/search?status=200&limit=20`)
+    await page.getByRole('button', { name: 'Pin 000001' }).click()
+    await page.waitForURL(/search\?status=200&limit=20$/)
+    t.equal(await page.getByRole('button', { name: 'Unpin 000001' }).count(), 1)
+    await page.locator('.purge summary').click()
+    t.match(await page.locator('.purge p').textContent(), 'This removes all profiles that match this search (status 200), except pinned ones.')
+    await page.getByRole('button', { name: 'Purge' }).click()
+    t.match(page.url(), /search\?status=200/, 'nothing without the confirmation')
+    await page.getByLabel('Remove them').check()
+    await page.getByRole('button', { name: 'Purge' }).click()
+    await page.waitForURL(/\/_profiler\/$/)
+    t.same(await page.locator('tbody th a').allTextContents(), ['000003', '000001'])
+    await page.close()
+  })
+
+  t.test('filters apply when they change', async t => {
+    const { app, origin } = await start(t)
+    app.hindsight.profiler.save({ ...sample(), logs: [line('debug', 'one'), line('info', 'two', 'db'), line('warn', 'three'), line('error', 'four')] })
+    const { page, heard } = await watchedPage(browser, origin)
+    await page.goto(`${origin}/_profiler/3fa94c?panel=logs`)
+    const shown = async (): Promise<string[]> => (await page.locator('.logs tbody tr:visible td.text').allTextContents()).map((text) => text.replace(/Context.*/s, ''))
+    t.same(await shown(), ['two', 'three', 'four'])
+    await page.getByLabel('Level').selectOption('trace')
+    await page.waitForURL(/level=trace/)
+    t.equal(await page.locator('.log-count').textContent(), '4 of 4 lines')
+    await page.getByLabel('db').uncheck()
+    await page.waitForURL(/channel=app/)
+    await page.getByLabel('Containing').fill('ONE')
+    await page.keyboard.press('Enter')
+    await page.waitForURL(/q=ONE/)
+    t.same(await shown(), ['one'])
+    await page.goto(`${origin}/_profiler/3fa94c?panel=logs`)
+    await page.getByLabel('relative').check()
+    await page.waitForURL(/time=relative/)
+    t.equal(await page.locator('.logs time:visible').count(), 0)
+    t.equal(await page.locator('.logs .since:visible').first().textContent(), '+22 ms')
+    await page.locator('.lead a').click()
+    t.match(page.url(), /#line-4$/)
+    await page.goto(`${origin}/_profiler/3fa94c?panel=performance`)
+    t.equal(await page.locator('.span:visible').count(), 5)
+    await page.getByLabel('Min. duration').selectOption('1')
+    await page.waitForURL(/threshold=1/)
+    t.same(await page.locator('.span:visible th a').allTextContents(), ['GET plain'])
+    await page.locator('.span:visible th a').focus()
+    t.ok(await page.locator('.span:visible .tip').isVisible(), 'by keyboard')
+    await page.goto(`${origin}/_profiler/3fa94c?panel=events`)
+    await page.getByLabel('skipped').uncheck()
+    t.same(await page.locator('.event:visible th').allTextContents(), ['router', 'error', 'clickjacking'])
+    t.same(heard, [])
+    await page.close()
+  })
+
+  t.test('without JavaScript everything is there', async t => {
+    const { app, origin } = await start(t)
+    app.hindsight.profiler.save({ ...sample(), logs: [line('debug', 'one'), line('info', 'two', 'db'), line('error', 'four')] })
+    const { page, heard } = await watchedPage(browser, origin, { javaScriptEnabled: false, viewport: { width: 360, height: 800 } })
+    await page.goto(`${origin}/_profiler/`)
+    t.equal(await page.locator('.live').isVisible(), false, 'no button that would do nothing')
+    await page.locator('tbody th a').click()
+    t.notOk(await page.getByRole('link', { name: 'Configuration' }).isVisible())
+    await page.getByLabel('All panels').check()
+    await page.getByRole('link', { name: /^Logs/ }).click()
+    t.equal(await page.locator('.logs tbody tr:visible').count(), 2)
+    await page.getByLabel('Level').selectOption('trace')
+    await page.getByLabel('db').uncheck()
+    await page.getByRole('button', { name: 'Filter' }).click()
+    t.same(await page.locator('.logs tbody tr:visible .level').allTextContents(), ['debug', 'error'])
+    await page.goto(`${origin}/_profiler/3fa94c?panel=performance`)
+    await page.getByLabel('Min. duration').selectOption('1')
+    await page.getByRole('button', { name: 'Show' }).click()
+    t.equal(await page.locator('.span:visible').count(), 1)
+    t.same(heard, [])
+    await page.close()
+  })
+
+  t.test('the theme is kept from page to page', async t => {
+    const { app, origin } = await start(t)
+    app.hindsight.profiler.save(profile('000001'))
+    const { page } = await watchedPage(browser, origin, { colorScheme: 'light' })
+    await page.goto(`${origin}/_profiler/`)
+    await page.locator('.theme-switch').click()
+    await page.locator('.theme-switch').click()
+    await page.goto(`${origin}/_profiler/000001`)
+    t.equal(await page.locator('html').getAttribute('data-theme'), 'dark')
+    t.same(await axeViolations(page), [])
+    await page.close()
+  })
+}

@@ -1,0 +1,273 @@
+import { execFile } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { publint } from 'publint'
+import t from 'tap'
+import ts from 'typescript'
+import type { Profile } from '../../lib/profiler/profile.js'
+import { compile, SOURCE } from '../frameworks/nest-application.js'
+import { run as start } from '../support/process.js'
+
+const run = promisify(execFile)
+const ROOT = join(import.meta.dirname, '../..')
+const require = createRequire(import.meta.url)
+
+interface Packed { files: Array<{ path: string }>, filename: string, unpackedSize: number }
+interface Manifest {
+  dependencies: Record<string, string>
+  devDependencies: Record<string, string>
+  peerDependencies: Record<string, string>
+  peerDependenciesMeta: Record<string, object>
+  scripts: Record<string, string>
+  exports: Record<string, { import: { default: string }, require: { types: string, default: string } }>
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'hindsight-package-'))
+const consumer = join(folder, 'consumer')
+const installed = join(consumer, 'node_modules/fastify-hindsight')
+let packed: Packed
+let archive: string
+
+t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+
+// It builds, packs, compiles and starts many processes.
+t.setTimeout(300_000)
+
+// Consumers use the compiled package, and no sources.
+delete process.env.NODE_OPTIONS
+
+t.before(async () => {
+  const { stdout } = await run('npm', ['pack', '--json', '--loglevel=error', '--pack-destination', folder], { cwd: ROOT })
+  const found = JSON.parse(stdout) as Packed[] | Record<string, Packed>
+  packed = Object.values(found)[0] as Packed
+  archive = join(folder, packed.filename)
+  // As npm installs it, with the dependencies that are here already.
+  mkdirSync(installed, { recursive: true })
+  await run('tar', ['-xzf', archive, '-C', installed, '--strip-components=1'])
+  const { dependencies } = manifestOf(installed)
+  // fastify-cli resolves modules to preload from its own folder.
+  cpSync(join(ROOT, 'node_modules/fastify-cli'), join(consumer, 'node_modules/fastify-cli'), { recursive: true })
+  const needed = { ...manifestOf(join(ROOT, 'node_modules/fastify-cli')).dependencies, ...dependencies }
+  for (const name of [...Object.keys(needed), 'fastify', '@nestjs', 'rxjs', 'reflect-metadata', '@types/node', 'undici-types', 'typescript']) link(name)
+  writeFileSync(join(consumer, 'package.json'), '{ "private": true, "type": "module" }')
+  cpSync(join(import.meta.dirname, '../fixtures/consumer'), consumer, { recursive: true })
+})
+
+/** Makes a package of this project available to the consumer. */
+function link (name: string, target = name): string {
+  const place = join(consumer, 'node_modules', name)
+  mkdirSync(join(place, '..'), { recursive: true })
+  if (existsSync(join(ROOT, 'node_modules', target)) && !existsSync(place)) symlinkSync(join(ROOT, 'node_modules', target), place)
+  return place
+}
+
+function manifestOf (place: string): Manifest {
+  return JSON.parse(readFileSync(join(place, 'package.json'), 'utf8')) as Manifest
+}
+
+t.test('the package has the files that it needs, and no others', async (t) => {
+  const paths = packed.files.map(({ path }) => path)
+  const { exports } = manifestOf(ROOT)
+  const entries = Object.values(exports).flatMap(({ import: esm, require: cjs }) => esm === undefined ? [] : [esm.default, cjs.default, cjs.types])
+  const needed = [
+    ...entries.map((path) => path.slice(2)), 'package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'bin/fastify-hindsight.js',
+    'dist/lib/profiler/storage/sqlite/worker.js', 'dist/lib/profiler/storage/sqlite/worker-entry.js', 'dist/routes/_profiler/index.js',
+    'dist/lib/view/tokens.css', 'dist/lib/profiler/pages/toolbar/script.js'
+  ]
+  for (const path of needed) t.ok(paths.includes(path), path)
+  const allowed = /^(?:dist\/.*\.(?:c?js|css|d\.c?ts)|bin\/[\w-]+\.js|docs\/.*\.(?:md|png)|examples\/[\w-]+\/README\.md|package\.json|[A-Z]+(?:\.md)?)$/
+  t.same(paths.filter((path) => !allowed.test(path)), [])
+  t.ok(packed.unpackedSize < 3_500_000, `${packed.unpackedSize} bytes`)
+  const linked = [...readFileSync(join(ROOT, 'README.md'), 'utf8').matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, path = '']) => path)
+  t.same(linked.filter((path) => !paths.includes(path)), [], 'each link of the README leads to a file of the package')
+})
+
+t.test('a line of a compiled file is the line of its source', async (t) => {
+  const { stdout } = await run(process.execPath, [join(consumer, 'stack.mjs')], { cwd: consumer })
+  const [, file = '', line = ''] = /fastify-hindsight\/dist\/(\S+)\.js:(\d+)/.exec(stdout) ?? []
+  const source = readFileSync(join(ROOT, `${file}.ts`), 'utf8').split('\n')[Number(line) - 1]
+  t.match(source, /throw new Error\(.*"lifecycle" must be/)
+})
+
+t.test('publint and attw find nothing wrong with the package', async (t) => {
+  const { messages } = await publint({ pkgDir: installed, pack: false, strict: true })
+  t.same(messages, [])
+  const attw = await run(process.execPath, [join(ROOT, 'node_modules/@arethetypeswrong/cli/dist/index.js'), archive, '--format', 'json']).catch((error: { stdout: string }) => error)
+  t.same((JSON.parse(attw.stdout) as { problems?: object }).problems ?? {}, {})
+})
+
+t.test('nothing runs when it is installed, and dependencies download nothing', async (t) => {
+  const manifest = manifestOf(installed)
+  for (const script of ['preinstall', 'install', 'postinstall', 'prepare']) t.notOk(script in manifest.scripts, script)
+  t.notOk('tsx' in manifest.dependencies)
+  t.notOk('fastify' in manifest.dependencies, 'it uses the Fastify of the application')
+  const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as { packages: Record<string, { dev?: boolean, optional?: boolean, hasInstallScript?: boolean, resolved?: string, integrity?: string }> }
+  const packages = Object.entries(lock.packages).filter(([place]) => place !== '')
+  const withScript = packages.filter(([, { hasInstallScript }]) => hasInstallScript === true)
+  t.same(withScript.filter(([, { dev }]) => dev !== true).map(([place]) => place), [])
+  const optional = withScript.filter(([place]) => place.replace('node_modules/', '') in manifest.peerDependencies).map(([place]) => place)
+  t.same(optional, ['node_modules/@photostructure/sqlite'], 'of the optional peers')
+  t.ok(existsSync(join(ROOT, 'node_modules/@photostructure/sqlite/prebuilds')), 'its script selects a prebuilt binary, which is part of it')
+  t.same(packages.filter(([, { integrity }]) => integrity === undefined).map(([place]) => place), [], 'each package of the lockfile has its hash')
+})
+
+t.test('docs/architecture.md names each dependency and each optional peer, and why', async (t) => {
+  const { dependencies, peerDependencies, peerDependenciesMeta } = manifestOf(ROOT)
+  const section = readFileSync(join(ROOT, 'docs/architecture.md'), 'utf8').split('## Dependencies, and why each')[1]?.split('\n## ')[0] ?? ''
+  const [required = '', optional = ''] = section.split('### Optional peers')
+  const namesIn = (table: string): string[] => [...table.matchAll(/`((?:@[\w-]+\/)?[\w.-]+)`(?=[^|]*\|[^|]*\|$)/gm)].map(([, name = '']) => name)
+  const [optionalPeers, peers] = [true, false].map((isOptional) => Object.keys(peerDependencies).filter((name) => name in peerDependenciesMeta === isOptional))
+  t.same(namesIn(required).sort(), [...Object.keys(dependencies), ...peers ?? []].sort())
+  t.same(namesIn(optional).sort(), optionalPeers)
+})
+
+t.test('a TypeScript project compiles against it, as strictly as can be', async (t) => {
+  const compiler = require.resolve('typescript/bin/tsc')
+  const { stdout } = await run(process.execPath, [compiler, '--pretty', 'false', '-p', consumer]).catch((error: { stdout: string }) => error)
+  t.equal(stdout, '')
+})
+
+t.test('it compiles as CommonJS, with node16, and for a bundler', async (t) => {
+  const compiler = require.resolve('typescript/bin/tsc')
+  const projects = [['node16', 'node16', 'consumer.cts'], ['nodenext', 'nodenext', 'consumer.cts'], ['node16', 'node16', 'consumer.ts'], ['esnext', 'bundler', 'consumer.ts']] as const
+  for (const [module, resolution, file] of projects) {
+    const flags = ['--module', module, '--moduleResolution', resolution, '--target', 'es2023', '--strict', '--exactOptionalPropertyTypes', '--noEmit', '--skipLibCheck', '--types', 'node', '--ignoreConfig']
+    const { stdout } = await run(process.execPath, [compiler, '--pretty', 'false', ...flags, join(consumer, file)]).catch((error: { stdout: string }) => error)
+    t.equal(stdout, '', `${file}, ${resolution}`)
+  }
+})
+
+t.test('the declarations for require name all exports', async (t) => {
+  for (const [entry, { require: cjs }] of Object.entries(manifestOf(ROOT).exports)) {
+    if (cjs === undefined || entry === './register') continue
+    const declared = [...readFileSync(join(installed, cjs.types), 'utf8').matchAll(/^ *export (?:declare )?const (\w+)/gm)].map(([, name]) => name)
+    const exported = Object.keys(require(join(installed, cjs.default)) as object).filter((name) => !['default', 'hindsight', 'fastifyHindsight', '__esModule'].includes(name))
+    t.same(declared.sort(), exported.sort(), entry)
+    t.ok(exported.length > 0)
+  }
+})
+
+// tsx compiles required modules to CommonJS.
+for (const [name, file, ...preload] of [['an ES module', 'consumer.mjs'], ['CommonJS', 'consumer.cjs'], ['CommonJS by tsx', 'consumer.cjs', `--import=${import.meta.resolve('tsx')}`]] as const) {
+  t.test(`${name} runs`, async (t) => {
+    const { stdout } = await run(process.execPath, [...preload, join(consumer, file)], { cwd: consumer, env: { ...process.env, NODE_ENV: 'development' } })
+    t.same(JSON.parse(stdout), { list: 200, status: 500, page: true, token: true, stored: 500 })
+  })
+}
+
+t.test('the package stores profiles in SQLite, which its command reads', async (t) => {
+  const library = join(consumer, 'node_modules/@photostructure/sqlite')
+  mkdirSync(join(library, '..'), { recursive: true })
+  symlinkSync(join(ROOT, 'node_modules/@photostructure/sqlite'), library)
+  t.teardown(() => rmSync(library))
+  writeFileSync(join(consumer, 'stores.mjs'), `
+import Fastify from 'fastify'
+import hindsight from 'fastify-hindsight'
+const app = Fastify()
+await app.register(hindsight, { lifecycle: 'full', debug: true, session: false, profiler: { dataDir: 'data' } })
+app.get('/', async () => 'hello')
+const { headers } = await app.inject('/')
+await app.close()
+process.stdout.write(headers['x-debug-token'])
+`)
+  const { stdout: token, stderr } = await run(process.execPath, ['stores.mjs'], { cwd: consumer })
+  t.equal(stderr, '')
+  const command = ['node_modules/fastify-hindsight/bin/fastify-hindsight.js', 'show', token, '--json', '--data-dir', 'data']
+  t.match(JSON.parse((await run(process.execPath, command, { cwd: consumer })).stdout), { token, status: 200 })
+})
+
+t.test('the contract test of the package runs', async (t) => {
+  writeFileSync(join(consumer, 'contract.mjs'), `
+import { MemoryStorage } from 'fastify-hindsight/storage'
+import { storageContract } from 'fastify-hindsight/storage-contract'
+for (const { run } of storageContract((bounds) => new MemoryStorage(bounds))) await run()
+process.stdout.write('passed')
+`)
+  t.equal((await run(process.execPath, ['contract.mjs'], { cwd: consumer })).stdout, 'passed')
+})
+
+t.test('it runs with Fastify 5.0.0', async (t) => {
+  const place = join(consumer, 'node_modules/fastify')
+  rmSync(place)
+  link('fastify', 'fastify-5.0')
+  t.teardown(() => {
+    rmSync(place)
+    link('fastify')
+  })
+  const { stdout } = await run(process.execPath, [join(consumer, 'consumer.mjs')], { cwd: consumer, env: { ...process.env, NODE_ENV: 'development' } })
+  t.same(JSON.parse(stdout), { list: 200, status: 500, page: true, token: true, stored: 500 })
+})
+
+t.test('the command of the package runs', async (t) => {
+  const { stdout } = await run(process.execPath, [join(consumer, 'node_modules/fastify-hindsight/bin/fastify-hindsight.js'), '--help'])
+  t.match(stdout, /Usage: fastify-hindsight <command>/)
+})
+
+const REGISTER = 'fastify-hindsight/register'
+
+for (const [name, ...preload] of [['the plugin'], ['the preload', `--import=${REGISTER}`]] as const) {
+  t.test(`NestJS, compiled to CommonJS, runs with ${name}`, async (t) => {
+    writeFileSync(join(consumer, 'application.cjs'), compile(SOURCE, ts.ModuleKind.CommonJS))
+    const env = { DATA_DIR: join(consumer, 'nest-data'), NODE_OPTIONS: '', NODE_ENV: 'development' }
+    const args = ['--enable-source-maps', ...preload, 'nest.cjs', ...preload.length > 0 ? ['preloaded'] : []]
+    const { stdout } = await run(process.execPath, args, { cwd: consumer, env: { ...process.env, ...env } })
+    const { route, exceptions, logs, status } = JSON.parse(stdout.split('\n').at(-1) ?? '') as Profile
+    t.equal(status, 500)
+    t.match(route, { controller: 'CatsController.findOne', handler: /fixtures\/nest\/application\.ts:\d+$/ })
+    t.same(exceptions.map(({ message }) => message), ['The box is open', 'The cat is not in the box'])
+    t.ok(logs.some(({ channel, message }) => channel === 'CatsService' && message === 'Looking for cat 0'))
+    t.match(stdout, /CatsService.*Looking for cat 0/, 'the output stays')
+  })
+}
+const CLI = ['node_modules/fastify-cli/cli.js', 'start', '--log-level', 'info']
+
+for (const [name, ...args] of [
+  ['fastify start -r, CommonJS', ...CLI, '-r', REGISTER, 'plugin.cjs'],
+  ['fastify start -r, an ES module', ...CLI, '-r', REGISTER, 'plugin.mjs'],
+  ['node --import and fastify-cli, an ES module', `--import=${REGISTER}`, ...CLI, 'plugin.mjs'],
+  ['node --import, an ES module', `--import=${REGISTER}`, 'server.mjs'],
+  ['node --import, CommonJS', `--import=${REGISTER}`, 'server.cjs'],
+  ['node -r, CommonJS', '-r', REGISTER, 'server.cjs']
+] as const) {
+  t.test(`an application that says nothing of us, by ${name}`, async (t) => {
+    const started = start(t, { args: [...args], env: { STORAGE_URL: 'memory' }, cwd: consumer, alone: args[0] === '-r' })
+    const url = `http://127.0.0.1:${await listening(started)}`
+    const answer = await fetch(`${url}/`)
+    t.same([answer.status, await answer.json(), answer.headers.get('x-stamp')], [200, { hello: 'world' }, '1'])
+    const profile = await (await fetch(`${url}/_profiler/${answer.headers.get('x-debug-token')}.json`)).json() as { url: string, events: Array<{ listener: string }> }
+    t.equal(profile.url, `${url}/`)
+    t.ok(profile.events.some(({ listener }) => listener === 'stamp'), 'its own hook is recorded')
+    const failed = await fetch(`${url}/broken`, { headers: { accept: 'text/html' } })
+    t.match([failed.status, await failed.text()], [500, /<title>This is what a failure looks like[^]*async function broken/])
+    t.same(await (await fetch(`${url}/broken`)).json(), { statusCode: 500, error: 'Internal Server Error', message: 'This is what a failure looks like' }, 'a request that does not prefer HTML receives the answer of Fastify')
+  })
+}
+
+async function listening (started: ReturnType<typeof start>): Promise<string> {
+  return (await started.said(/Server listening at http:\/\/(?:127\.0\.0\.1|\[::1\]):(\d+)/))[1] ?? ''
+}
+
+t.test('fastify-hindsight lifecycle, and its check, of an application in JavaScript', async (t) => {
+  const command = async (...args: string[]): Promise<{ code: number, stdout: string, stderr: string }> => {
+    const options = { cwd: consumer, env: { ...process.env, NODE_ENV: 'development', STORAGE_URL: 'memory' } }
+    return await run(process.execPath, ['node_modules/fastify-hindsight/bin/fastify-hindsight.js', 'lifecycle', ...args], options)
+      .then((said) => ({ code: 0, ...said }), (error: { code: number, stdout: string, stderr: string }) => error)
+  }
+  for (const file of ['plugin.cjs', 'plugin.mjs', 'server.cjs', 'server.mjs', 'consumer.cjs']) {
+    const { code, stdout, stderr } = await command(file)
+    t.equal(code, 0, `${file}: ${stderr}`)
+    t.match(stdout, file === 'consumer.cjs' ? /^Lifecycle in debug mode\n[^]*kernel\.request router/ : /^Lifecycle without fastify-hindsight\n\nGET \/\n {2}onRequest\n {4}stamp \(plugin\.cjs\)\n {2}handler\n {4}home \(plugin\.cjs\)\n/, file)
+    writeFileSync(join(consumer, 'lifecycle.txt'), stdout)
+    t.equal((await command(file, '--check', 'lifecycle.txt')).code, 0, file)
+  }
+  const source = readFileSync(join(consumer, 'plugin.cjs'), 'utf8')
+  writeFileSync(join(consumer, 'lifecycle.txt'), (await command('plugin.cjs')).stdout)
+  writeFileSync(join(consumer, 'plugin.cjs'), source.replace("app.get('/',", "app.addHook('preHandler', async function late () {})\n  app.get('/',"))
+  const { code, stdout, stderr } = await command('plugin.cjs', '--check', 'lifecycle.txt')
+  writeFileSync(join(consumer, 'plugin.cjs'), source)
+  t.equal(code, 1)
+  t.match(stdout + stderr, /\+ +late \(plugin\.cjs\)/)
+})

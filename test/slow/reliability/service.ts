@@ -1,0 +1,41 @@
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import Fastify, { type FastifyInstance } from 'fastify'
+import application from '../../../app/app.js'
+import { serverOptions } from '../../../app/server-options.js'
+import type { ServerLimits } from '../../../app/server-options.js'
+import type { HindsightOptions } from '../../../app/options.js'
+
+/** What a service of the tests is told in `SERVICE`. */
+export interface ServiceSettings {
+  limits?: Partial<ServerLimits>
+  hindsight?: HindsightOptions
+}
+
+// A service in a process of its own, for what one process cannot do to itself: tells its port, and its memory when asked.
+const { limits = {}, hindsight = {} } = JSON.parse(process.env.SERVICE ?? '{}') as ServiceSettings
+// The signal that comes at the limit of a file's size would end the process; a full disk sends none.
+process.on('SIGXFSZ', () => {})
+const app = Fastify({ ...serverOptions(limits), logger: { level: 'silent' } }) as unknown as FastifyInstance
+await app.register(application, {
+  limits,
+  hindsight: { debug: true, session: { secret: 'a secret of the tests, thirty-two characters and more' }, profiler: { storage: 'memory', maxProfiles: 200 }, ...hindsight },
+  routesDir: join(import.meta.dirname, '../../fixtures/no-routes')
+})
+app.get('/hello', async () => ({ hello: 'world' }))
+app.post('/echo', async (request) => ({ body: request.body ?? null }))
+app.get('/large', async () => Buffer.alloc(16 * 1024 * 1024, 'x'))
+app.get('/stream', async (_request, reply) => {
+  const chunk = Buffer.alloc(64 * 1024, 'x')
+  return reply.type('text/plain').send(Readable.from((function * () { for (;;) yield chunk })()))
+})
+app.get('/slow', (_request, reply) => { setTimeout(() => reply.send('slow'), 1_000) })
+process.on('message', (question) => {
+  if (question !== 'figures') return
+  global.gc?.()
+  const { rss, heapUsed, external } = process.memoryUsage()
+  app.server.getConnections((_error, connections) => process.send?.({ rss, memory: heapUsed + external, connections, counters: ('profiler' in app.hindsight) ? app.hindsight.profiler.counters : null }))
+})
+process.on('disconnect', () => process.exit())
+await app.listen({ host: '127.0.0.1', port: 0 })
+process.send?.({ port: (app.server.address() as { port: number }).port })
