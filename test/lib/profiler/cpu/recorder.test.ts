@@ -60,7 +60,7 @@ t.test('a busy function is among the heaviest, with its place, and the file for 
     const record = recordOf(profile)
     const tree = callTreeOf(record)
     const first = tree.heaviest.slice(0, 10).find(({ function: { name } }) => name === 'spin')
-    t.match(first?.function, { kind: 'own', file: 'test/lib/profiler/cpu/recorder.test.ts', line: 28 }, url)
+    t.match(first?.function, { kind: 'own', file: 'test/lib/profiler/cpu/recorder.test.ts', line: 26 }, url)
     t.ok((first?.total ?? 0) > 10_000 && (first?.total ?? 0) <= record.duration * 1000, `${first?.total} of ${record.duration}`)
     t.match(record, { interval: 250, others: 0, end: 'response' })
     t.ok(record.functions.some(({ kind, file }) => kind === 'hindsight' && file.startsWith('plugins/')))
