@@ -15,6 +15,10 @@ export default [
     rules: { 'no-undef': 'off' }
   },
   {
+    files: ['{app,bin,cli,lib,plugins,routes}/**/*.{js,cjs,ts}'],
+    rules: { '@stylistic/max-len': ['error', { code: 120 }] }
+  },
+  {
     // Control characters are what this project finds and makes visible; in its expressions they are meant.
     rules: { 'no-control-regex': 'off' }
   }

@@ -101,7 +101,9 @@ export function beginObservation (app: FastifyInstance, plan: Plan): Observation
   // An application with a short timeout for plugins does not wait for the modules: its first request does.
   const { pluginTimeout = 0 } = app.initialConfig
   const hasTime = pluginTimeout === 0 || pluginTimeout >= MIN_PLUGIN_TIMEOUT
-  const ready = plan.settings?.openTelemetry === true ? loading : hasTime ? prepared.then(() => loaded) : Promise.resolve()
+  const loadedInTime = hasTime ? prepared.then(() => loaded) : Promise.resolve()
+  // A missing package of OpenTelemetry stops the start.
+  const ready = plan.settings?.openTelemetry === true ? loading : loadedInTime
   // The plugin of the preload awaits it later.
   ready.catch(() => {})
   return {

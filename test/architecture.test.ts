@@ -151,6 +151,17 @@ t.test('imports go downward, without circles, and the walls stand', async (t) =>
   t.same(violations(edges), [])
 })
 
+// ESLint has a rule for the other files.
+t.test('no line of a stylesheet has more than 120 columns', async (t) => {
+  for (const folder of SOURCES) {
+    const files = readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.css'))
+    for (const file of files) {
+      const lines = readFileSync(join(ROOT, folder, file), 'utf8').split('\n')
+      t.same(lines.filter((line) => line.length > 120), [], `${folder}/${file}`)
+    }
+  }
+})
+
 t.test('every file has a floor', async (t) => {
   t.same(sourceFiles(ROOT).filter((file) => !partOf(file)), [])
 })

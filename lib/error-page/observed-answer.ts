@@ -83,7 +83,8 @@ function isDefaultError (error: Error, { statusCode }: FastifyReply, payload: st
  */
 export function secondError (request: FastifyRequest, reply: FastifyReply, payload: unknown): Error | null {
   const { failed, raised, log } = stateOf(request)
-  if (!failed || reply.statusCode < 500 || typeof payload !== 'string' || !payload.startsWith('{"statusCode":')) return null
+  if (!failed || reply.statusCode < 500) return null
+  if (typeof payload !== 'string' || !payload.startsWith('{"statusCode":')) return null
   const { message } = parsed(payload)
   if (typeof message !== 'string' || message === read(raised, 'message')) return null
   const isLogged = linesOf(log).some((line) => line.level === 'error' && line.message === message)

@@ -83,7 +83,10 @@ process.prependListener('exit', (code) => {
  * application, which profiles summarize. `collectRequest` records what came in, unless a listener does.
  */
 export function openRequestProfiles (
-  app: FastifyInstance, settings: ProfilerSettings, options: object, collectRequest: (request: FastifyRequest) => void = () => {}
+  app: FastifyInstance,
+  settings: ProfilerSettings,
+  options: object,
+  collectRequest: (request: FastifyRequest) => void = () => {}
 ): RequestProfiles {
   const { base, mode, originOf, profiler } = app.hindsight
   const { collectors = [] } = settings

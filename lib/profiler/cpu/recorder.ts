@@ -108,8 +108,8 @@ export interface CpuProfiles {
 }
 
 /**
- * Records CPU profiles in debug mode, of requests that have the header or the query parameter and come from clients that
- * may see the debug surface. The size of a record is limited by `maxProfileBytes`, the limit of the whole profile.
+ * Records CPU profiles in debug mode, of requests that have the header or the query parameter and come from clients
+ * that may see the debug surface. `maxProfileBytes`, the limit of the whole profile, limits the size of a record.
  */
 export function openCpuProfiles (app: FastifyInstance, maxProfileBytes = Infinity): CpuProfiles {
   const { mask } = app.hindsight

@@ -57,5 +57,6 @@ export function traceOf (traceparent: unknown, tracestate?: unknown): TraceConte
 
 // Passed on unchanged, unless it is too long or invalid (section 3.3.1.5).
 function validState (tracestate: unknown): string {
-  return typeof tracestate === 'string' && tracestate.length <= MAX_STATE && /^[\x20-\x7e]*$/.test(tracestate) ? tracestate.trim() : ''
+  if (typeof tracestate !== 'string' || tracestate.length > MAX_STATE) return ''
+  return /^[\x20-\x7e]*$/.test(tracestate) ? tracestate.trim() : ''
 }

@@ -129,7 +129,9 @@ function dataOf (
   { statusCode }: FastifyReply,
   { token, url }: { token: string, url: string }
 ): ToolbarData {
-  const { log, recorder, startedAt, startedTime, handlerStart, handlerEnd, route, failed, raised, missed, others } = stateOf(request)
+  const state = stateOf(request)
+  const { log, recorder, startedAt, startedTime, handlerStart, handlerEnd } = state
+  const { route, failed, raised, missed, others } = state
   const { mask } = servicesOf(request)
   const errors = failed ? [raised] : missed !== null ? [missed] : others.slice(0, 1)
   const { router, ...collectors } = collectedBy(request)
