@@ -80,9 +80,8 @@ export const tracePanel = collectorPanel({
   name: 'trace',
   label: 'Trace',
   group: 'around',
-  render: ({ traceId, parentId, spanId, sampled, ...others }) => pairsSection('Trace', {
+  render: ({ traceId, parentId, sampled, ...others }) => pairsSection('Trace', {
     trace: traceId,
-    'span of this request': spanId,
     'span of its caller': parentId,
     sampled: sampled === true ? 'yes' : 'no',
     ...others
