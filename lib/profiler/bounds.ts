@@ -12,8 +12,6 @@ const MAX_NAME = 500
 const MAX_DEPTH = 24
 /** The share of the space of a log that warnings and errors may fill, so that its end is there, too. */
 const GRAVE_SHARE = 3 / 4
-/** After this many lines that do not fit, no smaller one is sought. */
-const MAX_MISSES = 20
 const NOTE_BYTES = 350
 
 /** The record of a profile; its JSON has at most `maxBytes`. */
@@ -63,16 +61,11 @@ export function fittingLogs (lines: readonly LogRecord[], maxBytes: number, reas
 
   function keep (share: number, candidates: readonly LogRecord[]): void {
     const least = left * (1 - share)
-    let misses = 0
     for (const line of candidates.toReversed()) {
-      if (misses >= MAX_MISSES || left <= least) return
       const bytes = bytesOf(line) + 1
-      if (left - bytes < least) {
-        misses++
-      } else {
-        kept.add(line)
-        left -= bytes
-      }
+      if (left - bytes < least) continue
+      kept.add(line)
+      left -= bytes
     }
   }
 

@@ -74,6 +74,6 @@ export function collectPolicy (options: CollectOptions): CollectPolicy {
 /** Whether something was raised, the client closed the connection, or the response is a server error. */
 function hasFailed (request: FastifyRequest, reply: FastifyReply | null): boolean {
   const { failed, missed, clientGone, others } = stateOf(request)
-  const isServerError = reply !== null && reply.statusCode >= 500
-  return failed || missed !== null || clientGone === true || others.length > 0 || isServerError
+  if (failed || missed !== null || clientGone === true || others.length > 0) return true
+  return reply !== null && reply.statusCode >= 500
 }

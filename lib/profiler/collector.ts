@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { snapshot } from './snapshot.js'
+import { settlesWithin } from './write-queue.js'
 
 /**
  * How the data of a collector are shown. `T` is the return type of `collect`; the functions receive it as plain JSON
@@ -75,16 +76,12 @@ export class Collection {
   }
 
   async #await (name: string, result: PromiseLike<unknown>, timeout: number): Promise<void> {
-    let timer: NodeJS.Timeout | undefined
-    const over = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => reject(new Error(`it had not settled after ${timeout} ms`)), timeout)
-    })
     try {
-      this.#keep(name, await Promise.race([result, over]))
+      const kept = Promise.resolve(result).then((value) => this.#keep(name, value))
+      if (await settlesWithin(kept, timeout)) return
+      this.data[name] = { error: `it had not settled after ${timeout} ms` }
     } catch (error) {
       this.data[name] = failure(error)
-    } finally {
-      clearTimeout(timer)
     }
   }
 

@@ -1,11 +1,7 @@
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import type { Mode } from '../lifecycle/services.js'
-import type { Mask } from '../mask/mask.js'
-import { MASKED } from '../mask/mask.js'
 import type { Collector } from './collector.js'
 
 /** The configuration as each profile has it: enough to distinguish two configurations. */
@@ -20,15 +16,12 @@ export interface ConfigurationSummary {
   lifecycle: Mode
 }
 
-/** The whole configuration of an application that runs in this process; it is not stored. */
+/** The whole configuration of an application that runs in this process, masked; it is not stored. */
 export interface Configuration {
-  summary: ConfigurationSummary
   versions: Record<string, string>
-  dependencies: Record<string, string>
   plugins: string
   fastify: unknown
   hindsight: unknown
-  environment: Record<string, string>
 }
 
 interface RunningApplication {
@@ -67,16 +60,13 @@ export function openConfiguration (
   }
 
   function configuration (): Configuration {
-    const { node, v8, uv, openssl, undici } = process.versions
-    const versions = { node, v8, uv, openssl, ...(undici !== undefined && { undici }), fastify: app.version, hindsight }
+    const { node, v8, uv, openssl } = process.versions
+    const platform = `${process.platform} ${process.arch}`
     return {
-      summary: summarize(),
-      versions: { ...versions, platform: `${process.platform} ${process.arch}` },
-      dependencies: dependencyVersions(),
+      versions: { node, v8, uv, openssl, fastify: app.version, hindsight, platform },
       plugins: mask.text(app.printPlugins()),
       fastify: mask.value(app.initialConfig),
-      hindsight: shownOptions(),
-      environment: shownEnvironment(process.env, mask)
+      hindsight: shownOptions()
     }
   }
 
@@ -105,52 +95,13 @@ function applicationOf (id: unknown): RunningApplication | undefined {
   return application
 }
 
-// Beside the names that are masked everywhere: names as short as these would hide too much elsewhere.
-const SECRET_NAME = /(?:^|_)(?:KEYS?|SALT|SEED|CERT|WEBHOOK)(?:_|$)/i
-/** Values that look random: long, of one piece, letters and digits mixed. */
-const RANDOM = /^(?=.*\d)(?=.*[a-z])[\w+/=.~-]{24,}$/i
-const PATH_OR_VERSION = /^(?:\.{0,2}\/|[A-Za-z]:\\)|[:/]\S*\/|\.(?:[cm]?[jt]s|json|sock|pem|crt|sh)$|^\d+(?:\.\d+)+/
-
-/** The environment of the process; values of secret names, and values that look like secrets, are masked. */
-export function shownEnvironment (env: NodeJS.ProcessEnv, mask: Mask): Record<string, string> {
-  const shown = (name: string, value: string): string => {
-    if (value === '') return ''
-    if (mask.hides(name) || SECRET_NAME.test(name)) return MASKED
-    return RANDOM.test(value) && !PATH_OR_VERSION.test(value) ? MASKED : mask.text(value.slice(0, 2_000))
-  }
-  return Object.fromEntries(Object.entries(env)
-    .flatMap(([name, value]) => value === undefined ? [] : [[mask.text(name), shown(name, value)] as const])
-    .sort(([a], [b]) => a < b ? -1 : 1))
-}
-
-const require = createRequire(import.meta.url)
-
-interface Manifest {
-  version?: string
-  dependencies?: Record<string, string>
-}
-
 /** The version of this package. */
 export function ownVersion (): string {
-  return ownManifest().version ?? 'unknown'
-}
-
-/** The versions of its dependencies as they are installed. */
-export function dependencyVersions (): Record<string, string> {
-  return Object.fromEntries(Object.keys(ownManifest().dependencies ?? {}).map((name) => {
-    // Packages need not export their manifest.
-    const folders = require.resolve.paths(name) ?? []
-    const file = folders.map((folder) => join(folder, name, 'package.json')).find((path) => existsSync(path))
-    if (file === undefined) return [name, 'not installed']
-    return [name, (JSON.parse(readFileSync(file, 'utf8')) as Manifest).version ?? 'unknown']
-  }))
-}
-
-function ownManifest (): Manifest {
   try {
-    return require('fastify-hindsight/package.json') as Manifest
+    const require = createRequire(import.meta.url)
+    return (require('fastify-hindsight/package.json') as { version: string }).version
   } catch {
     // A bundler has moved this module out of its package.
-    return {}
+    return 'unknown'
   }
 }

@@ -26,7 +26,7 @@ export interface News {
   head: string
 }
 
-const PAGE = 200
+/** The newest profiles of one search that are yielded. */
 const MAX_NEWS = 1_000
 
 /**
@@ -60,13 +60,6 @@ async function headOf (store: Searchable, error: unknown): Promise<News | null> 
 }
 
 async function newsAfter (store: Searchable, criteria: Criteria, after: string): Promise<News> {
-  const first = await store.search({ criteria, after, limit: PAGE })
-  const found = first.profiles
-  // Profiles that are stored between two pages come with the next news.
-  for (let { next } = first; next !== null && found.length < MAX_NEWS;) {
-    const page = await store.search({ criteria, after, limit: PAGE, cursor: next })
-    found.push(...page.profiles)
-    next = page.next
-  }
-  return { profiles: found.reverse(), head: first.head }
+  const { profiles, head } = await store.search({ criteria, after, limit: MAX_NEWS })
+  return { profiles: profiles.reverse(), head }
 }

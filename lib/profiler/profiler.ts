@@ -124,21 +124,18 @@ export class Profiler {
 
   /** A page of summaries, newest first. */
   async search (options: SearchOptions): Promise<ProfilePage> {
-    await this.flush(READ_TIMEOUT)
-    return await this.#query(() => this.#storage.search(options))
+    return await this.#queryAll(() => this.#storage.search(options))
   }
 
   /** Protects a profile from eviction, or no longer; false where there is none. */
   async pin (token: string, pinned: boolean): Promise<boolean> {
     if (!TOKEN_PATTERN.test(token)) return false
-    await this.flush(READ_TIMEOUT)
-    return await this.#query(() => this.#storage.pin(token, pinned))
+    return await this.#queryAll(() => this.#storage.pin(token, pinned))
   }
 
   /** Removes profiles that match and are not pinned; returns how many. */
   async purge (criteria?: Criteria, options?: PurgeOptions): Promise<number> {
-    await this.flush(READ_TIMEOUT)
-    return await this.#query(() => this.#storage.purge(criteria, options))
+    return await this.#queryAll(() => this.#storage.purge(criteria, options))
   }
 
   /**
@@ -155,8 +152,7 @@ export class Profiler {
   }
 
   async stats (): Promise<StorageStats> {
-    await this.flush(READ_TIMEOUT)
-    return await this.#query(() => this.#storage.stats())
+    return await this.#queryAll(() => this.#storage.stats())
   }
 
   /** Writes what is queued in a process that exits; blocks until it is stored, for at most half a second. */
@@ -183,6 +179,12 @@ export class Profiler {
     await settlesWithin(Promise.resolve(this.#storage.close()), timeout)
   }
 
+  // Queries that may concern profiles which are not written yet.
+  async #queryAll<T> (query: () => Awaitable<T>): Promise<T> {
+    await this.flush(READ_TIMEOUT)
+    return await this.#query(query)
+  }
+
   // Errors of a store of the application have no status.
   async #query<T> (query: () => Awaitable<T>): Promise<T> {
     try {
@@ -195,11 +197,9 @@ export class Profiler {
   }
 }
 
-const FORM_PURPOSE = 'profiler'
-
 /** Tokens of the forms that change profiles: pages of another origin cannot read them. */
 class FormTokens {
-  readonly #tokens = new Tokens({ userInfo: true })
+  readonly #tokens = new Tokens({ userInfo: false })
   readonly #secret: string
 
   constructor (secret: string = randomBytes(32).toString('hex')) {
@@ -207,11 +207,11 @@ class FormTokens {
   }
 
   create (): string {
-    return this.#tokens.create(this.#secret, FORM_PURPOSE)
+    return this.#tokens.create(this.#secret)
   }
 
   accepts (token: unknown): boolean {
-    return typeof token === 'string' && this.#tokens.verify(this.#secret, token, FORM_PURPOSE)
+    return typeof token === 'string' && this.#tokens.verify(this.#secret, token)
   }
 }
 

@@ -25,19 +25,17 @@ export class Redirects {
     if (key === null) return
     this.#kept.delete(key)
     this.#kept.set(key, { token, until: now + LIFETIME })
-    for (const [oldest, { until }] of this.#kept) {
-      if (this.#kept.size <= MAX_KEPT && until > now) break
-      this.#kept.delete(oldest)
-    }
+    const [oldest = ''] = this.#kept.keys()
+    if (this.#kept.size > MAX_KEPT) this.#kept.delete(oldest)
   }
 
   /** Removes the redirect to this request and returns its token; null where there is none. */
   take (follower: Follower, now = Date.now()): string | null {
     const key = this.#kept.size === 0 ? null : keyOf(follower)
-    const found = key === null ? undefined : this.#kept.get(key)
-    if (key === null || found === undefined) return null
+    if (key === null) return null
+    const found = this.#kept.get(key)
     this.#kept.delete(key)
-    return found.until > now ? found.token : null
+    return found !== undefined && found.until > now ? found.token : null
   }
 }
 

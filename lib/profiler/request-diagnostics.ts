@@ -1,18 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { requestContext, stateOf, type RequestState } from '../lifecycle/request-state.js'
+import { requestContext, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
-import { traceOf, type TraceContext } from './outgoing/trace-context.js'
 import { LogCapture } from '../logs/log-capture.js'
 import type { RequestLog } from '../logs/request-log.js'
-import { watchOutgoing } from './outgoing/watch-outgoing.js'
+import { watchOutgoing } from './outgoing.js'
 import { watchProcess } from './process-watch.js'
-
-declare module '../lifecycle/request-state.js' {
-  interface RequestState {
-    /** The trace that the request is part of. */
-    trace?: TraceContext | null
-  }
-}
 
 declare module '../lifecycle/services.js' {
   interface Services {
@@ -68,7 +60,8 @@ export function openDiagnostics (app: FastifyInstance): RequestDiagnostics {
       }
       state.log = log
       reply.log = request.log
-      openTrace(request, state)
+      const trace = traceOf(request.headers.traceparent)
+      if (trace !== null) state.collect('trace', () => trace)
       return true
     }
   }
@@ -76,12 +69,13 @@ export function openDiagnostics (app: FastifyInstance): RequestDiagnostics {
   return diagnostics
 }
 
-// The span is drawn when the profile is built, unless a request to another server has needed it.
-function openTrace ({ headers: { traceparent, tracestate } }: FastifyRequest, state: RequestState): void {
-  if (traceparent === undefined) return
-  const trace = traceOf(traceparent, tracestate)
-  state.trace = trace
-  if (trace === null) return
-  const { traceId, parentId, sampled } = trace
-  state.collect('trace', () => ({ traceId, parentId, spanId: trace.spanId, sampled }))
+// Trace Context, section 3.2: version, trace, parent, flags; what later versions add follows a hyphen.
+const TRACEPARENT = /^(?!ff)([0-9a-f]{2})-(?!0+-)([0-9a-f]{32})-(?!0+-)([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
+
+/** Reads the trace that a request is part of (W3C Trace Context); null where there is none, or an invalid one. */
+export function traceOf (traceparent: unknown): { traceId: string, parentId: string, sampled: boolean } | null {
+  const match = typeof traceparent === 'string' ? TRACEPARENT.exec(traceparent) : null
+  if (match === null) return null
+  const [, version, traceId = '', parentId = '', flags = '', rest] = match
+  return version === '00' && rest !== undefined ? null : { traceId, parentId, sampled: (parseInt(flags, 16) & 1) === 1 }
 }

@@ -11,7 +11,7 @@ import { buildProfile } from './build-profile.js'
 import { Collection } from './collector.js'
 import { collectPolicy } from './collect-policy.js'
 import { openConfiguration } from './configuration.js'
-import { followToEnd, observe } from './observation.js'
+import { observe } from './observation.js'
 import { Redirects } from './redirects.js'
 import type { ProfilerSettings } from './settings.js'
 
@@ -183,6 +183,15 @@ export function openRequestProfiles (
     keep(request, reply)
   }
 
+  // An exception in a listener of the response would end the process.
+  const safely = (work: typeof keep): typeof keep => (request, reply) => {
+    try {
+      work(request, reply)
+    } catch (error) {
+      app.hindsight.warn('A profile was not kept', error)
+    }
+  }
+
   onExit.add(exit)
   app.hindsight.closing.push(async () => {
     await Promise.all(pending.values())
@@ -197,21 +206,20 @@ export function openRequestProfiles (
       return { token, url: absoluteUrl(originOf(request), `${base}/_profiler/${token}`) }
     },
     tokenOf: (request) => mayBeProfiled(request) ? newTokenOf(request) : null,
-    keepLate (request, reply) {
-      try {
-        keep(request, reply)
-      } catch (error) {
-        app.hindsight.warn('A profile was not kept', error)
-      }
-    },
+    keepLate: safely(keep),
     follow (request, reply) {
       const state = stateOf(request)
-      const ended = (keepEnded: typeof keepClosed): typeof keepClosed => (request, reply) => {
-        state.endedAt = performance.now()
-        keepEnded(request, reply)
-      }
-      if (state.followed !== true) followToEnd(request, reply, { sent: ended(keep), gone: ended(keepClosed) })
+      if (state.followed === true) return
       state.followed = true
+      let isOver = false
+      const end = (keepEnded: typeof keep) => (): void => {
+        if (isOver) return
+        isOver = true
+        state.endedAt = performance.now()
+        safely(keepEnded)(request, reply)
+      }
+      // Also of a reply that Fastify does not send: a hijacked one, an upgrade.
+      reply.raw.once('finish', end(keep)).once('error', end(keep)).once('close', end(keepClosed))
     },
     begin (request, reply, payload) {
       const token = newTokenOf(request)

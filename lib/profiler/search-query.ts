@@ -79,11 +79,9 @@ export function readSearch (fields: Fields, maxLimit = MAX_LIMIT): SearchQuery {
 
 /** Reads the criteria of a response that has no pages: there `limit` and `cursor` are invalid. */
 export function readFilter (fields: Fields): Criteria {
-  const { criteria } = readSearch({ ...fields, limit: undefined, cursor: undefined })
-  for (const field of ['limit', 'cursor']) {
-    if (textOf(fields, field) !== undefined) throw new BadCriterionError(field, 'there are no pages here')
-  }
-  return criteria
+  const field = ['limit', 'cursor'].find((name) => textOf(fields, name) !== undefined)
+  if (field !== undefined) throw new BadCriterionError(field, 'there are no pages here')
+  return readSearch(fields).criteria
 }
 
 function readCriteria (fields: Fields): Criteria {

@@ -26,8 +26,6 @@ export interface WriteQueueOptions {
 }
 
 interface Entry {
-  /** The position in the order in which profiles were added. */
-  number: number
   build: () => ProfileRecord
   record: ProfileRecord | null
 }
@@ -50,7 +48,6 @@ export class WriteQueue {
   #isScheduled = false
   /** Bytes of the JSON that waits or is being written. */
   #bytes = 0
-  #added = 0
   /** Losses since the last batch that was written. */
   #lost = 0
   #isReported = false
@@ -75,7 +72,7 @@ export class WriteQueue {
       return false
     }
     this.#remove(token)
-    this.#waiting.set(token, { number: ++this.#added, build, record: null })
+    this.#waiting.set(token, { build, record: null })
     // Until a record is built, the entry keeps the request and its data in memory.
     setImmediate(() => this.#built(token))
     this.#schedule()
@@ -93,9 +90,9 @@ export class WriteQueue {
 
   /** Resolves when all that was added before is written or lost, or when the time (ms) is over. */
   async flush (timeout = Infinity): Promise<void> {
-    const last = this.#added
+    const batches = Math.ceil(this.#waiting.size / BATCH) + (this.#writing === null ? 0 : 1)
     const written = async (): Promise<void> => {
-      while (this.#oldest <= last) await (this.#writing ?? this.#write())
+      for (let i = 0; i < batches; i++) await (this.#writing ?? this.#write())
     }
     await settlesWithin(written(), timeout)
   }
@@ -105,11 +102,6 @@ export class WriteQueue {
     const records = [...this.#waiting.keys()].flatMap((token) => this.#built(token) ?? [])
     this.#waiting.clear()
     return records
-  }
-
-  get #oldest (): number {
-    const [[waiting], [writing]] = [this.#waiting.values(), this.#batch.values()]
-    return Math.min(waiting?.number ?? Infinity, writing?.number ?? Infinity)
   }
 
   #built (token: string): ProfileRecord | undefined {

@@ -5,7 +5,7 @@ import { configurationOf } from '../configuration.js'
 import {
   fold, json, milliseconds, note, pairs, pairsSection, section, statusBadge, table
 } from '../pages/components.js'
-import { collectorPanel, isObject, listOf, type Data } from './panel.js'
+import { collectorPanel, listOf, type Data } from './panel.js'
 
 /** The HTTP requests to other servers. */
 export const httpClientPanel = collectorPanel({
@@ -80,9 +80,8 @@ export const tracePanel = collectorPanel({
   name: 'trace',
   label: 'Trace',
   group: 'around',
-  render: ({ traceId, parentId, spanId, sampled, ...others }) => pairsSection('Trace', {
+  render: ({ traceId, parentId, sampled, ...others }) => pairsSection('Trace', {
     trace: traceId,
-    'span of this request': spanId,
     'span of its caller': parentId,
     sampled: sampled === true ? 'yes' : 'no',
     ...others
@@ -100,18 +99,12 @@ export const configPanel = collectorPanel({
       return pairsSection('Versions', summary) +
         note('The rest is not stored. It is shown while the application runs in this process, unchanged.')
     }
-    const { versions, hindsight, fastify, dependencies, plugins, environment } = whole
+    const { versions, hindsight, fastify, plugins } = whole
     return [
       pairsSection('Versions', { ...versions, mode: summary.mode }),
       pairsSection('Options of Hindsight', hindsight, 'All by default.'),
       pairsSection('Options of Fastify', fastify),
-      section('Dependencies', foldedPairs('Dependencies', dependencies)),
-      section('Plugins', fold('Tree of plugins, in the order in which they were loaded', json(plugins))),
-      section('Environment', foldedPairs('Environment', environment))
+      section('Plugins', fold('Tree of plugins, in the order in which they were loaded', json(plugins)))
     ].join('')
   }
 })
-
-function foldedPairs (label: string, data: unknown): string {
-  return fold(label, pairs(label, data), isObject(data) ? Object.keys(data).length : undefined)
-}

@@ -1,5 +1,4 @@
-import { requestContext } from '../../lifecycle/request-state.js'
-import { stateOf } from '../../lifecycle/request-state.js'
+import { requestContext, stateOf } from '../../lifecycle/request-state.js'
 import { servicesOf } from '../../lifecycle/services.js'
 import type { Mask } from '../../mask/mask.js'
 import { cut } from '../../view/visible.js'
@@ -111,8 +110,8 @@ export class SpanLog {
 
   /** The spans as plain data, masked, in the order of their start. */
   record (mask: Mask, since: number): { count: number, spans: RecordedSpan[] } {
-    const recorder = new SpanRecorder(mask)
-    const spans = this.#spans.flatMap(({ span, startedAt }) => recorder.record(span, startedAt - since) ?? [])
+    const budget = { left: MAX_CHARACTERS }
+    const spans = this.#spans.flatMap(({ span, startedAt }) => recorded(span, startedAt - since, mask, budget) ?? [])
     return { count: this.#count, spans }
   }
 }
@@ -124,57 +123,45 @@ function startOf ({ startTime }: SpanLike): number {
   return Math.abs(late) > 2 ? now - late : now
 }
 
-class SpanRecorder {
-  readonly #mask: Mask
-  #left = MAX_CHARACTERS
-
-  constructor (mask: Mask) {
-    this.#mask = mask
-  }
-
-  /** Null: the span has another form, such as that of an unknown version of the SDK. */
-  record (span: SpanLike, start: number): RecordedSpan | null {
-    try {
-      const { traceId, spanId } = span.spanContext()
-      const parentId = span.parentSpanContext?.spanId ?? span.parentSpanId
-      const { name, kind = 0, status, ended, duration } = span
-      const events = (span.events ?? []).slice(0, MAX_EVENTS)
-        .map((event) => ({ name: this.#name(event.name), attributes: this.#attributes(event.attributes) }))
-      return {
-        traceId: String(traceId).slice(0, 32),
-        spanId: String(spanId).slice(0, 16),
-        ...(parentId !== undefined && { parentId: String(parentId).slice(0, 16) }),
-        name: this.#name(name),
-        kind: KINDS[kind] ?? 'internal',
-        scope: this.#name(span.instrumentationScope?.name ?? span.instrumentationLibrary?.name ?? ''),
-        start: round(start),
-        duration: ended === true && duration !== undefined ? round(milliseconds(duration)) : null,
-        ...(status?.code === ERROR && { error: this.#mask.text(String(status.message ?? '').slice(0, MAX_TEXT)) }),
-        attributes: this.#attributes(span.attributes),
-        ...(events.length > 0 && { events })
-      }
-    } catch {
-      return null
+/** Null: the span has another form, such as that of an unknown version of the SDK. */
+function recorded (span: SpanLike, start: number, mask: Mask, budget: { left: number }): RecordedSpan | null {
+  const nameOf = (text: unknown): string => mask.text(String(text).slice(0, MAX_NAME))
+  try {
+    const { traceId, spanId } = span.spanContext()
+    const parentId = span.parentSpanContext?.spanId ?? span.parentSpanId
+    const { name, kind = 0, status, ended, duration } = span
+    const events = (span.events ?? []).slice(0, MAX_EVENTS)
+      .map((event) => ({ name: nameOf(event.name), attributes: attributesOf(event.attributes, mask, budget) }))
+    return {
+      traceId: String(traceId).slice(0, 32),
+      spanId: String(spanId).slice(0, 16),
+      ...(parentId !== undefined && { parentId: String(parentId).slice(0, 16) }),
+      name: nameOf(name),
+      kind: KINDS[kind] ?? 'internal',
+      scope: nameOf(span.instrumentationScope?.name ?? span.instrumentationLibrary?.name ?? ''),
+      start: round(start),
+      duration: ended === true && duration !== undefined ? round(milliseconds(duration)) : null,
+      ...(status?.code === ERROR && { error: mask.text(String(status.message ?? '').slice(0, MAX_TEXT)) }),
+      attributes: attributesOf(span.attributes, mask, budget),
+      ...(events.length > 0 && { events })
     }
+  } catch {
+    return null
   }
+}
 
-  #attributes (attributes: object = {}): Record<string, unknown> {
-    const entries = Object.entries(attributes)
-    const kept: Array<[string, unknown]> = []
-    for (const [name, value] of entries.slice(0, MAX_ATTRIBUTES)) {
-      const bounded: unknown = Array.isArray(value) ? value.slice(0, MAX_ATTRIBUTES).map(cutText) : cutText(value)
-      this.#left -= name.length + JSON.stringify(bounded ?? null).length
-      if (this.#left < 0) break
-      kept.push([name.slice(0, MAX_NAME), bounded])
-    }
-    const leftOut = entries.length - kept.length
-    const shown = this.#mask.value(Object.fromEntries(kept)) as Record<string, unknown>
-    return leftOut === 0 ? shown : { ...shown, '…': `${leftOut} more` }
+function attributesOf (attributes: object | undefined, mask: Mask, budget: { left: number }): Record<string, unknown> {
+  const entries = Object.entries(attributes ?? {})
+  const kept: Array<[string, unknown]> = []
+  for (const [name, value] of entries.slice(0, MAX_ATTRIBUTES)) {
+    const bounded: unknown = Array.isArray(value) ? value.slice(0, MAX_ATTRIBUTES).map(cutText) : cutText(value)
+    budget.left -= name.length + JSON.stringify(bounded ?? null).length
+    if (budget.left < 0) break
+    kept.push([name.slice(0, MAX_NAME), bounded])
   }
-
-  #name (text: unknown): string {
-    return this.#mask.text(String(text).slice(0, MAX_NAME))
-  }
+  const leftOut = entries.length - kept.length
+  const shown = mask.value(Object.fromEntries(kept)) as Record<string, unknown>
+  return leftOut === 0 ? shown : { ...shown, '…': `${leftOut} more` }
 }
 
 function cutText (value: unknown): unknown {

@@ -113,13 +113,10 @@ export function addressKey (address: string): string {
 
 /** The first and the last key of an address or of a range in CIDR notation. */
 export function addressRange (wanted: string): [first: string, last: string] {
-  const [address = '', bits] = wanted.split('/')
-  const key = addressKey(address)
-  if (bits === undefined) return [key, key]
-  const free = 128n - BigInt(Number(bits) + (ipaddr.IPv4.isValid(address) ? 96 : 0))
-  const first = (BigInt(`0x${key}`) >> free) << free
-  const hex = (number: bigint): string => number.toString(16).padStart(32, '0')
-  return [hex(first), hex(first + (1n << free) - 1n)]
+  if (!wanted.includes('/')) return [addressKey(wanted), addressKey(wanted)]
+  const family = ipaddr.parseCIDR(wanted)[0].kind() === 'ipv4' ? ipaddr.IPv4 : ipaddr.IPv6
+  const [first, last] = [family.networkAddressFromCIDR(wanted), family.broadcastAddressFromCIDR(wanted)]
+  return [addressKey(first.toString()), addressKey(last.toString())]
 }
 
 const IPV4_PREFIX = `${'0'.repeat(20)}ffff`

@@ -14,15 +14,11 @@ import type { ProfileRecord } from '../summary.js'
 type Warn = (message: string) => void
 
 interface Pending {
-  call: Call
-  /** How often the worker ended before it answered. */
-  crashes: number
+  path: string
   resolve: (value: unknown) => void
   reject: (error: Error) => void
 }
 
-/** A call that was pending when this many workers ended is rejected. */
-const MAX_CRASHES = 2
 /** How long (ms) an exiting process waits for the running statement. */
 const STOP_TIMEOUT = 2_000
 
@@ -38,7 +34,6 @@ class DatabaseThread {
   #posted = 0
   #answered = new Int32Array(new SharedArrayBuffer(8))
   #lastId = 0
-  #isWarned = false
 
   /** Adds a user of the store of a path; the returned function removes it and, after the last one, closes the store. */
   addUser (path: string, warn: Warn): () => Promise<void> {
@@ -55,10 +50,14 @@ class DatabaseThread {
 
   async call (call: Omit<Call, 'id'>): Promise<unknown> {
     return await new Promise((resolve, reject) => {
-      const pending = { call: { ...call, id: ++this.#lastId }, crashes: 0, resolve, reject }
+      this.#worker ??= this.#start()
+      const id = ++this.#lastId
       // First: this throws where arguments cannot be cloned.
-      this.#post(pending.call)
-      this.#pending.set(pending.call.id, pending)
+      this.#worker.postMessage({ ...call, id } satisfies Call)
+      this.#posted++
+      // A process with nothing else to do waits for the answer.
+      this.#worker.ref()
+      this.#pending.set(id, { path: call.path, resolve, reject })
     })
   }
 
@@ -78,14 +77,6 @@ class DatabaseThread {
     if (!isBuiltin('node:sqlite')) this.settle(STOP_TIMEOUT)
   }
 
-  #post (call: Call): void {
-    this.#worker ??= this.#start()
-    this.#worker.postMessage(call)
-    this.#posted++
-    // A process with nothing else to do waits for the answer.
-    this.#worker.ref()
-  }
-
   #start (): Worker {
     this.#posted = 0
     this.#answered = new Int32Array(new SharedArrayBuffer(8))
@@ -99,41 +90,29 @@ class DatabaseThread {
     let reason = 'it ended'
     started.on('message', (reply: Reply) => this.#receive(reply))
     started.on('error', (error: unknown) => { reason = error instanceof Error ? error.message : String(error) })
-    started.on('exit', () => this.#restart(reason))
+    started.on('exit', () => this.#end(reason))
     return started
   }
 
   #receive (reply: Reply): void {
-    if ('warning' in reply) return this.#warn(reply.path, reply.warning)
+    if ('warning' in reply) {
+      const [user] = this.#users.get(reply.path) ?? []
+      return user?.warn(reply.warning)
+    }
     const pending = this.#pending.get(reply.id)
     this.#pending.delete(reply.id)
     if (this.#pending.size === 0) this.#worker?.unref()
-    this.#isWarned = false
-    if ('value' in reply) return pending?.resolve(reply.value)
-    const given = Object.entries(reply.error).filter(([, value]) => value !== undefined)
-    pending?.reject(Object.assign(new Error(reply.error.message), Object.fromEntries(given)))
+    if ('value' in reply) pending?.resolve(reply.value)
+    else pending?.reject(Object.assign(new Error(reply.error.message), reply.error))
   }
 
-  // Calls without an answer are posted again, in their order.
-  #restart (reason: string): void {
+  // The next call starts another worker.
+  #end (reason: string): void {
     this.#worker = null
-    for (const path of this.#isWarned ? [] : this.#users.keys()) {
-      this.#warn(path, `The thread of the store "${path}" ended unexpectedly (${reason}); it is started again.`)
+    for (const { path, reject } of this.#pending.values()) {
+      reject(new StorageUnusableError(path, `its thread ended: ${reason}`))
     }
-    this.#isWarned = true
-    for (const pending of this.#pending.values()) {
-      if (++pending.crashes < MAX_CRASHES) {
-        this.#post(pending.call)
-        continue
-      }
-      this.#pending.delete(pending.call.id)
-      pending.reject(new StorageUnusableError(pending.call.path, `its thread ended: ${reason}`))
-    }
-  }
-
-  #warn (path: string, message: string): void {
-    const [user] = this.#users.get(path) ?? []
-    user?.warn(message)
+    this.#pending.clear()
   }
 }
 

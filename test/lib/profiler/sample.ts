@@ -49,7 +49,7 @@ export function sample (text = 'plain'): Profile {
       template: { name: text, duration: 1.5, variables: [text] },
       attributes: { template: text, cache: null },
       params: { id: { converter: 'int', sent: text }, [text]: { converter: 'int', sent: '12', value: 12 } },
-      trace: { traceId: text, parentId: text, spanId: text, sampled: true },
+      trace: { traceId: text, parentId: text, sampled: true },
       otherErrors: [[{ name: text, message: text, frames: [], stack: text }]],
       cpu: {
         interval: 250,

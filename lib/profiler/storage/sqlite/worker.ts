@@ -46,7 +46,7 @@ async function reply (call: Call): Promise<Reply> {
     return { id: call.id, value: await run(call) }
   } catch (error) {
     const { message, code, statusCode } = error as Error & { code?: unknown, statusCode?: unknown }
-    return { id: call.id, error: { message, code, statusCode } }
+    return { id: call.id, error: statusCode === undefined ? { message } : { message, code, statusCode } }
   }
 }
 

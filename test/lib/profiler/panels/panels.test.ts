@@ -145,7 +145,7 @@ t.test('links, assets, template, attributes, parameters and trace: readable', as
   t.same(texts(shown('template', sample()), 'tr'), ['templateplain', 'duration1.5 ms', 'variablesplain'])
   t.same(texts(shown('attributes', sample()), 'tr'), ['templateplain'])
   t.same(texts(shown('params', sample()), 'tbody tr'), ['idplainintnone: this conversion or one before it failed', 'plain12int12'])
-  t.same(texts(shown('trace', sample()), 'tr'), ['traceplain', 'span of this requestplain', 'span of its callerplain', 'sampledyes'])
+  t.same(texts(shown('trace', sample()), 'tr'), ['traceplain', 'span of its callerplain', 'sampledyes'])
   t.same(texts(shown('otherErrors', sample()), 'h3, h4'), ['Error 1 of 1', '[1/1] plain'])
 })
 

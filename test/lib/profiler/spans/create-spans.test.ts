@@ -85,7 +85,7 @@ t.test('with an SDK', async (t) => {
     const ran = stored.events.filter(({ outcome }) => outcome !== 'skipped')
     t.same(children.map(({ name }) => name), [...ran.map(({ stage, listener }) => `${stage} ${listener}`), 'handler GET /articles/:id'])
     t.match(children.map(({ attributes }) => attributes), ran.map(({ pass, outcome }) => ({ 'hindsight.pass': pass, 'hindsight.outcome': outcome })))
-    t.match(children.at(-1)?.attributes, { 'hindsight.part': 'handler', 'code.file.path': /create-spans\.test\.ts$/, 'code.line.number': Number })
+    t.match(children.at(-1)?.attributes, { 'hindsight.part': 'handler', 'hindsight.source': /create-spans\.test\.ts:\d+$/ })
     for (const child of children) {
       t.match(child, { kind: SpanKind.INTERNAL, parentSpanContext: { spanId: root.spanContext().spanId } })
       t.equal(child.spanContext().traceId, root.spanContext().traceId)
@@ -144,7 +144,7 @@ t.test('with an SDK', async (t) => {
     const [root, ...children] = spansOf(failure('000001'))
     t.same([root.status.code, 'error.type' in root.attributes, root.name, children.length], [SpanStatusCode.UNSET, false, 'GET', failure('000001').events.length])
     const [odd] = spansOf(profile('000001', { method: 'BREW', url: 'nonsense', ip: 'unix' }))
-    t.match(odd.attributes, { 'http.request.method': '_OTHER', 'http.request.method_original': 'BREW' })
+    t.match(odd.attributes, { 'http.request.method': '_OTHER' })
     t.notOk('client.address' in odd.attributes || 'url.path' in odd.attributes)
   })
 

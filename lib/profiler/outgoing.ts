@@ -1,0 +1,193 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { errorMonitor } from 'node:events'
+import type { ClientRequest, IncomingMessage } from 'node:http'
+import { requestContext, stateOf } from '../lifecycle/request-state.js'
+import { servicesOf } from '../lifecycle/services.js'
+import type { Mask } from '../mask/mask.js'
+import { shownHeaders } from './panels/headers-collector.js'
+
+declare module '../lifecycle/request-state.js' {
+  interface RequestState {
+    /** The HTTP requests to other servers; above `MAX_CALLS` they are only counted. */
+    outgoing?: { count: number, calls: Call[] }
+  }
+}
+
+const MAX_CALLS = 200
+const MAX_URL = 4_000
+
+/** An HTTP request to another server that was sent while a request was handled. */
+interface Call {
+  via: 'http' | 'undici'
+  method: string
+  url: string
+  /** On the clock of `performance.now()`. */
+  startedAt: number
+  /** Null before the end. */
+  endedAt: number | null
+  status: number | null
+  error: unknown
+  requestHeaders: unknown
+  responseHeaders: unknown
+}
+
+/** A call as a profile has it, masked. */
+export interface RecordedCall {
+  via: Call['via']
+  method: string
+  url: string
+  /** Null: no response has come. */
+  status: number | null
+  /** Milliseconds since the request arrived. */
+  start: number
+  /** Milliseconds until the end of the response; null: it had not ended when the profile was built. */
+  duration: number | null
+  error?: string
+  requestHeaders: Record<string, string | string[]>
+  responseHeaders: Record<string, string | string[]>
+}
+
+/** The properties of a request of undici, which `fetch` of Node.js uses, that are read. */
+interface UndiciRequest {
+  origin?: unknown
+  path?: unknown
+  method?: unknown
+  /** Names and values in turn. */
+  headers?: unknown
+}
+
+let watchers = 0
+
+/**
+ * Records HTTP requests of `node:http`, undici and `fetch` for the request in whose asynchronous context they are sent.
+ * The returned function ends this.
+ */
+export function watchOutgoing (): () => void {
+  if (watchers++ === 0) for (const [channel, subscriber] of SUBSCRIBERS) subscribe(channel, subscriber)
+  return () => {
+    if (--watchers > 0) return
+    for (const [channel, subscriber] of SUBSCRIBERS) unsubscribe(channel, subscriber)
+  }
+}
+
+/** Calls by the request objects of their clients. */
+const calls = new WeakMap<object, Call>()
+
+function begin (sent: object, via: Call['via'], method: string, url: string, requestHeaders: unknown): void {
+  const request = requestContext.getStore()?.request
+  if (request === undefined || !stateOf(request).observed) return
+  const call: Call = {
+    via,
+    method,
+    url,
+    requestHeaders,
+    startedAt: performance.now(),
+    endedAt: null,
+    status: null,
+    error: null,
+    responseHeaders: {}
+  }
+  calls.set(sent, call)
+  const state = stateOf(request)
+  if (state.outgoing === undefined) {
+    const { mask } = servicesOf(request)
+    const outgoing = state.outgoing = { count: 0, calls: [] as Call[] }
+    state.collect('http-client', () => {
+      return { count: outgoing.count, calls: outgoing.calls.map((call) => recorded(call, mask, state.startedAt)) }
+    })
+  }
+  if (++state.outgoing.count <= MAX_CALLS) state.outgoing.calls.push(call)
+}
+
+function end (sent: object, error: unknown = null): void {
+  const call = calls.get(sent)
+  if (call !== undefined) Object.assign(call, { endedAt: performance.now(), error: error ?? call.error })
+}
+
+function respond (sent: object, status: number | null, responseHeaders: unknown): void {
+  const call = calls.get(sent)
+  if (call !== undefined) Object.assign(call, { status, responseHeaders })
+}
+
+// Published when the headers of the request are written.
+function beginHttp ({ request }: { request: ClientRequest }): void {
+  const url = `${request.protocol}//${String(request.getHeader('host') ?? request.host)}${request.path}`
+  begin(request, 'http', request.method, url, request.getHeaders())
+  if (calls.has(request)) request.once(errorMonitor, (error) => end(request, error))
+}
+
+function respondHttp ({ request, response }: { request: ClientRequest, response: IncomingMessage }): void {
+  respond(request, response.statusCode ?? null, response.headers)
+  if (calls.has(request)) response.once('close', () => end(request))
+}
+
+function beginUndici ({ request }: { request: UndiciRequest }): void {
+  begin(request, 'undici', String(request.method), `${String(request.origin)}${String(request.path)}`, request.headers)
+}
+
+interface UndiciResponse {
+  request: object
+  response: { statusCode: number, headers: unknown }
+}
+
+const SUBSCRIBERS = ([
+  ['http.client.request.start', beginHttp],
+  ['http.client.response.finish', respondHttp],
+  ['undici:request:create', beginUndici],
+  ['undici:request:headers', ({ request, response }: UndiciResponse) => {
+    respond(request, response.statusCode, response.headers)
+  }],
+  ['undici:request:trailers', ({ request }: { request: object }) => end(request)],
+  ['undici:request:error', ({ request, error }: { request: object, error: unknown }) => end(request, error)]
+] satisfies Array<[string, (message: never) => void]>).map(([channel, subscriber]) => {
+  return [channel, quiet(subscriber)] as const
+})
+
+// An exception in a subscriber becomes an uncaught exception of the process.
+function quiet (subscriber: (message: never) => void): (message: unknown) => void {
+  return (message) => {
+    try {
+      subscriber(message as never)
+    } catch {
+      // The call is not recorded.
+    }
+  }
+}
+
+function recorded (call: Call, mask: Mask, since: number): RecordedCall {
+  const { via, method, url, startedAt, endedAt, status, error } = call
+  return {
+    via,
+    method: method.slice(0, 100),
+    url: mask.url(url.slice(0, MAX_URL)),
+    status,
+    start: round(startedAt - since),
+    duration: endedAt === null ? null : round(endedAt - startedAt),
+    ...(error !== null && { error: mask.text(messageOf(error)).slice(0, 1_000) }),
+    requestHeaders: shownHeaders(headersOf(call.requestHeaders), mask),
+    responseHeaders: shownHeaders(headersOf(call.responseHeaders), mask)
+  }
+}
+
+/** Headers as an object, also of a list of names and values in turn, which may be buffers. */
+function headersOf (headers: unknown): Record<string, unknown> {
+  if (!Array.isArray(headers)) return { ...headers as object }
+  const found: Record<string, string | string[]> = {}
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    const [name, value] = [String(headers[i]).toLowerCase(), String(headers[i + 1])]
+    const earlier = found[name]
+    found[name] = earlier === undefined ? value : [earlier, value].flat()
+  }
+  return found
+}
+
+function messageOf (error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  // The AggregateError of connections to several addresses has a code and no message.
+  const { message, code } = error as NodeJS.ErrnoException
+  return message || code || error.name
+}
+
+function round (ms: number): number {
+  return Math.round(ms * 1000) / 1000
+}
