@@ -89,7 +89,17 @@ export const corsResponse = listener('kernel.response', 'cors', (app, { cors: ru
 
 // Preflights of the profiler's pages match no route.
 function isProfiler (request: FastifyRequest): boolean {
-  return routeConfigOf(request)?.ownOriginOnly === true || (request.is404 && PROFILER_PATHS.test(pathnameOf(request)))
+  if (routeConfigOf(request)?.ownOriginOnly === true) return true
+  return request.is404 && PROFILER_PATHS.test(decoded(pathnameOf(request)))
+}
+
+// A path that cannot be decoded matches no route.
+function decoded (path: string): string {
+  try {
+    return decodeURIComponent(path)
+  } catch {
+    return path
+  }
 }
 
 function packageOptions (

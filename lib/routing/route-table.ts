@@ -92,7 +92,8 @@ export class RouteTable {
   /** Adds a route; to be called by an `onRoute` hook. */
   add (route: AddedRoute, declaredAt: Error | null): void {
     const methods = ([] as string[]).concat(route.method as string | string[])
-    const { url, constraints = {} } = route
+    const { url } = route
+    const constraints = route.constraints ?? {}
     // The route `OPTIONS *` of @fastify/cors does not make a path exist.
     if (methods.join() === 'OPTIONS' && (url === '*' || url === '/*')) return
     const suffix = ` ${JSON.stringify(Object.entries(constraints).map(([name, value]) => [name, String(value)]))}`
