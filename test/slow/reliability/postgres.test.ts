@@ -66,7 +66,7 @@ t.test('a server that is down at the start, killed, suspended and full', async (
   await app.hindsight.profiler.flush()
   const page = await app.inject('/_profiler/')
   t.equal(page.statusCode, 200, 'what a full server has can be read')
-  t.match(page.body, /The last time: the store failed: .*No space left on device/)
+  t.match(page.body, /Last reason: the store failed: .*No space left on device/)
   await postgres.psql('drop trigger disk_full on hindsight.requests')
   await isAvailable(t, app)
 

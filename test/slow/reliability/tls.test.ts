@@ -110,10 +110,11 @@ t.test('who does not speak TLS, or goes away in the middle of it, disturbs nobod
   for (const delay of [0, 1, 2, 5, 10]) {
     const socket = connect(port, '127.0.0.1')
     socket.on('error', () => {})
+    // The server closes the connection of a CONNECT, perhaps before this client does.
+    const closed = once(socket, 'close')
     const over = connectTls({ socket, servername: 'localhost', ca: cert })
     over.on('error', () => {}).write('CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n')
     await new Promise((resolve) => setTimeout(resolve, delay))
-    const closed = once(socket, 'close')
     socket.resetAndDestroy()
     await closed
   }
