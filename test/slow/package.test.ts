@@ -89,7 +89,7 @@ t.test('a line of a compiled file is the line of its source', async (t) => {
   const { stdout } = await run(process.execPath, [join(consumer, 'stack.mjs')], { cwd: consumer })
   const [, file = '', line = ''] = /fastify-hindsight\/dist\/(\S+)\.js:(\d+)/.exec(stdout) ?? []
   const source = readFileSync(join(ROOT, `${file}.ts`), 'utf8').split('\n')[Number(line) - 1]
-  t.match(source, /throw new Error\(.*"lifecycle" must be/)
+  t.match(source, /throw new Error\(`Option "\$\{path\}" must be /)
 })
 
 t.test('publint and attw find nothing wrong with the package', async (t) => {

@@ -114,7 +114,7 @@ t.test('a disk that is full: requests are answered, and the page says so', { ski
   t.equal(page.status, 200, 'what is stored can be read')
   const text = (await page.text()).replaceAll('&#34;', '"')
   const reason = '(?:disk I/O error|database or disk is full)'
-  t.match(text, new RegExp(`The last time: the store failed: The store ".*profiles\\.db" cannot be used: ${reason}`))
+  t.match(text, new RegExp(`Last reason: the store failed: The store ".*profiles\\.db" cannot be used: ${reason}`))
   const { counters } = await service.figures()
   service.process.kill('SIGKILL')
   await once(service.process, 'exit')
