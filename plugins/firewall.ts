@@ -18,7 +18,8 @@ declare module 'fastify' {
   }
   interface FastifyRequest {
     /**
-     * Who sent the request; null for nobody. To look at it makes the response private where it came from the session.
+     * The user who sent the request; null: no user is logged in. Reading a user of the session makes the response
+     * private.
      */
     readonly user: User | null
     /** Whether the user has a role, or may do something with a subject, as the voters see it. */

@@ -219,7 +219,7 @@ t.test('each rule can fail', async (t) => {
     ]],
     ['the tests', [['routes/index.ts', 'test/support/browser.ts']],
       ['what is shipped imports only what is shipped: routes/index.ts > test/support/browser.ts']],
-    ['a part that nobody has placed', [['lib/misc/a.ts', 'lib/lifecycle/lifecycle.ts']],
+    ['a part without a floor', [['lib/misc/a.ts', 'lib/lifecycle/lifecycle.ts']],
       ['on no floor: lib/misc/a.ts']]
   ]
   for (const [name, imports, expected] of cases) {

@@ -116,8 +116,8 @@ export async function decide (
 
 /** The vote about roles and authentication: an attribute that no voter supports is a role. */
 function builtInVote (attribute: string, { user, roles }: VoteContext, isSupported: boolean): RecordedVote {
-  const anonymous = 'nobody is logged in'
-  if (attribute === 'PUBLIC_ACCESS') return { voter: 'authenticated', vote: 'granted', reason: 'everybody may' }
+  const anonymous = 'no user is logged in'
+  if (attribute === 'PUBLIC_ACCESS') return { voter: 'authenticated', vote: 'granted', reason: 'no user is required' }
   if (attribute === 'IS_AUTHENTICATED' || attribute === 'IS_AUTHENTICATED_FULLY') {
     return user === null
       ? { voter: 'authenticated', vote: 'denied', reason: anonymous }

@@ -33,7 +33,7 @@ export async function recognize (context: SecurityContext, firewall: Firewall): 
     const found = await authenticator.authenticate(request)
     const user = typeof found === 'string' ? await firewall.provider?.load(found) : found
     if (user === null || user === undefined) {
-      const reason = typeof found === 'string' ? 'no such user' : 'nobody has these credentials'
+      const reason = typeof found === 'string' ? 'no such user' : 'no user has these credentials'
       throw new AuthenticationError(INVALID_CREDENTIALS).because(reason)
     }
     context.login(user, authenticator)
@@ -57,7 +57,7 @@ async function recognizeSession (context: SecurityContext, firewall: Firewall): 
   context.sessionRead = true
   const attempt = context.record.authenticators.at(-1) ?? {}
   if (kept.user === undefined) {
-    Object.assign(attempt, { reason: 'nobody is logged in' })
+    Object.assign(attempt, { reason: 'no user is logged in' })
     return
   }
   const { identifier, stamp, mark = '' } = kept.user

@@ -74,7 +74,7 @@ t.test('the content type of a route stays as it is, and what it sends is told to
   t.equal((await asked.inject('/css')).headers['content-type'], 'text/css; charset=utf-8', 'charset')
 })
 
-t.test('a hook that says how long a response is kept, where nobody has said it, is heard', async (t) => {
+t.test('a hook sets Cache-Control where neither route nor handler has', async (t) => {
   const declare: Declare = (app) => {
     app.addHook('onSend', async (request, reply) => {
       if (request.url !== '/silent' && !reply.hasHeader('cache-control')) reply.header('cache-control', 'public, max-age=300')

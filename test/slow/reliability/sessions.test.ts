@@ -63,7 +63,7 @@ for (const [name, begin, end] of faults) {
     t.match(await closed('/note'), { status: 503, cookie: '' }, 'closed: a new session cannot be kept')
     t.match((await closed('/who', cookie)).body, /The session store failed: /)
     t.match(await closed('/plain', cookie), { status: 200, body: 'plain' }, 'closed: who needs no session is answered')
-    t.match(await open('/who', cookie), { status: 200, body: '{"user":null}', cookie: '' }, 'open: nobody is logged in')
+    t.match(await open('/who', cookie), { status: 200, body: '{"user":null}', cookie: '' }, 'open: no user is logged in')
     t.match(await open('/note', cookie), { status: 200, body: 'noted', cookie: '' }, 'open: what cannot be kept is passed over, and no cookie is lost')
     t.match(await open('/note'), { status: 200, body: 'noted', cookie: '' })
     for (const url of ['/login', '/logout']) t.equal((await open(url, cookie)).status, 503, `open: ${url} does not pretend`)

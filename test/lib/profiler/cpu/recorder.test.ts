@@ -107,7 +107,7 @@ t.test('one that would leave no profile leaves one when it asks, and so does a f
   t.ok(recordOf(await profileOf(app, await app.inject({ url: '/nowhere', headers: ASKED }))))
 })
 
-t.test('one at a time: the second is told why it has none, and who ran meanwhile is told', async (t) => {
+t.test('one recording at a time: the second profile says why it has none, and the first counts the requests beside it', async (t) => {
   const waiting = deferred<string>()
   const begun = deferred<void>()
   const early = deferred<string>()
@@ -167,7 +167,7 @@ t.test('it ends after 30 seconds, and the next one may be recorded', async (t) =
   t.same([answer.statusCode, answer.body], [200, 'done'], 'it is answered as ever')
   const record = recordOf(await profileOf(app, answer))
   t.equal(record.end, 'time')
-  t.ok(callTreeOf(record).heaviest.slice(0, 10).some(({ function: { name } }) => name === 'spin'), 'what there was until then is told')
+  t.ok(callTreeOf(record).heaviest.slice(0, 10).some(({ function: { name } }) => name === 'spin'), 'the profile has what ran until then')
   t.equal(currentRecording(), null)
   t.equal(moments.length, 0)
 })

@@ -53,7 +53,7 @@ t.test('a body that is incomplete, binary or not stored is lost, with the reason
     ['a stream', { body: '[stream Readable]' }, 'the profile has in its place only [stream Readable]'],
     ['files', { body: [], files: [{ name: 'a' }] }, 'it had parts, and files are not stored'],
     ['no JSON', { headers: JSON_TYPE, body: null, bodyNote: 'not parsed: x' }, 'it was not parsed: x'],
-    ['one that nobody read', { headers: { 'content-length': '12' }, body: null }, 'it was not read, or not by Fastify, and is not stored'],
+    ['a body that was not read', { headers: { 'content-length': '12' }, body: null }, 'it was not read, or not by Fastify, and is not stored'],
     ['one of a parser that we do not know', { headers: { 'content-type': 'application/xml' }, body: { a: 1 } }, 'its text is not stored, only the result of the parser of application/xml']
   ] as const) t.match(storedRequest(requested(request, { method: 'POST' })), { body: null, lost: why }, name)
   t.equal(storedRequest(requested({ headers: {}, body: null })).lost, null)
