@@ -1,5 +1,4 @@
-import type { PoolClient } from 'pg'
-import { escapeLike, type Connection, type Inserted, type Row, type SqlDatabase } from './sql.js'
+import { escapeLike, type Query, type Row, type SqlDatabase } from './sql.js'
 import { StorageClosedError, StorageUnusableError } from './storage.js'
 import { createTables, openPool, withClient } from '../../postgres.js'
 
@@ -32,11 +31,14 @@ export class PostgresDatabase implements SqlDatabase {
   pause = async (): Promise<void> => {}
   close = async (): Promise<void> => await (this.#closing ??= this.#pool.end())
 
-  async read<T> (work: (connection: Connection) => Promise<T>): Promise<T> {
+  async read<T> (work: (query: Query) => Promise<T>): Promise<T> {
     if (this.#closing !== null) throw new StorageClosedError(this.place)
     try {
       await (this.#preparing ??= createTables(this.#pool, 'hindsight.requests', PROFILE_TABLES))
-      return await withClient(this.#pool, async (client) => await work(connectionOf(client)))
+      return await withClient(this.#pool, async (client) => await work(async (sql, values = []) => {
+        let number = 0
+        return (await client.query<Row>(sql.replace(/\?/g, () => `$${++number}`), [...values])).rows
+      }))
     } catch (error) {
       if (error instanceof Error && 'statusCode' in error) throw error
       // The tables may be missing: the next use checks for them.
@@ -46,42 +48,15 @@ export class PostgresDatabase implements SqlDatabase {
     }
   }
 
-  async write<T> (work: (connection: Connection) => Promise<T>): Promise<T> {
-    return await this.read(async (connection) => {
-      await connection.query('begin')
-      await connection.query('select pg_advisory_xact_lock(?)', [WRITE_LOCK])
-      const result = await work(connection)
-      await connection.query('commit')
+  async write<T> (work: (query: Query) => Promise<T>): Promise<T> {
+    return await this.read(async (query) => {
+      await query('begin')
+      await query('select pg_advisory_xact_lock(?)', [WRITE_LOCK])
+      const result = await work(query)
+      await query('commit')
       return result
     })
   }
-}
-
-function connectionOf (client: PoolClient): Connection {
-  const query: Connection['query'] = async (sql, values = []) => {
-    let number = 0
-    return (await client.query<Row>(sql.replace(/\?/g, () => `$${++number}`), [...values])).rows
-  }
-  return { query, insert: async (profiles) => await insert(query, profiles) }
-}
-
-// A few statements for all profiles: each waits for the network.
-async function insert (query: Connection['query'], profiles: readonly Inserted[]): Promise<void> {
-  if (profiles.length === 0) return
-  const columns = Object.keys(profiles[0]?.row ?? {})
-  const places = profiles.map(() => `(${columns.map(() => '?').join()})`)
-  const keys = JSON.stringify(profiles.map(({ row: { token, time } }) => ({ token, time })))
-  const given = 'json_to_recordset(?::json) as given (token text, time text) where given.token = r.token'
-  await query(`delete from hindsight.requests r using ${given} and (pinned = 0 or given.time = r.time)`, [keys])
-  const target = `hindsight.requests (${columns.join()})`
-  const rows = await query(
-    `insert into ${target} values ${places.join()} on conflict (token) do nothing returning seq, token`,
-    profiles.flatMap(({ row }) => Object.values(row))
-  )
-  const seqs = new Map(rows.map(({ seq, token }) => [token, Number(seq)]))
-  const bodies = profiles.flatMap(({ row: { token }, json }) => seqs.has(token) ? [seqs.get(token) ?? 0, json] : [])
-  if (bodies.length === 0) return
-  await query(`insert into hindsight.bodies values ${Array(seqs.size).fill('(?, ?)').join()}`, bodies)
 }
 
 /** The tables of profiles. Triggers keep bodies, totals and head in step, also where another program deletes rows. */
