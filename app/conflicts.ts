@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { lifecycle } from './lifecycle.js'
 import type { HindsightOptions } from './options.js'
 
-/** The listeners that the others depend on: without them nothing is known of a request. */
+/** The listeners that the others depend on: without them no request can be recorded. */
 const ESSENTIAL: ReadonlySet<string> = new Set([
   'debug-handlers', 'router', 'router-data-collector', 'request-data-collector', 'error', 'profiler',
   'error-csp-removal'
@@ -28,7 +28,7 @@ export function checkLeave (names: readonly string[] = []): void {
 
 interface Conflict {
   plugin: string
-  /** What does the same in Hindsight. */
+  /** What has the same purpose in Hindsight. */
   does: string
   /** What has to be set so that only the application's plugin does it. */
   remedy: string

@@ -5,7 +5,7 @@ import type { FastifyHttpOptions, FastifyHttpsOptions, FastifyInstance } from 'f
 import { messageOptions, type MessageOptions } from '../lib/http/malformed.js'
 import { SERVER_OPTIONS } from './check-options.js'
 
-/** What a client may cost the server; times in milliseconds, 0 for none. */
+/** Limits of the connections and requests of a client; times in milliseconds, 0 for none. */
 export interface ServerLimits {
   headersTimeout: number
   requestTimeout: number
@@ -28,7 +28,7 @@ const MIN_CHECK = 50
 const WARN_INTERVAL = 60_000
 const CLOSE_INTERVAL = 100
 
-/** The server options: how malformed messages are answered, and how much time and memory a client may take. */
+/** The server options: how malformed messages are answered, and the limits of clients. */
 export function serverOptions (given: Partial<ServerSettings> = {}): FastifyHttpOptions<Server> {
   return { ...fastifyOptions(given), http: nodeOptions(given) }
 }
@@ -63,7 +63,7 @@ function nodeOptions (given: Partial<ServerSettings>): ServerOptions {
     maxHeaderSize: 64 * 1024,
     headersTimeout,
     connectionsCheckingInterval: Math.max(MIN_CHECK, Math.floor(shortest / 4)),
-    // The system detects peers that have gone without closing their connections.
+    // The system detects unreachable peers, which have not closed their connections.
     keepAlive: true,
     keepAliveInitialDelay: 60_000
   }
