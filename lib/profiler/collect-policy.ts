@@ -61,8 +61,8 @@ export function collectPolicy (options: CollectOptions): CollectPolicy {
       const state = stateOf(request)
       if (state.demanded === true) return true
       const reply = given ?? state.reply
-      const isGrave = reply === null || state.others.length > 0 || reply.statusCode >= minStatus
-      if (!hasFailed(request, reply) || !isGrave) return !onlyExceptions && isSelected(request) && isSampled(request)
+      const isCounted = reply === null || state.others.length > 0 || reply.statusCode >= minStatus
+      if (!hasFailed(request, reply) || !isCounted) return !onlyExceptions && isSelected(request) && isSampled(request)
       return errors || isSelected(request)
     },
     isWanted (request) {

@@ -1,4 +1,5 @@
 import { setImmediate, setTimeout } from 'node:timers'
+import { messageOf } from '../errors/thrown-value.js'
 import { counted } from '../view/counted.js'
 import type { ProfileRecord } from './summary.js'
 
@@ -68,7 +69,7 @@ export class WriteQueue {
     const isFull = this.waiting >= maxWaiting && !this.#waiting.has(token)
     if (isFull || this.#bytes > maxWaitingBytes) {
       this.counters.dropped++
-      this.#lose('more are waiting to be written than profiler.maxQueue allows; the store is too slow')
+      this.#countLost('more are waiting to be written than profiler.maxQueue allows; the store is too slow')
       return false
     }
     this.#remove(token)
@@ -114,7 +115,7 @@ export class WriteQueue {
     } catch (error) {
       this.#waiting.delete(token)
       this.counters.failed++
-      this.#lose('one could not be built', error)
+      this.#countLost('one could not be built', error)
     }
   }
 
@@ -157,7 +158,7 @@ export class WriteQueue {
       this.#wrote(records.length)
     } catch (error) {
       this.counters.failed += records.length
-      this.#lose('the store failed', error, records.length)
+      this.#countLost('the store failed', error, records.length)
     } finally {
       for (const { json } of records) this.#bytes -= json.length
       this.#batch.clear()
@@ -173,7 +174,7 @@ export class WriteQueue {
     this.#lost = 0
   }
 
-  #lose (reason: string, error?: unknown, count = 1): void {
+  #countLost (reason: string, error?: unknown, count = 1): void {
     const { warn, quiet = 60_000 } = this.#options
     this.#lost += count
     this.lastLoss = error === undefined ? `${reason}.` : `${reason}: ${messageOf(error)}`
@@ -182,10 +183,6 @@ export class WriteQueue {
     this.#reportedAt = performance.now()
     warn(`Profiles are lost: ${reason}.`, error)
   }
-}
-
-function messageOf (error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }
 
 /** Waits for a promise for at most `timeout` milliseconds; whether it has settled. */

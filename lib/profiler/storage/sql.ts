@@ -213,7 +213,7 @@ export class SqlStorage implements ProfileStorage {
     return await query(sql, [...values, limit])
   }
 
-  /** The number of the newest profile that was ever stored. */
+  /** The highest `seq` that was used. */
   async #head (query: Query): Promise<number> {
     const [row] = await query(`select value from ${this.#database.schema}settings where name = 'head'`)
     if (Number.isSafeInteger(row?.value)) return Number(row?.value)

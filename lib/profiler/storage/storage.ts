@@ -74,7 +74,7 @@ export function isInvalidCursor (error: unknown): error is Error {
   return error instanceof Error && 'code' in error && error.code === 'HINDSIGHT_INVALID_CURSOR'
 }
 
-/** The numbers between which a page is: after the first, before the second. `head`: the highest that was ever used. */
+/** The numbers between which a page is: after the first, before the second. `head`: the highest `seq` that was used. */
 export function rangeOf ({ cursor, after }: SearchOptions, head: number): [after: number, before: number] {
   for (const given of [cursor, after]) {
     const isNumber = given === undefined || /^(?:0|[1-9]\d{0,14})$/.test(given)

@@ -130,7 +130,7 @@ export class SqliteDatabase implements SqlDatabase {
     attempt(() => this.#connection?.close())
     this.#connection = null
     return withLock(this.place, () => {
-      // Another process may have replaced a damaged file meanwhile.
+      // Another process may have replaced the damaged file already.
       if (damage !== null && (opened === null || opened === identityOf(this.place))) this.#setAside(damage)
       if (!existsSync(this.place)) {
         // What belonged to a removed file would be read as part of the new one.
