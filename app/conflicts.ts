@@ -18,11 +18,10 @@ export const LEAVABLE: readonly string[] = [...NAMES].filter((name) => !ESSENTIA
 export function checkLeave (names: readonly string[] = []): void {
   for (const [i, name] of names.entries()) {
     if (LEAVABLE.includes(name)) continue
-    if (ESSENTIAL.has(name)) {
-      const why = 'cannot be left to the application, as the other listeners need it'
-      throw new Error(`Option "leave[${i}]": "${name}" ${why}`)
-    }
-    throw new Error(`Option "leave[${i}]": "${name}" is no listener; did you mean "${closest(name, [...LEAVABLE])}"?`)
+    const why = ESSENTIAL.has(name)
+      ? 'cannot be left to the application, as the other listeners need it'
+      : `is no listener; did you mean "${closest(name, [...LEAVABLE])}"?`
+    throw new Error(`Option "leave[${i}]": "${name}" ${why}`)
   }
 }
 

@@ -24,9 +24,6 @@ export interface CollectPolicy {
 export function collectPolicy (options: CollectOptions): CollectPolicy {
   const { collect = true, errors = false, collectParameter, onlyExceptions = false, minStatus = 0 } = options
   const { matcher, sampling = 1 } = options
-  if (!(sampling >= 0 && sampling <= 1)) {
-    throw new Error(`profiler.sampling: ${String(sampling)} is not a share from 0 to 1`)
-  }
   if (collectParameter !== undefined && !/^[\w.-]+$/.test(collectParameter)) {
     throw new Error(`profiler.collectParameter: "${collectParameter}" is not the name of a query parameter`)
   }

@@ -74,11 +74,11 @@ t.test('the package has the files that it needs, and no others', async (t) => {
   const entries = Object.values(exports).flatMap(({ import: esm, require: cjs }) => esm === undefined ? [] : [esm.default, cjs.default, cjs.types])
   const needed = [
     ...entries.map((path) => path.slice(2)), 'package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'bin/fastify-hindsight.js',
-    'dist/lib/profiler/storage/sqlite/worker.js', 'dist/lib/profiler/storage/sqlite/worker-entry.js', 'dist/routes/_profiler/index.js',
+    'dist/lib/profiler/storage/sqlite/worker.js', 'dist/lib/profiler/storage/sqlite/worker-entry.js', 'dist/lib/profiler/storage/sqlite/schema.sql', 'dist/lib/profiler/storage/postgres.sql', 'dist/routes/_profiler/index.js',
     'dist/app/options.schema.json', 'dist/lib/view/base.css', 'dist/lib/profiler/pages/toolbar/script.js'
   ]
   for (const path of needed) t.ok(paths.includes(path), path)
-  const allowed = /^(?:dist\/.*\.(?:c?js|json|css|d\.c?ts)|bin\/[\w-]+\.js|docs\/.*\.(?:md|png)|examples\/[\w-]+\/README\.md|package\.json|[A-Z]+(?:\.md)?)$/
+  const allowed = /^(?:dist\/.*\.(?:c?js|json|css|sql|d\.c?ts)|bin\/[\w-]+\.js|docs\/.*\.(?:md|png)|examples\/[\w-]+\/README\.md|package\.json|[A-Z]+(?:\.md)?)$/
   t.same(paths.filter((path) => !allowed.test(path)), [])
   t.ok(packed.unpackedSize < 3_500_000, `${packed.unpackedSize} bytes`)
   const linked = [...readFileSync(join(ROOT, 'README.md'), 'utf8').matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, path = '']) => path)

@@ -1,4 +1,6 @@
-import { closeSync, existsSync, mkdirSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import {
+  closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, rmSync, statSync
+} from 'node:fs'
 import { createRequire, isBuiltin } from 'node:module'
 import { basename, dirname, join } from 'node:path'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
@@ -6,7 +8,14 @@ import { workerData } from 'node:worker_threads'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 import type { Query, Row, SqlDatabase } from '../sql.js'
 import { StorageUnusableError } from '../storage.js'
-import { APPLICATION_ID, SCHEMA, SCHEMA_VERSION } from './schema.js'
+
+/** `pragma application_id` ("Hind" in ASCII) and `pragma user_version` of a store. */
+export const [APPLICATION_ID, SCHEMA_VERSION] = [0x48696E64, 1]
+const SCHEMA = `
+  ${readFileSync(new URL('./schema.sql', import.meta.url), 'utf8')}
+  pragma application_id = ${APPLICATION_ID};
+  pragma user_version = ${SCHEMA_VERSION};
+`
 
 /** Pages (4 KiB) in the write-ahead log before a checkpoint, more than the default; and KiB of cache. */
 const SIZES = 'pragma wal_autocheckpoint = 4000; pragma cache_size = -8192'
