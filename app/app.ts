@@ -17,7 +17,7 @@ export const options = serverOptions(readServerOptions())
 export interface AppOptions {
   /** Options of the lifecycle; by default those of the environment. */
   hindsight?: HindsightOptions
-  /** What clients may cost the server, beside `options`; by default what the environment says. */
+  /** Limits of clients that are no server options; by default those of the environment. */
   limits?: Partial<ServerLimits>
   /** The folder whose routes are loaded. */
   routesDir?: string

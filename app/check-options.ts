@@ -1,8 +1,6 @@
 import { createRequire } from 'node:module'
 import type { HindsightOptions } from './options.js'
 
-type OptionType = 'boolean' | 'number' | 'integer' | 'string' | 'array' | 'object' | 'function' | 'RegExp' | 'false'
-
 /** A schema of `options.schema.json`: JSON Schema with the keywords that the file's comment describes. */
 export interface OptionSchema {
   types: readonly OptionType[]
@@ -20,6 +18,8 @@ export interface OptionSchema {
 }
 
 export type OptionSchemas = Readonly<Record<string, OptionSchema>>
+
+type OptionType = keyof typeof TYPES
 
 type Schemas = Record<'plugin' | 'server' | 'process', { readonly properties: OptionSchemas }> &
   { readonly removed: Readonly<Record<string, string>> }
@@ -54,7 +54,7 @@ export function listenersOf (options: HindsightOptions): ReadonlySet<string> {
 /** Whether a value is valid, its items and properties apart. */
 export function isValid (schema: OptionSchema, value: unknown): boolean {
   const { types, enum: known, minimum = -Infinity, maximum = Infinity } = schema
-  if (!types.some((type) => isOf(type, value))) return false
+  if (!types.some((type) => TYPES[type].accepts(value))) return false
   if (typeof value === 'number') return value >= minimum && value <= maximum
   return typeof value !== 'string' || known === undefined || known.includes(value)
 }
@@ -64,7 +64,7 @@ export function expected ({ types, enum: known, minimum, maximum }: OptionSchema
   const list = new Intl.ListFormat('en-GB', { type: 'disjunction' })
   if (known !== undefined) return list.format(known.map((value) => `"${value}"`))
   const range = `${minimum === undefined ? '' : ` from ${minimum}`}${maximum === undefined ? '' : ` to ${maximum}`}`
-  return list.format(types.map((type) => WORDS[type])) + range
+  return list.format(types.map((type) => TYPES[type].noun)) + range
 }
 
 function checkValue (value: unknown, schema: OptionSchema, path: string): void {
@@ -75,7 +75,7 @@ function checkValue (value: unknown, schema: OptionSchema, path: string): void {
   if (Array.isArray(value)) {
     // `Array.from` fills holes, which are no valid items either.
     if (items !== undefined) Array.from(value).forEach((item, i) => checkValue(item, items, `${path}[${i}]`))
-  } else if (isOf('object', value)) {
+  } else if (TYPES.object.accepts(value)) {
     if (properties !== undefined) checkOptions(value as object, properties, `${path}.`)
     if (others === undefined) return
     for (const [name, one] of Object.entries(value as object)) checkValue(one, others, `${path}.${name}`)
@@ -91,41 +91,27 @@ function unknownOption (path: string, name: string, known: string[]): string {
   return `Unknown option "${path}${name}"${isNear ? `; did you mean "${nearest}"?` : `; known are ${known.join(', ')}`}`
 }
 
-function isOf (type: OptionType, value: unknown): boolean {
-  switch (type) {
-    case 'false': return value === false
-    case 'array': return Array.isArray(value)
-    case 'RegExp': return value instanceof RegExp
-    case 'object': return isObject(value) && !Array.isArray(value) && !(value instanceof RegExp)
-    case 'number': return typeof value === 'number' && !Number.isNaN(value)
-    case 'integer': return Number.isSafeInteger(value)
-    case 'boolean': return typeof value === 'boolean'
-    case 'string': return typeof value === 'string'
-    case 'function': return typeof value === 'function'
-  }
-}
-
-function isObject (value: unknown): boolean {
-  return typeof value === 'object' && value !== null
-}
-
 // The value where the type is right.
 function shown (value: unknown, { types, enum: known }: OptionSchema): string {
-  if (typeof value === 'number' && types.some((type) => type === 'number' || type === 'integer')) return String(value)
+  const isNumeric = types.includes('number') || types.includes('integer')
+  if (value === null || Number.isNaN(value) || (typeof value === 'number' && isNumeric)) return String(value)
   if (typeof value === 'string' && known !== undefined) return JSON.stringify(value)
-  if (value === null || Number.isNaN(value)) return String(value)
-  if (Array.isArray(value)) return WORDS.array
-  return value instanceof RegExp ? WORDS.RegExp : typeof value === 'object' ? WORDS.object : `a ${typeof value}`
+  return Object.values(TYPES).find(({ accepts }) => accepts(value))?.noun ?? `a ${typeof value}`
 }
 
-const WORDS: Readonly<Record<OptionType, string>> = {
-  boolean: 'a boolean',
-  number: 'a number',
-  integer: 'a whole number',
-  string: 'a string',
-  array: 'an array',
-  object: 'an object',
-  function: 'a function',
-  RegExp: 'a RegExp',
-  false: 'false'
+const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null
+
+const TYPES = {
+  boolean: { noun: 'a boolean', accepts: (value: unknown) => typeof value === 'boolean' },
+  number: { noun: 'a number', accepts: (value: unknown) => typeof value === 'number' && !Number.isNaN(value) },
+  integer: { noun: 'a whole number', accepts: (value: unknown) => Number.isSafeInteger(value) },
+  string: { noun: 'a string', accepts: (value: unknown) => typeof value === 'string' },
+  array: { noun: 'an array', accepts: (value: unknown) => Array.isArray(value) },
+  RegExp: { noun: 'a RegExp', accepts: (value: unknown) => value instanceof RegExp },
+  object: {
+    noun: 'an object',
+    accepts: (value: unknown) => isObject(value) && !Array.isArray(value) && !(value instanceof RegExp)
+  },
+  function: { noun: 'a function', accepts: (value: unknown) => typeof value === 'function' },
+  false: { noun: 'false', accepts: (value: unknown) => value === false }
 }

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { lifecycle } from './lifecycle.js'
 import type { HindsightOptions } from './options.js'
 
-/** The listeners that the others depend on: without them nothing is known of a request. */
+/** The listeners that the others depend on: without them no request can be recorded. */
 const ESSENTIAL: ReadonlySet<string> = new Set([
   'debug-handlers', 'router', 'router-data-collector', 'request-data-collector', 'error', 'profiler',
   'error-csp-removal'
@@ -18,17 +18,16 @@ export const LEAVABLE: readonly string[] = [...NAMES].filter((name) => !ESSENTIA
 export function checkLeave (names: readonly string[] = []): void {
   for (const [i, name] of names.entries()) {
     if (LEAVABLE.includes(name)) continue
-    if (ESSENTIAL.has(name)) {
-      const why = 'cannot be left to the application, as the other listeners need it'
-      throw new Error(`Option "leave[${i}]": "${name}" ${why}`)
-    }
-    throw new Error(`Option "leave[${i}]": "${name}" is no listener; did you mean "${closest(name, [...LEAVABLE])}"?`)
+    const why = ESSENTIAL.has(name)
+      ? 'cannot be left to the application, as the other listeners need it'
+      : `is no listener; did you mean "${closest(name, [...LEAVABLE])}"?`
+    throw new Error(`Option "leave[${i}]": "${name}" ${why}`)
   }
 }
 
 interface Conflict {
   plugin: string
-  /** What does the same in Hindsight. */
+  /** What has the same purpose in Hindsight. */
   does: string
   /** What has to be set so that only the application's plugin does it. */
   remedy: string

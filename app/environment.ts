@@ -31,9 +31,6 @@ const TEXT_NAMES = ['trustedProxies', 'trustedHosts', 'debugClients', 'debugHost
 const TEXTS = Object.fromEntries(Object.entries(OPTIONS).filter(([name]) => TEXT_NAMES.includes(name)))
 const PROFILER: OptionSchema = { types: ['string'], enum: ['all', 'errors', 'off'], env: 'PROFILER' }
 
-/** The variables of the service, beside those of Node.js and of its libraries. */
-export const environmentNames: readonly string[] = [PROCESS_OPTIONS, OPTIONS, SERVER_OPTIONS].flatMap(namesIn)
-
 /** Reads the environment; throws an error that names the variable whose value is not valid. */
 export function readEnvironment (source: Variables = process.env): Environment {
   const settings = readOptions(PROCESS_OPTIONS, source) as unknown as ProcessSettings
@@ -61,9 +58,7 @@ export function preloadOptions (source: Variables = process.env): HindsightOptio
 // The options of any application: none of the server, and no session.
 function readPluginOptions (source: Variables): HindsightOptions {
   for (const [name, replacement] of Object.entries(REMOVED)) {
-    if (!environmentNames.includes(name) && source[name]) {
-      throw new Error(`Environment: ${name} was removed. ${replacement}`)
-    }
+    if (source[name]) throw new Error(`Environment: ${name} was removed. ${replacement}`)
   }
   const options: HindsightOptions = readOptions(TEXTS, source)
   // Throws an error with the variable's name at an invalid address; Fastify's own error has none.
@@ -126,8 +121,4 @@ function pair (text: string): [from: string, to: string] {
 
 function list (text: string): string[] {
   return text.split(',').map((part) => part.trim()).filter((part) => part !== '')
-}
-
-function namesIn (schemas: OptionSchemas): string[] {
-  return Object.values(schemas).flatMap(({ env, properties = {} }) => [env ?? [], namesIn(properties)].flat())
 }

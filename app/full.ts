@@ -5,8 +5,7 @@ import { checkConflicts, checkLeave } from './conflicts.js'
 import { openHealth } from './health.js'
 import { lifecycle } from './lifecycle.js'
 import { registerPages } from './page-server.js'
-import { prepare } from './prepare.js'
-import { openProfiler } from './profiles.js'
+import { openProfiler, prepare } from './prepare.js'
 import { ownHook, requestHook } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 import { recordHooks } from '../lib/profiler/application-hooks.js'
@@ -39,7 +38,7 @@ export async function openFull (app: FastifyInstance, plan: Plan): Promise<void>
   await app.register(notFoundHandler)
   await app.register(errorHandler)
   if (observed) {
-    await openProfiler(app, settings, options)
+    await openProfiler(app, plan)
     if (settings !== null && debug) await openCpuProfiles(app, settings.maxProfileBytes)
   }
   for (const listeners of Object.values(lifecycle)) {

@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { ownHook } from '../lib/lifecycle/listener.js'
+import { settlesWithin } from '../lib/profiler/write-queue.js'
 
 export interface HealthOptions {
   /**
@@ -19,12 +19,12 @@ declare module 'fastify' {
 
 /** Milliseconds after which a need that has not answered is unavailable. */
 const TIMEOUT = 2_000
-/** Milliseconds for which a result of readiness is used again: anyone may request it. */
+/** Milliseconds for which a result of readiness is used again: the endpoint is public. */
 const MAX_AGE = 1_000
 
 /**
  * Adds the health-check endpoints. They are answered before the first listener: they need no host, no login and no
- * session, leave no profile and no log line, and have no information but their status.
+ * session, add no profile and no log line, and contain no information but their status.
  */
 export function openHealth (app: FastifyInstance, { health = false }: HealthOptions): void {
   app.addHook('preClose', async function markClosing () { app.hindsight.isClosing = true })
@@ -57,10 +57,8 @@ export function openHealth (app: FastifyInstance, { health = false }: HealthOpti
 }
 
 async function areAvailable (needs: ReadonlyArray<() => unknown>): Promise<boolean> {
-  const timer = new AbortController()
-  const timeout = sleep(TIMEOUT, false, { signal: timer.signal }).catch(() => false)
-  const all = Promise.all(needs.map(async (need) => { await need() })).then(() => true, () => false)
-  return await Promise.race([all, timeout]).finally(() => { timer.abort() })
+  const all = Promise.all(needs.map(async (need) => { await need() }))
+  return await settlesWithin(all, TIMEOUT).catch(() => false)
 }
 
 function answer ({ raw, request }: FastifyReply, isUp: boolean): void {

@@ -57,9 +57,6 @@ function begin (app: FastifyInstance, given: HindsightOptions): Plan {
   }
   checkOptions(given)
   const { lifecycle: mode = 'observe', debug = process.env.NODE_ENV !== 'production' } = given
-  if (mode !== 'observe' && mode !== 'full') {
-    throw new Error(`Option "lifecycle" must be "observe" or "full", not "${String(mode)}"`)
-  }
   const options = { ...given, lifecycle: mode, debug }
   const settings = profilerSettings(options.profiler)
   if (mode === 'observe' && settings?.role !== undefined) {

@@ -1,8 +1,7 @@
 // The types of `require('fastify-hindsight')`: CommonJS can import only the types of an ES module.
-import type { FastifyInstance } from 'fastify'
 import type * as esm from './index.js' with { 'resolution-mode': 'import' }
 
-declare function hindsight (app: FastifyInstance, options: esm.HindsightOptions): Promise<void>
+declare const hindsight: typeof esm.hindsight & typeof esm
 
 declare namespace hindsight {
   export type AccessDeniedError = esm.AccessDeniedError
@@ -21,19 +20,6 @@ declare namespace hindsight {
   export type StoredUser = esm.StoredUser
   export type User = esm.User
   export type Voter = esm.Voter
-
-  export const AccessDeniedError: typeof esm.AccessDeniedError
-  export const AuthenticationError: typeof esm.AuthenticationError
-  export const boundConnections: typeof esm.boundConnections
-  export const checkCsrfToken: typeof esm.checkCsrfToken
-  export const csrfToken: typeof esm.csrfToken
-  export const hashPassword: typeof esm.hashPassword
-  export const hindsightSpanProcessor: typeof esm.hindsightSpanProcessor
-  export const html: typeof esm.html
-  export const httpsServerOptions: typeof esm.httpsServerOptions
-  export const messageOptions: typeof esm.messageOptions
-  export const serverOptions: typeof esm.serverOptions
-  export { hindsight, hindsight as default }
 }
 
 export = hindsight

@@ -16,20 +16,12 @@ export type { ConvertedParams, RouteAttributes } from '../lib/routing/attributes
 export type { Collector, CollectorPanel } from '../lib/profiler/collector.js'
 export type { Profile } from '../lib/profiler/profile.js'
 
-// The declarations that the plugin adds to requests, replies and instances apply wherever it is imported.
-export type {} from '../lib/lifecycle/services.js'
-export type {} from '../plugins/asset-reset.js'
-export type {} from '../plugins/default-locale.js'
+// Declarations of requests, replies and instances apply wherever the plugin is imported. The modules of the options
+// above have the others.
 export type {} from '../plugins/firewall.js'
-export type {} from '../plugins/link-header.js'
-export type {} from '../plugins/locale-aware-services.js'
 export type {} from '../plugins/logout-url.js'
-export type {} from '../plugins/pagination.js'
-export type {} from '../plugins/profiler.js'
 export type {} from '../plugins/router.js'
-export type {} from '../plugins/session.js'
 export type {} from '../lib/profiler/profiler.js'
-export type {} from '../lib/routing/attributes.js'
 export type {} from '../lib/routing/route-table.js'
 export type {} from '@fastify/cookie'
 export type {} from '@fastify/helmet'

@@ -40,13 +40,13 @@ type Order = { readonly [S in Stage]: ReadonlyArray<Listener<S, HindsightOptions
 /** THE ORDER: the listeners of each stage, as section 6 of the observed document has them. */
 export const lifecycle = {
   'kernel.request': [
-    debugHandlers, // first, so that all that follows is logged and explained
+    debugHandlers, // first, so that everything after it is logged and explained
     contentSecurityPolicy,
-    requestValidation, // ahead of whoever trusts the host or the client's address
-    cors, // a preflight is answered even where no route is
+    requestValidation, // before everything that trusts the host or the client's address
+    cors, // answers preflights, also for paths without a route
     session,
     defaultLocale, // an error page has a locale too
-    router, // nothing behind it runs for an unrouted request
+    router, // no listener after it runs for an unrouted request
     locale,
     localeAwareServices, // needs the locale
     logoutUrl,
@@ -55,10 +55,10 @@ export const lifecycle = {
   ],
   'kernel.controller': [
     routerDataCollector,
-    requestDataCollector, // what came in, before anyone converts it
+    requestDataCollector, // before parameters are converted
     controllerAttributes,
     paramConverter,
-    httpCache, // answers 304 with the converted parameters at hand
+    httpCache, // may answer 304; uses the converted parameters
     template
   ],
   'kernel.controller_arguments': [
@@ -67,7 +67,7 @@ export const lifecycle = {
     isGranted
   ],
   'kernel.response': [
-    corsResponse, // first, so that whatever fails later can be read by its caller
+    corsResponse, // first, so that scripts can read the response of a later failure
     contentType,
     referrerPolicy,
     response,
@@ -75,14 +75,14 @@ export const lifecycle = {
     requestDataCollectorResponse,
     httpCacheResponse,
     clickjacking,
-    contentSecurityPolicyResponse, // behind all that may draw a nonce
+    contentSecurityPolicyResponse, // after everything that may use a nonce
     xssProtection,
     corsVary, // needs the decision of http-cache
     profiler,
-    errorCspRemoval, // behind the content security policy that it takes off
+    errorCspRemoval, // after the content security policy, which it removes
     debugToolbar, // needs the token
     robots,
-    sessionResponse // last: anyone before it may have touched the session
+    sessionResponse // last: any listener before it may use the session
   ],
   'kernel.finish_request': [
     localeFinish,

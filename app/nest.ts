@@ -8,8 +8,7 @@ import { functionPlace } from '../lib/errors/declared-place.js'
 import { isError, messageOf, nameOf, read } from '../lib/errors/thrown-value.js'
 import { setOutside } from '../lib/profiler/handler-time.js'
 import { noteFailure } from '../lib/profiler/observation.js'
-import { requestContext } from '../lib/lifecycle/request-state.js'
-import { stateOf } from '../lib/lifecycle/request-state.js'
+import { requestContext, stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
 import type { LogLevel as RecordLevel } from '../lib/logs/log-record.js'
 import type { OwnLine } from '../lib/logs/request-log.js'
@@ -40,7 +39,7 @@ export class HindsightModule implements NestModule {
   }
 
   configure (): void {
-    // After those that the application has set: the global filter that is asked first. No interceptor: Nest answers
+    // After those that the application has set: the global filter that is called first. No interceptor: Nest answers
     // routes that have one differently.
     this.#config.useGlobalFilters(new ExceptionObserver())
   }
@@ -48,7 +47,7 @@ export class HindsightModule implements NestModule {
 Inject(ApplicationConfig)(HindsightModule, undefined, 0)
 Module({})(HindsightModule)
 
-/** A class without instances: where a filter asks whether an exception is one, the exception is noted. */
+/** A class without instances: `instanceof`, by which Nest selects filters, notes the exception. */
 class NoException {
   static [Symbol.hasInstance] (exception: unknown): boolean {
     noteException(exception)

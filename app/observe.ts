@@ -27,21 +27,18 @@ type Sent = (error: null, payload: unknown) => void
 /**
  * Begins `observe` mode: profiles and, for clients that may see the debug surface, the diagnostic page in place of
  * Fastify's default errors, the toolbar and two headers. Nothing else of the application changes. The hooks are added
- * at once; what they do is in `observer.ts`, which is loaded meanwhile.
+ * at once; what they do is in `observer.ts`, which is loaded at the same time.
  */
 export function beginObservation (app: FastifyInstance, plan: Plan): Observation {
   const { debug, fromBeginning, base, warn } = app.hindsight
-  let observer: Observer | null = null
+  let observer: Observer | undefined
   openRouteTable(app, debug)
 
-  async function load (): Promise<void> {
-    await prepared
+  const prepared = import('./prepare.js').then(({ prepare }) => { prepare(app, plan) })
+  const loading = prepared.then(async () => {
     const { openObserver } = await import('./observer.js')
     observer = await openObserver(app, plan)
-  }
-
-  const prepared = import('./prepare.js').then(({ prepare }) => { prepare(app, plan) })
-  const loading = load()
+  })
   const loaded = loading.catch((error: unknown) => { warn('Requests are not profiled', error) })
   // An application may be closed before all is loaded.
   app.hindsight.closing.push(async () => { await loaded })
@@ -67,7 +64,7 @@ export function beginObservation (app: FastifyInstance, plan: Plan): Observation
   ) {
     let sent = payload
     try {
-      if (observer !== null && isLast(request)) sent = observer.respond(request, reply, payload)
+      if (isLast(request)) sent = observer?.respond(request, reply, payload) ?? payload
     } catch (error) {
       warn('A response was not observed', error)
     }
@@ -75,7 +72,7 @@ export function beginObservation (app: FastifyInstance, plan: Plan): Observation
   })
 
   app.addHook('onRequest', ownHook(function hindsightRequest (request, reply, done) {
-    if (observer !== null) begin(request, reply, done)
+    if (observer !== undefined) begin(request, reply, done)
     else loaded.then(() => begin(request, reply, done))
   }))
   app.addHook('onError', ownHook(function hindsightError (

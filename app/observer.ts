@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Plan } from './hindsight.js'
 import { pageServer } from './page-server.js'
-import { openProfiler } from './profiles.js'
+import { openProfiler } from './prepare.js'
 import { diagnosticAnswer, missedRoute, secondError } from '../lib/error-page/observed-answer.js'
 import { isStream } from '../lib/http/responses.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
@@ -26,11 +26,12 @@ declare module '../lib/lifecycle/request-state.js' {
 export type Observer = Awaited<ReturnType<typeof openObserver>>
 
 /** Opens the profiles of an application in `observe` mode: the functions that its hooks call. */
-export async function openObserver (app: FastifyInstance, { options, settings }: Plan) {
+export async function openObserver (app: FastifyInstance, plan: Plan) {
+  const { options, settings } = plan
   const { debug, fromBeginning, maySeeDebug, mayReadDebug } = app.hindsight
   const { toolbar = true, serverTiming = false } = options
   const diagnostics = openDiagnostics(app)
-  if (settings !== null) await openProfiler(app, settings, options)
+  if (settings !== null) await openProfiler(app, plan)
   const profiles = settings === null ? null : openRequestProfiles(app, settings, options, collectRequest)
   const collectRoute = routeCollector(app)
   const collectIncoming = requestCollector(app)

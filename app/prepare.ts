@@ -1,12 +1,18 @@
 import type { FastifyInstance } from 'fastify'
 import type { Plan } from './hindsight.js'
 import { debugAccess } from '../lib/http/debug-access.js'
-import { editorLink } from '../lib/view/editor.js'
-import { createMask } from '../lib/mask/mask.js'
 import { originResolver } from '../lib/http/origin.js'
+import { onMalformed } from '../lib/http/refused-message.js'
+import { createMask } from '../lib/mask/mask.js'
+import { malformedRecorder } from '../lib/profiler/build-profile.js'
 import { collectPolicy } from '../lib/profiler/collect-policy.js'
 import { checkCollectors } from '../lib/profiler/collector.js'
-import { checkStorageSetting } from '../lib/profiler/storage/open.js'
+import type { Profile } from '../lib/profiler/profile.js'
+import { Profiler } from '../lib/profiler/profiler.js'
+import { checkStorageSetting, openStorage } from '../lib/profiler/storage/open.js'
+import { DEFAULT_BOUNDS } from '../lib/profiler/storage/storage.js'
+import type { Warn } from '../lib/profiler/write-queue.js'
+import { editorLink } from '../lib/view/editor.js'
 
 /**
  * Checks the values of options, and adds the services of requests: masking, their origin, who may see the debug
@@ -25,4 +31,43 @@ export function prepare (app: FastifyInstance, { options, settings }: Plan): voi
     editor: editorLink(options),
     ...debugAccess(app, app.hindsight.debug, originOf, options)
   })
+}
+
+/** Opens the store of an application's profiles, and closes it with the application. */
+export async function openProfiler (app: FastifyInstance, { options, settings }: Plan): Promise<void> {
+  const { warn } = app.hindsight
+  const { debug, session, security, leave } = options
+  const { maxQueue, maxProfileBytes, role: givenRole, ...others } = settings ?? { storage: 'memory' }
+  const role = debug ? undefined : givenRole
+  if (role !== undefined && security === undefined) {
+    throw new Error('profiler.role (PROFILER_ROLE) needs the option security, with a firewall for /_profiler: ' +
+      'without it no user has a role')
+  }
+  if (role !== undefined && leave?.includes('is-granted') === true) {
+    throw new Error('Option "leave": "is-granted" cannot be left to the application, as it keeps the pages of the ' +
+      'profiler for profiler.role (PROFILER_ROLE)')
+  }
+  // An application that is only observed starts whether or not its profiles can be stored.
+  const storage = await openStorage({ ...DEFAULT_BOUNDS, ...others, checkPlace: app.hindsight.mode === 'full', warn })
+  const trace = settings?.openTelemetry === true ? await openTracing(warn) : undefined
+  const secret = session === false ? undefined : [session?.secret].flat()[0]
+  const profiler = new Profiler({ storage, warn, trace, role, maxQueue, maxProfileBytes, secret })
+  app.hindsight.profiler = profiler
+  app.hindsight.closing.push(() => profiler.close())
+  if (debug) onMalformed(app, malformedRecorder(app))
+}
+
+/** Makes the function that creates the spans of a profile; throws where `@opentelemetry/api` is not installed. */
+async function openTracing (warn: Warn): Promise<(profile: Profile) => void> {
+  const { createSpans } = await import('../lib/profiler/spans/create-spans.js').catch((error: unknown) => {
+    const message = 'profiler.openTelemetry needs the package @opentelemetry/api: npm install @opentelemetry/api'
+    throw new Error(message, { cause: error })
+  })
+  return (profile) => {
+    try {
+      createSpans(profile)
+    } catch (error) {
+      warn('The spans of a profile were not created', error)
+    }
+  }
 }

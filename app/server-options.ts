@@ -5,7 +5,7 @@ import type { FastifyHttpOptions, FastifyHttpsOptions, FastifyInstance } from 'f
 import { messageOptions, type MessageOptions } from '../lib/http/malformed.js'
 import { SERVER_OPTIONS } from './check-options.js'
 
-/** What a client may cost the server; times in milliseconds, 0 for none. */
+/** Limits of the connections and requests of a client; times in milliseconds, 0 for none. */
 export interface ServerLimits {
   headersTimeout: number
   requestTimeout: number
@@ -28,44 +28,44 @@ const MIN_CHECK = 50
 const WARN_INTERVAL = 60_000
 const CLOSE_INTERVAL = 100
 
-/** The server options: how malformed messages are answered, and how much time and memory a client may take. */
+/** The server options: how malformed messages are answered, and the limits of clients. */
 export function serverOptions (given: Partial<ServerSettings> = {}): FastifyHttpOptions<Server> {
-  return { ...fastifyOptions(given), http: nodeOptions(given) }
+  const { fastify, node } = optionsOf(given)
+  return { ...fastify, http: node }
 }
 
 /** The same for a server with TLS: Fastify takes no `http` beside `https`, so its options are in `https` here. */
 export function httpsServerOptions (
-  https: HttpsOptions,
-  given: Partial<ServerSettings> = {}
+  https: HttpsOptions, given: Partial<ServerSettings> = {}
 ): FastifyHttpsOptions<HttpsServer> {
-  return { ...fastifyOptions(given), https: { ...nodeOptions(given), ...https } }
+  const { fastify, node } = optionsOf(given)
+  return { ...fastify, https: { ...node, ...https } }
 }
 
-function fastifyOptions (given: Partial<ServerSettings>): object {
-  const { maxRequestsPerConnection, methodOverride, ...settings } = { ...DEFAULTS, ...given }
+/** The options of Fastify, and those of the server of Node.js. */
+function optionsOf (given: Partial<ServerSettings>): { fastify: object, node: ServerOptions } {
+  const { maxRequestsPerConnection, methodOverride, headersTimeout, ...settings } = { ...DEFAULTS, ...given }
   const { requestTimeout, connectionTimeout, keepAliveTimeout, bodyLimit } = settings
-  return {
-    ...messageOptions({ methodOverride }),
-    requestTimeout,
-    connectionTimeout,
-    keepAliveTimeout,
-    bodyLimit,
-    maxRequestsPerSocket: maxRequestsPerConnection
-  }
-}
-
-function nodeOptions (given: Partial<ServerSettings>): ServerOptions {
-  const { headersTimeout, requestTimeout } = { ...DEFAULTS, ...given }
   const shortest = Math.min(...[headersTimeout, requestTimeout].filter((time) => time > 0), 4 * MAX_CHECK)
   return {
-    // A request without a host is refused by request validation, with a page, rather than by Node.js without one.
-    requireHostHeader: false,
-    maxHeaderSize: 64 * 1024,
-    headersTimeout,
-    connectionsCheckingInterval: Math.max(MIN_CHECK, Math.floor(shortest / 4)),
-    // The system detects peers that have gone without closing their connections.
-    keepAlive: true,
-    keepAliveInitialDelay: 60_000
+    fastify: {
+      ...messageOptions({ methodOverride }),
+      requestTimeout,
+      connectionTimeout,
+      keepAliveTimeout,
+      bodyLimit,
+      maxRequestsPerSocket: maxRequestsPerConnection
+    },
+    node: {
+      // A request without a host is refused by request validation, with a page, rather than by Node.js without one.
+      requireHostHeader: false,
+      maxHeaderSize: 64 * 1024,
+      headersTimeout,
+      connectionsCheckingInterval: Math.max(MIN_CHECK, Math.floor(shortest / 4)),
+      // The system detects unreachable peers, which have not closed their connections.
+      keepAlive: true,
+      keepAliveInitialDelay: 60_000
+    }
   }
 }
 

@@ -10,7 +10,7 @@ import ts from 'typescript'
 
 const ROOT = join(import.meta.dirname, '..')
 const DIST = join(ROOT, 'dist')
-const FOLDERS = ['app', 'cli', 'lib', 'plugins', 'routes']
+const FOLDERS = ['app', 'cli', 'lib', 'plugins', 'routes', 'test/contract']
 const SOURCE = /(?<!\.d)\.ts$/
 const { exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 

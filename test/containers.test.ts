@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { Script } from 'node:vm'
 import t from 'tap'
 import { parse } from 'yaml'
-import { environmentNames, readEnvironment } from '../app/environment.js'
+import { readEnvironment } from '../app/environment.js'
+import { environmentNames } from './support/environment-names.js'
 import { pageProblems } from './support/snippets.js'
 
 interface Service {

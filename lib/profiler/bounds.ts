@@ -9,9 +9,11 @@ import { recordOf, type ProfileRecord } from './summary.js'
 /** Characters of a text in a profile that is too large, and of the name of a field. */
 const MAX_STRING = 10_000
 const MAX_NAME = 500
+/** Characters of a text, if that is not enough. */
+const MAX_SHORT_STRING = 500
 const MAX_DEPTH = 24
 /** The share of the space of a log that warnings and errors may fill, so that its end is there, too. */
-const GRAVE_SHARE = 3 / 4
+const WARNINGS_SHARE = 3 / 4
 const NOTE_BYTES = 350
 
 /** The record of a profile; its JSON has at most `maxBytes`. */
@@ -27,7 +29,7 @@ export function boundedRecord (profile: Profile, maxBytes: number): ProfileRecor
 
 /** A copy of a profile that is plain JSON of at most `maxBytes`: the largest and least important parts are left out. */
 export function boundProfile (profile: Profile, maxBytes: number): Profile {
-  const bounded = plain(profile, MAX_STRING) as Profile
+  const bounded = plainCopy(profile, (text) => cut(text, MAX_STRING)) as Profile
   const reason = `the profile was larger than ${maxBytes.toLocaleString('en')} bytes`
   const fitLogs = (least: number): void => {
     const available = maxBytes - bytesOf({ ...bounded, logs: [] })
@@ -38,7 +40,7 @@ export function boundProfile (profile: Profile, maxBytes: number): Profile {
     () => fitLogs(maxBytes / 8),
     () => dropLargeCollectors(bounded, maxBytes / 8, reason),
     () => fitLogs(0),
-    () => Object.assign(bounded, plain(bounded, 500)),
+    () => Object.assign(bounded, plainCopy(bounded, (text) => cut(text, MAX_SHORT_STRING))),
     () => dropLargeCollectors(bounded, 0, reason),
     () => { for (const exception of bounded.exceptions) exception.frames = exception.frames.slice(0, 10) },
     () => { bounded.exceptions = bounded.exceptions.slice(-10).map((one) => withoutMembers(one, reason)) },
@@ -69,7 +71,7 @@ export function fittingLogs (lines: readonly LogRecord[], maxBytes: number, reas
     }
   }
 
-  keep(GRAVE_SHARE, lines.filter(isWarningOrWorse))
+  keep(WARNINGS_SHARE, lines.filter(isWarningOrWorse))
   keep(1, lines.filter((line) => !kept.has(line)))
   if (kept.size === lines.length) return [...lines]
   const own = lines.filter((line) => !isNote(line))
@@ -91,19 +93,21 @@ function isNote (line: LogRecord): line is Note {
   return line.channel === 'profiler' && Number.isSafeInteger(line.context.linesLeftOut)
 }
 
-/** A copy of any value as JSON can represent it. */
-function plain (value: unknown, maxString: number, ancestors: readonly object[] = []): unknown {
-  if (typeof value === 'string') return cut(value, maxString)
-  if (typeof value === 'number') return Number.isFinite(value) ? value : null
-  if (typeof value === 'boolean' || value === null || value === undefined) return value ?? null
-  if (typeof value !== 'object') return cut(String(value), maxString)
+/** A copy of any value as JSON can represent it; `shown` makes what is stored of a text. */
+export function plainCopy (
+  given: unknown, shown: (text: string) => string, ancestors: readonly object[] = []
+): unknown {
+  const value = typeof given === 'bigint' || typeof given === 'symbol' ? String(given) : given
+  if (typeof value === 'string') return shown(value)
+  if (typeof value === 'boolean' || Number.isFinite(value)) return value
+  if (typeof value !== 'object' || value === null) return null
   if (ancestors.includes(value)) return '[circular]'
   if (ancestors.length >= MAX_DEPTH) return '[too deep]'
-  if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : value.toISOString()
   const within = [...ancestors, value]
-  if (Array.isArray(value)) return value.map((item) => plain(item, maxString, within))
+  if ('toJSON' in value && typeof value.toJSON === 'function') return plainCopy(value.toJSON(), shown, within)
+  if (Array.isArray(value)) return value.map((item) => plainCopy(item, shown, within))
   const members = Object.entries(value).filter(([, item]) => item !== undefined)
-  return Object.fromEntries(members.map(([name, item]) => [cut(name, MAX_NAME), plain(item, maxString, within)]))
+  return Object.fromEntries(members.map(([name, item]) => [cut(name, MAX_NAME), plainCopy(item, shown, within)]))
 }
 
 function bytesOf (value: unknown): number {

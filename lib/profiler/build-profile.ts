@@ -3,6 +3,7 @@ import type { FlattenedException } from '../errors/exception.js'
 import { flattenError } from '../errors/flatten-error.js'
 import { maskException } from '../errors/mask-exception.js'
 import { linesOf, withNotifications } from '../errors/records.js'
+import { messageOf } from '../errors/thrown-value.js'
 import { ClientGoneError } from '../http/http-errors.js'
 import { methodOf } from '../http/method-override.js'
 import { absoluteUrl } from '../http/origin.js'
@@ -14,7 +15,7 @@ import { servicesOf } from '../lifecycle/services.js'
 import type { LogRecord } from '../logs/log-record.js'
 import type { Mask } from '../mask/mask.js'
 import { blockedBy } from './blocked/blocked.js'
-import { fittingLogs } from './bounds.js'
+import { fittingLogs, plainCopy } from './bounds.js'
 import { outsideChanges } from './panels/headers-collector.js'
 import { performanceRecord } from './panels/performance-collector.js'
 import { PROFILE_VERSION, type Profile, type ProfiledRoute } from './profile.js'
@@ -46,7 +47,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
   const masked = (error: unknown): FlattenedException[] => flattenError(error).map((one) => maskException(one, mask))
   // The mask of a collector does not hide the path parameters of this request.
   const ownData = collectedBy(state)
-  const collectors = mask === maskOfAll ? ownData : redacted(ownData, mask) as Record<string, unknown>
+  const collectors = mask === maskOfAll ? ownData : plainCopy(ownData, mask.redact) as typeof ownData
   const blocked = debug ? blockedBy(request, reply, status, collectors) : []
   Object.assign(collectors, { config }, mask.value(collected))
   collectors.performance = performanceRecord(state, events, endedAt)
@@ -102,18 +103,10 @@ function collectedBy (state: RequestState): Record<string, unknown> {
     try {
       collected[name] = typeof data === 'function' ? data() as unknown : data
     } catch (error) {
-      collected[name] = { error: error instanceof Error ? error.message : String(error) }
+      collected[name] = { error: messageOf(error) }
     }
   }
   return collected
-}
-
-function redacted (value: unknown, mask: Mask, depth = 0): unknown {
-  if (typeof value === 'string') return mask.redact(value)
-  if (depth > 24) return '[too deep]'
-  if (Array.isArray(value)) return value.map((item) => redacted(item, mask, depth + 1))
-  if (typeof value !== 'object' || value === null || 'toJSON' in value) return value
-  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, redacted(item, mask, depth + 1)]))
 }
 
 /** The profile of a message that never became a request: no route, no events, the refused bytes as masked text. */

@@ -24,9 +24,6 @@ export interface CollectPolicy {
 export function collectPolicy (options: CollectOptions): CollectPolicy {
   const { collect = true, errors = false, collectParameter, onlyExceptions = false, minStatus = 0 } = options
   const { matcher, sampling = 1 } = options
-  if (!(sampling >= 0 && sampling <= 1)) {
-    throw new Error(`profiler.sampling: ${String(sampling)} is not a share from 0 to 1`)
-  }
   if (collectParameter !== undefined && !/^[\w.-]+$/.test(collectParameter)) {
     throw new Error(`profiler.collectParameter: "${collectParameter}" is not the name of a query parameter`)
   }
@@ -61,8 +58,8 @@ export function collectPolicy (options: CollectOptions): CollectPolicy {
       const state = stateOf(request)
       if (state.demanded === true) return true
       const reply = given ?? state.reply
-      const isGrave = reply === null || state.others.length > 0 || reply.statusCode >= minStatus
-      if (!hasFailed(request, reply) || !isGrave) return !onlyExceptions && isSelected(request) && isSampled(request)
+      const isCounted = reply === null || state.others.length > 0 || reply.statusCode >= minStatus
+      if (!hasFailed(request, reply) || !isCounted) return !onlyExceptions && isSelected(request) && isSampled(request)
       return errors || isSelected(request)
     },
     isWanted (request) {

@@ -1,4 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { messageOf } from '../errors/thrown-value.js'
+import { isPromise } from '../lifecycle/listener.js'
 import { snapshot } from './snapshot.js'
 import { settlesWithin } from './write-queue.js'
 
@@ -54,51 +56,40 @@ export function checkCollectors (collectors: readonly Collector[]): void {
   }
 }
 
-/** The data of the application's collectors for one request. A collector that fails leaves `{ error }`. */
-export class Collection {
-  /** Data by the names of the collectors, as far as they have settled. */
-  readonly data: Record<string, unknown> = {}
-  /** Resolves when all collectors have settled or timed out; null where all were synchronous. It never rejects. */
-  readonly settled: Promise<unknown> | null
+/** The data of the application's collectors for one request. */
+export interface Collection {
+  /** Data by the names of the collectors, as far as they have settled; `{ error }` of a collector that fails. */
+  data: Record<string, unknown>
+  /** Resolves when all collectors have settled or timed out; undefined where all were synchronous. It never rejects. */
+  settled: Promise<unknown> | undefined
+}
 
-  constructor (collectors: readonly Collector[], request: FastifyRequest, reply: FastifyReply, timeout = TIMEOUT) {
-    const pending: Array<Promise<void>> = []
-    for (const { name, collect } of collectors) {
-      try {
-        const result = collect(request, reply) as unknown
-        if (isThenable(result)) pending.push(this.#await(name, result, timeout))
-        else this.#keep(name, result)
-      } catch (error) {
-        this.data[name] = failure(error)
-      }
-    }
-    this.settled = pending.length === 0 ? null : Promise.all(pending)
-  }
-
-  async #await (name: string, result: PromiseLike<unknown>, timeout: number): Promise<void> {
-    try {
-      const kept = Promise.resolve(result).then((value) => this.#keep(name, value))
-      if (await settlesWithin(kept, timeout)) return
-      this.data[name] = { error: `it had not settled after ${timeout} ms` }
-    } catch (error) {
-      this.data[name] = failure(error)
-    }
-  }
+/** Runs the collectors of the application. */
+export function collectData (
+  collectors: readonly Collector[], request: FastifyRequest, reply: FastifyReply, timeout = TIMEOUT
+): Collection {
+  const data: Record<string, unknown> = {}
+  const pending: Array<Promise<void>> = []
 
   // A copy, as the application may go on to change its data.
-  #keep (name: string, result: unknown): void {
-    this.data[name] = result === undefined ? null : snapshot(result).value
+  function keep (name: string, result: unknown): void {
+    data[name] = result === undefined ? null : snapshot(result).value
   }
-}
 
-function isThenable (value: unknown): value is PromiseLike<unknown> {
-  return typeof (value as PromiseLike<unknown> | null | undefined)?.then === 'function'
-}
-
-function failure (error: unknown): { error: string } {
-  try {
-    return { error: error instanceof Error ? error.message : String(error) }
-  } catch {
-    return { error: 'it threw a value that cannot be read' }
+  async function awaitResult (name: string, result: PromiseLike<unknown>): Promise<void> {
+    const isSettled = await settlesWithin(Promise.resolve(result).then((value) => keep(name, value)), timeout)
+    if (!isSettled) data[name] = { error: `it had not settled after ${timeout} ms` }
   }
+
+  for (const { name, collect } of collectors) {
+    const fail = (error: unknown): void => { data[name] = { error: messageOf(error) } }
+    try {
+      const result = collect(request, reply) as unknown
+      if (isPromise(result)) pending.push(awaitResult(name, result).catch(fail))
+      else keep(name, result)
+    } catch (error) {
+      fail(error)
+    }
+  }
+  return { data, settled: pending.length === 0 ? undefined : Promise.all(pending) }
 }

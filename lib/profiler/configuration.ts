@@ -24,21 +24,25 @@ export interface Configuration {
   hindsight: unknown
 }
 
+/** An application of this process that has made profiles, and is not closed. */
 interface RunningApplication {
+  /** Several may be configured alike. */
+  id: string
   configuration: () => Configuration
   collectors: readonly Collector[]
 }
 
-/** Applications by the ids of their configurations; several may be configured alike. */
-const running = new Map<string, Set<RunningApplication>>()
+const running = new Set<RunningApplication>()
 
-/** Registers an application while it runs; the returned function makes the summary for its profiles. */
+/** Returns the function that makes the summary for the profiles of an application. */
 export function openConfiguration (
   app: FastifyInstance, options: object, collectors: readonly Collector[] = []
 ): () => ConfigurationSummary {
-  const { mask, mode: lifecycle } = app.hindsight
+  const { mask, mode: lifecycle, closing } = app.hindsight
+  const { node, v8, uv, openssl } = process.versions
   const hindsight = ownVersion()
-  let summary: ConfigurationSummary | null = null
+  const platform = `${process.platform} ${process.arch}`
+  let summary: ConfigurationSummary | undefined
   let isClosed = false
 
   // The name `session` would hide all of its options.
@@ -47,37 +51,28 @@ export function openConfiguration (
     return { ...mask.value(others) as object, ...(session !== undefined && { session: mask.value(session) }) }
   }
 
+  const configuration = (): Configuration => ({
+    versions: { node, v8, uv, openssl, fastify: app.version, hindsight, platform },
+    plugins: mask.text(app.printPlugins()),
+    fastify: mask.value(app.initialConfig),
+    hindsight: shownOptions()
+  })
+
   function summarize (): ConfigurationSummary {
-    if (summary !== null) return summary
-    const { node } = process.versions
     const shown = { node, fastify: app.version, hindsight, mode: process.env.NODE_ENV ?? '', lifecycle }
     const text = JSON.stringify([shown, shownOptions(), app.initialConfig])
     const id = createHash('sha256').update(text).digest('hex').slice(0, 12)
-    summary = { id, ...shown }
+    const application = { id, configuration, collectors }
     // The last profiles may be built after the application was closed.
-    if (!isClosed) running.set(id, (running.get(id) ?? new Set()).add(application))
-    return summary
-  }
-
-  function configuration (): Configuration {
-    const { node, v8, uv, openssl } = process.versions
-    const platform = `${process.platform} ${process.arch}`
-    return {
-      versions: { node, v8, uv, openssl, fastify: app.version, hindsight, platform },
-      plugins: mask.text(app.printPlugins()),
-      fastify: mask.value(app.initialConfig),
-      hindsight: shownOptions()
+    if (!isClosed) {
+      running.add(application)
+      closing.push(() => { running.delete(application) })
     }
+    return { id, ...shown }
   }
 
-  const application: RunningApplication = { configuration, collectors }
-  app.hindsight.closing.push(() => {
-    isClosed = true
-    const { id = '' } = summary ?? {}
-    running.get(id)?.delete(application)
-    if (running.get(id)?.size === 0) running.delete(id)
-  })
-  return summarize
+  closing.push(() => { isClosed = true })
+  return () => (summary ??= summarize())
 }
 
 /** The whole configuration with an id; null where no application of this process has it. */
@@ -90,9 +85,8 @@ export function collectorsOf (id: unknown): readonly Collector[] {
   return applicationOf(id)?.collectors ?? []
 }
 
-function applicationOf (id: unknown): RunningApplication | undefined {
-  const [application] = running.get(String(id)) ?? []
-  return application
+function applicationOf (wanted: unknown): RunningApplication | undefined {
+  return [...running].find(({ id }) => id === wanted)
 }
 
 /** The version of this package. */

@@ -1,11 +1,11 @@
 import { performance } from 'node:perf_hooks'
+import { getHeapStatistics } from 'node:v8'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isInjection } from 'light-my-request'
 import { EventRecorder } from '../lifecycle/event-recorder.js'
 import { requestContext, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
-import { setOutside } from './handler-time.js'
-import { UsageMeter } from './process-usage.js'
+import { endHandler, setOutside } from './handler-time.js'
 import type {} from './request-diagnostics.js'
 import type {} from './request-profiles.js'
 
@@ -20,6 +20,39 @@ declare module '../lifecycle/request-state.js' {
     replayOf?: string
     /** Whether the request is profiled whatever the options say: a replay, a request with a CPU profile. */
     demanded?: boolean
+  }
+}
+
+/** What the process used while a request was handled: all of the process, other requests too. */
+export interface ProcessUsage {
+  /** Milliseconds of CPU time in user code. */
+  cpuUser: number
+  /** Milliseconds of CPU time in the kernel. */
+  cpuSystem: number
+  /** Bytes of the JavaScript heap in use when the request arrived. */
+  heapBefore: number
+  heapAfter: number
+  /** The share of the time in which the event loop was busy, from 0 to 1. */
+  loopUtilization: number
+}
+
+/** Measures the process from the arrival of a request to the end of its response. */
+export class UsageMeter {
+  readonly #cpu = process.cpuUsage()
+  readonly #loop = performance.eventLoopUtilization()
+  readonly #heap = getHeapStatistics().used_heap_size
+  #usage: ProcessUsage | null = null
+
+  /** The usage up to the first call. */
+  stop (): ProcessUsage {
+    const { user, system } = process.cpuUsage(this.#cpu)
+    return (this.#usage ??= {
+      cpuUser: user / 1000,
+      cpuSystem: system / 1000,
+      heapBefore: this.#heap,
+      heapAfter: getHeapStatistics().used_heap_size,
+      loopUtilization: Math.round(performance.eventLoopUtilization(this.#loop).utilization * 1000) / 1000
+    })
   }
 }
 
@@ -84,7 +117,7 @@ export function noteFailure (request: FastifyRequest, reply: FastifyReply, raise
   state.failed = true
   state.raised = raised
   delete state.exceptions
-  if (state.isHandling) state.handlerEnd = performance.now()
+  endHandler(request)
   observe(request, reply)
   state.recorder?.setOutside(reply, 'error handler')
 }

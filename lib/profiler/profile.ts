@@ -17,7 +17,7 @@ export interface ProfiledRoute {
   handler?: string
 }
 
-/** What one request left behind: plain data, versioned, bounded, masked. */
+/** The recorded data of one request: plain, versioned, bounded, masked. */
 export interface Profile {
   version: typeof PROFILE_VERSION
   token: string

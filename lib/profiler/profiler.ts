@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { Tokens } from '@fastify/csrf'
+import { messageOf } from '../errors/thrown-value.js'
 import { httpError } from '../http/http-errors.js'
 import { boundedRecord } from './bounds.js'
 import type { Profile } from './profile.js'
@@ -21,17 +22,17 @@ declare module '../lifecycle/services.js' {
 export interface ProfilerOptions {
   storage: ProfileStorage
   /** The number of profiles that may wait to be written; further ones are dropped and counted. */
-  maxQueue?: number
+  maxQueue?: number | undefined
   /** Bytes of one profile as JSON. */
-  maxProfileBytes?: number
+  maxProfileBytes?: number | undefined
   /** Called when profiles begin to be lost, and when they are written again. */
   warn?: Warn
   /** Milliseconds from one such warning to the next. */
   quiet?: number
   /** The role that the profiler's pages need; none in debug mode. */
-  role?: string
+  role?: string | undefined
   /** The secret of the form tokens; processes that share it accept each other's. */
-  secret?: string
+  secret?: string | undefined
   /** Receives the profile of each request, once. It must not throw. */
   trace?: ((profile: Profile) => void) | undefined
 }
@@ -47,7 +48,7 @@ const EXIT_TIMEOUT = 500
 /** The store of profiles failed (RFC 9110, section 15.6.4). */
 export class ProfileStoreError extends httpError('ProfileStoreError', 'HINDSIGHT_PROFILE_STORE', 503) {}
 
-/** Stores profiles and finds them, without ever delaying or failing a response. */
+/** Stores profiles and finds them. A failure or delay of the store affects no response. */
 export class Profiler {
   readonly formTokens: FormTokens
   readonly role: string | undefined
@@ -191,8 +192,7 @@ export class Profiler {
       return await query()
     } catch (error) {
       if (typeof error === 'object' && error !== null && 'statusCode' in error) throw error
-      const message = error instanceof Error ? error.message : String(error)
-      throw new ProfileStoreError(`The store of profiles failed: ${message}`, { cause: error })
+      throw new ProfileStoreError(`The store of profiles failed: ${messageOf(error)}`, { cause: error })
     }
   }
 }
@@ -216,6 +216,6 @@ class FormTokens {
 }
 
 function emitWarning (message: string, error?: unknown): void {
-  const reason = error === undefined ? '' : ` ${error instanceof Error ? error.message : String(error)}`
+  const reason = error === undefined ? '' : ` ${messageOf(error)}`
   process.emitWarning(message + reason, 'HindsightWarning')
 }

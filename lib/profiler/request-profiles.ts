@@ -8,7 +8,7 @@ import { headersOf, type Headers } from '../lifecycle/header-values.js'
 import { requestContext, routeConfigOf, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import { buildProfile } from './build-profile.js'
-import { Collection } from './collector.js'
+import { collectData, type Collection } from './collector.js'
 import { collectPolicy } from './collect-policy.js'
 import { openConfiguration } from './configuration.js'
 import { observe } from './observation.js'
@@ -110,12 +110,9 @@ export function openRequestProfiles (
     return isCollected(request, reply) && mayBeProfiled(request)
   }
 
-  function urlOf (request: FastifyRequest): string {
-    return absoluteUrl(originOf(request), targetOf(request))
-  }
-
-  function clientOf (request: FastifyRequest): { ip: string, userAgent: string } {
-    return { ip: originOf(request).ip, userAgent: request.headers['user-agent'] ?? '' }
+  function addressOf (request: FastifyRequest): { ip: string, userAgent: string, url: string } {
+    const url = absoluteUrl(originOf(request), targetOf(request))
+    return { ip: originOf(request).ip, userAgent: request.headers['user-agent'] ?? '', url }
   }
 
   function keep (request: FastifyRequest, reply: FastifyReply): void {
@@ -127,12 +124,12 @@ export function openRequestProfiles (
     // Not recorded yet where the reply was sent or hijacked before the handler.
     collectRequest(request)
     const endedAt = state.endedAt || performance.now()
-    if (!state.parent) state.parent = redirects.take({ ...clientOf(request), url: urlOf(request) }) ?? ''
+    if (!state.parent) state.parent = redirects.take(addressOf(request)) ?? ''
     state.usage?.stop()
     // Headers that are set later are not sent.
     state.sentHeaders ??= headersOf(reply)
     state.sentStatus ??= reply.raw.headersSent ? reply.raw.statusCode : reply.statusCode
-    const { data, settled } = (state.collection ??= new Collection(collectors, request, reply))
+    const { data, settled } = (state.collection ??= collectData(collectors, request, reply))
     const write = (): void => {
       pending.delete(write)
       profiler.defer(token, () => {
@@ -143,7 +140,7 @@ export function openRequestProfiles (
         return profile
       })
     }
-    if (settled === null) write()
+    if (settled === undefined) write()
     else pending.set(write, settled.then(write))
   }
 
@@ -225,7 +222,8 @@ export function openRequestProfiles (
       const token = newTokenOf(request)
       const location = reply.getHeader('location')
       if (isRedirect(reply) && typeof location === 'string') {
-        redirects.remember(clientOf(request), location, urlOf(request), token)
+        const { url, ...client } = addressOf(request)
+        redirects.remember(client, location, url, token)
       }
       if (payload instanceof Readable) payload.once('error', (error) => noteFailedStream(request, reply, error))
       return token

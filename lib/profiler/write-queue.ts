@@ -1,4 +1,5 @@
 import { setImmediate, setTimeout } from 'node:timers'
+import { messageOf } from '../errors/thrown-value.js'
 import { counted } from '../view/counted.js'
 import type { ProfileRecord } from './summary.js'
 
@@ -27,7 +28,7 @@ export interface WriteQueueOptions {
 
 interface Entry {
   build: () => ProfileRecord
-  record: ProfileRecord | null
+  record?: ProfileRecord
 }
 
 /** Milliseconds from the first profile of a batch to its writing: others join it. */
@@ -43,8 +44,9 @@ export class WriteQueue {
   readonly #options: WriteQueueOptions
   /** By token, oldest first. */
   readonly #waiting = new Map<string, Entry>()
-  #batch = new Map<string, Entry>()
-  #writing: Promise<void> | null = null
+  /** By token, what is being written. */
+  readonly #batch = new Map<string, ProfileRecord>()
+  #writing: Promise<void> | undefined
   #isScheduled = false
   /** Bytes of the JSON that waits or is being written. */
   #bytes = 0
@@ -68,11 +70,13 @@ export class WriteQueue {
     const isFull = this.waiting >= maxWaiting && !this.#waiting.has(token)
     if (isFull || this.#bytes > maxWaitingBytes) {
       this.counters.dropped++
-      this.#lose('more are waiting to be written than profiler.maxQueue allows; the store is too slow')
+      this.#countLost('more are waiting to be written than profiler.maxQueue allows; the store is too slow')
       return false
     }
-    this.#remove(token)
-    this.#waiting.set(token, { build, record: null })
+    this.#bytes -= this.#waiting.get(token)?.record?.json.length ?? 0
+    // It becomes the newest.
+    this.#waiting.delete(token)
+    this.#waiting.set(token, { build })
     // Until a record is built, the entry keeps the request and its data in memory.
     setImmediate(() => this.#built(token))
     this.#schedule()
@@ -85,12 +89,12 @@ export class WriteQueue {
 
   /** The record of a profile that is not written yet. */
   get (token: string): ProfileRecord | undefined {
-    return this.#built(token) ?? this.#batch.get(token)?.record ?? undefined
+    return this.#built(token) ?? this.#batch.get(token)
   }
 
   /** Resolves when all that was added before is written or lost, or when the time (ms) is over. */
   async flush (timeout = Infinity): Promise<void> {
-    const batches = Math.ceil(this.#waiting.size / BATCH) + (this.#writing === null ? 0 : 1)
+    const batches = Math.ceil(this.#waiting.size / BATCH) + (this.#writing === undefined ? 0 : 1)
     const written = async (): Promise<void> => {
       for (let i = 0; i < batches; i++) await (this.#writing ?? this.#write())
     }
@@ -106,7 +110,7 @@ export class WriteQueue {
 
   #built (token: string): ProfileRecord | undefined {
     const entry = this.#waiting.get(token)
-    if (entry === undefined || entry.record !== null) return entry?.record ?? undefined
+    if (entry === undefined || entry.record !== undefined) return entry?.record
     try {
       entry.record = entry.build()
       this.#bytes += entry.record.json.length
@@ -114,50 +118,43 @@ export class WriteQueue {
     } catch (error) {
       this.#waiting.delete(token)
       this.counters.failed++
-      this.#lose('one could not be built', error)
+      this.#countLost('one could not be built', error)
     }
   }
 
-  #remove (token: string): void {
-    this.#bytes -= this.#waiting.get(token)?.record?.json.length ?? 0
-    this.#waiting.delete(token)
-  }
-
   #schedule (): void {
-    if (this.#isScheduled || this.#writing !== null || this.#waiting.size === 0) return
+    if (this.#isScheduled || this.#writing !== undefined || this.#waiting.size === 0) return
     this.#isScheduled = true
     // The timer keeps no process alive: a process that exits drains the queue.
     setTimeout(() => {
       this.#isScheduled = false
-      if (this.#writing === null) this.#write().catch(() => {})
+      if (this.#writing === undefined) this.#write().catch(() => {})
     }, this.#waiting.size >= BATCH ? 0 : DELAY).unref()
   }
 
   #write (): Promise<void> {
     this.#writing = this.#writeBatch().finally(() => {
-      this.#writing = null
+      this.#writing = undefined
       this.#schedule()
     })
     return this.#writing
   }
 
   async #writeBatch (): Promise<void> {
-    const records: ProfileRecord[] = []
-    for (const [token, entry] of this.#waiting) {
-      if (records.length >= BATCH) break
+    for (const token of this.#waiting.keys()) {
+      if (this.#batch.size >= BATCH) break
       const record = this.#built(token)
-      if (record === undefined) continue
-      records.push(record)
-      this.#batch.set(token, entry)
+      if (record !== undefined) this.#batch.set(token, record)
       this.#waiting.delete(token)
     }
+    const records = [...this.#batch.values()]
     if (records.length === 0) return
     try {
       await this.#options.put(records)
       this.#wrote(records.length)
     } catch (error) {
       this.counters.failed += records.length
-      this.#lose('the store failed', error, records.length)
+      this.#countLost('the store failed', error, records.length)
     } finally {
       for (const { json } of records) this.#bytes -= json.length
       this.#batch.clear()
@@ -173,7 +170,7 @@ export class WriteQueue {
     this.#lost = 0
   }
 
-  #lose (reason: string, error?: unknown, count = 1): void {
+  #countLost (reason: string, error?: unknown, count = 1): void {
     const { warn, quiet = 60_000 } = this.#options
     this.#lost += count
     this.lastLoss = error === undefined ? `${reason}.` : `${reason}: ${messageOf(error)}`
@@ -182,10 +179,6 @@ export class WriteQueue {
     this.#reportedAt = performance.now()
     warn(`Profiles are lost: ${reason}.`, error)
   }
-}
-
-function messageOf (error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }
 
 /** Waits for a promise for at most `timeout` milliseconds; whether it has settled. */

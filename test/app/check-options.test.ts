@@ -4,7 +4,7 @@ import Fastify from 'fastify'
 import { OPTIONS, SERVER_OPTIONS } from '../../app/check-options.js'
 import { hindsight } from '../../app/hindsight.js'
 import type { HindsightOptions } from '../../app/options.js'
-import { optionsPage } from '../../app/options-page.js'
+import { optionsPage } from '../../docs/options-page.js'
 import type { ServerSettings } from '../../app/server-options.js'
 import schema from '../../app/options.schema.json' with { type: 'json' }
 

@@ -74,11 +74,11 @@ t.test('the package has the files that it needs, and no others', async (t) => {
   const entries = Object.values(exports).flatMap(({ import: esm, require: cjs }) => esm === undefined ? [] : [esm.default, cjs.default, cjs.types])
   const needed = [
     ...entries.map((path) => path.slice(2)), 'package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'bin/fastify-hindsight.js',
-    'dist/lib/profiler/storage/sqlite/worker.js', 'dist/lib/profiler/storage/sqlite/worker-entry.js', 'dist/routes/_profiler/index.js',
+    'dist/lib/profiler/storage/sqlite/worker.js', 'dist/lib/profiler/storage/sqlite/worker-entry.js', 'dist/lib/profiler/storage/sqlite/schema.sql', 'dist/lib/profiler/storage/postgres.sql', 'dist/routes/_profiler/index.js',
     'dist/app/options.schema.json', 'dist/lib/view/base.css', 'dist/lib/profiler/pages/toolbar/script.js'
   ]
   for (const path of needed) t.ok(paths.includes(path), path)
-  const allowed = /^(?:dist\/.*\.(?:c?js|json|css|d\.c?ts)|bin\/[\w-]+\.js|docs\/.*\.(?:md|png)|examples\/[\w-]+\/README\.md|package\.json|[A-Z]+(?:\.md)?)$/
+  const allowed = /^(?:dist\/.*\.(?:c?js|json|css|sql|d\.c?ts)|bin\/[\w-]+\.js|docs\/.*\.(?:md|png)|examples\/[\w-]+\/README\.md|package\.json|[A-Z]+(?:\.md)?)$/
   t.same(paths.filter((path) => !allowed.test(path)), [])
   t.ok(packed.unpackedSize < 3_500_000, `${packed.unpackedSize} bytes`)
   const linked = [...readFileSync(join(ROOT, 'README.md'), 'utf8').matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, path = '']) => path)
@@ -143,12 +143,23 @@ t.test('it compiles as CommonJS, with node16, and for a bundler', async (t) => {
 t.test('the declarations for require name all exports', async (t) => {
   for (const [entry, { require: cjs }] of Object.entries(manifestOf(ROOT).exports)) {
     if (cjs === undefined || entry === './register') continue
-    const declared = [...readFileSync(join(installed, cjs.types), 'utf8').matchAll(/^ *export (?:declare )?const (\w+)/gm)].map(([, name]) => name)
-    const exported = Object.keys(require(join(installed, cjs.default)) as object).filter((name) => !['default', 'hindsight', 'fastifyHindsight', '__esModule'].includes(name))
+    const own = (name = ''): boolean => !['default', 'hindsight', 'fastifyHindsight', '__esModule'].includes(name)
+    const declared = declaredValues(join(installed, cjs.types)).filter(own)
+    const exported = Object.keys(require(join(installed, cjs.default)) as object).filter(own)
     t.same(declared.sort(), exported.sort(), entry)
     t.ok(exported.length > 0)
   }
 })
+
+/** The names of the values that a declaration file of CommonJS exports: the properties of `export =`, or constants. */
+function declaredValues (path: string): string[] {
+  const program = ts.createProgram([path], { module: ts.ModuleKind.NodeNext, types: [] })
+  const checker = program.getTypeChecker()
+  const file = program.getSourceFile(path)
+  const assigned = file && checker.getSymbolAtLocation(file)?.exports?.get(ts.InternalSymbolName.ExportEquals)
+  if (assigned !== undefined) return checker.getPropertiesOfType(checker.getTypeOfSymbol(assigned)).map(({ name }) => name)
+  return [...readFileSync(path, 'utf8').matchAll(/^ *export (?:declare )?const (\w+)/gm)].map(([, name = '']) => name)
+}
 
 // tsx compiles required modules to CommonJS.
 for (const [name, file, ...preload] of [['an ES module', 'consumer.mjs'], ['CommonJS', 'consumer.cjs'], ['CommonJS by tsx', 'consumer.cjs', `--import=${import.meta.resolve('tsx')}`]] as const) {

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readCommand } from '../../cli/run.js'
-import { environmentNames } from '../../app/environment.js'
+import { environmentNames } from './environment-names.js'
 
 const ROOT = join(import.meta.dirname, '../..')
 const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: Record<string, string> }

@@ -1,6 +1,6 @@
 import type { ListenerEvent } from '../../lifecycle/events.js'
 import type { RequestState } from '../../lifecycle/request-state.js'
-import type { ProcessUsage } from '../process-usage.js'
+import type { ProcessUsage } from '../observation.js'
 
 /** Durations, and times since the request arrived, in milliseconds. */
 export interface PerformanceRecord {

@@ -1,4 +1,3 @@
-import { isIPv4 } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import type { IndexEntry } from '../summary.js'
 
@@ -13,7 +12,7 @@ export interface Criteria {
   status?: string
   /** A part of the URL, in any case. */
   url?: string
-  /** The whole name of the route; `*` stands for any part of it. */
+  /** The whole name of the route; `*` matches any part of it. */
   route?: string
   /** A part of the name or message of any exception of the chain, in any case. */
   exception?: string
@@ -35,28 +34,26 @@ export type Condition = [column: keyof ReturnType<typeof columnsOf>, operator: O
 /** The comparisons that all have to be true. */
 export function conditionsOf (criteria: Criteria): Condition[] {
   const { token, parent, error, method, status, minDuration, from, until, ip, route, url, exception } = criteria
-  const conditions: Condition[] = []
-  if (token !== undefined) conditions.push(['token', '=', token])
-  if (parent !== undefined) conditions.push(['parent', '=', parent])
-  if (error !== undefined) conditions.push(['failure', '=', error ? 1 : 0])
-  if (method !== undefined) conditions.push(['method', '=', method.toUpperCase()])
-  if (minDuration !== undefined) conditions.push(['duration', '>=', minDuration])
-  if (from !== undefined) conditions.push(['time', '>=', new Date(from).toISOString()])
-  if (until !== undefined) conditions.push(['time', '<=', new Date(until).toISOString()])
-  if (status !== undefined) {
-    const [first, last] = [status.replace(/xx$/i, '00'), status.replace(/xx$/i, '99')]
-    conditions.push(['status', '>=', Number(first)], ['status', '<=', Number(last)])
-  }
-  if (ip !== undefined) {
-    const [first, last] = addressRange(ip)
-    conditions.push(['ip_key', '>=', first], ['ip_key', '<=', last])
-  }
-  if (route !== undefined) conditions.push(['route', 'matches', route])
-  if (url !== undefined && url !== '') conditions.push(['url_text', 'contains', url.toLowerCase()])
-  if (exception !== undefined && exception !== '') {
-    conditions.push(['exception_text', 'contains', exception.toLowerCase()])
-  }
-  return conditions
+  const timeOf = (time: number | undefined) => time === undefined ? undefined : new Date(time).toISOString()
+  const [firstAddress, lastAddress] = ip === undefined ? [] : addressRange(ip)
+  const conditions: Array<[Condition[0], Operator, value: Condition[2] | undefined]> = [
+    ['token', '=', token],
+    ['parent', '=', parent],
+    ['failure', '=', error === undefined ? undefined : Number(error)],
+    ['method', '=', method?.toUpperCase()],
+    ['duration', '>=', minDuration],
+    ['time', '>=', timeOf(from)],
+    ['time', '<=', timeOf(until)],
+    ['status', '>=', status && Number(status.replace(/xx$/i, '00'))],
+    ['status', '<=', status && Number(status.replace(/xx$/i, '99'))],
+    ['ip_key', '>=', firstAddress],
+    ['ip_key', '<=', lastAddress],
+    ['route', 'matches', route],
+    // An empty part is in every text, also where there is none.
+    ['url_text', 'contains', url?.toLowerCase() || undefined],
+    ['exception_text', 'contains', exception?.toLowerCase() || undefined]
+  ]
+  return conditions.filter((condition): condition is Condition => condition[2] !== undefined)
 }
 
 /** The values of a profile that searches compare: columns of the table `requests`. */
@@ -104,7 +101,6 @@ function isTrue (value: string | number, operator: Operator, wanted: string | nu
  * 2.5.5.2); empty for anything else.
  */
 export function addressKey (address: string): string {
-  if (isIPv4(address)) return IPV4_PREFIX + Buffer.from(address.split('.').map(Number)).toString('hex')
   if (!ipaddr.isValid(address)) return ''
   const parsed = ipaddr.process(address)
   const key = Buffer.from(parsed.toByteArray()).toString('hex')

@@ -1,7 +1,7 @@
 import type { Profile } from '../profile.js'
 import { matcher, type Criteria } from './criteria.js'
 import { emptyTotals, groupToEvict, mayPin, sumOf, type RetentionGroup } from './retention.js'
-import { DEFAULT_BOUNDS, InvalidCursorError, positionOf, TooManyPinnedError } from './storage.js'
+import { DEFAULT_BOUNDS, rangeOf, TooManyPinnedError } from './storage.js'
 import type {
   ProfilePage, ProfileStorage, PurgeOptions, SearchOptions, StorageBounds, StorageStats
 } from './storage.js'
@@ -42,14 +42,12 @@ export class MemoryStorage implements ProfileStorage {
     return entry && JSON.parse(entry.json) as Profile
   }
 
-  search ({ criteria = {}, limit, cursor, after }: SearchOptions): ProfilePage {
-    for (const given of [cursor, after]) {
-      if (given !== undefined && positionOf(given) > this.#head) throw new InvalidCursorError(given)
-    }
-    const [before, since] = [Number(cursor ?? Infinity), Number(after ?? 0)]
+  search (options: SearchOptions): ProfilePage {
+    const { criteria = {}, limit } = options
+    const [after, before] = rangeOf(options, this.#head)
     const matches = matcher(criteria)
     const found = [...this.#entries.values()].reverse()
-      .filter((entry) => entry.seq < before && entry.seq > since && matches(entry))
+      .filter((entry) => entry.seq > after && entry.seq < before && matches(entry))
     const page = found.slice(0, limit)
     const next = found.length > limit ? String(page.at(-1)?.seq) : null
     return { profiles: page.map(({ summary }) => ({ ...summary })), next, head: String(this.#head) }

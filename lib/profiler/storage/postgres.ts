@@ -1,11 +1,12 @@
-import type { PoolClient } from 'pg'
-import { escapeLike, type Connection, type Inserted, type Row, type SqlDatabase } from './sql.js'
+import { readFileSync } from 'node:fs'
+import { escapeLike, type Query, type Row, type SqlDatabase } from './sql.js'
 import { StorageClosedError, StorageUnusableError } from './storage.js'
 import { createTables, openPool, withClient } from '../../postgres.js'
 
 /** The advisory lock of writers: one at a time, so that the order of `seq` is that of the commits. */
 const WRITE_LOCK = 0x48696E64
 const MAX_CONNECTIONS = 4
+const TABLES = readFileSync(new URL('./postgres.sql', import.meta.url), 'utf8')
 
 /** A database of PostgreSQL, for services on several machines: each reads what any of them wrote. */
 export class PostgresDatabase implements SqlDatabase {
@@ -32,11 +33,14 @@ export class PostgresDatabase implements SqlDatabase {
   pause = async (): Promise<void> => {}
   close = async (): Promise<void> => await (this.#closing ??= this.#pool.end())
 
-  async read<T> (work: (connection: Connection) => Promise<T>): Promise<T> {
+  async read<T> (work: (query: Query) => Promise<T>): Promise<T> {
     if (this.#closing !== null) throw new StorageClosedError(this.place)
     try {
-      await (this.#preparing ??= createTables(this.#pool, 'hindsight.requests', PROFILE_TABLES))
-      return await withClient(this.#pool, async (client) => await work(connectionOf(client)))
+      await (this.#preparing ??= createTables(this.#pool, 'hindsight.requests', TABLES))
+      return await withClient(this.#pool, async (client) => await work(async (sql, values = []) => {
+        let number = 0
+        return (await client.query<Row>(sql.replace(/\?/g, () => `$${++number}`), [...values])).rows
+      }))
     } catch (error) {
       if (error instanceof Error && 'statusCode' in error) throw error
       // The tables may be missing: the next use checks for them.
@@ -46,86 +50,13 @@ export class PostgresDatabase implements SqlDatabase {
     }
   }
 
-  async write<T> (work: (connection: Connection) => Promise<T>): Promise<T> {
-    return await this.read(async (connection) => {
-      await connection.query('begin')
-      await connection.query('select pg_advisory_xact_lock(?)', [WRITE_LOCK])
-      const result = await work(connection)
-      await connection.query('commit')
+  async write<T> (work: (query: Query) => Promise<T>): Promise<T> {
+    return await this.read(async (query) => {
+      await query('begin')
+      await query('select pg_advisory_xact_lock(?)', [WRITE_LOCK])
+      const result = await work(query)
+      await query('commit')
       return result
     })
   }
 }
-
-function connectionOf (client: PoolClient): Connection {
-  const query: Connection['query'] = async (sql, values = []) => {
-    let number = 0
-    return (await client.query<Row>(sql.replace(/\?/g, () => `$${++number}`), [...values])).rows
-  }
-  return { query, insert: async (profiles) => await insert(query, profiles) }
-}
-
-// A few statements for all profiles: each waits for the network.
-async function insert (query: Connection['query'], profiles: readonly Inserted[]): Promise<void> {
-  if (profiles.length === 0) return
-  const columns = Object.keys(profiles[0]?.row ?? {})
-  const places = profiles.map(() => `(${columns.map(() => '?').join()})`)
-  const keys = JSON.stringify(profiles.map(({ row: { token, time } }) => ({ token, time })))
-  const given = 'json_to_recordset(?::json) as given (token text, time text) where given.token = r.token'
-  await query(`delete from hindsight.requests r using ${given} and (pinned = 0 or given.time = r.time)`, [keys])
-  const target = `hindsight.requests (${columns.join()})`
-  const rows = await query(
-    `insert into ${target} values ${places.join()} on conflict (token) do nothing returning seq, token`,
-    profiles.flatMap(({ row }) => Object.values(row))
-  )
-  const seqs = new Map(rows.map(({ seq, token }) => [token, Number(seq)]))
-  const bodies = profiles.flatMap(({ row: { token }, json }) => seqs.has(token) ? [seqs.get(token) ?? 0, json] : [])
-  if (bodies.length === 0) return
-  await query(`insert into hindsight.bodies values ${Array(seqs.size).fill('(?, ?)').join()}`, bodies)
-}
-
-/** The tables of profiles. Triggers keep bodies, totals and head in step, also where another program deletes rows. */
-const PROFILE_TABLES = `
-create table hindsight.requests (
-  seq bigint generated always as identity primary key, token text not null unique, time text not null,
-  duration double precision not null, method text not null, url text not null, status integer not null,
-  ip text not null, ip_key text not null, route text, exception text, warnings integer not null, parent text,
-  failure smallint not null, pinned smallint not null default 0, bytes bigint not null,
-  url_text text, exception_text text
-);
-create index requests_by_age on hindsight.requests (pinned, failure, seq) include (bytes);
-create table hindsight.bodies (
-  seq bigint primary key references hindsight.requests on delete cascade, json text not null
-);
-create table hindsight.totals (
-  pinned smallint, failure smallint, profiles bigint not null, bytes bigint not null, primary key (pinned, failure)
-);
-insert into hindsight.totals values (0, 0, 0, 0), (0, 1, 0, 0), (1, 0, 0, 0), (1, 1, 0, 0);
-create table hindsight.settings (name text primary key, value double precision not null);
-insert into hindsight.settings values ('head', 0);
-create function hindsight.count_requests() returns trigger language plpgsql as $$
-begin
-  if tg_op <> 'INSERT' then
-    update hindsight.totals t set profiles = t.profiles - n, bytes = t.bytes - b from (
-      select pinned p, failure f, count(*) n, sum(bytes) b from old_rows group by p, f
-    ) o where t.pinned = p and t.failure = f;
-  end if;
-  if tg_op <> 'DELETE' then
-    update hindsight.totals t set profiles = t.profiles + n, bytes = t.bytes + b from (
-      select pinned p, failure f, count(*) n, sum(bytes) b from new_rows group by p, f
-    ) o where t.pinned = p and t.failure = f;
-    update hindsight.settings set value = greatest(value, (select max(seq) from new_rows)) where name = 'head';
-  end if;
-  return null;
-end $$;
-create trigger requests_inserted after insert on hindsight.requests
-  referencing new table as new_rows for each statement execute function hindsight.count_requests();
-create trigger requests_deleted after delete on hindsight.requests
-  referencing old table as old_rows for each statement execute function hindsight.count_requests();
-create trigger requests_pinned after update on hindsight.requests
-  referencing old table as old_rows new table as new_rows
-  for each statement execute function hindsight.count_requests();
-create view hindsight.profiles as
-  select token, time, duration, method, url, status, ip, route, exception, warnings, parent, failure as error, pinned,
-    bytes, replace(json, '\\u0000', '\\ufffd')::json as json from hindsight.requests join hindsight.bodies using (seq);
-`

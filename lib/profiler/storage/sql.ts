@@ -1,7 +1,7 @@
 import type { Profile } from '../profile.js'
 import { columnsOf, conditionsOf, type Criteria } from './criteria.js'
 import { emptyTotals, groupToEvict, mayPin, sumOf, type Totals } from './retention.js'
-import { DEFAULT_BOUNDS, InvalidCursorError, positionOf, TooManyPinnedError } from './storage.js'
+import { DEFAULT_BOUNDS, rangeOf, TooManyPinnedError } from './storage.js'
 import type {
   Awaitable, ProfilePage, ProfileStorage, PurgeOptions, SearchOptions, StorageBounds, StorageStats
 } from './storage.js'
@@ -9,15 +9,8 @@ import type { ProfileRecord, ProfileSummary } from '../summary.js'
 
 export type Value = string | number | null
 export type Row = Record<string, Value>
-/** Runs statements whose parameters are written as `?`. */
-export interface Connection {
-  query: (sql: string, values?: readonly Value[]) => Awaitable<Row[]>
-  /** Stores profiles in place of those with the same tokens, but for pinned ones of another time. */
-  insert: (profiles: readonly Inserted[]) => Awaitable<void>
-}
-
-/** The columns of a profile in the table `requests`, and its JSON in `bodies`. */
-export type Inserted = ReturnType<typeof insertedOf>
+/** Runs a statement whose parameters are written as `?`. */
+export type Query = (sql: string, values?: readonly Value[]) => Awaitable<Row[]>
 
 /** A database with the tables `requests`, `bodies`, `totals` and `settings`, and the parts of its SQL that differ. */
 export interface SqlDatabase {
@@ -29,24 +22,23 @@ export interface SqlDatabase {
   /** The condition that the whole of a column matches a pattern; `pattern` makes it of a text with `*` for any part. */
   matches: (column: string) => string
   pattern: (text: string) => string
-  read: <T>(work: (connection: Connection) => Promise<T>) => Promise<T>
+  read: <T>(work: (query: Query) => Promise<T>) => Promise<T>
   /** Works in one transaction; all that write to the store do so one after the other. */
-  write: <T>(work: (connection: Connection) => Promise<T>) => Promise<T>
+  write: <T>(work: (query: Query) => Promise<T>) => Promise<T>
   /** Between two transactions: others may read and write. */
   pause: () => Promise<void>
   close: () => Promise<void>
 }
 
-type Range = [after: number, before: number]
 interface Find {
   columns: string
   criteria: Criteria
-  condition: string
-  range: Range
+  range: ReturnType<typeof rangeOf>
   limit: number
+  onlyUnpinned?: boolean
 }
 
-/** Profiles that one transaction removes. */
+/** Profiles that one statement stores, and that one transaction removes. */
 const STEP = 300
 const COLUMNS =
   'seq, token, time, method, url, status, ip, duration, failure, route, exception, warnings, parent, pinned'
@@ -64,18 +56,19 @@ export class SqlStorage implements ProfileStorage {
   }
 
   async put (records: readonly ProfileRecord[]): Promise<void> {
-    // Of each token the last one; a transaction cannot store two.
+    // Of each token the last one; a statement cannot store two.
     const places = new Map(records.map(({ summary }, place) => [summary.token, place]))
     const latest = records.filter(({ summary }, place) => places.get(summary.token) === place)
-    await this.#writeAndEvict(async (connection) => {
-      const { maxBytes } = await this.#boundsOf(connection, true)
-      await connection.insert(latest.map(insertedOf).filter(({ row }) => row.bytes <= maxBytes))
+    await this.#writeAndEvict(async (query) => {
+      const { maxBytes } = await this.#boundsOf(query, true)
+      const profiles = latest.map(insertedOf).filter(({ row }) => row.bytes <= maxBytes)
+      for (let i = 0; i < profiles.length; i += STEP) await this.#insert(query, profiles.slice(i, i + STEP))
     })
   }
 
   async get (token: string): Promise<Profile | undefined> {
     const sql = `select json from ${this.#requests} join ${this.#database.schema}bodies using (seq) where token = ?`
-    const [row] = await this.#database.read(async ({ query }) => await query(sql, [withoutNul(token)]))
+    const [row] = await this.#database.read(async (query) => await query(sql, [withoutNul(token)]))
     try {
       return row && JSON.parse(String(row.json)) as Profile
     } catch {
@@ -84,16 +77,12 @@ export class SqlStorage implements ProfileStorage {
     }
   }
 
-  async search ({ criteria = {}, limit, cursor, after }: SearchOptions): Promise<ProfilePage> {
-    const before = cursor === undefined ? null : positionOf(cursor)
-    const since = after === undefined ? 0 : positionOf(after)
-    return await this.#database.read(async (connection) => {
-      const head = await this.#head(connection)
-      if (before !== null && before > head) throw new InvalidCursorError(cursor)
-      if (since > head) throw new InvalidCursorError(after)
-      const range: Range = [since, before ?? head + 1]
-      const condition = 'pinned >= 0'
-      const found = await this.#find(connection, { columns: COLUMNS, criteria, condition, range, limit: limit + 1 })
+  async search (options: SearchOptions): Promise<ProfilePage> {
+    const { criteria = {}, limit } = options
+    return await this.#database.read(async (query) => {
+      const head = await this.#head(query)
+      const find: Find = { columns: COLUMNS, criteria, range: rangeOf(options, head), limit: limit + 1 }
+      const found = await this.#find(query, find)
       const page = found.slice(0, limit)
       const next = found.length > limit ? String(page.at(-1)?.seq) : null
       return { profiles: page.map(summaryOf), next, head: String(head) }
@@ -101,25 +90,25 @@ export class SqlStorage implements ProfileStorage {
   }
 
   async pin (token: string, pinned: boolean): Promise<boolean> {
-    return await this.#writeAndEvict(async (connection) => {
+    return await this.#writeAndEvict(async (query) => {
       const sql = `select pinned, bytes from ${this.#requests} where token = ?`
-      const [row] = await connection.query(sql, [withoutNul(token)])
+      const [row] = await query(sql, [withoutNul(token)])
       if (row === undefined || (row.pinned === 1) === pinned) return row !== undefined
-      const [totals, bounds] = [await this.#totals(connection), await this.#boundsOf(connection)]
+      const [totals, bounds] = [await this.#totals(query), await this.#boundsOf(query)]
       if (pinned && !mayPin(totals, Number(row.bytes), bounds)) throw new TooManyPinnedError(token)
-      await connection.query(`update ${this.#requests} set pinned = ? where token = ?`, [pinned ? 1 : 0, token])
+      await query(`update ${this.#requests} set pinned = ? where token = ?`, [pinned ? 1 : 0, token])
       return true
     })
   }
 
   async purge (criteria: Criteria = {}, { pinned = false }: PurgeOptions = {}): Promise<number> {
-    const head = await this.#database.read(async (connection) => await this.#head(connection))
+    const head = await this.#database.read(async (query) => await this.#head(query))
     let purged = 0
     for (let before = head + 1; ;) {
-      const found = await this.#database.write(async (connection) => {
-        const [condition, range]: [string, Range] = [pinned ? 'pinned >= 0' : 'pinned = 0', [0, before]]
-        const rows = await this.#find(connection, { columns: 'seq', criteria, condition, range, limit: STEP })
-        for (const { seq } of rows) await connection.query(`delete from ${this.#requests} where seq = ?`, [Number(seq)])
+      const found = await this.#database.write(async (query) => {
+        const find: Find = { columns: 'seq', criteria, range: [0, before], limit: STEP, onlyUnpinned: !pinned }
+        const rows = await this.#find(query, find)
+        await this.#delete(query, rows)
         return rows
       })
       purged += found.length
@@ -131,12 +120,12 @@ export class SqlStorage implements ProfileStorage {
 
   async stats (): Promise<StorageStats> {
     const { engine, place } = this.#database
-    return await this.#database.read(async (connection) => {
-      const totals = await this.#totals(connection)
+    return await this.#database.read(async (query) => {
+      const totals = await this.#totals(query)
       const sql = `select sum(profiles) as failures from ${this.#database.schema}totals where failure = 1`
-      const [row] = await connection.query(sql)
+      const [row] = await query(sql)
       const counts = { ...sumOf(totals), failures: Number(row?.failures), pinned: totals.pinned.profiles }
-      return { engine, place, ...counts, ...await this.#boundsOf(connection) }
+      return { engine, place, ...counts, ...await this.#boundsOf(query) }
     })
   }
 
@@ -145,25 +134,50 @@ export class SqlStorage implements ProfileStorage {
   }
 
   // Small transactions, so that no other reader or writer waits for long.
-  async #writeAndEvict<T> (work: (connection: Connection) => Promise<T>): Promise<T> {
-    let [result, isDone] = await this.#database.write(async (connection) => {
-      return [await work(connection), await this.#evict(connection)]
+  async #writeAndEvict<T> (work: (query: Query) => Promise<T>): Promise<T> {
+    let [result, isDone] = await this.#database.write(async (query) => {
+      return [await work(query), await this.#evict(query)]
     })
     while (!isDone) {
       await this.#database.pause()
-      isDone = await this.#database.write(async (connection) => await this.#evict(connection))
+      isDone = await this.#database.write(async (query) => await this.#evict(query))
     }
     return result
   }
 
+  /** Stores profiles in place of those with the same tokens, but for pinned ones of another time. */
+  async #insert (query: Query, given: readonly Inserted[]): Promise<void> {
+    const times = new Map(given.map(({ row: { token, time } }) => [token, time]))
+    const known = `select seq, token, time, pinned from ${this.#requests} where token in (${listOf(given, '?')})`
+    const rows = await query(known, [...times.keys()])
+    const isReplaced = ({ token, time, pinned }: Row): boolean => pinned === 0 || times.get(String(token)) === time
+    const kept = new Set(rows.filter((row) => !isReplaced(row)).map(({ token }) => token))
+    await this.#delete(query, rows.filter(isReplaced))
+    const profiles = given.filter(({ row: { token } }) => !kept.has(token))
+    const [first] = profiles
+    if (first === undefined) return
+    const columns = Object.keys(first.row)
+    const values = listOf(profiles, `(${listOf(columns, '?')})`)
+    const insert = `insert into ${this.#requests} (${columns.join()}) values ${values} returning seq, token`
+    const inserted = await query(insert, profiles.flatMap(({ row }) => Object.values(row)))
+    const seqs = new Map(inserted.map(({ seq, token }) => [token, Number(seq)]))
+    const bodies = profiles.flatMap(({ row, json }) => [seqs.get(row.token) ?? null, json])
+    await query(`insert into ${this.#database.schema}bodies values ${listOf(profiles, '(?, ?)')}`, bodies)
+  }
+
+  async #delete (query: Query, rows: readonly Row[]): Promise<void> {
+    const seqs = rows.map(({ seq }) => Number(seq))
+    if (seqs.length > 0) await query(`delete from ${this.#requests} where seq in (${listOf(seqs, '?')})`, seqs)
+  }
+
   /** Removes the oldest profiles of one group, at most `STEP`; false: there may be more to remove. */
-  async #evict (connection: Connection): Promise<boolean> {
-    const [totals, bounds] = [await this.#totals(connection), await this.#boundsOf(connection)]
+  async #evict (query: Query): Promise<boolean> {
+    const [totals, bounds] = [await this.#totals(query), await this.#boundsOf(query)]
     const group = groupToEvict(totals, bounds)
     if (group === null) return true
     const failure = group === 'failure' ? 1 : 0
     const ofGroup = `from ${this.#requests} where pinned = 0 and failure = ?`
-    const oldest = await connection.query(`select seq, bytes ${ofGroup} order by seq limit ?`, [failure, STEP])
+    const oldest = await query(`select seq, bytes ${ofGroup} order by seq limit ?`, [failure, STEP])
     let last: number | null = null
     for (const { seq, bytes } of oldest) {
       if (groupToEvict(totals, bounds) !== group) break
@@ -172,16 +186,14 @@ export class SqlStorage implements ProfileStorage {
       last = Number(seq)
     }
     if (last === null) return true
-    await connection.query(`delete ${ofGroup} and seq <= ?`, [failure, last])
+    await query(`delete ${ofGroup} and seq <= ?`, [failure, last])
     return groupToEvict(totals, bounds) === null
   }
 
-  /**
-   * Rows that match, with a `seq` between two numbers, newest first. All values are parameters: each statement is
-   * prepared once.
-   */
-  async #find ({ query }: Connection, { columns, criteria, condition, range, limit }: Find): Promise<Row[]> {
-    const [conditions, values]: [string[], Value[]] = [[condition, 'seq > ?', 'seq < ?'], [...range]]
+  /** Rows that match, with a `seq` between two numbers, newest first. */
+  async #find (query: Query, { columns, criteria, range, limit, onlyUnpinned = false }: Find): Promise<Row[]> {
+    const [conditions, values]: [string[], Value[]] = [['seq > ?', 'seq < ?'], [...range]]
+    if (onlyUnpinned) conditions.push('pinned = 0')
     for (const [column, operator, value] of conditionsOf(criteria)) {
       const text = withoutNul(String(value))
       if (operator === 'contains') {
@@ -201,14 +213,14 @@ export class SqlStorage implements ProfileStorage {
     return await query(sql, [...values, limit])
   }
 
-  /** The number of the newest profile that was ever stored. */
-  async #head ({ query }: Connection): Promise<number> {
+  /** The highest `seq` that was used. */
+  async #head (query: Query): Promise<number> {
     const [row] = await query(`select value from ${this.#database.schema}settings where name = 'head'`)
     if (Number.isSafeInteger(row?.value)) return Number(row?.value)
     throw new Error('the settings are malformed')
   }
 
-  async #totals ({ query }: Connection): Promise<Totals> {
+  async #totals (query: Query): Promise<Totals> {
     const totals = emptyTotals()
     for (const { pinned, failure, profiles, bytes } of await query(`select * from ${this.#database.schema}totals`)) {
       const amount = totals[pinned === 1 ? 'pinned' : failure === 1 ? 'failure' : 'success']
@@ -219,7 +231,7 @@ export class SqlStorage implements ProfileStorage {
   }
 
   /** The bounds that are given; for missing ones, those of the process that wrote last. */
-  async #boundsOf ({ query }: Connection, isWriter = false): Promise<StorageBounds> {
+  async #boundsOf (query: Query, isWriter = false): Promise<StorageBounds> {
     const settings = `${this.#database.schema}settings`
     const rows = await query(`select name, value from ${settings} where name <> 'head'`)
     const stored = Object.fromEntries(rows.map(({ name, value }) => [name, value]))
@@ -236,6 +248,13 @@ export class SqlStorage implements ProfileStorage {
 export function escapeLike (text: string): string {
   return text.replace(/[!%_]/g, '!$&')
 }
+
+function listOf (items: readonly unknown[], each: string): string {
+  return items.map(() => each).join()
+}
+
+/** The columns of a profile in the table `requests`, and its JSON in `bodies`. */
+type Inserted = ReturnType<typeof insertedOf>
 
 function insertedOf (record: ProfileRecord) {
   const { url, ip, exception, warnings } = record.summary

@@ -11,7 +11,12 @@ import type {
 import type { Call, Reply } from './sqlite/worker.js'
 import type { ProfileRecord } from '../summary.js'
 
-type Warn = (message: string) => void
+/** A store of this process, as the thread needs it. */
+interface User {
+  path: string
+  /** Receives messages for operators; of the users of one path, those of the first. */
+  warn: (message: string) => void
+}
 
 interface Pending {
   path: string
@@ -26,8 +31,7 @@ const worker = import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js'
 
 /** The thread of this process that owns databases. It starts with the first call, and keeps no idle process alive. */
 class DatabaseThread {
-  /** The users of the store of a path; the first one receives its warnings. */
-  readonly #users = new Map<string, Set<{ warn: Warn }>>()
+  readonly users = new Set<User>()
   readonly #pending = new Map<number, Pending>()
   #worker: Worker | null = null
   /** The number of calls that the worker received, and, shared with it, of those that it has answered. */
@@ -35,17 +39,11 @@ class DatabaseThread {
   #answered = new Int32Array(new SharedArrayBuffer(8))
   #lastId = 0
 
-  /** Adds a user of the store of a path; the returned function removes it and, after the last one, closes the store. */
-  addUser (path: string, warn: Warn): () => Promise<void> {
-    const user = { warn }
-    const users = this.#users.get(path) ?? new Set<{ warn: Warn }>()
-    this.#users.set(path, users.add(user))
-    return async () => {
-      users.delete(user)
-      if (users.size > 0) return
-      this.#users.delete(path)
-      if (this.#worker !== null) await this.call({ path, bounds: {}, method: 'close', args: [] })
-    }
+  /** Removes the user of a store; closes the database after the last one. */
+  async remove (user: User): Promise<void> {
+    this.users.delete(user)
+    const isUsed = [...this.users].some(({ path }) => path === user.path)
+    if (this.#worker !== null && !isUsed) await this.call({ path: user.path, bounds: {}, method: 'close', args: [] })
   }
 
   async call (call: Omit<Call, 'id'>): Promise<unknown> {
@@ -96,8 +94,7 @@ class DatabaseThread {
 
   #receive (reply: Reply): void {
     if ('warning' in reply) {
-      const [user] = this.#users.get(reply.path) ?? []
-      return user?.warn(reply.warning)
+      return [...this.users].find(({ path }) => path === reply.path)?.warn(reply.warning)
     }
     const pending = this.#pending.get(reply.id)
     this.#pending.delete(reply.id)
@@ -120,20 +117,19 @@ class DatabaseThread {
 const databaseThread = new DatabaseThread()
 process.on('exit', () => databaseThread.stop())
 
-/** `path`: the file; its folder is created where it is missing. `warn` receives messages for operators. */
-export type SqliteStorageOptions = Partial<StorageBounds> & { path: string, warn?: Warn }
+/** `path`: the file; its folder is created where it is missing. */
+export type SqliteStorageOptions = Partial<StorageBounds> & Pick<User, 'path'> & Partial<User>
 
 /** Stores profiles in a SQLite database, which a thread of its own reads and writes. */
 export class SqliteStorage implements ProfileStorage {
-  readonly #path: string
+  readonly #user: User
   readonly #bounds: Partial<StorageBounds>
-  readonly #removeUser: () => Promise<void>
   #closing: Promise<void> | null = null
 
   constructor ({ path, warn = emitWarning, ...bounds }: SqliteStorageOptions) {
-    this.#path = resolve(path)
+    this.#user = { path: resolve(path), warn }
     this.#bounds = bounds
-    this.#removeUser = databaseThread.addUser(this.#path, warn)
+    databaseThread.users.add(this.#user)
   }
 
   put = async (records: readonly ProfileRecord[]): Promise<void> => { await this.#call('put', records) }
@@ -142,12 +138,13 @@ export class SqliteStorage implements ProfileStorage {
   pin = async (token: string, pinned: boolean): Promise<boolean> => await this.#call('pin', token, pinned) as boolean
   purge = async (...args: [Criteria?, PurgeOptions?]): Promise<number> => await this.#call('purge', ...args) as number
   stats = async (): Promise<StorageStats> => await this.#call('stats') as StorageStats
-  close = async (): Promise<void> => await (this.#closing ??= this.#removeUser())
+  close = async (): Promise<void> => await (this.#closing ??= databaseThread.remove(this.#user))
   settle = (timeout: number): void => databaseThread.settle(timeout)
 
   async #call (method: Call['method'], ...args: readonly unknown[]): Promise<unknown> {
-    if (this.#closing !== null) throw new StorageClosedError(this.#path)
-    return await databaseThread.call({ path: this.#path, bounds: this.#bounds, method, args })
+    const { path } = this.#user
+    if (this.#closing !== null) throw new StorageClosedError(path)
+    return await databaseThread.call({ path, bounds: this.#bounds, method, args })
   }
 }
 

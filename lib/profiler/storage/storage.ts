@@ -51,7 +51,7 @@ export interface StorageStats extends StorageBounds {
 export const InvalidCursorError: FastifyErrorConstructor<{ code: string, statusCode: 400 }> =
   createError('HINDSIGHT_INVALID_CURSOR', 'Invalid "cursor": "%s" is not one of a previous page.', 400)
 
-/** Pinned profiles would leave no room for new ones. */
+/** Pinned profiles would leave no space for new ones. */
 export const TooManyPinnedError: FastifyErrorConstructor<{ code: string, statusCode: 409 }> = createError(
   'HINDSIGHT_TOO_MANY_PINNED',
   'Profile "%s" cannot be pinned: pinned profiles would fill more than half of the store; unpin others, or raise ' +
@@ -74,10 +74,13 @@ export function isInvalidCursor (error: unknown): error is Error {
   return error instanceof Error && 'code' in error && error.code === 'HINDSIGHT_INVALID_CURSOR'
 }
 
-/** The number of a `next` or a `head`. */
-export function positionOf (value: string): number {
-  if (!/^(?:0|[1-9]\d{0,14})$/.test(value)) throw new InvalidCursorError(value)
-  return Number(value)
+/** The numbers between which a page is: after the first, before the second. `head`: the highest `seq` that was used. */
+export function rangeOf ({ cursor, after }: SearchOptions, head: number): [after: number, before: number] {
+  for (const given of [cursor, after]) {
+    const isNumber = given === undefined || /^(?:0|[1-9]\d{0,14})$/.test(given)
+    if (!isNumber || Number(given) > head) throw new InvalidCursorError(given)
+  }
+  return [Number(after ?? 0), Number(cursor ?? head + 1)]
 }
 
 export interface PurgeOptions {

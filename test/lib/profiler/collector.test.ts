@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { Collection, type Collector } from '../../../lib/profiler/collector.js'
+import { collectData, type Collector } from '../../../lib/profiler/collector.js'
 import { panelsOf } from '../../../lib/profiler/panels/index.js'
 import type { Profile } from '../../../lib/profiler/profile.js'
 import { MemoryStorage } from '../../../lib/profiler/storage/memory.js'
@@ -63,7 +63,7 @@ t.test('one that fails costs only its own panel', async t => {
   t.equal((await app.inject('/')).body, 'x')
   await sleep(20)
   const profile = await newest(app)
-  t.match(profile.collectors, { throws: { error: 'no' }, rejects: { error: 'text' }, hostile: { error: 'it threw a value that cannot be read' }, fine: [1, 2] })
+  t.match(profile.collectors, { throws: { error: 'no' }, rejects: { error: 'text' }, hostile: { error: '{ toString: [Function: toString] }' }, fine: [1, 2] })
   const page = async (panel: string) => (await app.inject({ url: `/_profiler/${profile.token}?panel=${panel}`, headers: { accept: 'text/html' } })).body
   t.match(await page('throws'), /The collector failed:<\/strong> no/)
   t.match(await page('render'), /its data cannot be shown \(no markup\)/)
@@ -72,7 +72,7 @@ t.test('one that fails costs only its own panel', async t => {
 })
 
 t.test('one that never settles is given up', async t => {
-  const collection = new Collection([{ name: 'never', collect: () => new Promise(() => {}) }, { name: 'odd', collect: () => ({ then: 5 }) }], nobody, nobody, 20)
+  const collection = collectData([{ name: 'never', collect: () => new Promise(() => {}) }, { name: 'odd', collect: () => ({ then: 5 }) }], nobody, nobody, 20)
   await collection.settled
   t.same(collection.data, { never: { error: 'it had not settled after 20 ms' }, odd: { then: 5 } })
 })

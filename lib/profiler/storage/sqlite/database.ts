@@ -1,12 +1,21 @@
-import { closeSync, existsSync, mkdirSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import {
+  closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, rmSync, statSync
+} from 'node:fs'
 import { createRequire, isBuiltin } from 'node:module'
 import { basename, dirname, join } from 'node:path'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { workerData } from 'node:worker_threads'
-import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite'
-import type { Connection, Inserted, Row, SqlDatabase, Value } from '../sql.js'
+import type { DatabaseSyncInstance } from '@photostructure/sqlite'
+import type { Query, Row, SqlDatabase } from '../sql.js'
 import { StorageUnusableError } from '../storage.js'
-import { APPLICATION_ID, SCHEMA, SCHEMA_VERSION } from './schema.js'
+
+/** `pragma application_id` ("Hind" in ASCII) and `pragma user_version` of a store. */
+export const [APPLICATION_ID, SCHEMA_VERSION] = [0x48696E64, 1]
+const SCHEMA = `
+  ${readFileSync(new URL('./schema.sql', import.meta.url), 'utf8')}
+  pragma application_id = ${APPLICATION_ID};
+  pragma user_version = ${SCHEMA_VERSION};
+`
 
 /** Pages (4 KiB) in the write-ahead log before a checkpoint, more than the default; and KiB of cache. */
 const SIZES = 'pragma wal_autocheckpoint = 4000; pragma cache_size = -8192'
@@ -37,41 +46,14 @@ export function findLibrary (): string | undefined {
   }
 }
 
-class SqliteConnection implements Connection {
-  readonly #database: DatabaseSyncInstance
-  readonly #statements = new Map<string, StatementSyncInstance>()
+function openDatabase (path: string): DatabaseSyncInstance {
+  const library = findLibrary() ?? '@photostructure/sqlite'
+  const { DatabaseSync } = require(library) as typeof import('@photostructure/sqlite')
+  return new DatabaseSync(path)
+}
 
-  constructor (path: string) {
-    const library = findLibrary() ?? '@photostructure/sqlite'
-    const { DatabaseSync } = require(library) as typeof import('@photostructure/sqlite')
-    this.#database = new DatabaseSync(path)
-  }
-
-  query = (sql: string, values: readonly Value[] = []): Row[] => this.#prepared(sql).all(...values) as Row[]
-
-  insert = (profiles: readonly Inserted[]): void => {
-    const columns = Object.keys(profiles[0]?.row ?? {})
-    const values = columns.map(() => '?').join()
-    const insert = `insert into requests (${columns.join()}) values (${values}) on conflict (token) do nothing`
-    for (const { row, json } of profiles) {
-      this.#prepared('delete from requests where token = ? and (pinned = 0 or time = ?)').run(row.token, row.time)
-      const { changes, lastInsertRowid: seq } = this.#prepared(insert).run(...Object.values(row))
-      if (changes === 1) this.#prepared('insert into bodies values (?, ?)').run(seq, json)
-    }
-  }
-
-  exec = (sql: string): void => this.#database.exec(sql)
-
-  close (): void {
-    this.#statements.clear()
-    this.#database.close()
-  }
-
-  #prepared (sql: string): StatementSyncInstance {
-    let statement = this.#statements.get(sql)
-    if (statement === undefined) this.#statements.set(sql, statement = this.#database.prepare(sql))
-    return statement
-  }
+const queryOf = (database: DatabaseSyncInstance): Query => {
+  return (sql, values = []) => database.prepare(sql).all(...values) as Row[]
 }
 
 /** The database of a path: opened with its first use, created anew when the file is removed, set aside when damaged. */
@@ -79,16 +61,15 @@ export class SqliteDatabase implements SqlDatabase {
   readonly engine = 'sqlite'
   readonly place: string
   readonly schema = ''
-  readonly #path: string
   readonly #warn: (message: string) => void
-  #connection: SqliteConnection | null = null
+  #connection: DatabaseSyncInstance | null = null
   /** The file of the connection. */
   #identity: string | null = null
   /** The last transaction: they follow each other, in the order in which they were called. */
   #writing: Promise<unknown> = Promise.resolve()
 
   constructor (path: string, warn: (message: string) => void) {
-    this.#path = this.place = path
+    this.place = path
     this.#warn = warn
   }
 
@@ -96,15 +77,19 @@ export class SqliteDatabase implements SqlDatabase {
   pattern = (text: string): string => text.replace(/[[?]/g, '[$&]')
   pause = async (): Promise<void> => {
     await nextTurn()
-    if (isExiting()) throw new StorageUnusableError(this.#path, 'the process exits')
+    if (isExiting()) throw new StorageUnusableError(this.place, 'the process exits')
   }
 
-  async write<T> (work: (connection: Connection) => Promise<T>): Promise<T> {
-    const writing = this.#writing.catch(() => {}).then(async () => await this.read(async (connection) => {
+  read = async <T>(work: (query: Query) => Promise<T>): Promise<T> => {
+    return await this.#use(async (connection) => await work(queryOf(connection)))
+  }
+
+  async write<T> (work: (query: Query) => Promise<T>): Promise<T> {
+    const writing = this.#writing.catch(() => {}).then(async () => await this.#use(async (connection) => {
       // Statements answer at once: nothing else runs in this thread before the transaction ends.
       connection.exec('begin immediate')
       try {
-        const result = await work(connection)
+        const result = await work(queryOf(connection))
         connection.exec('commit')
         return result
       } catch (error) {
@@ -117,7 +102,7 @@ export class SqliteDatabase implements SqlDatabase {
   }
 
   /** Tries again while another process writes, and once with a new file where this one proves to be damaged. */
-  async read<T> (work: (connection: SqliteConnection) => Promise<T>): Promise<T> {
+  async #use<T> (work: (connection: DatabaseSyncInstance) => Promise<T>): Promise<T> {
     let [damage, isSetAside]: [string | null, boolean] = [null, false]
     for (const until = performance.now() + MAX_WAIT; ;) {
       try {
@@ -129,7 +114,7 @@ export class SqliteDatabase implements SqlDatabase {
         const isDamage = DAMAGE.test(message) || (message.includes('disk I/O error') && errcode === SHORT_READ)
         if (!(error instanceof Error) || 'statusCode' in error) throw error
         if (BUSY.test(message) && performance.now() < until && !isExiting()) await sleep(PAUSE)
-        else if (!isDamage || isSetAside) throw new StorageUnusableError(this.#path, message)
+        else if (!isDamage || isSetAside) throw new StorageUnusableError(this.place, message)
         else [damage, isSetAside] = [message, true]
       }
     }
@@ -144,49 +129,49 @@ export class SqliteDatabase implements SqlDatabase {
     this.#connection = null
   }
 
-  #open (damage: string | null): SqliteConnection {
+  #open (damage: string | null): DatabaseSyncInstance {
     const opened = this.#identity
     if (this.#connection !== null && damage === null) {
-      if (identityOf(this.#path) === opened) return this.#connection
-      this.#warn(`The store "${this.#path}" was removed; a new one is created.`)
+      if (identityOf(this.place) === opened) return this.#connection
+      this.#warn(`The store "${this.place}" was removed; a new one is created.`)
     }
     // One that is damaged or removed cannot always be closed in order.
     attempt(() => this.#connection?.close())
     this.#connection = null
-    return withLock(this.#path, () => {
-      // Another process may have replaced a damaged file meanwhile.
-      if (damage !== null && (opened === null || opened === identityOf(this.#path))) this.#setAside(damage)
-      if (!existsSync(this.#path)) {
+    return withLock(this.place, () => {
+      // Another process may have replaced the damaged file already.
+      if (damage !== null && (opened === null || opened === identityOf(this.place))) this.#setAside(damage)
+      if (!existsSync(this.place)) {
         // What belonged to a removed file would be read as part of the new one.
-        for (const suffix of ['-wal', '-shm']) rmSync(this.#path + suffix, { force: true })
-        closeSync(openSync(this.#path, 'a', 0o600))
+        for (const suffix of ['-wal', '-shm']) rmSync(this.place + suffix, { force: true })
+        closeSync(openSync(this.place, 'a', 0o600))
       }
-      if (!statSync(this.#path).isFile()) throw new StorageUnusableError(this.#path, 'it is not a file')
-      this.#identity = identityOf(this.#path)
-      return (this.#connection = connect(this.#path))
+      if (!statSync(this.place).isFile()) throw new StorageUnusableError(this.place, 'it is not a file')
+      this.#identity = identityOf(this.place)
+      return (this.#connection = connect(this.place))
     })
   }
 
   #setAside (reason: string): void {
-    const [folder, prefix] = [dirname(this.#path), `${basename(this.#path)}.set-aside-`]
+    const [folder, prefix] = [dirname(this.place), `${basename(this.place)}.set-aside-`]
     const aside = join(folder, prefix + new Date().toISOString().replace(/[:.]/g, '-'))
-    renameSync(this.#path, aside)
-    if (existsSync(`${this.#path}-wal`)) renameSync(`${this.#path}-wal`, `${aside}-wal`)
+    renameSync(this.place, aside)
+    if (existsSync(`${this.place}-wal`)) renameSync(`${this.place}-wal`, `${aside}-wal`)
     const asides = readdirSync(folder).filter((name) => name.startsWith(prefix) && !name.endsWith('-wal')).sort()
     for (const name of asides.slice(0, -2)) {
       for (const suffix of ['', '-wal']) rmSync(join(folder, name + suffix), { force: true })
     }
     const reaction = `It was set aside as "${aside}"; a new one is created.`
-    this.#warn(`The store "${this.#path}" cannot be read (${reason}). ${reaction}`)
+    this.#warn(`The store "${this.place}" cannot be read (${reason}). ${reaction}`)
   }
 }
 
-function connect (path: string): SqliteConnection {
-  const connection = new SqliteConnection(path)
-  const pragma = (name: string): Value | undefined => connection.query(`pragma ${name}`)[0]?.[name]
+function connect (path: string): DatabaseSyncInstance {
+  const connection = openDatabase(path)
+  const pragma = (name: string): unknown => connection.prepare(`pragma ${name}`).get()?.[name]
   try {
     connection.exec(`pragma busy_timeout = ${BUSY_TIMEOUT}; pragma synchronous = normal; ${SIZES}`)
-    const isNew = connection.query('select 1 from sqlite_schema limit 1').length === 0
+    const isNew = connection.prepare('select 1 from sqlite_schema limit 1').get() === undefined
     if (!isNew && pragma('application_id') !== APPLICATION_ID) {
       throw new Error('it is a database of another program')
     }
@@ -211,7 +196,7 @@ function withLock<T> (path: string, work: () => T): T {
   } catch (error) {
     throw new StorageUnusableError(path, (error as Error).message)
   }
-  const lock = new SqliteConnection(`${path}-lock`)
+  const lock = openDatabase(`${path}-lock`)
   try {
     lock.exec(`pragma busy_timeout = ${BUSY_TIMEOUT}; begin exclusive`)
     return work()

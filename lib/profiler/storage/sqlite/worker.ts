@@ -24,12 +24,9 @@ type Methods = Record<string, (...args: readonly unknown[]) => unknown>
 const stores = new Map<string, { database: SqliteDatabase, calls: Set<Promise<unknown>> }>()
 
 async function run ({ path, bounds, method, args }: Call): Promise<unknown> {
-  let store = stores.get(path)
-  if (store === undefined) {
-    const warn = (warning: string): void => { parentPort?.postMessage({ path, warning } satisfies Reply) }
-    stores.set(path, store = { database: new SqliteDatabase(path, warn), calls: new Set() })
-  }
-  const { database, calls } = store
+  const warn = (warning: string): void => { parentPort?.postMessage({ path, warning } satisfies Reply) }
+  const { database, calls } = stores.get(path) ?? { database: new SqliteDatabase(path, warn), calls: new Set() }
+  stores.set(path, { database, calls })
   if (method === 'close') {
     stores.delete(path)
     // A call of several transactions would open the file again.

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { storageContract } from '../../../../app/storage-contract.js'
+import { storageContract } from '../../../contract/storage-contract.js'
 import { MemoryStorage } from '../../../../lib/profiler/storage/memory.js'
 import { recordOf } from '../../../../lib/profiler/summary.js'
 import { failure, profile, tokens } from '../fixture.js'

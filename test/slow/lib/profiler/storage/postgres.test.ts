@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { storageContract } from '../../../../../app/storage-contract.js'
+import { storageContract } from '../../../../contract/storage-contract.js'
 import { openStorage } from '../../../../../lib/profiler/storage/open.js'
 import type { ProfileStorage, StorageBounds } from '../../../../../lib/profiler/storage/storage.js'
 import { postgresServer } from '../../../../support/postgres.js'

@@ -1,12 +1,5 @@
-/** `pragma application_id` ("Hind" in ASCII) and `pragma user_version` of a store. */
-export const [APPLICATION_ID, SCHEMA_VERSION] = [0x48696E64, 1]
-
-/**
- * The tables of a store; `docs/profiles.md` documents them. The bodies, which are many times as large, are not in the
- * table that searches scan.
- * Triggers keep bodies, totals and head in step, also where another program deletes rows.
- */
-export const SCHEMA = `
+-- The tables of a store; docs/profiles.md documents them. The bodies, which are many times as large, are not in the table
+-- that searches scan. Triggers keep bodies, totals and head consistent, also where another program deletes rows.
 create table requests (
   seq integer primary key autoincrement, token text not null unique, time text not null, duration real not null,
   method text not null, url text not null, status integer not null, ip text not null, ip_key text not null,
@@ -41,6 +34,3 @@ create view profiles as
   select token, time, duration, method, url, status, ip, route, exception, warnings, parent, failure as error, pinned,
     bytes, json
   from requests join bodies using (seq);
-pragma application_id = ${APPLICATION_ID};
-pragma user_version = ${SCHEMA_VERSION};
-`

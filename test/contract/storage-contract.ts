@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import type { Profile } from '../lib/profiler/profile.js'
-import type { Criteria } from '../lib/profiler/storage/criteria.js'
-import type { ProfileStorage, SearchOptions, StorageBounds } from '../lib/profiler/storage/storage.js'
-import { recordOf } from '../lib/profiler/summary.js'
+import type { Profile } from '../../lib/profiler/profile.js'
+import type { Criteria } from '../../lib/profiler/storage/criteria.js'
+import type { ProfileStorage, SearchOptions, StorageBounds } from '../../lib/profiler/storage/storage.js'
+import { recordOf } from '../../lib/profiler/summary.js'
 
 /** One test; `run` rejects with an `AssertionError` where the store breaks the contract. */
 export interface StorageContractCase {

@@ -1,5 +1,5 @@
 import { pathToFileURL } from 'node:url'
-import { OPTIONS, SERVER_OPTIONS, type OptionSchema, type OptionSchemas } from './check-options.js'
+import { OPTIONS, SERVER_OPTIONS, type OptionSchema, type OptionSchemas } from '../app/check-options.js'
 
 /** The page of the docs with every option, as Markdown: `npm run docs:options` writes it. */
 export function optionsPage (): string {
