@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { Tokens } from '@fastify/csrf'
 import { httpError } from '../http/http-errors.js'
 import { boundedRecord } from './bounds.js'
-import type { Profile } from './profile.js'
+import { withListenerLines, type Profile } from './profile.js'
 import type { Criteria } from './storage/criteria.js'
 import type {
   Awaitable, ProfilePage, ProfileStorage, PurgeOptions, SearchOptions, StorageStats
@@ -111,6 +111,11 @@ export class Profiler {
 
   /** The profile of a token, written or still waiting; undefined for a malformed token, too. */
   async find (token: string): Promise<Profile | undefined> {
+    const stored = await this.#stored(token)
+    return stored && withListenerLines(stored)
+  }
+
+  async #stored (token: string): Promise<Profile | undefined> {
     if (!TOKEN_PATTERN.test(token)) return undefined
     const waiting = this.#queue.get(token)
     if (waiting !== undefined) return JSON.parse(waiting.json) as Profile
@@ -143,7 +148,7 @@ export class Profiler {
    * full.
    */
   async amend (token: string, change: (profile: Profile) => Profile): Promise<boolean> {
-    const profile = await this.find(token)
+    const profile = await this.#stored(token)
     if (profile === undefined) return false
     const summary = await this.latest({ token })
     if (!this.save(change(profile))) return false
