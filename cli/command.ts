@@ -1,4 +1,4 @@
-import type { Profile } from '../lib/profiler/profile.js'
+import { withListenerLines, type Profile } from '../lib/profiler/profile.js'
 import { CRITERIA, readSearch, type SearchQuery } from '../lib/profiler/search-query.js'
 import type { ProfileStorage } from '../lib/profiler/storage/storage.js'
 import { TOKEN_PATTERN } from '../lib/profiler/token.js'
@@ -99,7 +99,7 @@ export async function profileOf (open: () => Promise<ProfileStorage>, token: str
   checkToken(token)
   const profile = await (await open()).get(token)
   if (profile === undefined) throw new CommandError(`Token "${token}" was not found.`)
-  return profile
+  return withListenerLines(profile)
 }
 
 /** The profile of a token, or for `latest` the newest that matches the criteria among the flags. */

@@ -75,13 +75,29 @@ export function nameTest (patterns: readonly MaskPattern[]): (name: string) => b
     // A sticky or global expression would start where it stopped before.
     : new RegExp(pattern.source, pattern.flags.replace(/[gy]/g, '')))
   const isSecret = (name: string): boolean => isSecretName(name) || own.some((pattern) => pattern.test(name))
-  return (name) => {
+  return remembered((name) => {
     if (NEVER_MASKED.test(name)) return false
     if (isSecret(name)) return true
     const plain = name.includes('%') ? asciiDecoded(asciiDecoded(percentDecoded(name) ?? name)) : name
     if (plain !== name && isSecret(plain)) return true
     // Forms and queries write `user[pass]` for a member of something else.
     return /[[\]]/.test(plain) && plain.split(/[[\]]/).some((segment) => segment !== '' && isSecret(segment.trim()))
+  })
+}
+
+const MAX_REMEMBERED = 1_000
+const MAX_REMEMBERED_LENGTH = 64
+
+/** The same test, which runs once for each of the last names: running it each time is a tenth of a profile's cost. */
+function remembered (test: (name: string) => boolean): (name: string) => boolean {
+  const results = new Map<string, boolean>()
+  return (name) => {
+    const known = results.get(name)
+    if (known !== undefined) return known
+    const result = test(name)
+    if (results.size >= MAX_REMEMBERED) results.clear()
+    if (name.length <= MAX_REMEMBERED_LENGTH) results.set(name, result)
+    return result
   }
 }
 

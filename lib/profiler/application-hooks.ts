@@ -45,16 +45,14 @@ function recordedHook (instance: FastifyInstance, name: string, hook: unknown): 
   if (!HOOKS.has(name) || typeof hook !== 'function' || isRefused(name, hook)) return hook
   const addedAt = new Error('Added here')
   const plugin = nameOfPlugin(instance)
-  let place: { plugin?: string, source?: string } | null = null
 
   const call: Callable = function (...args) {
     const [request, reply] = args as [FastifyRequest, FastifyReply]
     const { recorder, pass } = stateOf(request)
     if (recorder === null) return (hook as Callable).apply(this, args)
-    place ??= placeOf(addedAt, plugin)
     const sentBefore = reply.sent
     const listener = hook.name === '' ? 'anonymous' : hook.name
-    const frame = recorder.enter(reply, { stage: name as HookStage, listener, index: -1, ...place }, pass)
+    const frame = recorder.enter(reply, { stage: name as HookStage, listener, index: -1, ...placeOf(addedAt, plugin) }, pass)
     const end = (raised?: unknown): void => {
       if (frame.isOver) return
       const failed = raised !== undefined && raised !== null

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { FlattenedException } from '../errors/exception.js'
 import { flattenError } from '../errors/flatten-error.js'
 import { maskException } from '../errors/mask-exception.js'
-import { linesOf, withNotifications } from '../errors/records.js'
+import { linesOf } from '../errors/records.js'
 import { messageOf } from '../errors/thrown-value.js'
 import { ClientGoneError } from '../http/http-errors.js'
 import { methodOf } from '../http/method-override.js'
@@ -65,7 +65,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
     status,
     route: (collectors.router as { matched?: ProfiledRoute | null } | undefined)?.matched ?? null,
     exceptions: exceptions.map((exception) => maskException(exception, mask)),
-    logs: withNotifications(logsOf(state, mask, maxBytes), events, state.startedTime),
+    logs: logsOf(state, mask, maxBytes),
     events,
     collectors,
     ...(Boolean(state.parent) && { parent: state.parent }),

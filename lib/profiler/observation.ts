@@ -25,10 +25,6 @@ declare module '../lifecycle/request-state.js' {
 
 /** What the process used while a request was handled: all of the process, other requests too. */
 export interface ProcessUsage {
-  /** Milliseconds of CPU time in user code. */
-  cpuUser: number
-  /** Milliseconds of CPU time in the kernel. */
-  cpuSystem: number
   /** Bytes of the JavaScript heap in use when the request arrived. */
   heapBefore: number
   heapAfter: number
@@ -38,17 +34,13 @@ export interface ProcessUsage {
 
 /** Measures the process from the arrival of a request to the end of its response. */
 export class UsageMeter {
-  readonly #cpu = process.cpuUsage()
   readonly #loop = performance.eventLoopUtilization()
   readonly #heap = getHeapStatistics().used_heap_size
   #usage: ProcessUsage | null = null
 
   /** The usage up to the first call. */
   stop (): ProcessUsage {
-    const { user, system } = process.cpuUsage(this.#cpu)
     return (this.#usage ??= {
-      cpuUser: user / 1000,
-      cpuSystem: system / 1000,
       heapBefore: this.#heap,
       heapAfter: getHeapStatistics().used_heap_size,
       loopUtilization: Math.round(performance.eventLoopUtilization(this.#loop).utilization * 1000) / 1000

@@ -1,4 +1,5 @@
 import type { FlattenedException } from '../errors/exception.js'
+import { withNotifications } from '../errors/records.js'
 import type { LogRecord } from '../logs/log-record.js'
 import type { ListenerEvent } from '../lifecycle/events.js'
 
@@ -38,8 +39,12 @@ export interface Profile {
   /** From the root cause to the error that the response was about; empty when nothing failed. */
   exceptions: FlattenedException[]
   logs: LogRecord[]
-  /** Only before it is stored: how many lines of the log were left out already. */
-  logsLeftOut?: number
   events: ListenerEvent[]
   collectors: Record<string, unknown>
+}
+
+/** A stored profile with a debug line for each listener that ran. These lines are made from its events when it is read. */
+export function withListenerLines (profile: Profile): Profile {
+  const { events, logs, time } = profile
+  return { ...profile, logs: withNotifications(logs, events, Date.parse(time)) }
 }

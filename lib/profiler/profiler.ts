@@ -3,7 +3,7 @@ import { Tokens } from '@fastify/csrf'
 import { messageOf } from '../errors/thrown-value.js'
 import { httpError } from '../http/http-errors.js'
 import { boundedRecord } from './bounds.js'
-import type { Profile } from './profile.js'
+import { withListenerLines, type Profile } from './profile.js'
 import type { Criteria } from './storage/criteria.js'
 import type {
   Awaitable, ProfilePage, ProfileStorage, PurgeOptions, SearchOptions, StorageStats
@@ -112,6 +112,11 @@ export class Profiler {
 
   /** The profile of a token, written or still waiting; undefined for a malformed token, too. */
   async find (token: string): Promise<Profile | undefined> {
+    const stored = await this.#stored(token)
+    return stored && withListenerLines(stored)
+  }
+
+  async #stored (token: string): Promise<Profile | undefined> {
     if (!TOKEN_PATTERN.test(token)) return undefined
     const waiting = this.#queue.get(token)
     if (waiting !== undefined) return JSON.parse(waiting.json) as Profile
@@ -144,7 +149,7 @@ export class Profiler {
    * full.
    */
   async amend (token: string, change: (profile: Profile) => Profile): Promise<boolean> {
-    const profile = await this.find(token)
+    const profile = await this.#stored(token)
     if (profile === undefined) return false
     const summary = await this.latest({ token })
     if (!this.save(change(profile))) return false

@@ -56,9 +56,8 @@ function collected (profile: Profile): string {
     (Object.keys(others).length === 0 ? '' : pairsSection('Collected', others))
 }
 
-function usage ({ cpuUser, cpuSystem, heapBefore, heapAfter, loopUtilization }: Data): string {
+function usage ({ heapBefore, heapAfter, loopUtilization }: Data): string {
   return note('Of the whole process while the request ran, other requests included.') + pairs('Process', {
-    'CPU time': `${milliseconds(cpuUser)} user, ${milliseconds(cpuSystem)} system`,
     'heap in use': `${bytes(heapBefore)} before, ${bytes(heapAfter)} after`,
     'event loop busy': typeof loopUtilization === 'number' ? `${Math.round(loopUtilization * 100)} % of the time` : ''
   })

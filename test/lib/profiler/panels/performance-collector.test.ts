@@ -20,14 +20,13 @@ t.test('where the time went, in the order in which it went there', async t => {
     const response = events.find(({ stage, outcome }) => stage === 'kernel.response' && outcome !== 'skipped')
     t.ok((response?.start ?? Infinity) <= record.firstByte && record.firstByte <= record.total, url)
     if (serialised) t.ok(record.handlerStart + record.handler <= (response?.start ?? 0) && record.serialization >= 0)
-    t.same(Object.keys(record.process), ['cpuUser', 'cpuSystem', 'heapBefore', 'heapAfter', 'loopUtilization'])
-    const { cpuUser, cpuSystem, heapBefore, heapAfter } = record.process
-    t.ok(cpuUser >= 0 && cpuSystem >= 0, `${url}: a request may be shorter than what the kernel counts in`)
+    t.same(Object.keys(record.process), ['heapBefore', 'heapAfter', 'loopUtilization'])
+    const { heapBefore, heapAfter } = record.process
     t.ok(heapBefore > 0 && heapAfter > 0, url)
   }
 })
 
-t.test('a handler that holds up the event loop is seen, and the time of the processor that it took', async t => {
+t.test('the profile shows how long a handler blocked the event loop', async t => {
   const app = await build(t, {}, app => app.get('/', () => {
     const until = performance.now() + 120
     while (performance.now() < until);
@@ -36,7 +35,6 @@ t.test('a handler that holds up the event loop is seen, and the time of the proc
   const { collectors } = await profileOf(app, await app.inject('/'))
   const { process } = collectors.performance as Required<PerformanceRecord>
   t.ok(process.loopUtilization > 0.5)
-  t.ok(process.cpuUser + process.cpuSystem > 0)
 })
 
 t.test('outside debug mode nothing is measured', async t => {
