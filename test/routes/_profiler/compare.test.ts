@@ -64,7 +64,7 @@ t.test('what cannot be compared is told', async (t) => {
     ['ffffff/compare/00000a.json', 404, 'Token "ffffff" was not found.'],
     ['__proto__/compare/previous', 404, 'Token "__proto__" was not found.'],
     ['00000c/compare/previous', 404, 'No profile of the same route is stored that is older than "00000c".'],
-    ['00000a/compare/previous?status=500', 404, 'No profile of the same route is stored that is older than "00000a" and fits.'],
+    ['00000a/compare/previous?status=500', 404, 'No profile of the same route is stored that is older than "00000a" and matches.'],
     ['00000a/compare/previous?nix=1', 400, /^Invalid "nix": there is no such criterion/]
   ] as const) {
     const response = await app.inject({ url: `/_profiler/${url}`, headers: json })

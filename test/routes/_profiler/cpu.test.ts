@@ -60,7 +60,7 @@ t.test('the file has the name of the profile, and a form that tools read', async
   })
   app.hindsight.profiler.save(profile('000001'))
   app.hindsight.profiler.save(profile('000002', { collectors: { cpu: { refused: 'Another one ran.' } } }))
-  for (const [token, status, message] of [['000001', 404, /has no CPU profile: none was asked for\./], ['000002', 404, /Another one ran\./], ['00000f', 404, /was not found/], ['x', 404, /was not found/]] as const) {
+  for (const [token, status, message] of [['000001', 404, /has no CPU profile: none was requested\./], ['000002', 404, /Another one ran\./], ['00000f', 404, /was not found/], ['x', 404, /was not found/]] as const) {
     const response = await app.inject({ url: `/_profiler/${token}/cpu`, headers: json })
     t.equal(response.statusCode, status)
     t.match(response.body, message)
@@ -92,7 +92,7 @@ t.test('what cannot be sent again, or may not', async (t) => {
     '000005': { url: 'http://h/things' }
   })) app.hindsight.profiler.save(profile(token, changes))
   for (const [token, status, message] of [
-    ['000001', 409, /POST may change something/], ['000002', 409, /values that are masked/], ['000003', 409, /no path/], ['000004', 409, /leaves no profile/], ['00000f', 404, /was not found/]
+    ['000001', 409, /POST may change something/], ['000002', 409, /has masked values/], ['000003', 409, /no path/], ['000004', 409, /names no profile/], ['00000f', 404, /was not found/]
   ] as const) {
     const answer = await repeat(app, token)
     t.equal(answer.statusCode, status, answer.body)

@@ -29,8 +29,8 @@ t.test('what cannot be had is told', async (t) => {
   app.hindsight.profiler.save(requested({}))
   app.hindsight.profiler.save({ ...requested({ rawMessage: 'X' }), token: '00000a' })
   for (const [url, status, detail] of [
-    ['3fa94c/as/python', 404, 'A profile cannot be had as "python"; there are: curl, fetch, http, har, tap, node.'],
-    ['3fa94c/as/__proto__', 404, /cannot be had as "__proto__"/],
+    ['3fa94c/as/python', 404, 'A profile is not available as "python"; the formats are: curl, fetch, http, har, tap, node.'],
+    ['3fa94c/as/__proto__', 404, /is not available as "__proto__"/],
     ['ffffff/as/curl', 404, 'Token "ffffff" was not found.'],
     ['3fa94c/as/node?app=', 400, /^Invalid "app"/],
     ['3fa94c/as/node?app=a&app=b', 400, /^Invalid "app"/],
