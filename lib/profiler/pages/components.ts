@@ -43,6 +43,20 @@ export function pairsSection (title: string, data: unknown, empty?: string): str
   return section(title, pairs(title, data, empty))
 }
 
+/** An object's fields: plain values as a table with the names of the fields in words, then a part for each object. */
+export function fields (title: string, data: Readonly<Record<string, unknown>>): string {
+  const plain: Record<string, unknown> = {}
+  const parts: string[] = []
+  for (const [name, value] of Object.entries(data)) {
+    const label = name.replace(/(?<=[a-z])[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+      parts.push(pairsSection(label.charAt(0).toUpperCase() + label.slice(1), value))
+    } else if (typeof value === 'boolean') plain[label] = value ? 'yes' : 'no'
+    else plain[label] = name === 'duration' ? milliseconds(value) : value ?? 'none'
+  }
+  return pairsSection(title, plain) + parts.join('')
+}
+
 /** Objects as the rows of a table; `columns` are titles by field. */
 export function rows (
   label: string,
@@ -153,6 +167,11 @@ export function pinForm (
 export function milliseconds (value: unknown): string {
   if (typeof value !== 'number' || !Number.isFinite(value)) return '–'
   return `${value.toLocaleString('en', { maximumFractionDigits: value < 10 ? 2 : value < 100 ? 1 : 0 })} ms`
+}
+
+/** The duration of something that may not have ended, as markup. */
+export function pending (duration: unknown): string {
+  return duration === null ? '<span class="none">pending</span>' : milliseconds(duration)
 }
 
 /** A size in bytes, for people. */

@@ -20,10 +20,7 @@ export const exceptionsPanel: Panel = {
 }
 
 /** Further errors: raised after the response began, in an error handler, or caught by a framework. */
-export const otherErrorsPanel: Panel = collectorPanel({
-  name: 'otherErrors',
-  label: 'Other errors',
-  group: 'overview',
+export const otherErrorsPanel: Panel = collectorPanel('otherErrors', 'Other errors', 'overview', {
   count: (_, { collectors: { otherErrors } }) => Array.isArray(otherErrors) ? otherErrors.length : undefined,
   problem: (_, { collectors: { otherErrors } }) => otherErrors !== undefined,
   render: (_, { collectors: { otherErrors } }, view) => {

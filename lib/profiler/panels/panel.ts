@@ -5,10 +5,10 @@ import type { Profile } from '../profile.js'
 /** The groups of the menu, in their order. */
 export const GROUPS = {
   overview: 'Overview',
-  handling: 'Routing',
+  routing: 'Routing',
   security: 'Security',
   delivery: 'Delivery',
-  around: 'Environment',
+  environment: 'Environment',
   application: 'Application'
 } as const
 
@@ -43,21 +43,22 @@ export interface Panel {
   problem?: (profile: Profile) => boolean
 }
 
-/** The panel of one collector, described by functions of the collector's data. */
-export interface CollectorPanelDefinition extends Omit<Panel, 'render' | 'count' | 'problem'> {
+export type Data = Record<string, unknown>
+
+/** The panel of one collector, as functions of the collector's data. */
+interface CollectorPanelOptions extends Pick<Panel, 'always'> {
   render: (data: Data, profile: Profile, view: PanelView) => string
   count?: (data: Data, profile: Profile) => number | undefined
   problem?: (data: Data, profile: Profile) => boolean
 }
 
-export type Data = Record<string, unknown>
-
 /** The view without a query, for panels that are rendered outside a page. */
 export const PLAIN_VIEW: PanelView = { query: {}, editor: null }
 
 /** Makes the panel of the collector with its name: where the collector failed, the panel shows the error instead. */
-export function collectorPanel (definition: CollectorPanelDefinition): Panel {
-  const { name, label, group, always = false, count, problem, render } = definition
+export function collectorPanel (
+  name: string, label: string, group: Panel['group'], { always = false, count, problem, render }: CollectorPanelOptions
+): Panel {
   return {
     name,
     label,

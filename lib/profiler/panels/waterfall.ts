@@ -1,6 +1,6 @@
 import { html } from '../../view/html.js'
 import { visibleLine } from '../../view/visible.js'
-import { milliseconds, note, scrollable } from '../pages/components.js'
+import { milliseconds, note, pending, scrollable } from '../pages/components.js'
 import type { Profile } from '../profile.js'
 import { addressOf, dataOf, isObject, listOf } from './panel.js'
 
@@ -200,5 +200,5 @@ function row (span: Span, { total, firstByte }: Scale): string {
 <td class="chart"><svg viewBox="0 0 ${WIDTH} 20" preserveAspectRatio="none" aria-hidden="true"><title>${title}</title>
 !${first}<rect class="bar-${failed ? 'failed' : kind}" x="${x.toFixed(1)}" y="4" width="${width.toFixed(1)}"
 height="12"/></svg></td><td class="number">${milliseconds(start)}</td>
-<td class="number">!${duration === null ? '<span class="none">pending</span>' : milliseconds(duration)}</td></tr>`
+<td class="number">!${pending(duration)}</td></tr>`
 }
