@@ -148,6 +148,22 @@ function ageOf (ms: number): string {
   return seconds < 86_400 ? `${Math.floor(seconds / 3600)} h ago` : `${Math.floor(seconds / 86_400)} d ago`
 }
 
+/** A select element with its label; `options` are texts by value. */
+export function select (
+  label: string, name: string, options: ReadonlyArray<readonly [value: string, text: string]>, selected: string
+): string {
+  const items = options.map(([value, text]) =>
+    html`<option value="${value}"!${value === selected ? ' selected' : ''}>${text}</option>`)
+  return html`<label><span>${label}</span> <select name="${name}">!${items}</select></label>`
+}
+
+/** A form that changes something. */
+export function postForm (action: string, formToken: string, content: string, className = ''): string {
+  const attribute = className === '' ? '' : html` class="${className}"`
+  return html`<form method="post" action="${action}"!${attribute} autocomplete="off">` +
+    html`<input type="hidden" name="form_token" value="${formToken}">!${content}</form>`
+}
+
 /** The form that pins or unpins a profile; `back` is the query of the list that the form returns to. */
 export function pinForm (
   { base, formToken }: Pick<PageOptions, 'base' | 'formToken'>,
@@ -157,10 +173,9 @@ export function pinForm (
     ? html`<span class="note">${pinned ? 'Pinned: it is kept until you unpin it.' : 'Pinned profiles are kept.'}</span>`
     : html`<input type="hidden" name="back" value="${back}">`
   const name = back === undefined ? '' : html` <span class="hidden-visually">${token}</span>`
-  return html`<form method="post" action="${base}/${token}/pin" class="pin-form">` +
-    html`<input type="hidden" name="form_token" value="${formToken}">!${context}` +
+  return postForm(`${base}/${token}/pin`, formToken, context +
     html`<button type="submit" name="pinned" value="${pinned ? '0' : '1'}"!${pinned ? ' class="is-pinned"' : ''}>` +
-    html`${pinned ? 'Unpin' : 'Pin'}!${name}</button></form>`
+    html`${pinned ? 'Unpin' : 'Pin'}!${name}</button>`, 'pin-form')
 }
 
 /** A duration in milliseconds, for people. */

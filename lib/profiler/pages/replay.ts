@@ -2,7 +2,7 @@ import { html } from '../../view/html.js'
 import { visibleLine } from '../../view/visible.js'
 import type { FilledRequest } from '../replay/fill.js'
 import type { Gap } from '../replay/stored-request.js'
-import { note, section } from './components.js'
+import { note, postForm, section } from './components.js'
 import { layout, type PageOptions } from './layout.js'
 
 /** A stored request as it will be sent. */
@@ -41,10 +41,9 @@ function form ({ token, request: { method }, safe, gaps }: ReplayView, { base, f
     html`<input type="text" name="value.${name}" spellcheck="false"!${required ? ' required' : ''}></label>`)
   const warning = html`<p class="warning">${method} may repeat side effects (RFC 9110, section 9.2.1).</p>
 <label class="confirm"><input type="checkbox" name="confirm" value="1" required> Replay this ${method}</label>`
-  return html`<form method="post" action="${base}/${token}/replay" autocomplete="off">
-<input type="hidden" name="form_token" value="${formToken}">
+  return postForm(`${base}/${token}/replay`, formToken, html`
 !${gaps.length === 0 ? '' : note('These values are masked in the profile. Empty values are not sent.')}!${fields}
-!${safe ? '' : warning}<button type="submit">Replay</button></form>`
+!${safe ? '' : warning}<button type="submit">Replay</button>`)
 }
 
 function messageOf ({ method, target, headers, body }: FilledRequest): string {

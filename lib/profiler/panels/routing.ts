@@ -56,12 +56,11 @@ function matchedRoute ({ route }: Profile): string {
 function triedRoutes (profile: Profile): string {
   const failure = failureOf(profile, 'router')
   if (failure !== undefined) return failed(failure)
-  const { matched: _matched, tried, more, ...others } = dataOf(profile, 'router')
+  const { tried, more } = dataOf(profile, 'router')
   const title = profile.route ? 'Other routes for this path' : 'Routes that were tried, the nearest first'
   const table = rows(title, ROUTE_COLUMNS, listOf(tried), 'The application has no routes.')
   return (tried === undefined ? '' : section(title, table)) +
-    (typeof more === 'number' ? note(`${counted(more, 'more route is', 'more routes are')} further away.`) : '') +
-    (Object.keys(others).length === 0 ? '' : pairsSection('Router', others))
+    (typeof more === 'number' ? note(`${counted(more, 'more route is', 'more routes are')} further away.`) : '')
 }
 
 function declared (data: Data): Data {

@@ -1,6 +1,6 @@
 import { html } from '../../view/html.js'
 import { visibleLine } from '../../view/visible.js'
-import { milliseconds, note, pending, scrollable } from '../pages/components.js'
+import { milliseconds, note, pending, scrollable, select } from '../pages/components.js'
 import type { Profile } from '../profile.js'
 import { addressOf, dataOf, isObject, listOf } from './panel.js'
 
@@ -165,10 +165,9 @@ export function waterfall (profile: Profile, threshold: string): string {
 }
 
 function thresholdForm (least: string): string {
-  const options = THRESHOLDS.map((value) =>
-    html`<option value="${value}"!${value === least ? ' selected' : ''}>${value} ms</option>`)
+  const options = THRESHOLDS.map((value) => [value, `${value} ms`] as const)
   return html`<form method="get" class="filters threshold"><input type="hidden" name="panel" value="performance">
-<label>Min. duration <select name="threshold">!${options}</select></label> <button type="submit">Show</button></form>`
+!${select('Min. duration', 'threshold', options, least)} <button type="submit">Show</button></form>`
 }
 
 function legend (spans: readonly Span[], { firstByte }: Scale): string {

@@ -93,7 +93,7 @@ t.test('exceptions: links into the editor, where one was named', async t => {
 
 t.test('router: the match, its parameters, and what the router knew', async t => {
   const root = shown('router', sample())
-  t.same(texts(root, 'tr'), ['nameplain', 'pattern/plain', 'methodsGET', 'handlerroutes/a.ts:3', 'plainplain', 'RouteMethodsPatternWhy notDistance', 'plainGET/aplain2', 'knownplain'])
+  t.same(texts(root, 'tr'), ['nameplain', 'pattern/plain', 'methodsGET', 'handlerroutes/a.ts:3', 'plainplain', 'RouteMethodsPatternWhy notDistance', 'plainGET/aplain2'])
   t.match(shown('router', profile('000001')).textContent, /No route matched\./)
 })
 

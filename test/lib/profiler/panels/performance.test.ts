@@ -60,9 +60,9 @@ t.test('what is skipped took no time, and odd data make no odd bars', async t =>
   t.match(shown(performancePanel, profile('000001')).textContent, /No listener was reached\./)
 })
 
-t.test('the total, the slowest listener, and what was collected', async t => {
+t.test('the total and the slowest listener', async t => {
   t.same(texts(shown(performancePanel, sample()), '.pairs tr'), [
-    'total4.2 ms', 'all listeners0.4 ms', 'slowest listenercors (kernel.request), 0.1 ms', 'handler0 ms', 'heap{ "used": 1 }', 'noteplain'
+    'total4.2 ms', 'all listeners0.4 ms', 'slowest listenercors (kernel.request), 0.1 ms', 'handler0 ms'
   ])
 })
 
