@@ -10,7 +10,6 @@ const BadChoiceError = createError('HINDSIGHT_BAD_CHOICE',
   'Two profiles can be compared, %s given: /_profiler/compare?profile=3fa94c&profile=0b11e2.', 400)
 
 const MAX_CHILDREN = 20
-const MAX_APP = 500
 
 /** One profile: panels, header history, its request in other formats, comparisons, and the form that pins it. */
 export default async function profileRoutes (app: FastifyInstance): Promise<void> {
@@ -65,17 +64,13 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
 /** Sends the request of a profile as a command, source, an archive or a test. */
 async function sendAs (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { format: name } = request.params as { format: string }
-  const { app } = request.query as { app?: unknown }
   const { FORMATS, writeAs } = await import('../../lib/profiler/formats/formats.js')
   const format = FORMATS.find((one) => one.name === name)
   if (format === undefined) {
     const names = FORMATS.map(({ name }) => name).join(', ')
     throw new NotAvailableError(`A profile is not available as "${name}"; the formats are: ${names}.`)
   }
-  if (app !== undefined && (typeof app !== 'string' || app === '' || app.length > MAX_APP)) {
-    throw new BadFieldError('app', 'it is what the test imports the application by, given once, such as ./app.js')
-  }
-  const { file, type, text } = writeAs(format, await profileOf(request), app === undefined ? {} : { app })
+  const { file, type, text } = writeAs(format, await profileOf(request), {})
   return sendFile(reply, file, type, text)
 }
 

@@ -5,7 +5,7 @@ import { configurationOf } from '../configuration.js'
 import {
   fields, fold, json, milliseconds, note, pairs, pairsSection, pending, section, statusBadge, table
 } from '../pages/components.js'
-import { collectorPanel, listOf, type Data, type Panel } from './panel.js'
+import { collectorPanel, isFailedCall, listOf, type Data, type Panel } from './panel.js'
 
 /** What surrounds the request: other servers, traces, and the configuration of the application. */
 export const environmentPanels: readonly Panel[] = [
@@ -63,10 +63,6 @@ function entryRow ({ start, duration, error }: Data, { id, failed, title, detail
   const failure = error === undefined ? '' : html`<div class="failure">${String(error) || 'failed'}</div>`
   return html`<tr id="${id}"!${failed ? ' class="has-problem"' : ''}><td class="text">!${title}!${failure}!${details}</td>
 <td>!${kind}</td><td class="number">${milliseconds(start)}</td><td class="number">!${pending(duration)}</td></tr>`
-}
-
-function isFailedCall ({ status, error }: Data): boolean {
-  return error !== undefined || (typeof status === 'number' && status >= 400)
 }
 
 function callRow (call: Data, i: number): string {

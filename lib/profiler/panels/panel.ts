@@ -97,6 +97,11 @@ export function listOf (value: unknown): Data[] {
   return Array.isArray(value) ? value.filter(isObject) : []
 }
 
+/** Whether an outgoing call had no response, or an error as its response. */
+export function isFailedCall ({ status, error }: Data): boolean {
+  return error !== undefined || (typeof status === 'number' && status >= 400)
+}
+
 /** Why the request was blocked, one sentence each: the text in a stored profile's `blocked` list. */
 export function blockedSentences ({ collectors }: Pick<Profile, 'collectors'>): string[] {
   return listOf(collectors.blocked).map(({ sentence }) => sentence).filter((sentence) => typeof sentence === 'string')
