@@ -60,7 +60,7 @@ async function repeatRequest (request: FastifyRequest, profile: Profile): Promis
   return token
 }
 
-// Masked values are lost; cookies and credentials are those of the developer who repeats it.
+// Masked values are unknown; cookies and credentials are those of the developer's own request.
 function headersOf ({ headers }: FastifyRequest, profile: Profile): Record<string, string | string[]> {
   const { headers: stored } = dataOf(profile, 'request')
   const isWhole = (value: unknown): value is string => typeof value === 'string' && !value.includes(MASKED)

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { stateOf } from '../../lib/lifecycle/request-state.js'
 import type { ReplayView } from '../../lib/profiler/pages/replay.js'
 import {
-  BadFieldError, baseOf, formatOf, formOf, profileOf, routeOptions, sendPage, tokenOf, type Fields
+  BadFieldError, baseOf, formatOf, formOf, profileOf, routeOptions, sendPage, type Fields
 } from './responses.js'
 
 const ReplayError = createError('HINDSIGHT_REPLAY_FAILED', 'The replay of profile "%s" failed: %s', 502)

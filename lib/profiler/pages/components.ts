@@ -140,7 +140,7 @@ export function moment (time: string, now?: number): string {
   return html`<time class="ago" datetime="${time}" title="${readable}">${ageOf(now - then)}</time>`
 }
 
-// live-list.js has the same function.
+// script.js has the same function.
 function ageOf (ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000))
   if (seconds < 60) return `${seconds} s ago`

@@ -28,7 +28,7 @@ export function replayPage (view: ReplayView, options: PageOptions): string {
   return layout(options, `Replay ${token}`, html`<main id="content" class="replay">
 <h1>Replay</h1>
 <p class="note">The request of the profile <a href="${options.base}/${token}">${token}</a> is sent to this application
-once more, in this process and not over the network. It gets a profile of its own, and you see the differences.</p>
+again, in this process and not over the network. The new profile is then compared with this one.</p>
 !${failure}
 !${section('The request', html`<pre class="data sent">${messageOf(request)}</pre>`, '', 2)}
 !${notes.length === 0 ? '' : section('Different from the original', list, '', 2)}

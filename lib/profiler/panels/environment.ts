@@ -61,7 +61,8 @@ interface EntryMarkup {
 
 function entryRow ({ start, duration, error }: Data, { id, failed, title, details, kind }: EntryMarkup): string {
   const failure = error === undefined ? '' : html`<div class="failure">${String(error) || 'failed'}</div>`
-  return html`<tr id="${id}"!${failed ? ' class="has-problem"' : ''}><td class="text">!${title}!${failure}!${details}</td>
+  return html`<tr id="${id}"!${failed ? ' class="has-problem"' : ''}>
+<td class="text">!${title}!${failure}!${details}</td>
 <td>!${kind}</td><td class="number">${milliseconds(start)}</td><td class="number">!${pending(duration)}</td></tr>`
 }
 

@@ -97,6 +97,16 @@ export function listOf (value: unknown): Data[] {
   return Array.isArray(value) ? value.filter(isObject) : []
 }
 
+/** Splits a list where the key changes; the order stays. */
+export function runsOf<T> (items: readonly T[], keyOf: (item: T) => unknown): T[][] {
+  const runs: T[][] = []
+  for (const [i, item] of items.entries()) {
+    if (i > 0 && keyOf(item) === keyOf(items[i - 1] as T)) runs.at(-1)?.push(item)
+    else runs.push([item])
+  }
+  return runs
+}
+
 /** Whether an outgoing call had no response, or an error as its response. */
 export function isFailedCall ({ status, error }: Data): boolean {
   return error !== undefined || (typeof status === 'number' && status >= 400)

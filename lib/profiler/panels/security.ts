@@ -6,7 +6,7 @@ const DENIED = new Set([401, 403, 429])
 const AUTHENTICATOR_COLUMNS = { name: 'Authenticator', outcome: 'Outcome', reason: 'Reason' }
 const VOTE_COLUMNS = { voter: 'Voter', vote: 'Vote', reason: 'Reason' }
 
-/** The user, how they were authenticated, and who decided what they may do. */
+/** The user, the authenticators, and the access decisions. */
 export const securityPanel = collectorPanel('security', 'Security', 'security', {
   always: true,
   count: ({ decisions }, { collectors }) => collectors.security === undefined ? undefined : listOf(decisions).length,
@@ -30,9 +30,9 @@ export const securityPanel = collectorPanel('security', 'Security', 'security', 
 })
 
 function verdict ({ user }: Data, status: number): string {
-  const who = isObject(user) ? `Logged in as ${String(user.identifier)}` : 'Not logged in'
-  if (DENIED.has(status)) return lead(`${who}, denied with ${status}.`, 'bad')
-  return lead(`${who}.`, isObject(user) ? 'good' : 'plain')
+  const state = isObject(user) ? `Logged in as ${String(user.identifier)}` : 'Not logged in'
+  if (DENIED.has(status)) return lead(`${state}, denied with ${status}.`, 'bad')
+  return lead(`${state}.`, isObject(user) ? 'good' : 'plain')
 }
 
 function userOf ({ user, authenticatedBy, roles, inheritedRoles }: Data): string {

@@ -2,7 +2,7 @@ import t from 'tap'
 import { requested } from '../../lib/profiler/formats/stored.js'
 import { build } from '../../support/app.js'
 
-t.test('the request of a profile is a text to download', async (t) => {
+t.test('the request of a profile is downloaded in each format', async (t) => {
   const app = await build()
   t.teardown(() => app.close())
   app.hindsight.profiler.save(requested({ target: '/a', headers: { 'x-a': '<script>alert(1)</script>' } }))
@@ -22,7 +22,7 @@ t.test('the request of a profile is a text to download', async (t) => {
   }
 })
 
-t.test('what cannot be had is told', async (t) => {
+t.test('unknown formats, tokens and requests that cannot be sent are errors', async (t) => {
   const app = await build()
   t.teardown(() => app.close())
   app.hindsight.profiler.save(requested({}))
