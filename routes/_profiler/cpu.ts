@@ -4,52 +4,48 @@ import { MASKED } from '../../lib/mask/mask.js'
 import { CPU_HEADER } from '../../lib/profiler/cpu/record.js'
 import { dataOf, isObject } from '../../lib/profiler/panels/panel.js'
 import type { Profile } from '../../lib/profiler/profile.js'
-import { baseOf, fieldsOf, profileOf, readForms, routeConfig } from './answer.js'
+import { baseOf, formOf, NotAvailableError, profileOf, routeOptions, sendFile } from './responses.js'
 
-const NoCpuProfileError = createError('HINDSIGHT_NO_CPU_PROFILE', 'Profile "%s" has no CPU profile: %s', 404)
 const NotRepeatableError = createError('HINDSIGHT_NOT_REPEATABLE', 'The request cannot be repeated: %s.', 409)
 const RepeatTimeoutError =
   createError('HINDSIGHT_REPEAT_TIMEOUT', 'The repeated request was not answered within %s seconds.', 504)
 
 /** Milliseconds: more than a recording may take. */
 const TIMEOUT = 45_000
-/** Headers of the connection, and those that are set anew. */
+/** Headers of the connection, and headers that are set again. */
 const NOT_REPEATED = new Set([
   'connection', 'content-length', 'transfer-encoding', 'upgrade', 'expect', 'keep-alive', 'te', 'sec-fetch-site'
 ])
 
 /** The CPU profile of a request as a file, and in debug mode the form that repeats the request with one. */
 export default async function cpuRoutes (app: FastifyInstance): Promise<void> {
-  app.get('/:token/cpu', { config: routeConfig(app, '_profiler_cpu') }, sendCpuProfile)
+  app.get('/:token/cpu', routeOptions(app, '_profiler_cpu'), sendCpuProfile)
   if (!app.hindsight.debug) return
-  await readForms(app)
-  app.post('/:token/cpu', { config: routeConfig(app, '_profiler_cpu_repeat') }, async function repeat (request, reply) {
-    fieldsOf(request)
-    const token = await sendAgain(request, await profileOf(request))
+  app.post('/:token/cpu', routeOptions(app, '_profiler_cpu_repeat'), async function repeat (request, reply) {
+    formOf(request)
+    const token = await repeatRequest(request, await profileOf(request))
     return reply.redirect(`${baseOf(request)}/${token}?panel=cpu`, 303)
   })
 }
 
 async function sendCpuProfile (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { token, collectors: { cpu } } = await profileOf(request)
-  const { readCpuRecord, refusalOf } = await import('../../lib/profiler/cpu/record.js')
+  const { cpuProfileOf, readCpuRecord, refusalOf } = await import('../../lib/profiler/cpu/record.js')
   const record = readCpuRecord(cpu)
-  if (record === null) throw new NoCpuProfileError(token, refusalOf(cpu) ?? 'none was asked for.')
-  const { cpuProfileOf } = await import('../../lib/profiler/cpu/record.js')
-  return reply
-    .header('content-disposition', `attachment; filename="${token}.cpuprofile"`)
-    .type('application/json; charset=utf-8')
-    .send(JSON.stringify(cpuProfileOf(record)))
+  if (record === null) {
+    throw new NotAvailableError(`Profile "${token}" has no CPU profile: ${refusalOf(cpu) ?? 'none was requested.'}`)
+  }
+  return sendFile(reply, `${token}.cpuprofile`, 'application/json; charset=utf-8', JSON.stringify(cpuProfileOf(record)))
 }
 
 /** Repeats the request of a profile; returns the token of the new profile. */
-async function sendAgain (request: FastifyRequest, profile: Profile): Promise<string> {
+async function repeatRequest (request: FastifyRequest, profile: Profile): Promise<string> {
   const { method, url } = profile
   if (method !== 'GET' && method !== 'HEAD') {
     throw new NotRepeatableError(`${method} may change something, GET and HEAD do not`)
   }
   if (url.includes(MASKED) || url.includes(encodeURIComponent(MASKED))) {
-    throw new NotRepeatableError('its URL has values that are masked')
+    throw new NotRepeatableError('its URL has masked values')
   }
   const target = /^https?:\/\/[^/?#]*(\/.*)$/i.exec(url)?.[1]
   if (target === undefined) throw new NotRepeatableError('its URL has no path')
@@ -60,11 +56,11 @@ async function sendAgain (request: FastifyRequest, profile: Profile): Promise<st
     .catch((error: unknown) => {
       throw error instanceof ResponseTimeoutError ? new RepeatTimeoutError(TIMEOUT / 1000) : error
     })
-  if (token === undefined) throw new NotRepeatableError('what came back leaves no profile')
+  if (token === undefined) throw new NotRepeatableError('the response names no profile')
   return token
 }
 
-// Masked values are lost; cookies and credentials are those of the developer who repeats it.
+// Masked values are unknown; cookies and credentials are those of the developer's own request.
 function headersOf ({ headers }: FastifyRequest, profile: Profile): Record<string, string | string[]> {
   const { headers: stored } = dataOf(profile, 'request')
   const isWhole = (value: unknown): value is string => typeof value === 'string' && !value.includes(MASKED)

@@ -3,14 +3,14 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { RateLimiterMemory } from 'rate-limiter-flexible'
 import { ReportInbox } from '../../lib/profiler/csp/inbox.js'
 import { TOKEN_PATTERN } from '../../lib/profiler/token.js'
-import { routeConfig, TokenNotFoundError, tokenOf } from './answer.js'
+import { routeOptions, TokenNotFoundError, tokenOf } from './responses.js'
 
 const BadReportError =
-  createError('HINDSIGHT_BAD_REPORT', 'The body is no report of a Content Security Policy: %s.', 400)
+  createError('HINDSIGHT_BAD_REPORT', 'The body is not a report of a Content Security Policy: %s.', 400)
 const ForeignReportError =
-  createError('HINDSIGHT_FOREIGN_REPORT', 'Reports are taken from pages of this origin only.', 403)
-const TooManyReportsError = createError('HINDSIGHT_TOO_MANY_REPORTS',
-  'Too many reports have come; those of a minute ago are still being counted.', 429)
+  createError('HINDSIGHT_FOREIGN_REPORT', 'Reports are accepted from pages of this origin only.', 403)
+const TooManyReportsError =
+  createError('HINDSIGHT_TOO_MANY_REPORTS', 'Too many reports were sent in the last minute.', 429)
 
 const TYPES = ['application/csp-report', 'application/reports+json']
 const BODY_LIMIT = 64 * 1024
@@ -59,7 +59,7 @@ export default async function reportRoutes (app: FastifyInstance): Promise<void>
     })
   }
 
-  const options = { config: routeConfig(app, '_profiler_csp_report'), bodyLimit: BODY_LIMIT }
+  const options = { ...routeOptions(app, '_profiler_csp_report'), bodyLimit: BODY_LIMIT }
   app.post('/csp-report/:token', options, async function takeReport (request, reply) {
     if (isForeign(request)) throw new ForeignReportError()
     await limit(request, reply)

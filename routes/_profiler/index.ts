@@ -1,32 +1,39 @@
 import createError from '@fastify/error'
+import formbody from '@fastify/formbody'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { pathnameOf } from '../../lib/http/request-target.js'
 import { escapeMarkdown } from '../../lib/view/markdown.js'
-import { keepToItself, routeConfig, sendMarkdown, sendPage, wantsJson, wantsMarkdown } from './answer.js'
 import cpuRoutes from './cpu.js'
 import reportRoutes from './csp-report.js'
 import listRoutes from './list.js'
 import profileRoutes from './profile.js'
 import replayRoutes from './replay.js'
+import {
+  acceptSuffix, formatOf, isolate, NotAvailableError, routeOptions, sendMarkdown, sendPage, tokenOf
+} from './responses.js'
 
-const AssetNotFoundError =
-  createError('HINDSIGHT_ASSET_NOT_FOUND', 'Asset "%s" was not found: load the page again.', 404)
+const NotSendableRequestError =
+  createError('HINDSIGHT_NOT_SENDABLE', 'The request of profile "%s" cannot be sent again: %s', 409)
+
+const FORM = 'application/x-www-form-urlencoded'
+const FORM_LIMIT = 16 * 1024
 
 /** The profiler's pages: lists of profiles, single profiles, and what can be done with them. */
 export default async function profilerRoutes (app: FastifyInstance): Promise<void> {
-  keepToItself(app)
+  isolate(app)
   app.addHook('onRequest', async function forbidStoring (request, reply) {
     reply.header('cache-control', 'no-store')
-    // Errors have the format that the path names.
-    const path = pathnameOf(request)
-    if (path.endsWith('.json')) request.headers.accept = 'application/json'
-    else if (path.endsWith('.md')) request.headers.accept = 'text/markdown'
+    acceptSuffix(request)
   })
   app.setErrorHandler(async (error, request, reply) => {
+    const { NotSendableError } = await import('../../lib/profiler/replay/stored-request.js')
+    if (error instanceof NotSendableError) throw new NotSendableRequestError(tokenOf(request), error.message)
     if (!isStoreError(error)) throw error
     return await sendStoreError(error, request, reply)
   })
-  app.get('/assets/:name', { config: routeConfig(app, '_profiler_asset') }, sendAsset)
+  app.get('/assets/:name', routeOptions(app, '_profiler_asset'), sendAsset)
+  // In place of a parser of the application.
+  if (app.hasContentTypeParser(FORM)) app.removeContentTypeParser(FORM)
+  await app.register(formbody, { bodyLimit: FORM_LIMIT })
   for (const routes of [listRoutes, profileRoutes, replayRoutes, cpuRoutes, reportRoutes]) await app.register(routes)
 }
 
@@ -39,12 +46,12 @@ async function sendStoreError (error: Error, request: FastifyRequest, reply: Fas
   const { message: problem } = error
   const { counters, lastLoss } = request.server.hindsight.profiler
   request.log.warn({ err: error, channel: 'profiler' }, 'The store of profiles cannot be used')
-  reply.code(503)
-  if (wantsJson(request, reply)) {
+  const format = formatOf(request, reply.code(503))
+  if (format === 'json') {
     const body = { type: 'about:blank', title: 'Service Unavailable', status: 503, detail: problem, counters }
     return reply.type('application/problem+json').send(JSON.stringify(body))
   }
-  if (wantsMarkdown(request, reply)) {
+  if (format === 'markdown') {
     return sendMarkdown(reply, `# 503 Service Unavailable\n\n${escapeMarkdown(problem)}\n`)
   }
   const { searchPage } = await import('../../lib/profiler/pages/list.js')
@@ -57,7 +64,7 @@ async function sendAsset (request: FastifyRequest, reply: FastifyReply): Promise
   const { name } = request.params as { name: string }
   const { findAsset } = await import('../../lib/profiler/pages/assets.js')
   const asset = findAsset(name)
-  if (asset === undefined) throw new AssetNotFoundError(name)
+  if (asset === undefined) throw new NotAvailableError(`Asset "${name}" was not found: load the page again.`)
   return reply
     // Private: a shared cache would serve it to clients that may not see the profiler.
     .header('cache-control', 'private, max-age=31536000, immutable')

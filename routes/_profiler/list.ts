@@ -3,9 +3,9 @@ import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { follow } from '../../lib/profiler/follow.js'
 import type { Profiler } from '../../lib/profiler/profiler.js'
-import { BadCriterionError, readFilter, readSearch, type SearchQuery } from '../../lib/profiler/search-query.js'
+import { BadCriterionError, readFilter, readSearch } from '../../lib/profiler/search-query.js'
 import { isInvalidCursor, type ProfilePage } from '../../lib/profiler/storage/storage.js'
-import { baseOf, fieldsOf, readForms, routeConfig, sendPage, wantsJson, wantsMarkdown, type Fields } from './answer.js'
+import { baseOf, formatOf, formOf, routeOptions, sendPage, suffixOf, type Fields } from './responses.js'
 
 const NothingStoredError = createError('HINDSIGHT_NO_PROFILE', 'No %s has been stored yet.', 404)
 const TooManyFollowersError =
@@ -15,48 +15,44 @@ const MAX_FOLLOWERS = 50
 
 /** Lists of profiles: the newest, pages of a search, the stream of new ones, and the form that removes them. */
 export default async function listRoutes (app: FastifyInstance): Promise<void> {
-  const config = (name: string): object => ({ config: routeConfig(app, name) })
   // Fastify redirects the address without the slash.
-  app.get('/', { prefixTrailingSlash: 'slash', ...config('_profiler_home') }, showProfiles)
-  app.get('/search', config('_profiler_search'), showProfiles)
-  app.get('/search.json', config('_profiler_search_json'), async (request) => await found(request, readQuery(request)))
+  app.get('/', { prefixTrailingSlash: 'slash', ...routeOptions(app, '_profiler_home') }, showProfiles)
+  app.get('/search', routeOptions(app, '_profiler_search'), showProfiles)
+  app.get('/search.json', routeOptions(app, '_profiler_search_json'), showProfiles)
   for (const suffix of ['', '.json', '.md']) {
-    app.get(`/latest${suffix}`, config('_profiler_latest'), async function redirectToLatest (request, reply) {
-      return await redirectToNewest(request, reply, suffix)
-    })
+    app.get(`/latest${suffix}`, routeOptions(app, '_profiler_latest'), redirectToLatest)
   }
   addStream(app)
-  await readForms(app)
-  app.post('/purge', config('_profiler_purge'), async function purgeProfiles (request, reply) {
-    const { form_token: _, ...fields } = fieldsOf(request)
+  app.post('/purge', routeOptions(app, '_profiler_purge'), async function purgeProfiles (request, reply) {
+    const { form_token: _, ...fields } = formOf(request)
     await app.hindsight.profiler.purge(readFilter(fields))
     return reply.redirect(`${baseOf(request)}/`, 303)
   })
 }
 
-async function redirectToNewest (request: FastifyRequest, reply: FastifyReply, suffix: string): Promise<FastifyReply> {
+async function redirectToLatest (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const criteria = readFilter(request.query as Fields)
-  const newest = await request.server.hindsight.profiler.latest(criteria)
-  if (newest === undefined) {
+  const latest = await request.server.hindsight.profiler.latest(criteria)
+  if (latest === undefined) {
     const { error, ...others } = criteria
     const kind = error === true ? 'failure' : 'profile'
-    throw new NothingStoredError(Object.keys(others).length === 0 ? kind : `${kind} that fits`)
+    throw new NothingStoredError(Object.keys(others).length === 0 ? kind : `matching ${kind}`)
   }
   // Some clients send another `Accept` to the target of a redirect.
-  const format = suffix === '' && wantsMarkdown(request, reply) ? '.md' : suffix
-  return reply.redirect(`${baseOf(request)}/${newest.token}${format}`, 302)
+  const suffix = suffixOf(request) ?? (formatOf(request, reply) === 'markdown' ? '.md' : '')
+  return reply.redirect(`${baseOf(request)}/${latest.token}${suffix}`, 302)
 }
 
 async function showProfiles (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-  if (wantsJson(request, reply)) return await found(request, readQuery(request))
+  if (formatOf(request, reply) === 'json') return await found(request)
   const { searchPage } = await import('../../lib/profiler/pages/list.js')
   const fields = Object.fromEntries(Object.entries(request.query as Fields)
     .map(([name, value]) => [name, String(Array.isArray(value) ? value.at(-1) : value)]))
   try {
-    const { profiles, next } = await found(request, readQuery(request))
+    const page = await found(request)
     const { profiler } = request.server.hindsight
     const { counters, lastLoss } = profiler
-    const view = { fields, profiles, next, stats: await profiler.stats(), counters, lastLoss, now: Date.now() }
+    const view = { ...page, fields, stats: await profiler.stats(), counters, lastLoss, now: Date.now() }
     return await sendPage(request, reply, (options) => searchPage(view, options))
   } catch (error) {
     if (!(error instanceof BadCriterionError || isInvalidCursor(error))) throw error
@@ -65,14 +61,8 @@ async function showProfiles (request: FastifyRequest, reply: FastifyReply): Prom
   }
 }
 
-function readQuery (request: FastifyRequest): SearchQuery {
-  return readSearch(request.query as Fields)
-}
-
-type Found = Pick<ProfilePage, 'profiles' | 'next'>
-
-async function found ({ server }: FastifyRequest, search: SearchQuery): Promise<Found> {
-  const { profiles, next } = await server.hindsight.profiler.search(search)
+async function found ({ server, query }: FastifyRequest): Promise<Pick<ProfilePage, 'profiles' | 'next'>> {
+  const { profiles, next } = await server.hindsight.profiler.search(readSearch(query as Fields))
   return { profiles, next }
 }
 
@@ -82,7 +72,7 @@ function addStream (app: FastifyInstance): void {
   app.addHook('preClose', async function endStreams () {
     for (const follower of followers) follower.abort()
   })
-  app.get('/stream', { config: routeConfig(app, '_profiler_stream') }, async function streamProfiles (request, reply) {
+  app.get('/stream', routeOptions(app, '_profiler_stream'), async function streamProfiles (request, reply) {
     const { profiler } = app.hindsight
     const criteria = readFilter(request.query as Fields)
     if (followers.size >= MAX_FOLLOWERS) throw new TooManyFollowersError(MAX_FOLLOWERS)

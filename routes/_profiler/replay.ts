@@ -3,26 +3,23 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { stateOf } from '../../lib/lifecycle/request-state.js'
 import type { ReplayView } from '../../lib/profiler/pages/replay.js'
 import {
-  BadFieldError, baseOf, fieldsOf, NotSendableRequestError, profileOf, readForms, routeConfig, sendPage, tokenOf,
-  wantsJson, type Fields
-} from './answer.js'
+  BadFieldError, baseOf, formatOf, formOf, profileOf, routeOptions, sendPage, type Fields
+} from './responses.js'
 
-const ReplayError =
-  createError('HINDSIGHT_REPLAY_FAILED', 'The request of profile "%s" was sent again in vain: %s', 502)
+const ReplayError = createError('HINDSIGHT_REPLAY_FAILED', 'The replay of profile "%s" failed: %s', 502)
 
 const VALUE = 'value.'
 
-/** Sends stored requests again: in debug mode only, whatever role an operator may have elsewhere. */
+/** Replays stored requests: in debug mode only, whatever role an operator may have elsewhere. */
 export default async function replayRoutes (app: FastifyInstance): Promise<void> {
   if (!app.hindsight.debug) return
-  await readForms(app)
-  app.get('/:token/replay', { config: routeConfig(app, '_profiler_replay_form') }, showRequest)
-  app.post('/:token/replay', { config: routeConfig(app, '_profiler_replay') }, sendAgain)
+  app.get('/:token/replay', routeOptions(app, '_profiler_replay_form'), showRequest)
+  app.post('/:token/replay', routeOptions(app, '_profiler_replay'), replayRequest)
 }
 
 async function showRequest (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
   const view = await viewOf(request)
-  if (wantsJson(request, reply)) {
+  if (formatOf(request, reply) === 'json') {
     return { ...view, formToken: request.server.hindsight.profiler.formTokens.create() }
   }
   const { replayPage } = await import('../../lib/profiler/pages/replay.js')
@@ -30,63 +27,49 @@ async function showRequest (request: FastifyRequest, reply: FastifyReply): Promi
 }
 
 async function viewOf (request: FastifyRequest): Promise<ReplayView> {
-  const token = tokenOf(request)
   const { storedRequest, isSafe, NotSendableError } = await import('../../lib/profiler/replay/stored-request.js')
   const { maskedRequest } = await import('../../lib/profiler/replay/fill.js')
   const { checkReplayable } = await import('../../lib/profiler/replay/replay.js')
-  const profile = await profileOf(request)
+  const stored = storedRequest(await profileOf(request))
+  const { token, method, gaps, notes } = stored
+  let problem: string | null = null
   try {
-    const stored = storedRequest(profile)
-    const { gaps, notes } = stored
-    const problem = problemOf(() => checkReplayable(stored), NotSendableError)
-    return { token, request: maskedRequest(stored), safe: isSafe(stored.method), gaps, notes, problem }
+    checkReplayable(stored)
   } catch (error) {
-    if (error instanceof NotSendableError) throw new NotSendableRequestError(token, error.message)
-    throw error
+    if (!(error instanceof NotSendableError)) throw error
+    problem = error.message
   }
+  return { token, request: maskedRequest(stored), safe: isSafe(method), gaps, notes, problem }
 }
 
-function problemOf (check: () => void, kind: new () => Error): string | null {
-  try {
-    check()
-    return null
-  } catch (error) {
-    if (error instanceof kind) return error.message
-    throw error
-  }
-}
-
-async function sendAgain (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+async function replayRequest (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
   const { server: app } = request
-  const token = tokenOf(request)
-  const { storedRequest, isSafe, NotSendableError } = await import('../../lib/profiler/replay/stored-request.js')
+  const { storedRequest, isSafe } = await import('../../lib/profiler/replay/stored-request.js')
   const { MissingValueError } = await import('../../lib/profiler/replay/fill.js')
   const { replay, ReplayFailedError } = await import('../../lib/profiler/replay/replay.js')
-  const fields = fieldsOf(request)
+  const fields = formOf(request)
   const profile = await profileOf(request)
-  try {
-    const stored = storedRequest(profile)
-    const values = valuesOf(fields, stored.gaps.map(({ name }) => name))
-    if (!isSafe(stored.method) && fields.confirm !== '1') {
-      const rule = 'send confirm=1 when the request as it will be sent is what you want'
-      throw new BadFieldError('confirm', `${stored.method} is no safe method (RFC 9110, section 9.2.1): ${rule}`)
-    }
-    // The request that is injected from here on finds the token in the context of this one.
-    stateOf(request).replays = token
-    const again = await replay(app.hindsight.app, stored, values)
-    if (!wantsJson(request, reply)) return reply.redirect(`${baseOf(request)}/${token}/compare/${again.token}`, 303)
-    const { compareProfiles } = await import('../../lib/profiler/compare/compare.js')
-    const { token: newToken, status } = again
-    return { token: newToken, replayOf: token, status, comparison: compareProfiles(profile, again) }
-  } catch (error) {
-    if (error instanceof NotSendableError) throw new NotSendableRequestError(token, error.message)
-    if (error instanceof MissingValueError) {
-      const reason = 'it is masked in the profile, and the request means nothing without it'
-      throw new BadFieldError(`${VALUE}${error.gap}`, reason)
-    }
-    if (error instanceof ReplayFailedError) throw new ReplayError(token, error.message)
-    throw error
+  const { token } = profile
+  const stored = storedRequest(profile)
+  const values = valuesOf(fields, stored.gaps.map(({ name }) => name))
+  if (!isSafe(stored.method) && fields.confirm !== '1') {
+    const rule = 'send confirm=1 when the request as it will be sent is what you want'
+    throw new BadFieldError('confirm', `${stored.method} is no safe method (RFC 9110, section 9.2.1): ${rule}`)
   }
+  // The request that is injected from here on finds the token in the context of this one.
+  stateOf(request).replays = token
+  const again = await replay(app.hindsight.app, stored, values).catch((error: unknown) => {
+    if (error instanceof MissingValueError) {
+      throw new BadFieldError(`${VALUE}${error.gap}`, 'it is masked in the profile, and the request requires it')
+    }
+    throw error instanceof ReplayFailedError ? new ReplayError(token, error.message) : error
+  })
+  if (formatOf(request, reply) !== 'json') {
+    return reply.redirect(`${baseOf(request)}/${token}/compare/${again.token}`, 303)
+  }
+  const { compareProfiles } = await import('../../lib/profiler/compare/compare.js')
+  const { token: newToken, status } = again
+  return { token: newToken, replayOf: token, status, comparison: compareProfiles(profile, again) }
 }
 
 function valuesOf (fields: Fields, masked: readonly string[]): Map<string, string> {

@@ -19,10 +19,7 @@ const TIME_LIMIT = 'The recording ended before the response: it reached its time
 const CLOSED = 'The recording ended when the connection was closed.'
 
 /** The CPU profile of the request: a flame graph and the functions that took most time. */
-export const cpuPanel = collectorPanel({
-  name: 'cpu',
-  label: 'CPU',
-  group: 'overview',
+export const cpuPanel = collectorPanel('cpu', 'CPU', 'overview', {
   render (_, { collectors: { cpu }, token }, view) {
     const refusal = refusalOf(cpu)
     if (refusal !== undefined) return lead(refusal)

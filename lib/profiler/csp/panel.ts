@@ -12,10 +12,7 @@ const VIOLATION_COLUMNS = {
 const DIRECTIVE_COLUMNS = { name: 'Directive', sources: 'Sources' }
 
 /** The policies of the response by directive, and the violations that browsers have reported. */
-export const cspPanel = collectorPanel({
-  name: 'csp',
-  label: 'Content Security Policy',
-  group: 'security',
+export const cspPanel = collectorPanel('csp', 'Content Security Policy', 'security', {
   count: ({ violations }) => listOf(violations).length || undefined,
   problem: ({ violations }) => listOf(violations).length > 0,
   render: (csp, profile) => {

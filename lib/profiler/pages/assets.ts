@@ -17,8 +17,7 @@ type AssetPair = Readonly<Record<'style' | 'script', HashedAsset>>
 /** The assets of the profiler's pages. Each part of the script has a scope of its own. */
 export const pageAssets = assetPair(
   theme.style + excerpt.style + style(import.meta.url, './pages.css'),
-  [theme.script, script(import.meta.url, './live-list.js'), script(import.meta.url, './filters.js')]
-    .map((part) => `{\n${part}}\n`).join('')
+  [theme.script, script(import.meta.url, './script.js')].map((part) => `{\n${part}}\n`).join('')
 )
 
 export const toolbarAssets = assetPair(

@@ -43,6 +43,20 @@ export function pairsSection (title: string, data: unknown, empty?: string): str
   return section(title, pairs(title, data, empty))
 }
 
+/** An object's fields: plain values as a table with the names of the fields in words, then a part for each object. */
+export function fields (title: string, data: Readonly<Record<string, unknown>>): string {
+  const plain: Record<string, unknown> = {}
+  const parts: string[] = []
+  for (const [name, value] of Object.entries(data)) {
+    const label = name.replace(/(?<=[a-z])[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+      parts.push(pairsSection(label.charAt(0).toUpperCase() + label.slice(1), value))
+    } else if (typeof value === 'boolean') plain[label] = value ? 'yes' : 'no'
+    else plain[label] = name === 'duration' ? milliseconds(value) : value ?? 'none'
+  }
+  return pairsSection(title, plain) + parts.join('')
+}
+
 /** Objects as the rows of a table; `columns` are titles by field. */
 export function rows (
   label: string,
@@ -126,12 +140,28 @@ export function moment (time: string, now?: number): string {
   return html`<time class="ago" datetime="${time}" title="${readable}">${ageOf(now - then)}</time>`
 }
 
-// live-list.js has the same function.
+// script.js has the same function.
 function ageOf (ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000))
   if (seconds < 60) return `${seconds} s ago`
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`
   return seconds < 86_400 ? `${Math.floor(seconds / 3600)} h ago` : `${Math.floor(seconds / 86_400)} d ago`
+}
+
+/** A select element with its label; `options` are texts by value. */
+export function select (
+  label: string, name: string, options: ReadonlyArray<readonly [value: string, text: string]>, selected: string
+): string {
+  const items = options.map(([value, text]) =>
+    html`<option value="${value}"!${value === selected ? ' selected' : ''}>${text}</option>`)
+  return html`<label><span>${label}</span> <select name="${name}">!${items}</select></label>`
+}
+
+/** A form that changes something. */
+export function postForm (action: string, formToken: string, content: string, className = ''): string {
+  const attribute = className === '' ? '' : html` class="${className}"`
+  return html`<form method="post" action="${action}"!${attribute} autocomplete="off">` +
+    html`<input type="hidden" name="form_token" value="${formToken}">!${content}</form>`
 }
 
 /** The form that pins or unpins a profile; `back` is the query of the list that the form returns to. */
@@ -143,16 +173,20 @@ export function pinForm (
     ? html`<span class="note">${pinned ? 'Pinned: it is kept until you unpin it.' : 'Pinned profiles are kept.'}</span>`
     : html`<input type="hidden" name="back" value="${back}">`
   const name = back === undefined ? '' : html` <span class="hidden-visually">${token}</span>`
-  return html`<form method="post" action="${base}/${token}/pin" class="pin-form">` +
-    html`<input type="hidden" name="form_token" value="${formToken}">!${context}` +
+  return postForm(`${base}/${token}/pin`, formToken, context +
     html`<button type="submit" name="pinned" value="${pinned ? '0' : '1'}"!${pinned ? ' class="is-pinned"' : ''}>` +
-    html`${pinned ? 'Unpin' : 'Pin'}!${name}</button></form>`
+    html`${pinned ? 'Unpin' : 'Pin'}!${name}</button>`, 'pin-form')
 }
 
 /** A duration in milliseconds, for people. */
 export function milliseconds (value: unknown): string {
   if (typeof value !== 'number' || !Number.isFinite(value)) return '–'
   return `${value.toLocaleString('en', { maximumFractionDigits: value < 10 ? 2 : value < 100 ? 1 : 0 })} ms`
+}
+
+/** The duration of something that may not have ended, as markup. */
+export function pending (duration: unknown): string {
+  return duration === null ? '<span class="none">pending</span>' : milliseconds(duration)
 }
 
 /** A size in bytes, for people. */

@@ -5,7 +5,7 @@ import { DEFAULT_LIMIT } from '../search-query.js'
 import type { StorageStats } from '../storage/storage.js'
 import type { ProfileSummary } from '../summary.js'
 import type { WriteCounters } from '../write-queue.js'
-import { bytes, milliseconds, moment, note, pinForm, scrollable, statusBadge } from './components.js'
+import { bytes, milliseconds, moment, note, pinForm, postForm, scrollable, select, statusBadge } from './components.js'
 import { layout, type PageOptions } from './layout.js'
 
 /** The fields of a search, as in the query. */
@@ -42,7 +42,7 @@ const TEXT_FIELDS: Readonly<Record<string, readonly [label: string, placeholder?
   parent: ['Parent request', 'token']
 }
 const OUTCOMES = [['', 'All'], ['1', 'Failures'], ['0', 'Successes']] as const
-const LIMITS = ['20', '50', '100', '500']
+const LIMITS = ['20', '50', '100', '500'].map((limit) => [limit, limit] as const)
 /** Fields that are no criteria. */
 const DISPLAY_FIELDS = new Set(['limit', 'cursor'])
 
@@ -98,15 +98,11 @@ function searchForm (fields: Fields, { base }: PageOptions, isOpen: boolean): st
   const texts = Object.entries(TEXT_FIELDS).map(([name, [label, placeholder = '']]) =>
     html`<label><span>${label}</span> <input type="text" name="${name}" value="${fields[name] ?? ''}" ` +
     html`placeholder="${placeholder}" autocomplete="off" spellcheck="false"></label>`)
-  const option = (value: string, label: string, selected: string): string =>
-    html`<option value="${value}"!${value === selected ? ' selected' : ''}>${label}</option>`
-  const outcomes = OUTCOMES.map(([value, label]) => option(value, label, fields.error ?? ''))
-  const limits = LIMITS.map((limit) => option(limit, limit, fields.limit ?? String(DEFAULT_LIMIT)))
   return html`<details class="search"!${isOpen ? ' open' : ''}><summary>Search</summary>
 <form method="get" action="${base}/search" role="search">
 !${texts}
-<label><span>Outcome</span> <select name="error">!${outcomes}</select></label>
-<label><span>Results per page</span> <select name="limit">!${limits}</select></label>
+!${select('Outcome', 'error', OUTCOMES, fields.error ?? '')}
+!${select('Results per page', 'limit', LIMITS, fields.limit ?? String(DEFAULT_LIMIT))}
 <div class="actions"><button type="submit">Search</button> <a href="${base}/">Reset</a></div>
 </form></details>`
 }
@@ -174,9 +170,8 @@ function purgeForm (fields: Fields, { base, formToken }: PageOptions): string {
   const search = criteria.map(([name, value]) => `${name} ${value}`).join(', ')
   const what = criteria.length === 0 ? 'all profiles' : `all profiles that match this search (${search})`
   const inputs = criteria.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)
-  return html`<details class="purge"><summary>Purge…</summary><form method="post" action="${base}/purge">
-<input type="hidden" name="form_token" value="${formToken}">!${inputs}
+  return html`<details class="purge"><summary>Purge…</summary>!${postForm(`${base}/purge`, formToken, html`!${inputs}
 <p>This removes ${what}, except pinned ones. It cannot be undone.</p>
 <label><input type="checkbox" required> Remove them</label>
-<button type="submit" class="danger">Purge</button></form></details>`
+<button type="submit" class="danger">Purge</button>`)}</details>`
 }

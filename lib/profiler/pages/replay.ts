@@ -2,7 +2,7 @@ import { html } from '../../view/html.js'
 import { visibleLine } from '../../view/visible.js'
 import type { FilledRequest } from '../replay/fill.js'
 import type { Gap } from '../replay/stored-request.js'
-import { note, section } from './components.js'
+import { note, postForm, section } from './components.js'
 import { layout, type PageOptions } from './layout.js'
 
 /** A stored request as it will be sent. */
@@ -28,7 +28,7 @@ export function replayPage (view: ReplayView, options: PageOptions): string {
   return layout(options, `Replay ${token}`, html`<main id="content" class="replay">
 <h1>Replay</h1>
 <p class="note">The request of the profile <a href="${options.base}/${token}">${token}</a> is sent to this application
-once more, in this process and not over the network. It gets a profile of its own, and you see the differences.</p>
+again, in this process and not over the network. The new profile is then compared with this one.</p>
 !${failure}
 !${section('The request', html`<pre class="data sent">${messageOf(request)}</pre>`, '', 2)}
 !${notes.length === 0 ? '' : section('Different from the original', list, '', 2)}
@@ -41,10 +41,9 @@ function form ({ token, request: { method }, safe, gaps }: ReplayView, { base, f
     html`<input type="text" name="value.${name}" spellcheck="false"!${required ? ' required' : ''}></label>`)
   const warning = html`<p class="warning">${method} may repeat side effects (RFC 9110, section 9.2.1).</p>
 <label class="confirm"><input type="checkbox" name="confirm" value="1" required> Replay this ${method}</label>`
-  return html`<form method="post" action="${base}/${token}/replay" autocomplete="off">
-<input type="hidden" name="form_token" value="${formToken}">
+  return postForm(`${base}/${token}/replay`, formToken, html`
 !${gaps.length === 0 ? '' : note('These values are masked in the profile. Empty values are not sent.')}!${fields}
-!${safe ? '' : warning}<button type="submit">Replay</button></form>`
+!${safe ? '' : warning}<button type="submit">Replay</button>`)
 }
 
 function messageOf ({ method, target, headers, body }: FilledRequest): string {

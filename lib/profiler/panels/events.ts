@@ -4,7 +4,7 @@ import { html } from '../../view/html.js'
 import { milliseconds, note, place, scrollable, section, table } from '../pages/components.js'
 import type { Profile } from '../profile.js'
 import { headerHistory, type HeaderStep } from './header-history.js'
-import { dataOf, PLAIN_VIEW, type Panel, type PanelView } from './panel.js'
+import { dataOf, PLAIN_VIEW, runsOf, type Panel, type PanelView } from './panel.js'
 
 /** The listeners and hooks in the order in which they ran, what each changed, and the history of each header. */
 export const eventsPanel: Panel = {
@@ -20,7 +20,7 @@ export const eventsPanel: Panel = {
     const numbered = events.map((event, i) => ({ ...event, number: i + 1 }))
     const ran = events.length === 0
       ? note(isObserved ? 'No hook of the application ran.' : 'No listener was reached.')
-      : filters(events) + runsOf(numbered, 'pass').map(passTable).join('')
+      : filters(events) + runsOf(numbered, ({ pass }) => pass).map(passTable).join('')
     return ran + headerTable(profile, view)
   }
 }
@@ -38,20 +38,9 @@ function filters (events: readonly ListenerEvent[]): string {
     html`!${box('skipped', skipped)}</fieldset></div>`
 }
 
-/** Splits events where the field changes; their order stays. */
-function runsOf (events: readonly NumberedEvent[], field: 'pass' | 'stage'): NumberedEvent[][] {
-  const runs: NumberedEvent[][] = []
-  for (const event of events) {
-    const last = runs.at(-1)
-    if (last !== undefined && last[0]?.[field] === event[field]) last.push(event)
-    else runs.push([event])
-  }
-  return runs
-}
-
 function passTable (events: readonly NumberedEvent[]): string {
   const title = events[0]?.pass === 'error' ? 'Error pass' : 'Main pass'
-  const stages = runsOf(events, 'stage').map((run) => html`<tbody>
+  const stages = runsOf(events, ({ stage }) => stage).map((run) => html`<tbody>
 <tr class="stage"><th scope="rowgroup" colspan="5">${run[0]?.stage}</th></tr>!${run.map(row)}</tbody>`)
   return section(title, scrollable(title, html`<table class="rows events" aria-label="${title}"><thead><tr>
 <th scope="col">#</th><th scope="col">Listener</th><th scope="col">Outcome</th><th scope="col">What it did</th>
@@ -86,13 +75,13 @@ function change (from: string | null, to: string | null): string {
 function headerTable (profile: Profile, view: PanelView): string {
   const rows = [...headerHistory(profile)].map(([name, steps]) => html`<tr><th scope="row" class="header">${name}</th>
 <td><ol>!${steps.map((step) => stepMarkup(step, view))}</ol></td></tr>`)
-  return section('Headers of the response, and who set them', rows.length === 0
+  return section('Headers of the response, and what set them', rows.length === 0
     ? note('None was set.')
     : table('Headers', ['Header', 'History'], rows, 'rows history'))
 }
 
 function stepMarkup ({ action, by, event, source, to }: HeaderStep, { editor }: PanelView): string {
-  const who = event === undefined ? html`<span class="by">${by}</span>` : html`<a href="#event-${event}">${by}</a>`
+  const author = event === undefined ? html`<span class="by">${by}</span>` : html`<a href="#event-${event}">${by}</a>`
   const where = source === undefined ? '' : html` <span class="place">!${place(source, editor)}</span>`
-  return html`<li>${action} by !${who}!${where}!${to === null ? '' : html`: <code>${to}</code>`}</li>`
+  return html`<li>${action} by !${author}!${where}!${to === null ? '' : html`: <code>${to}</code>`}</li>`
 }

@@ -5,7 +5,7 @@ import { counted } from '../../view/counted.js'
 import { html } from '../../view/html.js'
 import { visibleLine } from '../../view/visible.js'
 import { note, section } from '../pages/components.js'
-import { collectorPanel, PLAIN_VIEW, type Panel, type PanelView } from './panel.js'
+import { collectorPanel, PLAIN_VIEW, runsOf, type Panel, type PanelView } from './panel.js'
 
 /** The exceptions of the response, from the root cause to the last. */
 export const exceptionsPanel: Panel = {
@@ -20,10 +20,7 @@ export const exceptionsPanel: Panel = {
 }
 
 /** Further errors: raised after the response began, in an error handler, or caught by a framework. */
-export const otherErrorsPanel: Panel = collectorPanel({
-  name: 'otherErrors',
-  label: 'Other errors',
-  group: 'overview',
+export const otherErrorsPanel: Panel = collectorPanel('otherErrors', 'Other errors', 'overview', {
   count: (_, { collectors: { otherErrors } }) => Array.isArray(otherErrors) ? otherErrors.length : undefined,
   problem: (_, { collectors: { otherErrors } }) => otherErrors !== undefined,
   render: (_, { collectors: { otherErrors } }, view) => {
@@ -55,20 +52,16 @@ function exceptionsMarkup (exceptions: readonly FlattenedException[], view: Pane
 
 // Frames of dependencies are folded in groups between the frames of the application.
 function framesMarkup (frames: readonly StackFrame[], editor: EditorLink | null): string {
-  const open = frames.findIndex((frame) => frame.own && frame.excerpt !== undefined)
-  const groups: Array<{ own: boolean, items: string[] }> = []
-  for (const [i, frame] of frames.entries()) {
-    const item = html`<li class="${frame.own ? 'own' : 'vendor'}">!${frameMarkup(frame, i === open, editor)}</li>`
-    const last = groups.at(-1)
-    if (last?.own === frame.own) last.items.push(item)
-    else groups.push({ own: frame.own, items: [item] })
-  }
-  return html`<ol class="frames">!${groups.map(({ own, items }) => own ? items.join('') : vendorFrames(items))}</ol>`
-}
-
-function vendorFrames (items: readonly string[]): string {
-  const title = counted(items.length, 'vendor frame')
-  return html`<li class="vendor"><details><summary>${title}</summary><ol>!${items}</ol></details></li>`
+  const open = frames.find((frame) => frame.own && frame.excerpt !== undefined)
+  const groups = runsOf(frames, ({ own }) => own).map((run) => {
+    const isOwn = run[0]?.own === true
+    const items = run.map((frame) =>
+      html`<li class="${isOwn ? 'own' : 'vendor'}">!${frameMarkup(frame, frame === open, editor)}</li>`)
+    if (isOwn) return items.join('')
+    const title = counted(items.length, 'vendor frame')
+    return html`<li class="vendor"><details><summary>${title}</summary><ol>!${items}</ol></details></li>`
+  })
+  return html`<ol class="frames">!${groups}</ol>`
 }
 
 function frameMarkup (frame: StackFrame, open: boolean, editor: EditorLink | null): string {

@@ -4,17 +4,15 @@ import { cpuPanel } from '../cpu/panel.js'
 import { cspPanel } from '../csp/panel.js'
 import { json } from '../pages/components.js'
 import type { Profile } from '../profile.js'
-import { configPanel, httpClientPanel, spansPanel, tracePanel } from './around.js'
-import { assetsPanel, cachePanel, linksPanel } from './delivery.js'
+import { deliveryPanels } from './delivery.js'
+import { environmentPanels } from './environment.js'
 import { eventsPanel } from './events.js'
 import { exceptionsPanel, otherErrorsPanel } from './exceptions.js'
-import {
-  attributesPanel, localePanel, paginationPanel, paramsPanel, routerPanel, templatePanel
-} from './handling.js'
 import { logsPanel } from './logs.js'
 import { collectorPanel, dataOf, GROUPS, type Panel } from './panel.js'
 import { performancePanel } from './performance.js'
 import { requestPanel } from './request.js'
+import { routingPanels } from './routing.js'
 import { corsPanel, securityPanel, sessionPanel } from './security.js'
 
 /** The panels in the order of the menu, group by group. */
@@ -26,23 +24,13 @@ export const panels: readonly Panel[] = [
   performancePanel,
   cpuPanel,
   eventsPanel,
-  routerPanel,
-  attributesPanel,
-  paramsPanel,
-  templatePanel,
-  paginationPanel,
-  localePanel,
+  ...routingPanels,
   securityPanel,
   sessionPanel,
   corsPanel,
   cspPanel,
-  cachePanel,
-  linksPanel,
-  assetsPanel,
-  httpClientPanel,
-  spansPanel,
-  tracePanel,
-  configPanel
+  ...deliveryPanels,
+  ...environmentPanels
 ]
 
 // The request panel shows the response, the events panel the headers, and the summary of the page why it was blocked.
@@ -65,10 +53,7 @@ export function panelsOf (profile: Profile): Panel[] {
 function customPanel ({ name, panel = {} }: Pick<Collector, 'name' | 'panel'>): Panel {
   const { label = name.charAt(0).toUpperCase() + name.slice(1), count, problem, render } = panel
   const dataIn = (profile: Profile): unknown => profile.collectors[name]
-  return collectorPanel({
-    name,
-    label,
-    group: 'application',
+  return collectorPanel(name, label, 'application', {
     ...(count !== undefined && { count: (_, profile) => count(dataIn(profile)) }),
     ...(problem !== undefined && { problem: (_, profile) => throwsOr(() => problem(dataIn(profile))) }),
     render: (_, profile) => render === undefined ? json(dataIn(profile)) : String(render(dataIn(profile)))

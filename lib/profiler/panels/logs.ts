@@ -2,7 +2,7 @@ import type { LogRecord } from '../../logs/log-record.js'
 import { counted } from '../../view/counted.js'
 import { html } from '../../view/html.js'
 import { visibleLine } from '../../view/visible.js'
-import { json, note, table } from '../pages/components.js'
+import { json, note, select, table } from '../pages/components.js'
 import type { Profile } from '../profile.js'
 import { addressOf, fieldOf, fieldsOf, PLAIN_VIEW, type Panel, type PanelView } from './panel.js'
 
@@ -117,14 +117,13 @@ function filterForm (logs: readonly LogRecord[], { level, channels, text, time }
   const counts = countsOf(logs.map((record) => String(record.level)))
   const from = (name: string): number =>
     NAMES.slice(severityOf(name)).reduce((sum, one) => sum + (counts.get(one) ?? 0), 0)
-  const levels = [...LEVELS].map(([name, label]) =>
-    html`<option value="${name}"!${name === level ? ' selected' : ''}>${label} (${from(name)})</option>`)
+  const levels = [...LEVELS].map(([name, label]) => [name, `${label} (${from(name)})`] as const)
   const times = (['absolute', 'relative'] as const).map((name) => {
     const checked = name === time ? ' checked' : ''
     return html`<label><input type="radio" name="time" value="${name}"!${checked}>${name}</label>`
   })
   return html`<form method="get" class="filters log-filters"><input type="hidden" name="panel" value="logs">
-<label>Level <select name="level">!${levels}</select></label>
+!${select('Level', 'level', levels, level)}
 !${channelBoxes(logs, channels)}
 <fieldset><legend>Time</legend>!${times}</fieldset>
 <label>Containing <input type="search" name="q" value="${text}" maxlength="!${MAX_TEXT}" autocomplete="off"></label>

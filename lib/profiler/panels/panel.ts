@@ -5,10 +5,10 @@ import type { Profile } from '../profile.js'
 /** The groups of the menu, in their order. */
 export const GROUPS = {
   overview: 'Overview',
-  handling: 'Routing',
+  routing: 'Routing',
   security: 'Security',
   delivery: 'Delivery',
-  around: 'Environment',
+  environment: 'Environment',
   application: 'Application'
 } as const
 
@@ -43,21 +43,22 @@ export interface Panel {
   problem?: (profile: Profile) => boolean
 }
 
-/** The panel of one collector, described by functions of the collector's data. */
-export interface CollectorPanelDefinition extends Omit<Panel, 'render' | 'count' | 'problem'> {
+export type Data = Record<string, unknown>
+
+/** The panel of one collector, as functions of the collector's data. */
+interface CollectorPanelOptions extends Pick<Panel, 'always'> {
   render: (data: Data, profile: Profile, view: PanelView) => string
   count?: (data: Data, profile: Profile) => number | undefined
   problem?: (data: Data, profile: Profile) => boolean
 }
 
-export type Data = Record<string, unknown>
-
 /** The view without a query, for panels that are rendered outside a page. */
 export const PLAIN_VIEW: PanelView = { query: {}, editor: null }
 
 /** Makes the panel of the collector with its name: where the collector failed, the panel shows the error instead. */
-export function collectorPanel (definition: CollectorPanelDefinition): Panel {
-  const { name, label, group, always = false, count, problem, render } = definition
+export function collectorPanel (
+  name: string, label: string, group: Panel['group'], { always = false, count, problem, render }: CollectorPanelOptions
+): Panel {
   return {
     name,
     label,
@@ -94,6 +95,21 @@ export function isObject (value: unknown): value is Data {
 /** The objects of a list; empty if the value is no list. */
 export function listOf (value: unknown): Data[] {
   return Array.isArray(value) ? value.filter(isObject) : []
+}
+
+/** Splits a list where the key changes; the order stays. */
+export function runsOf<T> (items: readonly T[], keyOf: (item: T) => unknown): T[][] {
+  const runs: T[][] = []
+  for (const [i, item] of items.entries()) {
+    if (i > 0 && keyOf(item) === keyOf(items[i - 1] as T)) runs.at(-1)?.push(item)
+    else runs.push([item])
+  }
+  return runs
+}
+
+/** Whether an outgoing call had no response, or an error as its response. */
+export function isFailedCall ({ status, error }: Data): boolean {
+  return error !== undefined || (typeof status === 'number' && status >= 400)
 }
 
 /** Why the request was blocked, one sentence each: the text in a stored profile's `blocked` list. */

@@ -1,7 +1,7 @@
 import { html } from '../../view/html.js'
 import { visibleLine } from '../../view/visible.js'
 import { callTreeOf, percent, readCpuRecord, refusalOf } from '../cpu/record.js'
-import { bytes, failed, json, milliseconds, note, pairs, pairsSection, section } from '../pages/components.js'
+import { bytes, failed, milliseconds, note, pairs, pairsSection, postForm, section } from '../pages/components.js'
 import type { Profile } from '../profile.js'
 import { addressOf, dataOf, failureOf, fieldOf, isObject, PLAIN_VIEW } from './panel.js'
 import type { Data, Panel, PanelView } from './panel.js'
@@ -13,8 +13,6 @@ const TIMES: Readonly<Record<string, string>> = {
   serialization: 'serialization',
   firstByte: 'first byte at'
 }
-/** Fields of the collector that have a place of their own. */
-const SHOWN = new Set([...Object.keys(TIMES), 'total', 'process'])
 const CPU_FUNCTIONS = 5
 
 /** Where the time went. */
@@ -26,7 +24,7 @@ export const performancePanel: Panel = {
   problem: (profile) => failureOf(profile, 'performance') !== undefined,
   render: (profile, view = PLAIN_VIEW) =>
     section('Waterfall', waterfall(profile, fieldOf(view, 'threshold'))) + cpuSection(profile, view) +
-    pairsSection('Time', timesOf(profile)) + collected(profile)
+    pairsSection('Time', timesOf(profile)) + processSection(profile)
 }
 
 function timesOf (profile: Profile): Data {
@@ -45,15 +43,11 @@ function timesOf (profile: Profile): Data {
   }
 }
 
-function collected (profile: Profile): string {
+function processSection (profile: Profile): string {
   const failure = failureOf(profile, 'performance')
   if (failure !== undefined) return failed(failure)
-  const { performance: data } = profile.collectors
-  if (data === undefined || data === null) return ''
-  if (!isObject(data)) return section('Collected', json(data))
-  const others = Object.fromEntries(Object.entries(data).filter(([name]) => !SHOWN.has(name)))
-  return (isObject(data.process) ? section('Process', usage(data.process)) : '') +
-    (Object.keys(others).length === 0 ? '' : pairsSection('Collected', others))
+  const { process } = dataOf(profile, 'performance')
+  return isObject(process) ? section('Process', usage(process)) : ''
 }
 
 function usage ({ heapBefore, heapAfter, loopUtilization }: Data): string {
@@ -83,8 +77,7 @@ function cpuSection (profile: Profile, view: PanelView): string {
 // Only safe methods: repeating another one may repeat its side effects.
 function repeatForm ({ token, method }: Profile, { repeatsCpu = false, base = '', formToken = '' }: PanelView): string {
   if (!repeatsCpu || (method !== 'GET' && method !== 'HEAD')) return ''
-  return html`<form method="post" action="${base}/${token}/cpu" class="pin-form">` +
-    html`<input type="hidden" name="form_token" value="${formToken}">` +
+  return postForm(`${base}/${token}/cpu`, formToken,
     html`<button type="submit">Repeat with a CPU profile</button> <span class="note">Sends this ${method} again, ` +
-    html`with your cookies for this host, and records a CPU profile meanwhile.</span></form>`
+    'with your cookies for this host, and records a CPU profile.</span>', 'pin-form')
 }

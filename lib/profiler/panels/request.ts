@@ -1,7 +1,6 @@
 import { html } from '../../view/html.js'
 import { failed, folded, note, pairs, section } from '../pages/components.js'
 import type { Profile } from '../profile.js'
-import { TOKEN_PATTERN } from '../token.js'
 import { dataOf, failureOf, isObject, type Data, type Panel } from './panel.js'
 
 /** Fields of the request with a part of their own. */
@@ -34,7 +33,7 @@ function requestParts (profile: Profile): Part[] {
     ip: request.ip ?? profile.ip,
     ...Object.fromEntries(others.filter(([, value]) => typeof value !== 'object'))
   }
-  const first = pairs('Request', line) + parentLink(profile)
+  const first = pairs('Request', line)
   if (failure !== undefined) return [['request', 'Request', first + failed(failure)]]
   if (Object.keys(request).length === 0) {
     return [['request', 'Request', first + note('The request ended before its details were collected.')]]
@@ -82,10 +81,4 @@ function parsedJson (value: unknown): unknown {
   } catch {
     return value
   }
-}
-
-// The link is relative to the page of this profile.
-function parentLink ({ parent }: Profile): string {
-  if (typeof parent !== 'string' || !TOKEN_PATTERN.test(parent)) return ''
-  return html`<p class="facts">Parent request: <a href="${parent}">${parent}</a></p>`
 }

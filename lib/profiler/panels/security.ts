@@ -1,19 +1,13 @@
 import { html } from '../../view/html.js'
-import { lead, note, pairs, pairsSection, rows, section } from '../pages/components.js'
+import { fields, lead, note, pairs, pairsSection, rows, section } from '../pages/components.js'
 import { collectorPanel, isObject, listOf, type Data } from './panel.js'
 
 const DENIED = new Set([401, 403, 429])
 const AUTHENTICATOR_COLUMNS = { name: 'Authenticator', outcome: 'Outcome', reason: 'Reason' }
 const VOTE_COLUMNS = { voter: 'Voter', vote: 'Vote', reason: 'Reason' }
-const SESSION_ORIGINS: Readonly<Record<string, string>> = {
-  new: 'new', loaded: 'loaded from the store', ended: 'ended by the request'
-}
 
-/** The user, how they were authenticated, and who decided what they may do. */
-export const securityPanel = collectorPanel({
-  name: 'security',
-  label: 'Security',
-  group: 'security',
+/** The user, the authenticators, and the access decisions. */
+export const securityPanel = collectorPanel('security', 'Security', 'security', {
   always: true,
   count: ({ decisions }, { collectors }) => collectors.security === undefined ? undefined : listOf(decisions).length,
   problem: (_, { collectors, status }) => collectors.security !== undefined && DENIED.has(status),
@@ -36,9 +30,9 @@ export const securityPanel = collectorPanel({
 })
 
 function verdict ({ user }: Data, status: number): string {
-  const who = isObject(user) ? `Logged in as ${String(user.identifier)}` : 'Not logged in'
-  if (DENIED.has(status)) return lead(`${who}, denied with ${status}.`, 'bad')
-  return lead(`${who}.`, isObject(user) ? 'good' : 'plain')
+  const state = isObject(user) ? `Logged in as ${String(user.identifier)}` : 'Not logged in'
+  if (DENIED.has(status)) return lead(`${state}, denied with ${status}.`, 'bad')
+  return lead(`${state}.`, isObject(user) ? 'good' : 'plain')
 }
 
 function userOf ({ user, authenticatedBy, roles, inheritedRoles }: Data): string {
@@ -57,50 +51,25 @@ function decisionOf ({ by, attribute, subject, granted, strategy, votes }: Data)
 }
 
 /** The session, without its id and values. */
-export const sessionPanel = collectorPanel({
-  name: 'session',
-  label: 'Session',
-  group: 'security',
-  render: ({ used, cookie, origin, changed, saved, keys }) => {
-    if (used !== true) {
-      return note(cookie === true
-        ? 'The client has a session; the request did not use it.'
-        : 'The session was not used, and the client has none.')
-    }
-    return pairsSection('Session', {
-      id: 'hidden',
-      session: SESSION_ORIGINS[String(origin)] ?? origin,
-      'cookie sent': yesNo(cookie),
-      changed: yesNo(changed),
-      saved: yesNo(saved)
-    }) + pairsSection('Keys', keys, 'The session is empty.')
+export const sessionPanel = collectorPanel('session', 'Session', 'security', {
+  render: (data) => {
+    if (data.used === true) return fields('Session', data)
+    return note(data.cookie === true
+      ? 'The client has a session; the request did not use it.'
+      : 'The session was not used, and the client has none.')
   }
 })
 
 /** Whether the page of another origin may read the response, and by which rule. */
-export const corsPanel = collectorPanel({
-  name: 'cors',
-  label: 'CORS',
-  group: 'security',
+export const corsPanel = collectorPanel('cors', 'CORS', 'security', {
   problem: ({ allowed }) => allowed === false,
-  render: ({ allowed, why, origin, preflight, rule, wanted, headers }) => {
-    const verdict = allowed === true
-      ? lead('The page of the other origin may read the response.', 'good')
-      : allowed === false
-        ? lead('The page of the other origin may not read the response.', 'bad')
-        : lead('Not a cross-origin request.')
-    return verdict + pairsSection('Verdict', {
-      allowed: typeof allowed === 'boolean' ? yesNo(allowed) : 'not applicable',
-      why,
-      origin: origin ?? 'none',
-      preflight: yesNo(preflight)
-    }) +
-      (isObject(wanted) ? pairsSection('Requested by the preflight', wanted) : '') +
-      section('Rule', isObject(rule) ? pairs('Rule', rule) : note('No rule matches this path.')) +
-      pairsSection('CORS headers', headers, 'None.')
+  render: (data) => {
+    const { allowed } = data
+    const verdict = typeof allowed !== 'boolean'
+      ? lead('Not a cross-origin request.')
+      : allowed
+        ? lead('The page of the other origin may read the response.', 'good')
+        : lead('The page of the other origin may not read the response.', 'bad')
+    return verdict + fields('Decision', data)
   }
 })
-
-function yesNo (value: unknown): string {
-  return value === true ? 'yes' : 'no'
-}

@@ -1,8 +1,8 @@
 import { html } from '../../view/html.js'
 import { visibleLine } from '../../view/visible.js'
-import { milliseconds, note, scrollable } from '../pages/components.js'
+import { milliseconds, note, pending, scrollable, select } from '../pages/components.js'
 import type { Profile } from '../profile.js'
-import { addressOf, dataOf, isObject, listOf } from './panel.js'
+import { addressOf, dataOf, isFailedCall, isObject, listOf, type Data } from './panel.js'
 
 /** The kinds of bars with their names in the legend. */
 const KINDS = {
@@ -31,9 +31,8 @@ export interface Span {
   failed: boolean
   /** The text of the tooltip. */
   detail: string
-  /** The panel that shows more, and the id of an element there. */
-  panel: string
-  fragment: string
+  /** The URL of the part of a panel that shows more. */
+  link: string
 }
 
 const THRESHOLDS = ['0', '0.1', '0.5', '1', '5', '10', '50']
@@ -66,8 +65,7 @@ function listenerSpans ({ events }: Profile): Span[] {
         ...(headers === '' ? [] : [headers]),
         ...(source === undefined ? [] : [`added ${plugin === undefined ? '' : `by ${plugin} `}at ${source}`])
       ].join('; '),
-      panel: 'events',
-      fragment: `event-${i + 1}`
+      link: addressOf('events', [], `event-${i + 1}`)
     }
   }).filter((_, i) => events[i]?.outcome !== 'skipped')
 }
@@ -82,7 +80,7 @@ export function handlerSpans (profile: Profile): Span[] {
   // A handler that returns its reply settles after the response; its own work ended when the reply was sent.
   const duration = Math.min(handler, ...responses.map(({ start }) => start - handlerStart))
   const response = responses.find(({ start }) => start >= handlerStart + duration)
-  const shared = { failed: false, panel: 'router', fragment: '' }
+  const shared = { failed: false, link: addressOf('router') }
   const handlerSpan: Span = {
     ...shared,
     kind: 'handler',
@@ -103,39 +101,39 @@ export function handlerSpans (profile: Profile): Span[] {
 }
 
 function callSpans (profile: Profile): Span[] {
-  return listOf(dataOf(profile, 'http-client').calls).map(({ method, url, status, start, duration, error }, i) => ({
+  return listOf(dataOf(profile, 'http-client').calls).map((call, i) => ({
     kind: 'call',
-    name: `${String(method)} ${String(url)}`,
-    start: Number(start),
-    duration: typeof duration === 'number' ? duration : null,
-    failed: error !== undefined || (typeof status === 'number' && status >= 400),
-    detail: error !== undefined
-      ? String(error)
-      : typeof status === 'number' ? `answered with ${status}` : 'no response yet',
-    panel: 'http-client',
-    fragment: `call-${i + 1}`
+    name: `${String(call.method)} ${String(call.url)}`,
+    ...timesOf(call),
+    failed: isFailedCall(call),
+    detail: call.error !== undefined
+      ? String(call.error)
+      : typeof call.status === 'number' ? `answered with ${call.status}` : 'no response yet',
+    link: addressOf('http-client', [], `call-${i + 1}`)
   }))
 }
 
 function telemetrySpans (profile: Profile): Span[] {
   return listOf(dataOf(profile, 'spans').spans).map((span, i) => {
-    const { name, kind, scope, start, duration, error, attributes } = span
+    const { name, kind, scope, error, attributes } = span
     const scopeText = scope === '' || scope === undefined ? '' : ` of ${String(scope)}`
     const fields = Object.entries(isObject(attributes) ? attributes : {}).slice(0, MAX_ATTRIBUTES)
     return {
       kind: 'span',
       name: String(name),
-      start: Number(start),
-      duration: typeof duration === 'number' ? duration : null,
+      ...timesOf(span),
       failed: error !== undefined,
       detail: [
         `${String(kind)} span${scopeText}${error === undefined ? '' : `, failed: ${String(error)}`}`,
         ...fields.map(([name, value]) => `${name}: ${String(value)}`.slice(0, MAX_ATTRIBUTE))
       ].join('; '),
-      panel: 'spans',
-      fragment: `span-${i + 1}`
+      link: addressOf('spans', [], `span-${i + 1}`)
     }
   })
+}
+
+function timesOf ({ start, duration }: Data): Pick<Span, 'start' | 'duration'> {
+  return { start: Number(start), duration: typeof duration === 'number' ? duration : null }
 }
 
 interface Scale {
@@ -165,10 +163,9 @@ export function waterfall (profile: Profile, threshold: string): string {
 }
 
 function thresholdForm (least: string): string {
-  const options = THRESHOLDS.map((value) =>
-    html`<option value="${value}"!${value === least ? ' selected' : ''}>${value} ms</option>`)
+  const options = THRESHOLDS.map((value) => [value, `${value} ms`] as const)
   return html`<form method="get" class="filters threshold"><input type="hidden" name="panel" value="performance">
-<label>Min. duration <select name="threshold">!${options}</select></label> <button type="submit">Show</button></form>`
+!${select('Min. duration', 'threshold', options, least)} <button type="submit">Show</button></form>`
 }
 
 function legend (spans: readonly Span[], { firstByte }: Scale): string {
@@ -187,7 +184,7 @@ function legend (spans: readonly Span[], { firstByte }: Scale): string {
 }
 
 function row (span: Span, { total, firstByte }: Scale): string {
-  const { kind, name, start, duration, failed, detail, panel, fragment } = span
+  const { kind, name, start, duration, failed, detail, link } = span
   const x = Math.min(WIDTH - 3, Math.max(0, start / total * WIDTH))
   const width = Math.max(3, Math.min(WIDTH - x, (duration ?? total - start) / total * WIDTH))
   const first = firstByte === null
@@ -195,10 +192,10 @@ function row (span: Span, { total, firstByte }: Scale): string {
     : html`<path class="first-byte" d="M${(firstByte / total * WIDTH).toFixed(1)} 0V20"/>`
   const title = visibleLine(`${name}: ${milliseconds(start)} + ${milliseconds(duration)}`)
   return html`<tr class="span">
-<th scope="row"><a href="${addressOf(panel, [], fragment)}">${visibleLine(name).slice(0, MAX_NAME)}</a>
+<th scope="row"><a href="${link}">${visibleLine(name).slice(0, MAX_NAME)}</a>
 <span class="tip">${visibleLine(detail)}</span></th>
 <td class="chart"><svg viewBox="0 0 ${WIDTH} 20" preserveAspectRatio="none" aria-hidden="true"><title>${title}</title>
 !${first}<rect class="bar-${failed ? 'failed' : kind}" x="${x.toFixed(1)}" y="4" width="${width.toFixed(1)}"
 height="12"/></svg></td><td class="number">${milliseconds(start)}</td>
-<td class="number">!${duration === null ? '<span class="none">pending</span>' : milliseconds(duration)}</td></tr>`
+<td class="number">!${pending(duration)}</td></tr>`
 }

@@ -21,7 +21,7 @@ async function start (t: Test): Promise<FastifyInstance> {
   return app
 }
 
-t.test('two profiles are a page to a browser and JSON to a program', async (t) => {
+t.test('a comparison is a page or JSON, by Accept or the path', async (t) => {
   const app = await start(t)
   const { body, headers, statusCode } = await app.inject({ url: '/_profiler/00000c/compare/00000b', headers: html })
   t.equal(statusCode, 200)
@@ -35,7 +35,7 @@ t.test('two profiles are a page to a browser and JSON to a program', async (t) =
   }
 })
 
-t.test('two are chosen in the list, and one is compared with what was before it', async (t) => {
+t.test('two selected profiles, and the previous of the same route', async (t) => {
   const app = await start(t)
   const list = new JSDOM((await app.inject({ url: '/_profiler/', headers: html })).body).window.document
   t.equal(list.querySelector('form#compare')?.getAttribute('action'), '/_profiler/compare')
@@ -53,7 +53,7 @@ t.test('two are chosen in the list, and one is compared with what was before it'
   t.same([...page.querySelectorAll('.actions-row a')].map((link) => link.getAttribute('href')).slice(0, 2), ['/_profiler/00000b/compare/previous', '/_profiler/00000b/compare/previous?error=0'])
 })
 
-t.test('what cannot be compared is told', async (t) => {
+t.test('errors of comparisons', async (t) => {
   const app = await start(t)
   for (const [url, status, message] of [
     ['compare', 400, 'Two profiles can be compared, 0 were given: /_profiler/compare?profile=3fa94c&profile=0b11e2.'],
@@ -64,7 +64,7 @@ t.test('what cannot be compared is told', async (t) => {
     ['ffffff/compare/00000a.json', 404, 'Token "ffffff" was not found.'],
     ['__proto__/compare/previous', 404, 'Token "__proto__" was not found.'],
     ['00000c/compare/previous', 404, 'No profile of the same route is stored that is older than "00000c".'],
-    ['00000a/compare/previous?status=500', 404, 'No profile of the same route is stored that is older than "00000a" and fits.'],
+    ['00000a/compare/previous?status=500', 404, 'No profile of the same route is stored that is older than "00000a" and matches.'],
     ['00000a/compare/previous?nix=1', 400, /^Invalid "nix": there is no such criterion/]
   ] as const) {
     const response = await app.inject({ url: `/_profiler/${url}`, headers: json })
@@ -73,7 +73,7 @@ t.test('what cannot be compared is told', async (t) => {
   }
 })
 
-t.test('nothing that a request brought gets into the page', async (t) => {
+t.test('text of requests is escaped', async (t) => {
   const app = await start(t)
   const findings = htmlChecker({ 'aria-label-misuse': 'off', 'prefer-native-element': 'off' })
   for (const url of ['/_profiler/00000c/compare/00000d', '/_profiler/00000d/compare/00000b', '/_profiler/00000d/compare/00000d']) {

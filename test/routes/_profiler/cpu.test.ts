@@ -60,7 +60,7 @@ t.test('the file has the name of the profile, and a form that tools read', async
   })
   app.hindsight.profiler.save(profile('000001'))
   app.hindsight.profiler.save(profile('000002', { collectors: { cpu: { refused: 'Another one ran.' } } }))
-  for (const [token, status, message] of [['000001', 404, /has no CPU profile: none was asked for\./], ['000002', 404, /Another one ran\./], ['00000f', 404, /was not found/], ['x', 404, /was not found/]] as const) {
+  for (const [token, status, message] of [['000001', 404, /has no CPU profile: none was requested\./], ['000002', 404, /Another one ran\./], ['00000f', 404, /was not found/], ['x', 404, /was not found/]] as const) {
     const response = await app.inject({ url: `/_profiler/${token}/cpu`, headers: json })
     t.equal(response.statusCode, status)
     t.match(response.body, message)
@@ -82,7 +82,7 @@ t.test('a safe request is sent again, with what is known of it, and leads to its
   t.match(page.body, `action="/_profiler/${before.token}/cpu"`)
 })
 
-t.test('what cannot be sent again, or may not', async (t) => {
+t.test('requests that cannot be repeated, or may not', async (t) => {
   const { app, seen } = await build(t)
   for (const [token, changes] of Object.entries({
     '000001': { method: 'POST' },
@@ -92,7 +92,7 @@ t.test('what cannot be sent again, or may not', async (t) => {
     '000005': { url: 'http://h/things' }
   })) app.hindsight.profiler.save(profile(token, changes))
   for (const [token, status, message] of [
-    ['000001', 409, /POST may change something/], ['000002', 409, /values that are masked/], ['000003', 409, /no path/], ['000004', 409, /leaves no profile/], ['00000f', 404, /was not found/]
+    ['000001', 409, /POST may change something/], ['000002', 409, /has masked values/], ['000003', 409, /no path/], ['000004', 409, /names no profile/], ['00000f', 404, /was not found/]
   ] as const) {
     const answer = await repeat(app, token)
     t.equal(answer.statusCode, status, answer.body)
@@ -105,7 +105,7 @@ t.test('what cannot be sent again, or may not', async (t) => {
   t.equal(seen.length, 1)
 })
 
-t.test('what is not answered in time is told, and nothing is left of it; what was answered and goes on for ever is cut off', async (t) => {
+t.test('a request without a response times out, and an endless response is aborted', async (t) => {
   let [begun, streamed] = [() => {}, () => {}]
   const moments = [new Promise<void>((resolve) => { begun = resolve }), new Promise<void>((resolve) => { streamed = resolve }), NEVER]
   t.intercept(globalThis, 'setTimeout', { value: limitsAt(45_000, moments) })
@@ -156,7 +156,7 @@ async function found (app: FastifyInstance, token: string): Promise<Profile> {
   }
 }
 
-t.test('operators read the file and repeat nothing; others find neither', async (t) => {
+t.test('outside debug mode the routes are not found', async (t) => {
   const app = await buildApplication({ debug: false, profiler: { production: true } })
   t.teardown(() => app.close())
   app.hindsight.profiler.save(sample())

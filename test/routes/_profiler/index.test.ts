@@ -265,13 +265,13 @@ t.test('a search finds, says what has a problem, and keeps its criteria from pag
   t.match(page((await app.inject({ url: '/_profiler/search?url=nowhere', headers: html })).body).querySelector('main')?.textContent, /No profiles match\./)
 })
 
-t.test('the newest that fits', async t => {
+t.test('/latest redirects to the newest profile that matches the criteria', async t => {
   const app = await start(t)
   app.hindsight.profiler.save(profile('000001', { status: 404 }))
   app.hindsight.profiler.save(profile('000002'))
   t.equal((await app.inject('/_profiler/latest?status=404')).headers.location, '/_profiler/000001')
   t.equal((await app.inject('/_profiler/latest.json?method=GET')).headers.location, '/_profiler/000002.json')
-  t.match((await app.inject('/_profiler/latest?status=500')).json(), { statusCode: 404, message: 'No profile that fits has been stored yet.' })
+  t.match((await app.inject('/_profiler/latest?status=500')).json(), { statusCode: 404, message: 'No matching profile has been stored yet.' })
   t.match((await app.inject('/_profiler/latest?error=1')).json(), { statusCode: 404, message: 'No failure has been stored yet.' })
 })
 

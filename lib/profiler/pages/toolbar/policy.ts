@@ -100,14 +100,14 @@ function permissionOf (directives: Directives, kind: Kind, origin: PageOrigin): 
   const isStrict = isScript && sources.includes("'strict-dynamic'")
   if (!isStrict && includesOrigin(sources, origin)) return 'granted'
   const hasHash = sources.some((source) => /^'sha\d/.test(source))
-  // A list of hashes and 'none' mean that the page knows each of its scripts: one more would weaken them.
+  // A list of hashes, or 'none', restricts the page to certain scripts: a nonce would weaken that.
   if (isScript && (hasHash || sources.every((source) => source === "'none'"))) return 'denied'
   // A nonce beside 'unsafe-inline' would disable that for the elements of the page (CSP3, section 6.7.3.2).
   const isInline = sources.includes("'unsafe-inline'") && !isStrict && !hasHash
   return isInline && !sources.some((source) => source.startsWith("'nonce-")) ? 'denied' : 'with nonce'
 }
 
-// Trusted Types do not affect an element in the markup. They too mean that the page knows each of its scripts.
+// Trusted Types do not affect an element in the markup, but they too restrict the page to certain scripts.
 function runsScripts (directives: Directives): boolean {
   if (directives.has('trusted-types') || directives.has('require-trusted-types-for')) return false
   return directives.get('sandbox')?.includes('allow-scripts') !== false

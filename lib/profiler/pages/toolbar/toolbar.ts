@@ -3,45 +3,9 @@ import { isErrorOrWorse, type Levelled } from '../../../logs/log-record.js'
 import { wordFor } from '../../../view/counted.js'
 import { html } from '../../../view/html.js'
 import { cut, visibleLine } from '../../../view/visible.js'
-import { dataOf, isObject, listOf } from '../../panels/panel.js'
+import { dataOf, isFailedCall, isObject, listOf } from '../../panels/panel.js'
 import type { Profile } from '../../profile.js'
 import { bytes, milliseconds, statusClass } from '../components.js'
-
-/** What the toolbar shows of a request. */
-export interface ToolbarData {
-  token: string
-  /** The URL of the profile. */
-  url: string
-  status: number
-  method: string
-  /** The name of the route. */
-  route: string | null
-  pattern: string | null
-  /** The place of the handler, `file:line`. */
-  handler: string | null
-  /** Milliseconds; until now if the response is not finished. */
-  duration: number
-  /** Milliseconds; null if the handler did not run. */
-  handlerDuration: number | null
-  /** Milliseconds until the response began; null before that. */
-  firstByte: number | null
-  /** Bytes of the JavaScript heap in use after the request. */
-  memory: number | null
-  /** The number of log lines. */
-  logs: number
-  /** Log lines of level error and above. */
-  errors: number
-  warnings: number
-  /** Name and message of the last exception. */
-  exception: string | null
-  /** Null: no firewall. */
-  security: { firewall: string | null, user: string | null, authenticatedBy: string | null, roles: string[] } | null
-  locale: { locale: string, source: string } | null
-  /** The outcome of the preconditions; null: no HTTP caching. */
-  cache: string | null
-  /** Requests to other servers. */
-  calls: { count: number, failed: number }
-}
 
 type ProfileFields = 'token' | 'status' | 'method' | 'route' | 'duration' | 'collectors'
 
@@ -51,15 +15,17 @@ export interface ToolbarSource extends Pick<Profile, ProfileFields> {
   exceptions: ReadonlyArray<{ name: string, message: string }>
 }
 
-/** The toolbar's data of a profile; `url` is the URL of its page. */
-export function toolbarOf (profile: ToolbarSource, url: string): ToolbarData {
+/** What the toolbar shows of a request; null: unknown, or not part of the request. */
+export type ToolbarData = ReturnType<typeof toolbarOf>
+
+/** The toolbar's data of a profile; `url` is the URL of its page. Durations are milliseconds. */
+export function toolbarOf (profile: ToolbarSource, url: string) {
   const { token, status, method, route, duration, logs, exceptions, collectors } = profile
   const error = exceptions.at(-1)
   const { handler, firstByte, process } = dataOf(profile, 'performance')
   const { locale, source } = dataOf(profile, 'locale')
   const { firewall, user, authenticatedBy, roles } = dataOf(profile, 'security')
   const { count, calls } = dataOf(profile, 'http-client')
-  const failed = listOf(calls).filter(({ status, error }) => error !== undefined || Number(status) >= 400)
   return {
     token,
     url,
@@ -67,14 +33,19 @@ export function toolbarOf (profile: ToolbarSource, url: string): ToolbarData {
     method,
     route: route?.name ?? null,
     pattern: route?.pattern ?? null,
+    /** The place of the handler, `file:line`. */
     handler: route?.handler ?? null,
+    /** Until now if the response is not finished. */
     duration,
     handlerDuration: numberOf(handler),
+    /** Until the response began. */
     firstByte: numberOf(firstByte),
+    /** Bytes of the JavaScript heap in use after the request. */
     memory: numberOf(fieldOf(process, 'heapAfter')),
     logs: logs.length,
     errors: logs.filter(isErrorOrWorse).length,
     warnings: logs.filter(({ level }) => level === 'warn').length,
+    /** Name and message of the last exception. */
     exception: error === undefined ? null : `${error.name}: ${error.message}`,
     security: collectors.security === undefined
       ? null
@@ -85,8 +56,10 @@ export function toolbarOf (profile: ToolbarSource, url: string): ToolbarData {
           roles: Array.isArray(roles) ? roles.map(String) : []
         },
     locale: typeof locale === 'string' ? { locale, source: String(source) } : null,
+    /** The outcome of the preconditions of HTTP caching. */
     cache: textOf(dataOf(profile, 'cache').outcome),
-    calls: { count: numberOf(count) ?? 0, failed: failed.length }
+    /** Requests to other servers. */
+    calls: { count: numberOf(count) ?? 0, failed: listOf(calls).filter(isFailedCall).length }
   }
 }
 
@@ -118,9 +91,6 @@ export interface ToolbarFiles {
 type Fact = readonly [name: string, value: string | number, fill?: string]
 
 const MAX_EXCEPTION = 300
-const LOCALE_SOURCES: Readonly<Record<string, string>> = {
-  default: 'the default', route: 'the route', 'accept-language': 'Accept-Language'
-}
 const REQUESTS = '<li class="item requests" hidden><button type="button" class="head" aria-expanded="false">' +
   '<span class="count">0</span> <span class="label">requests</span></button>' +
   '<div class="pop"><p>Requests of this page</p><ol></ol></div></li>'
@@ -203,33 +173,33 @@ function requestItems (data: ToolbarData): string[] {
 }
 
 function optionalItems ({ url, exception, security, locale, cache, calls }: ToolbarData): string[] {
-  const user = security?.user ?? null
-  return [
-    exception === null
-      ? ''
-      : item('exception bad', 'exceptions', 'Exception', url, label('exception'), [
-        ['Exception', cut(exception, MAX_EXCEPTION)]
-      ]),
-    security === null
-      ? ''
-      : item('security', 'security', 'Security', url, name(user ?? 'anonymous'), [
-        ['User', user ?? 'not logged in'],
-        ['Roles', security.roles.join(', ') || 'none'],
-        ['Authenticated by', security.authenticatedBy ?? '–'],
-        ['Firewall', security.firewall ?? 'none']
-      ]),
-    locale === null
-      ? ''
-      : item('locale', 'locale', 'Locale', url, html`${visibleLine(locale.locale)}`, [
-        ['Locale', locale.locale], ['Decided by', LOCALE_SOURCES[locale.source] ?? locale.source]
-      ]),
-    cache === null
-      ? ''
-      : item('cache', 'cache', 'HTTP cache', url, html`!${label('cache')} ${cache}`, [['Outcome', cache]]),
-    calls.count === 0
-      ? ''
-      : item(`calls${calls.failed > 0 ? ' bad' : ''}`, 'http-client', 'Outgoing calls', url,
-        html`${calls.count} !${label(wordFor(calls.count, 'call'))}`,
-        [['Outgoing calls', calls.count], ['Failed', calls.failed]])
-  ]
+  const items: string[] = []
+  if (exception !== null) {
+    items.push(item('exception bad', 'exceptions', 'Exception', url, label('exception'), [
+      ['Exception', cut(exception, MAX_EXCEPTION)]
+    ]))
+  }
+  if (security !== null) {
+    items.push(item('security', 'security', 'Security', url, name(security.user ?? 'anonymous'), [
+      ['User', security.user ?? 'not logged in'],
+      ['Roles', security.roles.join(', ') || 'none'],
+      ['Authenticated by', security.authenticatedBy ?? '–'],
+      ['Firewall', security.firewall ?? 'none']
+    ]))
+  }
+  if (locale !== null) {
+    items.push(item('locale', 'locale', 'Locale', url, html`${visibleLine(locale.locale)}`, [
+      ['Locale', locale.locale], ['Source', locale.source]
+    ]))
+  }
+  if (cache !== null) {
+    items.push(item('cache', 'cache', 'HTTP cache', url, html`!${label('cache')} ${cache}`, [['Outcome', cache]]))
+  }
+  if (calls.count > 0) {
+    const title = html`${calls.count} !${label(wordFor(calls.count, 'call'))}`
+    items.push(item(`calls${calls.failed > 0 ? ' bad' : ''}`, 'http-client', 'Outgoing calls', url, title, [
+      ['Outgoing calls', calls.count], ['Failed', calls.failed]
+    ]))
+  }
+  return items
 }

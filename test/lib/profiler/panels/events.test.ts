@@ -13,7 +13,7 @@ const change = (listener: string, name: string, from: string | null, to: string 
 
 t.test('passes, stages, outcomes and what changed', async t => {
   const root = shown(eventsPanel, sample())
-  t.same(texts(root, 'h3'), ['Main pass', 'Error pass', 'Headers of the response, and who set them'])
+  t.same(texts(root, 'h3'), ['Main pass', 'Error pass', 'Headers of the response, and what set them'])
   t.same(texts(root, '.stage'), ['kernel.request', 'kernel.controller_arguments', 'kernel.response'])
   t.same(texts(root, '.event td:first-child'), ['1', '2', '3', '4'])
   t.same(texts(root, '.event > th'), ['cors', 'router', 'error', 'clickjacking'])

@@ -5,13 +5,16 @@ import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { hindsightSpanProcessor } from '../../../../app/index.js'
 import { performancePanel } from '../../../../lib/profiler/panels/performance.js'
-import { spansPanel } from '../../../../lib/profiler/panels/around.js'
+import { panels } from '../../../../lib/profiler/panels/index.js'
 import { SpanLog, type SpanLike } from '../../../../lib/profiler/spans/span-processor.js'
 import { createMask } from '../../../../lib/mask/mask.js'
 import { build, profileOf } from '../../../support/app.js'
 import { HOSTILE } from '../hostile.js'
 import { profile } from '../fixture.js'
+import type { Panel } from '../../../../lib/profiler/panels/panel.js'
 import { shown, texts } from '../panels/support.js'
+
+const spansPanel = panels.find(({ name }) => name === 'spans') as Panel
 
 type Spans = { count: number, spans: Array<Record<string, unknown>> }
 
@@ -111,8 +114,8 @@ t.test('the panel takes what is hostile or missing', async (t) => {
   const hostile = profile('000001', { collectors: { spans: { count: 9, spans: [{ name: HOSTILE, kind: HOSTILE, scope: HOSTILE, error: HOSTILE, attributes: { [HOSTILE]: HOSTILE }, events: [{ name: HOSTILE }], spanId: HOSTILE }, {}] } } })
   const root = shown(spansPanel, hostile)
   t.equal(root.querySelectorAll('script, img').length, 0)
-  t.match(root.textContent, '7 more were started and are left out.')
+  t.match(root.textContent, '7 more were only counted.')
   t.equal(shown(performancePanel, hostile).querySelectorAll('script, img').length, 0)
   t.match(shown(spansPanel, profile('000001', { collectors: { spans: { error: 'broke' } } })).textContent, 'broke')
-  t.match(shown(spansPanel, profile('000001', { collectors: { spans: {} } })).textContent, 'No span was started.')
+  t.match(shown(spansPanel, profile('000001', { collectors: { spans: {} } })).textContent, 'None was recorded.')
 })

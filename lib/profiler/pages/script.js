@@ -1,3 +1,8 @@
+// Filters apply when they change; without this script, by their button.
+for (const form of document.querySelectorAll('form.filters')) {
+  form.addEventListener('change', () => form.requestSubmit())
+}
+
 const live = document.querySelector('.live')
 const INTERVAL = 1000
 

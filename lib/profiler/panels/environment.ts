@@ -1,0 +1,98 @@
+import { counted } from '../../view/counted.js'
+import { html } from '../../view/html.js'
+import { visibleLine } from '../../view/visible.js'
+import { configurationOf } from '../configuration.js'
+import {
+  fields, fold, json, milliseconds, note, pairs, pairsSection, pending, section, statusBadge, table
+} from '../pages/components.js'
+import { collectorPanel, isFailedCall, listOf, type Data, type Panel } from './panel.js'
+
+/** What surrounds the request: other servers, traces, and the configuration of the application. */
+export const environmentPanels: readonly Panel[] = [
+  collectorPanel('http-client', 'HTTP client', 'environment', {
+    count: ({ count }) => typeof count === 'number' ? count : undefined,
+    problem: ({ calls }) => listOf(calls).some(isFailedCall),
+    render: ({ count, calls }) => entries('Requests', ['Request', 'Status'], listOf(calls).map(callRow), count)
+  }),
+
+  // The spans of the application's own instrumentation (OpenTelemetry).
+  collectorPanel('spans', 'Spans', 'environment', {
+    count: ({ count }) => Number(count) || undefined,
+    problem: ({ spans }) => listOf(spans).some(({ error }) => error !== undefined),
+    render: ({ count, spans }) => entries('Recorded spans', ['Span', 'Kind'], listOf(spans).map(spanRow), count)
+  }),
+
+  // The place of the request in a distributed trace (W3C Trace Context).
+  collectorPanel('trace', 'Trace', 'environment', { render: (data) => fields('Trace', data) }),
+
+  // The versions, and the whole configuration while the application still runs in this process.
+  collectorPanel('config', 'Configuration', 'environment', {
+    render: ({ id, ...summary }) => {
+      const whole = configurationOf(id)
+      if (whole === null) {
+        return pairsSection('Versions', summary) +
+          note('The rest is not stored. It is shown while the application runs in this process, unchanged.')
+      }
+      const { versions, hindsight, fastify, plugins } = whole
+      return pairsSection('Versions', { ...versions, mode: summary.mode }) +
+        pairsSection('Options of Hindsight', hindsight, 'All by default.') +
+        pairsSection('Options of Fastify', fastify) +
+        section('Plugins', fold('Tree of plugins, in the order in which they were loaded', json(plugins)))
+    }
+  })
+]
+
+/** A table of calls or spans; `count` is the number of all, of which the first are recorded. */
+function entries (label: string, columns: readonly string[], rows: readonly string[], count: unknown): string {
+  if (rows.length === 0) return note('None was recorded.')
+  const more = Number(count) - rows.length
+  return table(label, [...columns, ['Start'], ['Duration']], rows, 'rows') +
+    (more > 0 ? note(`${counted(more, 'more was', 'more were')} only counted.`) : '')
+}
+
+interface EntryMarkup {
+  id: string
+  failed: boolean
+  title: string
+  details: string
+  /** The second column. */
+  kind: string
+}
+
+function entryRow ({ start, duration, error }: Data, { id, failed, title, details, kind }: EntryMarkup): string {
+  const failure = error === undefined ? '' : html`<div class="failure">${String(error) || 'failed'}</div>`
+  return html`<tr id="${id}"!${failed ? ' class="has-problem"' : ''}>
+<td class="text">!${title}!${failure}!${details}</td>
+<td>!${kind}</td><td class="number">${milliseconds(start)}</td><td class="number">!${pending(duration)}</td></tr>`
+}
+
+function callRow (call: Data, i: number): string {
+  const { method, url, status, error, requestHeaders, responseHeaders, via } = call
+  return entryRow(call, {
+    id: `call-${i + 1}`,
+    failed: isFailedCall(call),
+    title: html`<span class="method">${String(method)}</span> <span class="url">${visibleLine(String(url))}</span>`,
+    details: fold('Headers', pairs('Request headers', requestHeaders, 'No headers were sent.') +
+      pairs('Response headers', responseHeaders, 'No headers were received.') +
+      html`<p class="facts">by ${String(via)}</p>`),
+    kind: typeof status === 'number'
+      ? statusBadge(status)
+      : html`<span class="none">${error === undefined ? 'pending' : 'none'}</span>`
+  })
+}
+
+function spanRow (span: Data, i: number): string {
+  const { name, kind, scope, error, attributes, events, traceId, spanId, parentId } = span
+  const parent = parentId === undefined ? '' : ` · of ${String(parentId)}`
+  const ids = `by ${String(scope || 'an unnamed tracer')} · span ${String(spanId)}${parent} · trace ${String(traceId)}`
+  const eventList = listOf(events).map((event) => html`<p class="facts">event ${String(event.name)}</p>` +
+    pairs(String(event.name), event.attributes, 'It has no attributes.')).join('')
+  return entryRow(span, {
+    id: `span-${i + 1}`,
+    failed: error !== undefined,
+    title: html`<span class="function">${visibleLine(String(name))}</span>`,
+    details: fold('Attributes',
+      pairs('Attributes', attributes, 'It has none.') + eventList + html`<p class="facts">${ids}</p>`),
+    kind: html`${String(kind)}`
+  })
+}

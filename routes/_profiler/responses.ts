@@ -1,0 +1,123 @@
+import createError from '@fastify/error'
+import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { representation } from '../../lib/errors/negotiate.js'
+import { noncesOf, type Nonces } from '../../lib/http/content-policy.js'
+import { pathnameOf } from '../../lib/http/request-target.js'
+import { stateOf } from '../../lib/lifecycle/request-state.js'
+import { ISOLATION, pagePolicy, type PageOptions } from '../../lib/profiler/pages/layout.js'
+import type { Profile } from '../../lib/profiler/profile.js'
+
+export const TokenNotFoundError = createError('HINDSIGHT_TOKEN_NOT_FOUND', 'Token "%s" was not found.', 404)
+/** What a valid request asked for does not exist; the argument is the message. */
+export const NotAvailableError = createError('HINDSIGHT_NOT_AVAILABLE', '%s', 404)
+export const BadFieldError = createError('HINDSIGHT_BAD_FIELD', 'Invalid "%s": %s.', 400)
+const ForeignRequestError =
+  createError('HINDSIGHT_FOREIGN_REQUEST', 'The profiler answers only requests of its own pages and links.', 403)
+const ForeignFormError = createError('HINDSIGHT_FOREIGN_FORM',
+  'The form is not from a page of the profiler, or the page is too old: load the page again.', 403)
+
+export type Fields = Readonly<Record<string, unknown>>
+
+/** The options of each route: for clients that may see the debug surface, or for operators outside debug mode. */
+export function routeOptions ({ hindsight }: FastifyInstance, name: string): { config: FastifyContextConfig } {
+  const { role } = hindsight.profiler
+  const access = role === undefined ? { debugOnly: true } : { isGranted: role }
+  return { config: { name, profile: false, ownOriginOnly: true, ...access } }
+}
+
+/** Refuses requests of other sites to the routes of a scope, and keeps other sites from reading responses. */
+export function isolate (app: FastifyInstance): void {
+  app.addHook('onRequest', async function refuseOtherSites (request, reply) {
+    // Pages replace this policy.
+    reply.headers(ISOLATION).header('content-security-policy', "default-src 'none'; frame-ancestors 'none'")
+    if (isForeign(request)) throw new ForeignRequestError()
+  })
+  // A CORS plugin of the application may have set them.
+  app.addHook('onSend', async function removeCorsHeaders (_request, reply) {
+    for (const name in reply.getHeaders()) if (name.startsWith('access-control-')) reply.removeHeader(name)
+  })
+}
+
+// Fetch Metadata, section 2. A link of another site may lead here: it cannot read the page, and GET changes nothing.
+function isForeign ({ method, headers }: FastifyRequest): boolean {
+  const { 'sec-fetch-site': site, 'sec-fetch-mode': mode, 'sec-fetch-dest': destination } = headers
+  if (site === undefined || site === 'same-origin' || site === 'none') return false
+  return !(mode === 'navigate' && destination === 'document' && (method === 'GET' || method === 'HEAD'))
+}
+
+const SUFFIXES = { '.json': 'application/json', '.md': 'text/markdown' } as const
+
+/** The suffix of the path, which names a format; without one, `Accept` decides. */
+export function suffixOf (request: FastifyRequest): keyof typeof SUFFIXES | undefined {
+  const path = pathnameOf(request)
+  return (Object.keys(SUFFIXES) as Array<keyof typeof SUFFIXES>).find((suffix) => path.endsWith(suffix))
+}
+
+/** Replaces `Accept` by the type that the path names, so that errors have that format too. */
+export function acceptSuffix (request: FastifyRequest): void {
+  const suffix = suffixOf(request)
+  if (suffix !== undefined) request.headers.accept = SUFFIXES[suffix]
+}
+
+/** The format of the response. */
+export function formatOf (request: FastifyRequest, reply: FastifyReply): 'html' | 'json' | 'markdown' {
+  if (suffixOf(request) === undefined) reply.header('vary', 'accept')
+  const { type } = representation(request.headers.accept)
+  return type === 'text' ? 'html' : type
+}
+
+export function sendMarkdown (reply: FastifyReply, text: string): FastifyReply {
+  return reply.type('text/markdown; charset=utf-8').send(text)
+}
+
+/** Sends markup with a policy of its own. */
+export function sendHtml (reply: FastifyReply, render: (nonce: Nonces) => string): FastifyReply {
+  const { script, style } = noncesOf(stateOf(reply.request))
+  return reply
+    .header('content-security-policy', pagePolicy({ script, style }))
+    .type('text/html; charset=utf-8')
+    .send(render({ script, style }))
+}
+
+type Render = (options: PageOptions) => string
+
+/** Sends a page. Pages and panels are loaded with the first one: no start is slower. */
+export async function sendPage (request: FastifyRequest, reply: FastifyReply, render: Render): Promise<FastifyReply> {
+  const { addressesOf, pageAssets } = await import('../../lib/profiler/pages/assets.js')
+  const base = baseOf(request)
+  const formToken = request.server.hindsight.profiler.formTokens.create()
+  return sendHtml(reply, (nonce) => render({ base, nonce, assets: addressesOf(pageAssets, base), formToken }))
+}
+
+/** Sends a text as a file to save, which the browser must not display. */
+export function sendFile (reply: FastifyReply, name: string, type: string, text: string): FastifyReply {
+  return reply
+    .headers({ 'content-disposition': `attachment; filename="${name}"`, 'x-content-type-options': 'nosniff' })
+    .type(type)
+    .send(text)
+}
+
+/** The path of the profiler's routes, without a slash at the end. */
+export function baseOf (request: FastifyRequest): string {
+  return request.server.prefix.replace(/\/$/, '')
+}
+
+/** The profile of a token; by default, of the path parameter `token`. Throws where there is none. */
+export async function profileOf (request: FastifyRequest, token = tokenOf(request)): Promise<Profile> {
+  const profile = await request.server.hindsight.profiler.find(token)
+  if (profile === undefined) throw new TokenNotFoundError(token)
+  return profile
+}
+
+/** The path parameter with a token, without the suffix of a format. */
+export function tokenOf (request: FastifyRequest, name = 'token'): string {
+  return String((request.params as Fields)[name]).replace(/\.(?:json|md)$/, '')
+}
+
+/** The fields of a form of the profiler's own pages; throws at any other form. */
+export function formOf (request: FastifyRequest): Fields {
+  const { body } = request
+  const fields = typeof body === 'object' && body !== null ? body as Fields : {}
+  if (!request.server.hindsight.profiler.formTokens.accepts(fields.form_token)) throw new ForeignFormError()
+  return fields
+}
