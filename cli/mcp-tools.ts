@@ -3,13 +3,14 @@ import { profileMarkdown } from '../lib/profiler/markdown/profile-markdown.js'
 import type { Profile } from '../lib/profiler/profile.js'
 import { readSearch } from '../lib/profiler/search-query.js'
 import type { ProfileStorage } from '../lib/profiler/storage/storage.js'
-import type { ProfileSummary } from '../lib/profiler/summary.js'
 import { TOKEN_PATTERN } from '../lib/profiler/token.js'
-import { counted } from '../lib/view/counted.js'
-import { code, escapeMarkdown, fence } from '../lib/view/markdown.js'
-import { cut } from '../lib/view/visible.js'
-import { CommandError, CRITERIA_HELP, nothingFound } from './command.js'
+import { fence } from '../lib/view/markdown.js'
+import { cut, visibleLine } from '../lib/view/visible.js'
+import { CRITERIA_HELP, findProfile } from './command.js'
+import { comparisonLines } from './commands/compare.js'
+import { listLines } from './commands/list.js'
 import { partOf } from './commands/profiles.js'
+import { fit, type Formatter } from './terminal.js'
 
 type Arguments = Readonly<Record<string, unknown>>
 
@@ -27,8 +28,9 @@ const MAX_LIMIT = 100
 const DEFAULT_LIMIT = 20
 /** Characters. */
 const MAX_PART = 20_000
-const MAX_VALUE = 200
-const MAX_DIFFERENCES = 40
+const MAX_LINE = 400
+/** Models read what the commands print, in lines of this width and without colors. */
+const PLAIN: Formatter = { columns: 200, style: (_, text) => visibleLine(text) }
 
 const text = { type: 'string', maxLength: 500 }
 const token = { type: 'string', pattern: TOKEN_PATTERN.source, description: 'Six hexadecimal digits.' }
@@ -41,7 +43,7 @@ const status = { type: ['string', 'integer'] }
 const TYPES: Readonly<Record<string, object>> = {
   error, token, parent: token, min_duration: { type: 'number', minimum: 0 }, status
 }
-const criteria = Object.fromEntries([...CRITERIA_HELP].map(([name, description]) =>
+const criteria = Object.fromEntries(Object.entries(CRITERIA_HELP).map(([name, description]) =>
   [name, { description, ...TYPES[name] ?? text }]))
 const part = {
   ...text,
@@ -53,7 +55,7 @@ export const TOOLS: readonly ProfileTool[] = [
   {
     name: 'list_profiles',
     title: 'List profiles',
-    description: 'Lists the newest requests of the service: token, time, status, method, URL, duration, error.',
+    description: 'Lists the newest requests of the service: token, status, method, duration, time, URL, error.',
     schema: { type: 'object', properties: { error, ...pages }, additionalProperties: false },
     run: search
   },
@@ -71,7 +73,7 @@ export const TOOLS: readonly ProfileTool[] = [
       'changes of each listener, hints. Without a token it is the newest, with "error": true the newest failure. ' +
       'With "part", the data of one part as JSON.',
     schema: { type: 'object', properties: { token, error, part }, additionalProperties: false },
-    run: async (store, { token, error, part }) => {
+    run: async (store, { token = 'latest', error, part }) => {
       const profile = await profileOf(store, token, error)
       if (part === undefined) return profileMarkdown(profile)
       return fence(cut(JSON.stringify(partOf(profile, String(part)), null, 1), MAX_PART), 'json')
@@ -87,57 +89,28 @@ export const TOOLS: readonly ProfileTool[] = [
       required: ['left', 'right'],
       additionalProperties: false
     },
-    run: async (store, { left, right }) => compareMarkdown(await profileOf(store, left), await profileOf(store, right))
+    run: async (store, { left, right }) => {
+      const [a, b] = [await profileOf(store, left), await profileOf(store, right)]
+      return [
+        textOf(comparisonLines(compareProfiles(a, b), PLAIN)),
+        `---\n\nThe first, ${a.token}:`, profileMarkdown(a),
+        `---\n\nThe second, ${b.token}:`, profileMarkdown(b)
+      ].join('\n\n')
+    }
   }
 ]
 
 async function search (store: ProfileStorage, args: Arguments): Promise<string> {
   const fields = Object.entries({ limit: DEFAULT_LIMIT, ...args }).map(([name, value]) =>
-    [name, typeof value === 'boolean' ? String(Number(value)) : String(value)])
-  const { profiles, next } = await store.search(readSearch(Object.fromEntries(fields), MAX_LIMIT))
-  if (profiles.length === 0) return 'No stored profile matches.'
-  return [
-    '| token | time | status | method | URL | ms | route | error |\n|---|---|---|---|---|---|---|---|',
-    ...profiles.map(row),
-    ...(next === null ? [] : [`\nThere are more: cursor ${code(next)}`])
-  ].join('\n')
+    [name, String(typeof value === 'boolean' ? Number(value) : value)])
+  const page = await store.search(readSearch(Object.fromEntries(fields), MAX_LIMIT))
+  return page.profiles.length === 0 ? 'No stored profile matches.' : textOf(listLines(page, PLAIN))
 }
 
-function row ({ token, time, status, method, url, duration, route, exception, warnings }: ProfileSummary): string {
-  const remark = exception ?? (warnings > 0 ? `${counted(warnings, 'warning')} logged` : '')
-  const cells = [
-    token, time, status, cut(method, 20), cut(url, MAX_VALUE), Math.round(duration * 100) / 100, cut(route ?? '', 100),
-    cut(remark, MAX_VALUE)
-  ]
-  return `| ${cells.map((cell) => escapeMarkdown(String(cell))).join(' | ')} |`
+function textOf (lines: readonly string[]): string {
+  return fence(cut(lines.map((line) => fit(line, MAX_LINE)).join('\n'), MAX_PART), 'text')
 }
 
 async function profileOf (store: ProfileStorage, token: unknown, error?: unknown): Promise<Profile> {
-  const criteria = typeof error === 'boolean' ? { error } : {}
-  const wanted = token ?? (await store.search({ criteria, limit: 1 })).profiles[0]?.token
-  if (wanted === undefined) throw nothingFound(criteria)
-  const profile = TOKEN_PATTERN.test(String(wanted)) ? await store.get(String(wanted)) : undefined
-  if (profile === undefined) throw new CommandError(`Token "${String(wanted)}" was not found.`)
-  return profile
-}
-
-/** The differences between two profiles as Markdown, then both profiles. */
-export function compareMarkdown (left: Profile, right: Profile): string {
-  const { sections, differences: count, equal } = compareProfiles(left, right)
-  const lines = sections.flatMap(({ label, differences }) => differences.map(({ what, a, b }) =>
-    `- ${label}, ${code(cut(what, MAX_VALUE))}: ${valueText(a)} → ${valueText(b)}`))
-  const more = lines.length - MAX_DIFFERENCES
-  return [
-    `# ${left.token} and ${right.token}`,
-    ...count === 0 ? ['Nothing that matters differs.'] : [lines.slice(0, MAX_DIFFERENCES).join('\n')],
-    ...more > 0 ? [`and ${more} more`] : [],
-    `${equal} things are the same.`,
-    `---\n\nThe first, ${left.token}:`, profileMarkdown(left),
-    `---\n\nThe second, ${right.token}:`, profileMarkdown(right)
-  ].join('\n\n')
-}
-
-function valueText (value: unknown): string {
-  if (value === undefined || value === null) return 'none'
-  return code(cut(typeof value === 'string' ? value : JSON.stringify(value), MAX_VALUE))
+  return await findProfile(async () => store, String(token), typeof error === 'boolean' ? { error } : {})
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import { ownVersion } from '../../lib/profiler/configuration.js'
 import { visibleLine } from '../../lib/view/visible.js'
-import { CommandError, type Command } from '../command.js'
+import { CommandError, messageOf, type Command } from '../command.js'
 import { TOOLS } from '../mcp-tools.js'
 
 const SDK = '@modelcontextprotocol/server'
@@ -13,12 +13,9 @@ const INSTRUCTIONS = 'Hindsight keeps a profile of every request that a Fastify 
 
 /** Serves the store by the Model Context Protocol, over standard input and output. */
 export const mcpCommand: Command = {
-  name: 'mcp',
   args: '',
   summary: 'serve the store to models (Model Context Protocol, stdio)',
-  arity: [0, 0],
-  run: async ({ flags, open, signal }) => {
-    if (flags.json === true) throw new CommandError('mcp has its own protocol: --json does not go with it.', 2)
+  run: async ({ open, signal }) => {
     const { fromJsonSchema, McpServer, serveStdio } = await loadSdk()
     const version = ownVersion()
     const connection = serveStdio(() => {
@@ -55,8 +52,7 @@ async function answer (run: () => Promise<string>): Promise<CallToolResult> {
   try {
     return { content: [{ type: 'text', text: asData(await run()) }] }
   } catch (error) {
-    const message = visibleLine(error instanceof Error ? error.message : String(error))
-    return { content: [{ type: 'text', text: message }], isError: true }
+    return { content: [{ type: 'text', text: visibleLine(messageOf(error)) }], isError: true }
   }
 }
 
