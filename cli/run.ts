@@ -6,35 +6,35 @@ import { findLibrary } from '../lib/profiler/storage/sqlite/database.js'
 import type { ProfileStorage } from '../lib/profiler/storage/storage.js'
 import { visibleLine } from '../lib/view/visible.js'
 import { CommandError, criteriaOptions, messageOf, type Command, type CommandOption, type Flags } from './command.js'
-import { compareCommand } from './commands/compare.js'
-import { cpuCommand } from './commands/cpu.js'
-import { headersCommand } from './commands/headers.js'
-import { lifecycleCommand } from './commands/lifecycle.js'
-import { listCommand, tailCommand } from './commands/list.js'
-import { mcpCommand } from './commands/mcp.js'
-import { pinCommand, purgeCommand, showCommand, unpinCommand } from './commands/profiles.js'
-import { replayCommand, toCommand } from './commands/replay.js'
+import { compare } from './commands/compare.js'
+import { cpu } from './commands/cpu.js'
+import { headers } from './commands/headers.js'
+import { lifecycle } from './commands/lifecycle.js'
+import { list, search, tail } from './commands/list.js'
+import { mcp } from './commands/mcp.js'
+import { pin, purge, show, unpin } from './commands/profiles.js'
+import { replay, to } from './commands/replay.js'
 import { exportCommand, importCommand } from './commands/transfer.js'
 import { Terminal, type Output } from './terminal.js'
 
 /** The commands in the order of the help. */
 export const COMMANDS: Readonly<Record<string, Command>> = {
-  list: listCommand,
-  search: { ...listCommand, summary: 'list the profiles that match all criteria' },
-  show: showCommand,
-  headers: headersCommand,
-  compare: compareCommand,
-  tail: tailCommand,
-  pin: pinCommand,
-  unpin: unpinCommand,
-  purge: purgeCommand,
+  list,
+  search,
+  show,
+  headers,
+  compare,
+  tail,
+  pin,
+  unpin,
+  purge,
   export: exportCommand,
   import: importCommand,
-  to: toCommand,
-  replay: replayCommand,
-  cpu: cpuCommand,
-  mcp: mcpCommand,
-  lifecycle: lifecycleCommand
+  to,
+  replay,
+  cpu,
+  mcp,
+  lifecycle
 }
 
 const COMMON: Readonly<Record<string, CommandOption>> = {

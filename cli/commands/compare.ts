@@ -8,7 +8,7 @@ import { fit, readableTime, statusStyle, type Formatter } from '../terminal.js'
 
 const MAX_VALUE = 1_000
 
-export const compareCommand: Command = {
+export const compare: Command = {
   args: '<a | previous> <b>',
   summary: 'show how two profiles differ; previous: the newest older one of the same route that matches the criteria',
   criteria: 'all',

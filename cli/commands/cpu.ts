@@ -9,7 +9,7 @@ import { fit, headLines, type Formatter } from '../terminal.js'
 
 const MAX_FUNCTIONS = 20
 
-export const cpuCommand: Command = {
+export const cpu: Command = {
   args: '<token | latest>',
   summary: 'show the functions that took the most CPU time, or write a .cpuprofile with -o',
   criteria: 'all',

@@ -4,7 +4,7 @@ import { fit, headLines, type Formatter, type Style } from '../terminal.js'
 
 const STYLES: Readonly<Record<HeaderStep['action'], Style>> = { set: 'green', changed: 'yellow', removed: 'red' }
 
-export const headersCommand: Command = {
+export const headers: Command = {
   args: '<token | latest>',
   summary: 'show what set each header of a response, in order, and where',
   criteria: 'all',

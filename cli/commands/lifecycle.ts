@@ -11,7 +11,7 @@ import type { Style, Terminal } from '../terminal.js'
 
 const DIFF_STYLES: Readonly<Record<string, Style>> = { '+': 'green', '-': 'red', '@': 'cyan' }
 
-export const lifecycleCommand: Command = {
+export const lifecycle: Command = {
   args: '<file>',
   summary: 'print what each route of an application runs, in order, or compare it with a file',
   options: {

@@ -10,19 +10,21 @@ const MIN_URL = 30
 /** A terminal with fewer columns shows the time without the date. */
 const NARROW = 120
 
-export const listCommand: Command = {
+export const list: Command = {
   args: '',
   summary: 'list the stored profiles, newest first',
   criteria: 'pages',
   run: async ({ flags, terminal, print, open }) => {
-    const search = searchOf(flags)
-    const { profiles, next } = await (await open()).search(search)
+    const query = searchOf(flags)
+    const { profiles, next } = await (await open()).search(query)
     await print({ profiles, next }, () =>
-      profiles.length === 0 ? [nothingFound(search.criteria)] : listLines({ profiles, next }, terminal))
+      profiles.length === 0 ? [nothingFound(query.criteria)] : listLines({ profiles, next }, terminal))
   }
 }
 
-export const tailCommand: Command = {
+export const search: Command = { ...list, summary: 'list the profiles that match all criteria' }
+
+export const tail: Command = {
   args: '',
   summary: 'list matching profiles as they are stored',
   criteria: 'all',

@@ -3,7 +3,7 @@ import type { Profile } from '../../lib/profiler/profile.js'
 import { counted } from '../../lib/view/counted.js'
 import { CommandError, findProfile, searchOf, type Command } from '../command.js'
 
-export const showCommand: Command = {
+export const show: Command = {
   args: '<token | latest>',
   summary: 'show a profile as Markdown, or the newest that matches the criteria',
   criteria: 'all',
@@ -25,8 +25,8 @@ export function partOf ({ exceptions, logs, events, collectors }: Profile, name:
   throw new CommandError(`Part "${name.slice(0, 100)}" was not found; this profile has: ${names}.`)
 }
 
-export const pinCommand = pinning('protect a profile from eviction', true)
-export const unpinCommand = pinning('end the protection of a profile', false)
+export const pin = pinning('protect a profile from eviction', true)
+export const unpin = pinning('end the protection of a profile', false)
 
 function pinning (summary: string, pinned: boolean): Command {
   return {
@@ -41,7 +41,7 @@ function pinning (summary: string, pinned: boolean): Command {
   }
 }
 
-export const purgeCommand: Command = {
+export const purge: Command = {
   args: '',
   summary: 'remove the profiles that match all criteria and are not pinned',
   criteria: 'all',

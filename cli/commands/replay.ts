@@ -13,7 +13,7 @@ const DEFAULT_URL = 'http://127.0.0.1:3000'
 /** Milliseconds. */
 const TIMEOUT = 60_000
 
-export const toCommand: Command = {
+export const to: Command = {
   args: '<form> <token | latest>',
   summary: `write the request of a profile as ${FORMS.join(', ')}`,
   options: {
@@ -40,7 +40,7 @@ export const toCommand: Command = {
   }
 }
 
-export const replayCommand: Command = {
+export const replay: Command = {
   args: '<token>',
   summary: 'send a request to the running service again, and show the differences',
   options: {

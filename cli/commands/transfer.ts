@@ -3,7 +3,6 @@ import { writeFile } from 'node:fs/promises'
 import { Ajv } from 'ajv'
 import { boundProfile } from '../../lib/profiler/bounds.js'
 import { PROFILE_VERSION, type Profile } from '../../lib/profiler/profile.js'
-import type { ProfileStorage } from '../../lib/profiler/storage/storage.js'
 import { recordOf } from '../../lib/profiler/summary.js'
 import { TOKEN_PATTERN } from '../../lib/profiler/token.js'
 import { counted } from '../../lib/view/counted.js'
@@ -45,36 +44,36 @@ export const exportCommand: Command = {
   }
 }
 
-/** The counts of an import. */
-interface Outcome {
-  imported: number
-  /** Profiles that the store has already. */
-  known: number
-  /** Tokens of which the store, or the file, has another profile. */
-  conflicts: string[]
-}
-
 export const importCommand: Command = {
   args: '<file>',
   summary: 'read a file of export (- for standard input) into the store',
   run: async ({ args: [path = ''], print, open }) => {
-    const outcome: Outcome = { imported: 0, known: 0, conflicts: [] }
-    let number = 1
+    // How many the store has already, and the tokens of which it has another profile.
+    let [imported, known, number] = [0, 0, 1]
+    const conflicts: string[] = []
     try {
       for await (const line of linesOf(path)) {
         if (number === 1) checkHeader(line)
-        else if (line.trim() !== '') await importLine(line, open, outcome)
+        else if (line.trim() !== '') {
+          const { profile, pinned } = readProfile(line)
+          const store = await open()
+          const existing = await store.get(profile.token)
+          if (existing === undefined) {
+            await store.put([recordOf(boundProfile(profile, MAX_PROFILE))])
+            if (pinned) await store.pin(profile.token, true)
+            imported++
+          } else if (existing.time === profile.time) known++
+          else conflicts.push(profile.token)
+        }
         number++
       }
     } catch (error) {
       if (!(error instanceof CommandError)) throw error
-      const { imported } = outcome
       const place = `${path}, line ${number}`
       throw new CommandError(`${place}: ${error.message} ${imported} profiles before it were imported.`)
     }
     if (number === 1) throw new CommandError(`${path} is empty.`)
-    const { imported, known, conflicts } = outcome
-    await print(outcome, () => [
+    await print({ imported, known, conflicts }, () => [
       `${imported} imported, ${known} known already.`,
       ...conflicts.length === 0
         ? []
@@ -107,23 +106,15 @@ function checkHeader (line: string): void {
   }
 }
 
-// Stores the profile of a line. Throws a `CommandError` that names what is invalid.
-async function importLine (line: string, open: () => Promise<ProfileStorage>, outcome: Outcome): Promise<void> {
+// Throws a `CommandError` that names what is invalid.
+function readProfile (line: string): { profile: Profile, pinned: boolean } {
   const { profile, pinned } = parse(line)
   if (!isProfile(profile)) {
     const { instancePath = '', message = '' } = isProfile.errors?.[0] ?? {}
     const what = instancePath === '' ? 'it' : instancePath.slice(1).replaceAll('/', '.')
     throw new CommandError(`The profile is not valid: ${what} ${message}.`)
   }
-  const { token, time } = profile
-  const store = await open()
-  const existing = await store.get(token)
-  if (existing === undefined) {
-    await store.put([recordOf(boundProfile(profile, MAX_PROFILE))])
-    if (pinned === true) await store.pin(token, true)
-    outcome.imported++
-  } else if (existing.time === time) outcome.known++
-  else outcome.conflicts.push(token)
+  return { profile, pinned: pinned === true }
 }
 
 function parse (line: string): Record<string, unknown> {
