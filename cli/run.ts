@@ -5,7 +5,9 @@ import { DEFAULT_DATA_DIR, NO_SQLITE, openStorage, STORE_FILE } from '../lib/pro
 import { findLibrary } from '../lib/profiler/storage/sqlite/database.js'
 import type { ProfileStorage } from '../lib/profiler/storage/storage.js'
 import { visibleLine } from '../lib/view/visible.js'
-import { CommandError, criteriaOptions, messageOf, type Command, type CommandOption, type Flags } from './command.js'
+import {
+  CommandError, criteriaOptions, messageOf, type Command, type CommandContext, type CommandOption, type Flags
+} from './command.js'
 import { compare } from './commands/compare.js'
 import { cpu } from './commands/cpu.js'
 import { headers } from './commands/headers.js'
@@ -70,18 +72,11 @@ export async function execute (
       return 0
     }
     const { command, flags, args } = readCommand(name, rest)
-    if (flags.help === true) {
-      await terminal.lines(commandHelp(name, command))
-      return 0
-    }
-    await command.run({
-      args,
-      flags,
-      terminal,
-      print: async (data, lines) => await (flags.json === true ? terminal.json(data, 2) : terminal.lines(lines())),
-      open: async () => (store ??= await openStore(flags, name === 'import')),
-      signal
-    })
+    const open = async (): Promise<ProfileStorage> => (store ??= await openStore(flags, name === 'import'))
+    const print: CommandContext['print'] = async (data, lines) =>
+      await (flags.json === true ? terminal.json(data, 2) : terminal.lines(lines()))
+    if (flags.help === true) await terminal.lines(commandHelp(name, command))
+    else await command.run({ args, flags, terminal, print, open, signal })
     return 0
   } catch (error) {
     err.write(`fastify-hindsight: ${visibleLine(messageOf(error))}\n`)
@@ -91,14 +86,10 @@ export async function execute (
   }
 }
 
-interface CommandLine {
-  command: Command
-  flags: Flags
-  args: string[]
-}
-
 /** Parses a command line without running it. Throws a `CommandError` when it is invalid. */
-export function readCommand (name: string, rest: readonly string[]): CommandLine {
+export function readCommand (
+  name: string, rest: readonly string[]
+): { command: Command, flags: Flags, args: readonly string[] } {
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
   if (command === undefined) {
     throw new CommandError(`There is no command "${name}"; the commands are ${Object.keys(COMMANDS).join(', ')}.`, 2)
@@ -111,8 +102,8 @@ export function readCommand (name: string, rest: readonly string[]): CommandLine
     const [message] = messageOf(error).split('. To specify')
     throw new CommandError(`${message}. "fastify-hindsight ${name} --help" lists the options.`, 2)
   }
-  const flags = parsed.values as Flags
-  const args = parsed.positionals
+  const { values, positionals: args } = parsed
+  const flags = values as Flags
   const required = command.args.split('<').length - 1
   const optional = command.args.split('[').length - 1
   if (flags.help !== true && (args.length < required || args.length > required + optional)) {

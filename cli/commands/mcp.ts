@@ -48,12 +48,9 @@ const pages = {
   limit: { type: 'integer', minimum: 1, maximum: MAX_LIMIT, description: `${DEFAULT_LIMIT} by default.` },
   cursor: { ...text, description: 'Of the previous page.' }
 }
-const status = { type: ['string', 'integer'] }
-const TYPES: Readonly<Record<string, object>> = {
-  error, token, parent: token, min_duration: { type: 'number', minimum: 0 }, status
-}
+// The search checks their values.
 const criteria = Object.fromEntries(Object.entries(CRITERIA_HELP).map(([name, description]) =>
-  [name, { description, ...TYPES[name] ?? text }]))
+  [name, { type: ['string', 'number', 'boolean'], maxLength: 500, description }]))
 const part = {
   ...text,
   description: 'exceptions, logs, events, or the name of a collector such as request, security or http-client.'

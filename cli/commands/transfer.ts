@@ -49,8 +49,10 @@ export const importCommand: Command = {
   summary: 'read a file of export (- for standard input) into the store',
   run: async ({ args: [path = ''], print, open }) => {
     // How many the store has already, and the tokens of which it has another profile.
-    let [imported, known, number] = [0, 0, 1]
+    let imported = 0
+    let known = 0
     const conflicts: string[] = []
+    let number = 1
     try {
       for await (const line of linesOf(path)) {
         if (number === 1) checkHeader(line)
@@ -74,7 +76,7 @@ export const importCommand: Command = {
     }
     if (number === 1) throw new CommandError(`${path} is empty.`)
     await print({ imported, known, conflicts }, () => [
-      `${imported} imported, ${known} known already.`,
+      `${imported} imported, ${known} already stored.`,
       ...conflicts.length === 0
         ? []
         : [`Left out, as the store has another profile with the token: ${conflicts.join(' ')}`]
@@ -130,9 +132,7 @@ function parse (line: string): Record<string, unknown> {
 }
 
 const text = { type: 'string' }
-const number = { type: 'number' }
 const token = { type: 'string', pattern: TOKEN_PATTERN.source }
-const headerText = { type: ['string', 'null'] }
 
 function list (items: object): object {
   return { type: 'array', items }
@@ -142,45 +142,22 @@ function object (required: Record<string, object>, optional: Record<string, obje
   return { type: 'object', required: Object.keys(required), properties: { ...required, ...optional } }
 }
 
-const exception = { $ref: '#/$defs/exception' }
-const frame = object(
-  { file: text, line: number, column: number, function: text, own: { type: 'boolean' } },
-  { excerpt: object({ start: number, lines: list(text) }) }
-)
-const route = object({ name: text, pattern: text, params: object({}), methods: list(text) })
-const level = { enum: ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] }
-const changes = object({}, {
-  headers: list(object({ name: text, from: headerText, to: headerText })),
-  status: object({ from: number, to: number }),
-  attributes: list(text)
-})
-
-const isProfile = new Ajv({ allowUnionTypes: true, formats: { time: isTime } }).compile<Profile>({
-  $defs: {
-    exception: object(
-      { name: text, message: text, frames: list(frame), stack: text },
-      { code: text, statusCode: number, note: text, framesDropped: number, errors: list(list(exception)) }
-    )
-  },
-  ...object({
-    version: { const: PROFILE_VERSION },
-    token,
-    time: { type: 'string', format: 'time' },
-    duration: { type: 'number', minimum: 0 },
-    method: { type: 'string', maxLength: 100 },
-    url: text,
-    ip: { type: 'string', maxLength: 100 },
-    status: { type: 'integer', minimum: 0, maximum: 999 },
-    route: { anyOf: [{ type: 'null' }, route] },
-    exceptions: list(exception),
-    logs: list(object({ time: text, level, channel: text, message: text, context: object({}) })),
-    events: list(object(
-      { stage: text, listener: text, pass: text, outcome: text, start: number, duration: number },
-      { reason: text, changes }
-    )),
-    collectors: object({})
-  }, { parent: token, replayOf: token, logsLeftOut: { type: 'integer', minimum: 1 } })
-})
+/** Checks what a store indexes. Panels and Markdown leave out other parts that are invalid. */
+const isProfile = new Ajv({ formats: { time: isTime } }).compile<Profile>(object({
+  version: { const: PROFILE_VERSION },
+  token,
+  time: { type: 'string', format: 'time' },
+  duration: { type: 'number', minimum: 0 },
+  method: { type: 'string', maxLength: 100 },
+  url: text,
+  ip: { type: 'string', maxLength: 100 },
+  status: { type: 'integer', minimum: 0, maximum: 999 },
+  route: { anyOf: [{ type: 'null' }, object({ name: text, pattern: text, params: object({}), methods: list(text) })] },
+  exceptions: list(object({ name: text, message: text, frames: list(object({})), stack: text })),
+  logs: list(object({ time: text, level: text, channel: text, message: text, context: object({}) })),
+  events: list(object({ stage: text, listener: text, pass: text, outcome: text, start: { type: 'number' } })),
+  collectors: object({})
+}, { parent: token, replayOf: token, logsLeftOut: { type: 'integer', minimum: 1 } }))
 
 // ISO 8601 in UTC with milliseconds, of a day that exists.
 function isTime (text: string): boolean {

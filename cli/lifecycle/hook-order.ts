@@ -70,7 +70,7 @@ export class HookOrder {
       const isOfRequests = (ORDER as readonly string[]).includes(name)
       const step = isOfRequests ? stepOf(name as HookName, hook, placeHere(this)) : undefined
       if (step === undefined) return this
-      // Fastify adds the hook when its queue comes to it, and calls this callback next. Without arguments, the
+      // Fastify adds the hook when its queue reaches it, and calls this callback next. Without arguments, the
       // callback leaves an error of the queue to Fastify.
       return this.after(() => { hooks.push({ instance: this, step }) })
     } as unknown as typeof addHook

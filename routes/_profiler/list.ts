@@ -120,7 +120,7 @@ async function * eventsOf (profiler: Profiler, options: FollowOptions): AsyncGen
   yield `retry: 2000\nid: ${options.after}\n\n`
   for await (const { profiles, head } of follow(profiler, options)) {
     const texts = profiles.map((summary) => `event: profile\ndata: ${JSON.stringify(summary)}\n\n`)
-    // The position belongs to the last event of the batch; an empty batch is a comment, which keeps the connection open.
+    // The position belongs to the last event of the batch. An empty batch is a comment: the connection stays open.
     yield profiles.length === 0 ? ': no new profiles\n\n' : `${texts.slice(0, -1).join('')}id: ${head}\n${texts.at(-1)}`
   }
 }

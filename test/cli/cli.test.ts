@@ -149,8 +149,8 @@ t.test('an export is imported into another store in its order, with its pins', a
   await hindsight(here, ['pin', '000007'])
   const file = join(here, 'all.ndjson')
   t.equal((await hindsight(here, ['export', file])).out, `121 profiles were written to ${file}.\n`)
-  t.equal((await hindsight(there, ['import', file])).out, '121 imported, 0 known already.\n')
-  t.equal((await hindsight(there, ['import', file])).out, '0 imported, 121 known already.\n')
+  t.equal((await hindsight(there, ['import', file])).out, '121 imported, 0 already stored.\n')
+  t.equal((await hindsight(there, ['import', file])).out, '0 imported, 121 already stored.\n')
   const listed = async (dir: string) => JSON.parse((await hindsight(dir, ['list', '--json', '--limit', '1000'])).out).profiles
   t.same(await listed(there), await listed(here))
   t.same(JSON.parse((await hindsight(there, ['show', '3fa94c', '--json'])).out), sample())
@@ -158,7 +158,7 @@ t.test('an export is imported into another store in its order, with its pins', a
   t.same(piped.map((line) => line.profile?.token), [undefined, '000119', '000120', '3fa94c'])
   t.same(JSON.parse((await hindsight(here, ['export', join(here, 'few.ndjson'), '--token', '000007', '--json'])).out), { exported: 1 })
   writeFileSync(join(here, 'other.ndjson'), readFileSync(file, 'utf8').replace(/"time":"2026-01-02/g, '"time":"2025-01-02'))
-  t.match((await hindsight(there, ['import', join(here, 'other.ndjson')])).out, /^0 imported, \d known already\.\nLeft out, as the store has another profile with the token: 000001 000002/)
+  t.match((await hindsight(there, ['import', join(here, 'other.ndjson')])).out, /^0 imported, \d already stored\.\nLeft out, as the store has another profile with the token: 000001 000002/)
 })
 
 t.test('a token that a file has twice is a conflict, unless it is the same profile', async (t) => {
@@ -183,7 +183,6 @@ t.test('a profile with missing or invalid parts is shown without them', async (t
 t.test('an invalid file is refused with the number of its line', async (t) => {
   const dataDir = await stored(t, [profile('000001')])
   const header = JSON.stringify({ hindsight: 'profiles', version: 1 })
-  const frame = { file: '', line: 1, column: 1, function: '', own: true }
   const line = (changes: object) => JSON.stringify({ profile: { ...profile('000002'), ...changes } })
   for (const [text, message] of [
     ['', 'is empty.'],
@@ -194,23 +193,15 @@ t.test('an invalid file is refused with the number of its line', async (t) => {
     [`${header}\n${line({})}\n${line({ token: '../../x' })}`, 'line 3: The profile is not valid: token must match pattern "^[0-9a-f]{6}$". 1 profiles before it were imported.'],
     [`${header}\n${line({ status: '200' })}`, 'line 2: The profile is not valid: status must be integer.'],
     [`${header}\n${line({ logs: [null] })}`, 'line 2: The profile is not valid: logs.0 must be object.'],
+    [`${header}\n${line({ exceptions: [{ name: 'E', message: '', frames: [] }] })}`, "line 2: The profile is not valid: exceptions.0 must have required property 'stack'."],
+    [`${header}\n${line({ exceptions: [{ name: 'E', message: '', stack: '', frames: [null] }] })}`, 'line 2: The profile is not valid: exceptions.0.frames.0 must be object.'],
+    [`${header}\n${line({ events: [{ stage: 5, listener: 'l', pass: 'main', outcome: 'ran', start: 0 }] })}`, 'line 2: The profile is not valid: events.0.stage must be string.'],
     [`${header}\n${line({ logsLeftOut: -3 })}`, 'line 2: The profile is not valid: logsLeftOut must be >= 1.'],
     [`${header}\n${line({ version: 7 })}`, 'line 2: The profile is not valid: version must be equal to constant.'],
     [`${header}\n{"profile":{"token":"000003"`, 'line 2: This is not JSON.'],
     [`${header}\n${line({})}\n"${'x'.repeat(16 * 1024 * 1024)}"\n`, 'line 3: This line has more than 16 MiB. 0 profiles before it were imported.'],
     [`${header}\n${line({ time: '9999-99-99T00:00:00.000Z' })}`, 'line 2: The profile is not valid: time must match format "time".'],
     [`${header}\n${line({ time: '2026-02-31T00:00:00.000Z' })}`, 'line 2: The profile is not valid: time must match format "time".'],
-    ...([
-      [{ code: 1 }, 'code must be string'], [{ statusCode: '404' }, 'statusCode must be number'], [{ note: {} }, 'note must be string'], [{ framesDropped: 'x' }, 'framesDropped must be number'],
-      [{ errors: {} }, 'errors must be array'], [{ errors: [[{}]] }, "errors.0.0 must have required property 'name'"],
-      [{ frames: [{ ...frame, excerpt: {} }] }, "frames.0.excerpt must have required property 'start'"],
-      [{ frames: [{ ...frame, excerpt: { start: 1, lines: 'x' } }] }, 'frames.0.excerpt.lines must be array'],
-      [{ frames: [{ ...frame, excerpt: { start: 1, lines: [1] } }] }, 'frames.0.excerpt.lines.0 must be string']
-    ] as const).map(([changes, why]) => [`${header}\n${line({ exceptions: [{ name: 'E', message: '', stack: '', frames: [], ...changes }] })}`, `line 2: The profile is not valid: exceptions.0.${why}.`] as const),
-    ...([
-      [{ headers: {} }, 'headers must be array'], [{ headers: [{ name: 'a', from: 1, to: null }] }, 'headers.0.from must be string,null'],
-      [{ status: 5 }, 'status must be object'], [{ attributes: [1] }, 'attributes.0 must be string']
-    ] as const).map(([changes, why]) => [`${header}\n${line({ events: [{ stage: 's', listener: 'l', pass: 'main', outcome: 'ran', start: 0, duration: 0, changes }] })}`, `line 2: The profile is not valid: events.0.changes.${why}.`] as const)
   ] as const) {
     const file = join(dataDir, 'in.ndjson')
     writeFileSync(file, text)
