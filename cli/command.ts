@@ -1,5 +1,6 @@
 import { withListenerLines, type Profile } from '../lib/profiler/profile.js'
-import { CRITERIA, readSearch, type SearchQuery } from '../lib/profiler/search-query.js'
+import { readSearch, type SearchQuery } from '../lib/profiler/search-query.js'
+import type { Criteria } from '../lib/profiler/storage/criteria.js'
 import type { ProfileStorage } from '../lib/profiler/storage/storage.js'
 import { TOKEN_PATTERN } from '../lib/profiler/token.js'
 import type { Terminal } from './terminal.js'
@@ -20,6 +21,8 @@ export interface CommandContext {
   args: readonly string[]
   flags: Flags
   terminal: Terminal
+  /** Writes the data as JSON with `--json`, otherwise the lines. */
+  print: (data: unknown, lines: () => readonly string[]) => Promise<void>
   /** Opens the store that flags or environment name. It is closed after the command. */
   open: () => Promise<ProfileStorage>
   /** Aborted by SIGINT and SIGTERM. */
@@ -28,17 +31,12 @@ export interface CommandContext {
 
 /** One command. */
 export interface Command {
-  name: string
-  /** The arguments in the help, such as `<token>`. */
+  /** The arguments as the help shows them: `<required>` and `[optional]`. They are counted, too. */
   args: string
   summary: string
-  /** The least and the greatest number of arguments. */
-  arity: readonly [least: number, greatest: number]
   /** The criteria of a search are options of the command; `pages`: `--limit` and `--cursor`, too. */
   criteria?: 'pages' | 'all'
   options?: Readonly<Record<string, CommandOption>>
-  /** Ends the process after the command, as code of the application may keep it open. */
-  exits?: boolean
   run: (context: CommandContext) => Promise<void>
 }
 
@@ -53,7 +51,13 @@ export class CommandError extends Error {
   }
 }
 
-const HELP: Readonly<Record<string, string>> = {
+/** The message of anything that was thrown. */
+export function messageOf (error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+/** The criteria of a search and their help: the criterion `min_duration` is the option `--min-duration`. */
+export const CRITERIA_HELP: Readonly<Record<string, string>> = {
   url: 'text that the URL contains, in any case',
   status: '404, or a class such as 4xx',
   method: 'GET, POST, …',
@@ -67,69 +71,55 @@ const HELP: Readonly<Record<string, string>> = {
   parent: 'token of the request that caused it',
   token: 'token'
 }
-const MAX_LIMIT = 1_000_000
-
-/** The criteria of a search and their help: the criterion `min_duration` is the option `--min-duration`. */
-export const CRITERIA_HELP: ReadonlyMap<string, string> = new Map(CRITERIA.map((name) => [name, HELP[name] ?? name]))
+const PAGES = {
+  limit: { type: 'string', help: 'how many at most; 50 by default' },
+  cursor: { type: 'string', help: 'the cursor of the previous page' }
+} as const
+/** The greatest `--limit`. */
+export const MAX_LIMIT = 1_000_000
 
 /** The options of a command that takes criteria. */
 export function criteriaOptions ({ criteria }: Command): Record<string, CommandOption> {
   if (criteria === undefined) return {}
-  const options = [...CRITERIA_HELP].map(([name, help]) => [optionOf(name), { type: 'string', help }] as const)
-  const pages = {
-    limit: { type: 'string', help: 'how many at most; 50 by default' },
-    cursor: { type: 'string', help: 'the cursor of the previous page' }
-  } as const
-  return { ...Object.fromEntries(options), ...criteria === 'pages' && pages }
+  const options = Object.entries(CRITERIA_HELP).map(([name, help]) =>
+    [optionOf(name), { type: 'string', help }] as const)
+  return { ...Object.fromEntries(options), ...criteria === 'pages' && PAGES }
 }
 
 /** Reads the criteria of a search from options. A `CommandError` names the option that is invalid. */
 export function searchOf (flags: Flags): SearchQuery {
-  const fields = [...CRITERIA, 'limit', 'cursor'].map((name) => [name, flags[optionOf(name)]] as const)
+  const names = [...Object.keys(CRITERIA_HELP), ...Object.keys(PAGES)]
   try {
-    return readSearch(Object.fromEntries(fields.filter(([, value]) => value !== undefined)), MAX_LIMIT)
+    return readSearch(Object.fromEntries(names.map((name) => [name, flags[optionOf(name)]])), MAX_LIMIT)
   } catch (error) {
-    const message = (error as Error).message.replace(/"([a-z_]+)"/, (_, name: string) => `--${optionOf(name)}`)
+    const message = messageOf(error).replace(/"([a-z_]+)"/, (_, name: string) => `--${optionOf(name)}`)
     throw new CommandError(message, 2)
   }
 }
 
-/** The profile of a token. Throws a `CommandError` when there is none. */
-export async function profileOf (open: () => Promise<ProfileStorage>, token: string): Promise<Profile> {
-  checkToken(token)
-  const profile = await (await open()).get(token)
+function optionOf (criterion: string): string {
+  return criterion.replace('_', '-')
+}
+
+/**
+ * The profile of a token, or for `latest` the newest that matches the criteria. Throws a `CommandError` when there is
+ * none.
+ */
+export async function findProfile (
+  open: () => Promise<ProfileStorage>, wanted: string, criteria: Criteria = {}
+): Promise<Profile> {
+  if (wanted !== 'latest' && !TOKEN_PATTERN.test(wanted)) {
+    throw new CommandError(`"${wanted}" is neither a token of six hexadecimal digits nor "latest".`, 2)
+  }
+  const store = await open()
+  const token = wanted === 'latest' ? (await store.search({ criteria, limit: 1 })).profiles[0]?.token : wanted
+  if (token === undefined) throw new CommandError(nothingFound(criteria))
+  const profile = await store.get(token)
   if (profile === undefined) throw new CommandError(`Token "${token}" was not found.`)
   return withListenerLines(profile)
 }
 
-/** The profile of a token, or for `latest` the newest that matches the criteria among the flags. */
-export async function namedProfile ({ args: [wanted = ''], flags, open }: CommandContext): Promise<Profile> {
-  const { criteria } = searchOf(flags)
-  if (wanted !== 'latest') {
-    if (TOKEN_PATTERN.test(wanted)) return await profileOf(open, wanted)
-    throw new CommandError(`"${wanted}" is neither a token of six hexadecimal digits nor "latest".`, 2)
-  }
-  const [newest] = (await (await open()).search({ criteria, limit: 1 })).profiles
-  if (newest === undefined) throw nothingFound(criteria)
-  return await profileOf(open, newest.token)
-}
-
-/** The error for a search without a result. */
-export function nothingFound (criteria: object): CommandError {
-  return new CommandError(Object.keys(criteria).length === 0 ? 'No profile is stored.' : 'No stored profile matches.')
-}
-
-/** Throws a `CommandError` for a text that is not a token. */
-export function checkToken (token: string): void {
-  if (!TOKEN_PATTERN.test(token)) throw new CommandError(`"${token}" is not a token of six hexadecimal digits.`, 2)
-}
-
-/** The error for a new file that cannot be written. */
-export function notWritable (path: string, error: unknown): CommandError {
-  const { code, message } = error as NodeJS.ErrnoException
-  return new CommandError(code === 'EEXIST' ? `${path} exists already.` : `${path} cannot be written: ${message}`)
-}
-
-function optionOf (criterion: string): string {
-  return criterion.replace('_', '-')
+/** The message for a search without a result. */
+export function nothingFound (criteria: Criteria): string {
+  return Object.keys(criteria).length === 0 ? 'No profile is stored.' : 'No stored profile matches.'
 }

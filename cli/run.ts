@@ -5,9 +5,39 @@ import { DEFAULT_DATA_DIR, NO_SQLITE, openStorage, STORE_FILE } from '../lib/pro
 import { findLibrary } from '../lib/profiler/storage/sqlite/database.js'
 import type { ProfileStorage } from '../lib/profiler/storage/storage.js'
 import { visibleLine } from '../lib/view/visible.js'
-import { CommandError, criteriaOptions, type Command, type CommandOption, type Flags } from './command.js'
-import { COMMANDS } from './commands.js'
+import {
+  CommandError, criteriaOptions, messageOf, type Command, type CommandContext, type CommandOption, type Flags
+} from './command.js'
+import { compare } from './commands/compare.js'
+import { cpu } from './commands/cpu.js'
+import { headers } from './commands/headers.js'
+import { lifecycle } from './commands/lifecycle.js'
+import { list, search, tail } from './commands/list.js'
+import { mcp } from './commands/mcp.js'
+import { pin, purge, show, unpin } from './commands/profiles.js'
+import { replay, to } from './commands/replay.js'
+import { exportCommand, importCommand } from './commands/transfer.js'
 import { Terminal, type Output } from './terminal.js'
+
+/** The commands in the order of the help. */
+export const COMMANDS: Readonly<Record<string, Command>> = {
+  list,
+  search,
+  show,
+  headers,
+  compare,
+  tail,
+  pin,
+  unpin,
+  purge,
+  export: exportCommand,
+  import: importCommand,
+  to,
+  replay,
+  cpu,
+  mcp,
+  lifecycle
+}
 
 const COMMON: Readonly<Record<string, CommandOption>> = {
   json: { type: 'boolean', help: 'for programs' },
@@ -16,106 +46,94 @@ const COMMON: Readonly<Record<string, CommandOption>> = {
   help: { type: 'boolean', short: 'h', help: 'this page' }
 }
 
-/** Runs the command line in its own process. */
+/** Runs the command line in its own process, and ends the process. */
 export async function run (args: readonly string[]): Promise<void> {
+  const { stdout, stderr } = process
   // A reader such as `head` closes the pipe when it has enough.
-  process.stdout.once('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
-  process.exitCode = await execute(args, process.stdout, process.stderr)
-  if (COMMANDS.find(({ name }) => name === args[0])?.exits !== true) return
-  for (const stream of [process.stdout, process.stderr]) await new Promise((resolve) => { stream.write('', resolve) })
-  process.exit()
+  stdout.once('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
+  const controller = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => controller.abort())
+  const exitCode = await execute(args, stdout, stderr, controller.signal)
+  for (const stream of [stdout, stderr]) await new Promise((resolve) => { stream.write('', resolve) })
+  // Timers of an application that `lifecycle` has loaded would keep the process running.
+  process.exit(exitCode)
 }
 
 /** Runs a command and returns its exit code: 0, 1 for a failure, 2 for an invalid command line. */
-export async function execute (args: readonly string[], out: Output, err: NodeJS.WritableStream): Promise<number> {
+export async function execute (
+  [name = 'help', ...rest]: readonly string[], out: Output, err: NodeJS.WritableStream,
+  signal = new AbortController().signal
+): Promise<number> {
+  const terminal = new Terminal(out)
+  let store: ProfileStorage | undefined
   try {
-    await dispatch(args, new Terminal(out))
+    if (['help', '--help', '-h'].includes(name)) {
+      await terminal.lines(help())
+      return 0
+    }
+    const { command, flags, args } = readCommand(name, rest)
+    const open = async (): Promise<ProfileStorage> => (store ??= await openStore(flags, name === 'import'))
+    const print: CommandContext['print'] = async (data, lines) =>
+      await (flags.json === true ? terminal.json(data, 2) : terminal.lines(lines()))
+    if (flags.help === true) await terminal.lines(commandHelp(name, command))
+    else await command.run({ args, flags, terminal, print, open, signal })
     return 0
   } catch (error) {
-    err.write(`fastify-hindsight: ${visibleLine(error instanceof Error ? error.message : String(error))}\n`)
+    err.write(`fastify-hindsight: ${visibleLine(messageOf(error))}\n`)
     return error instanceof CommandError ? error.exitCode : 1
-  }
-}
-
-async function dispatch ([name, ...rest]: readonly string[], terminal: Terminal): Promise<void> {
-  if (name === undefined || name === 'help' || name === '--help' || name === '-h') return await terminal.line(help())
-  const { command, flags, args } = readCommand(name, rest)
-  if (flags.help === true) return await terminal.line(commandHelp(command))
-  let opening: Promise<ProfileStorage> | undefined
-  const open = (): Promise<ProfileStorage> => {
-    opening ??= openStore(flags, command.name === 'import').catch((error: unknown) => {
-      // The next request of an MCP client tries again.
-      opening = undefined
-      throw error
-    })
-    return opening
-  }
-  const controller = new AbortController()
-  const abort = (): void => controller.abort()
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, abort)
-  try {
-    await command.run({ args, flags, terminal, signal: controller.signal, open })
   } finally {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.removeListener(signal, abort)
-    await (await opening)?.close()
+    await store?.close()
   }
-}
-
-interface CommandLine {
-  command: Command
-  flags: Flags
-  args: string[]
 }
 
 /** Parses a command line without running it. Throws a `CommandError` when it is invalid. */
-export function readCommand (name: string, rest: readonly string[]): CommandLine {
-  const command = COMMANDS.find((one) => one.name === name)
+export function readCommand (
+  name: string, rest: readonly string[]
+): { command: Command, flags: Flags, args: readonly string[] } {
+  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
   if (command === undefined) {
-    const names = COMMANDS.map((one) => one.name).join(', ')
-    throw new CommandError(`There is no command "${name}"; the commands are ${names}.`, 2)
+    throw new CommandError(`There is no command "${name}"; the commands are ${Object.keys(COMMANDS).join(', ')}.`, 2)
   }
-  const { flags, args } = parsed(command, rest)
-  const [least, greatest] = command.arity
-  if (flags.help !== true && (args.length < least || args.length > greatest)) {
+  const options = { ...COMMON, ...criteriaOptions(command), ...command.options }
+  let parsed: ReturnType<typeof parseArgs>
+  try {
+    parsed = parseArgs({ args: [...rest], allowPositionals: true, options })
+  } catch (error) {
+    const [message] = messageOf(error).split('. To specify')
+    throw new CommandError(`${message}. "fastify-hindsight ${name} --help" lists the options.`, 2)
+  }
+  const { values, positionals: args } = parsed
+  const flags = values as Flags
+  const required = command.args.split('<').length - 1
+  const optional = command.args.split('[').length - 1
+  if (flags.help !== true && (args.length < required || args.length > required + optional)) {
     const given = args.length === 0 ? 'no argument was' : `${args.length} arguments were`
-    throw new CommandError(`fastify-hindsight ${command.name} ${command.args}: ${given} given.`, 2)
+    throw new CommandError(`fastify-hindsight ${name} ${command.args}: ${given} given.`, 2)
   }
   return { command, flags, args }
 }
 
-function parsed (command: Command, rest: readonly string[]): { flags: Flags, args: string[] } {
-  const options = { ...COMMON, ...criteriaOptions(command), ...command.options }
-  try {
-    const { values, positionals } = parseArgs({ args: [...rest], allowPositionals: true, options })
-    return { flags: values as Flags, args: positionals }
-  } catch (error) {
-    const [message] = (error as Error).message.split('. To specify')
-    throw new CommandError(`${message}. "fastify-hindsight ${command.name} --help" lists the options.`, 2)
-  }
-}
-
-function help (): string {
+function help (): string[] {
   return [
     'Reads the profiles that an application has stored, while it runs or after it has ended.',
     '',
     'Usage: fastify-hindsight <command> [options]',
     '',
-    ...COMMANDS.map(({ name, args, summary }) => `  ${`${name} ${args}`.padEnd(24)} ${summary}`),
+    ...Object.entries(COMMANDS).map(([name, { args, summary }]) => `  ${`${name} ${args}`.padEnd(24)} ${summary}`),
     '',
     '"fastify-hindsight <command> --help" lists its options.'
-  ].join('\n')
+  ]
 }
 
-function commandHelp (command: Command): string {
-  const { name, args, summary, options = {} } = command
+function commandHelp (name: string, command: Command): string[] {
+  const { args, summary, options = {} } = command
   const criteria = optionLines(criteriaOptions(command))
   return [
-    `Usage: ${['fastify-hindsight', name, args].filter((part) => part !== '').join(' ')} [options]: ${summary}.`,
-    ...Object.keys(options).length === 0 ? [] : ['', ...optionLines(options)],
-    ...criteria.length === 0 ? [] : ['', 'Criteria, all of which must match:', ...criteria],
+    `Usage: fastify-hindsight ${`${name} ${args}`.trim()} [options]: ${summary}.`,
     '',
-    ...optionLines(COMMON)
-  ].join('\n')
+    ...optionLines({ ...options, ...COMMON }),
+    ...criteria.length === 0 ? [] : ['', 'Criteria, all of which must match:', ...criteria]
+  ]
 }
 
 function optionLines (options: Readonly<Record<string, CommandOption>>): string[] {
@@ -138,9 +156,5 @@ async function openStore (flags: Flags, mayCreate: boolean): Promise<ProfileStor
     const advice = 'run the command where the service was started, or name its folder with --data-dir (DATA_DIR)'
     throw new CommandError(`There is no store at ${path}: ${advice}.`)
   }
-  try {
-    return await openStorage({ storage, dataDir, warn: (message) => process.stderr.write(`${message}\n`) })
-  } catch (error) {
-    throw new CommandError(`The store cannot be opened: ${(error as Error).message}`)
-  }
+  return await openStorage({ storage, dataDir, warn: (message) => process.stderr.write(`${message}\n`) })
 }

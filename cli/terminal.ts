@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { styleText } from 'node:util'
+import { milliseconds } from '../lib/profiler/pages/components.js'
 import { blockedSentences } from '../lib/profiler/panels/panel.js'
 import type { Profile } from '../lib/profiler/profile.js'
 import { isFailure } from '../lib/profiler/summary.js'
@@ -14,30 +15,33 @@ export interface Output extends NodeJS.WritableStream {
   hasColors?: () => boolean
 }
 
-/** Writes for people or for programs. Text of requests is written without control characters. */
-export class Terminal {
-  /** Infinite when the output is not a terminal. */
+/** How lines are formatted. */
+export interface Formatter {
+  /** The width of a line; infinite when the output is not a terminal. */
   readonly columns: number
+  /** The text with visible control characters, and with colors where the output has them. */
+  style: (style: Style, text: string) => string
+}
+
+/** Writes for people or for programs. Text of requests is written without control characters. */
+export class Terminal implements Formatter {
+  readonly columns: number
+  readonly style: Formatter['style']
   readonly #out: Output
-  readonly #hasColors: boolean
 
   constructor (out: Output) {
     this.#out = out
     // A terminal that does not know its width reports 0.
     this.columns = out.isTTY === true ? out.columns || 80 : Infinity
     // `hasColors` reads NO_COLOR, FORCE_COLOR and TERM.
-    this.#hasColors = out.isTTY === true && (out.hasColors?.() ?? false)
-  }
-
-  /** The text with visible control characters, and with colors when the terminal has them. */
-  style (style: Style, text: string): string {
-    const shown = visibleLine(text)
+    const hasColors = out.isTTY === true && (out.hasColors?.() ?? false)
     // By default, styleText checks the standard output of the process.
-    return this.#hasColors ? styleText(style, shown, { validateStream: false }) : shown
+    this.style = (style, text) =>
+      hasColors ? styleText(style, visibleLine(text), { validateStream: false }) : visibleLine(text)
   }
 
   /** Writes a line as it is: text of requests must have passed `style` or `visibleLine`. */
-  async line (text = ''): Promise<void> {
+  async line (text: string): Promise<void> {
     if (!this.#out.write(`${text}\n`)) await once(this.#out, 'drain')
   }
 
@@ -47,34 +51,33 @@ export class Terminal {
 
   /** Writes data as JSON. */
   async json (value: unknown, indent?: number): Promise<void> {
-    // JSON escapes only the control characters of C0.
-    await this.line(JSON.stringify(value, null, indent).replace(/[\x7f-\x9f\u2028\u2029]/g, (control) =>
-      `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`))
+    await this.line(toJson(value, indent))
   }
 }
 
+/** Data as JSON in which all control characters are escaped; `JSON.stringify` escapes those of C0 only. */
+export function toJson (value: unknown, indent?: number): string {
+  return JSON.stringify(value, null, indent).replace(/[\x7f-\x9f\u2028\u2029]/g, (control) =>
+    `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}
+
 /** The request of a profile, its facts, and why it was refused, if it was. */
-export function headLines (profile: Profile, terminal: Terminal): string[] {
+export function headLines (profile: Profile, { style }: Formatter): string[] {
   const { token, time, method, url, status, duration, ip, route, parent } = profile
   const blocked = blockedSentences(profile)
   const facts = [token, readableTime(time), milliseconds(duration), ip, `route ${route?.name ?? 'none'}`]
   if (parent !== undefined) facts.push(`caused by ${parent}`)
   return [
-    `${terminal.style(statusStyle(status), String(status))} ${terminal.style('bold', `${method} ${url}`)}`,
-    terminal.style('dim', facts.join(' · ')),
-    ...blocked.map((sentence) => terminal.style('yellow', sentence)),
-    ...isFailure(profile) || blocked.length > 0 ? [] : [terminal.style('green', 'Nothing failed.')]
+    `${style(statusStyle(status), String(status))} ${style('bold', `${method} ${url}`)}`,
+    style('dim', facts.join(' · ')),
+    ...blocked.map((sentence) => style('yellow', sentence)),
+    ...isFailure(profile) || blocked.length > 0 ? [] : [style('green', 'Nothing failed.')]
   ]
 }
 
 /** Truncates a line to this number of columns. */
 export function fit (text: string, columns: number): string {
   return text.length <= columns ? text : `${text.slice(0, Math.max(1, columns - 1))}…`
-}
-
-/** Such as `12 ms`. */
-export function milliseconds (duration: number): string {
-  return `${duration.toLocaleString('en', { maximumFractionDigits: duration < 10 ? 2 : duration < 100 ? 1 : 0 })} ms`
 }
 
 /** Date and time in UTC, such as `2026-01-31 12:00:00.000`. */

@@ -1,42 +1,35 @@
 import { headerHistory, type HeaderStep } from '../../lib/profiler/panels/header-history.js'
-import { CommandError, namedProfile, type Command } from '../command.js'
-import { fit, headLines, type Style, type Terminal } from '../terminal.js'
+import { CommandError, findProfile, searchOf, type Command } from '../command.js'
+import { fit, headLines, type Formatter, type Style } from '../terminal.js'
 
 const STYLES: Readonly<Record<HeaderStep['action'], Style>> = { set: 'green', changed: 'yellow', removed: 'red' }
 
-export const headersCommand: Command = {
-  name: 'headers',
+export const headers: Command = {
   args: '<token | latest>',
   summary: 'show what set each header of a response, in order, and where',
   criteria: 'all',
   options: { header: { type: 'string', help: 'only this one' } },
-  arity: [1, 1],
-  run: async (context) => {
-    const { flags, terminal } = context
-    const profile = await namedProfile(context)
+  run: async ({ args: [token = ''], flags, terminal, print, open }) => {
+    const profile = await findProfile(open, token, searchOf(flags).criteria)
     const history = headerHistory(profile)
-    const only = typeof flags.header === 'string' ? flags.header.toLowerCase() : null
-    if (only !== null && !history.has(only)) {
+    const only = flags.header === undefined ? undefined : String(flags.header).toLowerCase()
+    const shown = [...history].filter(([name]) => only === undefined || name === only)
+    if (only !== undefined && shown.length === 0) {
       throw new CommandError(`The response has no header "${only}"; it has: ${[...history.keys()].sort().join(', ')}.`)
     }
-    if (flags.json === true) {
-      const headers = [...history].filter(([name]) => only === null || name === only)
-      return await terminal.json({ token: profile.token, headers: Object.fromEntries(headers) }, 2)
-    }
-    await terminal.lines(headLines(profile, terminal))
-    for (const [name, steps] of history) {
-      if (only !== null && name !== only) continue
-      await terminal.lines(['', terminal.style('bold', name), ...steps.flatMap((step) => stepLines(step, terminal))])
-    }
-    if (history.size === 0) await terminal.line('\nNo header was set.')
+    await print({ token: profile.token, headers: Object.fromEntries(shown) }, () => [
+      ...headLines(profile, terminal),
+      ...shown.flatMap(([name, steps]) =>
+        ['', terminal.style('bold', name), ...steps.flatMap((step) => stepLines(step, terminal))]),
+      ...shown.length === 0 ? ['', 'No header was set.'] : []
+    ])
   }
 }
 
-function stepLines (step: HeaderStep, terminal: Terminal): string[] {
-  const { action, by, source, to } = step
-  const place = source === undefined ? '' : ` ${terminal.style('cyan', source)}`
+function stepLines ({ action, by, source, to }: HeaderStep, { columns, style }: Formatter): string[] {
+  const place = source === undefined ? '' : ` ${style('cyan', source)}`
   return [
-    `  ${terminal.style(STYLES[action], action.padEnd(8))}${terminal.style('reset', by)}${place}`,
-    ...to === null ? [] : [`          ${terminal.style('reset', fit(to, terminal.columns - 18))}`]
+    `  ${style(STYLES[action], action.padEnd(8))}${style('reset', by)}${place}`,
+    ...to === null ? [] : [`          ${style('reset', fit(to, columns - 18))}`]
   ]
 }

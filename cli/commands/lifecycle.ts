@@ -1,48 +1,81 @@
 import { readFile } from 'node:fs/promises'
+import { relative, sep } from 'node:path'
 import { createTwoFilesPatch, FILE_HEADERS_ONLY } from 'diff'
+import { packageOf } from '../../lib/errors/stack-frame.js'
 import { counted } from '../../lib/view/counted.js'
 import { visibleLine } from '../../lib/view/visible.js'
 import { CommandError, type Command } from '../command.js'
-import { contractData, contractLines, selectRoutes } from '../lifecycle/contract.js'
+import { ORDER, type RouteOrder, type Step } from '../lifecycle/hook-order.js'
 import { closeApplication, loadApplication } from '../lifecycle/load.js'
 import type { Style, Terminal } from '../terminal.js'
 
 const DIFF_STYLES: Readonly<Record<string, Style>> = { '+': 'green', '-': 'red', '@': 'cyan' }
 
-export const lifecycleCommand: Command = {
-  name: 'lifecycle',
+export const lifecycle: Command = {
   args: '<file>',
   summary: 'print what each route of an application runs, in order, or compare it with a file',
   options: {
     route: { type: 'string', help: 'only one, such as "GET /articles/:id", as it is declared' },
     check: { type: 'string', help: 'compare with a file that has the output of this command: exit code 1 if not equal' }
   },
-  arity: [1, 1],
-  exits: true,
-  run: async ({ args: [file = ''], flags, terminal }) => {
+  run: async ({ args: [file = ''], flags, terminal, print }) => {
     const { route, check } = flags as { route?: string, check?: string }
     if (check !== undefined && flags.json === true) {
       throw new CommandError('--check compares the text: --json does not go with it.', 2)
     }
-    if (check === '') throw new CommandError('--check: it is empty; it is the file to compare with.', 2)
     const { app, order } = await withStdoutOnStderr(() => loadApplication(file))
     try {
-      const supported = app.supportedMethods
-      const contract = { debug: order.debug, routes: selectRoutes(order.routes(), supported, route), supported }
-      if (flags.json === true) return await terminal.json(contractData(contract), 2)
-      const lines = contractLines(contract)
-      if (check === undefined) return await terminal.lines(lines.map((line) => terminal.style(styleOf(line), line)))
-      await compare(check, lines, commandOf(file, route, check), terminal)
-      const routes = counted(contract.routes.length, 'route')
-      await terminal.line(`The order of ${routes} is the same as in ${visibleLine(check)}.`)
+      const { mode } = order
+      const routes = selectRoutes(order.routes(), route)
+      const lines = contractLines(mode, routes)
+      if (check === undefined) {
+        const data = { mode, routes: routes.map(({ isDeclared, method, ...data }) => data) }
+        return await print(data, () => lines)
+      }
+      const options = route === undefined ? '' : ` --route ${quoted(route)}`
+      const command = `npx fastify-hindsight lifecycle ${quoted(file)}${options} > ${quoted(check)}`
+      await compare(check, lines, command, terminal)
+      await terminal.line(`The order of ${counted(routes.length, 'route')} is the same as in ${visibleLine(check)}.`)
     } finally {
       await withStdoutOnStderr(() => closeApplication(app))
     }
   }
 }
 
-function styleOf (line: string): Style {
-  return line.startsWith('    ') ? 'reset' : line.startsWith('  ') ? 'dim' : 'bold'
+// The routes to print: all that the application declares, or those of a name such as `GET /`.
+function selectRoutes (routes: readonly RouteOrder[], name?: string): RouteOrder[] {
+  if (name === undefined) return routes.filter(({ isDeclared }) => isDeclared)
+  const [method = '', url] = name.trim().split(/\s+/)
+  const wanted = method.toUpperCase()
+  const found = routes.filter((route) =>
+    route.url === url && (route.methods.includes(wanted) || route.method === wanted))
+  if (found.length > 0) return found
+  throw new CommandError(`--route: there is no route "${name}". Without --route, all routes are printed.`)
+}
+
+/** The order of each route as text. It has no line numbers and no files of packages: it changes only with the order. */
+export function contractLines (mode: string | null, routes: readonly RouteOrder[]): string[] {
+  const lines = [`Lifecycle ${mode === null ? 'without fastify-hindsight' : `in ${mode} mode`}`]
+  for (const { method, url, constraints, steps } of routes) {
+    const suffix = constraints === undefined ? '' : ` ${JSON.stringify(constraints)}`
+    lines.push('', visibleLine(`${method} ${url}${suffix}`))
+    for (const hook of ORDER) {
+      const ofHook = steps.filter((step) => step.hook === hook)
+      if (ofHook.length > 0) lines.push(`  ${hook}`, ...ofHook.map((step) => `    ${visibleLine(stepText(step))}`))
+    }
+  }
+  return lines
+}
+
+function stepText (step: Step): string {
+  if (step.stage !== undefined) return `${step.stage} ${step.listener}`
+  const { hook, name, plugin, route, source } = step
+  const file = source === undefined || packageOf(source) !== null
+    ? undefined
+    : relative(process.cwd(), source.replace(/:\d+$/, '')).split(sep).join('/')
+  const about = [route === true && hook !== 'handler' ? 'route' : undefined, plugin, file]
+    .filter((part) => part !== undefined)
+  return about.length === 0 ? name : `${name} (${about.join(', ')})`
 }
 
 /** Prints the differences from the file, and throws a `CommandError` with the command that writes it. */
@@ -58,15 +91,9 @@ async function compare (file: string, lines: readonly string[], command: string,
   if (before === now) return
   const options = { headerOptions: FILE_HEADERS_ONLY }
   const patch = createTwoFilesPatch(visibleLine(file), 'as it runs now', before, now, undefined, undefined, options)
-  for (const line of patch.trimEnd().split('\n')) {
-    await terminal.line(terminal.style(DIFF_STYLES[line.charAt(0)] ?? 'reset', line))
-  }
+  await terminal.lines(patch.trimEnd().split('\n').map((line) =>
+    terminal.style(DIFF_STYLES[line.charAt(0)] ?? 'reset', line)))
   throw new CommandError(`The order is not the same as in ${file}. If that is intended, write it again: ${command}`)
-}
-
-function commandOf (file: string, route: string | undefined, check: string): string {
-  const options = route === undefined ? [] : ['--route', quoted(route)]
-  return ['npx fastify-hindsight lifecycle', quoted(file), ...options, '>', quoted(check)].join(' ')
 }
 
 function quoted (word: string): string {

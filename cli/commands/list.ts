@@ -1,41 +1,33 @@
 import { follow } from '../../lib/profiler/follow.js'
+import { milliseconds } from '../../lib/profiler/pages/components.js'
+import type { ProfilePage } from '../../lib/profiler/storage/storage.js'
 import type { ProfileSummary } from '../../lib/profiler/summary.js'
 import { counted } from '../../lib/view/counted.js'
 import { nothingFound, searchOf, type Command } from '../command.js'
-import { fit, milliseconds, readableTime, statusStyle, type Terminal } from '../terminal.js'
+import { fit, readableTime, statusStyle, type Formatter } from '../terminal.js'
 
 const MIN_URL = 30
 /** A terminal with fewer columns shows the time without the date. */
 const NARROW = 120
 
-export const listCommand: Command = {
-  name: 'list',
+export const list: Command = {
   args: '',
   summary: 'list the stored profiles, newest first',
   criteria: 'pages',
-  arity: [0, 0],
-  run: async ({ flags, terminal, open }) => {
-    const search = searchOf(flags)
-    const store = await open()
-    const { profiles, next } = await store.search(search)
-    if (flags.json === true) return await terminal.json({ profiles, next }, 2)
-    if (profiles.length === 0) return await terminal.line(nothingFound(search.criteria).message)
-    await terminal.line(headingLine(terminal))
-    await terminal.lines(profiles.flatMap((summary) => summaryLines(summary, terminal)))
-    if (next !== null) await terminal.line(terminal.style('dim', `There are more: --cursor ${next}`))
+  run: async ({ flags, terminal, print, open }) => {
+    const query = searchOf(flags)
+    const { profiles, next } = await (await open()).search(query)
+    await print({ profiles, next }, () =>
+      profiles.length === 0 ? [nothingFound(query.criteria)] : listLines({ profiles, next }, terminal))
   }
 }
 
-export const searchCommand: Command = {
-  ...listCommand, name: 'search', summary: 'list the profiles that match all criteria'
-}
+export const search: Command = { ...list, summary: 'list the profiles that match all criteria' }
 
-export const tailCommand: Command = {
-  name: 'tail',
+export const tail: Command = {
   args: '',
   summary: 'list matching profiles as they are stored',
   criteria: 'all',
-  arity: [0, 0],
   run: async ({ flags, terminal, open, signal }) => {
     const { criteria } = searchOf(flags)
     const store = await open()
@@ -50,32 +42,38 @@ export const tailCommand: Command = {
   }
 }
 
-function headingLine (terminal: Terminal): string {
-  return terminal.style('dim', `  ${columns(['token', 'status', 'method', 'duration', 'time'], terminal)}url`)
-}
-
-/** One profile as a line, and a second line for its exception or warnings. */
-function summaryLines (summary: ProfileSummary, terminal: Terminal): string[] {
-  const { token, status, method, duration, time, url, error, exception, warnings, pinned } = summary
-  const hasWarnings = warnings > 0
-  const style = error ? 'red' : hasWarnings ? 'yellow' : 'cyan'
-  const mark = error ? '●' : hasWarnings ? '▲' : pinned ? '★' : ' '
-  const shownTime = terminal.columns < NARROW ? time.slice(11, 19) : readableTime(time)
-  const line = columns([token, String(status), fit(method, 7), milliseconds(duration), shownTime], terminal)
-  const remark = exception ?? (hasWarnings ? `${counted(warnings, 'warning')} logged` : null)
-  const shownUrl = fit(url, Math.max(MIN_URL, terminal.columns - line.length - 2))
-  const styled = [
-    terminal.style('bold', line.slice(0, 8)), terminal.style(statusStyle(status), line.slice(8, 16)),
-    terminal.style('dim', line.slice(16)), terminal.style('reset', shownUrl)
-  ].join('')
+/** A page of profiles as a table. */
+export function listLines ({ profiles, next }: Pick<ProfilePage, 'profiles' | 'next'>, format: Formatter): string[] {
   return [
-    `${terminal.style(style, mark)} ${styled}`,
-    ...remark === null ? [] : [' '.repeat(10) + terminal.style(style, fit(remark, terminal.columns - 10))]
+    headingLine(format),
+    ...profiles.flatMap((summary) => summaryLines(summary, format)),
+    ...next === null ? [] : [format.style('dim', `There are more: --cursor ${next}`)]
   ]
 }
 
-function columns (texts: readonly string[], terminal: Terminal): string {
+function headingLine (format: Formatter): string {
+  return format.style('dim', `  ${columns(['token', 'status', 'method', 'duration', 'time'], format)}url`)
+}
+
+/** One profile as a line, and a second line for its exception or warnings. */
+function summaryLines (summary: ProfileSummary, format: Formatter): string[] {
+  const { token, status, method, duration, time, url, error, exception, warnings, pinned } = summary
+  const { style } = format
+  const color = error ? 'red' : warnings > 0 ? 'yellow' : 'cyan'
+  const mark = error ? '●' : warnings > 0 ? '▲' : pinned ? '★' : ' '
+  const shownTime = format.columns < NARROW ? time.slice(11, 19) : readableTime(time)
+  const line = columns([token, String(status), fit(method, 7), milliseconds(duration), shownTime], format)
+  const shownUrl = fit(url, Math.max(MIN_URL, format.columns - line.length - 2))
+  const remark = exception ?? (warnings > 0 ? `${counted(warnings, 'warning')} logged` : '')
+  return [
+    `${style(color, mark)} ${style('bold', line.slice(0, 8))}${style(statusStyle(status), line.slice(8, 16))}` +
+      style('dim', line.slice(16)) + style('reset', shownUrl),
+    ...remark === '' ? [] : [' '.repeat(10) + style(color, fit(remark, format.columns - 10))]
+  ]
+}
+
+function columns (texts: readonly string[], format: Formatter): string {
   const [token = '', status = '', method = '', duration = '', time = ''] = texts
-  const width = terminal.columns < NARROW ? 10 : 25
+  const width = format.columns < NARROW ? 10 : 25
   return `${token.padEnd(8)}${status.padEnd(8)}${method.padEnd(9)}${duration.padStart(10)}  ${time.padEnd(width)}`
 }

@@ -2,49 +2,45 @@ import type { Comparison } from '../../lib/profiler/compare/comparison.js'
 import { FORMATS, writeAs } from '../../lib/profiler/formats/formats.js'
 import type { ReplayView } from '../../lib/profiler/pages/replay.js'
 import { NotSendableError } from '../../lib/profiler/replay/stored-request.js'
+import { TOKEN_PATTERN } from '../../lib/profiler/token.js'
 import { visibleLine } from '../../lib/view/visible.js'
-import { checkToken, CommandError, profileOf, type Command } from '../command.js'
+import { CommandError, findProfile, type Command } from '../command.js'
 import { comparisonLines } from './compare.js'
 
 const FORMS = ['curl', 'fetch', 'http', 'har', 'test']
+const FRAMEWORKS = ['node', 'tap']
 const DEFAULT_URL = 'http://127.0.0.1:3000'
 /** Milliseconds. */
 const TIMEOUT = 60_000
 
-export const toCommand: Command = {
-  name: 'to',
-  args: '<form> <token>',
+export const to: Command = {
+  args: '<form> <token | latest>',
   summary: `write the request of a profile as ${FORMS.join(', ')}`,
   options: {
     framework: { type: 'string', help: 'of a test: tap, or node for node:test; node by default' },
     app: { type: 'string', help: 'of a test: the specifier of the application in its import; ./app.js by default' }
   },
-  arity: [2, 2],
-  run: async ({ args: [form = '', token = ''], flags: { framework, app, json }, terminal, open }) => {
-    if (!FORMS.includes(form)) throw new CommandError(`"${form}" is not a form; the forms are ${FORMS.join(', ')}.`, 2)
-    for (const [flag, value] of Object.entries({ framework, app })) {
-      if (value !== undefined && form !== 'test') throw new CommandError(`--${flag} belongs to the form test.`, 2)
-    }
-    const name = form === 'test' ? String(framework ?? 'node') : form
+  run: async ({ args: [form = '', token = ''], flags: { framework = 'node', app }, print, open }) => {
+    const name = form === 'test' ? String(framework) : form
     const format = FORMATS.find((one) => one.name === name)
-    if (format === undefined || (form === 'test' && FORMS.includes(name))) {
+    if (form === 'test' && !FRAMEWORKS.includes(name)) {
       throw new CommandError(`--framework: "${name}" is neither tap nor node.`, 2)
     }
-    if (app === '') throw new CommandError('--app: it is empty; it is a specifier such as ./app.js.', 2)
-    const profile = await profileOf(open, token)
+    if (format === undefined || !FORMS.includes(form)) {
+      throw new CommandError(`"${form}" is not a form; the forms are ${FORMS.join(', ')}.`, 2)
+    }
+    const profile = await findProfile(open, token)
     try {
       const written = writeAs(format, profile, app === undefined ? {} : { app: String(app) })
-      if (json === true) await terminal.json(written, 2)
-      else await terminal.line(written.text.replace(/\n$/, ''))
+      await print(written, () => [written.text.replace(/\n$/, '')])
     } catch (error) {
       if (!(error instanceof NotSendableError)) throw error
-      throw new CommandError(`The request of profile "${token}" cannot be sent again: ${error.message}`)
+      throw new CommandError(`The request of profile "${profile.token}" cannot be sent again: ${error.message}`)
     }
   }
 }
 
-export const replayCommand: Command = {
-  name: 'replay',
+export const replay: Command = {
   args: '<token>',
   summary: 'send a request to the running service again, and show the differences',
   options: {
@@ -52,13 +48,12 @@ export const replayCommand: Command = {
     set: { type: 'string', multiple: true, help: 'name=value for a masked value; parts without a value are not sent' },
     yes: { type: 'boolean', help: 'send a request whose method is not safe, as it may change something' }
   },
-  arity: [1, 1],
-  run: async ({ args: [token = ''], flags, terminal, signal }) => {
-    checkToken(token)
-    const values = new Map([flags.set ?? []].flat().map((pair) => pairOf(String(pair))))
-    const url = `${serviceUrl(String(flags.url ?? DEFAULT_URL))}/_profiler/${token}/replay`
-    const view = await fetchJson<ReplayView & { formToken: string }>(url, signal)
-    const { request: { method, target }, problem, safe, gaps, formToken } = view
+  run: async ({ args: [token = ''], flags, terminal, print, signal }) => {
+    if (!TOKEN_PATTERN.test(token)) throw new CommandError(`"${token}" is not a token of six hexadecimal digits.`, 2)
+    const values = new Map([flags.set ?? []].flat().map((pair) => readPair(String(pair))))
+    const send = async <T> (body?: URLSearchParams): Promise<T> =>
+      await fetchJson(String(flags.url ?? DEFAULT_URL), `/_profiler/${token}/replay`, signal, body)
+    const { request, problem, safe, gaps, formToken } = await send<ReplayView & { formToken: string }>()
     if (problem !== null) throw new CommandError(`It cannot be sent again: ${problem}`)
     const names = gaps.map(({ name }) => name)
     const unknown = [...values.keys()].find((name) => !names.includes(name))
@@ -74,48 +69,40 @@ export const replayCommand: Command = {
       process.stderr.write(`Not sent, as it is masked in the profile: ${list}. Use --set name=value.\n`)
     }
     if (!safe && flags.yes !== true) {
-      throw new CommandError(`"${method} ${target}" may change something: --yes sends it.`)
+      throw new CommandError(`"${request.method} ${request.target}" may change something: --yes sends it.`)
     }
     const fields = [...values].filter(([, value]) => value !== '').map(([name, value]) => [`value.${name}`, value])
     const body = new URLSearchParams([['form_token', formToken], ['confirm', '1'], ...fields])
-    const answer = await fetchJson<{ token: string, comparison: Comparison }>(url, signal, { method: 'POST', body })
-    if (flags.json === true) await terminal.json(answer, 2)
-    else await terminal.lines(comparisonLines(answer.comparison, terminal))
+    const answer = await send<{ token: string, comparison: Comparison }>(body)
+    await print(answer, () => comparisonLines(answer.comparison, terminal))
   }
 }
 
-function pairOf (text: string): [string, string] {
-  const [, name, value] = /^([^=]+)=([^]*)$/.exec(text) ?? []
-  if (name === undefined || value === undefined) throw new CommandError(`--set: "${text}" is not name=value.`, 2)
-  return [name, value]
+function readPair (text: string): [string, string] {
+  const at = text.indexOf('=')
+  if (at < 1) throw new CommandError(`--set: "${text}" is not name=value.`, 2)
+  return [text.slice(0, at), text.slice(at + 1)]
 }
 
-function serviceUrl (text: string): string {
-  const { protocol, origin, pathname } = URL.canParse(text) ? new URL(text) : { protocol: '', origin: '', pathname: '' }
-  if (protocol === 'http:' || protocol === 'https:') return origin + pathname.replace(/\/+$/, '')
-  throw new CommandError(`--url: "${text}" is not the address of a service, such as ${DEFAULT_URL}.`, 2)
-}
-
-async function fetchJson<T> (url: string, signal: AbortSignal, options: RequestInit = {}): Promise<T> {
-  const { origin } = new URL(url)
-  let response: Response
-  let answer: unknown
-  try {
-    response = await fetch(url, {
-      ...options,
-      headers: { accept: 'application/json' },
-      redirect: 'manual',
-      signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT)])
-    })
-    answer = JSON.parse(await response.text())
-  } catch (error) {
-    if (error instanceof SyntaxError) throw new CommandError(`${origin} has no profiler: its answer is not JSON.`)
-    const { message, cause } = error as Error
+/** The JSON that a service answers to a GET, or with a body to a POST. Throws a `CommandError` for any other answer. */
+async function fetchJson<T> (service: string, path: string, signal: AbortSignal, body?: URLSearchParams): Promise<T> {
+  if (!/^https?:\/\/./.test(service) || !URL.canParse(service)) {
+    throw new CommandError(`--url: "${service}" is not the address of a service, such as ${DEFAULT_URL}.`, 2)
+  }
+  const { origin, pathname } = new URL(service)
+  const response = await fetch(origin + pathname.replace(/\/+$/, '') + path, {
+    ...body !== undefined && { method: 'POST', body },
+    headers: { accept: 'application/json' },
+    redirect: 'manual',
+    signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT)])
+  }).catch(({ message, cause }: Error) => {
     const reason = cause instanceof Error && cause.message !== '' ? cause.message : message
     throw new CommandError(`The service at ${origin} cannot be reached: ${reason}. Name it with --url.`)
-  }
-  if (response.ok) return answer as T
-  const { detail, message } = answer as { detail?: unknown, message?: unknown }
+  })
+  const answer = await response.json().catch(() => {
+    throw new CommandError(`${origin} has no profiler: its answer is not JSON.`)
+  }) as T & { detail?: unknown, message?: unknown }
+  if (response.ok) return answer
   const hint = response.status === 404 ? ' (Requests are sent again in debug mode only.)' : ''
-  throw new CommandError(`The service answered ${response.status}: ${String(detail ?? message ?? '')}${hint}`)
+  throw new CommandError(`The service answered ${response.status}: ${String(answer.detail ?? answer.message)}${hint}`)
 }

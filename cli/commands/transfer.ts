@@ -1,153 +1,166 @@
-import { once } from 'node:events'
-import { createReadStream, createWriteStream, type ReadStream } from 'node:fs'
+import { createReadStream } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { Ajv } from 'ajv'
 import { boundProfile } from '../../lib/profiler/bounds.js'
-import type { SearchQuery } from '../../lib/profiler/search-query.js'
-import type { ProfileStorage } from '../../lib/profiler/storage/storage.js'
+import { PROFILE_VERSION, type Profile } from '../../lib/profiler/profile.js'
 import { recordOf } from '../../lib/profiler/summary.js'
-import {
-  EXPORT_HEADER, readHeader, readLine, TransferError, type ExportedProfile
-} from '../../lib/profiler/transfer.js'
+import { TOKEN_PATTERN } from '../../lib/profiler/token.js'
 import { counted } from '../../lib/view/counted.js'
-import { CommandError, notWritable, searchOf, type Command } from '../command.js'
-import { Terminal } from '../terminal.js'
+import { CommandError, MAX_LIMIT, searchOf, type Command } from '../command.js'
+import { toJson } from '../terminal.js'
 
-const PAGE = 200
-const BATCH = 50
+/** The first line of an export; the others are `{ profile, pinned }`. */
+const HEADER = { hindsight: 'profiles', version: 1 }
 /** Bytes of a stored profile, and characters of a line. */
 const MAX_PROFILE = 4 * 1024 * 1024
 const MAX_LINE = 16 * 1024 * 1024
 
 export const exportCommand: Command = {
-  name: 'export',
   args: '[file]',
   summary: 'write matching profiles to a file, or to standard output, for import elsewhere',
   criteria: 'pages',
-  arity: [0, 1],
-  run: async ({ args: [path = '-'], flags, terminal, open }) => {
-    const search = searchOf(flags)
-    const profiles = exportedProfiles(await open(), search, flags.limit === undefined ? Infinity : search.limit)
-    if (path === '-') return await writeLines(profiles, terminal).then(() => {})
-    const file = createWriteStream(path, { flags: 'wx', mode: 0o600 })
-    await once(file, 'open').catch((error: unknown) => { throw notWritable(path, error) })
-    const exported = await writeLines(profiles, new Terminal(file))
-    await new Promise<void>((resolve) => { file.end(resolve) })
-    if (flags.json === true) await terminal.json({ exported })
-    else await terminal.line(`${counted(exported, 'profile was', 'profiles were')} written to ${path}.`)
+  run: async ({ args: [path = '-'], flags, terminal, print, open }) => {
+    const search = searchOf({ limit: String(MAX_LIMIT), ...flags })
+    const store = await open()
+    const { profiles } = await store.search(search)
+    let exported = 0
+    // Oldest first, as a store takes them. They are read one by one, as all of them may not fit in memory.
+    async function * lines (): AsyncGenerator<string> {
+      yield `${toJson({ ...HEADER, time: new Date().toISOString() })}\n`
+      for (const { token, pinned } of profiles.toReversed()) {
+        const profile = await store.get(token)
+        // The store may have evicted it since the search.
+        if (profile === undefined) continue
+        yield `${toJson({ profile, pinned })}\n`
+        exported++
+      }
+    }
+    if (path === '-') {
+      for await (const line of lines()) await terminal.line(line.trimEnd())
+      return
+    }
+    await writeFile(path, lines(), { flag: 'wx', mode: 0o600 })
+    await print({ exported }, () => [`${counted(exported, 'profile was', 'profiles were')} written to ${path}.`])
   }
-}
-
-async function writeLines (profiles: AsyncIterable<ExportedProfile>, out: Terminal): Promise<number> {
-  let count = 0
-  await out.json({ ...EXPORT_HEADER, time: new Date().toISOString() })
-  for await (const one of profiles) {
-    await out.json(one)
-    count++
-  }
-  return count
-}
-
-// Oldest first, as a store takes them. The profiles are read one by one: a store may hold more than fits in memory.
-async function * exportedProfiles (
-  store: ProfileStorage, { criteria, cursor }: SearchQuery, limit: number
-): AsyncGenerator<ExportedProfile> {
-  const found: Array<{ token: string, pinned: boolean }> = []
-  let next = cursor ?? null
-  do {
-    const most = Math.min(PAGE, limit - found.length)
-    const page = await store.search({ criteria, limit: most, ...(next !== null && { cursor: next }) })
-    found.push(...page.profiles.map(({ token, pinned }) => ({ token, pinned })))
-    next = page.next
-  } while (next !== null && found.length < limit)
-  for (const { token, pinned } of found.reverse()) {
-    const profile = await store.get(token)
-    // The store may have evicted it in the meantime.
-    if (profile !== undefined) yield { profile, pinned }
-  }
-}
-
-/** The counts of an import. */
-interface Outcome {
-  imported: number
-  /** Profiles that the store has already. */
-  known: number
-  /** Tokens of which the store, or the file, has another profile. */
-  conflicts: string[]
 }
 
 export const importCommand: Command = {
-  name: 'import',
   args: '<file>',
   summary: 'read a file of export (- for standard input) into the store',
-  arity: [1, 1],
-  run: async ({ args: [path = ''], flags, terminal, open }) => {
-    const input = path === '-' ? process.stdin : await openFile(path)
-    const store = await open()
-    const outcome: Outcome = { imported: 0, known: 0, conflicts: [] }
-    const batch: ExportedProfile[] = []
-    // The number of the line that is being read.
+  run: async ({ args: [path = ''], print, open }) => {
+    // How many the store has already, and the tokens of which it has another profile.
+    let imported = 0
+    let known = 0
+    const conflicts: string[] = []
     let number = 1
     try {
-      for await (const line of boundedLines(input)) {
-        if (number === 1) readHeader(line)
-        else if (line !== '') batch.push(readLine(line))
-        if (batch.length === BATCH) await storeBatch(store, batch.splice(0), outcome)
+      for await (const line of linesOf(path)) {
+        if (number === 1) checkHeader(line)
+        else if (line.trim() !== '') {
+          const { profile, pinned } = readProfile(line)
+          const store = await open()
+          const existing = await store.get(profile.token)
+          if (existing === undefined) {
+            await store.put([recordOf(boundProfile(profile, MAX_PROFILE))])
+            if (pinned) await store.pin(profile.token, true)
+            imported++
+          } else if (existing.time === profile.time) known++
+          else conflicts.push(profile.token)
+        }
         number++
       }
     } catch (error) {
-      if (!(error instanceof TransferError)) throw error
-      await storeBatch(store, batch, outcome)
+      if (!(error instanceof CommandError)) throw error
       const place = `${path}, line ${number}`
-      throw new CommandError(`${place}: ${error.message} ${outcome.imported} profiles before it were imported.`)
+      throw new CommandError(`${place}: ${error.message} ${imported} profiles before it were imported.`)
     }
     if (number === 1) throw new CommandError(`${path} is empty.`)
-    await storeBatch(store, batch, outcome)
-    if (flags.json === true) return await terminal.json(outcome)
-    await terminal.line(`${outcome.imported} imported, ${outcome.known} known already.`)
-    if (outcome.conflicts.length > 0) {
-      await terminal.line(`Left out, as the store has another profile with the token: ${outcome.conflicts.join(' ')}`)
-    }
+    await print({ imported, known, conflicts }, () => [
+      `${imported} imported, ${known} already stored.`,
+      ...conflicts.length === 0
+        ? []
+        : [`Left out, as the store has another profile with the token: ${conflicts.join(' ')}`]
+    ])
   }
 }
 
-async function openFile (path: string): Promise<ReadStream> {
-  const stream = createReadStream(path)
-  try {
-    await once(stream, 'open')
-    return stream
-  } catch (error) {
-    throw new CommandError(`${path} cannot be read: ${(error as Error).message}`)
-  }
-}
-
-/** The lines of a stream. Throws a `TransferError` as soon as a line is too long. */
-async function * boundedLines (input: ReadStream | NodeJS.ReadStream): AsyncGenerator<string> {
-  let parts: string[] = []
-  let length = 0
+/** The lines of a file, or of standard input for `-`; a line that is too long is the last one. */
+async function * linesOf (path: string): AsyncGenerator<string> {
+  const input = path === '-' ? process.stdin : createReadStream(path)
+  let rest = ''
   for await (const chunk of input.setEncoding('utf8') as AsyncIterable<string>) {
-    for (const [i, part] of chunk.split('\n').entries()) {
-      if (i > 0) {
-        yield parts.join('').replace(/\r$/, '')
-        parts = []
-        length = 0
-      }
-      parts.push(part)
-      length += part.length
-      if (length > MAX_LINE) throw new TransferError(`This line has more than ${MAX_LINE / 1024 / 1024} MiB.`)
-    }
+    const lines = `${rest}${chunk}`.split('\n')
+    rest = lines.pop() ?? ''
+    yield * lines
+    if (rest.length > MAX_LINE) break
   }
-  if (length > 0) yield parts.join('').replace(/\r$/, '')
+  if (rest !== '') yield rest
 }
 
-async function storeBatch (store: ProfileStorage, batch: readonly ExportedProfile[], outcome: Outcome): Promise<void> {
-  const fresh = new Map<string, ExportedProfile>()
-  for (const one of batch) {
-    const { token, time } = one.profile
-    const existing = fresh.get(token)?.profile ?? await store.get(token)
-    if (existing === undefined) fresh.set(token, one)
-    else if (existing.time === time) outcome.known++
-    else outcome.conflicts.push(token)
+// Throws a `CommandError` when this version cannot read the file.
+function checkHeader (line: string): void {
+  const { hindsight, version } = parse(line)
+  if (hindsight !== HEADER.hindsight) {
+    throw new CommandError('This is not a file that "fastify-hindsight export" has written.')
   }
-  await store.put([...fresh.values()].map(({ profile }) => recordOf(boundProfile(profile, MAX_PROFILE))))
-  for (const { profile, pinned } of fresh.values()) if (pinned) await store.pin(profile.token, true)
-  outcome.imported += fresh.size
+  if (version !== HEADER.version) {
+    throw new CommandError(`This file has version ${String(version)} of the format; version 1 can be read.`)
+  }
+}
+
+// Throws a `CommandError` that names what is invalid.
+function readProfile (line: string): { profile: Profile, pinned: boolean } {
+  const { profile, pinned } = parse(line)
+  if (!isProfile(profile)) {
+    const { instancePath = '', message = '' } = isProfile.errors?.[0] ?? {}
+    const what = instancePath === '' ? 'it' : instancePath.slice(1).replaceAll('/', '.')
+    throw new CommandError(`The profile is not valid: ${what} ${message}.`)
+  }
+  return { profile, pinned: pinned === true }
+}
+
+function parse (line: string): Record<string, unknown> {
+  if (line.length > MAX_LINE) throw new CommandError(`This line has more than ${MAX_LINE / 1024 / 1024} MiB.`)
+  let value: unknown
+  try {
+    value = JSON.parse(line)
+  } catch {
+    throw new CommandError('This is not JSON.')
+  }
+  if (typeof value !== 'object' || value === null) throw new CommandError('This is not an object.')
+  return value as Record<string, unknown>
+}
+
+const text = { type: 'string' }
+const token = { type: 'string', pattern: TOKEN_PATTERN.source }
+
+function list (items: object): object {
+  return { type: 'array', items }
+}
+
+function object (required: Record<string, object>, optional: Record<string, object> = {}): object {
+  return { type: 'object', required: Object.keys(required), properties: { ...required, ...optional } }
+}
+
+/** Checks what a store indexes. Panels and Markdown leave out other parts that are invalid. */
+const isProfile = new Ajv({ formats: { time: isTime } }).compile<Profile>(object({
+  version: { const: PROFILE_VERSION },
+  token,
+  time: { type: 'string', format: 'time' },
+  duration: { type: 'number', minimum: 0 },
+  method: { type: 'string', maxLength: 100 },
+  url: text,
+  ip: { type: 'string', maxLength: 100 },
+  status: { type: 'integer', minimum: 0, maximum: 999 },
+  route: { anyOf: [{ type: 'null' }, object({ name: text, pattern: text, params: object({}), methods: list(text) })] },
+  exceptions: list(object({ name: text, message: text, frames: list(object({})), stack: text })),
+  logs: list(object({ time: text, level: text, channel: text, message: text, context: object({}) })),
+  events: list(object({ stage: text, listener: text, pass: text, outcome: text, start: { type: 'number' } })),
+  collectors: object({})
+}, { parent: token, replayOf: token, logsLeftOut: { type: 'integer', minimum: 1 } }))
+
+// ISO 8601 in UTC with milliseconds, of a day that exists.
+function isTime (text: string): boolean {
+  const time = new Date(text)
+  return text.length === 24 && !Number.isNaN(time.getTime()) && time.toISOString() === text
 }

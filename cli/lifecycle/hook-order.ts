@@ -1,6 +1,6 @@
-import { isAbsolute } from 'node:path'
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import { isOwnHook, listenerOf } from '../../lib/lifecycle/listener.js'
+import { nameOfPlugin, placeOf } from '../../lib/profiler/application-hooks.js'
 
 /** Fastify's hooks and the handler, in the order of a request; the last three run only when something goes wrong. */
 export const ORDER = [
@@ -8,32 +8,31 @@ export const ORDER = [
   'onError', 'onTimeout', 'onRequestAbort'
 ] as const
 
-export type HookName = typeof ORDER[number]
+type HookName = typeof ORDER[number]
 
-/** A function that runs on a route: a hook, the handler, or a listener of Hindsight. */
-export interface Step {
+/** A function that runs on a route: a listener of Hindsight, or a hook or handler of the application. */
+export type Step = { hook: HookName, stage: string, listener: string } | {
   hook: HookName
-  /** The stage of a listener; null for a function of the application. */
-  stage: string | null
-  /** Empty for a function without a name. */
+  stage?: never
   name: string
-  /** The plugin by the name of its instance; null for the root instance and for an unnamed plugin. */
-  plugin: string | null
+  /** The package of the file that added it, or the plugin by the name of its instance. */
+  plugin?: string
   /** Whether the function is an option of the route; otherwise it was added to an instance. */
-  ofRoute: boolean
-  /** A stack of the place where it was added; null where an `onRoute` hook added it to the route. */
-  addedAt: Error | null
+  route?: true
+  /** `file:line` of the call that added it; absent where an `onRoute` hook added it to the route. */
+  source?: string
 }
 
 /** What a route runs, in order. */
 export interface RouteOrder {
+  /** Whether the application declares it; otherwise it is a page of Hindsight, or a HEAD route that Fastify added. */
+  isDeclared: boolean
+  /** `ANY`, or the methods. */
+  method: string
   methods: readonly string[]
   url: string
-  constraints: Readonly<Record<string, unknown>>
-  /** Whether it is a page of Hindsight. */
-  isOurs: boolean
-  /** Whether it is a HEAD route that Fastify added for a GET route. */
-  isImplied: boolean
+  /** As text: a constraint may be a regular expression. */
+  constraints?: Readonly<Record<string, string>>
   steps: readonly Step[]
   /** The listeners that do not run on it. */
   idle: ReadonlyArray<{ stage: string, listener: string, reason: string }>
@@ -48,7 +47,7 @@ interface DeclaredRoute {
   url: string
   /** The hooks of the declaration, before `onRoute` hooks change them. */
   hooks: ReadonlySet<Hook>
-  declaredAt: Error
+  place: ReturnType<typeof placeOf>
 }
 
 /** The name of the `onSend` hook of HEAD routes that Fastify adds. */
@@ -56,99 +55,96 @@ const HEAD_HOOK = 'headRouteOnSendHandler'
 
 /** Records the hooks and routes of an application. Create it before the first of them is added. */
 export class HookOrder {
+  readonly #app: FastifyInstance
   /** In the order in which Fastify runs them. */
-  readonly #hooks: Array<{ name: string, hook: Hook, instance: FastifyInstance, addedAt: Error }> = []
+  readonly #hooks: Array<{ instance: FastifyInstance, step: Step }> = []
   readonly #routes: DeclaredRoute[] = []
 
   constructor (app: FastifyInstance) {
+    this.#app = app
     const hooks = this.#hooks
     const routes = this.#routes
     const { addHook } = app
     app.addHook = function recordHook (this: FastifyInstance, name: string, hook: Hook) {
       addHook.call(this, name as never, hook as never)
-      if (!(ORDER as readonly string[]).includes(name)) return this
-      const added = { name, hook, instance: this, addedAt: new Error('Added here') }
-      // Fastify adds the hook when its queue comes to it, and calls this callback next. Without arguments, the
+      const isOfRequests = (ORDER as readonly string[]).includes(name)
+      const step = isOfRequests ? stepOf(name as HookName, hook, placeHere(this)) : undefined
+      if (step === undefined) return this
+      // Fastify adds the hook when its queue reaches it, and calls this callback next. Without arguments, the
       // callback leaves an error of the queue to Fastify.
-      return this.after(() => { hooks.push(added) })
+      return this.after(() => { hooks.push({ instance: this, step }) })
     } as unknown as typeof addHook
     addHook.call(app, 'onRoute', function recordRoute (this: FastifyInstance, route: RouteOptions) {
       const own = new Set(ORDER.flatMap((name) => hooksOf(route, name)))
-      routes.push({ instance: this, route, url: route.url, hooks: own, declaredAt: new Error('Declared here') })
+      routes.push({ instance: this, route, url: route.url, hooks: own, place: placeHere(this) })
     } as never)
   }
 
-  /** Whether Hindsight is in debug mode; null when the application does not have Hindsight. */
-  get debug (): boolean | null {
+  /** The mode of Hindsight; null when the application does not have Hindsight. */
+  get mode (): 'debug' | 'production' | null {
     const found = [...this.#routes, ...this.#hooks].find(({ instance }) => instance.hasDecorator('hindsight'))
-    return found?.instance.hindsight.debug ?? null
+    return found === undefined ? null : found.instance.hindsight.debug ? 'debug' : 'production'
   }
 
   /** What each route runs, in the order of their declaration. The application must be ready. */
   routes (): RouteOrder[] {
     return this.#routes.map((declared) => {
       const { route, url, instance } = declared
-      const steps = ORDER.flatMap((name) => this.#stepsOf(name, declared))
       const { ownOriginOnly, debugOnly } = (route.config ?? {}) as { ownOriginOnly?: boolean, debugOnly?: boolean }
+      const isImplied = hooksOf(route, 'onSend').some(({ name }) => name === HEAD_HOOK)
+      const methods = [route.method].flat()
+      const constraints = Object.entries(route.constraints ?? {}).map(([name, value]) => [name, String(value)])
+      const steps = ORDER.flatMap((name) => this.#stepsOf(name, declared))
       return {
-        methods: [route.method].flat(),
+        isDeclared: ownOriginOnly !== true && debugOnly !== true && !isImplied,
+        method: this.#app.supportedMethods.every((one) => methods.includes(one)) ? 'ANY' : methods.join('|'),
+        methods,
         url,
-        constraints: route.constraints ?? {},
-        isOurs: ownOriginOnly === true || debugOnly === true,
-        isImplied: hooksOf(route, 'onSend').some(({ name }) => name === HEAD_HOOK),
+        ...constraints.length > 0 && { constraints: Object.fromEntries(constraints) },
         steps,
         idle: idleListeners(instance, steps)
       }
     })
   }
 
-  #stepsOf (name: HookName, { instance, route, hooks, declaredAt }: DeclaredRoute): Step[] {
-    const plugin = pluginOf(instance)
-    if (name === 'handler') {
-      return [{ hook: name, stage: null, name: route.handler.name, plugin, ofRoute: true, addedAt: declaredAt }]
-    }
-    const ofInstances = this.#hooks.filter((added) => added.name === name && appliesTo(added.instance, instance))
+  #stepsOf (name: HookName, { instance, route, hooks, place }: DeclaredRoute): Step[] {
+    const ofInstances = this.#hooks.filter(({ step, instance: adder }) => step.hook === name && covers(adder, instance))
     const ofRoute = hooksOf(route, name).filter((hook) => hook.name !== HEAD_HOOK)
     return [
-      ...ofInstances.flatMap(({ hook, instance, addedAt }) =>
-        stepsOf(name, hook, { plugin: pluginOf(instance), ofRoute: false, addedAt })),
+      ...ofInstances.map(({ step }) => step),
       // It is not known which plugin added a hook from outside.
-      ...ofRoute.flatMap((hook) => stepsOf(name, hook, hooks.has(hook)
-        ? { plugin, ofRoute: true, addedAt: declaredAt }
-        : { plugin: null, ofRoute: true, addedAt: null }))
+      ...ofRoute.flatMap((hook) => {
+        const isOwn = name === 'handler' || hooks.has(hook)
+        return stepOf(name, hook, { route: true, ...isOwn && place }) ?? []
+      })
     ]
   }
 }
 
 // A hook of Hindsight that is not a listener is not part of the contract.
-function stepsOf (name: HookName, hook: Hook, place: Pick<Step, 'plugin' | 'ofRoute' | 'addedAt'>): Step[] {
-  if (!isOwnHook(hook)) return [{ hook: name, stage: null, name: hook.name, ...place }]
-  const mark = listenerOf(hook)
-  return mark === null ? [] : [{ hook: name, stage: mark.stage, name: mark.listener, ...place }]
+function stepOf (hook: HookName, what: Hook, place: object): Step | undefined {
+  if (!isOwnHook(what)) return { hook, name: what.name || 'anonymous', ...place }
+  const mark = listenerOf(what)
+  return mark === null ? undefined : { hook, stage: mark.stage, listener: mark.listener }
+}
+
+// The first call of the stack that is neither Hindsight's nor Fastify's has added the hook or the route.
+function placeHere (instance: FastifyInstance): ReturnType<typeof placeOf> {
+  return placeOf(new Error('Added here'), nameOfPlugin(instance))
 }
 
 // Encapsulated instances inherit the hooks of their parent, also later ones. The prototype of a child is its parent.
-function appliesTo (instance: FastifyInstance, ofRoute: FastifyInstance): boolean {
-  return instance === ofRoute || Object.prototype.isPrototypeOf.call(instance, ofRoute)
+function covers (adder: FastifyInstance, instance: FastifyInstance): boolean {
+  return adder === instance || Object.prototype.isPrototypeOf.call(adder, instance)
 }
 
 function idleListeners (instance: FastifyInstance, steps: readonly Step[]): RouteOrder['idle'] {
   const slots = instance.hasDecorator('hindsight') ? instance.hindsight.lifecycle.slots : []
   return slots
-    .filter(({ stage, listener }) => !steps.some((step) => step.stage === stage && step.name === listener))
+    .filter(({ stage, listener }) => !steps.some((step) => step.stage === stage && step.listener === listener))
     .map(({ stage, listener, reason }) => ({ stage, listener, reason: reason ?? 'only after a failure' }))
 }
 
 function hooksOf (route: RouteOptions, name: HookName): Hook[] {
-  if (name === 'handler') return []
   return [route[name] as Hook | Hook[] | null | undefined ?? []].flat().filter((hook) => typeof hook === 'function')
-}
-
-// The names of an instance are that of its own plugin, then those of the plugins that share it.
-function pluginOf ({ pluginName }: FastifyInstance): string | null {
-  const name = pluginName.split(' -> ')[0] ?? ''
-  // Fastify names an unnamed plugin by its file or its source, and the root instance "fastify".
-  if (name === '' || name === 'fastify' || name === 'default' || isAbsolute(name) || /[(){}]|=>/.test(name)) return null
-  // fastify-plugin adds a number to unnamed plugins.
-  return name.replace(/-auto-\d+$/, '')
 }

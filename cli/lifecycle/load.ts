@@ -1,11 +1,10 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { existsSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import type { FastifyInstance, FastifyPluginAsync, FastifyServerOptions } from 'fastify'
-import { CommandError } from '../command.js'
+import { CommandError, messageOf } from '../command.js'
 import { HookOrder } from './hook-order.js'
 
 /** An application that a file created, and the record of its hooks and routes. */
@@ -24,7 +23,7 @@ const CHANNEL = 'fastify.initialization'
 
 /**
  * Loads the application of a file until it is ready; it does not listen. The file exports a plugin, as for fastify-cli,
- * or creates a Fastify instance. Throws a `CommandError` with the reason when that fails.
+ * a function that makes an application, or makes one itself. Throws a `CommandError` with the reason when that fails.
  */
 export async function loadApplication (file: string, timeout = LOAD_TIMEOUT): Promise<Loaded> {
   if (!existsSync(file)) throw new CommandError(`${file} does not exist.`)
@@ -45,82 +44,38 @@ export async function loadApplication (file: string, timeout = LOAD_TIMEOUT): Pr
   subscribe(CHANNEL, record)
   try {
     const { exported, options } = await importFile(file)
-    if (made.length === 0 && typeof exported === 'function') {
-      return await loadPlugin(file, exported as FastifyPluginAsync, options, made)
+    const isFunction = made.length === 0 && typeof exported === 'function'
+    if (isFunction) {
+      const { default: Fastify } = await import('fastify')
+      const app = Fastify({ pluginTimeout: PLUGIN_TIMEOUT, ...options })
+      await app.register(exported as FastifyPluginAsync, options).ready()
     }
-    const one = made.find(({ app }) => app === exported) ?? await within(timeout, listening) ?? made[0]
-    if (one !== undefined) return await whenReady(file, one)
-    throw new CommandError(`${file} makes no Fastify instance and exports no plugin: its default export should be ` +
-      'a function (app, options), or it should call Fastify itself.')
+    const one = isFunction
+      // The function may have made an application of its own: then the one that it is registered in has no routes.
+      ? made.find(({ order }) => order.routes().length > 0) ?? made[0]
+      : made.find(({ app }) => app === exported) ?? await within(timeout, listening) ?? made[0]
+    if (one === undefined) {
+      throw new Error('it makes no Fastify instance and exports no plugin. Its default export should be a function ' +
+        '(app, options), or it should call Fastify itself.')
+    }
+    await one.app.ready()
+    return one
+  } catch (error) {
+    throw new CommandError(`${file} cannot be loaded: ${messageOf(error)}`)
   } finally {
     unsubscribe(CHANNEL, record)
   }
 }
 
-/** Closes an application, or gives up after the timeout. */
-export async function closeApplication (app: FastifyInstance, timeout = CLOSE_TIMEOUT): Promise<void> {
-  await within(timeout, app.close().then(() => {}, () => {}))
-}
-
-async function importFile (file: string): Promise<{ exported: unknown, options: object }> {
-  interface Module { default?: unknown, options?: object }
-  try {
-    const module = await import(pathToFileURL(resolve(file)).href) as Module
-    // In a CommonJS module that was compiled from an ECMAScript module, the default export is a property.
-    const inner = module.default as Module | undefined
-    const exported = typeof inner?.default === 'function' ? inner.default : module.default
-    // An instance of Fastify is a thenable: it is not awaited before its hooks are recorded.
-    const isPromise = exported instanceof Promise
-    return { exported: isPromise ? await exported : exported, options: module.options ?? inner?.options ?? {} }
-  } catch (error) {
-    throw new CommandError(`${file} cannot be loaded: ${whyNotLoaded(error)}`)
-  }
-}
-
-/** Why a file cannot be loaded: the message of the error, or advice for TypeScript. */
-export function whyNotLoaded (error: unknown): string {
-  const message = messageOf(error)
-  const { code } = (error ?? {}) as NodeJS.ErrnoException
-  if (code !== 'ERR_UNKNOWN_FILE_EXTENSION' || !/"\.[cm]?tsx?"/.test(message)) return message
-  return `Node.js ${process.version} reads no TypeScript without a loader, such as tsx: ` +
-    'NODE_OPTIONS=--import=tsx npx fastify-hindsight lifecycle …'
-}
-
-async function loadPlugin (
-  file: string, plugin: FastifyPluginAsync, options: FastifyServerOptions, made: Loaded[]
-): Promise<Loaded> {
-  const { default: ownFastify } = await import('fastify')
-  // The copy of Fastify that the application uses.
-  const require = createRequire(resolve(file))
-  const fastify = isResolvable(require, 'fastify') ? require('fastify') as typeof ownFastify : ownFastify
-  const hasLogger = options.logger !== undefined || options.loggerInstance !== undefined
-  const logger = hasLogger ? {} : { logger: { level: 'silent' } }
-  fastify({ pluginTimeout: PLUGIN_TIMEOUT, ...options, ...logger } as FastifyServerOptions)
-  const [one] = made
-  if (one === undefined) throw new CommandError(`${file}: its Fastify is too old; version 5 is needed.`)
-  one.app.register(plugin, options)
-  const isPlugin = (): boolean => made.length === 1 || one.order.routes().length > 0
-  const ready = await whenReady(file, one).catch((error: unknown) => { if (isPlugin()) throw error })
-  if (ready !== undefined && isPlugin()) return ready
-  throw new CommandError(`${file}: its default export makes an application of its own and is not a plugin ` +
-    '(app, options): name a file that calls it.')
-}
-
-function isResolvable (require: NodeJS.Require, name: string): boolean {
-  try {
-    return require.resolve(name) !== ''
-  } catch {
-    return false
-  }
-}
-
-async function whenReady (file: string, one: Loaded): Promise<Loaded> {
-  try {
-    await one.app.ready()
-    return one
-  } catch (error) {
-    throw new CommandError(`${file} does not become ready: ${messageOf(error)}`)
-  }
+async function importFile (file: string): Promise<{ exported: unknown, options: FastifyServerOptions }> {
+  interface Module { default?: unknown, options?: FastifyServerOptions }
+  const module = await import(pathToFileURL(resolve(file)).href) as Module
+  // In a CommonJS module that was compiled from an ECMAScript module, the default export is a property.
+  const inner = module.default as Module | undefined
+  const exported = typeof inner?.default === 'function' ? inner.default : module.default
+  // An instance of Fastify is a thenable: it is not awaited before its hooks are recorded.
+  const isPromise = exported instanceof Promise
+  return { exported: isPromise ? await exported : exported, options: module.options ?? inner?.options ?? {} }
 }
 
 // `listen` makes the application ready and calls back without a port. When it does not become ready, the command
@@ -147,6 +102,7 @@ async function within<T> (timeout: number, promise: Promise<T>): Promise<T | und
   }
 }
 
-function messageOf (error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
+/** Closes an application, or gives up after the timeout. */
+export async function closeApplication (app: FastifyInstance, timeout = CLOSE_TIMEOUT): Promise<void> {
+  await within(timeout, app.close().then(() => {}, () => {}))
 }

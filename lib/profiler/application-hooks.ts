@@ -112,7 +112,8 @@ function noteRaised (
   else state.raisedBy = { stage, listener }
 }
 
-function placeOf (addedAt: Error, plugin: string | null): { plugin?: string, source?: string } {
+/** The package of the file that added a hook, else the plugin; and where it was added, as `file:line`. */
+export function placeOf (addedAt: Error, plugin: string | null): { plugin?: string, source?: string } {
   const place = declaredPlace(addedAt)
   const name = place?.package ?? plugin
   return { ...(name !== null && { plugin: name }), ...(place !== null && { source: place.source }) }
@@ -122,7 +123,7 @@ function placeOf (addedAt: Error, plugin: string | null): { plugin?: string, sou
  * The name of the encapsulated plugin that an instance belongs to; null for the application itself, and for plugins
  * without a name.
  */
-function nameOfPlugin ({ pluginName }: FastifyInstance): string | null {
+export function nameOfPlugin ({ pluginName }: FastifyInstance): string | null {
   const name = pluginName.split(' -> ')[0] ?? ''
   // Fastify calls a plugin without a name by its path or its source; fastify-plugin numbers such plugins.
   const isPath = /[(){}\\/]|=>/.test(name.replace(/^@[^/]+\//, ''))

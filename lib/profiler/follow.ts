@@ -15,51 +15,44 @@ export interface FollowOptions {
   signal: AbortSignal
   /** Milliseconds between two searches; default: 400. */
   interval?: number
-  /** Milliseconds without news until an empty batch is yielded; default: 15,000. */
+  /** Milliseconds without new profiles until an empty batch is yielded; default: 15,000. */
   heartbeat?: number
 }
 
-export interface News {
+export interface ProfileBatch {
   /** Oldest first. */
   profiles: ProfileSummary[]
   /** The position of the store. */
   head: string
 }
 
-/** The newest profiles of one search that are yielded. */
-const MAX_NEWS = 1_000
+const MAX_BATCH = 1_000
 
 /**
  * Yields new profiles that match, whichever process stores them, until the signal aborts. A store that is unavailable
  * is searched again.
  */
-export async function * follow (store: Searchable, options: FollowOptions): AsyncGenerator<News> {
+export async function * follow (store: Searchable, options: FollowOptions): AsyncGenerator<ProfileBatch> {
   const { criteria = {}, signal, interval = 400, heartbeat = 15_000 } = options
-  let { after } = options
+  let after: string | undefined = options.after
   let quietSince = performance.now()
   while (!signal.aborted) {
-    const news = await newsAfter(store, criteria, after).catch((error: unknown) => headOf(store, error))
-    if (signal.aborted) return
-    after = news?.head ?? after
-    if (news !== null && (news.profiles.length > 0 || performance.now() - quietSince >= heartbeat)) {
-      quietSince = performance.now()
-      yield news
+    try {
+      // Without a position, the search returns that of a new store.
+      const { profiles, head }: ProfilePage =
+        await store.search(after === undefined ? { limit: 1 } : { criteria, after, limit: MAX_BATCH })
+      const added = after === undefined ? [] : profiles.reverse()
+      after = head
+      if (!signal.aborted && (added.length > 0 || performance.now() - quietSince >= heartbeat)) {
+        quietSince = performance.now()
+        yield { profiles: added, head }
+      }
+    } catch (error) {
+      if (isInvalidCursor(error)) {
+        after = undefined
+        continue
+      }
     }
     await sleep(interval, undefined, { signal }).catch(() => {})
   }
-}
-
-// A store that does not have the position is a new one. Null: it is unavailable.
-async function headOf (store: Searchable, error: unknown): Promise<News | null> {
-  if (!isInvalidCursor(error)) return null
-  try {
-    return { profiles: [], head: (await store.search({ limit: 1 })).head }
-  } catch {
-    return null
-  }
-}
-
-async function newsAfter (store: Searchable, criteria: Criteria, after: string): Promise<News> {
-  const { profiles, head } = await store.search({ criteria, after, limit: MAX_NEWS })
-  return { profiles: profiles.reverse(), head }
 }

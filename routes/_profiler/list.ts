@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { follow } from '../../lib/profiler/follow.js'
+import { follow, type FollowOptions } from '../../lib/profiler/follow.js'
 import type { Profiler } from '../../lib/profiler/profiler.js'
 import { BadCriterionError, readFilter, readSearch } from '../../lib/profiler/search-query.js'
 import { isInvalidCursor, type ProfilePage } from '../../lib/profiler/storage/storage.js'
@@ -105,13 +105,12 @@ async function startOf (profiler: Profiler, lastEventId: unknown): Promise<strin
   return (await profiler.search({ limit: 1 })).head
 }
 
-async function * eventsOf (profiler: Profiler, options: Parameters<typeof follow>[1]): AsyncGenerator<string> {
-  const { follow } = await import('../../lib/profiler/follow.js')
+async function * eventsOf (profiler: Profiler, options: FollowOptions): AsyncGenerator<string> {
   // A client that is cut off before the first event continues here.
   yield `retry: 2000\nid: ${options.after}\n\n`
   for await (const { profiles, head } of follow(profiler, options)) {
     const texts = profiles.map((summary) => `event: profile\ndata: ${JSON.stringify(summary)}\n\n`)
-    // The position belongs to the last event of the batch; without news a comment keeps the connection open.
-    yield profiles.length === 0 ? ': nothing new\n\n' : `${texts.slice(0, -1).join('')}id: ${head}\n${texts.at(-1)}`
+    // The position belongs to the last event of the batch. An empty batch is a comment: the connection stays open.
+    yield profiles.length === 0 ? ': no new profiles\n\n' : `${texts.slice(0, -1).join('')}id: ${head}\n${texts.at(-1)}`
   }
 }

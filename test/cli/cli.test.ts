@@ -141,7 +141,7 @@ t.test('pinned, unpinned, purged', async (t) => {
   t.equal((await hindsight(dataDir, ['list'])).out, 'No profile is stored.\n')
 })
 
-t.test('what is exported here is imported there, in its order, pins included', async (t) => {
+t.test('an export is imported into another store in its order, with its pins', async (t) => {
   const profiles = [...tokens(1, 120).map((token) => profile(token)), sample()]
   const here = await stored(t, profiles)
   const there = join(here, 'there')
@@ -149,8 +149,8 @@ t.test('what is exported here is imported there, in its order, pins included', a
   await hindsight(here, ['pin', '000007'])
   const file = join(here, 'all.ndjson')
   t.equal((await hindsight(here, ['export', file])).out, `121 profiles were written to ${file}.\n`)
-  t.equal((await hindsight(there, ['import', file])).out, '121 imported, 0 known already.\n')
-  t.equal((await hindsight(there, ['import', file])).out, '0 imported, 121 known already.\n')
+  t.equal((await hindsight(there, ['import', file])).out, '121 imported, 0 already stored.\n')
+  t.equal((await hindsight(there, ['import', file])).out, '0 imported, 121 already stored.\n')
   const listed = async (dir: string) => JSON.parse((await hindsight(dir, ['list', '--json', '--limit', '1000'])).out).profiles
   t.same(await listed(there), await listed(here))
   t.same(JSON.parse((await hindsight(there, ['show', '3fa94c', '--json'])).out), sample())
@@ -158,7 +158,7 @@ t.test('what is exported here is imported there, in its order, pins included', a
   t.same(piped.map((line) => line.profile?.token), [undefined, '000119', '000120', '3fa94c'])
   t.same(JSON.parse((await hindsight(here, ['export', join(here, 'few.ndjson'), '--token', '000007', '--json'])).out), { exported: 1 })
   writeFileSync(join(here, 'other.ndjson'), readFileSync(file, 'utf8').replace(/"time":"2026-01-02/g, '"time":"2025-01-02'))
-  t.match((await hindsight(there, ['import', join(here, 'other.ndjson')])).out, /^0 imported, \d known already\.\nLeft out, as the store has another profile with the token: 000001 000002/)
+  t.match((await hindsight(there, ['import', join(here, 'other.ndjson')])).out, /^0 imported, \d already stored\.\nLeft out, as the store has another profile with the token: 000001 000002/)
 })
 
 t.test('a token that a file has twice is a conflict, unless it is the same profile', async (t) => {
@@ -170,7 +170,7 @@ t.test('a token that a file has twice is a conflict, unless it is the same profi
   t.equal(JSON.parse((await hindsight(dataDir, ['show', '000002', '--json'])).out).time, profile('000002').time)
 })
 
-t.test('what an older store may hold is shown as far as it goes', async (t) => {
+t.test('a profile with missing or invalid parts is shown without them', async (t) => {
   const frame = { file: '/a.js', line: 1, column: 1, function: 'f', own: true, excerpt: {} }
   const exceptions = [{ name: 'E', message: 'm', stack: '', frames: [frame, { ...frame, excerpt: { start: 1, lines: 'x' } }] }, { name: 'F', message: '', stack: '' }]
   const events = [{}, { headers: {} }, { status: null }].map((changes) => ({ stage: 'kernel.request', listener: 'l', pass: 'main', outcome: 'ran', start: 0, duration: 0, changes }))
@@ -180,10 +180,9 @@ t.test('what an older store may hold is shown as far as it goes', async (t) => {
   t.match(out, '/a.js:1')
 })
 
-t.test('a file that is none is refused, with the line', async (t) => {
+t.test('an invalid file is refused with the number of its line', async (t) => {
   const dataDir = await stored(t, [profile('000001')])
   const header = JSON.stringify({ hindsight: 'profiles', version: 1 })
-  const frame = { file: '', line: 1, column: 1, function: '', own: true }
   const line = (changes: object) => JSON.stringify({ profile: { ...profile('000002'), ...changes } })
   for (const [text, message] of [
     ['', 'is empty.'],
@@ -194,23 +193,15 @@ t.test('a file that is none is refused, with the line', async (t) => {
     [`${header}\n${line({})}\n${line({ token: '../../x' })}`, 'line 3: The profile is not valid: token must match pattern "^[0-9a-f]{6}$". 1 profiles before it were imported.'],
     [`${header}\n${line({ status: '200' })}`, 'line 2: The profile is not valid: status must be integer.'],
     [`${header}\n${line({ logs: [null] })}`, 'line 2: The profile is not valid: logs.0 must be object.'],
+    [`${header}\n${line({ exceptions: [{ name: 'E', message: '', frames: [] }] })}`, "line 2: The profile is not valid: exceptions.0 must have required property 'stack'."],
+    [`${header}\n${line({ exceptions: [{ name: 'E', message: '', stack: '', frames: [null] }] })}`, 'line 2: The profile is not valid: exceptions.0.frames.0 must be object.'],
+    [`${header}\n${line({ events: [{ stage: 5, listener: 'l', pass: 'main', outcome: 'ran', start: 0 }] })}`, 'line 2: The profile is not valid: events.0.stage must be string.'],
     [`${header}\n${line({ logsLeftOut: -3 })}`, 'line 2: The profile is not valid: logsLeftOut must be >= 1.'],
     [`${header}\n${line({ version: 7 })}`, 'line 2: The profile is not valid: version must be equal to constant.'],
     [`${header}\n{"profile":{"token":"000003"`, 'line 2: This is not JSON.'],
     [`${header}\n${line({})}\n"${'x'.repeat(16 * 1024 * 1024)}"\n`, 'line 3: This line has more than 16 MiB. 0 profiles before it were imported.'],
-    [`${header}\n${line({ time: '9999-99-99T00:00:00.000Z' })}`, 'line 2: The profile is not valid: time "9999-99-99T00:00:00.000Z" does not exist.'],
-    [`${header}\n${line({ time: '2026-02-31T00:00:00.000Z' })}`, 'line 2: The profile is not valid: time "2026-02-31T00:00:00.000Z" does not exist.'],
-    ...([
-      [{ code: 1 }, 'code must be string'], [{ statusCode: '404' }, 'statusCode must be number'], [{ note: {} }, 'note must be string'], [{ framesDropped: 'x' }, 'framesDropped must be number'],
-      [{ errors: {} }, 'errors must be array'], [{ errors: [[{}]] }, "errors.0.0 must have required property 'name'"],
-      [{ frames: [{ ...frame, excerpt: {} }] }, "frames.0.excerpt must have required property 'start'"],
-      [{ frames: [{ ...frame, excerpt: { start: 1, lines: 'x' } }] }, 'frames.0.excerpt.lines must be array'],
-      [{ frames: [{ ...frame, excerpt: { start: 1, lines: [1] } }] }, 'frames.0.excerpt.lines.0 must be string']
-    ] as const).map(([changes, why]) => [`${header}\n${line({ exceptions: [{ name: 'E', message: '', stack: '', frames: [], ...changes }] })}`, `line 2: The profile is not valid: exceptions.0.${why}.`] as const),
-    ...([
-      [{ headers: {} }, 'headers must be array'], [{ headers: [{ name: 'a', from: 1, to: null }] }, 'headers.0.from must be string,null'],
-      [{ status: 5 }, 'status must be object'], [{ attributes: [1] }, 'attributes.0 must be string']
-    ] as const).map(([changes, why]) => [`${header}\n${line({ events: [{ stage: 's', listener: 'l', pass: 'main', outcome: 'ran', start: 0, duration: 0, changes }] })}`, `line 2: The profile is not valid: events.0.changes.${why}.`] as const)
+    [`${header}\n${line({ time: '9999-99-99T00:00:00.000Z' })}`, 'line 2: The profile is not valid: time must match format "time".'],
+    [`${header}\n${line({ time: '2026-02-31T00:00:00.000Z' })}`, 'line 2: The profile is not valid: time must match format "time".'],
   ] as const) {
     const file = join(dataDir, 'in.ndjson')
     writeFileSync(file, text)
@@ -220,7 +211,7 @@ t.test('a file that is none is refused, with the line', async (t) => {
   }
 })
 
-t.test('mistakes are told, by the name of what is wrong', async (t) => {
+t.test('errors name what is wrong', async (t) => {
   const dataDir = await stored(t, [profile('000001')])
   const missing = join(dataDir, 'nowhere')
   for (const [args, code, message] of [
@@ -235,15 +226,15 @@ t.test('mistakes are told, by the name of what is wrong', async (t) => {
     [['show', 'latest', '--status', '500'], 1, 'No stored profile matches.'],
     [['show', '000001', '--panel', 'nope'], 1, 'Part "nope" was not found; this profile has: exceptions, logs, events.'],
     [['pin', '00000f'], 1, 'Token "00000f" was not found.'],
-    [['pin', '../x'], 2, '"../x" is not a token of six hexadecimal digits.'],
+    [['pin', '../x'], 2, '"../x" is neither a token of six hexadecimal digits nor "latest".'],
     [['purge'], 2, 'purge needs a criterion, or --all for everything.'],
     [['purge', '--all', '--limit', '3'], 2, 'Unknown option \'--limit\'.'],
     [['list', '--cursor', 'x'], 1, 'Invalid "cursor": "x" is not one of a previous page.'],
     [['list', '--data-dir', missing], 1, `There is no store at ${missing}/profiles.db: run the command where the service was started, or name its folder with --data-dir (DATA_DIR).`],
     [['list', '--storage', 'memory'], 2, '--storage (STORAGE_URL): the memory of another process cannot be read; use sqlite or postgres://….'],
-    [['list', '--storage', 'ftp://u:secret@h'], 1, 'The store cannot be opened: profiler.storage (STORAGE_URL): "ftp://h" is neither sqlite nor memory, nor an address such as postgres://localhost:5432/hindsight'],
-    [['import', missing], 1, `${missing} cannot be read: ENOENT`],
-    [['export', dataDir], 1, `${dataDir} exists already.`]
+    [['list', '--storage', 'ftp://u:secret@h'], 1, 'profiler.storage (STORAGE_URL): "ftp://h" is neither sqlite nor memory, nor an address such as postgres://localhost:5432/hindsight'],
+    [['import', missing], 1, `ENOENT: no such file or directory, open '${missing}'`],
+    [['export', dataDir], 1, `EEXIST: file already exists, open '${dataDir}'`]
   ] as const) {
     const flags = (args as readonly string[]).includes('--data-dir') ? [] : ['--data-dir', dataDir]
     const err = new PassThrough()
@@ -266,15 +257,15 @@ t.test('tail follows what another process stores, until it is interrupted', asyn
   t.teardown(() => child.kill('SIGKILL'))
   const store = await openStorage({ dataDir })
   t.teardown(() => store.close())
-  let told = ''
+  let printed = ''
   let count = 1
   const more = setInterval(() => { void store.put([failure(String(++count).padStart(6, '0')), profile(`0000${10 + count}`)].map((one) => recordOf(one))) }, 200) // eslint-disable-line no-void
   t.teardown(() => clearInterval(more))
   for await (const chunk of child.stdout.setEncoding('utf8')) {
-    told += String(chunk)
-    if (told.split('\n').length > 2) break
+    printed += String(chunk)
+    if (printed.split('\n').length > 2) break
   }
-  for (const line of told.trim().split('\n')) t.match(JSON.parse(line), { error: true, token: String })
+  for (const line of printed.trim().split('\n')) t.match(JSON.parse(line), { error: true, token: String })
   const ended = new Promise((resolve) => child.once('exit', resolve))
   child.kill('SIGINT')
   t.equal(await ended, 0)
@@ -290,10 +281,10 @@ t.test('two profiles side by side', async (t) => {
   t.match(out, /^A 000001 200 GET .*\n.*\nB 000002 404 GET .*\n.*\n {2}NotFoundError: .*\n\n3 things differ, \d+ are the same\.\n\nSTATUS AND ROUTE 1 differs, \d+ the same\n {2}status\n {4}- 200\n {4}\+ 404\n/)
   t.match(JSON.parse((await hindsight(dataDir, ['compare', '000001', '000002', '--json'])).out), { a: { token: '000001' }, b: { token: '000002' }, differences: 3 })
   t.match((await hindsight(dataDir, ['compare', '000002', '000002'])).out, 'Nothing that matters differs')
-  t.equal((await hindsight(dataDir, ['compare', 'previous', '000002', '--method', 'get', '--json'])).code, 0)
+  t.equal((await hindsight(dataDir, ['compare', 'previous', 'latest', '--method', 'get', '--json'])).code, 0)
   for (const [args, expected, message] of [
     [['compare', '000001'], 2, /1 arguments were given/],
-    [['compare', '000001', 'x'], 2, /"x" is not a token/],
+    [['compare', '000001', 'x'], 2, /"x" is neither a token/],
     [['compare', '000001', '00000f'], 1, /Token "00000f" was not found/],
     [['compare', 'previous', '000001'], 1, /No profile of the same route is stored that is older than "000001"\./],
     [['compare', 'previous', '000002', '--status', '500'], 1, /and matches\./],
@@ -320,18 +311,19 @@ t.test('the request of a profile in other forms', async (t) => {
     t.match(out, content, args.join(' '))
     t.notMatch(out, /[\u0007\u001b\r]/, args.join(' '))
   }
+  t.match((await hindsight(dataDir, ['to', 'fetch', 'latest'])).code, 1, 'the newest, whose method cannot be sent')
   t.match(JSON.parse((await hindsight(dataDir, ['to', 'curl', '3fa94c', '--json'])).out), { file: 'hindsight-3fa94c.sh', text: /^# Made/ })
   for (const [args, expected, message] of [
     [['python', '3fa94c'], 2, '"python" is not a form; the forms are curl, fetch, http, har, test.'],
-    [['curl', 'x'], 2, '"x" is not a token of six hexadecimal digits.'],
+    [['curl', 'x'], 2, '"x" is neither a token of six hexadecimal digits nor "latest".'],
     [['curl', '00000f'], 1, 'Token "00000f" was not found.'],
     [['curl', '000001'], 1, 'The request of profile "000001" cannot be sent again: Its method cannot be sent.'],
-    [['curl', '3fa94c', '--app', 'x'], 2, '--app belongs to the form test.'],
+    [['tap', '3fa94c'], 2, '"tap" is not a form; the forms are curl, fetch, http, har, test.'],
     [['test', '3fa94c', '--framework', 'jest'], 2, '--framework: "jest" is neither tap nor node.']
   ] as const) t.match(await hindsight(dataDir, ['to', ...args]), { code: expected, err: message }, args.join(' '))
 })
 
-t.test('what the processor did: as a table, as a file, for programs', async (t) => {
+t.test('a CPU profile as a table, as a file and as JSON', async (t) => {
   const dataDir = await stored(t, [profile('000001'), profile('000002', { collectors: { cpu: { refused: 'Another one ran.' } } }), sample('\u001b[31m<b>')])
   const { code, out } = await hindsight(dataDir, ['cpu', '3fa94c'])
   t.equal(code, 0)
@@ -341,8 +333,8 @@ t.test('what the processor did: as a table, as a file, for programs', async (t) 
   const file = join(dataDir, 'one.cpuprofile')
   t.match(await hindsight(dataDir, ['cpu', '3fa94c', '-o', file]), { code: 0, out: /was written to .*one\.cpuprofile/ })
   t.match(JSON.parse(readFileSync(file, 'utf8')), { endTime: 10_000, samples: [3, 4, 5, 6] })
-  t.match(await hindsight(dataDir, ['cpu', '3fa94c', '-o', file]), { code: 1, err: /exists already/ })
-  t.match(await hindsight(dataDir, ['cpu', '3fa94c', '-o', join(dataDir, 'none/x')]), { code: 1, err: /cannot be written/ })
+  t.match(await hindsight(dataDir, ['cpu', '3fa94c', '-o', file]), { code: 1, err: /EEXIST: file already exists/ })
+  t.match(await hindsight(dataDir, ['cpu', '3fa94c', '-o', join(dataDir, 'none/x')]), { code: 1, err: /ENOENT: no such file or directory/ })
   for (const args of [['--json'], ['-o', '-']]) t.match(JSON.parse((await hindsight(dataDir, ['cpu', 'latest', '--status', '404', ...args])).out), { endTime: 10_000 })
   t.match(await hindsight(dataDir, ['cpu', '000001']), { code: 1, err: /000001 has no CPU profile: request one with the header/ })
   t.match(await hindsight(dataDir, ['cpu', '000002']), { code: 1, err: /Another one ran\./ })

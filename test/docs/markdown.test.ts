@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
-import { TOOLS } from '../../cli/mcp-tools.js'
+import { TOOLS } from '../../cli/commands/mcp.js'
 import { execute } from '../../cli/run.js'
 import { build, profileOf } from '../support/app.js'
 
@@ -40,6 +40,6 @@ t.test('the tools that it tells are those that there are', async (t) => {
   const told = [...PAGE.matchAll(/^\| `(\w+)` \| (.*?) \|/gm)]
   t.same(told.map(([, name]) => name), TOOLS.map(({ name }) => name))
   for (const [i, [, name, given = '']] of told.entries()) {
-    for (const [, argument = ''] of given.matchAll(/`(\w+)`/g)) t.ok(argument in (TOOLS[i]?.schema.properties ?? {}), `${name} ${argument}`)
+    for (const [, argument = ''] of given.matchAll(/`(\w+)`/g)) t.ok(argument in (TOOLS[i]?.properties ?? {}), `${name} ${argument}`)
   }
 })

@@ -1,38 +1,38 @@
 import t from 'tap'
-import { follow, type News } from '../../../lib/profiler/follow.js'
+import { follow, type ProfileBatch } from '../../../lib/profiler/follow.js'
 import { MemoryStorage } from '../../../lib/profiler/storage/memory.js'
 import { recordOf } from '../../../lib/profiler/summary.js'
 import { failure, profile, tokens } from './fixture.js'
 
-const told = ({ profiles }: News): string[] => profiles.map(({ token }) => token)
+const tokensOf = ({ profiles }: ProfileBatch): string[] => profiles.map(({ token }) => token)
 
-t.test('what comes is told, oldest first, and nothing twice', async t => {
+t.test('new profiles are yielded once, oldest first', async t => {
   const storage = new MemoryStorage()
   storage.put([recordOf(profile('000001'))])
   const stop = new AbortController()
-  const news: string[] = []
+  const found: string[] = []
   const { head } = storage.search({ limit: 1 })
   storage.put(tokens(2, 450).map(token => recordOf(profile(token))))
   for await (const batch of follow(storage, { after: head, signal: stop.signal, interval: 1 })) {
-    news.push(...told(batch))
-    if (news.length === 449) storage.put([recordOf(failure('00000a'))])
-    else if (news.length >= 450) stop.abort()
+    found.push(...tokensOf(batch))
+    if (found.length === 449) storage.put([recordOf(failure('00000a'))])
+    else if (found.length >= 450) stop.abort()
   }
-  t.same(news, [...tokens(2, 450), '00000a'])
+  t.same(found, [...tokens(2, 450), '00000a'])
 })
 
-t.test('only what fits is told', async t => {
+t.test('only profiles that match are yielded', async t => {
   const storage = new MemoryStorage()
   const stop = new AbortController()
   const { head } = storage.search({ limit: 1 })
   storage.put([profile('000001'), failure('000002'), profile('000003')].map(recordOf))
   for await (const batch of follow(storage, { after: head, criteria: { error: true }, signal: stop.signal, interval: 1 })) {
-    t.same(told(batch), ['000002'])
+    t.same(tokensOf(batch), ['000002'])
     stop.abort()
   }
 })
 
-t.test('a sign of life comes when there is no news', async t => {
+t.test('an empty batch is yielded after a time without new profiles', async t => {
   const storage = new MemoryStorage()
   const stop = new AbortController()
   for await (const batch of follow(storage, { after: '0', signal: stop.signal, interval: 1, heartbeat: 5 })) {
@@ -41,14 +41,14 @@ t.test('a sign of life comes when there is no news', async t => {
   }
 })
 
-t.test('a store that is away is asked again, one that began anew is followed from there', async t => {
+t.test('an unavailable store is searched again, and a new store is followed from its position', async t => {
   let storage = new MemoryStorage()
   storage.put(tokens(1, 5).map(token => recordOf(profile(token))))
   const stop = new AbortController()
   let calls = 0
   const store = {
     search (options: Parameters<MemoryStorage['search']>[0]) {
-      if (++calls === 2) throw new Error('away')
+      if (++calls === 2) throw new Error('unavailable')
       return storage.search(options)
     }
   }
@@ -56,15 +56,15 @@ t.test('a store that is away is asked again, one that began anew is followed fro
   setTimeout(() => { storage = new MemoryStorage() }, 20)
   setTimeout(() => storage.put([recordOf(profile('00000b'))]), 60)
   for await (const batch of follow(store, { after, signal: stop.signal, interval: 1 })) {
-    t.same(told(batch), ['00000b'])
+    t.same(tokensOf(batch), ['00000b'])
     stop.abort()
   }
   t.ok(calls > 3)
 })
 
-t.test('it ends at once when it is told to', async t => {
+t.test('it ends at once when the signal aborts', async t => {
   const stop = new AbortController()
   setTimeout(() => stop.abort(), 10)
-  for await (const batch of follow(new MemoryStorage(), { after: '0', signal: stop.signal, interval: 60_000 })) t.fail(`news: ${JSON.stringify(batch)}`)
+  for await (const batch of follow(new MemoryStorage(), { after: '0', signal: stop.signal, interval: 60_000 })) t.fail(`a batch: ${JSON.stringify(batch)}`)
   t.pass('ended')
 })
