@@ -15,6 +15,16 @@ export interface LocaleOptions {
   acceptLanguage?: boolean
 }
 
+declare module '../lib/lifecycle/request-state.js' {
+  interface RequestState {
+    /** The locale, as a BCP 47 tag. */
+    locale?: string
+    localeSource?: 'route' | 'accept-language'
+    /** Whether `Accept-Language` was read, so that caches must distinguish it. */
+    languageRead?: boolean
+  }
+}
+
 /** The options of the listener, with those of other listeners that it needs. */
 export interface LocaleListenerOptions extends LocaleOptions {
   defaultLocale?: string

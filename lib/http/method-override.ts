@@ -1,7 +1,7 @@
 import { METHODS, type IncomingMessage } from 'node:http'
 import { headerText } from './header-text.js'
 import { badRequest } from './http-errors.js'
-import { isOwnOrigin, type Origin } from './request-origin.js'
+import { isOwnOrigin, type Origin } from './origin.js'
 import { messageState } from './request-target.js'
 
 const ADVICE = 'Send it from a page of the same origin, or send the method itself'

@@ -75,33 +75,25 @@ export function paginationRule (
   where: string, declared: true | RoutePagination, settings: PaginationSettings = {}
 ): PaginationRule {
   const given = declared === true ? {} : declared
-  checkKeys(`${where}: pagination`, given)
+  const fail = (name: string, problem: string): never => { throw new Error(`${where}: pagination${name} ${problem}`) }
+  if (typeof given !== 'object' || given === null) fail('', `must be an object, not ${JSON.stringify(given)}`)
+  const unknown = Object.keys(given).find((key) => !ROUTE_KEYS.includes(key))
+  if (unknown !== undefined) fail('', `has no "${unknown}"; known are ${ROUTE_KEYS.join(', ')}`)
   const { defaultLimit = 20, maxLimit: maxOfAll = 100, ...names } = settings
   const { maxLimit = Math.max(maxOfAll, given.limit ?? 0), sort = [], defaultSort = null, direction = 'asc' } = given
   const { limit = Math.min(defaultLimit, maxLimit) } = given
-  const fail = (name: string, problem: string): never => { throw new Error(`${where}: pagination.${name} ${problem}`) }
-  for (const [name, value] of Object.entries({ limit, maxLimit })) checkCount(`${where}: pagination.${name}`, value)
-  if (limit > maxLimit) fail('limit', `is ${limit}, more than maxLimit, which is ${maxLimit}`)
-  if (!Array.isArray(sort) || !sort.every(isName)) fail('sort', 'must be a list of field names')
+  for (const [name, value] of Object.entries({ limit, maxLimit })) {
+    const isCount = Number.isInteger(value) && value >= 1
+    if (!isCount) fail(`.${name}`, `must be a whole number from 1, not ${JSON.stringify(value)}`)
+  }
+  if (limit > maxLimit) fail('.limit', `is ${limit}, more than maxLimit, which is ${maxLimit}`)
+  const isList = Array.isArray(sort) && sort.every((name) => typeof name === 'string' && name !== '')
+  if (!isList) fail('.sort', 'must be a list of field names')
   if (defaultSort !== null && !sort.includes(defaultSort)) {
-    fail('defaultSort', `"${defaultSort}" is none of sort (${sort.join(', ')})`)
+    fail('.defaultSort', `"${defaultSort}" is none of sort (${sort.join(', ')})`)
   }
-  if (!DIRECTIONS.includes(direction)) fail('direction', `must be asc or desc, not ${JSON.stringify(direction)}`)
+  if (!DIRECTIONS.includes(direction)) fail('.direction', `must be asc or desc, not ${JSON.stringify(direction)}`)
   return { names: { ...DEFAULT_NAMES, ...names }, limit, maxLimit, sort, defaultSort, direction }
-}
-
-/** Throws at invalid settings of the application. */
-export function assertPaginationSettings (settings: PaginationSettings): void {
-  const { defaultLimit = 20, maxLimit = 100, ...names } = settings
-  checkCount('pagination.defaultLimit', defaultLimit)
-  checkCount('pagination.maxLimit', maxLimit)
-  if (defaultLimit > maxLimit) {
-    throw new Error(`pagination.defaultLimit is ${defaultLimit}, more than maxLimit, which is ${maxLimit}`)
-  }
-  const all = Object.values({ ...DEFAULT_NAMES, ...names })
-  if (!all.every(isName)) throw new Error('pagination: the names of query fields must be text')
-  const twice = all.find((name, i) => all.indexOf(name) !== i)
-  if (twice !== undefined) throw new Error(`pagination: two query fields are called "${twice}"`)
 }
 
 /** The page that a query requests. Throws a bad-request error that names the field and its valid values. */
@@ -114,12 +106,12 @@ export function readPagination ({ names, ...rule }: PaginationRule, { query }: F
   if (sort !== undefined && !rule.sort.includes(sort)) {
     const problem = rule.sort.length === 0
       ? 'there is nothing to sort by here'
-      : `"${shown(sort)}" is none of ${rule.sort.join(', ')}`
+      : `"${cut(sort, MAX_SHOWN)}" is none of ${rule.sort.join(', ')}`
     throw badRequest(`Invalid "${names.sort}": ${problem}.`)
   }
   const direction = readText(fields, names.direction) ?? rule.direction
   if (!DIRECTIONS.includes(direction)) {
-    throw badRequest(`Invalid "${names.direction}": "${shown(direction)}" is neither asc nor desc.`)
+    throw badRequest(`Invalid "${names.direction}": "${cut(direction, MAX_SHOWN)}" is neither asc nor desc.`)
   }
   return { page, limit, offset: (page - 1) * limit, sort: sort ?? rule.defaultSort, direction: direction as Direction }
 }
@@ -130,7 +122,7 @@ function readNumber (fields: Record<string, unknown>, name: string, max: number,
   const isWhole = /^[1-9]\d*$/.test(text)
   if (isWhole && Number(text) <= max) return Number(text)
   throw badRequest(
-    `Invalid "${name}": "${shown(text)}" is ${isWhole && max >= MAX_PAGE ? `more than ${max}` : `not ${valid}`}.`
+    `Invalid "${name}": "${cut(text, MAX_SHOWN)}" is ${isWhole && max >= MAX_PAGE ? `more than ${max}` : `not ${valid}`}.`
   )
 }
 
@@ -138,26 +130,4 @@ function readText (fields: Record<string, unknown>, name: string): string | unde
   const value = Object.hasOwn(fields, name) ? fields[name] : undefined
   if (value === undefined || typeof value === 'string') return value
   throw badRequest(`Invalid "${name}": it may be given only once, as plain text.`)
-}
-
-function shown (text: string): string {
-  return cut(text, MAX_SHOWN)
-}
-
-function isName (value: unknown): boolean {
-  return typeof value === 'string' && value !== ''
-}
-
-function checkCount (name: string, value: unknown): void {
-  if (!Number.isInteger(value) || (value as number) < 1) {
-    throw new Error(`${name} must be a whole number from 1, not ${JSON.stringify(value)}`)
-  }
-}
-
-function checkKeys (name: string, value: unknown): void {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new Error(`${name} must be an object, not ${JSON.stringify(value)}`)
-  }
-  const unknown = Object.keys(value).find((key) => !ROUTE_KEYS.includes(key))
-  if (unknown !== undefined) throw new Error(`${name}: unknown "${unknown}"; known are ${ROUTE_KEYS.join(', ')}`)
 }

@@ -1,8 +1,7 @@
 import { inspect } from 'node:util'
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import { closest, distance } from 'fastest-levenshtein'
-import { secondsOf } from './duration.js'
-import type { RouteAttributes } from './attributes.js'
+import { secondsOf, type RouteAttributes } from './attributes.js'
 
 // Error messages contain the descriptions: `it has to be <description>`.
 const text = (description: string): object => ({ type: 'string', minLength: 1, description })

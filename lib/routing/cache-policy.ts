@@ -1,8 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { entityTag, wholeSeconds, type Validators } from '../http/conditional.js'
-import { secondsOf } from './duration.js'
 import { isPromise } from '../lifecycle/listener.js'
-import type { CacheAttribute } from './attributes.js'
+import { secondsOf, type CacheAttribute } from './attributes.js'
 
 /** What a cache attribute means, worked out when the route is registered. */
 export interface CachePolicy {

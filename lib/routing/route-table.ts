@@ -1,6 +1,7 @@
 import FindMyWay, { type HTTPMethod } from 'find-my-way'
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import { pathnameOf } from '../http/request-target.js'
+import { routeConfigOf, type RouteMatch } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 
 declare module 'fastify' {
@@ -69,9 +70,7 @@ export class RouteTable {
   readonly #router
   readonly #exposesHead: boolean
   readonly #declared: DeclaredRoute[] = []
-  /** By method and pattern; of several routes with different constraints the last. */
-  readonly #routes = new Map<string, DeclaredRoute>()
-  /** By method, pattern and constraints. */
+  /** By method, pattern and constraints; by method and pattern alone the last of several. */
   readonly #entries = new Map<string, Entry>()
   readonly #methods = new Set<string>()
   #hasConstraints = false
@@ -114,8 +113,7 @@ export class RouteTable {
     this.#declared.push(declared)
     for (const method of methods) {
       this.#methods.add(method)
-      this.#routes.set(`${method} ${url}`, declared)
-      this.#entries.set(`${method} ${url}${suffix}`, entry)
+      for (const key of [`${method} ${url}`, `${method} ${url}${suffix}`]) this.#entries.set(key, entry)
       this.#route(route, method, declared)
     }
   }
@@ -127,7 +125,7 @@ export class RouteTable {
     // `/` below a prefix is two routes, with a slash and without. Of one of them only the HEAD route calls `onRoute`.
     const get = own ?? (route.routePath === '/' ? this.#entries.get(`GET ${route.prefix}${suffix}`) : undefined)
     if (get?.exposesHead !== true || get.handler !== route.handler) return false
-    this.#routes.set(`HEAD ${url}`, get.route)
+    this.#entries.set(`HEAD ${url}`, get)
     if (own === undefined && route.prefixTrailingSlash !== 'no-slash') {
       for (const method of get.route.methods) this.#route(route, method, get.route)
     }
@@ -156,7 +154,7 @@ export class RouteTable {
 
   /** A route by method and pattern; of several with different constraints the last. */
   get (method: string, pattern: string): DeclaredRoute | null {
-    return this.#routes.get(`${method} ${pattern}`) ?? null
+    return this.#entries.get(`${method} ${pattern}`)?.route ?? null
   }
 
   /** The application's own routes, in the order of declaration. */
@@ -194,4 +192,13 @@ export function openRouteTable (app: FastifyInstance, debug: boolean): void {
   app.addHook('onRoute', function addRoute (route) {
     table.add(route, debug ? new Error(`Route ${route.url} was declared here`) : null)
   })
+}
+
+/** The route that a request matched; null where none did. */
+export function routeMatchOf (request: FastifyRequest): RouteMatch | null {
+  if (request.is404) return null
+  const pattern = request.routeOptions.url ?? ''
+  const name = servicesOf(request).routeTable.of(request)?.name ?? routeConfigOf(request)?.name ??
+    `${request.method} ${pattern}`
+  return { name, pattern, params: request.params as Record<string, unknown> }
 }

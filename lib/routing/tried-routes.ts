@@ -1,5 +1,5 @@
 import { distance } from 'fastest-levenshtein'
-import FindMyWay from 'find-my-way'
+import FindMyWay, { type HTTPMethod } from 'find-my-way'
 import type { DeclaredRoute } from './route-table.js'
 
 const MAX_TRIED = 50
@@ -7,6 +7,9 @@ const MAX_BESIDE = 20
 /** How many routes are compared with a request that matched one. */
 const MAX_COMPARED = 300
 const MAX_PATH = 300
+const MAX_NEAR = 5
+/** The other values of the options of the router. */
+const OPTIONS = { caseSensitive: false, ignoreTrailingSlash: true, ignoreDuplicateSlashes: true }
 const MORE_SPECIFIC = 'the route that matched is more specific, or was declared first'
 
 /** A route that did not match a request, and why. */
@@ -24,6 +27,15 @@ export interface TriedRoutes {
   tried: TriedRoute[]
   /** How many more there are. */
   more: number
+}
+
+/** A route that nearly matched a request. */
+export interface NearMiss {
+  methods: string[]
+  pattern: string
+  why: string
+  /** The router option with which the route would match, and its other value; null where there is none. */
+  option: string | null
 }
 
 /** The request, as far as routing depends on it. */
@@ -160,14 +172,7 @@ function segmentsOf (path: string): string[] {
  */
 function patternOf (pattern: string): RoutePattern {
   // A slash in an expression does not separate segments.
-  const texts = ['']
-  let depth = 0
-  for (const char of pattern.replace(/^\//, '')) {
-    if (char === '(') depth++
-    if (char === ')') depth--
-    if (char === '/' && depth <= 0) texts.push('')
-    else texts[texts.length - 1] += char
-  }
+  const texts = pattern.replace(/^\//, '').split(/\/(?![^(]*\))/)
   const last = texts.at(-1) as string
   const isOptional = /^:.*\?$/.test(last)
   if (isOptional) texts[texts.length - 1] = last.slice(0, -1)
@@ -175,19 +180,38 @@ function patternOf (pattern: string): RoutePattern {
 }
 
 function segment (text: string): Segment {
-  const isStatic = !/(?<!:):(?!:)|\*/.test(text)
   const plain = text.replaceAll('::', ':')
-  if (isStatic) return { text: plain, isStatic, matches: (value) => value === plain }
-  return { text, isStatic, matches: (value) => text === '*' || (value !== '' && matchesSegment(text, value)) }
+  if (!/(?<!:):(?!:)|\*/.test(text)) return { text: plain, isStatic: true, matches: (value) => value === plain }
+  const matches = (value: string): boolean =>
+    text === '*' || (value !== '' && takes(`/${text}`, 'GET', `/${encodeURIComponent(value)}`))
+  return { text, isStatic: false, matches }
 }
 
-// By the router itself, which has only this segment.
-function matchesSegment (text: string, value: string): boolean {
+/** The routes that nearly matched a request, the nearest first: a few characters away, or one option. */
+export function nearMisses (routes: readonly DeclaredRoute[], wanted: Wanted): NearMiss[] {
+  const maxDistance = Math.max(2, Math.floor(wanted.path.length / 5))
+  return triedRoutes(routes, wanted).tried
+    .map((route) => ({ ...route, option: optionFor(route, wanted) }))
+    .filter(({ option, distance }) => option !== null || distance <= maxDistance)
+    .slice(0, MAX_NEAR)
+    .map(({ methods, pattern, why, option }) => ({ methods, pattern, why, option }))
+}
+
+function optionFor ({ pattern, methods, why }: TriedRoute, { method, path }: Wanted): string | null {
+  const needed = method === 'HEAD' && !methods.includes('HEAD') ? 'GET' : method
+  const mayMatch = /^(?:upper and lower case|the trailing slash)/.test(why) || path.includes('//')
+  if (!mayMatch || !methods.includes(needed)) return null
+  const found = Object.entries(OPTIONS).find(([name, value]) => takes(pattern, needed, path, { [name]: value }))
+  return found === undefined ? null : found.join(': ')
+}
+
+/** Whether a router with these options would match a path to a route of this pattern. */
+export function takes (pattern: string, method: string, path: string, options: object = {}): boolean {
   try {
-    const router = FindMyWay({ maxParamLength: 500 })
-    router.on('GET', `/${text}`, () => {})
-    return router.find('GET', `/${encodeURIComponent(value)}`) !== null
+    const router = FindMyWay({ maxParamLength: 16_384, ...options })
+    router.on(method as HTTPMethod, pattern, () => {})
+    return router.find(method as HTTPMethod, path) !== null
   } catch {
-    return true
+    return false
   }
 }
