@@ -45,7 +45,8 @@ export const assetReset = listener('kernel.finish_request', 'asset-reset', (
       throw new Error('There are no assets: set the option assets.manifest to the path of a Vite manifest')
     }
     const state = stateOf(request)
-    return new PageAssets(manifest, hasNonces ? noncesOf(state) : null, state.assets ??= new Set())
+    state.assets ??= new Set()
+    return new PageAssets(manifest, hasNonces ? noncesOf(state) : null, state.assets)
   }
   const helpers: Record<string, (this: FastifyRequest, name: string, options?: AssetTagsOptions) => string> = {
     asset (name) { return assetsOf(this).url(name) },

@@ -121,9 +121,8 @@ function readNumber (fields: Record<string, unknown>, name: string, max: number,
   if (text === undefined) return undefined
   const isWhole = /^[1-9]\d*$/.test(text)
   if (isWhole && Number(text) <= max) return Number(text)
-  throw badRequest(
-    `Invalid "${name}": "${cut(text, MAX_SHOWN)}" is ${isWhole && max >= MAX_PAGE ? `more than ${max}` : `not ${valid}`}.`
-  )
+  const problem = isWhole && max >= MAX_PAGE ? `more than ${max}` : `not ${valid}`
+  throw badRequest(`Invalid "${name}": "${cut(text, MAX_SHOWN)}" is ${problem}.`)
 }
 
 function readText (fields: Record<string, unknown>, name: string): string | undefined {
