@@ -2,9 +2,7 @@ import type { FastifyRequest, LocaleAwareServices } from 'fastify'
 import { isPromise, listener, Skip } from '../lib/lifecycle/listener.js'
 import { afterBody } from '../lib/http/responses.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
-
-/** A service in several languages: makes its instance for a locale, or a promise of it. */
-export type LocaleAwareService = ((locale: string) => unknown) | { withLocale: (locale: string) => unknown }
+import type { LocaleAwareService } from '../lib/locale/languages.js'
 
 export interface LocaleAwareServicesOptions {
   /**

@@ -1,6 +1,8 @@
 import { inspect } from 'node:util'
 import fp from 'fastify-plugin'
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import type { Frame } from './event-recorder.js'
+import type { PassName } from './events.js'
 import { HOOK_OF_STAGE, type Slot, type Stage } from './lifecycle.js'
 import { stateOf } from './request-state.js'
 
@@ -80,36 +82,45 @@ export function listener<S extends Stage, Options = object> (
 /** The same listener, which records what it does for requests that are observed. */
 function recorded (slot: Slot, hook: ResponseHook): ResponseHook {
   const isController = slot.stage.startsWith('kernel.controller')
-  return function (request, reply, payload) {
-    const state = stateOf(request)
-    const { recorder, pass } = state
+  return (request, reply, payload) => {
+    const { recorder, pass } = stateOf(request)
     // `reply.callNotFound()` runs the hooks of the controller a second time.
     const isRepeated = isController && pass === 'main' && recorder?.reached(slot.index, pass) === true
     const frame = isRepeated ? undefined : recorder?.enter(reply, slot, pass)
-    const settled = (result: unknown): unknown => {
-      if (frame === undefined) return result
-      if (result instanceof Skip) recorder?.leave(frame, 'skipped', reply, result.reason)
-      else recorder?.leave(frame, result instanceof Answer ? 'answered' : 'ran', reply)
-      return result
-    }
-    const failed = (raised: unknown): undefined => {
-      if (frame !== undefined) recorder?.leave(frame, 'raised', reply)
-      if (pass === 'main') {
-        state.raisedBy = { stage: slot.stage, listener: slot.listener }
-        throw raised
-      }
-      // The response is about an error already: a second one is added to the others, and the pass continues.
-      state.others.push(raised)
-      const message = `Listener "${slot.listener}" of "${slot.stage}" raised in the error pass`
-      request.log.error({ err: raised, channel: 'event' }, message)
-    }
     try {
       const result = hook(request, reply, payload)
-      return isPromise(result) ? result.then(settled, failed) : settled(result)
-    } catch (raised) {
-      return failed(raised)
+      if (!isPromise(result)) return returned(result, frame, request, reply)
+      return result.then(
+        (later) => returned(later, frame, request, reply),
+        (error: unknown) => raised(error, slot, pass, frame, request, reply)
+      )
+    } catch (error) {
+      return raised(error, slot, pass, frame, request, reply)
     }
   }
+}
+
+function returned (result: unknown, frame: Frame | undefined, request: FastifyRequest, reply: FastifyReply): unknown {
+  if (frame === undefined) return result
+  const { recorder } = stateOf(request)
+  if (result instanceof Skip) recorder?.leave(frame, 'skipped', reply, result.reason)
+  else recorder?.leave(frame, result instanceof Answer ? 'answered' : 'ran', reply)
+  return result
+}
+
+/** Throws the error again in the main pass. In the error pass it is added to the others, and the pass continues. */
+function raised (
+  error: unknown, { stage, listener }: Slot, pass: PassName, frame: Frame | undefined,
+  request: FastifyRequest, reply: FastifyReply
+): undefined {
+  const state = stateOf(request)
+  if (frame !== undefined) state.recorder?.leave(frame, 'raised', reply)
+  if (pass === 'main') {
+    state.raisedBy = { stage, listener }
+    throw error
+  }
+  state.others.push(error)
+  request.log.error({ err: error, channel: 'event' }, `Listener "${listener}" of "${stage}" raised in the error pass`)
 }
 
 type Done = (error?: Error) => void

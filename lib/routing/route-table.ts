@@ -167,16 +167,19 @@ export class RouteTable {
    * surface.
    */
   lookup (path: string, request: FastifyRequest): LookupResult {
-    const isVisible = (match: Match | null): match is Match =>
-      match !== null && (!match.debugOnly || servicesOf(request).mayReadDebug(request))
-    const allowed = [...this.#methods].map((method) => this.#find(method, path, request))
-      .filter(isVisible)
+    const allowed = [...this.#methods]
+      .flatMap((method) => this.#findVisible(method, path, request) ?? [])
       .filter(({ order }) => order >= 0)
       .sort((a, b) => a.order - b.order)
       .map(({ method }) => method)
     const other = path.endsWith('/') ? path.slice(0, -1) : `${path}/`
-    const redirects = allowed.length === 0 && other !== '' && isVisible(this.#find('GET', other, request))
+    const redirects = allowed.length === 0 && other !== '' && this.#findVisible('GET', other, request) !== null
     return { allowed, redirect: redirects ? other : null }
+  }
+
+  #findVisible (method: string, path: string, request: FastifyRequest): Match | null {
+    const match = this.#find(method, path, request)
+    return match?.debugOnly === true && !servicesOf(request).mayReadDebug(request) ? null : match
   }
 
   #find (method: string, path: string, { headers }: FastifyRequest): Match | null {
