@@ -39,17 +39,13 @@ export interface LookupResult {
   redirect: string | null
 }
 
-/** A route of one method, with what its HEAD route is recognized by. */
+/** A route of one method, as the router finds it. */
 interface Entry {
   route: DeclaredRoute
-  handler: unknown
-  exposesHead: boolean
-}
-
-/** What the router returns for a path. */
-interface Match {
-  route: DeclaredRoute
   method: string
+  handler: unknown
+  /** Whether Fastify adds a HEAD route, with the same handler. */
+  exposesHead: boolean
   /** The order of declaration; -1 for a HEAD that Fastify has added. */
   order: number
   /** Whether the route exists only for clients that may see the debug surface. */
@@ -106,15 +102,16 @@ export class RouteTable {
       hasHooks: ROUTE_HOOKS.some((hook) => route[hook] !== undefined),
       hasPreHandler: route.preHandler !== undefined
     }
-    const entry: Entry = {
-      route: declared, handler: route.handler, exposesHead: route.exposeHeadRoute ?? this.#exposesHead
-    }
+    const exposesHead = route.exposeHeadRoute ?? this.#exposesHead
+    const debugOnly = route.config?.debugOnly === true
     if (Object.keys(constraints).length > 0) this.#hasConstraints = true
     this.#declared.push(declared)
     for (const method of methods) {
+      const order = this.#order++
+      const entry: Entry = { route: declared, method, handler: route.handler, exposesHead, order, debugOnly }
       this.#methods.add(method)
       for (const key of [`${method} ${url}`, `${method} ${url}${suffix}`]) this.#entries.set(key, entry)
-      this.#route(route, method, declared)
+      this.#addToRouter(route, entry)
     }
   }
 
@@ -127,21 +124,17 @@ export class RouteTable {
     if (get?.exposesHead !== true || get.handler !== route.handler) return false
     this.#entries.set(`HEAD ${url}`, get)
     if (own === undefined && route.prefixTrailingSlash !== 'no-slash') {
-      for (const method of get.route.methods) this.#route(route, method, get.route)
+      for (const method of get.route.methods) this.#addToRouter(route, { ...get, method, order: this.#order++ })
     }
-    this.#route(route, 'HEAD', get.route, -1)
+    this.#addToRouter(route, { ...get, method: 'HEAD', order: -1 })
     return true
   }
 
-  // The application's router decides: a custom constraint, for example, is unknown to this one.
-  #route (
-    { url, constraints = {}, config }: AddedRoute, method: string, route: DeclaredRoute, order = this.#order++
-  ): void {
-    const match: Match = { route, method, order, debugOnly: config?.debugOnly === true }
+  #addToRouter ({ url, constraints = {} }: AddedRoute, entry: Entry): void {
     try {
-      this.#router.on(method as HTTPMethod, url, { constraints }, () => {}, match)
+      this.#router.on(entry.method as HTTPMethod, url, { constraints }, () => {}, entry)
     } catch {
-      this.#methods.add(method)
+      // A custom constraint is unknown to this router: the application's own decides.
     }
   }
 
@@ -177,18 +170,18 @@ export class RouteTable {
     return { allowed, redirect: redirects ? other : null }
   }
 
-  #findVisible (method: string, path: string, request: FastifyRequest): Match | null {
+  #findVisible (method: string, path: string, request: FastifyRequest): Entry | null {
     const match = this.#find(method, path, request)
     return match?.debugOnly === true && !servicesOf(request).mayReadDebug(request) ? null : match
   }
 
-  #find (method: string, path: string, { headers }: FastifyRequest): Match | null {
+  #find (method: string, path: string, { headers }: FastifyRequest): Entry | null {
     const constraints = this.#hasConstraints ? { host: headers.host, version: headers['accept-version'] } : {}
-    return this.#router.find(method as HTTPMethod, path, constraints)?.store as Match | undefined ?? null
+    return this.#router.find(method as HTTPMethod, path, constraints)?.store as Entry | undefined ?? null
   }
 }
 
-/** Gives an application its route table, to which routes are added as they are declared. */
+/** Opens the route table of an application, to which routes are added as they are declared. */
 export function openRouteTable (app: FastifyInstance, debug: boolean): void {
   const table = new RouteTable(app)
   app.hindsight.routeTable = table

@@ -3,14 +3,10 @@ import FindMyWay, { type HTTPMethod } from 'find-my-way'
 import type { DeclaredRoute } from './route-table.js'
 
 const MAX_TRIED = 50
-const MAX_BESIDE = 20
-/** How many routes are compared with a request that matched one. */
-const MAX_COMPARED = 300
 const MAX_PATH = 300
 const MAX_NEAR = 5
 /** The other values of the options of the router. */
 const OPTIONS = { caseSensitive: false, ignoreTrailingSlash: true, ignoreDuplicateSlashes: true }
-const MORE_SPECIFIC = 'the route that matched is more specific, or was declared first'
 
 /** A route that did not match a request, and why. */
 export interface TriedRoute {
@@ -64,7 +60,7 @@ interface RoutePattern {
 /** The result for one route; the lower the rank, the nearer the route. */
 interface Comparison {
   route: DeclaredRoute
-  pattern: RoutePattern
+  segments: Segment[]
   why: string
   rank: number
 }
@@ -74,31 +70,14 @@ export function triedRoutes (routes: readonly DeclaredRoute[], wanted: Wanted): 
   const path = wanted.path.slice(0, MAX_PATH)
   const segments = segmentsOf(path)
   const compared = routes.map((route) => compare(route, wanted, segments)).sort((a, b) => a.rank - b.rank)
-  const tried = compared.slice(0, MAX_TRIED).map(({ route, pattern, why, rank }) =>
-    shown(route, why, rank <= 1 ? 0 : distanceTo(pattern, path, segments)))
+  const tried = compared.slice(0, MAX_TRIED).map(({ route: { name, methods, pattern }, segments: own, why, rank }) =>
+    ({ name, methods, pattern, why, distance: rank <= 1 ? 0 : distanceTo(own, path, segments) }))
   return { tried: tried.sort((a, b) => a.distance - b.distance), more: Math.max(0, compared.length - MAX_TRIED) }
-}
-
-/** The routes that match the path of a request as well as the one that was chosen, and why they were not chosen. */
-export function routesBeside (
-  routes: readonly DeclaredRoute[], matched: DeclaredRoute | null, wanted: Wanted
-): TriedRoutes {
-  const segments = segmentsOf(wanted.path.slice(0, MAX_PATH))
-  const tried = routes.slice(0, MAX_COMPARED)
-    .filter((route) => route !== matched)
-    .map((route) => compare(route, wanted, segments))
-    .filter(({ rank }) => rank <= 1)
-    .map(({ route, why, rank }) => shown(route, rank === 0 ? MORE_SPECIFIC : why, 0))
-  return { tried: tried.slice(0, MAX_BESIDE), more: 0 }
-}
-
-function shown ({ name, methods, pattern }: DeclaredRoute, why: string, distance: number): TriedRoute {
-  return { name, methods, pattern, why, distance }
 }
 
 function compare (route: DeclaredRoute, wanted: Wanted, segments: readonly string[]): Comparison {
   const pattern = patternOf(route.pattern)
-  const result = (rank: number, why: string): Comparison => ({ route, pattern, why, rank })
+  const result = (rank: number, why: string): Comparison => ({ route, segments: pattern.segments, why, rank })
   const differing = firstDifference(pattern, segments)
   if (differing === null) {
     const { methods } = route
@@ -151,7 +130,7 @@ function failedConstraint ({ constraints }: DeclaredRoute, { host, version }: Wa
 }
 
 // Parameters take the values that were sent, so that only static text counts.
-function distanceTo ({ segments }: RoutePattern, path: string, sent: readonly string[]): number {
+function distanceTo (segments: readonly Segment[], path: string, sent: readonly string[]): number {
   const filled = segments.map(({ isStatic, text }, i) => isStatic ? text : sent[i] ?? text)
   return distance(path, `/${filled.join('/')}`.slice(0, MAX_PATH))
 }
