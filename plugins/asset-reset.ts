@@ -7,7 +7,7 @@ import { listener, ownHook, Skip } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 
 export interface AssetOptions {
-  /** The front-end build, to whose files pages refer by the names of their sources. */
+  /** The front-end build: pages refer to its files by the names of their sources. */
   assets?: AssetSettings
 }
 

@@ -1,7 +1,7 @@
 import { isRedirect, onRedirect, setIfAbsent } from '../lib/http/responses.js'
 import { listener } from '../lib/lifecycle/listener.js'
 
-/** Keeps browsers from guessing another content type (Fetch, section 3.6). */
+/** Sets `X-Content-Type-Options`, so that browsers do not guess another type (Fetch, section 3.6). */
 export const contentType = listener('kernel.response', 'content-type', () => (_request, reply) => {
   if (isRedirect(reply)) return onRedirect
   return setIfAbsent(reply, 'x-content-type-options', 'nosniff')

@@ -44,8 +44,9 @@ export const pagination = listener('kernel.request', 'pagination', (
   const rules = new Map<true | RoutePagination, PaginationRule>()
   app.addHook('onRoute', function readRule (route) {
     const declared = route.config?.pagination
-    if (declared === undefined || rules.has(declared)) return
-    rules.set(declared, paginationRule(`Route "${routeName(route)}"`, declared, settings))
+    // The listener controller-attributes checks the types.
+    if ((declared !== true && typeof declared !== 'object') || declared === null) return
+    rules.set(declared, paginationRule(`Route "${routeName(route)}": config.pagination`, declared, settings))
   })
 
   function ruleOf (request: FastifyRequest): PaginationRule | undefined {

@@ -6,7 +6,7 @@ export interface XssProtectionOptions {
   xssProtection?: false | '0' | '1' | '1; mode=block'
 }
 
-/** Switches the legacy auditor of old browsers off. */
+/** Sets `X-XSS-Protection`, which disables the auditor of old browsers. */
 export const xssProtection = listener('kernel.response', 'xss-protection', (
   _app, { xssProtection: value = '0' }: XssProtectionOptions
 ) => {

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import { headerText } from './header-text.js'
 
-/** What the server options found out about a message before Fastify routed it. */
+/** What the server options determined about a message before Fastify routed it. */
 export interface MessageState {
   /** Why request validation has to refuse the message. */
   refused?: Error
