@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import {
   evaluate, isConditional, isRetrieval, validatorsOf, type Evaluation, type Validators
 } from '../lib/http/conditional.js'
@@ -72,85 +72,82 @@ export const httpCache = listener('kernel.controller', 'http-cache', (app) => {
     if (!isRetrieval(request.method) && !isConditional(request.headers)) return unconditional
     return decide(request, reply, cache)
   }
-
-  async function decide (
-    request: FastifyRequest, reply: FastifyReply, cache: CacheAttribute
-  ): Promise<Answer | undefined> {
-    const validators = await declaredValidators(cache, request)
-    const evaluation = evaluate(request.method, request.headers, validators)
-    const record = Object.assign(recordOf(app, request, reply), evaluation, { validators })
-    const isDecided = record.outcome === 'failed' || record.outcome === 'fresh'
-    record.deferred = isDecided && guarded.has(cache)
-    if (record.deferred || !isDecided) return
-    if (record.outcome === 'failed') throw preconditionFailed(request, record)
-    record.reached = true
-    setNotModified(reply, validators)
-    return new Answer(undefined)
-  }
 })
+
+async function decide (
+  request: FastifyRequest, reply: FastifyReply, cache: CacheAttribute
+): Promise<Answer | undefined> {
+  const validators = await declaredValidators(cache, request)
+  const evaluation = evaluate(request.method, request.headers, validators)
+  const record = Object.assign(recordOf(request, reply), evaluation, { validators })
+  const isDecided = record.outcome === 'failed' || record.outcome === 'fresh'
+  record.deferred = isDecided && guarded.has(cache)
+  if (record.deferred || !isDecided) return
+  if (record.outcome === 'failed') throw preconditionFailed(request, record)
+  record.reached = true
+  setNotModified(reply, validators)
+  return new Answer(undefined)
+}
 
 /**
  * Sets `Cache-Control`, `Expires`, `ETag`, `Last-Modified` and `Vary`; answers 304 by the validators that the handler
  * set.
  */
-export const httpCacheResponse = listener('kernel.response', 'http-cache', (app) => {
-  return (request, reply, payload) => {
-    const cache = attributesOf(request)?.cache
-    const isTurned = stateOf(request).credentialsUsed === true && turnPrivate(request, reply)
-    const result = respond(cache, request, reply, payload)
-    return isTurned && result instanceof Skip ? undefined : result
-  }
-
-  function respond (
-    cache: CacheAttribute | undefined, request: FastifyRequest, reply: FastifyReply, payload: unknown
-  ): unknown {
-    if (stateOf(request).failed || reply.statusCode >= 400) return cache === undefined ? notDeclared : notForErrors
-    if (!isRetrieval(request.method)) return cache === undefined ? notDeclared : notKept
-    if (cache !== undefined) {
-      if (!recordOf(app, request, reply).reached) return notTheRoutes
-      if (KEPT.includes(reply.statusCode)) apply(cache, request, reply)
-    }
-    const unchanged = cache === undefined ? notDeclared : undefined
-    if (reply.statusCode !== 200 || !isConditional(request.headers)) return unchanged
-    const validators = validatorsOf(reply.getHeader('etag'), reply.getHeader('last-modified'))
-    const evaluation = evaluate(request.method, request.headers, validators)
-    if (evaluation.precondition === null) return unchanged
-    const record = Object.assign(recordOf(app, request, reply), evaluation, { validators })
-    if (evaluation.outcome === 'failed') {
-      discard(payload)
-      throw preconditionFailed(request, record)
-    }
-    if (evaluation.outcome !== 'fresh') return
-    setNotModified(reply, validators)
-    return dropContent(reply, payload)
-  }
-
-  // The handler may have set `Cache-Control` without regard to the user.
-  function turnPrivate (request: FastifyRequest, reply: FastifyReply): boolean {
-    const control = [reply.getHeader('cache-control') ?? []].flat().join(', ')
-    if ((stateOf(request).defaultCacheControl && control === '') || EXCLUDES_OTHERS.test(control)) return false
-    reply.header('cache-control', TURNED_PRIVATE)
-    recordOf(app, request, reply).private = BROUGHT_CREDENTIALS
-    return true
-  }
-
-  function apply (cache: CacheAttribute, request: FastifyRequest, reply: FastifyReply): void {
-    const { expires, vary = [] } = cache
-    const record = recordOf(app, request, reply)
-    const isSilent = stateOf(request).defaultCacheControl === true || !reply.hasHeader('cache-control')
-    const turned = isPublic(cache) && isSilent ? whyPrivate(request, reply) : null
-    record.private ??= turned ?? (isPublic(cache) || !isSilent ? null : 'the route does not declare it public')
-    if (isSilent) {
-      const directives = turned === null ? cacheControl(cache) : TURNED_PRIVATE
-      if (directives !== null) reply.header('cache-control', directives)
-      if (turned === null && expires !== undefined) setIfAbsent(reply, 'expires', expiryOf(expires))
-    }
-    if (vary.length > 0) addVary(reply, vary.join(', '))
-    if (record.validators !== null && WITH_VALIDATORS.includes(reply.statusCode)) {
-      setValidators(reply, record.validators)
-    }
-  }
+export const httpCacheResponse = listener('kernel.response', 'http-cache', () => (request, reply, payload) => {
+  const isTurned = stateOf(request).credentialsUsed === true && turnPrivate(request, reply)
+  const result = respond(attributesOf(request)?.cache, request, reply, payload)
+  return isTurned && result instanceof Skip ? undefined : result
 })
+
+function respond (
+  cache: CacheAttribute | undefined, request: FastifyRequest, reply: FastifyReply, payload: unknown
+): unknown {
+  if (stateOf(request).failed || reply.statusCode >= 400) return cache === undefined ? notDeclared : notForErrors
+  if (!isRetrieval(request.method)) return cache === undefined ? notDeclared : notKept
+  if (cache !== undefined) {
+    if (!recordOf(request, reply).reached) return notTheRoutes
+    if (KEPT.includes(reply.statusCode)) apply(cache, request, reply)
+  }
+  const unchanged = cache === undefined ? notDeclared : undefined
+  if (reply.statusCode !== 200 || !isConditional(request.headers)) return unchanged
+  const validators = validatorsOf(reply.getHeader('etag'), reply.getHeader('last-modified'))
+  const evaluation = evaluate(request.method, request.headers, validators)
+  if (evaluation.precondition === null) return unchanged
+  const record = Object.assign(recordOf(request, reply), evaluation, { validators })
+  if (evaluation.outcome === 'failed') {
+    discard(payload)
+    throw preconditionFailed(request, record)
+  }
+  if (evaluation.outcome !== 'fresh') return
+  setNotModified(reply, validators)
+  return dropContent(reply, payload)
+}
+
+// The handler may have set `Cache-Control` without regard to the user.
+function turnPrivate (request: FastifyRequest, reply: FastifyReply): boolean {
+  const control = [reply.getHeader('cache-control') ?? []].flat().join(', ')
+  if ((stateOf(request).defaultCacheControl && control === '') || EXCLUDES_OTHERS.test(control)) return false
+  reply.header('cache-control', TURNED_PRIVATE)
+  recordOf(request, reply).private = BROUGHT_CREDENTIALS
+  return true
+}
+
+function apply (cache: CacheAttribute, request: FastifyRequest, reply: FastifyReply): void {
+  const { expires, vary = [] } = cache
+  const record = recordOf(request, reply)
+  const isSilent = stateOf(request).defaultCacheControl === true || !reply.hasHeader('cache-control')
+  const turned = isPublic(cache) && isSilent ? whyPrivate(request, reply) : null
+  record.private ??= turned ?? (isPublic(cache) || !isSilent ? null : 'the route does not declare it public')
+  if (isSilent) {
+    const directives = turned === null ? cacheControl(cache) : TURNED_PRIVATE
+    if (directives !== null) reply.header('cache-control', directives)
+    if (turned === null && expires !== undefined) setIfAbsent(reply, 'expires', expiryOf(expires))
+  }
+  if (vary.length > 0) addVary(reply, vary.join(', '))
+  if (record.validators !== null && WITH_VALIDATORS.includes(reply.statusCode)) {
+    setValidators(reply, record.validators)
+  }
+}
 
 // RFC 9111, section 3.5, and sessions, which caches cannot distinguish.
 function whyPrivate (request: FastifyRequest, reply: FastifyReply): string | null {
@@ -168,7 +165,7 @@ function whyPrivate (request: FastifyRequest, reply: FastifyReply): string | nul
 
 // Runs after the checks of the route itself: they have let the request pass.
 function answerDeferred (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void {
-  const record = recordOf(servicesOf(request).app, request, reply)
+  const record = recordOf(request, reply)
   record.reached = true
   if (!record.deferred || record.validators === null) return done()
   if (record.outcome === 'failed') return done(preconditionFailed(request, record))
@@ -176,10 +173,9 @@ function answerDeferred (request: FastifyRequest, reply: FastifyReply, done: (er
   reply.send()
 }
 
-function recordOf (
-  { hindsight: { mask } }: FastifyInstance, request: FastifyRequest, reply: FastifyReply
-): CacheRecord {
+function recordOf (request: FastifyRequest, reply: FastifyReply): CacheRecord {
   const state = stateOf(request)
+  const { mask } = servicesOf(request)
   if (state.cache !== undefined) return state.cache
   const record: CacheRecord = {
     outcome: 'unconditional', precondition: null, validators: null, deferred: false, reached: false, private: null

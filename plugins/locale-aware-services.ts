@@ -54,7 +54,7 @@ export const localeAwareServices = listener('kernel.request', 'locale-aware-serv
       return state.localeServices.instances as LocaleAwareServices
     }
   })
-  if (services.isEmpty) return 'not configured'
+  if (Object.keys(registered).length === 0) return 'not configured'
   // A service that fails for a locale stops the start.
   for (const locale of new Set([defaultLocale, ...enabledLocales])) await services.get(locale)
   return (request) => {
@@ -89,10 +89,6 @@ class LocaleServices {
 
   constructor (services: Record<string, LocaleAwareService>) {
     this.#factories = Object.entries(services).map(([name, service]) => [name, factoryOf(name, service)])
-  }
-
-  get isEmpty (): boolean {
-    return this.#factories.length === 0
   }
 
   /** The instances for a locale, which are made with the first call. */

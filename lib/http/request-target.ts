@@ -15,12 +15,16 @@ export interface MessageState {
 }
 
 const states = new WeakMap<IncomingMessage, MessageState>()
+const NOTHING: MessageState = {}
 
-/** The state of a raw message. */
-export function messageState (message: IncomingMessage): MessageState {
-  let state = states.get(message)
-  if (state === undefined) states.set(message, state = {})
-  return state
+/** What is known of a raw message: nothing of most. */
+export function messageState (message: IncomingMessage): Readonly<MessageState> {
+  return states.get(message) ?? NOTHING
+}
+
+/** Adds to what is known of a raw message. */
+export function noteMessage (message: IncomingMessage, state: MessageState): void {
+  states.set(message, { ...states.get(message), ...state })
 }
 
 /** The target as the client sent it: path and query, percent-encoding kept. */
