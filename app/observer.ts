@@ -14,7 +14,7 @@ import { insertToolbar, setProfileLink } from '../lib/profiler/pages/toolbar/ins
 import { openDiagnostics } from '../lib/profiler/request-diagnostics.js'
 import { openRequestProfiles } from '../lib/profiler/request-profiles.js'
 import { addServerTiming } from '../lib/profiler/server-timing.js'
-import { routeMatchOf } from '../lib/routing/route-match.js'
+import { routeMatchOf } from '../lib/routing/route-table.js'
 
 declare module '../lib/lifecycle/request-state.js' {
   interface RequestState {

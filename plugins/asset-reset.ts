@@ -7,7 +7,7 @@ import { listener, ownHook, Skip } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 
 export interface AssetOptions {
-  /** The front-end build, to whose files pages refer by the names of their sources. */
+  /** The front-end build: pages refer to its files by the names of their sources. */
   assets?: AssetSettings
 }
 
@@ -40,42 +40,36 @@ export const assetReset = listener('kernel.finish_request', 'asset-reset', (
   const manifest = settings === undefined ? null : new Manifest(settings)
   const hasNonces = settings?.nonce ?? contentSecurityPolicy !== false
 
-  function configured (): Manifest {
+  function assetsOf (request: FastifyRequest): PageAssets {
     if (manifest === null) {
       throw new Error('There are no assets: set the option assets.manifest to the path of a Vite manifest')
     }
-    return manifest
-  }
-  /** The functions that pages use, for one request. */
-  function functionsOf (request: FastifyRequest): Pick<FastifyRequest, 'asset' | 'assetTags' | 'preload'> {
     const state = stateOf(request)
-    const page = (): PageAssets => new PageAssets(
-      configured(), hasNonces ? noncesOf(state) : null, (state.assets ??= new Set())
-    )
-    return {
-      asset: (name) => configured().url(configured().chunk(name).file),
-      assetTags: (entry, options) => page().tags(entry, options),
-      preload: (name) => page().preload(name)
-    }
+    state.assets ??= new Set()
+    return new PageAssets(manifest, hasNonces ? noncesOf(state) : null, state.assets)
   }
-  app.decorateRequest('asset', function (this: FastifyRequest, name) { return functionsOf(this).asset(name) })
-  app.decorateRequest(
-    'assetTags', function (this: FastifyRequest, entry, options) { return functionsOf(this).assetTags(entry, options) }
-  )
-  app.decorateRequest('preload', function (this: FastifyRequest, name) { return functionsOf(this).preload(name) })
+  const helpers: Record<string, (this: FastifyRequest, name: string, options?: AssetTagsOptions) => string> = {
+    asset (name) { return assetsOf(this).url(name) },
+    assetTags (entry, options) { return assetsOf(this).tags(entry, options) },
+    preload (name) { return assetsOf(this).preload(name) }
+  }
+  for (const [name, helper] of Object.entries(helpers)) app.decorateRequest(name, helper)
   if (manifest === null) return 'not configured'
 
   // @fastify/view gives `reply.locals` to every template.
   app.addHook('preHandler', ownHook(function addToLocals (
     request, reply: FastifyReply & { locals?: object | null }, done
   ) {
-    if (typeof reply.locals === 'object' && reply.locals !== null) Object.assign(reply.locals, functionsOf(request))
+    const { locals } = reply
+    if (typeof locals === 'object' && locals !== null) {
+      for (const [name, helper] of Object.entries(helpers)) Object.assign(locals, { [name]: helper.bind(request) })
+    }
     done()
   }))
   return (request, reply, payload) => {
     const state = stateOf(request)
     const { assets } = state
-    if (assets === undefined) return unused
+    if (assets === undefined || assets.size === 0) return unused
     state.collect('assets', () => ({ manifest: manifest.path, base: manifest.base, rendered: [...assets] }))
     afterBody(reply, payload, () => { state.assets = undefined })
   }

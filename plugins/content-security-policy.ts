@@ -1,6 +1,5 @@
-import type { ServerResponse } from 'node:http'
 import { fastifyHelmet } from '@fastify/helmet'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import { noncesOf, withNonce, withReportUri } from '../lib/http/content-policy.js'
 import { isRedirect, onRedirect } from '../lib/http/responses.js'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
@@ -37,10 +36,10 @@ const { contentSecurityPolicy: helmetPolicy } = fastifyHelmet
 const onNotModified = new Skip('a 304 keeps the policy of the stored page, with other nonces')
 const kept = new Skip('the route has set a policy of its own')
 
-/** A policy header, and the function of helmet that sets it. */
+/** A policy header and its directives. */
 interface Policy {
   header: string
-  set: ReturnType<typeof helmetPolicy>
+  directives: readonly string[]
 }
 
 /** Makes `reply.cspNonce` available, with new nonces for each request; they are generated when they are first read. */
@@ -70,20 +69,15 @@ export const contentSecurityPolicyResponse = listener('kernel.response', 'conten
       if (reply.statusCode === 304) return onNotModified
       if (missing.length === 0) return kept
       const uri = reports && isDocument(state, reply) ? app.hindsight.cspReports?.uriOf(request) ?? null : null
-      for (const policy of missing) setPolicy(policy, request, reply, uri)
+      for (const { header, directives } of missing) {
+        const value = withNonces(directives, state)
+        reply.header(header, uri === null ? value : withReportUri(value, uri))
+      }
     }
   })
 
-function setPolicy (
-  { header, set }: Policy, request: FastifyRequest, reply: FastifyReply, reportUri: string | null
-): void {
-  // Headers that were set on the raw response would be invisible to other hooks.
-  const response = { setHeader: (name: string, value: string) => reply.header(name, value) }
-  set(request.raw, response as unknown as ServerResponse, (error?: unknown) => { if (error) throw error })
-  const { scriptNonce = '', styleNonce = '' } = stateOf(request)
-  const directives = String(reply.getHeader(header)).split(';')
-  const value = withNonce(withNonce(directives, 'script-src', scriptNonce), 'style-src', styleNonce).join(';')
-  reply.header(header, reportUri === null ? value : withReportUri(value, reportUri))
+function withNonces (directives: readonly string[], { scriptNonce = '', styleNonce = '' }: RequestState): string {
+  return withNonce(withNonce(directives, 'script-src', scriptNonce), 'style-src', styleNonce).join(';')
 }
 
 // Browsers report violations of documents. A diagnostic page has a policy of its own.
@@ -112,10 +106,16 @@ function policyOf (option: 'enforce' | 'reportOnly', directives: CspDirectives |
   // Without default-src, a policy restricts only what it names (CSP3, section 6.1.3); helmet requires that explicitly.
   const hasDefault = 'default-src' in directives || 'defaultSrc' in directives
   const all = { ...(!hasDefault && { 'default-src': helmetPolicy.dangerouslyDisableDefaultSrc }), ...directives }
-  const reportOnly = option === 'reportOnly'
+  const header = `content-security-policy${option === 'reportOnly' ? '-report-only' : ''}`
+  const policies: Policy[] = []
+  const response = {
+    setHeader (_name: string, value: string) { policies.push({ header, directives: value.split(';') }) }
+  }
+  const fail = (error?: unknown): void => { if (error) throw error }
   try {
-    const set = helmetPolicy({ useDefaults: false, reportOnly, directives: all as never })
-    return [{ header: `content-security-policy${reportOnly ? '-report-only' : ''}`, set }]
+    // Without functions among the directives, the policy of helmet is the same for all requests.
+    helmetPolicy({ useDefaults: false, directives: all as never })({} as never, response as never, fail)
+    return policies
   } catch (error) {
     throw new Error(`contentSecurityPolicy: ${(error as Error).message}`, { cause: error })
   }

@@ -1,4 +1,4 @@
-import { ruleFinder, type PathRule } from '../lib/http/path-rules.js'
+import { ruleFinder, type PathRule } from '../lib/http/request-target.js'
 import { addVary, isCacheable } from '../lib/http/responses.js'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
 

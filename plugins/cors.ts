@@ -1,8 +1,7 @@
 import fastifyCors, { type FastifyCorsOptions } from '@fastify/cors'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { ruleFinder, type PathRule } from '../lib/http/path-rules.js'
-import { isOwnOrigin } from '../lib/http/request-origin.js'
-import { pathnameOf } from '../lib/http/request-target.js'
+import { isOwnOrigin } from '../lib/http/origin.js'
+import { pathnameOf, ruleFinder, type PathRule } from '../lib/http/request-target.js'
 import { host, runHooks, type CaughtHook } from '../lib/lifecycle/hosting.js'
 import { Answer, listener, Skip } from '../lib/lifecycle/listener.js'
 import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
@@ -37,7 +36,7 @@ declare module '../lib/lifecycle/services.js' {
 
 const DEFAULT_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
 /** Headers that need no permission (Fetch, section 2.2.2). */
-const SAFE_HEADERS = new Set(['accept', 'accept-language', 'content-language', 'origin'])
+const SAFE_HEADERS = ['accept', 'accept-language', 'content-language', 'origin']
 /** Characters of `Access-Control-Request-Headers`. */
 const MAX_REQUEST_HEADERS = 4_096
 const PROFILER_PATHS = /^\/_(?:profiler|wdt)(?:\/|$)/i
@@ -165,11 +164,7 @@ function collectVerdict (
     preflight,
     wanted: preflight ? { method: mask.text(String(method)), headers: mask.text(String(headers ?? '')) } : null,
     reason: reason === null ? null : mask.text(reason)
-  }, shownHeaders(accessControlHeaders(state.sentHeaders ?? reply.getHeaders()), mask)))
-}
-
-function accessControlHeaders (headers: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith('access-control-')))
+  }, shownHeaders(state.sentHeaders ?? reply.getHeaders(), mask)))
 }
 
 // Fetch, section 3.3.2.
@@ -179,26 +174,23 @@ function isPreflight ({ method, headers }: FastifyRequest): boolean {
 
 interface Refusal { status: number, message: string }
 
+/** Why a rule does not allow what a preflight requests; null where it does. */
 function preflightRefusal (
   { methods = DEFAULT_METHODS, allowedHeaders }: CorsRule, { headers }: FastifyRequest
 ): Refusal | null {
+  const refusal = (status: number, problem: string): Refusal => ({ status, message: `CORS: ${problem}.` })
   const method = String(headers['access-control-request-method']).toUpperCase()
   if (!methods.includes('*') && !methods.some((allowed) => allowed.toUpperCase() === method)) {
-    return {
-      status: 405, message: `CORS: the method ${method} is not allowed here; allowed are ${methods.join(', ')}.`
-    }
+    return refusal(405, `the method ${method} is not allowed here; allowed are ${methods.join(', ')}`)
   }
   if (allowedHeaders === undefined || allowedHeaders.includes('*')) return null
   const { 'access-control-request-headers': names = '' } = headers
   if (names.length > MAX_REQUEST_HEADERS) {
-    return {
-      status: 400, message: `CORS: Access-Control-Request-Headers has more than ${MAX_REQUEST_HEADERS} characters.`
-    }
+    return refusal(400, `Access-Control-Request-Headers has more than ${MAX_REQUEST_HEADERS} characters`)
   }
   const allowed = new Set(['', ...SAFE_HEADERS, ...allowedHeaders.map((name) => name.toLowerCase())])
   const refused = names.split(',').map((name) => name.trim().toLowerCase()).find((name) => !allowed.has(name))
-  if (refused === undefined) return null
-  return {
-    status: 400, message: `CORS: the header ${refused} is not allowed here; allowed are ${allowedHeaders.join(', ')}.`
-  }
+  return refused === undefined
+    ? null
+    : refusal(400, `the header ${refused} is not allowed here; allowed are ${allowedHeaders.join(', ')}`)
 }

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { listener } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
-import { isLanguageTag } from '../lib/locale/accept-language.js'
+import { isLanguageTag } from '../lib/locale/languages.js'
 
 export interface DefaultLocaleOptions {
   /** The locale of a request that names none, as a BCP 47 tag. */

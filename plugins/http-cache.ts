@@ -1,20 +1,22 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import {
   evaluate, isConditional, isRetrieval, validatorsOf, type Evaluation, type Validators
 } from '../lib/http/conditional.js'
 import { PreconditionFailedError } from '../lib/http/http-errors.js'
-import { addVary, discard, dropContent } from '../lib/http/responses.js'
-import { Answer, isPromise, listener, Skip } from '../lib/lifecycle/listener.js'
+import { addVary, discard, dropContent, setIfAbsent } from '../lib/http/responses.js'
+import { Answer, listener, Skip } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
 import { attributesOf, notDeclared, ofDiagnosticHandler, type CacheAttribute } from '../lib/routing/attributes.js'
-import { cachePolicy, TURNED_PRIVATE, type CachePolicy } from '../lib/routing/cache-policy.js'
+import {
+  cacheControl, checkCache, declaredValidators, expiryOf, isPublic, TURNED_PRIVATE
+} from '../lib/routing/cache-policy.js'
 import { routeName } from '../lib/routing/route-table.js'
 
-/** What the listeners found out about a request; the profile shows it. */
+/** How the preconditions of a request were evaluated; the profile shows it. */
 interface CacheRecord extends Evaluation {
   validators: Validators | null
-  /** Whether the answer waits for the checks of the route itself, such as `config.security`. */
+  /** Whether the route's own checks, such as `config.security`, precede the answer. */
   deferred: boolean
   /** Whether the handler was reached, or replaced by a 304: the attribute does not apply to other answers. */
   reached: boolean
@@ -24,13 +26,12 @@ interface CacheRecord extends Evaluation {
 
 declare module '../lib/lifecycle/request-state.js' {
   interface RequestState {
-    /** What was found out about the preconditions of the request. */
+    /** How the preconditions of the request were evaluated. */
     cache?: CacheRecord
   }
 }
 
-const policies = new WeakMap<CacheAttribute, CachePolicy>()
-/** RFC 9110, section 13.2.1: a refusal takes precedence, and what refuses these routes runs after this listener. */
+/** Attributes of routes whose own checks run after this listener: a refusal takes precedence (RFC 9110, 13.2.1). */
 const guarded = new WeakSet<CacheAttribute>()
 const noValidators = new Skip('the route declares neither etag nor lastModified')
 const unconditional = new Skip('the request has no precondition')
@@ -53,12 +54,11 @@ const WITH_VALIDATORS = [200, 203, 206, 304]
  * answers 304, or throws a 412 error, before the handler runs.
  */
 export const httpCache = listener('kernel.controller', 'http-cache', (app) => {
-  app.addHook('onRoute', function compilePolicy (route) {
+  app.addHook('onRoute', function checkRoute (route) {
     const { config: { cache, security, isGranted } = {} } = route
     if (cache === undefined) return
     const own = [route.preHandler ?? []].flat()
-    // The HEAD route of a GET route has the same attribute.
-    if (!policies.has(cache)) policies.set(cache, cachePolicy(routeName(route), cache))
+    checkCache(routeName(route), cache)
     if (security !== undefined || isGranted !== undefined || own.length > 0) guarded.add(cache)
     route.preHandler = [...own, answerDeferred]
   })
@@ -67,91 +67,87 @@ export const httpCache = listener('kernel.controller', 'http-cache', (app) => {
     const cache = attributesOf(request)?.cache
     if (cache === undefined) return notDeclared
     if (stateOf(request).failed) return ofDiagnosticHandler
-    const { validators: find } = policies.get(cache) as CachePolicy
-    if (find === null) return noValidators
+    if (cache.etag === undefined && cache.lastModified === undefined) return noValidators
     if (IGNORING.includes(request.method)) return noRepresentation
     if (!isRetrieval(request.method) && !isConditional(request.headers)) return unconditional
-    const found = find(request)
-    return isPromise(found) ? found.then(decide) : decide(found)
-
-    function decide (validators: Validators): Answer | undefined {
-      const record = Object.assign(
-        recordOf(app, request, reply), evaluate(request.method, request.headers, validators), { validators }
-      )
-      const hasDecided = record.outcome === 'failed' || record.outcome === 'fresh'
-      record.deferred = hasDecided && guarded.has(cache as CacheAttribute)
-      if (record.deferred || !hasDecided) return
-      if (record.outcome === 'failed') throw preconditionFailed(request, record)
-      record.reached = true
-      setNotModified(reply, validators)
-      return new Answer(undefined)
-    }
+    return decide(request, reply, cache)
   }
 })
+
+async function decide (
+  request: FastifyRequest, reply: FastifyReply, cache: CacheAttribute
+): Promise<Answer | undefined> {
+  const validators = await declaredValidators(cache, request)
+  const evaluation = evaluate(request.method, request.headers, validators)
+  const record = Object.assign(recordOf(request, reply), evaluation, { validators })
+  const isDecided = record.outcome === 'failed' || record.outcome === 'fresh'
+  record.deferred = isDecided && guarded.has(cache)
+  if (record.deferred || !isDecided) return
+  if (record.outcome === 'failed') throw preconditionFailed(request, record)
+  record.reached = true
+  setNotModified(reply, validators)
+  return new Answer(undefined)
+}
 
 /**
  * Sets `Cache-Control`, `Expires`, `ETag`, `Last-Modified` and `Vary`; answers 304 by the validators that the handler
  * set.
  */
-export const httpCacheResponse = listener('kernel.response', 'http-cache', (app) => {
-  return (request, reply, payload) => {
-    const cache = attributesOf(request)?.cache
-    const isTurned = stateOf(request).credentialsUsed === true && turnPrivate(request, reply)
-    const result = respond(cache, request, reply, payload)
-    return isTurned && result instanceof Skip ? undefined : result
-  }
-
-  function respond (
-    cache: CacheAttribute | undefined, request: FastifyRequest, reply: FastifyReply, payload: unknown
-  ): unknown {
-    if (stateOf(request).failed || reply.statusCode >= 400) return cache === undefined ? notDeclared : notForErrors
-    if (!isRetrieval(request.method)) return cache === undefined ? notDeclared : notKept
-    if (cache !== undefined) {
-      if (!recordOf(app, request, reply).reached) return notTheRoutes
-      if (KEPT.includes(reply.statusCode)) apply(policies.get(cache) as CachePolicy, request, reply)
-    }
-    const unchanged = cache === undefined ? notDeclared : undefined
-    if (reply.statusCode !== 200 || !isConditional(request.headers)) return unchanged
-    const validators = validatorsOf(reply.getHeader('etag'), reply.getHeader('last-modified'))
-    const evaluation = evaluate(request.method, request.headers, validators)
-    if (evaluation.precondition === null) return unchanged
-    const record = Object.assign(recordOf(app, request, reply), evaluation, { validators })
-    if (evaluation.outcome === 'failed') {
-      discard(payload)
-      throw preconditionFailed(request, record)
-    }
-    if (evaluation.outcome !== 'fresh') return
-    setNotModified(reply, validators)
-    return dropContent(reply, payload)
-  }
-
-  // The handler may have set `Cache-Control` without regard to the user.
-  function turnPrivate (request: FastifyRequest, reply: FastifyReply): boolean {
-    const control = [reply.getHeader('cache-control') ?? []].flat().join(', ')
-    if ((stateOf(request).defaultCacheControl && control === '') || EXCLUDES_OTHERS.test(control)) return false
-    reply.header('cache-control', TURNED_PRIVATE)
-    recordOf(app, request, reply).private = BROUGHT_CREDENTIALS
-    return true
-  }
-
-  function apply (policy: CachePolicy, request: FastifyRequest, reply: FastifyReply): void {
-    const record = recordOf(app, request, reply)
-    const isSilent = stateOf(request).defaultCacheControl === true || !reply.hasHeader('cache-control')
-    const turned = policy.isPublic && isSilent ? whyPrivate(request, reply) : null
-    record.private ??= turned ?? (policy.isPublic || !isSilent ? null : 'the route does not declare it public')
-    if (isSilent) {
-      const directives = turned === null ? policy.directives : TURNED_PRIVATE
-      if (directives !== null) reply.header('cache-control', directives)
-      if (turned === null && policy.expires !== null && !reply.hasHeader('expires')) {
-        reply.header('expires', policy.expires())
-      }
-    }
-    if (policy.vary !== '') addVary(reply, policy.vary)
-    if (record.validators !== null && WITH_VALIDATORS.includes(reply.statusCode)) {
-      setValidators(reply, record.validators)
-    }
-  }
+export const httpCacheResponse = listener('kernel.response', 'http-cache', () => (request, reply, payload) => {
+  const isTurned = stateOf(request).credentialsUsed === true && turnPrivate(request, reply)
+  const result = respond(attributesOf(request)?.cache, request, reply, payload)
+  return isTurned && result instanceof Skip ? undefined : result
 })
+
+function respond (
+  cache: CacheAttribute | undefined, request: FastifyRequest, reply: FastifyReply, payload: unknown
+): unknown {
+  if (stateOf(request).failed || reply.statusCode >= 400) return cache === undefined ? notDeclared : notForErrors
+  if (!isRetrieval(request.method)) return cache === undefined ? notDeclared : notKept
+  if (cache !== undefined) {
+    if (!recordOf(request, reply).reached) return notTheRoutes
+    if (KEPT.includes(reply.statusCode)) apply(cache, request, reply)
+  }
+  const unchanged = cache === undefined ? notDeclared : undefined
+  if (reply.statusCode !== 200 || !isConditional(request.headers)) return unchanged
+  const validators = validatorsOf(reply.getHeader('etag'), reply.getHeader('last-modified'))
+  const evaluation = evaluate(request.method, request.headers, validators)
+  if (evaluation.precondition === null) return unchanged
+  const record = Object.assign(recordOf(request, reply), evaluation, { validators })
+  if (evaluation.outcome === 'failed') {
+    discard(payload)
+    throw preconditionFailed(request, record)
+  }
+  if (evaluation.outcome !== 'fresh') return
+  setNotModified(reply, validators)
+  return dropContent(reply, payload)
+}
+
+// The handler may have set `Cache-Control` without regard to the user.
+function turnPrivate (request: FastifyRequest, reply: FastifyReply): boolean {
+  const control = [reply.getHeader('cache-control') ?? []].flat().join(', ')
+  if ((stateOf(request).defaultCacheControl && control === '') || EXCLUDES_OTHERS.test(control)) return false
+  reply.header('cache-control', TURNED_PRIVATE)
+  recordOf(request, reply).private = BROUGHT_CREDENTIALS
+  return true
+}
+
+function apply (cache: CacheAttribute, request: FastifyRequest, reply: FastifyReply): void {
+  const { expires, vary = [] } = cache
+  const record = recordOf(request, reply)
+  const isSilent = stateOf(request).defaultCacheControl === true || !reply.hasHeader('cache-control')
+  const turned = isPublic(cache) && isSilent ? whyPrivate(request, reply) : null
+  record.private ??= turned ?? (isPublic(cache) || !isSilent ? null : 'the route does not declare it public')
+  if (isSilent) {
+    const directives = turned === null ? cacheControl(cache) : TURNED_PRIVATE
+    if (directives !== null) reply.header('cache-control', directives)
+    if (turned === null && expires !== undefined) setIfAbsent(reply, 'expires', expiryOf(expires))
+  }
+  if (vary.length > 0) addVary(reply, vary.join(', '))
+  if (record.validators !== null && WITH_VALIDATORS.includes(reply.statusCode)) {
+    setValidators(reply, record.validators)
+  }
+}
 
 // RFC 9111, section 3.5, and sessions, which caches cannot distinguish.
 function whyPrivate (request: FastifyRequest, reply: FastifyReply): string | null {
@@ -162,14 +158,14 @@ function whyPrivate (request: FastifyRequest, reply: FastifyReply): string | nul
   if (request.headers.authorization !== undefined) return 'the request has an Authorization header'
   // The handler, which did not run, might have used the session.
   if (reply.statusCode === 304 && sessionCookie !== undefined && cookiesOf(request)[sessionCookie.name] !== undefined) {
-    return 'the client has a session, and the handler was not asked'
+    return 'the client has a session, and the handler was not called'
   }
   return null
 }
 
 // Runs after the checks of the route itself: they have let the request pass.
 function answerDeferred (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void {
-  const record = recordOf(servicesOf(request).app, request, reply)
+  const record = recordOf(request, reply)
   record.reached = true
   if (!record.deferred || record.validators === null) return done()
   if (record.outcome === 'failed') return done(preconditionFailed(request, record))
@@ -177,10 +173,9 @@ function answerDeferred (request: FastifyRequest, reply: FastifyReply, done: (er
   reply.send()
 }
 
-function recordOf (
-  { hindsight: { mask } }: FastifyInstance, request: FastifyRequest, reply: FastifyReply
-): CacheRecord {
+function recordOf (request: FastifyRequest, reply: FastifyReply): CacheRecord {
   const state = stateOf(request)
+  const { mask } = servicesOf(request)
   if (state.cache !== undefined) return state.cache
   const record: CacheRecord = {
     outcome: 'unconditional', precondition: null, validators: null, deferred: false, reached: false, private: null
@@ -210,11 +205,9 @@ function setNotModified (reply: FastifyReply, validators: Validators): void {
 }
 
 function setValidators (reply: FastifyReply, { etag, lastModified }: Validators): void {
-  if (etag !== null && !reply.hasHeader('etag')) reply.header('etag', etag)
+  if (etag !== null) setIfAbsent(reply, 'etag', etag)
   const isDated = reply.statusCode !== 304 || !reply.hasHeader('etag')
-  if (lastModified !== null && isDated && !reply.hasHeader('last-modified')) {
-    reply.header('last-modified', new Date(lastModified).toUTCString())
-  }
+  if (lastModified !== null && isDated) setIfAbsent(reply, 'last-modified', new Date(lastModified).toUTCString())
 }
 
 function preconditionFailed (

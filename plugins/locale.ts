@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { afterBody } from '../lib/http/responses.js'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
 import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
-import { bestLocale, isLanguageTag } from '../lib/locale/accept-language.js'
+import { bestLocale, isLanguageTag, type LocaleAwareService } from '../lib/locale/languages.js'
 import { notFound } from '../lib/routing/route-error.js'
 
 export interface LocaleOptions {
@@ -15,10 +15,20 @@ export interface LocaleOptions {
   acceptLanguage?: boolean
 }
 
+declare module '../lib/lifecycle/request-state.js' {
+  interface RequestState {
+    /** The locale, as a BCP 47 tag. */
+    locale?: string
+    localeSource?: 'route' | 'accept-language'
+    /** Whether `Accept-Language` was read, so that caches must distinguish it. */
+    languageRead?: boolean
+  }
+}
+
 /** The options of the listener, with those of other listeners that it needs. */
 export interface LocaleListenerOptions extends LocaleOptions {
   defaultLocale?: string
-  localeAwareServices?: object
+  localeAwareServices?: Record<string, LocaleAwareService>
 }
 
 const MAX_SHOWN = 500
@@ -35,8 +45,7 @@ export const locale = listener('kernel.request', 'locale', (app, options: Locale
     const state = stateOf(request)
     const { _locale: parameter } = request.params as { _locale?: string }
     if (parameter !== undefined) {
-      const isEnabled = enabledLocales.length > 0 ? enabledLocales.includes(parameter) : isLanguageTag(parameter)
-      if (!isEnabled) throw localeNotFound(request, parameter, enabledLocales)
+      assertEnabled(request, parameter, enabledLocales)
       state.locale = parameter
       state.localeSource = 'route'
       return
@@ -66,7 +75,7 @@ export const locale = listener('kernel.request', 'locale', (app, options: Locale
   }
 })
 
-/** Resets the locale of the request; after a stream, once its body has been sent. */
+/** Resets the locale of the request: of a stream, when it has been sent. */
 export const localeFinish = listener('kernel.finish_request', 'locale', (_app, options: LocaleListenerOptions) => {
   const { defaultLocale = 'en', enabledLocales = [], acceptLanguage = false } = options
   const idle = enabledLocales.length > 0 || acceptLanguage ? unchanged : notConfigured
@@ -77,12 +86,12 @@ export const localeFinish = listener('kernel.finish_request', 'locale', (_app, o
   }
 })
 
-// The error of the router, as if the route required one of the enabled locales.
-function localeNotFound (request: FastifyRequest, parameter: string, enabled: readonly string[]): Error {
-  request.log.debug({ channel: 'locale' }, enabled.length > 0
-    ? `"${parameter}" is none of the enabled locales (${enabled.join(', ')}).`
-    : `"${parameter}" is not a language tag.`)
-  return notFound(request)
+/** Throws the error of the router where a locale is not enabled, as if the route required one that is. */
+function assertEnabled (request: FastifyRequest, locale: string, enabled: readonly string[]): void {
+  if (enabled.length > 0 ? enabled.includes(locale) : isLanguageTag(locale)) return
+  const list = enabled.length > 0 ? `none of the enabled locales (${enabled.join(', ')})` : 'not a language tag'
+  request.log.debug({ channel: 'locale' }, `"${locale}" is ${list}.`)
+  throw notFound(request)
 }
 
 function assertLocales ({ enabledLocales = [], acceptLanguage = false, defaultLocale }: LocaleListenerOptions): void {
@@ -91,10 +100,8 @@ function assertLocales ({ enabledLocales = [], acceptLanguage = false, defaultLo
   if (acceptLanguage && enabledLocales.length === 0) {
     throw new Error('acceptLanguage: enabledLocales must name the locales to choose from')
   }
-  if (enabledLocales.length > 0 && !enabledLocales.includes(defaultLocale ?? 'en')) {
-    const hint = defaultLocale === undefined ? 'set defaultLocale' : 'add it'
-    throw new Error(
-      `enabledLocales: the default locale "${defaultLocale ?? 'en'}" is none of ${enabledLocales.join(', ')}; ${hint}`
-    )
-  }
+  const preset = defaultLocale ?? 'en'
+  if (enabledLocales.length === 0 || enabledLocales.includes(preset)) return
+  const hint = defaultLocale === undefined ? 'set defaultLocale' : 'add it'
+  throw new Error(`enabledLocales: the default locale "${preset}" is none of ${enabledLocales.join(', ')}; ${hint}`)
 }

@@ -1,10 +1,9 @@
 import type { FastifyRequest } from 'fastify'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
-import { stateOf } from '../lib/lifecycle/request-state.js'
-import { routeConfigOf } from '../lib/lifecycle/request-state.js'
+import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { Page } from '../lib/pagination/page.js'
 import {
-  assertPaginationSettings, paginationRule, readPagination,
+  paginationRule, readPagination,
   type Pagination, type PaginationRule, type PaginationSettings, type RoutePagination
 } from '../lib/pagination/rule.js'
 import { routeName } from '../lib/routing/route-table.js'
@@ -38,19 +37,21 @@ const notConfigured = new Skip('not configured')
 export const pagination = listener('kernel.request', 'pagination', (
   app, { pagination: settings = {} }: PaginationOptions
 ) => {
-  assertPaginationSettings(settings)
-  const ofAll = paginationRule('pagination', true, settings)
-  const rules = new WeakMap<object, PaginationRule>()
+  const { defaultLimit = 20, maxLimit = 100 } = settings
+  if (defaultLimit > maxLimit) {
+    throw new Error(`pagination.defaultLimit is ${defaultLimit}, more than maxLimit, which is ${maxLimit}`)
+  }
+  const rules = new Map<true | RoutePagination, PaginationRule>()
   app.addHook('onRoute', function readRule (route) {
     const declared = route.config?.pagination
-    if (declared === undefined || declared === true) return
-    rules.set(declared, paginationRule(`Route "${routeName(route)}"`, declared, settings))
+    // The listener controller-attributes checks the types.
+    if ((declared !== true && typeof declared !== 'object') || declared === null) return
+    rules.set(declared, paginationRule(`Route "${routeName(route)}": config.pagination`, declared, settings))
   })
 
-  function ruleOf (request: FastifyRequest): PaginationRule | null {
+  function ruleOf (request: FastifyRequest): PaginationRule | undefined {
     const declared = routeConfigOf(request)?.pagination
-    if (declared === undefined) return null
-    return declared === true ? ofAll : rules.get(declared) ?? null
+    return declared === undefined ? undefined : rules.get(declared)
   }
 
   app.decorateRequest('pagination', {
@@ -63,7 +64,7 @@ export const pagination = listener('kernel.request', 'pagination', (
   app.decorateRequest('paginate', function (this: FastifyRequest, total: number, options?: { links?: boolean }): Page {
     const rule = ruleOf(this)
     const { pagination, route } = stateOf(this)
-    if (rule === null || !pagination) {
+    if (rule === undefined || !pagination) {
       throw new Error(`paginate: the route "${route?.name ?? this.url}" declares no pagination in its config`)
     }
     const page = new Page(this, pagination, rule, total)
@@ -74,7 +75,7 @@ export const pagination = listener('kernel.request', 'pagination', (
 
   return (request) => {
     const rule = ruleOf(request)
-    if (rule === null) return notConfigured
+    if (rule === undefined) return notConfigured
     const found = readPagination(rule, request)
     stateOf(request).pagination = found
     collect(request, rule, found)

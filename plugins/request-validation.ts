@@ -4,8 +4,7 @@ import { listener } from '../lib/lifecycle/listener.js'
 
 /**
  * Rejects requests that are malformed at the message level: an invalid or untrusted host, conflicting forwarding
- * headers,
- * an unsupported version, an uncertain end, an invalid method override, a URL that cannot be decoded.
+ * headers, an unsupported version, an uncertain end, an invalid method override, a URL that cannot be decoded.
  */
 export const requestValidation = listener('kernel.request', 'request-validation', (app) => (request, reply) => {
   const { raw } = request

@@ -21,8 +21,8 @@ const NEEDS_CHARSET = /^text\/|^application\/(?:javascript|xhtml\+xml)\b/i
 
 /**
  * Makes the message conform (RFC 9110, sections 6.4 and 8): a charset on text if that is configured, no content for
- * 204,
- * 205 and 304, no length with a transfer coding, `Content-Language`, and a private `Cache-Control` if there is none.
+ * 204, 205 and 304, no length with a transfer coding, `Content-Language`, and a private `Cache-Control` where there is
+ * none.
  */
 export const response = listener('kernel.response', 'response', (
   app, options: ResponseOptions & { enabledLocales?: string[] }

@@ -1,17 +1,13 @@
-import { listener, Skip } from '../lib/lifecycle/listener.js'
+import { setIfAbsent } from '../lib/http/responses.js'
+import { listener } from '../lib/lifecycle/listener.js'
 
 export interface RobotsOptions {
-  /** Whether responses ask not to be indexed; by default in debug mode only. */
+  /** Whether responses have `X-Robots-Tag: noindex`; by default in debug mode only. */
   noIndex?: boolean
 }
 
-const kept = new Skip('the route has set the header')
-
-/** Keeps search engines off a service that is not meant for the public. */
+/** Sets `X-Robots-Tag`, so that search engines do not index the service. */
 export const robots = listener('kernel.response', 'robots', (app, { noIndex = app.hindsight.debug }: RobotsOptions) => {
   if (!noIndex) return 'not configured'
-  return (_request, reply) => {
-    if (reply.hasHeader('x-robots-tag')) return kept
-    reply.header('x-robots-tag', 'noindex')
-  }
+  return (_request, reply) => setIfAbsent(reply, 'x-robots-tag', 'noindex')
 })

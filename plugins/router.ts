@@ -4,7 +4,7 @@ import { Answer, listener, Skip } from '../lib/lifecycle/listener.js'
 import { attributesOf, routeConfigOf, stateOf, type RouteMatch } from '../lib/lifecycle/request-state.js'
 import type {} from '../lib/logs/request-log.js'
 import { explainMiss, notFound } from '../lib/routing/route-error.js'
-import { routeMatchOf } from '../lib/routing/route-match.js'
+import { routeMatchOf } from '../lib/routing/route-table.js'
 import { redirectPage } from '../lib/view/redirect-page.js'
 
 declare module 'fastify' {

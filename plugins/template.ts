@@ -16,7 +16,7 @@ export interface TemplateOptions {
 
 declare module '../lib/lifecycle/request-state.js' {
   interface RequestState {
-    /** The name of the template that an object is rendered with. */
+    /** The name of the template that renders the object. */
     template?: string
   }
 }
@@ -28,7 +28,7 @@ const FILE_IN_MESSAGE = [
   /: ['"`]?([^\n]+?)['"`]?$/m, /['"`]([^'"`\n]+)['"`]/, /((?:\/|[A-Za-z]:\\)[^'"\n]+)/, /(\S*[/\\]\S+)/
 ]
 
-/** Selects the template of the route, with which the plain object is rendered that the handler returns. */
+/** Selects the template of the route, which renders the plain object that the handler returns. */
 export const template = listener('kernel.controller', 'template', (
   app, { template: { propertyName = 'view' } = {} }: TemplateOptions
 ) => {
@@ -92,13 +92,10 @@ function missingFile (error: unknown, template: string): string | null {
   const isMissing = code === 'ENOENT' ||
     /(?:could not|cannot|failed to|unable to) (?:find|resolve|look ?up)|not found/i.test(message)
   if (!isMissing) return null
-  const isTemplate = (file: string): boolean => basename(file).startsWith(basename(template, extname(template)))
-  if (typeof path === 'string') return isTemplate(path) ? resolve(path) : null
-  const file = FILE_IN_MESSAGE.map((form) => form.exec(message)?.[1]).find(
-    (found) => found !== undefined && isTemplate(found)
-  )
+  const files = typeof path === 'string' ? [path] : FILE_IN_MESSAGE.flatMap((form) => form.exec(message)?.[1] ?? [])
+  const file = files.find((found) => basename(found).startsWith(basename(template, extname(template))))
   if (file === undefined) return null
-  // Some engines name the template as the route does, relative to a folder that only they have.
+  // Some engines name the template as the route does, relative to a folder of theirs.
   return file === template || file === template + extname(file) ? file : resolve(file)
 }
 

@@ -7,17 +7,22 @@ export interface AssetTagsOptions {
   dynamic?: boolean
 }
 
-/** Writes the tags of one response, each of them once. */
+/** Makes the tags of one response, each of them once. */
 export class PageAssets {
   readonly #manifest: Manifest
   readonly #nonces: Nonces | null
   readonly #written: Set<string>
 
-  /** `written`: the tags that the response has already. */
+  /** `written`: the tags that the response already has; new ones are added. */
   constructor (manifest: Manifest, nonces: Nonces | null, written: Set<string>) {
     this.#manifest = manifest
     this.#nonces = nonces
     this.#written = written
+  }
+
+  /** The URL of a built file, by its name in the manifest. */
+  url (name: string): string {
+    return this.#manifest.url(this.#manifest.chunk(name).file)
   }
 
   /**
@@ -52,13 +57,10 @@ export class PageAssets {
     if (this.#written.has(key) || this.#written.has(loaded)) return ''
     this.#written.add(key)
     const url = this.#manifest.url(file)
-    const as = destinationOf(file)
-    const attributes = kind === 'script' || kind === 'modulepreload'
-      ? this.#attributes(file, 'script')
-      : as === 'style'
-        ? this.#attributes(file, 'style')
-        // Fonts and fetches are always requested by CORS (Fetch, section 3.2.5); only an equal request uses a preload.
-        : as === 'font' || as === 'fetch' ? ' crossorigin' : ''
+    const as = kind === 'script' || kind === 'modulepreload' ? 'script' : destinationOf(file)
+    // Fonts and fetches are always requested by CORS (Fetch, section 3.2.5); only an equal request uses a preload.
+    const crossorigin = as === 'font' || as === 'fetch' ? ' crossorigin' : ''
+    const attributes = as === 'script' || as === 'style' ? this.#attributes(file, as) : crossorigin
     const tag = kind === 'script'
       ? html`<script type="module" src="${url}"!${attributes}></script>`
       : html`<link rel="${kind}" href="${url}"!${kind === 'preload' ? ` as="${as}"` : ''}!${attributes}>`
@@ -84,7 +86,7 @@ function isStyle (file: string): boolean {
 }
 
 // Fetch, section 2.2.5.
-function destinationOf (file: string): string {
+function destinationOf (file: string): 'style' | 'font' | 'image' | 'fetch' {
   if (isStyle(file)) return 'style'
   if (/\.(?:woff2?|ttf|otf)$/i.test(file)) return 'font'
   if (/\.(?:png|jpe?g|gif|svg|webp|avif|ico)$/i.test(file)) return 'image'

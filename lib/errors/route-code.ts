@@ -1,4 +1,4 @@
-import { takes } from '../routing/near-misses.js'
+import { takes } from '../routing/tried-routes.js'
 
 /** The methods that a Fastify instance has a function for. */
 const SHORTHANDS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])

@@ -6,7 +6,7 @@ import { servicesOf } from '../lifecycle/services.js'
 import { addressRanges } from './address-ranges.js'
 import { forwardingNames } from './forwarding-headers.js'
 import { isRepeated } from './header-text.js'
-import type { Origin } from './request-origin.js'
+import type { Origin } from './origin.js'
 
 export interface DebugAccessOptions {
   /** Addresses or CIDR ranges that may see the debug surface, besides the loopback interface. */

@@ -85,14 +85,15 @@ export function badRequest (text: string): BadRequestError {
  * handler has set such a status, or else 500.
  */
 export function statusOf (raised: unknown, replyStatus: number): number {
-  const candidates: unknown[] = []
   try {
     const { statusCode, status } = (raised ?? {}) as { statusCode?: unknown, status?: unknown }
-    candidates.push(statusCode, status)
+    return [statusCode, status, replyStatus].find(isErrorStatus) ?? 500
   } catch {
     // A getter of the thrown value has failed.
+    return isErrorStatus(replyStatus) ? replyStatus : 500
   }
-  const isErrorStatus = (status: unknown): status is number => typeof status === 'number' &&
-    Number.isInteger(status) && status >= 400 && status <= 599
-  return [...candidates, replyStatus].find(isErrorStatus) ?? 500
+}
+
+function isErrorStatus (status: unknown): status is number {
+  return typeof status === 'number' && Number.isInteger(status) && status >= 400 && status <= 599
 }

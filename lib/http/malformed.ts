@@ -8,7 +8,7 @@ import {
 } from './http-errors.js'
 import { overrideMethod } from './method-override.js'
 import { isRefused, refuse, responsesOf, trackResponses, type Sent } from './refused-message.js'
-import { messageState, pathOf } from './request-target.js'
+import { messageState, noteMessage, pathOf } from './request-target.js'
 
 export interface MessageOptions {
   /**
@@ -51,9 +51,7 @@ export function messageOptions ({ methodOverride = false }: MessageOptions = {})
       if (!isFull(request.server)) return answerAsFastify(error, reply)
       // What the router refuses, such as too long a parameter, is routed again for request validation to refuse it.
       const { raw } = request
-      const state = messageState(raw)
-      state.refused ??= error
-      state.target ??= raw.url ?? ''
+      noteMessage(raw, { refused: error, target: raw.url ?? '', ...messageState(raw) })
       raw.url = UNROUTABLE
       request.server.routing(raw, reply.raw)
     },
@@ -78,15 +76,13 @@ function isFull (app: FastifyInstance): boolean {
 function routedTarget (app: FastifyInstance, message: IncomingMessage, methodOverride: boolean): string {
   const { url = '/' } = message
   if (url === UNROUTABLE) return url
-  const state = messageState(message)
-  state.isHostless = message.headers.host === undefined
+  if (message.headers.host === undefined) noteMessage(message, { isHostless: true })
   const originOf = () => app.hindsight.originOf({ raw: message } as FastifyRequest)
   const problem = framingProblem(message) ?? pipeliningProblem(message) ??
     (methodOverride ? overrideMethod(message, originOf) : null) ?? decodingProblem(url)
-  if (problem !== null) state.refused = problem
   // RFC 9112: a server accepts the absolute form (section 3.2.2) and `*` (section 3.2.4).
-  else if (state.unknownMethod === undefined) return pathOf(url)
-  state.target = url
+  if (problem === null && messageState(message).unknownMethod === undefined) return pathOf(url)
+  noteMessage(message, { target: url, ...(problem !== null && { refused: problem }) })
   return UNROUTABLE
 }
 

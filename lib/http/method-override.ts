@@ -1,8 +1,8 @@
 import { METHODS, type IncomingMessage } from 'node:http'
 import { headerText } from './header-text.js'
 import { badRequest } from './http-errors.js'
-import { isOwnOrigin, type Origin } from './request-origin.js'
-import { messageState } from './request-target.js'
+import { isOwnOrigin, type Origin } from './origin.js'
+import { messageState, noteMessage } from './request-target.js'
 
 const ADVICE = 'Send it from a page of the same origin, or send the method itself'
 
@@ -29,7 +29,7 @@ export function overrideMethod (message: IncomingMessage, originOf: () => Origin
     return badRequest('Invalid HTTP method override: a POST is answered with a body, HEAD without one.')
   }
   if (METHODS.includes(method) && method !== 'CONNECT') message.method = method
-  else messageState(message).unknownMethod = method
+  else noteMessage(message, { unknownMethod: method })
   return null
 }
 

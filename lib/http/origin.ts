@@ -8,8 +8,24 @@ import { addressRanges, type Ranges } from './address-ranges.js'
 import { nodeAddress } from './forwarding-headers.js'
 import { headerText, isRepeated, joinedHeader } from './header-text.js'
 import { badRequest } from './http-errors.js'
-import type { Origin } from './request-origin.js'
 import { messageState } from './request-target.js'
+
+/** Where a request was sent to and where it came from, as far as trusted parties report it. */
+export interface Origin {
+  scheme: 'http' | 'https'
+  /** Lower case; `host`, or `host:port` where the port is not the scheme's default. Empty where the host is invalid. */
+  authority: string
+  /** The authority without its port. */
+  host: string
+  /** The path under which a trusted proxy serves the application; empty or with a leading slash. */
+  prefix: string
+  /** The client's address. Empty on a Unix socket, and where the headers of a trusted proxy do not contain it. */
+  ip: string
+  /** The addresses of the trusted proxies that the request passed, the nearest first. */
+  proxies: string[]
+  /** Why request validation refuses the request. */
+  problem: Error | null
+}
 
 declare module '../lifecycle/request-state.js' {
   interface RequestState {
@@ -34,18 +50,17 @@ const NAMES = ['for', 'host', 'proto', 'port', 'prefix'] as const
 type Name = typeof NAMES[number]
 type ForwardedValues = Partial<Record<Name, string[]>>
 
-/** What the forwarding headers of a trusted proxy contain. */
+/** What the forwarding headers of a trusted proxy contain. An unreadable list of clients is one empty text. */
 interface Forwarded {
   values: ForwardedValues
   problem: Error | null
-  /** False where the problem affects the address of the client, which is unknown then. */
-  isClientKnown: boolean
 }
 
 /** Characters of a forwarding header. */
 const MAX_FORWARDING = 4_096
 /** RFC 7239, section 6.2. */
 const UNKNOWN = 'unknown'
+const UNREADABLE: ForwardedValues = { for: [''] }
 const HOST = /^(?:\[[0-9a-f:.]+\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?):?$/
 const PREFIX = /^(?:\/[A-Za-z0-9._~!$&'()*+,;=:@%-]+)+\/?$/
 
@@ -69,9 +84,7 @@ function hostPattern (pattern: string | RegExp): RegExp {
 
 function resolve (raw: IncomingMessage, isTrusted: Ranges, trustedHosts: RegExp[]): Origin {
   const { encrypted = false, remoteAddress = '' } = socketOf(raw)
-  const { values, problem, isClientKnown } = isTrusted(remoteAddress)
-    ? forwarded(raw)
-    : { values: {}, problem: null, isClientKnown: true } satisfies Forwarded
+  const { values, problem }: Forwarded = isTrusted(remoteAddress) ? forwarded(raw) : { values: {}, problem: null }
   const isSecure = values.proto === undefined ? encrypted : /^(?:https|on|ssl|1)$/i.test(values.proto[0] ?? '')
   const sent = headerText(values.host?.[0] ?? targetAuthority(raw) ?? raw.headers.host ?? '').trim()
   const authority = (sent === '' ? localAuthority(raw) : sent).toLowerCase()
@@ -86,7 +99,7 @@ function resolve (raw: IncomingMessage, isTrusted: Ranges, trustedHosts: RegExp[
     host: wrongHost === null ? host : '',
     authority: wrongHost === null && wrongPort === null ? isDefaultPort ? host : `${host}:${port}` : '',
     prefix: PREFIX.test(prefix) ? prefix.replace(/\/$/, '') : '',
-    ip: isClientKnown ? ip : '',
+    ip,
     proxies,
     problem: problem ?? wrongClient ?? wrongHost ?? wrongPort
   }
@@ -140,20 +153,19 @@ function forwarded ({ headers }: IncomingMessage): Forwarded {
     .find((name) => String(headers[name] ?? '').length > MAX_FORWARDING)
   if (long !== undefined) {
     const why = `Invalid ${long}: a forwarding header has at most ${MAX_FORWARDING} characters.`
-    return { values: {}, problem: badRequest(why), isClientKnown: false }
+    return { values: UNREADABLE, problem: badRequest(why) }
   }
   const standard = standardValues(headers.forwarded)
-  const isUnreadable = standard instanceof Error
-  const found: Forwarded = { values: {}, problem: isUnreadable ? standard : null, isClientKnown: !isUnreadable }
+  if (standard instanceof Error) return { values: UNREADABLE, problem: standard }
+  const found: Forwarded = { values: standard, problem: null }
   for (const name of NAMES) {
     const own = listOf(headers[`x-forwarded-${name}`])?.map((value) => name === 'for' ? nodeAddress(value) : value)
-    const other = isUnreadable ? undefined : standard[name]
-    if (own !== undefined && other !== undefined && knownText(own) !== knownText(other)) {
-      found.problem ??= conflictError(name)
-      if (name === 'for') found.isClientKnown = false
-    }
-    const value = own ?? other
-    if (value !== undefined) found.values[name] = value
+    const other = standard[name]
+    if (own === undefined) continue
+    found.values[name] = own
+    if (other === undefined || knownText(own) === knownText(other)) continue
+    found.problem ??= conflictError(name)
+    if (name === 'for') found.values.for = ['']
   }
   return found
 }
@@ -218,4 +230,9 @@ function clientOf (remote: string, hops: string[] = [], isTrusted: Ranges): Pick
  */
 export function absoluteUrl ({ scheme, authority, prefix }: Origin, path: string): string {
   return authority === '' ? `${prefix}${path}` : `${scheme}://${authority}${prefix}${path}`
+}
+
+/** Whether the value of the header `Origin` is the origin of the request itself (RFC 6454, section 6.2). */
+export function isOwnOrigin (origin: string, { scheme, authority }: Origin): boolean {
+  return authority !== '' && origin === `${scheme}://${authority}`
 }

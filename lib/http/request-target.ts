@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import { headerText } from './header-text.js'
 
-/** What the server options found out about a message before Fastify routed it. */
+/** What the server options determined about a message before Fastify routed it. */
 export interface MessageState {
   /** Why request validation has to refuse the message. */
   refused?: Error
@@ -15,12 +15,16 @@ export interface MessageState {
 }
 
 const states = new WeakMap<IncomingMessage, MessageState>()
+const NOTHING: MessageState = {}
 
-/** The state of a raw message. */
-export function messageState (message: IncomingMessage): MessageState {
-  let state = states.get(message)
-  if (state === undefined) states.set(message, state = {})
-  return state
+/** What is known of a raw message: nothing of most. */
+export function messageState (message: IncomingMessage): Readonly<MessageState> {
+  return states.get(message) ?? NOTHING
+}
+
+/** Adds to what is known of a raw message. */
+export function noteMessage (message: IncomingMessage, state: MessageState): void {
+  states.set(message, { ...states.get(message), ...state })
 }
 
 /** The target as the client sent it: path and query, percent-encoding kept. */
@@ -39,4 +43,21 @@ export function pathOf (url: string): string {
   if (url === '*') return '/*'
   const path = url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '')
   return path.startsWith('/') ? path : `/${path}`
+}
+
+/** The part of a rule that limits it to paths. */
+export interface PathRule {
+  /** A prefix of the path, or an expression that it must match; without it the rule applies to every path. */
+  path?: string | RegExp
+}
+
+/** A function that finds the first rule that applies to the path of a request; null where none does. */
+export function ruleFinder<T extends PathRule> (rules: readonly T[]): (request: FastifyRequest) => T | null {
+  return (request) => rules.find(({ path }) => path === undefined || pathMatches(path, pathnameOf(request))) ?? null
+}
+
+/** Whether a rule with this `path` applies to a path. */
+export function pathMatches (path: string | RegExp | undefined, pathname: string): boolean {
+  if (path === undefined) return true
+  return typeof path === 'string' ? pathname.startsWith(path) : path.test(pathname)
 }

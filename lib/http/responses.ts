@@ -3,8 +3,15 @@ import vary from 'vary'
 import type { FastifyReply } from 'fastify'
 import { Skip } from '../lifecycle/listener.js'
 
-/** Why a listener of documents has nothing to do on a response that brings none. */
+/** Why a listener has nothing to do on a response that has no document. */
 export const onRedirect = new Skip('not on redirects')
+const setByRoute = new Skip('the route has set the header')
+
+/** Sets a header, unless the route has set it. */
+export function setIfAbsent (reply: FastifyReply, name: string, value: string): Skip | undefined {
+  if (reply.hasHeader(name)) return setByRoute
+  reply.header(name, value)
+}
 
 /** Whether a response sends its client elsewhere (RFC 9110, section 15.4). */
 export function isRedirect (reply: FastifyReply): boolean {
@@ -19,19 +26,19 @@ export function isCacheable (reply: FastifyReply): boolean {
     !/\b(?:private|no-store|no-cache)\b/i.test(control)
 }
 
-/** Tells caches of a request header that the response depends on (RFC 9110, section 12.5.5). */
+/** Adds the name of a request header that the response depends on to `Vary` (RFC 9110, section 12.5.5). */
 export function addVary (reply: FastifyReply, field: string): void {
   const before = reply.getHeader('vary')
   reply.header('vary', before === undefined ? field : vary.append(String(before), field))
 }
 
-/** Does something once the body has been made: at once, or when a stream has been sent or given up. */
+/** Calls `done` at once, or for a stream when it has been sent or aborted. */
 export function afterBody (reply: FastifyReply, payload: unknown, done: () => void): void {
   if (isStream(payload)) reply.raw.once('close', done)
   else done()
 }
 
-/** Whether a payload is made while it is sent. */
+/** Whether a payload is a stream. */
 export function isStream (payload: unknown): boolean {
   if (typeof payload !== 'object' || payload === null || Buffer.isBuffer(payload)) return false
   const { pipe, getReader } = payload as { pipe?: unknown, getReader?: unknown }
@@ -41,7 +48,7 @@ export function isStream (payload: unknown): boolean {
 const CONTENT_HEADERS = [
   'content-type', 'content-length', 'content-encoding', 'content-language', 'content-range', 'transfer-encoding'
 ]
-// RFC 9110, section 15.4.5: what describes the selected representation stays out, its validators stay.
+// RFC 9110, section 15.4.5: the validators and other headers of the representation are kept.
 const CONTENT_HEADERS_OF_304 = ['content-type', 'content-length', 'content-encoding', 'transfer-encoding']
 
 /**
@@ -53,14 +60,14 @@ export function dropContent (reply: FastifyReply, payload: unknown): Readable | 
   discard(payload)
   // Fastify's own HEAD routes fail at null, and count the length of everything but a stream.
   if (reply.request.method === 'HEAD') return Readable.from([])
-  // The hooks of the application are told nothing as they would be without.
+  // Hooks of the application receive the same kind of empty payload as without Hindsight.
   return payload === undefined ? undefined : null
 }
 
-/** Ends a stream that nobody will read. */
+/** Ends a stream that will not be read. */
 export function discard (payload: unknown): void {
   const stream = payload as { destroy?: unknown, cancel?: unknown } | null | undefined
   if (typeof stream?.destroy === 'function') stream.destroy()
-  // A web stream that somebody reads already refuses; then it is theirs.
+  // A web stream that already has a reader rejects; its reader will end it.
   else if (typeof stream?.cancel === 'function') Promise.resolve(stream.cancel()).catch(() => {})
 }

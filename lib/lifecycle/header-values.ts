@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { FastifyReply } from 'fastify'
 
 /** The value of a header as Fastify stores it; undefined where there is none. */
@@ -38,7 +39,7 @@ export function changesBetween (before: Headers, after: Headers): Change[] {
   const changes: Change[] = []
   for (const name in after) {
     const from = valueOf(before, name)
-    if (!isSame(from, after[name])) changes.push({ name, from, to: after[name] })
+    if (!isDeepStrictEqual(from, after[name])) changes.push({ name, from, to: after[name] })
   }
   for (const name in before) {
     if (before[name] !== undefined && valueOf(after, name) === undefined) {
@@ -51,11 +52,6 @@ export function changesBetween (before: Headers, after: Headers): Change[] {
 // A header may have the name of a property of `Object.prototype`.
 function valueOf (headers: Headers, name: string): HeaderValue {
   return Object.hasOwn(headers, name) ? headers[name] : undefined
-}
-
-function isSame (one: HeaderValue, other: HeaderValue): boolean {
-  if (!Array.isArray(one) || !Array.isArray(other)) return one === other
-  return one.length === other.length && one.every((value, i) => value === other[i])
 }
 
 /** The masked value of a header; null where there is none. */

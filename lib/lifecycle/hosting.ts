@@ -16,49 +16,33 @@ interface HostOptions {
 }
 
 /**
- * Registers a plugin of the ecosystem with its decorators, but without its hooks and routes. Resolves to the hooks,
- * which a listener runs at its slot.
+ * Registers a plugin of the ecosystem with its decorators, but without its hooks and routes: it receives a facade of
+ * the instance that collects hooks. Resolves to the hooks, which a listener runs at its slot.
  */
 export async function host<Options extends object> (
   app: FastifyInstance, plugin: HostedPlugin<Options>, options: Options, { name, withhold = [] }: HostOptions
 ): Promise<CaughtHooks> {
-  let hooks: CaughtHooks = new Map()
-  await app.register(fp(async function hosted (instance: FastifyInstance) {
-    hooks = await caughtHooks(instance, plugin, options, (decorator) => withhold.includes(decorator))
-  }, { name, fastify: '5.x' }))
-  return hooks
-}
-
-/**
- * Runs a plugin with a facade of the instance that collects hooks, and ignores routes and the decorators that are
- * withheld: by default all.
- */
-export async function caughtHooks<Options extends object> (
-  app: FastifyInstance, plugin: HostedPlugin<Options>, options: Options,
-  isWithheld: (decorator: string) => boolean = () => true
-): Promise<CaughtHooks> {
   const hooks: CaughtHooks = new Map()
-  const facade: FastifyInstance = new Proxy(app, {
-    get (target, key) {
-      if (key === 'addHook') return catchHook
-      if (key === 'route' || key === 'options') return () => facade
-      const value: unknown = Reflect.get(target, key)
-      if (typeof value !== 'function') return value
-      if (!String(key).startsWith('decorate')) return value.bind(target)
-      return (name: string, decorator: unknown) => {
-        if (!isWithheld(name)) value.call(target, name, decorator)
-        return facade
+  await app.register(fp(async function hosted (instance: FastifyInstance) {
+    const facade: FastifyInstance = new Proxy(instance, {
+      get (target, key) {
+        const value: unknown = Reflect.get(target, key)
+        if (typeof value !== 'function') return value
+        return (...args: unknown[]) => {
+          const [first, second] = args as [string, CaughtHook]
+          if (key === 'addHook') hooks.set(first, [...hooks.get(first) ?? [], second])
+          const isIgnored = key === 'addHook' || key === 'route' || key === 'options' ||
+            (String(key).startsWith('decorate') && withhold.includes(first))
+          const result: unknown = isIgnored ? facade : value.apply(target, args)
+          return result === target ? facade : result
+        }
       }
-    }
-  })
-  function catchHook (name: string, hook: CaughtHook): FastifyInstance {
-    hooks.set(name, [...hooks.get(name) ?? [], hook])
-    return facade
-  }
-  await new Promise<void>((resolve, reject) => {
-    const result = plugin(facade, options, (error) => error ? reject(error) : resolve())
-    if (result instanceof Promise) result.then(() => resolve(), reject)
-  })
+    })
+    await new Promise<void>((resolve, reject) => {
+      const result = plugin(facade, options, (error) => error ? reject(error) : resolve())
+      if (result instanceof Promise) result.then(() => resolve(), reject)
+    })
+  }, { name, fastify: '5.x' }))
   return hooks
 }
 

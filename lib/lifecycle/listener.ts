@@ -1,10 +1,10 @@
 import { inspect } from 'node:util'
 import fp from 'fastify-plugin'
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import { HOOK_OF_STAGE, type Slot, type Stage } from './lifecycle.js'
 import type { Frame } from './event-recorder.js'
 import type { PassName } from './events.js'
-import { stateOf, type RequestState } from './request-state.js'
+import { HOOK_OF_STAGE, type Slot, type Stage } from './lifecycle.js'
+import { stateOf } from './request-state.js'
 
 /** Returned by a listener that answers the request itself, after it has set status and headers. */
 export class Answer {
@@ -63,11 +63,14 @@ export function listener<S extends Stage, Options = object> (
       return
     }
     const onlyErrors = typeof created === 'object'
+    const hook: ResponseHook | RequestHook = onlyErrors ? created.hook : created
     const isAfterRouter = name !== 'router' && slots.some(({ listener }) => listener === 'router')
-    const run = slot.run = slotRun(slot, {
-      hook: onlyErrors ? created.hook : created,
-      onlyErrors,
-      needsRoute: stage === 'kernel.request' && isAfterRouter
+    const needsRoute = stage === 'kernel.request' && isAfterRouter
+    const run = slot.run = recorded(slot, (request, reply, payload) => {
+      const { failed, missed } = stateOf(request)
+      if (onlyErrors && !failed) return nothingRaised
+      // A not-found handler of the application may answer a request without a route.
+      return needsRoute && missed !== null ? unrouted : hook(request, reply, payload)
     })
     const fastifyHook = HOOK_OF_STAGE[stage] === 'onSend' ? sendHook(run) : requestHook(run)
     Object.defineProperty(fastifyHook, 'name', { value: name })
@@ -76,116 +79,87 @@ export function listener<S extends Stage, Options = object> (
   return { stage, listener: name, plugin: fp(register, { fastify: '5.x', name: `hindsight/${stage}/${name}` }) }
 }
 
-interface Work {
-  hook: ResponseHook
-  /** Whether the hook runs only in error passes. */
-  onlyErrors: boolean
-  /** Whether the hook runs only for requests with a route. */
-  needsRoute: boolean
-}
-
-/** What runs in a slot: the hook, recorded for requests that are observed. */
-function slotRun (slot: Slot, work: Work): ResponseHook {
+/** The same listener, which records what it does for requests that are observed. */
+function recorded (slot: Slot, hook: ResponseHook): ResponseHook {
   const isController = slot.stage.startsWith('kernel.controller')
-  return function (request, reply, payload) {
-    const state = stateOf(request)
-    const { recorder, pass } = state
+  return (request, reply, payload) => {
+    const { recorder, pass } = stateOf(request)
     // `reply.callNotFound()` runs the hooks of the controller a second time.
     const isRepeated = isController && pass === 'main' && recorder?.reached(slot.index, pass) === true
     const frame = isRepeated ? undefined : recorder?.enter(reply, slot, pass)
-    let result: unknown
     try {
-      result = resultOf(work, state, request, reply, payload)
-    } catch (raised) {
-      return noteRaised(raised, slot, frame, pass, request, reply)
-    }
-    if (isPromise(result)) {
+      const result = hook(request, reply, payload)
+      if (!isPromise(result)) return returned(result, frame, request, reply)
       return result.then(
-        (settled) => noteResult(settled, frame, state, reply),
-        (raised: unknown) => noteRaised(raised, slot, frame, pass, request, reply)
+        (later) => returned(later, frame, request, reply),
+        (error: unknown) => raised(error, slot, pass, frame, request, reply)
       )
+    } catch (error) {
+      return raised(error, slot, pass, frame, request, reply)
     }
-    return noteResult(result, frame, state, reply)
   }
 }
 
-function resultOf (
-  { hook, onlyErrors, needsRoute }: Work, { failed, missed }: RequestState,
-  request: FastifyRequest, reply: FastifyReply, payload: unknown
-): unknown {
-  if (onlyErrors && !failed) return nothingRaised
-  // A not-found handler of the application may answer a request without a route.
-  return needsRoute && missed !== null ? unrouted : hook(request, reply, payload)
-}
-
-function noteResult (result: unknown, frame: Frame | undefined, state: RequestState, reply: FastifyReply): unknown {
+function returned (result: unknown, frame: Frame | undefined, request: FastifyRequest, reply: FastifyReply): unknown {
   if (frame === undefined) return result
-  if (result instanceof Skip) state.recorder?.leave(frame, 'skipped', reply, result.reason)
-  else state.recorder?.leave(frame, result instanceof Answer ? 'answered' : 'ran', reply)
+  const { recorder } = stateOf(request)
+  if (result instanceof Skip) recorder?.leave(frame, 'skipped', reply, result.reason)
+  else recorder?.leave(frame, result instanceof Answer ? 'answered' : 'ran', reply)
   return result
 }
 
-function noteRaised (
-  raised: unknown, { stage, listener }: Slot, frame: Frame | undefined, pass: PassName,
+/** Throws the error again in the main pass. In the error pass it is added to the others, and the pass continues. */
+function raised (
+  error: unknown, { stage, listener }: Slot, pass: PassName, frame: Frame | undefined,
   request: FastifyRequest, reply: FastifyReply
 ): undefined {
   const state = stateOf(request)
   if (frame !== undefined) state.recorder?.leave(frame, 'raised', reply)
   if (pass === 'main') {
     state.raisedBy = { stage, listener }
-    throw raised
+    throw error
   }
-  // The response is about an error already: a second one is added to the others, and the pass continues.
-  state.others.push(raised)
-  request.log.error({ err: raised, channel: 'event' }, `Listener "${listener}" of "${stage}" raised in the error pass`)
+  state.others.push(error)
+  request.log.error({ err: error, channel: 'event' }, `Listener "${listener}" of "${stage}" raised in the error pass`)
 }
 
 type Done = (error?: Error) => void
 type Sent = (error: Error | null, payload?: unknown) => void
 
-/**
- * The Fastify hook of a listener before the handler. It calls back at once where there is nothing to await, as a
- * response may be read before the next turn of the event loop.
- */
+/** The Fastify hook of a listener before the handler. */
 export function requestHook (
   run: ResponseHook | RequestHook
 ): (request: FastifyRequest, reply: FastifyReply, done: Done) => void {
   return function (request, reply, done) {
-    let verdict: unknown
-    try {
-      verdict = run(request, reply, undefined)
-    } catch (raised) {
-      return done(errorOf(raised))
-    }
-    if (isPromise(verdict)) {
-      verdict.then((settled) => proceed(settled, reply, done), (raised: unknown) => done(errorOf(raised)))
-    } else proceed(verdict, reply, done)
+    settle(() => run(request, reply, undefined), (verdict) => {
+      if (verdict instanceof Answer) reply.send(verdict.payload)
+      else done()
+    }, done)
   }
-}
-
-function proceed (verdict: unknown, reply: FastifyReply, done: Done): void {
-  if (verdict instanceof Answer) reply.send(verdict.payload)
-  else done()
 }
 
 function sendHook (
   run: ResponseHook
 ): (request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Sent) => void {
   return function (request, reply, payload, done) {
-    let result: unknown
-    try {
-      result = run(request, reply, payload)
-    } catch (raised) {
-      return done(errorOf(raised))
-    }
-    if (isPromise(result)) {
-      result.then((settled) => done(null, payloadOf(settled, payload)), (raised: unknown) => done(errorOf(raised)))
-    } else done(null, payloadOf(result, payload))
+    settle(() => run(request, reply, payload), (result) => {
+      done(null, result === undefined || result instanceof Skip ? payload : result)
+    }, done)
   }
 }
 
-function payloadOf (result: unknown, payload: unknown): unknown {
-  return result === undefined || result instanceof Skip ? payload : result
+/**
+ * Calls back at once where nothing has to be awaited, as a response may be read before the next turn of the event loop.
+ */
+function settle (run: () => unknown, done: (result: unknown) => void, failed: (error: Error) => void): void {
+  let result: unknown
+  try {
+    result = run()
+  } catch (raised) {
+    return failed(errorOf(raised))
+  }
+  if (isPromise(result)) result.then(done, (raised: unknown) => failed(errorOf(raised)))
+  else done(result)
 }
 
 // Fastify takes a falsy error for none, and would continue.

@@ -66,7 +66,7 @@ export class RequestState {
   controller: { name: string, source: string | null } | null = null
   collected: Record<string, Collected> | null = null
 
-  /** Whether the handler of the route is at work. */
+  /** Whether the handler of the route is running. */
   get isHandling (): boolean {
     return this.handlerStart !== 0 && this.handlerEnd === 0
   }

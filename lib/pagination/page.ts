@@ -34,7 +34,7 @@ export interface SlidingWindowLabels {
   gap?: string
 }
 
-/** The page that a request asked for, with the total number of items. */
+/** The page that a request names, with the total number of items. */
 export class Page implements Pagination {
   readonly page: number
   readonly limit: number

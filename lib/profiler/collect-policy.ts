@@ -1,6 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { pathMatches } from '../http/path-rules.js'
-import { pathnameOf } from '../http/request-target.js'
+import { pathMatches, pathnameOf } from '../http/request-target.js'
 import { stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { CollectOptions } from './settings.js'

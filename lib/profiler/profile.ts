@@ -46,5 +46,7 @@ export interface Profile {
 /** A stored profile with a debug line for each listener that ran. These lines are made from its events when it is read. */
 export function withListenerLines (profile: Profile): Profile {
   const { events, logs, time } = profile
+  // A store of the application may hold anything.
+  if (!Array.isArray(events) || !Array.isArray(logs)) return profile
   return { ...profile, logs: withNotifications(logs, events, Date.parse(time)) }
 }

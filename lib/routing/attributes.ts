@@ -1,8 +1,11 @@
+import { parse } from '@lukeed/ms'
 import type { FastifyParamConverters, FastifyRequest } from 'fastify'
-import type { Duration } from './duration.js'
 import type { Link } from '../http/link.js'
 import { Skip } from '../lifecycle/listener.js'
 import { stateOf } from '../lifecycle/request-state.js'
+
+/** A span of time: whole seconds, or words such as `10 minutes`, `1 hour`, `2d` (as @lukeed/ms reads them). */
+export type Duration = number | string
 
 /** The built-in converters, and the types of their values. */
 export interface BuiltInConverters {
@@ -116,4 +119,10 @@ export const ofDiagnosticHandler = new Skip('the diagnostic handler declares no 
 /** The attributes of a request's route; null before the listener controller-attributes, and where there are none. */
 export function attributesOf (request: FastifyRequest): RouteAttributes | null {
   return stateOf(request).attributes ?? null
+}
+
+/** The whole seconds of a duration; null where it is invalid or negative. */
+export function secondsOf (duration: unknown): number | null {
+  const seconds = typeof duration === 'string' ? Math.floor((parse(duration) ?? NaN) / 1000) : duration
+  return typeof seconds === 'number' && Number.isSafeInteger(seconds) && seconds >= 0 ? seconds : null
 }

@@ -1,6 +1,7 @@
 import FindMyWay, { type HTTPMethod } from 'find-my-way'
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import { pathnameOf } from '../http/request-target.js'
+import { routeConfigOf, type RouteMatch } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 
 declare module 'fastify' {
@@ -38,17 +39,13 @@ export interface LookupResult {
   redirect: string | null
 }
 
-/** A route of one method, with what its HEAD route is recognized by. */
+/** A route of one method, as the router finds it. */
 interface Entry {
   route: DeclaredRoute
-  handler: unknown
-  exposesHead: boolean
-}
-
-/** What the router returns for a path. */
-interface Match {
-  route: DeclaredRoute
   method: string
+  handler: unknown
+  /** Whether Fastify adds a HEAD route, with the same handler. */
+  exposesHead: boolean
   /** The order of declaration; -1 for a HEAD that Fastify has added. */
   order: number
   /** Whether the route exists only for clients that may see the debug surface. */
@@ -69,9 +66,7 @@ export class RouteTable {
   readonly #router
   readonly #exposesHead: boolean
   readonly #declared: DeclaredRoute[] = []
-  /** By method and pattern; of several routes with different constraints the last. */
-  readonly #routes = new Map<string, DeclaredRoute>()
-  /** By method, pattern and constraints. */
+  /** By method, pattern and constraints; by method and pattern alone the last of several. */
   readonly #entries = new Map<string, Entry>()
   readonly #methods = new Set<string>()
   #hasConstraints = false
@@ -107,16 +102,16 @@ export class RouteTable {
       hasHooks: ROUTE_HOOKS.some((hook) => route[hook] !== undefined),
       hasPreHandler: route.preHandler !== undefined
     }
-    const entry: Entry = {
-      route: declared, handler: route.handler, exposesHead: route.exposeHeadRoute ?? this.#exposesHead
-    }
+    const exposesHead = route.exposeHeadRoute ?? this.#exposesHead
+    const debugOnly = route.config?.debugOnly === true
     if (Object.keys(constraints).length > 0) this.#hasConstraints = true
     this.#declared.push(declared)
     for (const method of methods) {
+      const order = this.#order++
+      const entry: Entry = { route: declared, method, handler: route.handler, exposesHead, order, debugOnly }
       this.#methods.add(method)
-      this.#routes.set(`${method} ${url}`, declared)
-      this.#entries.set(`${method} ${url}${suffix}`, entry)
-      this.#route(route, method, declared)
+      for (const key of [`${method} ${url}`, `${method} ${url}${suffix}`]) this.#entries.set(key, entry)
+      this.#addToRouter(route, entry)
     }
   }
 
@@ -127,23 +122,19 @@ export class RouteTable {
     // `/` below a prefix is two routes, with a slash and without. Of one of them only the HEAD route calls `onRoute`.
     const get = own ?? (route.routePath === '/' ? this.#entries.get(`GET ${route.prefix}${suffix}`) : undefined)
     if (get?.exposesHead !== true || get.handler !== route.handler) return false
-    this.#routes.set(`HEAD ${url}`, get.route)
+    this.#entries.set(`HEAD ${url}`, get)
     if (own === undefined && route.prefixTrailingSlash !== 'no-slash') {
-      for (const method of get.route.methods) this.#route(route, method, get.route)
+      for (const method of get.route.methods) this.#addToRouter(route, { ...get, method, order: this.#order++ })
     }
-    this.#route(route, 'HEAD', get.route, -1)
+    this.#addToRouter(route, { ...get, method: 'HEAD', order: -1 })
     return true
   }
 
-  // The application's router decides: a custom constraint, for example, is unknown to this one.
-  #route (
-    { url, constraints = {}, config }: AddedRoute, method: string, route: DeclaredRoute, order = this.#order++
-  ): void {
-    const match: Match = { route, method, order, debugOnly: config?.debugOnly === true }
+  #addToRouter ({ url, constraints = {} }: AddedRoute, entry: Entry): void {
     try {
-      this.#router.on(method as HTTPMethod, url, { constraints }, () => {}, match)
+      this.#router.on(entry.method as HTTPMethod, url, { constraints }, () => {}, entry)
     } catch {
-      this.#methods.add(method)
+      // A custom constraint is unknown to this router: the application's own decides.
     }
   }
 
@@ -156,7 +147,7 @@ export class RouteTable {
 
   /** A route by method and pattern; of several with different constraints the last. */
   get (method: string, pattern: string): DeclaredRoute | null {
-    return this.#routes.get(`${method} ${pattern}`) ?? null
+    return this.#entries.get(`${method} ${pattern}`)?.route ?? null
   }
 
   /** The application's own routes, in the order of declaration. */
@@ -169,29 +160,41 @@ export class RouteTable {
    * surface.
    */
   lookup (path: string, request: FastifyRequest): LookupResult {
-    const isVisible = (match: Match | null): match is Match =>
-      match !== null && (!match.debugOnly || servicesOf(request).mayReadDebug(request))
-    const allowed = [...this.#methods].map((method) => this.#find(method, path, request))
-      .filter(isVisible)
+    const allowed = [...this.#methods]
+      .flatMap((method) => this.#findVisible(method, path, request) ?? [])
       .filter(({ order }) => order >= 0)
       .sort((a, b) => a.order - b.order)
       .map(({ method }) => method)
     const other = path.endsWith('/') ? path.slice(0, -1) : `${path}/`
-    const redirects = allowed.length === 0 && other !== '' && isVisible(this.#find('GET', other, request))
+    const redirects = allowed.length === 0 && other !== '' && this.#findVisible('GET', other, request) !== null
     return { allowed, redirect: redirects ? other : null }
   }
 
-  #find (method: string, path: string, { headers }: FastifyRequest): Match | null {
+  #findVisible (method: string, path: string, request: FastifyRequest): Entry | null {
+    const match = this.#find(method, path, request)
+    return match?.debugOnly === true && !servicesOf(request).mayReadDebug(request) ? null : match
+  }
+
+  #find (method: string, path: string, { headers }: FastifyRequest): Entry | null {
     const constraints = this.#hasConstraints ? { host: headers.host, version: headers['accept-version'] } : {}
-    return this.#router.find(method as HTTPMethod, path, constraints)?.store as Match | undefined ?? null
+    return this.#router.find(method as HTTPMethod, path, constraints)?.store as Entry | undefined ?? null
   }
 }
 
-/** Gives an application its route table, to which routes are added as they are declared. */
+/** Opens the route table of an application, to which routes are added as they are declared. */
 export function openRouteTable (app: FastifyInstance, debug: boolean): void {
   const table = new RouteTable(app)
   app.hindsight.routeTable = table
   app.addHook('onRoute', function addRoute (route) {
     table.add(route, debug ? new Error(`Route ${route.url} was declared here`) : null)
   })
+}
+
+/** The route that a request matched; null where none did. */
+export function routeMatchOf (request: FastifyRequest): RouteMatch | null {
+  if (request.is404) return null
+  const pattern = request.routeOptions.url ?? ''
+  const name = servicesOf(request).routeTable.of(request)?.name ?? routeConfigOf(request)?.name ??
+    `${request.method} ${pattern}`
+  return { name, pattern, params: request.params as Record<string, unknown> }
 }

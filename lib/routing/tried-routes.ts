@@ -1,13 +1,12 @@
 import { distance } from 'fastest-levenshtein'
-import FindMyWay from 'find-my-way'
+import FindMyWay, { type HTTPMethod } from 'find-my-way'
 import type { DeclaredRoute } from './route-table.js'
 
 const MAX_TRIED = 50
-const MAX_BESIDE = 20
-/** How many routes are compared with a request that matched one. */
-const MAX_COMPARED = 300
 const MAX_PATH = 300
-const MORE_SPECIFIC = 'the route that matched is more specific, or was declared first'
+const MAX_NEAR = 5
+/** The other values of the options of the router. */
+const OPTIONS = { caseSensitive: false, ignoreTrailingSlash: true, ignoreDuplicateSlashes: true }
 
 /** A route that did not match a request, and why. */
 export interface TriedRoute {
@@ -24,6 +23,15 @@ export interface TriedRoutes {
   tried: TriedRoute[]
   /** How many more there are. */
   more: number
+}
+
+/** A route that nearly matched a request. */
+export interface NearMiss {
+  methods: string[]
+  pattern: string
+  why: string
+  /** The router option with which the route would match, and its other value; null where there is none. */
+  option: string | null
 }
 
 /** The request, as far as routing depends on it. */
@@ -52,7 +60,7 @@ interface RoutePattern {
 /** The result for one route; the lower the rank, the nearer the route. */
 interface Comparison {
   route: DeclaredRoute
-  pattern: RoutePattern
+  segments: Segment[]
   why: string
   rank: number
 }
@@ -62,31 +70,14 @@ export function triedRoutes (routes: readonly DeclaredRoute[], wanted: Wanted): 
   const path = wanted.path.slice(0, MAX_PATH)
   const segments = segmentsOf(path)
   const compared = routes.map((route) => compare(route, wanted, segments)).sort((a, b) => a.rank - b.rank)
-  const tried = compared.slice(0, MAX_TRIED).map(({ route, pattern, why, rank }) =>
-    shown(route, why, rank <= 1 ? 0 : distanceTo(pattern, path, segments)))
+  const tried = compared.slice(0, MAX_TRIED).map(({ route: { name, methods, pattern }, segments: own, why, rank }) =>
+    ({ name, methods, pattern, why, distance: rank <= 1 ? 0 : distanceTo(own, path, segments) }))
   return { tried: tried.sort((a, b) => a.distance - b.distance), more: Math.max(0, compared.length - MAX_TRIED) }
-}
-
-/** The routes that match the path of a request as well as the one that was chosen, and why they were not chosen. */
-export function routesBeside (
-  routes: readonly DeclaredRoute[], matched: DeclaredRoute | null, wanted: Wanted
-): TriedRoutes {
-  const segments = segmentsOf(wanted.path.slice(0, MAX_PATH))
-  const tried = routes.slice(0, MAX_COMPARED)
-    .filter((route) => route !== matched)
-    .map((route) => compare(route, wanted, segments))
-    .filter(({ rank }) => rank <= 1)
-    .map(({ route, why, rank }) => shown(route, rank === 0 ? MORE_SPECIFIC : why, 0))
-  return { tried: tried.slice(0, MAX_BESIDE), more: 0 }
-}
-
-function shown ({ name, methods, pattern }: DeclaredRoute, why: string, distance: number): TriedRoute {
-  return { name, methods, pattern, why, distance }
 }
 
 function compare (route: DeclaredRoute, wanted: Wanted, segments: readonly string[]): Comparison {
   const pattern = patternOf(route.pattern)
-  const result = (rank: number, why: string): Comparison => ({ route, pattern, why, rank })
+  const result = (rank: number, why: string): Comparison => ({ route, segments: pattern.segments, why, rank })
   const differing = firstDifference(pattern, segments)
   if (differing === null) {
     const { methods } = route
@@ -139,7 +130,7 @@ function failedConstraint ({ constraints }: DeclaredRoute, { host, version }: Wa
 }
 
 // Parameters take the values that were sent, so that only static text counts.
-function distanceTo ({ segments }: RoutePattern, path: string, sent: readonly string[]): number {
+function distanceTo (segments: readonly Segment[], path: string, sent: readonly string[]): number {
   const filled = segments.map(({ isStatic, text }, i) => isStatic ? text : sent[i] ?? text)
   return distance(path, `/${filled.join('/')}`.slice(0, MAX_PATH))
 }
@@ -160,14 +151,7 @@ function segmentsOf (path: string): string[] {
  */
 function patternOf (pattern: string): RoutePattern {
   // A slash in an expression does not separate segments.
-  const texts = ['']
-  let depth = 0
-  for (const char of pattern.replace(/^\//, '')) {
-    if (char === '(') depth++
-    if (char === ')') depth--
-    if (char === '/' && depth <= 0) texts.push('')
-    else texts[texts.length - 1] += char
-  }
+  const texts = pattern.replace(/^\//, '').split(/\/(?![^(]*\))/)
   const last = texts.at(-1) as string
   const isOptional = /^:.*\?$/.test(last)
   if (isOptional) texts[texts.length - 1] = last.slice(0, -1)
@@ -175,19 +159,38 @@ function patternOf (pattern: string): RoutePattern {
 }
 
 function segment (text: string): Segment {
-  const isStatic = !/(?<!:):(?!:)|\*/.test(text)
   const plain = text.replaceAll('::', ':')
-  if (isStatic) return { text: plain, isStatic, matches: (value) => value === plain }
-  return { text, isStatic, matches: (value) => text === '*' || (value !== '' && matchesSegment(text, value)) }
+  if (!/(?<!:):(?!:)|\*/.test(text)) return { text: plain, isStatic: true, matches: (value) => value === plain }
+  const matches = (value: string): boolean =>
+    text === '*' || (value !== '' && takes(`/${text}`, 'GET', `/${encodeURIComponent(value)}`))
+  return { text, isStatic: false, matches }
 }
 
-// By the router itself, which has only this segment.
-function matchesSegment (text: string, value: string): boolean {
+/** The routes that nearly matched a request, the nearest first: a few characters away, or one option. */
+export function nearMisses (routes: readonly DeclaredRoute[], wanted: Wanted): NearMiss[] {
+  const maxDistance = Math.max(2, Math.floor(wanted.path.length / 5))
+  return triedRoutes(routes, wanted).tried
+    .map((route) => ({ ...route, option: optionFor(route, wanted) }))
+    .filter(({ option, distance }) => option !== null || distance <= maxDistance)
+    .slice(0, MAX_NEAR)
+    .map(({ methods, pattern, why, option }) => ({ methods, pattern, why, option }))
+}
+
+function optionFor ({ pattern, methods, why }: TriedRoute, { method, path }: Wanted): string | null {
+  const needed = method === 'HEAD' && !methods.includes('HEAD') ? 'GET' : method
+  const mayMatch = /^(?:upper and lower case|the trailing slash)/.test(why) || path.includes('//')
+  if (!mayMatch || !methods.includes(needed)) return null
+  const found = Object.entries(OPTIONS).find(([name, value]) => takes(pattern, needed, path, { [name]: value }))
+  return found === undefined ? null : found.join(': ')
+}
+
+/** Whether a router with these options would match a path to a route of this pattern. */
+export function takes (pattern: string, method: string, path: string, options: object = {}): boolean {
   try {
-    const router = FindMyWay({ maxParamLength: 500 })
-    router.on('GET', `/${text}`, () => {})
-    return router.find('GET', `/${encodeURIComponent(value)}`) !== null
+    const router = FindMyWay({ maxParamLength: 16_384, ...options })
+    router.on(method as HTTPMethod, pattern, () => {})
+    return router.find(method as HTTPMethod, path) !== null
   } catch {
-    return true
+    return false
   }
 }

@@ -31,7 +31,7 @@ const mistakes: Array<[name: string, options: object, message: string]> = [
   ['a slip in a rule', { cors: [{ path: '/' }, { orign: '*' }] }, 'Unknown option "cors[1].orign"; did you mean "origin"?'],
   ['a rule that is none', { cors: ['*'] }, 'Option "cors[0]" must be an object, not a string'],
   ['a wrong type', { debug: 'yes' }, 'Option "debug" must be a boolean, not a string'],
-  ['one of several types', { xssProtection: 0 }, 'Option "xssProtection" must be a string or false, not a number'],
+  ['one of several types', { contentSecurityPolicy: 0 }, 'Option "contentSecurityPolicy" must be an object or false, not a number'],
   ['true where only false switches', { session: true }, 'Option "session" must be an object or false, not a boolean'],
   ['null', { cors: null }, 'Option "cors" must be an array, not null'],
   ['no number', { stackDepth: NaN }, 'Option "stackDepth" must be a number, not NaN'],

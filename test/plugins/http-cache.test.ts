@@ -181,7 +181,7 @@ t.test('a 304 tells nobody that a private response is public', async (t) => {
   const again = await app.inject({ url: '/session', headers: { 'if-none-match': '"abc"' }, cookies: { sessionId: value } })
   t.equal(again.statusCode, 304)
   t.equal(again.headers['cache-control'], PRIVATE)
-  t.match((await profileOf(app, again)).collectors.cache, { outcome: 'fresh', private: 'the client has a session, and the handler was not asked' })
+  t.match((await profileOf(app, again)).collectors.cache, { outcome: 'fresh', private: 'the client has a session, and the handler was not called' })
   const authorized = await app.inject({ url: '/both', headers: { 'if-none-match': '"abc"', authorization: 'Bearer x' } })
   t.equal(authorized.headers['cache-control'], PRIVATE)
   t.equal((await app.inject({ url: '/both', headers: { 'if-none-match': '"abc"' }, cookies: { other: '1' } })).headers['cache-control'], 'max-age=60, public')

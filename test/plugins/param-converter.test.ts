@@ -187,7 +187,7 @@ t.test('a mistake stops the start', async (t) => {
 
   for (const [converters, message] of [
     [{ int: () => 3 }, 'converters.int: "int" is built in; give the application\'s own converter another name'],
-    [{ article: 'Article' }, 'converters.article is string; it has to be a function of value, request and options']
+    [{ article: 'Article' }, 'Option "converters.article" must be a function, not a string']
   ] as const) {
     const other = Fastify()
     t.teardown(() => other.close())

@@ -27,21 +27,6 @@ t.test('where nothing matched, every route and why not', async t => {
   })
 })
 
-t.test('beside a route that matched, those that fit the path as well', async t => {
-  const app = await build(t, {}, app => {
-    app.get('/users/me', () => 'x')
-    app.put('/users/me', () => 'x')
-    app.get('/users/:id', () => 'x')
-    app.get('/other', () => 'x')
-  })
-  const { collectors } = await profileOf(app, await app.inject('/users/me'))
-  t.same((collectors.router as { tried: Array<{ name: string, why: string }> }).tried.map(({ name, why }) => [name, why]), [
-    ['PUT /users/me', 'the method is PUT, not GET'],
-    ['GET /users/:id', 'the route that matched is more specific, or was declared first']
-  ])
-  t.notOk('tried' in ((await profileOf(app, await app.inject('/other'))).collectors.router as object))
-})
-
 t.test('secret parameters are masked, everywhere in the profile', async t => {
   const app = await build(t, {}, app => {
     app.get('/reset/:token', () => 'x')

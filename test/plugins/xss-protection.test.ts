@@ -1,7 +1,7 @@
 import t from 'tap'
 import { build, eventOf, profileOf, refusal } from '../support/app.js'
 
-t.test('the legacy auditor is off unless somebody wants it', async t => {
+t.test('the legacy auditor is off by default', async t => {
   for (const [name, options, expected] of [
     ['default', {}, '0'],
     ['on', { xssProtection: '1' }, '1'],
@@ -26,5 +26,5 @@ t.test('kept and redirected', async t => {
 })
 
 t.test('a value that is none stops the start', async t => {
-  t.equal(await refusal({ xssProtection: '2' }), 'xssProtection: "2" is none of 0, 1, 1; mode=block')
+  t.equal(await refusal({ xssProtection: '2' }), 'Option "xssProtection" must be "0", "1" or "1; mode=block", not "2"')
 })

@@ -57,7 +57,7 @@ function triedRoutes (profile: Profile): string {
   const failure = failureOf(profile, 'router')
   if (failure !== undefined) return failed(failure)
   const { tried, more } = dataOf(profile, 'router')
-  const title = profile.route ? 'Other routes for this path' : 'Routes that were tried, the nearest first'
+  const title = 'Routes that were tried, the nearest first'
   const table = rows(title, ROUTE_COLUMNS, listOf(tried), 'The application has no routes.')
   return (tried === undefined ? '' : section(title, table)) +
     (typeof more === 'number' ? note(`${counted(more, 'more route is', 'more routes are')} further away.`) : '')

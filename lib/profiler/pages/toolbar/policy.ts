@@ -1,5 +1,5 @@
 import { withNonce } from '../../../http/content-policy.js'
-import type { Origin } from '../../../http/request-origin.js'
+import type { Origin } from '../../../http/origin.js'
 
 /** The origin of a page. */
 export type PageOrigin = Pick<Origin, 'scheme' | 'host' | 'authority'>

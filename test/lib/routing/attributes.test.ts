@@ -1,5 +1,5 @@
 import t from 'tap'
-import { secondsOf } from '../../../lib/routing/duration.js'
+import { secondsOf } from '../../../lib/routing/attributes.js'
 
 t.test('durations in whole seconds', async (t) => {
   const cases: Array<[duration: unknown, expected: number | null]> = [
