@@ -1,12 +1,11 @@
 import { createRequire } from 'node:module'
 import { Environment, type ASTNode } from '@marcbachmann/cel-js'
-import type { FastifyRequest } from 'fastify'
 import type { RE2JS } from 're2js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { SecurityContext } from './context.js'
 
 /** Evaluates an expression: whether it is true, and the error that prevented it. */
-export type Expression = (request: FastifyRequest, context: SecurityContext) => { result: boolean, error?: Error }
+export type Expression = (context: SecurityContext) => { result: boolean, error?: Error }
 
 /** Characters of a pattern that is not a literal of the expression. */
 const MAX_PATTERN = 200
@@ -48,7 +47,7 @@ export function compileExpression (text: string): Expression {
   const { valid, type, error } = evaluate.check()
   if (!valid) throw error ?? new Error('The expression has no type')
   if (!['bool', 'dyn'].includes(String(type))) throw new Error(`The expression gives ${String(type)}, not bool`)
-  return (request, { user, roles, path }) => {
+  return ({ request, user, roles, path }) => {
     const { ip, host, scheme } = servicesOf(request).originOf(request)
     const { method, headers, params, query } = request
     try {

@@ -3,9 +3,9 @@ import { Tokens } from '@fastify/csrf'
 import type { FastifyRequest, Session } from 'fastify'
 import { stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
-import type { SessionStore } from '../session/session-store.js'
+import { readSession, type SessionStore } from '../session/session-store.js'
+import type { Firewall } from './compile.js'
 import { InvalidCsrfTokenError } from './errors.js'
-import type { Firewall } from './firewall.js'
 import type { StoredUser } from './users.js'
 
 /** What one firewall keeps in a session. */
@@ -95,12 +95,8 @@ export class LoginMarks {
 
   /** The mark that a login needs; empty if the user's sessions were never ended. */
   async current (identifier: string): Promise<string> {
-    return await new Promise((resolve, reject) => {
-      this.#store.get(this.#keyOf(identifier), (error, kept) => {
-        if (error && (error as NodeJS.ErrnoException).code !== 'ENOENT') reject(error)
-        else resolve((kept as { mark?: string } | null | undefined)?.mark ?? '')
-      })
-    })
+    const kept = await readSession(this.#store, this.#keyOf(identifier)) as { mark?: string } | undefined
+    return kept?.mark ?? ''
   }
 
   /** Ends all sessions in which the user is logged in. */

@@ -2,9 +2,9 @@ import formbody from '@fastify/formbody'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ownHook } from '../lifecycle/listener.js'
 import { servicesOf } from '../lifecycle/services.js'
+import type { Firewall } from './compile.js'
 import { contextOf } from './context.js'
-import { AuthenticationError, INVALID_CREDENTIALS, InvalidCsrfTokenError } from './errors.js'
-import type { Firewall, LoginSettings, LogoutSettings } from './firewall.js'
+import { AuthenticationError, InvalidCsrfTokenError } from './errors.js'
 import { isLocalPath, isNavigation, locationOf, refuseCredentials } from './guard.js'
 import { checkCsrfToken, csrfToken, keepLogin, peekLogin, renewSession, stampOf } from './login-session.js'
 import type { Security } from './security.js'
@@ -43,14 +43,8 @@ export async function loginRoutes (app: FastifyInstance, security: Security): Pr
     for (const firewall of security.firewalls) {
       const { name, login, logout } = firewall
       if (login !== null) {
-        scope.route({
-          method: 'POST',
-          url: login.checkPath,
-          config: { name: `_login_${name}` },
-          bodyLimit: BODY_LIMIT,
-          errorHandler,
-          handler: (request, reply) => logIn(firewall, login, request, reply)
-        })
+        const options = { config: { name: `_login_${name}` }, bodyLimit: BODY_LIMIT, errorHandler }
+        scope.post(login.checkPath, options, (request, reply) => logIn(firewall, login, request, reply))
       }
       if (logout !== null) {
         scope.route({
@@ -67,17 +61,17 @@ export async function loginRoutes (app: FastifyInstance, security: Security): Pr
 }
 
 async function logIn (
-  firewall: Firewall, login: Required<LoginSettings>, request: FastifyRequest, reply: FastifyReply
+  firewall: Firewall, login: NonNullable<Firewall['login']>, request: FastifyRequest, reply: FastifyReply
 ): Promise<unknown> {
   const { name } = firewall
+  const { usernameField, passwordField } = login
   const isForm = /^application\/x-www-form-urlencoded\b/i.test(request.headers['content-type'] ?? '')
-  const { [login.usernameField]: username, [login.passwordField]: password } = fieldsOf(request.body)
+  const { [usernameField]: username, [passwordField]: password } = fieldsOf(request.body)
   const context = contextOf(request)
   try {
     if (login.csrf) checkCsrfToken(request, purposeOf('login', name), tokenOf(request))
     if (typeof username !== 'string' || typeof password !== 'string' || firewall.verify === null) {
-      const reason = `the body lacks the fields ${login.usernameField} and ${login.passwordField}`
-      throw new AuthenticationError(INVALID_CREDENTIALS).because(reason)
+      throw AuthenticationError.invalid(`the body lacks the fields ${usernameField} and ${passwordField}`)
     }
     const user = await firewall.verify(request, username, password)
     const { identifier, roles = [] } = user
@@ -87,14 +81,13 @@ async function logIn (
     const kept = { identifier, stamp: stampOf(user), ...(mark !== '' && { mark }) }
     keepLogin(request, firewall, { user: kept, target: undefined, failure: undefined })
     context?.login(user, { name: 'login' })
-    context?.record.authenticators.push({ name: 'login', outcome: 'succeeded' })
+    context?.attempts.push({ name: 'login', outcome: 'succeeded' })
     request.log.info({ channel: 'security', user: identifier }, 'User logged in.')
     if (!isForm) return { identifier, roles }
     return await reply.redirect(locationOf(request, isLocalPath(target) ? target : login.defaultTargetPath), 302)
   } catch (error) {
+    context?.attempts.push({ name: 'login', outcome: 'failed', reason: AuthenticationError.reasonOf(error) })
     const isRefused = error instanceof AuthenticationError
-    const reason = isRefused ? AuthenticationError.reasonOf(error) : (error as Error).message
-    context?.record.authenticators.push({ name: 'login', outcome: 'failed', reason })
     if (!isRefused && !(error instanceof InvalidCsrfTokenError)) throw error
     request.log.info({ channel: 'security' }, 'Login failed.')
     if (!isForm || !isNavigation(request)) throw isRefused ? refuseCredentials(error, firewall) : error
@@ -105,7 +98,7 @@ async function logIn (
 }
 
 async function logOut (
-  firewall: Firewall, logout: Required<LogoutSettings>, request: FastifyRequest, reply: FastifyReply
+  firewall: Firewall, logout: NonNullable<Firewall['logout']>, request: FastifyRequest, reply: FastifyReply
 ): Promise<unknown> {
   const { name, cookieName, marks } = firewall
   if (logout.csrf) checkCsrfToken(request, purposeOf('logout', name), tokenOf(request))

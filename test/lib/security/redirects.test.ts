@@ -128,7 +128,7 @@ t.test('targets of the configuration that lead elsewhere stop the start', async 
       { logout: { target: path } },
       { logout: { path } }
     ]) {
-      await t.rejects(build(t, { security: { ...security, firewalls: [{ name: 'main', ...firewall }] } }), { message: /a path of this application starts with one "\/", and has no "\/\/", backslash or control character/ }, JSON.stringify(firewall))
+      await t.rejects(build(t, { security: { ...security, firewalls: [{ name: 'main', ...firewall }] } }), { message: /a path of this application, which starts with one "\/" and has no "\/\/", backslash or control character/ }, JSON.stringify(firewall))
     }
   }
 })
