@@ -57,12 +57,9 @@ export const firewall = listener('kernel.request', 'firewall', async (app, optio
     // Rules that apply to the login page would redirect browsers in a circle.
     const rule = firewall?.ownPaths.includes(path) === true ? null : security.ruleFor(context)
     if (firewall === null) return rule === null ? noFirewall : enforce(context, rule, reply)
-    const isAnonymous = firewall.authenticators.every((authenticator) => !authenticator.supports(request)) &&
-      (firewall.login === null || app.hindsight.cookiesOf(request)[security.cookieName] === undefined)
-    if (isAnonymous && rule === null && !app.hindsight.debug) return anonymous
     const recognized = recognize(context, firewall)
-    if (rule !== null) return recognized.then(() => enforce(context, rule, reply))
-    return recognized.then(() => isAnonymous ? anonymous : undefined)
+    if (rule === null) return recognized ?? anonymous
+    return Promise.resolve(recognized).then(() => enforce(context, rule, reply))
   }
 })
 

@@ -4,7 +4,7 @@ import { compileRule, decide, type CompiledRule, type VoteContext } from './acce
 import { basicAuthenticator, bearerAuthenticator } from './authenticators.js'
 import { SecurityContext } from './context.js'
 import { credentialsCheck } from './credentials.js'
-import { LoginMarks } from './login-session.js'
+import { renewMark } from './login-session.js'
 import { routerPaths, type Paths } from './paths.js'
 import type { FirewallSettings, LoginSettings, LogoutSettings, SecuritySettings } from './security.js'
 import {
@@ -73,14 +73,14 @@ export async function compileSecurity (app: FastifyInstance, settings: SecurityS
     },
     /** Ends all sessions in which a user is logged in, at one firewall or at all. */
     async endSessions (identifier: string, firewall?: string): Promise<void> {
-      const marks = firewalls.filter(({ name }) => firewall === undefined || name === firewall)
-        .flatMap(({ marks }) => marks ?? [])
-      if (marks.length === 0) {
+      const ended = firewalls.filter(({ name, marks }) =>
+        marks !== undefined && (firewall === undefined || name === firewall))
+      if (ended.length === 0) {
         throw new Error(firewall === undefined
           ? 'app.endSessions(): no firewall has a login'
           : `app.endSessions(): there is no firewall "${firewall}" with a login`)
       }
-      await Promise.all(marks.map((one) => one.renew(identifier)))
+      await Promise.all(ended.map((one) => renewMark(one, identifier)))
     }
   }
 }
@@ -116,7 +116,6 @@ async function compileFirewall (settings: FirewallSettings, { app, paths, provid
   const provider = providerOf(settings.provider, where, providers, byPassword)
   const verify = provider !== null && byPassword ? credentialsCheck(name, provider, hasher, throttling) : null
   if (verify !== null && provider !== null) await checkHashes(hasher, provider)
-  const { recordStore } = app.hindsight
   return {
     name,
     pattern: String(pattern ?? '/'),
@@ -130,7 +129,8 @@ async function compileFirewall (settings: FirewallSettings, { app, paths, provid
     logout,
     /** The paths that it answers itself. */
     ownPaths: [login?.loginPath, login?.checkPath, logout?.path].filter((path) => path !== undefined),
-    marks: login === null || recordStore === undefined ? null : new LoginMarks(recordStore, name),
+    /** The store of the marks of its logins. */
+    marks: login === null ? undefined : app.hindsight.recordStore,
     authenticators: [
       ...custom,
       ...(basic === false || verify === null ? [] : [basicAuthenticator(basic, verify)]),

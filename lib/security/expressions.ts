@@ -110,23 +110,25 @@ function durationOf (text: string): unknown {
   throw new Error(`A duration has at most ${MAX_DURATION} characters, not ${text.length}`)
 }
 
-/** Whole numbers become integers of CEL: other numbers are doubles there, which cannot be added to integers. */
-function celValue (value: unknown, seen = new Map<object, unknown>()): unknown {
+/**
+ * A copy with whole numbers as integers of CEL: other numbers are doubles there, which cannot be added to integers.
+ * Objects become maps.
+ */
+function celValue (value: unknown, copies = new Map<object, unknown>()): unknown {
   if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : value
   if (typeof value !== 'object' || value === null) return value
   const prototype: unknown = Object.getPrototypeOf(value)
-  const isMap = value instanceof Map
-  if (!isMap && !Array.isArray(value) && prototype !== Object.prototype && prototype !== null) return value
-  const known = seen.get(value)
-  if (known !== undefined) return known
+  const isMap = value instanceof Map || prototype === Object.prototype || prototype === null
+  if (!isMap && !Array.isArray(value)) return value
+  if (copies.has(value)) return copies.get(value)
   // The copy is known before its members: a value may contain itself.
-  const copy = isMap ? new Map<unknown, unknown>() : Array.isArray(value) ? [] : {}
-  seen.set(value, copy)
-  for (const [name, item] of isMap ? value : Object.entries(value)) {
-    const inner = celValue(item, seen)
-    if (copy instanceof Map) copy.set(celValue(name, seen), inner)
-    // Defined, not assigned: `__proto__` is a name like others.
-    else Object.defineProperty(copy, name, { value: inner, enumerable: true, configurable: true, writable: true })
+  const copy: unknown[] | Map<unknown, unknown> = isMap ? new Map() : []
+  copies.set(value, copy)
+  if (copy instanceof Map) {
+    const members = value instanceof Map ? value : Object.entries(value)
+    for (const [key, item] of members) copy.set(celValue(key), celValue(item, copies))
+  } else {
+    for (const item of value as unknown[]) copy.push(celValue(item, copies))
   }
   return copy
 }

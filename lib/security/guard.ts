@@ -7,26 +7,34 @@ import { stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import { redirectPage } from '../view/redirect-page.js'
 import type { CompiledRule } from './access-control.js'
-import { challengeOf } from './authenticators.js'
+import { challengeOf, type Authenticator } from './authenticators.js'
 import type { Firewall } from './compile.js'
 import { userOf, type RecordedAttempt, type SecurityContext } from './context.js'
 import { AccessDeniedError, AuthenticationError } from './errors.js'
-import { keepLogin, peekLogin, stampOf } from './login-session.js'
+import { currentMark, keepLogin, peekLogin, stampOf } from './login-session.js'
 
-/** Recognizes the user of a request: by its credentials, otherwise by its session. */
-export async function recognize (context: SecurityContext, firewall: Firewall): Promise<void> {
+/**
+ * Recognizes the user of a request: by its credentials, otherwise by its session. Returns undefined if the request has
+ * neither.
+ */
+export function recognize (context: SecurityContext, firewall: Firewall): Promise<void> | undefined {
   const { request, attempts } = context
-  const { authenticators, login } = firewall
+  const { authenticators, login, cookieName } = firewall
   const used = authenticators.findIndex((authenticator) => authenticator.supports(request))
   for (const [i, { name }] of authenticators.entries()) {
     attempts.push({ name, outcome: used !== -1 && i > used ? 'not reached' : 'not supported' })
   }
   if (login !== null) attempts.push({ name: 'session', outcome: used === -1 ? 'not supported' : 'not reached' })
   const authenticator = authenticators[used]
-  if (authenticator === undefined) {
-    if (login !== null) await recognizeSession(context, firewall)
-    return
-  }
+  if (authenticator !== undefined) return authenticate(context, firewall, authenticator, used)
+  const hasSession = login !== null && servicesOf(request).cookiesOf(request)[cookieName] !== undefined
+  return hasSession ? recognizeSession(context, firewall) : undefined
+}
+
+async function authenticate (
+  context: SecurityContext, firewall: Firewall, authenticator: Authenticator, index: number
+): Promise<void> {
+  const { request, attempts } = context
   const { name } = authenticator
   try {
     const found = await authenticator.authenticate(request)
@@ -36,10 +44,10 @@ export async function recognize (context: SecurityContext, firewall: Firewall): 
     }
     context.login(user, authenticator)
     stateOf(request).credentialsUsed = true
-    attempts[used] = { name, outcome: 'succeeded' }
+    attempts[index] = { name, outcome: 'succeeded' }
     request.log.debug({ channel: 'security', authenticator: name, user: user.identifier }, 'Authenticator succeeded.')
   } catch (error) {
-    attempts[used] = { name, outcome: 'failed', reason: AuthenticationError.reasonOf(error) }
+    attempts[index] = { name, outcome: 'failed', reason: AuthenticationError.reasonOf(error) }
     request.log.info({ channel: 'security', authenticator: name }, 'Authenticator failed.')
     throw error instanceof AuthenticationError ? refuseCredentials(error, firewall) : error
   }
@@ -48,16 +56,15 @@ export async function recognize (context: SecurityContext, firewall: Firewall): 
 /** Recognizes the user of the session, as the provider returns it now. */
 async function recognizeSession (context: SecurityContext, firewall: Firewall): Promise<void> {
   const { request, attempts } = context
-  const kept = peekLogin(request, firewall)
-  if (kept === null) return
+  const login = peekLogin(request, firewall)
   context.sessionRead = true
   const record = (outcome: RecordedAttempt['outcome'], reason?: string): void => {
     attempts.splice(-1, 1, { name: 'session', outcome, ...(reason !== undefined && { reason }) })
   }
-  if (kept.user === undefined) return record('not supported', 'no user is logged in')
-  const { identifier, stamp, mark = '' } = kept.user
+  if (login.user === undefined) return record('not supported', 'no user is logged in')
+  const { identifier, stamp, mark = '' } = login.user
   const user = await firewall.provider?.load(identifier) ?? null
-  const isCurrent = (await firewall.marks?.current(identifier) ?? '') === mark
+  const isCurrent = await currentMark(firewall, identifier) === mark
   if (user !== null && stampOf(user) === stamp && isCurrent) {
     context.login(user, { name: 'session' })
     return record('succeeded')

@@ -6,7 +6,9 @@ import type { Firewall } from './compile.js'
 import { contextOf } from './context.js'
 import { AuthenticationError, InvalidCsrfTokenError } from './errors.js'
 import { isLocalPath, isNavigation, locationOf, refuseCredentials } from './guard.js'
-import { checkCsrfToken, csrfToken, keepLogin, peekLogin, renewSession, stampOf } from './login-session.js'
+import {
+  checkCsrfToken, csrfToken, currentMark, keepLogin, peekLogin, renewMark, renewSession, stampOf
+} from './login-session.js'
 import type { Security } from './security.js'
 
 /** The field of a form or query with the CSRF token. */
@@ -75,7 +77,7 @@ async function logIn (
     }
     const user = await firewall.verify(request, username, password)
     const { identifier, roles = [] } = user
-    const mark = await firewall.marks?.current(identifier) ?? ''
+    const mark = await currentMark(firewall, identifier)
     const target = request.session._security?.[name]?.target ?? ''
     await renewSession(request)
     const kept = { identifier, stamp: stampOf(user), ...(mark !== '' && { mark }) }
@@ -100,12 +102,12 @@ async function logIn (
 async function logOut (
   firewall: Firewall, logout: NonNullable<Firewall['logout']>, request: FastifyRequest, reply: FastifyReply
 ): Promise<unknown> {
-  const { name, cookieName, marks } = firewall
+  const { name, cookieName } = firewall
   if (logout.csrf) checkCsrfToken(request, purposeOf('logout', name), tokenOf(request))
   if (servicesOf(request).cookiesOf(request)[cookieName] !== undefined) {
     const { cookie: { path = '/', domain }, _security: kept } = request.session
     const identifier = kept?.[name]?.user?.identifier
-    if (logout.everywhere && identifier !== undefined) await marks?.renew(identifier)
+    if (logout.everywhere && identifier !== undefined) await renewMark(firewall, identifier)
     await request.session.destroy()
     reply.clearCookie(cookieName, { path, ...(domain !== undefined && { domain }) })
   }
@@ -119,7 +121,7 @@ export function loginForm (request: FastifyRequest): LoginForm {
   if (firewall === null) throw new Error('request.loginForm(): no firewall is in front of this path')
   const { name, login } = firewall
   if (login === null) throw new Error(`request.loginForm(): the firewall "${name}" has no login`)
-  const failure = peekLogin(request, firewall)?.failure
+  const { failure } = peekLogin(request, firewall)
   if (failure !== undefined) keepLogin(request, firewall, { failure: undefined })
   const { checkPath: action, usernameField, passwordField, csrf } = login
   return {
