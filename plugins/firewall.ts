@@ -53,7 +53,7 @@ export const firewall = listener('kernel.request', 'firewall', async (app, optio
   return (request, reply) => {
     const context = security.contextFor(request)
     const { firewall, path } = context
-    if (firewall?.security === false) return unguarded
+    if (firewall?.facts.security === false) return unguarded
     // Rules that apply to the login page would redirect browsers in a circle.
     const rule = firewall?.ownPaths.includes(path) === true ? null : security.ruleFor(context)
     if (firewall === null) return rule === null ? noFirewall : enforce(context, rule, reply)

@@ -118,9 +118,8 @@ async function compileFirewall (settings: FirewallSettings, { app, paths, provid
   if (verify !== null && provider !== null) await checkHashes(hasher, provider)
   return {
     name,
-    pattern: String(pattern ?? '/'),
-    security: settings.security !== false,
-    stateless,
+    /** The settings that the profile shows. */
+    facts: { name, pattern: String(pattern ?? '/'), security: settings.security !== false, stateless },
     matches: paths.matcher(pattern),
     cookieName,
     provider,

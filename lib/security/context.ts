@@ -70,9 +70,7 @@ export class SecurityContext {
     const { firewall, attempts: authenticators, user, authenticator, roles, rule, decisions, expression } = this
     const own = user?.roles ?? []
     return {
-      firewall: firewall && {
-        name: firewall.name, pattern: firewall.pattern, security: firewall.security, stateless: firewall.stateless
-      },
+      firewall: firewall && firewall.facts,
       authenticators,
       user: user && { identifier: user.identifier, attributes: user.attributes },
       authenticatedBy: authenticator?.name ?? null,

@@ -5,9 +5,11 @@ import type { SecurityContext } from './context.js'
 import { openSecurity, type SecurityOptions } from './security.js'
 
 /** Whether a request may reach its handler; `error`: why that could not be evaluated. */
-interface Outcome { granted: boolean, error?: Error | undefined }
+interface Outcome { granted: boolean, error?: Error }
 
-type Check = (context: SecurityContext) => Outcome | Promise<Outcome>
+/** What a route declares, compiled. */
+export type Check = (context: SecurityContext) => Outcome | Promise<Outcome>
+
 type Compile<Name extends 'security' | 'isGranted'> = (declared: NonNullable<RouteConfig[Name]>, url: string) => Check
 
 const notConfigured = new Skip('not configured')

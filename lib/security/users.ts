@@ -75,9 +75,7 @@ const library = async () => await import('@node-rs/argon2')
 export const argon2: PasswordHasher = {
   async hash (password, like) {
     const { hash, parseOptions } = await library()
-    if (like === undefined) return await hash(password)
-    const { memoryCost, timeCost, parallelism, outputLen, algorithm, version } = parseOptions(like)
-    return await hash(password, { memoryCost, timeCost, parallelism, outputLen, algorithm, version })
+    return await hash(password, like === undefined ? undefined : parseOptions(like))
   },
   async verify (stored, password) {
     const { verify } = await library()

@@ -34,7 +34,8 @@ export type SessionCookie = { name: string } & Pick<Cookie, 'sameSite' | 'path' 
 
 declare module '../lifecycle/request-state.js' {
   interface RequestState {
-    session?: unknown
+    /** The session; null after it was destroyed. */
+    session?: object | null | undefined
     /** The reply that cookies are set on, from the slot of the session listener on. */
     cookieReply?: FastifyReply
     sessionTouched?: boolean | undefined
@@ -79,7 +80,7 @@ export async function openSessions (app: FastifyInstance, settings: SessionSetti
   app.hindsight.recordStore = guarded ?? new MemorySessionStore({ limit: MAX_MARKS })
   app.decorateRequest('session', {
     getter (this: FastifyRequest) { return use(this) as FastifyRequest['session'] },
-    setter (this: FastifyRequest, session: unknown) { stateOf(this).session = session }
+    setter (this: FastifyRequest, session: object | null) { stateOf(this).session = session }
   })
   const options = {
     ...settings, cookieName, cookiePrefix, rolling, store, secret, saveUninitialized: false, cookie: { ...cookie }
