@@ -11,6 +11,12 @@ export interface OptionSchema {
   enum?: readonly string[]
   minimum?: number
   maximum?: number
+  /** A regular expression that a string must match. */
+  pattern?: string
+  /** What a valid value is, as an error message has it. */
+  valid?: string
+  /** The properties that an object needs. */
+  required?: readonly string[]
   listeners?: readonly string[]
   properties?: OptionSchemas
   additionalProperties?: OptionSchema
@@ -53,14 +59,16 @@ export function listenersOf (options: HindsightOptions): ReadonlySet<string> {
 
 /** Whether a value is valid, its items and properties apart. */
 export function isValid (schema: OptionSchema, value: unknown): boolean {
-  const { types, enum: known, minimum = -Infinity, maximum = Infinity } = schema
+  const { types, enum: known, minimum = -Infinity, maximum = Infinity, pattern = '' } = schema
   if (!types.some((type) => TYPES[type].accepts(value))) return false
   if (typeof value === 'number') return value >= minimum && value <= maximum
-  return typeof value !== 'string' || known === undefined || known.includes(value)
+  if (typeof value !== 'string') return true
+  return known?.includes(value) ?? new RegExp(pattern, 'u').test(value)
 }
 
 /** What a valid value is, as an error message has it. */
-export function expected ({ types, enum: known, minimum, maximum }: OptionSchema): string {
+export function expected ({ types, enum: known, minimum, maximum, valid }: OptionSchema): string {
+  if (valid !== undefined) return valid
   const list = new Intl.ListFormat('en-GB', { type: 'disjunction' })
   if (known !== undefined) return list.format(known.map((value) => `"${value}"`))
   const range = `${minimum === undefined ? '' : ` from ${minimum}`}${maximum === undefined ? '' : ` to ${maximum}`}`
@@ -71,12 +79,14 @@ function checkValue (value: unknown, schema: OptionSchema, path: string): void {
   if (!isValid(schema, value)) {
     throw new Error(`Option "${path}" must be ${expected(schema)}, not ${shown(value, schema)}`)
   }
-  const { items, properties, additionalProperties: others } = schema
+  const { items, properties, additionalProperties: others, required = [] } = schema
   if (Array.isArray(value)) {
     // `Array.from` fills holes, which are no valid items either.
     if (items !== undefined) Array.from(value).forEach((item, i) => checkValue(item, items, `${path}[${i}]`))
   } else if (TYPES.object.accepts(value)) {
     if (properties !== undefined) checkOptions(value as object, properties, `${path}.`)
+    const missing = required.find((name) => (value as Record<string, unknown>)[name] === undefined)
+    if (missing !== undefined) throw new Error(`Option "${path}.${missing}" is missing`)
     if (others === undefined) return
     for (const [name, one] of Object.entries(value as object)) checkValue(one, others, `${path}.${name}`)
   }
@@ -92,10 +102,12 @@ function unknownOption (path: string, name: string, known: string[]): string {
 }
 
 // The value where the type is right.
-function shown (value: unknown, { types, enum: known }: OptionSchema): string {
+function shown (value: unknown, { types, enum: known, pattern }: OptionSchema): string {
   const isNumeric = types.includes('number') || types.includes('integer')
   if (value === null || Number.isNaN(value) || (typeof value === 'number' && isNumeric)) return String(value)
   if (typeof value === 'string' && known !== undefined) return JSON.stringify(value)
+  // The value may be a secret in the wrong place.
+  if (typeof value === 'string' && pattern !== undefined) return 'another string'
   return Object.values(TYPES).find(({ accepts }) => accepts(value))?.noun ?? `a ${typeof value}`
 }
 

@@ -2,8 +2,9 @@ import fastifySession from '@fastify/session'
 import type { FastifyInstance } from 'fastify'
 import { RateLimiterMemory, RateLimiterPostgres } from 'rate-limiter-flexible'
 import type { HindsightOptions } from './options.js'
-import type { SessionSettings } from '../plugins/session.js'
+import type { ThrottlingSettings } from '../lib/security/credentials.js'
 import type { SecuritySettings } from '../lib/security/security.js'
+import type { SessionStore } from '../lib/session/session-store.js'
 
 /** The tables that the instances of a service share besides those of profiles. */
 const TABLES = `
@@ -26,15 +27,12 @@ export async function withSharedState (app: FastifyInstance, options: HindsightO
   const { createTables, openPool } = await import('../lib/postgres.js')
   const pool = openPool(url, MAX_CONNECTIONS)
   app.addHook('onClose', async () => { await pool.end() })
-  let preparing: Promise<void> | null = null
-  const prepare = async (): Promise<void> => {
-    try {
-      await (preparing ??= createTables(pool, 'hindsight.sessions', TABLES))
-    } catch (error) {
-      preparing = null
+  let tables: Promise<void> | undefined
+  const prepare = (): Promise<void> => (tables ??= createTables(pool, 'hindsight.sessions', TABLES)
+    .catch((error: unknown) => {
+      tables = undefined
       throw error
-    }
-  }
+    }))
   app.addHook('onReady', async () => { await prepare().catch(() => {}) })
   const prepared = {
     async query (...query: Parameters<typeof pool.query>) {
@@ -50,7 +48,7 @@ export async function withSharedState (app: FastifyInstance, options: HindsightO
   }
 }
 
-async function sessionStore (app: FastifyInstance, pool: object): Promise<NonNullable<SessionSettings['store']>> {
+async function sessionStore (app: FastifyInstance, pool: object): Promise<SessionStore> {
   const { default: connectPgSimple } = await import('connect-pg-simple').catch((error: unknown) => {
     const message = 'STORAGE_URL: sessions in PostgreSQL need the package connect-pg-simple'
     throw new Error(`${message}: npm install connect-pg-simple`, { cause: error })
@@ -64,18 +62,12 @@ async function sessionStore (app: FastifyInstance, pool: object): Promise<NonNul
     errorLog: (message: unknown, error: unknown) => app.log.warn({ err: error, channel: 'session' }, String(message))
   })
   app.addHook('onClose', async () => { await store.close() })
-  return store as unknown as NonNullable<SessionSettings['store']>
-}
-
-interface LimiterOptions {
-  keyPrefix: string
-  points: number
-  duration: number
+  return store as unknown as SessionStore
 }
 
 // While the server is unavailable each instance counts for itself.
 function withLimiter (security: SecuritySettings, pool: object): SecuritySettings {
-  const limiter = (options: LimiterOptions): RateLimiterPostgres => new RateLimiterPostgres({
+  const limiter: ThrottlingSettings['limiter'] = (options) => new RateLimiterPostgres({
     ...options,
     storeClient: pool,
     storeType: 'pool',

@@ -17,7 +17,7 @@ declare module 'fastify' {
 const noFirewall = new Skip('no firewall for this path')
 const noLogout = new Skip('the firewall has no logout')
 
-/** Makes the logout of the firewall that a request is behind known to whoever writes a link to it. */
+/** Decorates requests with the URL that logs their user out. */
 export const logoutUrl = listener('kernel.request', 'logout-url', async (app, options: SecurityOptions) => {
   const security = await openSecurity(app, options)
   if (security === null) return 'not configured'

@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify'
 import { host, runHooks, type CaughtHooks } from '../lib/lifecycle/hosting.js'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
-import { sessionRecord, unusedSession } from '../lib/profiler/panels/session-collector.js'
+import { sessionRecord } from '../lib/profiler/panels/session-collector.js'
 import { openSessions, type Sessions, type SessionSettings } from '../lib/session/sessions.js'
 
 export type { SessionSettings } from '../lib/session/sessions.js'
@@ -53,20 +53,19 @@ export const sessionResponse = listener('kernel.response', 'session', (app) => {
   const writers = cookieHooks.get('onSend') ?? []
   return (request, reply, payload) => {
     const state = stateOf(request)
-    const hasCookie = sessions !== null && state.observed && cookiesOf(request)[sessions.cookieName] !== undefined
-    if (sessions === null || state.sessionTouched !== true) {
-      if (state.observed) state.collect('session', unusedSession(hasCookie))
+    const used = state.sessionTouched === true ? sessions : null
+    const hasCookie = sessions !== null && cookiesOf(request)[sessions.cookieName] !== undefined
+    const isLoaded = state.observed && hasCookie && sessions.isLoaded(request)
+    const record = state.observed && sessionRecord(used === null ? undefined : state.session, hasCookie, isLoaded)
+    if (record) state.collect('session', () => ({ ...record, keys: mask.value(record.keys) }))
+    if (used === null) {
       const before = reply.getHeader('set-cookie')
       runHooks(writers, request, reply, payload)
       return reply.getHeader('set-cookie') === before ? unused : undefined
     }
     makePrivate(reply)
-    const record = state.observed
-      ? sessionRecord(state.session, hasCookie, hasCookie && sessions.isLoaded(request))
-      : null
-    if (record !== null) state.collect('session', () => ({ ...record, keys: mask.value(record.keys) }))
-    return sessions.save(request, reply, payload).then((isSaved) => {
-      if (record !== null) record.saved = isSaved && record.changed
+    return used.save(request, reply, payload).then((isSaved) => {
+      if (record) record.saved = isSaved && record.changed
       return runHooks(writers, request, reply, payload)
     })
   }

@@ -21,24 +21,18 @@ export type CompiledRule = ReturnType<typeof compileRule>
 
 /** Compiles a rule; throws an error with its number. */
 export function compileRule (rule: AccessRule, index: number, paths: Paths) {
-  const { path, ips = [] } = rule
+  const { path: pattern, ips = [] } = rule
   const where = `security.accessControl[${index}]`
-  const roles = [rule.roles ?? []].flat()
+  const roles = [rule.roles].flat()
   if (roles.length === 0) throw new Error(`${where}.roles: name a role, or PUBLIC_ACCESS`)
-  if (typeof path === 'string' && !path.startsWith('/')) throw new Error(`${where}.path: a path starts with "/"`)
-  const methods = (rule.methods ?? []).map((given, i) => {
-    const method = given.toUpperCase()
-    if (!METHODS.includes(method)) throw new Error(`${where}.methods[${i}]: "${given}" is no method of HTTP`)
-    return method
-  })
-  const matches = paths.matcher(path)
+  const methods = (rule.methods ?? []).map((method) => method.toUpperCase())
+  const unknown = methods.findIndex((method) => !METHODS.includes(method))
+  if (unknown !== -1) throw new Error(`${where}.methods[${unknown}]: "${methods[unknown]}" is no method of HTTP`)
+  const matches = paths.matcher(pattern)
   const contains = addressRanges(ips, `${where}.ips`)
   return {
-    index,
-    roles,
-    path: String(path ?? '/'), // as it was written, for the profile
-    methods,
-    ips,
+    /** The rule as it was written, for the profile. */
+    facts: { index, path: String(pattern ?? '/'), methods, ips, roles },
     applies (path: string, request: FastifyRequest): boolean {
       const method = request.method === 'HEAD' && !methods.includes('HEAD') ? 'GET' : request.method
       return (methods.length === 0 || methods.includes(method)) && matches(path) &&
@@ -74,6 +68,15 @@ export interface RecordedVote {
   reason: string
 }
 
+/** A decision of the voters in the profile. */
+export interface Decision {
+  attribute: string
+  subject: string | null
+  granted: boolean
+  strategy: Strategy
+  votes: RecordedVote[]
+}
+
 const STRATEGIES = {
   affirmative: (granted: number) => granted > 0,
   consensus: (granted: number, denied: number) => granted > 0 && granted >= denied,
@@ -86,71 +89,49 @@ const STRATEGIES = {
  */
 export type Strategy = keyof typeof STRATEGIES
 
-/** Throws an error for an unknown strategy and for a voter without its functions. */
-export function checkVoters (strategy: Strategy, voters: readonly Voter[]): void {
-  if (!Object.hasOwn(STRATEGIES, strategy)) {
-    throw new Error(`security.strategy: "${String(strategy)}" is none of ${Object.keys(STRATEGIES).join(', ')}`)
-  }
-  const i = voters.findIndex((one) => typeof one?.supports !== 'function' || typeof one.vote !== 'function')
-  if (i !== -1) throw new Error(`security.voters[${i}]: a voter has the functions supports and vote`)
-}
-
 /** Collects the votes of all voters, and counts them by the strategy. */
 export async function decide (
   strategy: Strategy, voters: readonly Voter[], attribute: string, subject: unknown, context: VoteContext
-): Promise<{ granted: boolean, votes: RecordedVote[] }> {
-  const isSupported = voters.some((voter) => voter.supports(attribute, subject))
-  const votes = [builtInVote(attribute, context, isSupported)]
+): Promise<Decision> {
+  const supporters = new Set(voters.filter((voter) => voter.supports(attribute, subject)))
+  const votes = [builtInVote(attribute, context, supporters.size > 0)]
   for (const voter of voters) {
-    // Only true grants.
-    const ballot = voter.supports(attribute, subject)
+    const ballot = supporters.has(voter)
       ? await voter.vote(attribute, subject, context)
       : { granted: null, reason: 'does not support the attribute' }
     const { granted, reason = '' } = typeof ballot === 'object' && ballot !== null ? ballot : { granted: ballot }
-    const vote = granted === true ? 'granted' : granted === null ? 'abstained' : 'denied'
-    votes.push({ voter: voter.name ?? voter.constructor.name, vote, reason })
+    votes.push(recordedVote(voter.name ?? voter.constructor.name, granted, reason))
   }
   const count = (vote: string): number => votes.filter((one) => one.vote === vote).length
-  return { granted: STRATEGIES[strategy](count('granted'), count('denied')), votes }
+  const granted = STRATEGIES[strategy](count('granted'), count('denied'))
+  return { attribute, subject: describeSubject(subject), granted, strategy, votes }
 }
 
 /** The vote about roles and authentication: an attribute that no voter supports is a role. */
 function builtInVote (attribute: string, { user, roles }: VoteContext, isSupported: boolean): RecordedVote {
-  const anonymous = 'no user is logged in'
-  if (attribute === 'PUBLIC_ACCESS') return { voter: 'authenticated', vote: 'granted', reason: 'no user is required' }
-  if (attribute === 'IS_AUTHENTICATED' || attribute === 'IS_AUTHENTICATED_FULLY') {
-    return user === null
-      ? { voter: 'authenticated', vote: 'denied', reason: anonymous }
-      : { voter: 'authenticated', vote: 'granted', reason: 'a user is logged in' }
-  }
-  if (isSupported && !attribute.startsWith('ROLE_')) return { voter: 'role', vote: 'abstained', reason: 'not a role' }
-  if (!roles.includes(attribute)) {
-    return { voter: 'role', vote: 'denied', reason: user === null ? anonymous : 'the user does not have the role' }
-  }
-  const reason = user?.roles.includes(attribute) === true ? 'the user has the role' : 'the user inherits the role'
-  return { voter: 'role', vote: 'granted', reason }
+  if (attribute === 'PUBLIC_ACCESS') return recordedVote('authenticated', true, 'no user is required')
+  const isRole = attribute !== 'IS_AUTHENTICATED'
+  if (isRole && isSupported && !attribute.startsWith('ROLE_')) return recordedVote('role', null, 'not a role')
+  const voter = isRole ? 'role' : 'authenticated'
+  if (user === null) return recordedVote(voter, false, 'no user is logged in')
+  if (!isRole) return recordedVote(voter, true, 'a user is logged in')
+  if (!roles.includes(attribute)) return recordedVote(voter, false, 'the user does not have the role')
+  const isOwn = user.roles.includes(attribute)
+  return recordedVote(voter, true, isOwn ? 'the user has the role' : 'the user inherits the role')
 }
 
-/** What a route requires of its user: a role or attribute, and its subject. */
-export interface GrantRequirement {
-  readonly attribute: string
-  /** The name of a path parameter, or a function that returns the subject. */
-  readonly subject?: string | ((request: FastifyRequest) => unknown)
+// Only true grants.
+function recordedVote (voter: string, granted: unknown, reason: string): RecordedVote {
+  return { voter, vote: granted === true ? 'granted' : granted === null ? 'abstained' : 'denied', reason }
 }
 
-/** One requirement, or several of which each must be met. */
-export type IsGranted = string | GrantRequirement | ReadonlyArray<string | GrantRequirement>
-
-export type CompiledRequirement = ReturnType<typeof compileRequirements>[number]
-
-/** Compiles what a route declares, whose shape was checked before; throws for a subject that is not a parameter. */
-export function compileRequirements (declared: IsGranted, pattern: string) {
-  return [declared as string].flat().map((one: string | GrantRequirement) => {
-    const { attribute, subject }: GrantRequirement = typeof one === 'string' ? { attribute: one } : one
-    if (typeof subject === 'function') return { attribute, subjectOf: subject }
-    if (subject === undefined) return { attribute, subjectOf: (): unknown => undefined }
-    const names: string[] = pattern.match(/(?<=:)\w+|\*$/g) ?? []
-    if (!names.includes(subject)) throw new Error(`has the subject "${subject}", which is no parameter of the route`)
-    return { attribute, subjectOf: ({ params }: FastifyRequest) => (params as Record<string, unknown>)[subject] }
-  })
+/** A short description of a subject, without its content. */
+function describeSubject (subject: unknown): string | null {
+  if (subject === undefined) return null
+  if (typeof subject === 'string') return subject.length <= 100 ? subject : `${subject.slice(0, 100)}…`
+  if (subject === null || typeof subject === 'number' || typeof subject === 'boolean') return String(subject)
+  if (typeof subject !== 'object') return typeof subject
+  const { constructor: maker, id } = subject as { constructor?: { name?: unknown }, id?: unknown }
+  const name = typeof maker?.name === 'string' ? maker.name : 'Object'
+  return typeof id === 'string' || typeof id === 'number' ? `${name} ${id}` : name
 }

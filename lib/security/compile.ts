@@ -1,30 +1,49 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { stateOf } from '../lifecycle/request-state.js'
-import { routeConfigOf } from '../lifecycle/request-state.js'
-import { storeOf } from '../session/session-store.js'
-import { checkVoters, compileRule, decide, type CompiledRule } from './access-control.js'
-import { SecurityContext, userOf } from './context.js'
-import { compileFirewall, ownPaths, type Firewall, type FirewallSettings } from './firewall.js'
-import { argon2 } from './passwords.js'
-import { routerPaths } from './paths.js'
-import type { SecuritySettings } from './security.js'
-import { compileProvider, roleResolver } from './users.js'
+import { routeConfigOf, stateOf } from '../lifecycle/request-state.js'
+import { compileRule, decide, type CompiledRule, type VoteContext } from './access-control.js'
+import { basicAuthenticator, bearerAuthenticator } from './authenticators.js'
+import { SecurityContext } from './context.js'
+import { credentialsCheck } from './credentials.js'
+import { renewMark } from './login-session.js'
+import { routerPaths, type Paths } from './paths.js'
+import type { FirewallSettings, LoginSettings, LogoutSettings, SecuritySettings } from './security.js'
+import {
+  argon2, checkHashes, compileProvider, roleResolver, type CompiledProvider, type PasswordHasher
+} from './users.js'
 
 /** In debug mode the profiler's own routes are behind a firewall without security. */
 const PROFILER: FirewallSettings = { name: 'profiler', pattern: /^\/_(?:profiler|wdt)(?:\/|$)/, security: false }
+const LOGIN = {
+  loginPath: '/login',
+  usernameField: '_username',
+  passwordField: '_password',
+  defaultTargetPath: '/',
+  csrf: true
+}
+const LOGOUT: Required<LogoutSettings> = { path: '/logout', target: '/', csrf: true, everywhere: false }
 
-/** Compiles the option `security`; rejects with an error that has the name of the setting. */
+/** The settings that decide about the rights of a user. */
+export type Policy = ReturnType<typeof compilePolicy>
+
+function compilePolicy ({ strategy = 'affirmative', voters = [], roleHierarchy }: SecuritySettings) {
+  return {
+    /** A user's roles with the inherited ones. */
+    rolesOf: roleResolver(roleHierarchy),
+    decide: (attribute: string, subject: unknown, context: VoteContext) =>
+      decide(strategy, voters, attribute, subject, context)
+  }
+}
+
+/** Compiles the option `security`, whose types were checked before; rejects with an error that names the setting. */
 export async function compileSecurity (app: FastifyInstance, settings: SecuritySettings, cookieName: string) {
-  const { accessControl = [], strategy = 'affirmative', voters = [], hasher = argon2 } = settings
-  if (!Array.isArray(settings.firewalls)) throw new Error('security.firewalls: a list of firewalls is needed')
   const { debug, mask } = app.hindsight
+  const { accessControl = [], hasher = argon2 } = settings
   const paths = routerPaths(app)
   const providers = new Map(Object.entries(settings.providers ?? {})
     .map(([name, provider]) => [name, compileProvider(name, provider)]))
-  const shared = { app, paths, providers, hasher, cookieName, store: storeOf(app.hindsight) }
   const firewalls: Firewall[] = []
   for (const one of debug ? [PROFILER, ...settings.firewalls] : settings.firewalls) {
-    const firewall = await compileFirewall(one, shared)
+    const firewall = await compileFirewall(one, { app, paths, providers, hasher, cookieName })
     if (firewalls.some(({ name }) => name === firewall.name)) {
       throw new Error(`security.firewalls: the name "${firewall.name}" is there twice`)
     }
@@ -32,12 +51,10 @@ export async function compileSecurity (app: FastifyInstance, settings: SecurityS
   }
   checkOwnPaths(firewalls)
   const rules = accessControl.map((rule, i) => compileRule(rule, i, paths))
-  checkVoters(strategy, voters)
+  const policy = compilePolicy(settings)
   return {
     firewalls,
     cookieName,
-    /** A user's roles with the inherited ones. */
-    rolesOf: roleResolver(settings.roleHierarchy),
     /** The context of a request; made by the first listener that needs it. */
     contextFor (request: FastifyRequest): SecurityContext {
       const state = stateOf(request)
@@ -46,7 +63,7 @@ export async function compileSecurity (app: FastifyInstance, settings: SecurityS
       // A route of the application with the path of a debug page has the application's firewall.
       const isOwn = !debug || routeConfigOf(request)?.debugOnly === true
       const firewall = firewalls.find(({ name, matches }) => matches(path) && (isOwn || name !== PROFILER.name))
-      const context = state.security = new SecurityContext(this, request, firewall ?? null, path)
+      const context = state.security = new SecurityContext(policy, request, firewall ?? null, path)
       if (debug) state.collect('security', () => mask.value(context.record))
       return context
     },
@@ -56,46 +73,100 @@ export async function compileSecurity (app: FastifyInstance, settings: SecurityS
     },
     /** Ends all sessions in which a user is logged in, at one firewall or at all. */
     async endSessions (identifier: string, firewall?: string): Promise<void> {
-      const marks = firewalls.filter(({ name }) => firewall === undefined || name === firewall)
-        .flatMap(({ marks }) => marks ?? [])
-      if (marks.length === 0) {
+      const ended = firewalls.filter(({ name, marks }) =>
+        marks !== undefined && (firewall === undefined || name === firewall))
+      if (ended.length === 0) {
         throw new Error(firewall === undefined
           ? 'app.endSessions(): no firewall has a login'
           : `app.endSessions(): there is no firewall "${firewall}" with a login`)
       }
-      await Promise.all(marks.map((one) => one.renew(identifier)))
-    },
-    /** Lets the voters decide, and records their votes. */
-    async isGranted (context: SecurityContext, attribute: string, subject: unknown, by: string): Promise<boolean> {
-      const { request, roles, record } = context
-      // A right that all have does not make the response private.
-      const user = attribute === 'PUBLIC_ACCESS' ? context.user : userOf(request)
-      const { granted, votes } = await decide(strategy, voters, attribute, subject, { user, roles, request })
-      record.decisions.push({ by, attribute, subject: describeSubject(subject), granted, strategy, votes })
-      return granted
+      await Promise.all(ended.map((one) => renewMark(one, identifier)))
     }
   }
+}
+
+/** What all firewalls of an application use. */
+interface Shared {
+  app: FastifyInstance
+  paths: Paths
+  providers: ReadonlyMap<string, CompiledProvider>
+  hasher: PasswordHasher
+  cookieName: string
+}
+
+/** A firewall as it is used. */
+export type Firewall = Awaited<ReturnType<typeof compileFirewall>>
+
+/** Compiles a firewall; rejects with an error that has its name. */
+async function compileFirewall (settings: FirewallSettings, { app, paths, providers, hasher, cookieName }: Shared) {
+  const { name, pattern, stateless = false, authenticators = {}, throttling } = settings
+  const where = `security.firewalls.${name}`
+  const { custom = [], basic = false, bearer = false } = authenticators
+  const given = withDefaults<LoginSettings & typeof LOGIN>(authenticators.login, LOGIN)
+  const login = given && { ...given, checkPath: given.checkPath ?? given.loginPath }
+  const logout = withDefaults(settings.logout, LOGOUT)
+  if (login !== null && stateless) {
+    throw new Error(`${where}: a login needs the session, which a stateless firewall does not read`)
+  }
+  if ((login ?? logout) !== null && !app.hasRequestDecorator('session')) {
+    const feature = login === null ? 'logout' : 'login'
+    throw new Error(`${where}: the ${feature} needs sessions, and the option session is false`)
+  }
+  const byPassword = basic !== false || login !== null
+  const provider = providerOf(settings.provider, where, providers, byPassword)
+  const verify = provider !== null && byPassword ? credentialsCheck(name, provider, hasher, throttling) : null
+  if (verify !== null && provider !== null) await checkHashes(hasher, provider)
+  return {
+    name,
+    /** The settings that the profile shows. */
+    facts: { name, pattern: String(pattern ?? '/'), security: settings.security !== false, stateless },
+    matches: paths.matcher(pattern),
+    cookieName,
+    provider,
+    verify,
+    login,
+    logout,
+    /** The paths that it answers itself. */
+    ownPaths: [login?.loginPath, login?.checkPath, logout?.path].filter((path) => path !== undefined),
+    /** The store of the marks of its logins. */
+    marks: login === null ? undefined : app.hindsight.recordStore,
+    authenticators: [
+      ...custom,
+      ...(basic === false || verify === null ? [] : [basicAuthenticator(basic, verify)]),
+      ...(bearer === false ? [] : [bearerAuthenticator(bearer, `${where}.authenticators.bearer`)])
+    ]
+  }
+}
+
+function withDefaults<T extends object> (given: boolean | Partial<T> | undefined, defaults: T): T | null {
+  if (given === undefined || given === false) return null
+  // A setting that is undefined was not given: `csrf: undefined` does not disable the check.
+  const set = Object.entries(given === true ? {} : given).filter(([, value]) => value !== undefined)
+  return { ...defaults, ...Object.fromEntries(set) }
+}
+
+function providerOf (
+  name: string | undefined, where: string, providers: ReadonlyMap<string, CompiledProvider>, needed: boolean
+): CompiledProvider | null {
+  const list = [...providers.keys()].join(', ')
+  if (name !== undefined) {
+    const found = providers.get(name)
+    if (found !== undefined) return found
+    throw new Error(`${where}.provider: there is no provider "${name}"${list === '' ? '' : `; there are ${list}`}`)
+  }
+  if (providers.size > 1 && needed) throw new Error(`${where}.provider: say which one of ${list}`)
+  if (providers.size === 0 && needed) throw new Error(`${where}: security.providers has no provider of users`)
+  return providers.size === 1 ? [...providers.values()][0] ?? null : null
 }
 
 /** Throws if the login or logout of a firewall is a path of another one, or of none. */
 function checkOwnPaths (firewalls: readonly Firewall[]): void {
   for (const firewall of firewalls) {
-    for (const path of ownPaths(firewall)) {
+    for (const path of firewall.ownPaths) {
       const owner = firewalls.find(({ matches }) => matches(path))
       if (owner === firewall) continue
       const actual = owner === undefined ? 'is behind no firewall' : `belongs to the firewall "${owner.name}"`
       throw new Error(`security.firewalls.${firewall.name}: its own path "${path}" ${actual}`)
     }
   }
-}
-
-/** A short description of a subject, without its content. */
-function describeSubject (subject: unknown): string | null {
-  if (subject === undefined) return null
-  if (typeof subject === 'string') return subject.length <= 100 ? subject : `${subject.slice(0, 100)}…`
-  if (subject === null || typeof subject === 'number' || typeof subject === 'boolean') return String(subject)
-  if (typeof subject !== 'object') return typeof subject
-  const { constructor: maker, id } = subject as { constructor?: { name?: unknown }, id?: unknown }
-  const name = typeof maker?.name === 'string' ? maker.name : 'Object'
-  return typeof id === 'string' || typeof id === 'number' ? `${name} ${id}` : name
 }

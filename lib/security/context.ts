@@ -1,9 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 import { stateOf } from '../lifecycle/request-state.js'
-import type { RecordedVote, Strategy } from './access-control.js'
+import type { CompiledRule, Decision } from './access-control.js'
 import type { Authenticator } from './authenticators.js'
-import type { Firewall } from './firewall.js'
-import type { Security } from './security.js'
+import type { Firewall, Policy } from './compile.js'
 import { userFrom, type StoredUser, type User } from './users.js'
 
 declare module '../lifecycle/request-state.js' {
@@ -22,85 +21,69 @@ export interface RecordedAttempt {
   reason?: string
 }
 
-/** One decision of the voters. */
-export interface RecordedDecision {
-  /** What required it: `access_control`, `is-granted`, `request.isGranted`. */
-  by: string
-  attribute: string
-  subject: string | null
-  granted: boolean
-  strategy: Strategy
-  votes: RecordedVote[]
-}
-
-/** What the Security panel shows of a request: plain data without secrets. */
-export interface SecurityRecord {
-  firewall: { name: string, pattern: string, security: boolean, stateless: boolean } | null
-  authenticators: RecordedAttempt[]
-  user: { identifier: string, attributes: unknown } | null
-  authenticatedBy: string | null
-  roles: string[]
-  inheritedRoles: string[]
-  /** The rule of `accessControl` that applies; null if there is none. */
-  rule: { index: number, path: string, methods: string[], ips: string[], roles: string[], granted: boolean } | null
-  decisions: RecordedDecision[]
-  expression: { expression: string, result: boolean, error?: string } | null
-}
-
-/** A record without any data. */
-export function emptyRecord (): SecurityRecord {
-  return {
-    firewall: null,
-    authenticators: [],
-    user: null,
-    authenticatedBy: null,
-    roles: [],
-    inheritedRoles: [],
-    rule: null,
-    decisions: [],
-    expression: null
-  }
-}
-
-/** The user of a request, and how it was recognized. */
+/** The user of a request, how it was recognized, and what was decided about its rights. */
 export class SecurityContext {
-  readonly security: Security
   readonly request: FastifyRequest
   readonly firewall: Firewall | null
   /** The path to which the rules apply. */
   readonly path: string
+  readonly #policy: Policy
   user: User | null = null
   /** The user's roles, with inherited ones. */
   roles: readonly string[] = []
   authenticator: Pick<Authenticator, 'name' | 'insufficient'> | null = null
   /** Whether the session was read: then a response that depends on the user is private. */
   sessionRead = false
-  readonly record = emptyRecord()
+  readonly attempts: RecordedAttempt[] = []
+  /** The rule of `accessControl` that applies; null if there is none. */
+  rule: CompiledRule['facts'] & { granted: boolean } | null = null
+  /** `by`: what required it: `access_control`, `is-granted` or `request.isGranted`. */
+  readonly decisions: Array<Decision & { by: string }> = []
+  expression: { expression: string, result: boolean, error?: string } | null = null
 
-  constructor (security: Security, request: FastifyRequest, firewall: Firewall | null, path: string) {
-    this.security = security
+  constructor (policy: Policy, request: FastifyRequest, firewall: Firewall | null, path: string) {
+    this.#policy = policy
     this.request = request
     this.firewall = firewall
     this.path = path
-    if (firewall === null) return
-    const { name, pattern, security: isOn, stateless } = firewall
-    this.record.firewall = { name, pattern, security: isOn, stateless }
   }
 
   /** Sets the user. */
   login (stored: StoredUser, authenticator: Pick<Authenticator, 'name' | 'insufficient'>): void {
     this.user = userFrom(stored)
-    this.roles = this.security.rolesOf(this.user.roles)
+    this.roles = this.#policy.rolesOf(this.user.roles)
     this.authenticator = authenticator
-    const { identifier, attributes, roles: given } = this.user
-    Object.assign(this.record, {
-      user: { identifier, attributes },
-      authenticatedBy: authenticator.name,
-      roles: [...given],
-      inheritedRoles: this.roles.slice(given.length)
-    })
+  }
+
+  /** Lets the voters decide, and records their votes. */
+  async isGranted (attribute: string, subject: unknown, by: string): Promise<boolean> {
+    const { request, roles } = this
+    // A right that all have does not make the response private.
+    const user = attribute === 'PUBLIC_ACCESS' ? this.user : userOf(request)
+    const decision = await this.#policy.decide(attribute, subject, { user, roles, request })
+    this.decisions.push({ by, ...decision })
+    return decision.granted
+  }
+
+  /** What the Security panel shows: plain data without secrets. */
+  get record () {
+    const { firewall, attempts: authenticators, user, authenticator, roles, rule, decisions, expression } = this
+    const own = user?.roles ?? []
+    return {
+      firewall: firewall && firewall.facts,
+      authenticators,
+      user: user && { identifier: user.identifier, attributes: user.attributes },
+      authenticatedBy: authenticator?.name ?? null,
+      roles: own,
+      inheritedRoles: roles.slice(own.length),
+      rule,
+      decisions,
+      expression
+    }
   }
 }
+
+export type SecurityRecord = SecurityContext['record']
 
 /** The context of a request; null before its firewall, and after the response. */
 export function contextOf (request: FastifyRequest): SecurityContext | null {

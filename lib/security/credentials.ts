@@ -3,9 +3,8 @@ import type { FastifyRequest } from 'fastify'
 import ipaddr from 'ipaddr.js'
 import { RateLimiterMemory, RateLimiterRes, type RateLimiterAbstract } from 'rate-limiter-flexible'
 import { servicesOf } from '../lifecycle/services.js'
-import { AuthenticationError, INVALID_CREDENTIALS, TooManyLoginAttemptsError } from './errors.js'
-import { passwordCheck, type PasswordHasher } from './passwords.js'
-import type { CompiledProvider, StoredUser } from './users.js'
+import { AuthenticationError, TooManyLoginAttemptsError } from './errors.js'
+import { passwordCheck, type CompiledProvider, type PasswordHasher, type StoredUser } from './users.js'
 
 export interface ThrottlingSettings {
   /** How many logins may fail for one user from one address; five times as many for all users from it. Default: 5. */
@@ -16,7 +15,7 @@ export interface ThrottlingSettings {
   limiter?: (options: { keyPrefix: string, points: number, duration: number }) => RateLimiterAbstract
 }
 
-/** Resolves to the user with a name and a password; rejects in the same words for every reason. */
+/** Resolves to the user with a name and a password; rejects with the same message for every reason. */
 export type VerifyCredentials = (request: FastifyRequest, identifier: string, password: string) => Promise<StoredUser>
 
 /** Returns the verification of a firewall: throttled, and at the same cost for a user who does not exist. */
@@ -31,9 +30,8 @@ export function credentialsCheck (
   async function verify (ip: string, identifier: string, password: string): Promise<StoredUser> {
     await throttle?.attempt(ip, identifier)
     const user = await provider.load(identifier) ?? null
-    if (!await matches(user, password) || user === null) {
-      throw new AuthenticationError(INVALID_CREDENTIALS).because(user === null ? 'no such user' : 'wrong password')
-    }
+    const isRight = await matches(user, password)
+    if (user === null || !isRight) throw AuthenticationError.invalid(user === null ? 'no such user' : 'wrong password')
     await throttle?.succeeded(ip, identifier)
     return user
   }
@@ -49,15 +47,11 @@ export function credentialsCheck (
 }
 
 /** Counts failed logins, by user and address and by address alone. */
-function loginThrottle (firewall: string, { maxAttempts = 5, interval = 60_000, limiter }: ThrottlingSettings) {
-  for (const [name, value] of Object.entries({ maxAttempts, interval })) {
-    if (Number.isInteger(value) && value >= 1) continue
-    throw new Error(`security: throttling.${name} of the firewall "${firewall}" must be a whole number from 1`)
-  }
-  const make = limiter ?? ((options) => new RateLimiterMemory(options))
+function loginThrottle (firewall: string, settings: ThrottlingSettings) {
+  const { maxAttempts = 5, interval = 60_000, limiter = (options) => new RateLimiterMemory(options) } = settings
   const duration = Math.ceil(interval / 1000)
-  const byUser = make({ keyPrefix: `login:${firewall}:user`, points: maxAttempts, duration })
-  const byAddress = make({ keyPrefix: `login:${firewall}:address`, points: maxAttempts * 5, duration })
+  const byUser = limiter({ keyPrefix: `login:${firewall}:user`, points: maxAttempts, duration })
+  const byAddress = limiter({ keyPrefix: `login:${firewall}:address`, points: maxAttempts * 5, duration })
   return {
     /** Counts an attempt before its outcome, so that concurrent ones are counted, too; rejects after too many. */
     async attempt (ip: string, identifier: string): Promise<void> {

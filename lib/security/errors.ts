@@ -3,17 +3,19 @@ import { httpError } from '../http/http-errors.js'
 /** The credentials are missing or invalid (RFC 9110, section 15.5.2). */
 export class AuthenticationError extends httpError('AuthenticationError', 'HINDSIGHT_AUTHENTICATION', 401) {
   headers: Record<string, string> = {}
-  #reason: string | null = null
+  #reason = ''
 
-  /** Sets the reason that the profile shows; the client receives the message alone. */
-  because (reason: string): this {
-    this.#reason = reason
-    return this
+  /** The error of each failed login, whatever its reason: the message does not reveal whether a user exists. */
+  static invalid (reason: string): AuthenticationError {
+    const error = new AuthenticationError('Invalid credentials.')
+    error.#reason = reason
+    return error
   }
 
-  /** The reason for the profile. */
-  static reasonOf (error: AuthenticationError): string {
-    return error.#reason ?? error.message
+  /** Why an authentication failed, for the profile; the client receives the message alone. */
+  static reasonOf (error: unknown): string {
+    if (error instanceof AuthenticationError && error.#reason !== '') return error.#reason
+    return error instanceof Error ? error.message : String(error)
   }
 }
 
@@ -30,6 +32,3 @@ export class TooManyLoginAttemptsError
   extends httpError('TooManyLoginAttemptsError', 'HINDSIGHT_TOO_MANY_LOGIN_ATTEMPTS', 429) {
   headers: Record<string, string> = {}
 }
-
-/** The message of every failed login, whatever its reason: it does not reveal whether a user exists. */
-export const INVALID_CREDENTIALS = 'Invalid credentials.'

@@ -1,12 +1,8 @@
-import { createRequire } from 'node:module'
 import { Environment, type ASTNode } from '@marcbachmann/cel-js'
-import type { FastifyRequest } from 'fastify'
-import type { RE2JS } from 're2js'
+import { RE2JS } from 're2js'
 import { servicesOf } from '../lifecycle/services.js'
-import type { SecurityContext } from './context.js'
-
-/** Evaluates an expression: whether it is true, and the error that prevented it. */
-export type Expression = (request: FastifyRequest, context: SecurityContext) => { result: boolean, error?: Error }
+import { userOf } from './context.js'
+import type { Check } from './route-check.js'
 
 /** Characters of a pattern that is not a literal of the expression. */
 const MAX_PATTERN = 200
@@ -15,7 +11,6 @@ const MAX_PROGRAM = 500
 /** Characters of a duration, of which `-2562047h47m16.854775807s` is the longest. */
 const MAX_DURATION = 40
 
-const require = createRequire(import.meta.url)
 const literals = new Map<string, RE2JS>()
 const parseDuration = new Environment().registerVariable('text', 'string').parse('duration(text)')
 /** The library's own functions take exponential and cubic time, and cannot be replaced under their names. */
@@ -42,13 +37,15 @@ const environment = new Environment({ enableOptionalTypes: true })
   })
 
 /** Compiles an expression; throws if it is invalid, uses an unknown name, or does not return a boolean. */
-export function compileExpression (text: string): Expression {
+export function compileExpression (text: string): Check {
   const evaluate = environment.parse(text)
   replaceFunctions(evaluate.ast)
   const { valid, type, error } = evaluate.check()
   if (!valid) throw error ?? new Error('The expression has no type')
   if (!['bool', 'dyn'].includes(String(type))) throw new Error(`The expression gives ${String(type)}, not bool`)
-  return (request, { user, roles, path }) => {
+  return (context) => {
+    const { request, roles, path } = context
+    const user = userOf(request)
     const { ip, host, scheme } = servicesOf(request).originOf(request)
     const { method, headers, params, query } = request
     try {
@@ -58,13 +55,16 @@ export function compileExpression (text: string): Expression {
         params: celValue({ ...params as object }),
         request: { method, path, ip, host, scheme, headers: { ...headers }, query: celValue({ ...query as object }) }
       })
-      return { result: result === true }
+      const granted = result === true
+      context.expression = { expression: text, result: granted }
+      return { granted }
     } catch (raised) {
       // An expression that cannot be evaluated is not true.
       const error = raised instanceof Error ? raised : new Error(String(raised))
       const reason = error.message.split('\n')[0]
       request.log.warn({ channel: 'security', expression: text, reason }, 'Expression cannot be evaluated.')
-      return { result: false, error }
+      context.expression = { expression: text, result: false, error: error.message }
+      return { granted: false, error }
     }
   }
 }
@@ -97,8 +97,7 @@ function matches (text: string, pattern: string): boolean {
 function compilePattern (pattern: string): RE2JS {
   let compiled
   try {
-    // Loaded with the first pattern: it is as large as the other code of expressions.
-    compiled = (require('re2js') as typeof import('re2js')).RE2JS.compile(pattern)
+    compiled = RE2JS.compile(pattern)
   } catch (error) {
     throw new Error(`The pattern "${pattern}" is invalid: ${(error as Error).message}`, { cause: error })
   }
@@ -111,23 +110,25 @@ function durationOf (text: string): unknown {
   throw new Error(`A duration has at most ${MAX_DURATION} characters, not ${text.length}`)
 }
 
-/** Whole numbers become integers of CEL: other numbers are doubles there, which cannot be added to integers. */
-function celValue (value: unknown, seen = new Map<object, unknown>()): unknown {
+/**
+ * A copy with whole numbers as integers of CEL: other numbers are doubles there, which cannot be added to integers.
+ * Objects become maps.
+ */
+function celValue (value: unknown, copies = new Map<object, unknown>()): unknown {
   if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : value
   if (typeof value !== 'object' || value === null) return value
   const prototype: unknown = Object.getPrototypeOf(value)
-  const isMap = value instanceof Map
-  if (!isMap && !Array.isArray(value) && prototype !== Object.prototype && prototype !== null) return value
-  const known = seen.get(value)
-  if (known !== undefined) return known
+  const isMap = value instanceof Map || prototype === Object.prototype || prototype === null
+  if (!isMap && !Array.isArray(value)) return value
+  if (copies.has(value)) return copies.get(value)
   // The copy is known before its members: a value may contain itself.
-  const copy = isMap ? new Map<unknown, unknown>() : Array.isArray(value) ? [] : {}
-  seen.set(value, copy)
-  for (const [name, item] of isMap ? value : Object.entries(value)) {
-    const inner = celValue(item, seen)
-    if (copy instanceof Map) copy.set(celValue(name, seen), inner)
-    // Defined, not assigned: `__proto__` is a name like others.
-    else Object.defineProperty(copy, name, { value: inner, enumerable: true, configurable: true, writable: true })
+  const copy: unknown[] | Map<unknown, unknown> = isMap ? new Map() : []
+  copies.set(value, copy)
+  if (copy instanceof Map) {
+    const members = value instanceof Map ? value : Object.entries(value)
+    for (const [key, item] of members) copy.set(celValue(key), celValue(item, copies))
+  } else {
+    for (const item of value as unknown[]) copy.push(celValue(item, copies))
   }
   return copy
 }

@@ -7,82 +7,80 @@ import { stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import { redirectPage } from '../view/redirect-page.js'
 import type { CompiledRule } from './access-control.js'
-import { challengeOf } from './authenticators.js'
-import { userOf, type SecurityContext } from './context.js'
-import { AccessDeniedError, AuthenticationError, INVALID_CREDENTIALS } from './errors.js'
-import type { Firewall } from './firewall.js'
-import { keepLogin, peekLogin, stampOf } from './login-session.js'
+import { challengeOf, type Authenticator } from './authenticators.js'
+import type { Firewall } from './compile.js'
+import { userOf, type RecordedAttempt, type SecurityContext } from './context.js'
+import { AccessDeniedError, AuthenticationError } from './errors.js'
+import { currentMark, keepLogin, peekLogin, stampOf } from './login-session.js'
 
-/** Recognizes the user of a request: by its credentials, otherwise by its session. */
-export async function recognize (context: SecurityContext, firewall: Firewall): Promise<void> {
-  const { request, record: { authenticators: attempts } } = context
-  const { authenticators, login } = firewall
+/**
+ * Recognizes the user of a request: by its credentials, otherwise by its session. Returns undefined if the request has
+ * neither.
+ */
+export function recognize (context: SecurityContext, firewall: Firewall): Promise<void> | undefined {
+  const { request, attempts } = context
+  const { authenticators, login, cookieName } = firewall
   const used = authenticators.findIndex((authenticator) => authenticator.supports(request))
   for (const [i, { name }] of authenticators.entries()) {
     attempts.push({ name, outcome: used !== -1 && i > used ? 'not reached' : 'not supported' })
   }
   if (login !== null) attempts.push({ name: 'session', outcome: used === -1 ? 'not supported' : 'not reached' })
   const authenticator = authenticators[used]
-  if (authenticator === undefined) {
-    if (login !== null) await recognizeSession(context, firewall)
-    return
-  }
+  if (authenticator !== undefined) return authenticate(context, firewall, authenticator, used)
+  const hasSession = login !== null && servicesOf(request).cookiesOf(request)[cookieName] !== undefined
+  return hasSession ? recognizeSession(context, firewall) : undefined
+}
+
+async function authenticate (
+  context: SecurityContext, firewall: Firewall, authenticator: Authenticator, index: number
+): Promise<void> {
+  const { request, attempts } = context
   const { name } = authenticator
-  const attempt = attempts[used] ?? {}
   try {
     const found = await authenticator.authenticate(request)
     const user = typeof found === 'string' ? await firewall.provider?.load(found) : found
     if (user === null || user === undefined) {
-      const reason = typeof found === 'string' ? 'no such user' : 'no user has these credentials'
-      throw new AuthenticationError(INVALID_CREDENTIALS).because(reason)
+      throw AuthenticationError.invalid(typeof found === 'string' ? 'no such user' : 'no user has these credentials')
     }
     context.login(user, authenticator)
     stateOf(request).credentialsUsed = true
-    Object.assign(attempt, { outcome: 'succeeded' })
+    attempts[index] = { name, outcome: 'succeeded' }
     request.log.debug({ channel: 'security', authenticator: name, user: user.identifier }, 'Authenticator succeeded.')
   } catch (error) {
-    const isRefused = error instanceof AuthenticationError
-    const reason = isRefused ? AuthenticationError.reasonOf(error) : (error as Error)?.message ?? String(error)
-    Object.assign(attempt, { outcome: 'failed', reason })
+    attempts[index] = { name, outcome: 'failed', reason: AuthenticationError.reasonOf(error) }
     request.log.info({ channel: 'security', authenticator: name }, 'Authenticator failed.')
-    throw isRefused ? refuseCredentials(error, firewall) : error
+    throw error instanceof AuthenticationError ? refuseCredentials(error, firewall) : error
   }
 }
 
 /** Recognizes the user of the session, as the provider returns it now. */
 async function recognizeSession (context: SecurityContext, firewall: Firewall): Promise<void> {
-  const { request } = context
-  const kept = peekLogin(request, firewall)
-  if (kept === null) return
+  const { request, attempts } = context
+  const login = peekLogin(request, firewall)
   context.sessionRead = true
-  const attempt = context.record.authenticators.at(-1) ?? {}
-  if (kept.user === undefined) {
-    Object.assign(attempt, { reason: 'no user is logged in' })
-    return
+  const record = (outcome: RecordedAttempt['outcome'], reason?: string): void => {
+    attempts.splice(-1, 1, { name: 'session', outcome, ...(reason !== undefined && { reason }) })
   }
-  const { identifier, stamp, mark = '' } = kept.user
+  if (login.user === undefined) return record('not supported', 'no user is logged in')
+  const { identifier, stamp, mark = '' } = login.user
   const user = await firewall.provider?.load(identifier) ?? null
-  const current = await firewall.marks?.current(identifier) ?? ''
-  if (user !== null && stampOf(user) === stamp && current === mark) {
+  const isCurrent = await currentMark(firewall, identifier) === mark
+  if (user !== null && stampOf(user) === stamp && isCurrent) {
     context.login(user, { name: 'session' })
-    Object.assign(attempt, { outcome: 'succeeded' })
-    return
+    return record('succeeded')
   }
   keepLogin(request, firewall, { user: undefined })
-  const changed = current === mark ? 'the password has changed' : 'all sessions of the user were ended'
-  Object.assign(attempt, { outcome: 'failed', reason: user === null ? 'the user is gone' : changed })
+  const changed = isCurrent ? 'the password has changed' : 'all sessions of the user were ended'
+  record('failed', user === null ? 'the user is gone' : changed)
 }
 
 /** Applies an access rule to a request: refuses it unless one of the roles is granted. */
 export async function enforce (
-  context: SecurityContext, rule: CompiledRule, reply: FastifyReply
+  context: SecurityContext, { facts }: CompiledRule, reply: FastifyReply
 ): Promise<Answer | undefined> {
-  const { index, path, roles, methods, ips } = rule
   let granted = false
-  for (const role of roles) {
-    granted ||= await context.security.isGranted(context, role, undefined, 'access_control')
-  }
-  context.record.rule = { index, path, methods: [...methods], ips: [...ips], roles: [...roles], granted }
+  for (const role of facts.roles) granted ||= await context.isGranted(role, undefined, 'access_control')
+  context.rule = { ...facts, granted }
   return granted ? undefined : refuse(context, reply)
 }
 
@@ -92,9 +90,9 @@ export async function enforce (
  */
 export function refuse (context: SecurityContext, reply: FastifyReply, cause?: unknown): Answer {
   const { request, firewall, authenticator } = context
-  const options = cause === undefined ? [] as const : [{ cause }] as const
+  const options = cause === undefined ? {} : { cause }
   if (userOf(request) !== null) {
-    throw withChallenge(new AccessDeniedError('Access Denied.', ...options), authenticator?.insufficient?.() ?? '')
+    throw withChallenge(new AccessDeniedError('Access Denied.', options), authenticator?.insufficient?.() ?? '')
   }
   if (firewall?.login && isNavigation(request) && (request.method === 'GET' || request.method === 'HEAD')) {
     const target = request.raw.url ?? '/'
@@ -108,9 +106,9 @@ export function refuse (context: SecurityContext, reply: FastifyReply, cause?: u
   }
   const challenge = firewall === null ? '' : challengesOf(firewall, false)
   // A 401 needs a challenge (RFC 9110, section 15.5.2).
-  if (challenge === '') throw new AccessDeniedError('Access Denied.', ...options)
+  if (challenge === '') throw new AccessDeniedError('Access Denied.', options)
   const message = 'Full authentication is required to access this resource.'
-  throw withChallenge(new AuthenticationError(message, ...options), challenge)
+  throw withChallenge(new AuthenticationError(message, options), challenge)
 }
 
 function withChallenge<T extends AuthenticationError | AccessDeniedError> (error: T, challenge: string): T {

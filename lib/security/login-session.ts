@@ -3,9 +3,9 @@ import { Tokens } from '@fastify/csrf'
 import type { FastifyRequest, Session } from 'fastify'
 import { stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
-import type { SessionStore } from '../session/session-store.js'
+import { readSession } from '../session/session-store.js'
+import type { Firewall } from './compile.js'
 import { InvalidCsrfTokenError } from './errors.js'
-import type { Firewall } from './firewall.js'
 import type { StoredUser } from './users.js'
 
 /** What one firewall keeps in a session. */
@@ -27,9 +27,9 @@ declare module 'fastify' {
   }
 }
 
-/** Reads what a firewall keeps in the session, which does not count as a use of it; null without a session cookie. */
-export function peekLogin (request: FastifyRequest, { name, cookieName }: Firewall): SessionLogin | null {
-  if (servicesOf(request).cookiesOf(request)[cookieName] === undefined) return null
+/** Reads what a firewall keeps in the session, which does not count as a use of it; empty without a session cookie. */
+export function peekLogin (request: FastifyRequest, { name, cookieName }: Firewall): SessionLogin {
+  if (servicesOf(request).cookiesOf(request)[cookieName] === undefined) return {}
   const state = stateOf(request)
   const { sessionTouched } = state
   const { session } = request
@@ -81,39 +81,25 @@ export function checkCsrfToken (request: FastifyRequest, purpose: string, token:
 const MARK_LIFETIME = 400 * 24 * 60 * 60 * 1000
 
 /**
- * The mark of a user's logins, stored beside the sessions. A new mark ends all sessions with another one, in all
- * processes that share the store, without synchronized clocks.
+ * The mark that the logins of a user need; empty if the user's sessions were never ended. It is stored beside the
+ * sessions. A new mark ends all sessions with another one, in all processes that share the store, without synchronized
+ * clocks.
  */
-export class LoginMarks {
-  readonly #store: SessionStore
-  readonly #firewall: string
+export async function currentMark ({ name, marks }: Firewall, identifier: string): Promise<string> {
+  const record = marks && await readSession(marks, markKey(name, identifier)) as { mark?: string } | undefined
+  return record?.mark ?? ''
+}
 
-  constructor (store: SessionStore, firewall: string) {
-    this.#store = store
-    this.#firewall = firewall
-  }
+/** Ends all sessions in which a user is logged in. */
+export async function renewMark ({ name, marks }: Firewall, identifier: string): Promise<void> {
+  const cookie = { originalMaxAge: MARK_LIFETIME, expires: new Date(Date.now() + MARK_LIFETIME) }
+  const record = { mark: randomBytes(12).toString('base64url'), cookie } as unknown as Session
+  await new Promise<void>((resolve, reject) => {
+    marks?.set(markKey(name, identifier), record, (error) => error ? reject(error) : resolve())
+  })
+}
 
-  /** The mark that a login needs; empty if the user's sessions were never ended. */
-  async current (identifier: string): Promise<string> {
-    return await new Promise((resolve, reject) => {
-      this.#store.get(this.#keyOf(identifier), (error, kept) => {
-        if (error && (error as NodeJS.ErrnoException).code !== 'ENOENT') reject(error)
-        else resolve((kept as { mark?: string } | null | undefined)?.mark ?? '')
-      })
-    })
-  }
-
-  /** Ends all sessions in which the user is logged in. */
-  async renew (identifier: string): Promise<void> {
-    const cookie = { originalMaxAge: MARK_LIFETIME, expires: new Date(Date.now() + MARK_LIFETIME) }
-    const kept = { mark: randomBytes(12).toString('base64url'), cookie } as unknown as Session
-    await new Promise<void>((resolve, reject) => {
-      this.#store.set(this.#keyOf(identifier), kept, (error) => error ? reject(error) : resolve())
-    })
-  }
-
-  // Session ids are signed: no cookie can name this key.
-  #keyOf (identifier: string): string {
-    return `logins-${createHash('sha256').update(JSON.stringify([this.#firewall, identifier])).digest('base64url')}`
-  }
+// Session ids are signed: no cookie can name this key.
+function markKey (firewall: string, identifier: string): string {
+  return `logins-${createHash('sha256').update(JSON.stringify([firewall, identifier])).digest('base64url')}`
 }

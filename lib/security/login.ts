@@ -2,11 +2,13 @@ import formbody from '@fastify/formbody'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ownHook } from '../lifecycle/listener.js'
 import { servicesOf } from '../lifecycle/services.js'
+import type { Firewall } from './compile.js'
 import { contextOf } from './context.js'
-import { AuthenticationError, INVALID_CREDENTIALS, InvalidCsrfTokenError } from './errors.js'
-import type { Firewall, LoginSettings, LogoutSettings } from './firewall.js'
+import { AuthenticationError, InvalidCsrfTokenError } from './errors.js'
 import { isLocalPath, isNavigation, locationOf, refuseCredentials } from './guard.js'
-import { checkCsrfToken, csrfToken, keepLogin, peekLogin, renewSession, stampOf } from './login-session.js'
+import {
+  checkCsrfToken, csrfToken, currentMark, keepLogin, peekLogin, renewMark, renewSession, stampOf
+} from './login-session.js'
 import type { Security } from './security.js'
 
 /** The field of a form or query with the CSRF token. */
@@ -43,14 +45,8 @@ export async function loginRoutes (app: FastifyInstance, security: Security): Pr
     for (const firewall of security.firewalls) {
       const { name, login, logout } = firewall
       if (login !== null) {
-        scope.route({
-          method: 'POST',
-          url: login.checkPath,
-          config: { name: `_login_${name}` },
-          bodyLimit: BODY_LIMIT,
-          errorHandler,
-          handler: (request, reply) => logIn(firewall, login, request, reply)
-        })
+        const options = { config: { name: `_login_${name}` }, bodyLimit: BODY_LIMIT, errorHandler }
+        scope.post(login.checkPath, options, (request, reply) => logIn(firewall, login, request, reply))
       }
       if (logout !== null) {
         scope.route({
@@ -67,34 +63,33 @@ export async function loginRoutes (app: FastifyInstance, security: Security): Pr
 }
 
 async function logIn (
-  firewall: Firewall, login: Required<LoginSettings>, request: FastifyRequest, reply: FastifyReply
+  firewall: Firewall, login: NonNullable<Firewall['login']>, request: FastifyRequest, reply: FastifyReply
 ): Promise<unknown> {
   const { name } = firewall
+  const { usernameField, passwordField } = login
   const isForm = /^application\/x-www-form-urlencoded\b/i.test(request.headers['content-type'] ?? '')
-  const { [login.usernameField]: username, [login.passwordField]: password } = fieldsOf(request.body)
+  const { [usernameField]: username, [passwordField]: password } = fieldsOf(request.body)
   const context = contextOf(request)
   try {
     if (login.csrf) checkCsrfToken(request, purposeOf('login', name), tokenOf(request))
     if (typeof username !== 'string' || typeof password !== 'string' || firewall.verify === null) {
-      const reason = `the body lacks the fields ${login.usernameField} and ${login.passwordField}`
-      throw new AuthenticationError(INVALID_CREDENTIALS).because(reason)
+      throw AuthenticationError.invalid(`the body lacks the fields ${usernameField} and ${passwordField}`)
     }
     const user = await firewall.verify(request, username, password)
     const { identifier, roles = [] } = user
-    const mark = await firewall.marks?.current(identifier) ?? ''
+    const mark = await currentMark(firewall, identifier)
     const target = request.session._security?.[name]?.target ?? ''
     await renewSession(request)
     const kept = { identifier, stamp: stampOf(user), ...(mark !== '' && { mark }) }
     keepLogin(request, firewall, { user: kept, target: undefined, failure: undefined })
     context?.login(user, { name: 'login' })
-    context?.record.authenticators.push({ name: 'login', outcome: 'succeeded' })
+    context?.attempts.push({ name: 'login', outcome: 'succeeded' })
     request.log.info({ channel: 'security', user: identifier }, 'User logged in.')
     if (!isForm) return { identifier, roles }
     return await reply.redirect(locationOf(request, isLocalPath(target) ? target : login.defaultTargetPath), 302)
   } catch (error) {
+    context?.attempts.push({ name: 'login', outcome: 'failed', reason: AuthenticationError.reasonOf(error) })
     const isRefused = error instanceof AuthenticationError
-    const reason = isRefused ? AuthenticationError.reasonOf(error) : (error as Error).message
-    context?.record.authenticators.push({ name: 'login', outcome: 'failed', reason })
     if (!isRefused && !(error instanceof InvalidCsrfTokenError)) throw error
     request.log.info({ channel: 'security' }, 'Login failed.')
     if (!isForm || !isNavigation(request)) throw isRefused ? refuseCredentials(error, firewall) : error
@@ -105,14 +100,14 @@ async function logIn (
 }
 
 async function logOut (
-  firewall: Firewall, logout: Required<LogoutSettings>, request: FastifyRequest, reply: FastifyReply
+  firewall: Firewall, logout: NonNullable<Firewall['logout']>, request: FastifyRequest, reply: FastifyReply
 ): Promise<unknown> {
-  const { name, cookieName, marks } = firewall
+  const { name, cookieName } = firewall
   if (logout.csrf) checkCsrfToken(request, purposeOf('logout', name), tokenOf(request))
   if (servicesOf(request).cookiesOf(request)[cookieName] !== undefined) {
     const { cookie: { path = '/', domain }, _security: kept } = request.session
     const identifier = kept?.[name]?.user?.identifier
-    if (logout.everywhere && identifier !== undefined) await marks?.renew(identifier)
+    if (logout.everywhere && identifier !== undefined) await renewMark(firewall, identifier)
     await request.session.destroy()
     reply.clearCookie(cookieName, { path, ...(domain !== undefined && { domain }) })
   }
@@ -126,7 +121,7 @@ export function loginForm (request: FastifyRequest): LoginForm {
   if (firewall === null) throw new Error('request.loginForm(): no firewall is in front of this path')
   const { name, login } = firewall
   if (login === null) throw new Error(`request.loginForm(): the firewall "${name}" has no login`)
-  const failure = peekLogin(request, firewall)?.failure
+  const { failure } = peekLogin(request, firewall)
   if (failure !== undefined) keepLogin(request, firewall, { failure: undefined })
   const { checkPath: action, usernameField, passwordField, csrf } = login
   return {

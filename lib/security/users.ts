@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto'
+
 /** The user who sent a request. */
 export interface User {
   readonly identifier: string
@@ -35,14 +37,11 @@ export type CompiledProvider = ReturnType<typeof compileProvider>
 
 /** Compiles a provider; throws an error with its name. `hashes`: the password hashes of a list. */
 export function compileProvider (name: string, provider: UserProvider) {
-  const where = `security.providers.${name}`
   if (typeof provider === 'function') return { name, load: provider, hashes: [] as string[] }
-  if (!Array.isArray(provider?.users)) throw new Error(`${where}: a provider is { users: […] } or a function`)
   const users = new Map<string, StoredUser>()
   for (const user of provider.users) {
     const { identifier } = user
-    if (typeof identifier !== 'string' || identifier === '') throw new Error(`${where}: every user needs an identifier`)
-    if (users.has(identifier)) throw new Error(`${where}: the user "${identifier}" is there twice`)
+    if (users.has(identifier)) throw new Error(`security.providers.${name}: the user "${identifier}" is there twice`)
     users.set(identifier, user)
   }
   const hashes = provider.users.flatMap(({ password }) => password ?? [])
@@ -57,5 +56,60 @@ export function roleResolver (hierarchy: RoleHierarchy = {}): (roles: readonly s
     // The loop also visits the roles that it adds, each of them once.
     for (const role of all) for (const other of [inherited.get(role) ?? []].flat()) all.add(other)
     return [...all]
+  }
+}
+
+/** Makes and verifies password hashes; the built-in one is Argon2id (RFC 9106) with hashes in the PHC string format. */
+export interface PasswordHasher {
+  /** `like`: a hash whose cost the new one must have. */
+  hash (password: string, like?: string): Promise<string>
+  verify (hash: string, password: string): Promise<boolean>
+  /** Throws an error, or rejects, for a hash that `verify` cannot read. */
+  check? (hash: string): void | Promise<void>
+}
+
+// The native library is loaded at its first use.
+const library = async () => await import('@node-rs/argon2')
+
+/** Argon2id in the thread pool. */
+export const argon2: PasswordHasher = {
+  async hash (password, like) {
+    const { hash, parseOptions } = await library()
+    return await hash(password, like === undefined ? undefined : parseOptions(like))
+  },
+  async verify (stored, password) {
+    const { verify } = await library()
+    // No password matches a hash that cannot be read.
+    return await verify(stored, password).catch(() => false)
+  },
+  async check (stored) {
+    (await library()).parseOptions(stored)
+  }
+}
+
+/** Resolves to the hash of a password for a provider of users: Argon2id in the PHC string format, `$argon2id$…`. */
+export async function hashPassword (password: string): Promise<string> {
+  return await argon2.hash(password)
+}
+
+/** Rejects if a password of a provider is not a hash. */
+export async function checkHashes (hasher: PasswordHasher, { name, hashes }: CompiledProvider): Promise<void> {
+  try {
+    for (const stored of hashes) await hasher.check?.(stored)
+  } catch (error) {
+    throw new Error(`security.providers.${name}: a password is not in the form of a hash that can be verified; ` +
+      'make one with hashPassword()', { cause: error })
+  }
+}
+
+/** Returns the function that verifies a user's password: exactly one verification, also without a user. */
+export function passwordCheck (hasher: PasswordHasher, hashes: readonly string[]) {
+  // As expensive as the users' hashes, so that the time of an answer does not reveal whether a user exists.
+  const decoy = hasher.hash(randomBytes(18).toString('base64'), hashes[0])
+  // A failure is reported by the verification that awaits it.
+  decoy.catch(() => {})
+  return async (user: StoredUser | null | undefined, password: string): Promise<boolean> => {
+    const stored = user?.password
+    return await hasher.verify(stored ?? await decoy, password) && stored !== undefined
   }
 }

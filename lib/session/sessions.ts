@@ -2,9 +2,7 @@ import fastifySession, { type FastifySessionOptions } from '@fastify/session'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { host, runHooks } from '../lifecycle/hosting.js'
 import { stateOf } from '../lifecycle/request-state.js'
-import {
-  GuardedSessionStore, MemorySessionStore, SessionStoreError, shareStore, type SessionStore
-} from './session-store.js'
+import { guardedStore, MemorySessionStore, readSession, SessionStoreError, type SessionStore } from './session-store.js'
 
 type PackageOptions = Pick<FastifySessionOptions, 'cookieName' | 'cookiePrefix' | 'rolling' | 'idGenerator'>
 type Cookie = NonNullable<FastifySessionOptions['cookie']>
@@ -22,8 +20,7 @@ export interface SessionSettings extends PackageOptions {
   store?: SessionStore
   /**
    * What happens while such a store is unavailable: `closed` (the default) answers 503 to requests that use the
-   * session;
-   * `open` continues with a new session, which is not stored.
+   * session; `open` continues with a new session, which is not stored.
    */
   storeFailure?: 'closed' | 'open'
   /** Milliseconds after which such a store counts as unavailable; 2,000 by default, 0 for no limit. */
@@ -32,31 +29,13 @@ export interface SessionSettings extends PackageOptions {
   cookie?: Cookie
 }
 
-/** What the profile and the save of a session use of an object of @fastify/session. */
-interface SessionObject {
-  sessionId: string
-  cookie: Cookie
-  isModified: () => boolean
-}
-
-/** The sessions of an application. */
-export interface Sessions {
-  readonly cookieName: string
-  /** Whether sessions are read in the slot of the listener, and not when they are first used. */
-  readonly isEager: boolean
-  /**
-   * Reads the session of a request; rejects with a `SessionStoreError` only in `closed` mode, when the session is used.
-   */
-  read: (request: FastifyRequest, reply: FastifyReply) => Promise<boolean>
-  /** Whether the session of a request is the one that its cookie names. */
-  isLoaded: (request: FastifyRequest) => boolean
-  /** Saves a changed session; false where nothing was saved. */
-  save: (request: FastifyRequest, reply: FastifyReply, payload: unknown) => Promise<boolean>
-}
+/** The name of the session's cookie, and the attributes that decide when browsers send it. */
+export type SessionCookie = { name: string } & Pick<Cookie, 'sameSite' | 'path' | 'secure'>
 
 declare module '../lifecycle/request-state.js' {
   interface RequestState {
-    session?: unknown
+    /** The session; null after it was destroyed. */
+    session?: object | null | undefined
     /** The reply that cookies are set on, from the slot of the session listener on. */
     cookieReply?: FastifyReply
     sessionTouched?: boolean | undefined
@@ -65,59 +44,52 @@ declare module '../lifecycle/request-state.js' {
   }
 }
 
-/** The attributes of the session's cookie that decide when browsers send it. */
-export interface SessionCookie {
-  name: string
-  sameSite: boolean | string | undefined
-  path: string | undefined
-  secure: boolean | string | undefined
-}
-
 declare module '../lifecycle/services.js' {
   interface Services {
     sessionCookie?: SessionCookie
+    /** The store of records other than sessions, such as the marks of logins that were ended. */
+    recordStore?: SessionStore
   }
 }
 
 /** Maximum number of marks of users who were logged out everywhere. */
 const MAX_MARKS = 100_000
 
+/** The sessions of an application. */
+export type Sessions = Awaited<ReturnType<typeof openSessions>>
+
 /**
  * Registers @fastify/session, whose hooks the session listeners run, and decorates `request.session`. Throws at an
  * invalid setting, with its name. Of two concurrent requests that change one session the last one to save wins.
  */
-export async function openSessions (app: FastifyInstance, settings: SessionSettings): Promise<Sessions> {
+export async function openSessions (app: FastifyInstance, settings: SessionSettings) {
   const {
     secret, cookieName = 'sessionId', cookiePrefix = '', rolling = false,
     store: ownStore, storeFailure = 'closed', storeTimeout = 2_000
   } = settings
-  if (storeFailure !== 'closed' && storeFailure !== 'open') {
-    throw new Error(`session.storeFailure: "${String(storeFailure)}" is neither closed nor open`)
-  }
-  const isOpen = storeFailure === 'open'
   if ([secret ?? ''].flat().some(({ length }) => length < 32)) {
     throw new Error('session.secret (SESSION_SECRET) is missing or too short: at least 32 characters are needed')
   }
+  const isOpen = storeFailure === 'open'
   const cookie = { path: '/', httpOnly: true, sameSite: 'lax', secure: 'auto', ...settings.cookie } as const
-  const guarded = ownStore === undefined ? null : new GuardedSessionStore(ownStore, storeTimeout)
+  const guarded = ownStore && guardedStore(ownStore, storeTimeout)
   const store = guarded ?? new MemorySessionStore()
-  if (guarded !== null && !isOpen) app.hindsight.needs.push(() => guarded.probe())
-  app.hindsight.sessionCookie = {
-    name: cookieName, path: cookie.path, sameSite: cookie.sameSite, secure: cookie.secure
-  }
+  if (guarded !== undefined && !isOpen) app.hindsight.needs.push(() => readSession(guarded, 'hindsight-probe'))
+  app.hindsight.sessionCookie = { name: cookieName, ...cookie }
   // A memory store of its own: clients can create any number of sessions, which would displace the marks.
-  shareStore(app.hindsight, guarded ?? new MemorySessionStore({ limit: MAX_MARKS }))
+  app.hindsight.recordStore = guarded ?? new MemorySessionStore({ limit: MAX_MARKS })
   app.decorateRequest('session', {
     getter (this: FastifyRequest) { return use(this) as FastifyRequest['session'] },
-    setter (this: FastifyRequest, session: unknown) { stateOf(this).session = session }
+    setter (this: FastifyRequest, session: object | null) { stateOf(this).session = session }
   })
   const options = {
     ...settings, cookieName, cookiePrefix, rolling, store, secret, saveUninitialized: false, cookie: { ...cookie }
   }
   const hooks = await host(app, fastifySession as never, options, { name: 'hindsight/session', withhold: ['session'] })
 
-  function start (request: FastifyRequest, reply: FastifyReply): undefined | Promise<void> {
-    return runHooks(hooks.get('onRequest') ?? [], viewOf(request), reply)
+  /** Reads or begins the session; `cookies`: in place of those of the request. */
+  function start (request: FastifyRequest, reply: FastifyReply, cookies?: object): undefined | Promise<void> {
+    return runHooks(hooks.get('onRequest') ?? [], viewOf(request, cookies), reply)
   }
 
   function use (request: FastifyRequest): unknown {
@@ -133,6 +105,7 @@ export async function openSessions (app: FastifyInstance, settings: SessionSetti
     return state.session
   }
 
+  /** Reads the session of a request; false if the store is unavailable. In `closed` mode its use throws then. */
   async function read (request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
     try {
       await start(request, reply)
@@ -143,11 +116,12 @@ export async function openSessions (app: FastifyInstance, settings: SessionSetti
       if (!isOpen) return false
       warn(request, error)
       // Without a cookie @fastify/session begins a new session, and does not read the store.
-      runHooks(hooks.get('onRequest') ?? [], viewOf(request, { cookies: {} }), reply)
+      start(request, reply, {})
       return false
     }
   }
 
+  /** Saves a changed session; false where nothing was saved. */
   async function save (request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<boolean> {
     // The session that the cookie names is unavailable: it must not be replaced by the new one.
     if (stateOf(request).sessionError !== undefined) return false
@@ -163,22 +137,18 @@ export async function openSessions (app: FastifyInstance, settings: SessionSetti
     }
   }
 
+  /** Whether the session of a request is the one that its cookie names. */
   function isLoaded (request: FastifyRequest): boolean {
     const id = sessionOf(request)?.sessionId
     const value = app.hindsight.cookiesOf(request)[cookieName]
     return id !== undefined && value?.slice(0, value.lastIndexOf('.')) === `${cookiePrefix}${id}`
   }
 
-  /** Whether another request has ended the session meanwhile: saving would restore it, and undo a logout. */
+  /** Whether another request has ended the session: saving would restore it, and undo a logout. */
   async function wasEnded (request: FastifyRequest): Promise<boolean> {
     const session = sessionOf(request)
-    if (session === null || !isLoaded(request) || !(rolling || session.isModified())) return false
-    return await new Promise((resolve, reject) => {
-      store.get(session.sessionId, (error, stored) => {
-        if (error) reject(error)
-        else resolve(stored === null || stored === undefined)
-      })
-    })
+    if (session === undefined || !isLoaded(request) || !(rolling || session.isModified())) return false
+    return await readSession(store, session.sessionId) == null
   }
 
   /** A session keeps the attributes of its first cookie: one that began over http gets `Secure` over https. */
@@ -191,21 +161,23 @@ export async function openSessions (app: FastifyInstance, settings: SessionSetti
   }
 
   /** The request with the scheme that trusted proxies report: @fastify/session reads `request.protocol`. */
-  function viewOf (request: FastifyRequest, others: Readonly<Record<string, unknown>> = {}): FastifyRequest {
-    const values: Record<string | symbol, unknown> = { ...others, protocol: app.hindsight.originOf(request).scheme }
+  function viewOf (request: FastifyRequest, cookies?: object): FastifyRequest {
+    const values = { protocol: app.hindsight.originOf(request).scheme, ...(cookies !== undefined && { cookies }) }
     return new Proxy(request, {
-      get: (target, name) => Object.hasOwn(values, name) ? values[name] : Reflect.get(target, name) as unknown,
+      get: (target, name) => Reflect.get(Object.hasOwn(values, name) ? values : target, name) as unknown,
       set: (target, name, value) => Reflect.set(target, name, value)
     })
   }
 
-  return { cookieName, isEager: guarded !== null, read, isLoaded, save }
+  /** `isEager`: whether sessions are read in the slot of the listener, and not when they are first used. */
+  return { cookieName, isEager: guarded !== undefined, read, isLoaded, save }
 }
 
-// `destroy` of @fastify/session leaves null; for a path outside the cookie's it sets an empty object.
-function sessionOf (request: FastifyRequest): SessionObject | null {
-  const session = stateOf(request).session as Partial<SessionObject> | null | undefined
-  return session?.sessionId === undefined ? null : session as SessionObject
+/** The session of a request as @fastify/session has it; undefined after it was destroyed. */
+function sessionOf (request: FastifyRequest) {
+  // `destroy` leaves null; for a path outside the cookie's @fastify/session sets an empty object.
+  const session = stateOf(request).session as Partial<FastifyRequest['session']> | null | undefined
+  return session?.sessionId === undefined ? undefined : session as FastifyRequest['session']
 }
 
 function warn (request: FastifyRequest, error: SessionStoreError): void {

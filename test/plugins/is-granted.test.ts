@@ -1,9 +1,11 @@
 import t from 'tap'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Voter } from '../../lib/security/access-control.js'
-import type { IsGranted } from '../../lib/security/access-control.js'
+import type { RouteAttributes } from '../../lib/routing/attributes.js'
 import type { SecuritySettings } from '../../lib/security/security.js'
 import { basic, build, HTML, profileOf, recordOf, refusal, users } from '../lib/security/support.js'
+
+type IsGranted = NonNullable<RouteAttributes['isGranted']>
 
 class ArticleVoter implements Voter {
   supports (attribute: string, subject: unknown): boolean {
@@ -139,8 +141,8 @@ t.test('mistakes stop the start, and name the route', async t => {
   // The shape is checked by the controller-attributes listener.
   const mistyped = (found: string) => `Route "GET /a/:id": config.isGranted is ${found}; it has to be a role or attribute, { attribute, subject }, or a list of these`
   const table: Array<[unknown, string]> = [
-    [{ attribute: 'EDIT', subject: 'article' }, 'Route GET /a/:id: config.isGranted has the subject "article", which is no parameter of the route'],
-    [{ attribute: 'EDIT', subject: 'i' }, 'Route GET /a/:id: config.isGranted has the subject "i", which is no parameter of the route'],
+    [{ attribute: 'EDIT', subject: 'article' }, 'Route GET /a/:id: config.isGranted: the subject "article" is no parameter of the route'],
+    [{ attribute: 'EDIT', subject: 'i' }, 'Route GET /a/:id: config.isGranted: the subject "i" is no parameter of the route'],
     [{ attribute: 'EDIT', subjct: 'id' }, mistyped("{ attribute: 'EDIT', subjct: 'id' }")],
     [{ attribute: 'EDIT', subject: 1 }, mistyped("{ attribute: 'EDIT', subject: 1 }")],
     [{}, mistyped('{}')],

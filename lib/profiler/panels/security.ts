@@ -1,5 +1,5 @@
 import { html } from '../../view/html.js'
-import { fields, lead, note, pairs, pairsSection, rows, section } from '../pages/components.js'
+import { fields, lead, note, pairs, pairsSection, rows, rowsSection, section } from '../pages/components.js'
 import { collectorPanel, isObject, listOf, type Data } from './panel.js'
 
 const DENIED = new Set([401, 403, 429])
@@ -20,8 +20,7 @@ export const securityPanel = collectorPanel('security', 'Security', 'security', 
       verdict(data, status),
       pairsSection('Firewall', firewall, 'No firewall protects this path.'),
       section('User', userOf(data)),
-      section('Authenticators',
-        rows('Authenticators', AUTHENTICATOR_COLUMNS, listOf(authenticators), 'No authenticator ran.')),
+      rowsSection('Authenticators', AUTHENTICATOR_COLUMNS, listOf(authenticators), 'No authenticator ran.'),
       pairsSection('Access rule', rule, 'No rule of accessControl matches this request.'),
       pairsSection('Expression', expression, 'The route declares none.'),
       section('Decisions', listOf(decisions).map(decisionOf).join('') || note('No access decision was made.'))

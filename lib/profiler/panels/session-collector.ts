@@ -13,20 +13,15 @@ export interface SessionRecord {
 
 const MAX_KEYS = 200
 
-/** The record of a session that the request did not use. */
-export function unusedSession (cookie: boolean): SessionRecord {
-  return { used: false, cookie, origin: null, changed: false, saved: false, keys: {} }
-}
-
-/** The record of a used session after the handler, before it is saved. */
-export function sessionRecord (session: unknown, cookie: boolean, loaded: boolean): SessionRecord {
-  if (typeof session !== 'object' || session === null) return { ...unusedSession(cookie), used: true, origin: 'ended' }
-  const { isModified } = session as { isModified?: () => boolean }
-  const values = Object.entries(session).filter(([key]) => key !== 'cookie').slice(0, MAX_KEYS)
+/** The record of a session before it is saved: undefined if it was not used, null if it was ended. */
+export function sessionRecord (session: object | null | undefined, cookie: boolean, loaded: boolean): SessionRecord {
+  const { isModified } = (session ?? {}) as { isModified?: () => boolean }
+  const values = Object.entries(session ?? {}).filter(([key]) => key !== 'cookie').slice(0, MAX_KEYS)
+  const origin = session === null ? 'ended' : loaded ? 'loaded' : 'new'
   return {
-    used: true,
+    used: session !== undefined,
     cookie,
-    origin: loaded ? 'loaded' : 'new',
+    origin: session === undefined ? null : origin,
     changed: isModified?.call(session) === true,
     saved: false,
     keys: Object.fromEntries(values.map(([key, value]) => [key, `****** (${typeOf(value)})`]))

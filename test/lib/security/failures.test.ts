@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import type { HindsightOptions } from '../../../app/options.js'
 import type { SecuritySettings } from '../../../lib/security/security.js'
-import { argon2 } from '../../../lib/security/passwords.js'
+import { argon2 } from '../../../lib/security/users.js'
 import type { LoginForm } from '../../../lib/security/login.js'
 import { build, HTML, Jar, users } from './support.js'
 

@@ -6,7 +6,7 @@ import { hindsight } from '../../../app/hindsight.js'
 import type { HindsightOptions } from '../../../app/options.js'
 import { serverOptions } from '../../../app/server-options.js'
 import type { Profile } from '../../../lib/profiler/profile.js'
-import { argon2, type PasswordHasher } from '../../../lib/security/passwords.js'
+import { argon2, type PasswordHasher } from '../../../lib/security/users.js'
 import type { SecurityRecord } from '../../../lib/security/context.js'
 import type { SecuritySettings } from '../../../lib/security/security.js'
 

@@ -1,10 +1,10 @@
 import t from 'tap'
 import { lostSession, type SessionFacts } from '../../../../lib/profiler/blocked/cookies.js'
-import { emptyRecord } from '../../../../lib/security/context.js'
 
 const cookie = { name: 'sid', path: '/', sameSite: 'lax', secure: 'auto' } as const
 const base: SessionFacts = { cookie, sent: false, used: true, security: null, method: 'POST', path: '/a', scheme: 'http', site: 'cross-site', mode: 'cors' }
-const denied = { ...emptyRecord(), authenticators: [{ name: 'session', outcome: 'not supported' as const }], rule: { index: 0, path: '/', methods: [], ips: [], roles: ['ROLE_A'], granted: false } }
+const nothing = { firewall: null, user: null, authenticatedBy: null, roles: [], inheritedRoles: [], decisions: [], expression: null }
+const denied = { ...nothing, authenticators: [{ name: 'session', outcome: 'not supported' as const }], rule: { index: 0, path: '/', methods: [], ips: [], roles: ['ROLE_A'], granted: false } }
 
 t.test('a session that was needed and did not come', async (t) => {
   for (const [name, changes, why] of [

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { argon2, hashPassword, passwordCheck } from '../../../lib/security/passwords.js'
+import { argon2, hashPassword, passwordCheck } from '../../../lib/security/users.js'
 import { countingHasher, passwords } from './support.js'
 
 t.test('a hash is Argon2id with a salt of its own', async t => {
