@@ -5,12 +5,13 @@ import { targetOf } from '../http/request-target.js'
 import type { ListenerEvent } from '../lifecycle/events.js'
 import { stateOf, type RequestState } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
-import type { LogRecord } from '../logs/log-record.js'
-import type { FlattenedException } from './exception.js'
+import { isErrorOrWorse, mostSevere, withNotifications, type LogRecord } from '../logs/log-record.js'
+import type { RequestLog } from '../logs/request-log.js'
+import type { Mask } from '../mask/mask.js'
+import type { FlattenedException, StackFrame } from './exception.js'
 import { flattenError } from './flatten-error.js'
 import { hintsFor } from './hints.js'
 import { maskException } from './mask-exception.js'
-import { reportedLines } from './records.js'
 
 declare module '../lifecycle/request-state.js' {
   interface RequestState {
@@ -18,6 +19,9 @@ declare module '../lifecycle/request-state.js' {
     profile?: { token: string, url: string }
   }
 }
+
+/** The number of lines of a request's log that a report has; notifications are not counted. */
+const MAX_LOGS = 1_000
 
 /** A remark that helps to fix the failure; given only where it is certain. */
 export interface Hint {
@@ -97,6 +101,42 @@ export function reportOf (request: FastifyRequest, status: number, reason: strin
     ...(mode === 'full' && { lifecycle: placeInLifecycle(state, events, lifecycle.slots) }),
     ...(state.profile !== undefined && { profile: state.profile })
   }
+}
+
+/** The headline of a report: the message of its error, or its name where the message is empty. */
+export function headline ({ exceptions, reason }: ErrorReport): string {
+  const { message, name } = exceptions.at(-1) ?? { message: reason, name: 'Error' }
+  return message.trim() === '' ? name : message
+}
+
+/** The frame of the application that is shown first: of the error itself, otherwise of its nearest cause. */
+export function firstOwnFrame ({ exceptions }: ErrorReport): StackFrame | undefined {
+  return exceptions.toReversed().flatMap(({ frames }) => frames).find(({ own }) => own)
+}
+
+/** The number of lines that were logged and of the errors among them, including those that the report does not hold. */
+export function logCounts ({ logs, logsOmitted }: ErrorReport): { lines: number, failures: number } {
+  const { lines = 0, failures = 0 } = logsOmitted ?? {}
+  return { lines: logs.length + lines, failures: logs.filter(isErrorOrWorse).length + failures }
+}
+
+/** The address of the profile; undefined for one that a browser could run as a script. */
+export function profileUrl ({ profile }: ErrorReport): string | undefined {
+  return profile !== undefined && /^(https?:\/\/|\/)/.test(profile.url) ? profile.url : undefined
+}
+
+/** The lines of a report: the most severe of a request's log, masked, with the notifications of its listeners. */
+export function reportedLines (
+  log: RequestLog | null | undefined, events: readonly ListenerEvent[], start: number, mask: Mask
+): Pick<ErrorReport, 'logs' | 'logsOmitted'> {
+  const all = log?.records() ?? []
+  const shown = mostSevere(all, MAX_LOGS)
+  const masked = shown.map(({ context, message, ...rest }): LogRecord =>
+    ({ ...rest, message: mask.text(message), context: mask.value(context) as Record<string, unknown> }))
+  const logs = withNotifications(masked, events, start)
+  if (shown.length === all.length) return { logs }
+  const failures = all.filter(isErrorOrWorse).length - shown.filter(isErrorOrWorse).length
+  return { logs, logsOmitted: { lines: all.length - shown.length, failures } }
 }
 
 type Slots = ReadonlyArray<{ stage: string, listener: string }>

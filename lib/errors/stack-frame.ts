@@ -2,6 +2,7 @@ import { findSourceMap } from 'node:module'
 import { isAbsolute, relative, sep } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseV8OrIeString, type StackFrameLite } from 'error-stack-parser-es/lite'
+import { visibleLine } from '../view/visible.js'
 import type { StackFrame } from './exception.js'
 
 // The parser's patterns take quadratic time on a long line.
@@ -98,4 +99,18 @@ export function packageOf (file: string): string | null {
 /** Whether a file is one of Hindsight. */
 export function isInternal (file: string): boolean {
   return INTERNALS.some((folder) => file.startsWith(folder))
+}
+
+/** A file relative to the working directory, or to `node_modules`. */
+export function shortFile (file: string): string {
+  const root = process.cwd() + sep
+  const inPackage = file.lastIndexOf(`node_modules${sep}`)
+  if (inPackage !== -1) return visibleLine(file.slice(inPackage + 13))
+  return visibleLine(file.startsWith(root) ? file.slice(root.length) : file)
+}
+
+/** `file:line` of a frame, as far as they are known. */
+export function placeOf ({ file, line }: StackFrame): string {
+  if (file === '') return '(no file)'
+  return line > 0 ? `${shortFile(file)}:${line}` : shortFile(file)
 }

@@ -2,7 +2,6 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { FlattenedException } from '../errors/exception.js'
 import { flattenError } from '../errors/flatten-error.js'
 import { maskException } from '../errors/mask-exception.js'
-import { linesOf, withNotifications } from '../errors/records.js'
 import { ClientGoneError } from '../http/http-errors.js'
 import { methodOf } from '../http/method-override.js'
 import { absoluteUrl } from '../http/origin.js'
@@ -11,7 +10,7 @@ import { targetOf } from '../http/request-target.js'
 import type { Headers } from '../lifecycle/header-values.js'
 import { stateOf, type RequestState } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
-import type { LogRecord } from '../logs/log-record.js'
+import { withNotifications, type LogRecord } from '../logs/log-record.js'
 import type { Mask } from '../mask/mask.js'
 import { blockedBy } from './blocked/blocked.js'
 import { fittingLogs } from './bounds.js'
@@ -90,7 +89,7 @@ function errorsOf (state: RequestState): { exceptions: FlattenedException[], oth
 // Masking is slower than parsing: lines for which there is no space are not masked.
 function logsOf ({ log }: RequestState, mask: Mask, maxBytes: number): LogRecord[] {
   const reason = `they are longer than ${maxBytes.toLocaleString('en')} bytes`
-  const lines = linesOf(log)
+  const lines = log?.records() ?? []
   return fittingLogs(lines, maxBytes, reason).map(({ message, context, ...rest }) => {
     return { ...rest, message: mask.text(message), context: mask.value(context) as Record<string, unknown> }
   })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { reportedLines } from '../../../lib/errors/records.js'
+import { reportedLines } from '../../../lib/errors/report.js'
 import { createMask, type Mask } from '../../../lib/mask/mask.js'
 import { levelName } from '../../../lib/logs/log-record.js'
 import { RequestLog } from '../../../lib/logs/request-log.js'

@@ -1,7 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { getHeapStatistics } from 'node:v8'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { linesOf, withNotifications } from '../../../errors/records.js'
 import { messageOf, nameOf } from '../../../errors/thrown-value.js'
 import { drawNonce } from '../../../http/content-policy.js'
 import { absoluteUrl } from '../../../http/origin.js'
@@ -9,6 +8,7 @@ import type { Origin } from '../../../http/request-origin.js'
 import { stateOf } from '../../../lifecycle/request-state.js'
 import { isRedirect } from '../../../http/responses.js'
 import { servicesOf } from '../../../lifecycle/services.js'
+import { withNotifications } from '../../../logs/log-record.js'
 import type { ProfiledRoute } from '../../profile.js'
 import { addressesOf, toolbarAssets } from '../assets.js'
 import {
@@ -145,7 +145,7 @@ function dataOf (
     route: matched ?? (route === null ? null : { ...route, methods: [] }),
     duration: now - startedAt,
     exceptions: errors.map((error) => ({ name: mask.text(nameOf(error)), message: mask.text(messageOf(error)) })),
-    logs: withNotifications(linesOf(log), recorder?.events() ?? [], startedTime),
+    logs: withNotifications(log?.records() ?? [], recorder?.events() ?? [], startedTime),
     collectors: {
       ...collectors,
       performance: { ...handler, process: { heapAfter: getHeapStatistics().used_heap_size } }
