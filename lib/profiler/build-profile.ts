@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { FlattenedException } from '../errors/exception.js'
 import { flattenError } from '../errors/flatten-error.js'
-import { maskException } from '../errors/mask-exception.js'
+import { maskException } from '../errors/report.js'
 import { ClientGoneError } from '../http/http-errors.js'
 import { methodOf } from '../http/method-override.js'
 import { absoluteUrl } from '../http/origin.js'
