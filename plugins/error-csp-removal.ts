@@ -3,7 +3,7 @@ import { stateOf } from '../lib/lifecycle/request-state.js'
 
 const notOurs = new Skip('the response is not a diagnostic page')
 
-/** Takes the application's policy off the diagnostic page, which carries a strict one of its own. */
+/** Replaces the application's policy on the diagnostic page by the strict policy of the page. */
 export const errorCspRemoval = listener('kernel.response', 'error-csp-removal', (app) => {
   if (!app.hindsight.debug) return 'not in debug mode'
   return (request, reply) => {

@@ -168,7 +168,7 @@ function referenceOf (request: FastifyRequest): string | undefined {
   return debug ? undefined : profiles?.profileOf(request)?.token
 }
 
-// In the words of the observed service's log: what was not caught, and where it was thrown.
+// The wording is that of the observed service's log.
 function logUncaught (raised: unknown, request: FastifyRequest, status: number): void {
   const last = stateOf(request).exceptions?.at(-1)
   if (last === undefined) {

@@ -27,7 +27,7 @@ export interface FlattenOptions {
   around?: number
 }
 
-/** What one call of `flattenError` may still add, and has seen. */
+/** The state of one call of `flattenError`: what may still be added, and the errors that were listed. */
 interface Walk extends FlattenOptions {
   seen: Set<unknown>
   exceptions: number

@@ -16,13 +16,8 @@ const MAX_LINE = 32 * 1024
 /** The text of a line that no logger wrote. */
 export type OwnLine = Pick<LogRecord, 'channel' | 'message' | 'context'>
 
-interface WrittenLine {
-  level: LogLevel
-  /** ISO 8601. */
-  time: string
-  /** As pino wrote it. */
-  text: string
-}
+/** A line as pino wrote it. */
+type WrittenLine = Pick<LogRecord, 'level' | 'time'> & { text: string }
 
 /** The log lines of one request. They are kept as text and parsed when they are shown: most of them never are. */
 export class RequestLog {
@@ -60,7 +55,11 @@ export class RequestLog {
 
   /** All lines, parsed and ordered by time, and a last line that counts those that were dropped. */
   records (): LogRecord[] {
-    const records = this.#lines.map((line) => 'text' in line ? { level: line.level, time: line.time, ...parsed(line.text) } : line)
+    const records = this.#lines.map((line): LogRecord => {
+      if (!('text' in line)) return line
+      const { text, ...rest } = line
+      return { ...rest, ...parsed(text) }
+    })
     records.sort((a, b) => a.time < b.time ? -1 : a.time > b.time ? 1 : 0)
     if (this.#dropped > 0) {
       const length = this.#droppedLength.toLocaleString('en')
