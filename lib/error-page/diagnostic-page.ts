@@ -1,13 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FlattenedException } from '../errors/exception.js'
 import type { Representation } from '../errors/negotiate.js'
-import { headline, reportOf, type ErrorReport } from '../errors/report.js'
+import { reportOf, type ErrorReport } from '../errors/report.js'
 import { noncesOf } from '../http/content-policy.js'
 import { stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { EditorLink } from '../view/editor.js'
 import { safeJson } from '../view/json.js'
 import { renderHtml, type Nonce } from './render-html.js'
+import { headline } from './report-facts.js'
 import { MARKDOWN, PLAIN, renderText } from './render-text.js'
 
 /** Makes the diagnostic page of a failed request, and sets its Content-Security-Policy as `ownPolicy` of the state. */

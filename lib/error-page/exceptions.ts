@@ -5,6 +5,7 @@ import type { EditorLink } from '../view/editor.js'
 import { html } from '../view/html.js'
 import { cut, visibleLine } from '../view/visible.js'
 import * as excerpt from './excerpt.js'
+import { everyException } from './report-facts.js'
 
 export interface ExceptionsView {
   editor: EditorLink | null
@@ -152,9 +153,4 @@ export function renderStackTraces (chain: readonly FlattenedException[]): string
 <h2 id="stack-traces-title">Stack Traces <span class="count">${exceptions.length}</span></h2>
 !${traces}
 </section>`
-}
-
-/** All exceptions of a chain, members of aggregates included. */
-export function everyException (chain: readonly FlattenedException[]): FlattenedException[] {
-  return chain.flatMap((exception) => [...(exception.errors ?? []).flatMap(everyException), exception])
 }

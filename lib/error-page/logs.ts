@@ -1,9 +1,10 @@
-import { logCounts, profileUrl, type ErrorReport } from '../errors/report.js'
+import type { ErrorReport } from '../errors/report.js'
 import { isErrorOrWorse, LEVELS, type LogLevel, type LogRecord } from '../logs/log-record.js'
 import { counted, grouped } from '../view/counted.js'
 import { html } from '../view/html.js'
 import { safeJson } from '../view/json.js'
 import { cut, timeOfDay } from '../view/visible.js'
+import { logCounts, profileUrl } from './report-facts.js'
 
 /** Characters of one message or context. */
 const MAX_TEXT = 4_000

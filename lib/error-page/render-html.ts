@@ -1,5 +1,5 @@
 import type { StackFrame } from '../errors/exception.js'
-import { firstOwnFrame, headline, logCounts, profileUrl, type ErrorReport, type Hint } from '../errors/report.js'
+import type { ErrorReport, Hint } from '../errors/report.js'
 import { placeOf } from '../errors/stack-frame.js'
 import { script as readScript, style as readStyle } from '../view/asset.js'
 import { grouped } from '../view/counted.js'
@@ -8,8 +8,9 @@ import { html, htmlPage } from '../view/html.js'
 import * as theme from '../view/theme.js'
 import { cut, visibleLine } from '../view/visible.js'
 import * as excerpt from './excerpt.js'
-import { everyException, renderExceptions, renderStackTraces, renderWhere } from './exceptions.js'
+import { renderExceptions, renderStackTraces, renderWhere } from './exceptions.js'
 import { renderLogs } from './logs.js'
+import { everyException, firstOwnFrame, headline, logCounts, profileUrl } from './report-facts.js'
 import { MARKDOWN, renderText } from './render-text.js'
 
 /** Characters. */

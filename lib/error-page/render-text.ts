@@ -1,12 +1,13 @@
 import { extname } from 'node:path'
 import { inspect } from 'node:util'
 import type { FlattenedException, StackFrame } from '../errors/exception.js'
-import { headline, logCounts, type ErrorReport, type Hint } from '../errors/report.js'
+import type { ErrorReport, Hint } from '../errors/report.js'
 import { placeOf } from '../errors/stack-frame.js'
 import { mostSevere, type LogRecord } from '../logs/log-record.js'
 import { counted } from '../view/counted.js'
 import { code, escapeMarkdown, fence } from '../view/markdown.js'
 import { cut, timeOfDay, visible, visibleLine } from '../view/visible.js'
+import { headline, logCounts } from './report-facts.js'
 
 const MAX_FRAMES = 8
 const MAX_EXCERPTS = 3
