@@ -5,7 +5,7 @@ import { attributesOf, routeConfigOf, stateOf, type RouteMatch } from '../lib/li
 import type {} from '../lib/logs/request-log.js'
 import { explainMiss, notFound } from '../lib/routing/route-error.js'
 import { routeMatchOf } from '../lib/routing/route-table.js'
-import { redirectPage } from '../lib/view/redirect-page.js'
+import { redirectPage } from '../lib/view/html.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -3,13 +3,13 @@ import type { FlattenedException } from '../errors/exception.js'
 import type { Representation } from '../errors/negotiate.js'
 import { reportOf, type ErrorReport } from '../errors/report.js'
 import { noncesOf } from '../http/content-policy.js'
-import type { EditorLink } from '../view/editor.js'
 import { stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
+import type { EditorLink } from '../view/editor.js'
+import { safeJson } from '../view/json.js'
 import { renderHtml, type Nonce } from './render-html.js'
-import { renderJson } from './render-json.js'
-import { renderMarkdown } from './render-markdown.js'
-import { renderText } from './render-text.js'
+import { headline } from './report-facts.js'
+import { MARKDOWN, PLAIN, renderText } from './render-text.js'
 
 /** Makes the diagnostic page of a failed request, and sets its Content-Security-Policy as `ownPolicy` of the state. */
 export function diagnosticPage (
@@ -31,7 +31,29 @@ export function renderReport (
   switch (type) {
     case 'html': return renderHtml(report, nonce, editor)
     case 'json': return renderJson(report)
-    case 'text': return renderText(report)
-    case 'markdown': return renderMarkdown(report)
+    case 'text': return renderText(report, PLAIN)
+    case 'markdown': return renderText(report, MARKDOWN)
   }
+}
+
+/** The report as a problem document (RFC 9457); exceptions, logs and hints are extension members. */
+function renderJson (report: ErrorReport): string {
+  const { status, reason, exceptions, logs, logsOmitted, hints, raisedBy, controller, profile, request } = report
+  // The path stays as the client sent it, unlike that of a parsed URL.
+  const instance = /^[a-z][a-z\d+.-]*:\/\/[^/?#]*([^?#]+)/i.exec(request.url)?.[1]
+  return safeJson({
+    type: 'about:blank',
+    title: reason,
+    status,
+    detail: headline(report),
+    instance,
+    exceptions,
+    // Each context by itself: one that cannot be serialized must not replace the document.
+    logs: logs.map((record) => ({ ...record, context: JSON.parse(safeJson(record.context)) as unknown })),
+    logsOmitted: logsOmitted?.lines,
+    hints,
+    raisedBy,
+    controller,
+    profile
+  }, 2).replaceAll('<', '\\u003c')
 }

@@ -1,29 +1,49 @@
-import type { FlattenedException } from '../errors/exception.js'
+import type { FlattenedException, StackFrame } from '../errors/exception.js'
+import { shortFile } from '../errors/stack-frame.js'
 import { counted } from '../view/counted.js'
+import type { EditorLink } from '../view/editor.js'
 import { html } from '../view/html.js'
-import { cut } from '../view/visible.js'
-import { renderFrames, type FramesView } from './frames.js'
-import { everyException } from './shared.js'
+import { cut, visibleLine } from '../view/visible.js'
+import * as excerpt from './excerpt.js'
+import { everyException } from './report-facts.js'
+
+export interface ExceptionsView {
+  editor: EditorLink | null
+  /** The frame that is shown above the exceptions; without one the first frame with source is unfolded. */
+  shownAbove: StackFrame | undefined
+}
 
 /** Characters; the whole message is in the stack trace. */
 const MAX_MESSAGE = 4_000
 /** Characters of all stack traces in full; those after it are cut to MAX_STACK. */
 const MAX_STACKS = 200_000
 const MAX_STACK = 2_000
+/** Lines before and after the line of a frame that is folded. */
+const AROUND = 3
+/** Fewer frames than these are listed again, although the cause has them. */
+const MIN_SHARED = 4
+
+/** The card of the frame where the failure happened, with its source. */
+export function renderWhere (frame: StackFrame, editor: EditorLink | null): string {
+  return html`<div class="where card">
+<h2>In your code: <span class="file">!${fileName(frame)}</span> <code>${visibleLine(frame.function)}</code></h2>
+!${tools(frame, editor)}
+!${excerpt.render(frame)}
+</div>`
+}
 
 /** The section Exceptions: the chain, root cause first, each with its frames. */
-export function renderExceptions (chain: readonly FlattenedException[], view: FramesView): string {
+export function renderExceptions (chain: readonly FlattenedException[], view: ExceptionsView): string {
   return html`<section id="exceptions" aria-labelledby="exceptions-title">
 <h2 id="exceptions-title">Exceptions <span class="count">${chain.length}</span></h2>
 !${renderChain(chain, view, 3)}
 </section>`
 }
 
-function renderChain (chain: readonly FlattenedException[], view: FramesView, level: number): string {
+function renderChain (chain: readonly FlattenedException[], view: ExceptionsView, level: number): string {
+  const heading = `h${Math.min(level, 6)}`
   return chain.map((exception, i) => {
-    const { name, message, code, statusCode, errors = [], note, frames } = exception
-    const shown = { ...view, culprit: view.culprit !== null && frames.includes(view.culprit) ? view.culprit : null }
-    const heading = `h${Math.min(level, 6)}`
+    const { name, message, code, statusCode, errors = [], note } = exception
     return html`<article class="exception card"!${level === 3 ? ` id="exception-${i + 1}"` : ''}>
 <header>
 <!${heading}><span class="position">[${i + 1}/${chain.length}]</span> <span class="name">${name}</span></!${heading}>
@@ -32,15 +52,89 @@ function renderChain (chain: readonly FlattenedException[], view: FramesView, le
 <p class="message">${cut(message, MAX_MESSAGE)}</p>
 !${note === undefined ? '' : html`<p class="note">${note}</p>`}
 </header>
-!${renderFrames(exception, chain[i - 1], shown)}
+!${renderFrames(exception, chain[i - 1], view)}
 !${errors.length === 0 ? '' : renderMembers(errors, view, level + 1)}
 </article>`
   }).join('')
 }
 
-function renderMembers (errors: readonly FlattenedException[][], view: FramesView, level: number): string {
+function renderMembers (errors: readonly FlattenedException[][], view: ExceptionsView, level: number): string {
   return html`<details class="members" open><summary>${counted(errors.length, 'error')} inside</summary>
 <ol>!${errors.map((chain) => `<li>${renderChain(chain, view, level)}</li>`)}</ol></details>`
+}
+
+/** The frames of an exception. Those outside the application are folded, those shared with its cause are counted. */
+function renderFrames (
+  { frames, framesDropped }: FlattenedException, cause: FlattenedException | undefined, view: ExceptionsView
+): string {
+  const { editor, shownAbove } = view
+  if (frames.length === 0) return '<p class="note none">No stack trace available.</p>'
+  const isAbove = shownAbove !== undefined && frames.includes(shownAbove)
+  const open = isAbove ? undefined : frames.find((frame) => frame.own && frame.excerpt)
+  const groups: Array<{ own: boolean, items: string[] }> = []
+  const end = firstShared(frames, cause?.frames ?? [])
+  for (const frame of frames.slice(0, end)) {
+    const item = frame === shownAbove
+      ? html`<div class="frame">!${label(frame, null)} <span class="above">shown above</span></div>`
+      : frameItem(frame, frame === open, editor)
+    const group = groups.at(-1)
+    if (group?.own === frame.own) group.items.push(item)
+    else groups.push({ own: frame.own, items: [item] })
+  }
+  const items = groups.map(({ own, items }) => own
+    ? items.map((item) => `<li class="own">${item}</li>`).join('')
+    : html`<li class="fold"><details><summary>${counted(items.length, 'vendor frame')}</summary>
+<ol>!${items.map((item) => `<li>${item}</li>`)}</ol></details></li>`)
+  const left = frames.length - end
+  if (left > 0) items.push(html`<li class="fold"><p>${left} more, as in the exception before</p></li>`)
+  const dropped = framesDropped ? html`<p class="note none">${framesDropped} more frames are left out.</p>` : ''
+  return html`<ol class="frames">!${items}</ol>!${dropped}`
+}
+
+/** The index of the first frame that is, with all frames after it, also in the stack of the cause. */
+function firstShared (frames: readonly StackFrame[], ofCause: readonly StackFrame[]): number {
+  const [keys = [], others = []] = [frames, ofCause].map((stack) =>
+    stack.map((frame) => `${frame.function} ${frame.file}${position(frame)}`))
+  const found = keys.findIndex((key, i) => {
+    const at = others.indexOf(key)
+    // The limit of a stack may have cut off one of them earlier.
+    const length = Math.min(keys.length - i, others.length - at)
+    return at !== -1 && length >= MIN_SHARED &&
+      keys.slice(i, i + length).every((one, j) => one === others[at + j])
+  })
+  return found === -1 ? frames.length : found
+}
+
+function frameItem (frame: StackFrame, open: boolean, editor: EditorLink | null): string {
+  if (frame.excerpt === undefined) return `<div class="frame">${label(frame, editor)}</div>`
+  return html`<details class="frame"!${open ? ' open' : ''}><summary>!${label(frame, null)}</summary>
+!${tools(frame, editor)}!${excerpt.render(frame, open ? undefined : AROUND)}</details>`
+}
+
+/** The file of a frame, with an editor as a link, and its function. */
+function label (frame: StackFrame, editor: EditorLink | null): string {
+  const href = editor?.(frame.file, frame.line, frame.column) ?? null
+  const file = href === null
+    ? html`<span class="file">!${fileName(frame)}</span>`
+    : html`<a class="file" href="${href}">!${fileName(frame)}</a>`
+  return html`!${file} <code>${visibleLine(frame.function)}</code>`
+}
+
+function fileName (frame: StackFrame): string {
+  if (frame.file === '') return '(no file)'
+  const [, folder = '', name = ''] = /^(.*[\\/])?(.*)$/.exec(shortFile(frame.file)) ?? []
+  return html`${folder}<b>${name}</b>${position(frame)}`
+}
+
+function tools (frame: StackFrame, editor: EditorLink | null): string {
+  const href = editor?.(frame.file, frame.line, frame.column) ?? null
+  const link = href === null ? '' : html`<a class="open" href="${href}">Open in editor</a> `
+  const path = visibleLine(frame.file) + position(frame)
+  return html`<p class="tools">!${link}<span class="path" data-copy="Copy path">${path}</span></p>`
+}
+
+function position ({ line, column }: StackFrame): string {
+  return line > 0 ? `:${line}${column > 0 ? `:${column}` : ''}` : ''
 }
 
 /** The section Stack Traces: one plain text for each exception; that of the error itself is unfolded. */

@@ -2,7 +2,6 @@ import { STATUS_CODES } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { flattenError } from '../errors/flatten-error.js'
 import { prefersHtml } from '../errors/negotiate.js'
-import { linesOf } from '../errors/records.js'
 import { read } from '../errors/thrown-value.js'
 import { stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
@@ -87,8 +86,8 @@ export function secondError (request: FastifyRequest, reply: FastifyReply, paylo
   if (typeof payload !== 'string' || !payload.startsWith('{"statusCode":')) return null
   const { message } = parsed(payload)
   if (typeof message !== 'string' || message === read(raised, 'message')) return null
-  const isLogged = linesOf(log).some((line) => line.level === 'error' && line.message === message)
-  if (!isLogged) return null
+  const isLogged = log?.records().some((line) => line.level === 'error' && line.message === message)
+  if (isLogged !== true) return null
   const second = new Error(message, { cause: raised })
   second.stack = `Error: ${message}`
   return second

@@ -1,37 +1,35 @@
 import type { Representation } from '../errors/negotiate.js'
-import { html } from '../view/html.js'
+import { html, htmlPage } from '../view/html.js'
 import { escapeMarkdown } from '../view/markdown.js'
 import { cut, visibleLine } from '../view/visible.js'
 
 const SERVER_ERROR =
   'Something is broken. Please try again later, and let us know what you were doing when this happened.'
-const CLIENT_ERROR = 'The request could not be answered. Please check its address, or go back and try another way.'
+const CLIENT_ERROR = 'The request could not be answered. Please check its address, or go back and try again.'
 const FALLBACK_TITLE = 'An error occurred while an error was explained'
+const MAX_STACK = 10_000
 
-/** The error for clients that may not see the diagnostic page; `token` is a reference for the operators. */
+/**
+ * The error for clients that may not see the diagnostic page; `token` is a reference for the operators. Its HTML has no
+ * style and no script, so that any policy of the application allows it.
+ */
 export function renderProductionError (
   status: number, reason: string, type: Representation['type'], token?: string
 ): string {
-  const phrase = visibleLine(reason)
-  const title = `An Error Occurred: ${phrase}`
+  if (type === 'json') return problem({ title: reason, status, token })
+  const title = `An Error Occurred: ${visibleLine(reason)}`
+  const phrase = `${status} ${visibleLine(reason)}`
   const remark = status >= 500 ? SERVER_ERROR : CLIENT_ERROR
-  const reference = token === undefined ? [] : [visibleLine(token)]
-  switch (type) {
-    case 'json':
-      return problem({ title: reason, status, token })
-    case 'text':
-      return paragraphs(title, `${status} ${phrase}`, remark, ...reference.map((text) => `Reference: ${text}`))
-    case 'markdown':
-      return paragraphs(
-        `# ${escapeMarkdown(title)}`, `**${status} ${escapeMarkdown(reason)}**`, remark,
-        ...reference.map((text) => `Reference: ${escapeMarkdown(text)}`)
-      )
-    case 'html':
-      return page(title, html`<h1>An Error Occurred</h1>
-<p><strong>${status} ${phrase}</strong></p>
+  if (type === 'html') {
+    return htmlPage(title, '', html`<main>
+<h1>An Error Occurred</h1>
+<p><strong>${phrase}</strong></p>
 <p>${remark}</p>
-!${reference.map((text) => html`<p>Reference: <code>${text}</code></p>`)}`)
+!${token === undefined ? '' : html`<p>Reference: <code>${token}</code></p>`}
+</main>`)
   }
+  const lines = type === 'markdown' ? [`# ${escapeMarkdown(title)}`, escapeMarkdown(phrase)] : [title, phrase]
+  return paragraphs(...lines, remark, ...(token === undefined ? [] : [`Reference: ${token}`]))
 }
 
 /**
@@ -48,18 +46,20 @@ export function renderFallback (
   if (type === 'json') return problem({ title: FALLBACK_TITLE, errors: [one, other] })
   // Indented, it is a code block in Markdown as well.
   if (type !== 'html') return paragraphs(FALLBACK_TITLE, one, other).trim().replace(/\n(?!\n)/g, '\n    ') + '\n'
-  return page(FALLBACK_TITLE, html`<h1>${FALLBACK_TITLE}</h1>
+  return htmlPage(FALLBACK_TITLE, '', html`<main>
+<h1>${FALLBACK_TITLE}</h1>
 <h2>The error</h2>
 <pre tabindex="0">${one}</pre>
 <h2>The error in explaining it</h2>
-<pre tabindex="0">${other}</pre>`)
+<pre tabindex="0">${other}</pre>
+</main>`)
 }
 
 // Uses neither the flattening of errors nor an inspection: they may be what failed.
 function stackOf (error: unknown, mask: (text: string) => string): string {
   try {
     const stack: unknown = Object(error).stack
-    return mask(cut(typeof stack === 'string' && stack !== '' ? stack : String(error), 10_000))
+    return mask(cut(typeof stack === 'string' && stack !== '' ? stack : String(error), MAX_STACK))
   } catch {
     return 'A value that cannot be shown.'
   }
@@ -72,23 +72,4 @@ function problem (members: object): string {
 
 function paragraphs (...parts: string[]): string {
   return parts.join('\n\n') + '\n'
-}
-
-/** A page without style and script, which any policy of the application allows. */
-function page (title: string, content: string): string {
-  return html`<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>${title}</title>
-</head>
-<body>
-<main>
-!${content}
-</main>
-</body>
-</html>
-`
 }

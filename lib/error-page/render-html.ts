@@ -1,17 +1,17 @@
 import type { StackFrame } from '../errors/exception.js'
 import type { ErrorReport, Hint } from '../errors/report.js'
-import type { EditorLink } from '../view/editor.js'
+import { placeOf } from '../errors/stack-frame.js'
 import { script as readScript, style as readStyle } from '../view/asset.js'
 import { grouped } from '../view/counted.js'
-import { html } from '../view/html.js'
+import type { EditorLink } from '../view/editor.js'
+import { html, htmlPage } from '../view/html.js'
 import * as theme from '../view/theme.js'
 import { cut, visibleLine } from '../view/visible.js'
 import * as excerpt from './excerpt.js'
-import { renderExceptions, renderStackTraces } from './exceptions.js'
-import { renderWhere } from './frames.js'
+import { renderExceptions, renderStackTraces, renderWhere } from './exceptions.js'
 import { renderLogs } from './logs.js'
-import { renderMarkdown } from './render-markdown.js'
-import { culprit, everyException, failureCount, headline, lineCount, place } from './shared.js'
+import { everyException, firstOwnFrame, headline, logCounts, profileUrl } from './report-facts.js'
+import { MARKDOWN, renderText } from './render-text.js'
 
 /** Characters. */
 const LONG_HEADLINE = 240
@@ -19,7 +19,6 @@ const MAX_HEADLINE = 1_200
 const MAX_TARGET = 200
 const MAX_TITLE = 1_000
 const MAX_VALUE = 2_000
-const MAX_HEADERS = 200
 
 const STYLE = theme.style + readStyle(import.meta.url, './page.css') + excerpt.style
 const SCRIPT = `${theme.script};\n${readScript(import.meta.url, './page.js')}`
@@ -30,43 +29,31 @@ export interface Nonce { script: string, style: string }
 /** The diagnostic page. It is complete without its script. All text of the report is escaped. */
 export function renderHtml (report: ErrorReport, nonce: Nonce, editor: EditorLink | null = null): string {
   const title = `${cut(visibleLine(headline(report)), MAX_TITLE)} (${report.status} ${report.reason})`
-  const frame = culprit(report)
-  const shown = frame?.excerpt === undefined ? null : frame
-  return html`<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta name="robots" content="noindex">
+  const frame = firstOwnFrame(report)
+  const shownAbove = frame?.excerpt === undefined ? undefined : frame
+  const head = html`<meta name="robots" content="noindex">
 <link rel="icon" href="data:,">
-<title>${title}</title>
 <script nonce="${nonce.script}">!${theme.boot}</script>
-<style nonce="${nonce.style}">!${STYLE}</style>
-</head>
-<body>
-<a class="skip" href="#exceptions">Skip to the exceptions</a>
+<style nonce="${nonce.style}">!${STYLE}</style>`
+  return htmlPage(title, head, html`<a class="skip" href="#exceptions">Skip to the exceptions</a>
 !${band(report, frame)}
 !${navigation(report)}
 <main class="wrap">
-!${renderWhere(shown, editor)}
+!${shownAbove === undefined ? '' : renderWhere(shownAbove, editor)}
 !${report.hints.length === 0 ? '' : html`<div class="hints">!${report.hints.map(hintCard)}</div>`}
 !${lifecycle(report)}
-!${renderExceptions(report.exceptions, { editor, culprit: shown })}
+!${renderExceptions(report.exceptions, { editor, shownAbove })}
 !${renderLogs(report)}
 !${renderStackTraces(report.exceptions)}
 <details class="copies card"><summary><h2>This report as Markdown</h2></summary>
-<pre id="as-markdown" tabindex="-1">${renderMarkdown(report)}</pre></details>
+<pre id="as-markdown" tabindex="-1">${renderText(report, MARKDOWN)}</pre></details>
 </main>
 !${request(report)}
 <footer><div class="wrap">Hindsight shows this page in debug mode only.</div></footer>
-<script nonce="${nonce.script}">!${SCRIPT}</script>
-</body>
-</html>
-`
+<script nonce="${nonce.script}">!${SCRIPT}</script>`)
 }
 
-function band (report: ErrorReport, frame: StackFrame | null): string {
+function band (report: ErrorReport, frame: StackFrame | undefined): string {
   const message = headline(report)
   const kind = report.status >= 500 ? 'server' : report.status >= 400 ? 'client' : 'other'
   const names = report.exceptions.map(({ name }, i) => html`<li><a href="#exception-${i + 1}">${name}</a></li>`)
@@ -85,31 +72,26 @@ function band (report: ErrorReport, frame: StackFrame | null): string {
 </div></header>`
 }
 
-function facts ({ request, raisedBy, controller, profile }: ErrorReport, frame: StackFrame | null): string[] {
+function facts (report: ErrorReport, frame: StackFrame | undefined): string[] {
+  const { request, raisedBy, controller, profile } = report
   const target = cut(visibleLine(`${request.method} ${request.url.replace(/^[a-z]+:\/\/[^/]*/i, '')}`), MAX_TARGET)
-  const { listener, stage } = raisedBy ?? {}
-  const isShown = frame === null || frame.excerpt !== undefined
-  const url = profileUrl(profile)
+  const url = profileUrl(report)
   return [
     html`<li><a href="#request"><code>${target}</code></a></li>`,
-    raisedBy && html`<li class="raiser">raised by <code>${listener}</code> in <code>${stage}</code></li>`,
+    raisedBy &&
+      html`<li class="raiser">raised by <code>${raisedBy.listener}</code> in <code>${raisedBy.stage}</code></li>`,
     controller && html`<li class="controller">handled by <code>${visibleLine(controller.name)}</code></li>`,
-    isShown ? undefined : html`<li class="culprit">in <code>${place(frame)}</code></li>`,
-    url === null ? undefined : html`<li>profile <a href="${url}"><code>${profile?.token}</code></a></li>`
-  ].filter((fact) => fact !== undefined)
-}
-
-/** The address of the profile; null for one that a browser could run as a script. */
-function profileUrl (profile: ErrorReport['profile']): string | null {
-  return profile !== undefined && /^(https?:\/\/|\/)/.test(profile.url) ? profile.url : null
+    frame && !frame.excerpt && html`<li class="culprit">in <code>${placeOf(frame)}</code></li>`,
+    url && html`<li>profile <a href="${url}"><code>${profile?.token}</code></a></li>`
+  ].filter((fact) => typeof fact === 'string')
 }
 
 function navigation (report: ErrorReport): string {
-  const failures = failureCount(report)
+  const { lines, failures } = logCounts(report)
   const traces = everyException(report.exceptions).length
   return html`<nav class="sections" aria-label="Sections"><ul class="wrap">
 <li><a href="#exceptions">Exceptions <span class="count">${report.exceptions.length}</span></a></li>
-<li><a href="#logs">Logs <span class="count!${failures > 0 ? ' bad' : ''}">${grouped(lineCount(report))}</span></a></li>
+<li><a href="#logs">Logs <span class="count!${failures > 0 ? ' bad' : ''}">${grouped(lines)}</span></a></li>
 <li><a href="#stack-traces">Stack Traces <span class="count">${traces}</span></a></li>
 <li><a href="#request">Request</a></li>
 </ul></nav>`
@@ -126,25 +108,23 @@ function hintCard ({ title, text, code, routes }: Hint): string {
 </div>`
 }
 
-function lifecycle ({ lifecycle, profile }: ErrorReport): string {
-  if (lifecycle === undefined) return ''
-  const url = profileUrl(profile)
-  const link = url === null ? '' : html` <a href="${url}?panel=events">All steps are in the profile.</a>`
-  return html`<p class="lifecycle note">${lifecycle}!${link}</p>`
+function lifecycle (report: ErrorReport): string {
+  if (report.lifecycle === undefined) return ''
+  const url = profileUrl(report)
+  const link = url === undefined ? '' : html` <a href="${url}?panel=events">All steps are in the profile.</a>`
+  return html`<p class="lifecycle note">${report.lifecycle}!${link}</p>`
 }
 
 function request ({ request: { method, url, ip, headers } }: ErrorReport): string {
   const line = (text: string): string => visibleLine(cut(text, MAX_VALUE))
-  const left = headers.length - MAX_HEADERS
   return html`<aside id="request" class="request wrap" aria-labelledby="request-title">
 <h2 id="request-title">Request</h2>
 <dl class="card">
 <div><dt>Method</dt><dd class="target">${line(method)}</dd></div>
 <div><dt>URL</dt><dd class="target">${line(url)}</dd></div>
 <div><dt>Client</dt><dd>${line(ip)}</dd></div>
-!${headers.slice(0, MAX_HEADERS).map(([name, value]) => html`<div><dt>${line(name)}</dt><dd>${line(value)}</dd></div>
+!${headers.map(([name, value]) => html`<div><dt>${line(name)}</dt><dd>${line(value)}</dd></div>
 `)}
 </dl>
-!${left > 0 ? html`<p class="note">${left} more headers are left out.</p>` : ''}
 </aside>`
 }

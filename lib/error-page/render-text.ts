@@ -1,27 +1,133 @@
+import { extname } from 'node:path'
 import { inspect } from 'node:util'
-import type { FlattenedException } from '../errors/exception.js'
+import type { FlattenedException, StackFrame } from '../errors/exception.js'
 import type { ErrorReport, Hint } from '../errors/report.js'
+import { placeOf } from '../errors/stack-frame.js'
 import { mostSevere, type LogRecord } from '../logs/log-record.js'
-import { cut, visible, visibleLine } from '../view/visible.js'
-import { headline, lineCount, timeOfDay } from './shared.js'
+import { counted } from '../view/counted.js'
+import { code, escapeMarkdown, fence } from '../view/markdown.js'
+import { cut, timeOfDay, visible, visibleLine } from '../view/visible.js'
+import { headline, logCounts } from './report-facts.js'
 
-const MAX_LOGS = 200
+const MAX_FRAMES = 8
+const MAX_EXCERPTS = 3
+const MAX_LOGS = 12
+/** Levels of nested AggregateErrors. */
+const MAX_DEPTH = 2
 /** Characters. */
+const MAX_TITLE = 500
+const MAX_MESSAGE = 4_000
 const MAX_LINE = 1_000
+const LANGUAGE = /^\.[cm]?(js|ts)x?$/
 
-/** The report for a terminal: without markup, and without control sequences of the texts in it. */
-export function renderText (report: ErrorReport): string {
-  const total = report.exceptions.length
-  const logs = mostSevere(report.logs, MAX_LOGS)
-  const omitted = lineCount(report) - logs.length
-  const lines = [...(omitted > 0 ? [`… ${omitted} more lines`] : []), ...logs.map(logLine)]
+/** How the parts of a report are written. Each function escapes what it is given. */
+export interface TextFormat {
+  heading: (level: number, text: string) => string
+  /** Prose on one line. */
+  prose: (text: string) => string
+  strong: (text: string) => string
+  /** A path, a URL or the like within prose. */
+  code: (text: string) => string
+  /** Several lines of code or data. */
+  block: (text: string, language: string) => string
+  item: (text: string) => string
+}
+
+export const MARKDOWN: TextFormat = {
+  heading: (level, text) => `${'#'.repeat(level)} ${escapeMarkdown(text)}`,
+  prose: escapeMarkdown,
+  strong: (text) => `**${escapeMarkdown(text)}**`,
+  code,
+  block: fence,
+  item: (text) => `- ${text}`
+}
+
+/** For a terminal: without markup, and without control sequences of the texts. */
+export const PLAIN: TextFormat = {
+  heading: (level, text) => level > 2 ? visibleLine(text) : visibleLine(text) + '\n' + '='.repeat(text.length),
+  prose: visibleLine,
+  strong: visibleLine,
+  code: visibleLine,
+  block: (text) => visible(text).replace(/^/gm, '    '),
+  item: (text) => `  ${text}`
+}
+
+/** The report as one screen of text, for a terminal, an issue, a chat or a language model. */
+export function renderText (report: ErrorReport, format: TextFormat): string {
+  const { status, reason, request, exceptions, raisedBy, controller, profile, hints } = report
+  const { heading, strong, code, block } = format
+  const definedAt = controller?.source == null ? '' : ` at ${code(controller.source)}`
   return [
-    block(`${report.status} ${visibleLine(report.reason)}`, visible(headline(report)), requestLines(report)),
-    block(`Exceptions (${total})`, ...report.exceptions.map((exception, i) =>
-      exceptionText(exception, `[${i + 1}/${total}] `))),
-    block(`Logs (${lineCount(report)})`, lines.join('\n') || 'No line was logged.'),
-    ...report.hints.map(hintText)
+    heading(1, cut(headline(report), MAX_TITLE)),
+    `${strong(`${status} ${reason}`)} · ${code(`${request.method} ${request.url}`)}`,
+    ...(raisedBy ? [`Raised by ${code(raisedBy.listener)} in ${code(raisedBy.stage)}.`] : []),
+    ...(controller ? [`Handled by ${code(controller.name)}${definedAt}.`] : []),
+    ...(profile ? [`Profile: ${code(profile.url)}`] : []),
+    heading(2, 'Exceptions'),
+    ...exceptions.flatMap((exception, i) =>
+      exceptionParts(exception, `[${i + 1}/${exceptions.length}]`, format)),
+    heading(2, 'Request'),
+    block(requestText(report), 'http'),
+    heading(2, 'Last log lines'),
+    logText(report, format),
+    ...hints.flatMap((hint) => hintParts(hint, format))
   ].join('\n\n') + '\n'
+}
+
+/** The paragraphs of a hint. */
+export function hintParts ({ title, text, routes = [], code: source }: Hint, format: TextFormat): string[] {
+  const { heading, prose, code, block, item } = format
+  return [
+    heading(2, `Hint: ${title}`),
+    prose(text),
+    ...routes.map(({ methods, pattern, why }) =>
+      item(`${code(`${methods.join(', ')} ${pattern}`)}: ${prose(why)}`)),
+    ...(source === undefined ? [] : [block(source, 'ts')])
+  ]
+}
+
+/** The paragraphs of an exception at a position of its chain; `depth` counts the AggregateErrors around it. */
+export function exceptionParts (
+  exception: FlattenedException, position: string, format: TextFormat, depth = 0
+): string[] {
+  const { name, message, frames, errors = [], note } = exception
+  const { heading, prose, code, block, item } = format
+  const members = depth < MAX_DEPTH ? errors : []
+  const own = frames.filter((frame) => frame.own)
+  const shown = (own.length > 0 ? own : frames).slice(0, MAX_FRAMES)
+  const calls = shown.map((frame) => item(code(`${frame.function} (${placeOf(frame)})`)))
+  const excerpts = shown.filter(({ excerpt }) => excerpt).slice(0, MAX_EXCERPTS)
+  return [
+    heading(3 + depth, `${position} ${name}`),
+    ...(message === '' ? [] : [block(cut(message, MAX_MESSAGE), 'text')]),
+    ...(note === undefined ? [] : [prose(note)]),
+    ...(calls.length === 0 ? [] : [calls.join('\n')]),
+    ...excerpts.flatMap((frame) => [code(placeOf(frame)), excerptBlock(frame, format)]),
+    ...members.flatMap((chain, i) => chain.flatMap((member, j) =>
+      exceptionParts(member, `${position} error ${i + 1}, [${j + 1}/${chain.length}]`, format, depth + 1)))
+  ]
+}
+
+function excerptBlock ({ excerpt, file, line }: StackFrame, { block }: TextFormat): string {
+  const { start, lines } = excerpt ?? { start: 0, lines: [] }
+  const width = String(start + lines.length).length
+  const numbered = lines.map((text, i) => {
+    const number = start + i
+    return `${number === line ? '>' : ' '} ${String(number).padStart(width)} | ${text}`
+  })
+  return block(numbered.join('\n'), LANGUAGE.exec(extname(file))?.[1] ?? 'text')
+}
+
+function requestText ({ request: { method, url, headers } }: ErrorReport): string {
+  const lines = headers.map(([name, value]) => cut(`${name}: ${value}`, MAX_TITLE))
+  return [cut(`${method} ${url}`, MAX_LINE), ...lines].map(visibleLine).join('\n')
+}
+
+function logText (report: ErrorReport, { prose, block }: TextFormat): string {
+  const shown = mostSevere(report.logs, MAX_LOGS)
+  if (shown.length === 0) return prose('No line was logged.')
+  const left = logCounts(report).lines - shown.length
+  return block([...(left > 0 ? [`… ${counted(left, 'more line')}`] : []), ...shown.map(logLine)].join('\n'), 'text')
 }
 
 /** A log record on one line. */
@@ -31,41 +137,4 @@ export function logLine ({ time, level, channel, message, context }: LogRecord):
     : ` ${inspect(context, { depth: 3, breakLength: Infinity, maxArrayLength: 20, maxStringLength: 300 })}`
   const line = `${timeOfDay(time)} ${level.toUpperCase().padEnd(5)} [${channel}] ${message}${fields}`
   return visibleLine(cut(line, MAX_LINE))
-}
-
-function requestLines ({ request: { method, url, ip, headers }, raisedBy, controller, profile }: ErrorReport): string {
-  return [
-    `${method} ${url}`,
-    `from ${ip}`,
-    ...(raisedBy ? [`raised by ${raisedBy.listener} in ${raisedBy.stage}`] : []),
-    ...(controller ? [`handled by ${controller.name}`, `defined at ${controller.source ?? '-'}`] : []),
-    ...(profile ? [`profile ${profile.url}`] : []),
-    ...headers.map(([name, value]) => `${name}: ${value}`)
-  ].map((line) => visibleLine(cut(line, MAX_LINE))).join('\n')
-}
-
-function exceptionText (exception: FlattenedException, position: string): string {
-  const { frames, stack, errors = [], framesDropped, note } = exception
-  const members = errors.flatMap((chain, i) => chain.map((member, j) =>
-    indent(exceptionText(member, `(${i + 1}) [${j + 1}/${chain.length}] `))))
-  return [
-    visible(position + (stack || `${exception.name}: ${exception.message}`)),
-    ...(framesDropped ? [`    … ${framesDropped} more frames after the first ${frames.length}`] : []),
-    ...(note === undefined ? [] : [note]),
-    ...members
-  ].join('\n')
-}
-
-function hintText ({ title, text, routes = [], code }: Hint): string {
-  const near = routes.map(({ methods, pattern, why }) => visibleLine(`  ${methods.join(', ')} ${pattern}: ${why}`))
-  const source = code === undefined ? '' : indent(visible(code))
-  return block(`Hint: ${visibleLine(title)}`, visible(text), near.join('\n'), source)
-}
-
-function block (title: string, ...parts: string[]): string {
-  return [`${title}\n${'='.repeat(title.length)}`, ...parts.filter((part) => part !== '')].join('\n\n')
-}
-
-function indent (text: string): string {
-  return text.replace(/^/gm, '    ')
 }

@@ -1,9 +1,8 @@
 import { counted, grouped, wordFor } from '../view/counted.js'
 import { inspected } from '../view/json.js'
 import { cut } from '../view/visible.js'
-import { excerptReader, type ExcerptReader } from './code-excerpt.js'
 import type { FlattenedException, StackFrame } from './exception.js'
-import { frameLines, splitStack, stackFrames } from './stack-frame.js'
+import { excerptReader, frameLines, splitStack, stackFrames, type ExcerptReader } from './stack-frame.js'
 import { isError, messageOf, nameOf, read } from './thrown-value.js'
 
 const MAX_EXCEPTIONS = 100
@@ -28,7 +27,7 @@ export interface FlattenOptions {
   around?: number
 }
 
-/** What one call of `flattenError` may still add, and has seen. */
+/** The state of one call of `flattenError`: what may still be added, and the errors that were listed. */
 interface Walk extends FlattenOptions {
   seen: Set<unknown>
   exceptions: number

@@ -10,7 +10,7 @@ import { contextOf } from '../security/context.js'
 import { declaredPlace } from './declared-place.js'
 import { refusalOf } from './refusal.js'
 import type { Hint } from './report.js'
-import { routeCode } from './route-code.js'
+import { routeCode, type RouteCode } from './route-code.js'
 import { messageOf, read } from './thrown-value.js'
 
 const HINTS_BY_CODE = new Map<unknown, Hint>([
@@ -59,7 +59,7 @@ function notFound (request: FastifyRequest): Hint[] {
   const { routeTable } = servicesOf(request)
   const path = pathnameOf(request)
   const method = methodOf(request)
-  if (path === '/' && !routeTable.own().some(({ pattern }) => pattern === '/')) return [welcome(method, routeTable)]
+  if (path === '/' && !routeTable.own().some(({ pattern }) => pattern === '/')) return [welcome(request)]
   const routes = nearRoutes(request)
   const missing = missingRoute(request, 'Is a route missing?', `Nothing declares ${method} ${path}.`)
   if (routes.length === 0) return missing
@@ -69,12 +69,12 @@ function notFound (request: FastifyRequest): Hint[] {
   return [{ ...near, routes }, ...missing]
 }
 
-function welcome (method: string, routeTable: RouteTable): Hint {
-  const route = routeCode(method, '/', usesTypeScript(routeTable))
+function welcome (request: FastifyRequest): Hint {
+  const route = routeToPaste(request)
   const text = 'The service runs, and this page is what it shows whenever a request fails: here, because nothing ' +
     'answers at / yet. Every request leaves a profile, listed at /_profiler/.'
   if (route === null) return { title: 'Welcome to Hindsight', text }
-  const save = `To answer this one, save these lines as routes/home${extension(routeTable)}:`
+  const save = `To answer this one, save these lines as ${route.file}:`
   return { title: 'Welcome to Hindsight', text: `${text} ${save}`, code: route.code }
 }
 
@@ -99,17 +99,20 @@ function nearRoutes (request: FastifyRequest): NonNullable<Hint['routes']> {
 }
 
 function missingRoute (request: FastifyRequest, title: string, text: string): Hint[] {
+  const route = routeToPaste(request)
+  if (route === null) return []
+  return [{ title, text: `${text} This would, as ${route.file} or beside your other routes:`, code: route.code }]
+}
+
+/** A route that would answer the request, with the path of its file; null where no such route can be written. */
+function routeToPaste (request: FastifyRequest): RouteCode | null {
   const { routeTable, mask } = servicesOf(request)
   const path = pathnameOf(request)
   // A path with a secret in it does not become a pattern.
-  const route = mask.text(path) === path ? routeCode(methodOf(request), path, usesTypeScript(routeTable)) : null
-  if (route === null) return []
-  const file = `routes/${route.file}${extension(routeTable)}`
-  return [{ title, text: `${text} This would, as ${file} or beside your other routes:`, code: route.code }]
-}
-
-function extension (routeTable: RouteTable): string {
-  return usesTypeScript(routeTable) ? '.ts' : '.js'
+  if (mask.text(path) !== path) return null
+  const typescript = usesTypeScript(routeTable)
+  const route = routeCode(methodOf(request), path, typescript)
+  return route && { ...route, file: `routes/${route.file}${typescript ? '.ts' : '.js'}` }
 }
 
 // By the first route of the application; without one by the extension of this module.

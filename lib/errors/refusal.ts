@@ -4,6 +4,7 @@ import { MethodNotAllowedError } from '../http/http-errors.js'
 import { stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { SecurityRecord } from '../security/context.js'
+import { grouped } from '../view/counted.js'
 import { cut, visibleLine } from '../view/visible.js'
 import type { StackFrame } from './exception.js'
 import type { Refusal } from './report.js'
@@ -21,6 +22,9 @@ const MULTIPART: Readonly<Record<string, string>> = {
   FST_PARTS_LIMIT: 'limits.parts'
 }
 const DEFAULT_BODY_LIMIT = 1_048_576
+/** Characters of a file's path. */
+const MAX_SOURCE = 500
+const PLATFORM: ReadonlySet<string> = new Set(['fastify', 'light-my-request'])
 /** Fastify does not list its content type parsers: these types are tried. */
 const COMMON_TYPES = [
   'application/json', 'text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data',
@@ -48,18 +52,21 @@ export function refusalOf (
   return bySecurity(request, status, security) ?? byOtherCode(request, status, kind)
 }
 
+/** A refusal by an option of Hindsight, of Fastify or of a route; `what` is the beginning of its sentence. */
+function byOption (kind: Refusal['kind'], what: string, rule: string, option: string): Refusal {
+  return { kind, sentence: `${what}: the option ${option} decides.`, rule, option }
+}
+
 function tooLarge (request: FastifyRequest): Refusal {
   const ofServer = Number(request.server.initialConfig.bodyLimit ?? DEFAULT_BODY_LIMIT)
   const limit = request.routeOptions.bodyLimit ?? ofServer
-  const bytes = `${limit.toLocaleString('en')} bytes`
+  const bytes = `${grouped(limit)} bytes`
   const length = Number(request.headers['content-length'])
   // A shorter body was decoded before it was measured, or its parser has a smaller limit.
-  const isLonger = Number.isSafeInteger(length) && length > limit
-  const body = isLonger ? `The body of ${length.toLocaleString('en')} bytes` : 'The body'
+  const body = length > limit ? `The body of ${grouped(length)} bytes` : 'The body'
   if (limit !== ofServer) {
     const option = 'bodyLimit of the route'
-    const sentence = `${body} is larger than the ${bytes} that the ${option} allows: the option ${option} decides.`
-    return { kind: 'size', sentence, rule: `the ${option}`, option }
+    return byOption('size', `${body} is larger than the ${bytes} that the ${option} allows`, `the ${option}`, option)
   }
   // Fastify does not expose the limit of a parser.
   const option = 'bodyLimit of Fastify, of addContentTypeParser or of the route'
@@ -73,44 +80,41 @@ function unsupportedType (request: FastifyRequest): Refusal {
   const known = COMMON_TYPES.filter((one) => request.server.hasContentTypeParser(one))
   const others = known.length === 0 ? '' : ` (of the common types, these have a parser: ${known.join(', ')})`
   const decides = 'app.addContentTypeParser, or a plugin that calls it, decides'
-  return {
-    kind: 'type',
-    sentence: `Nothing reads a body of the type "${type}" here${others}: ${decides}.`,
-    rule: 'the content type parsers of the route\'s scope',
-    option: 'addContentTypeParser of Fastify'
-  }
+  const sentence = `Nothing reads a body of the type "${type}" here${others}: ${decides}.`
+  const option = 'addContentTypeParser of Fastify'
+  return { kind: 'type', sentence, rule: 'the content type parsers of the route\'s scope', option }
 }
 
 function wrongMethod (request: FastifyRequest, allowed: unknown): Refusal {
   const allow = shown(request, String(allowed ?? 'others'))
-  const routes = `No route takes ${request.method} at this path: those that are there take ${allow}`
-  return {
-    kind: 'method',
-    sentence: `${routes}; the method that a route is declared with decides.`,
-    rule: `the routes of the path take ${allow}`,
-    option: 'method of the route'
-  }
+  const sentence = `No route takes ${request.method} at this path: those that are there take ${allow}; ` +
+    'the method that a route is declared with decides.'
+  return { kind: 'method', sentence, rule: `the routes of the path take ${allow}`, option: 'method of the route' }
 }
 
 function tooMany (request: FastifyRequest, reply: FastifyReply | null, security: SecurityRecord | null): Refusal {
-  const code = read(stateOf(request).raised, 'code')
+  const refusal = rateLimit(request, reply, security) ?? byOtherCode(request, 429, 'rate')
   const seconds = reply?.getHeader('retry-after')
-  const again = seconds === undefined ? '' : ` It may be tried again in ${shown(request, String(seconds))} s.`
+  if (seconds === undefined) return refusal
+  return { ...refusal, sentence: `${refusal.sentence} It may be tried again in ${shown(request, String(seconds))} s.` }
+}
+
+function rateLimit (
+  request: FastifyRequest, reply: FastifyReply | null, security: SecurityRecord | null
+): Refusal | null {
+  const code = read(stateOf(request).raised, 'code')
   if (code === 'HINDSIGHT_TOO_MANY_LOGIN_ATTEMPTS' || (code === undefined && isLoginRoute(request))) {
     const option = `security.firewalls["${security?.firewall?.name ?? '…'}"].throttling`
     const logins = 'Too many logins have failed for this user, or from this address'
-    const sentence = `${logins}: the option ${option} (maxAttempts in interval) decides.${again}`
+    const sentence = `${logins}: the option ${option} (maxAttempts in interval) decides.`
     return { kind: 'rate', sentence, rule: 'the throttling of logins', option }
   }
   const limit = reply?.getHeader('x-ratelimit-limit') ?? reply?.getHeader('ratelimit-limit')
-  if (limit !== undefined && request.server.hasPlugin('@fastify/rate-limit')) {
-    const option = 'max and timeWindow of @fastify/rate-limit, or of the route\'s config.rateLimit'
-    const requests = `${shown(request, String(limit))} requests pass in its time window, and this was one more`
-    const sentence = `@fastify/rate-limit lets ${requests}: ${option} decide.${again}`
-    return { kind: 'rate', sentence, rule: '@fastify/rate-limit', option }
-  }
-  const other = byOtherCode(request, 429, 'rate')
-  return { ...other, sentence: other.sentence + again }
+  if (limit === undefined || !request.server.hasPlugin('@fastify/rate-limit')) return null
+  const option = 'max and timeWindow of @fastify/rate-limit, or of the route\'s config.rateLimit'
+  const requests = `${shown(request, String(limit))} requests pass in its time window, and this was one more`
+  const sentence = `@fastify/rate-limit lets ${requests}: ${option} decide.`
+  return { kind: 'rate', sentence, rule: '@fastify/rate-limit', option }
 }
 
 /** The rule of the option `security` that refused the request; null where none did. */
@@ -127,26 +131,23 @@ function bySecurity (request: FastifyRequest, status: number, record: SecurityRe
   if (failed !== undefined && status === 401 && record.user === null) {
     const own = ['basic', 'bearer', 'login'].includes(failed.name) ? failed.name : 'custom'
     const option = `security.firewalls["${name}"].authenticators.${own}`
-    const refused = `The authenticator ${failed.name} of ${firewall} refused the credentials`
-    const sentence = `${refused} (${failed.reason ?? 'no reason is known'}): ` +
-      `the option ${option} and its provider of users decide.`
+    const sentence = `The authenticator ${failed.name} of ${firewall} refused the credentials ` +
+      `(${failed.reason ?? 'no reason is known'}): the option ${option} and its provider of users decide.`
     return { kind: 'credentials', sentence, rule: `${failed.name} of ${firewall}`, option }
   }
   const denial = denialOf(request, record)
   if (denial === null) return null
   const { what, rule, option } = denial
-  const sentence = `${what}, and ${userOf(record, firewall)}: the option ${option} decides.`
-  return { kind: status === 401 ? 'credentials' : 'access', sentence, rule, option }
+  return byOption(status === 401 ? 'credentials' : 'access', `${what}, and ${userOf(record, firewall)}`, rule, option)
 }
 
 function byCsrf (request: FastifyRequest, record: SecurityRecord | null): Refusal {
   const isLogout = request.routeOptions.config?.name?.startsWith('_logout_') === true
   const option = `security.firewalls["${record?.firewall?.name ?? ''}"].` +
     (isLogout ? 'logout.csrf' : 'authenticators.login.csrf')
-  const sentence = `The ${isLogout ? 'logout' : 'login'} brought no CSRF token that was made for its session ` +
-    '(a form that is older than the session, or a request without the session\'s cookie): ' +
-    `the option ${option} decides.`
-  return { kind: 'access', sentence, rule: 'the CSRF token', option }
+  const what = `The ${isLogout ? 'logout' : 'login'} brought no CSRF token that was made for its session ` +
+    '(a form that is older than the session, or a request without the session\'s cookie)'
+  return byOption('access', what, 'the CSRF token', option)
 }
 
 /** Whether the route is one that a firewall made. */
@@ -208,41 +209,31 @@ function byOtherCode (request: FastifyRequest, status: number, kind: Refusal['ki
     const sentence = `${sender} answered with ${status} by itself: no option of Hindsight decides.`
     return { kind, sentence, rule: 'the answer of the application', option: null }
   }
-  const { raiser, packageName, source } = originOf(exception.frames)
-  const { name, code, message } = exception
+  const { name, code, message, frames } = exception
+  const { raiser, packageName, raisedAt } = raiserOf(frames)
+  const frame = frames.find(({ own }) => own) ?? raisedAt
+  const place = frame === undefined ? '' : ` at ${frame.file.slice(-MAX_SOURCE)}:${frame.line}`
   const text = cut(visibleLine(servicesOf(request).mask.text(message)), 300)
   const error = `${name}${code === undefined ? '' : `, ${code}`}: ${text}`
   const decides = packageName === null ? 'no option of Hindsight decides' : 'the options of that package decide'
-  return {
-    kind,
-    sentence: `${status} was raised by ${raiser}${source} (${error}): ${decides}.`,
-    rule: `raised by ${raiser}`,
-    option: packageName === null ? null : `the options of ${packageName}`
+  const sentence = `${status} was raised by ${raiser}${place} (${error}): ${decides}.`
+  const option = packageName === null ? null : `the options of ${packageName}`
+  return { kind, sentence, rule: `raised by ${raiser}`, option }
+}
+
+interface Raiser { raiser: string, packageName: string | null, raisedAt?: StackFrame }
+
+/** The code that raised an error: that of the first frame outside Node.js, Fastify and Hindsight. */
+function raiserOf (frames: readonly StackFrame[]): Raiser {
+  const raisedAt = frames.find(({ file }) =>
+    isAbsolute(file) && !isInternal(file) && !PLATFORM.has(packageOf(file) ?? ''))
+  if (raisedAt === undefined) {
+    return { raiser: isInternal(frames[0]?.file ?? '') ? 'Hindsight' : 'Fastify', packageName: null }
   }
+  const packageName = packageOf(raisedAt.file)
+  return { raiser: packageName === null ? 'your code' : `the package ${packageName}`, packageName, raisedAt }
 }
 
 function shown (request: FastifyRequest, text: string): string {
   return cut(visibleLine(servicesOf(request).mask.text(text)), 200)
-}
-
-const MAX_SOURCE = 500
-const PLATFORM: ReadonlySet<string> = new Set(['fastify', 'light-my-request'])
-
-interface Origin {
-  raiser: string
-  /** Null where no package raised the error. */
-  packageName: string | null
-  /** ` at file:line`: of an error that a package raised, the first call of the application. */
-  source: string
-}
-
-/** The code that raised an error: that of the first frame outside Node.js, Fastify and Hindsight. */
-function originOf (frames: readonly StackFrame[]): Origin {
-  const frame = frames.find(({ file }) => isAbsolute(file) && !isInternal(file) && !PLATFORM.has(packageOf(file) ?? ''))
-  const isOurs = isInternal(frames[0]?.file ?? '')
-  if (frame === undefined) return { raiser: isOurs ? 'Hindsight' : 'Fastify', packageName: null, source: '' }
-  const { file, line } = frames.find(({ own }) => own) ?? frame
-  const packageName = packageOf(frame.file)
-  const raiser = packageName === null ? 'your code' : `the package ${packageName}`
-  return { raiser, packageName, source: ` at ${file.slice(-MAX_SOURCE)}:${line}` }
 }

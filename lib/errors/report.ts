@@ -5,12 +5,12 @@ import { targetOf } from '../http/request-target.js'
 import type { ListenerEvent } from '../lifecycle/events.js'
 import { stateOf, type RequestState } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
-import type { LogRecord } from '../logs/log-record.js'
-import type { FlattenedException } from './exception.js'
+import { isErrorOrWorse, mostSevere, withNotifications, type LogRecord } from '../logs/log-record.js'
+import type { RequestLog } from '../logs/request-log.js'
+import { MASKED, type Mask } from '../mask/mask.js'
+import type { FlattenedException, StackFrame } from './exception.js'
 import { flattenError } from './flatten-error.js'
 import { hintsFor } from './hints.js'
-import { maskException } from './mask-exception.js'
-import { reportedLines } from './records.js'
 
 declare module '../lifecycle/request-state.js' {
   interface RequestState {
@@ -18,6 +18,14 @@ declare module '../lifecycle/request-state.js' {
     profile?: { token: string, url: string }
   }
 }
+
+/** The number of lines of a request's log that a report has; notifications are not counted. */
+const MAX_LOGS = 1_000
+const STRING = /(["'`])((?:(?!\1)[^\\]|\\.){1,500})\1/g
+const ASSIGNMENT =
+  /(?<![\w$.[\]-])((["']?)([\w$.[\]-]{1,128})\2(?:["']\])?\s*[=:]\s*)(["'`])(?:(?!\4)[^\\]|\\.){1,500}\4/g
+// Code often names secrets (`token = request.token`): only literals are masked.
+const LITERAL = /["'`]/
 
 /** A remark that helps to fix the failure; given only where it is certain. */
 export interface Hint {
@@ -97,6 +105,49 @@ export function reportOf (request: FastifyRequest, status: number, reason: strin
     ...(mode === 'full' && { lifecycle: placeInLifecycle(state, events, lifecycle.slots) }),
     ...(state.profile !== undefined && { profile: state.profile })
   }
+}
+
+/** The lines of a report: the most severe of a request's log, masked, with the notifications of its listeners. */
+export function reportedLines (
+  log: RequestLog | null | undefined, events: readonly ListenerEvent[], start: number, mask: Mask
+): Pick<ErrorReport, 'logs' | 'logsOmitted'> {
+  const all = log?.records() ?? []
+  const shown = mostSevere(all, MAX_LOGS)
+  const masked = shown.map(({ context, message, ...rest }): LogRecord =>
+    ({ ...rest, message: mask.text(message), context: mask.value(context) as Record<string, unknown> }))
+  const logs = withNotifications(masked, events, start)
+  if (shown.length === all.length) return { logs }
+  const failures = all.filter(isErrorOrWorse).length - shown.filter(isErrorOrWorse).length
+  return { logs, logsOmitted: { lines: all.length - shown.length, failures } }
+}
+
+/** The exception with the secrets of its texts masked; in excerpts only literals are. */
+export function maskException (exception: FlattenedException, mask: Mask): FlattenedException {
+  const { name, message, stack, code, note, frames, errors } = exception
+  return {
+    ...exception,
+    name: mask.text(name),
+    message: mask.text(message),
+    ...(code !== undefined && { code: mask.text(code) }),
+    frames: frames.map((frame) => maskFrame(frame, mask)),
+    stack: mask.text(stack),
+    ...(note !== undefined && { note: mask.text(note) }),
+    ...(errors !== undefined && { errors: errors.map((chain) => chain.map((member) => maskException(member, mask))) })
+  }
+}
+
+function maskFrame (frame: StackFrame, mask: Mask): StackFrame {
+  const { excerpt } = frame
+  const masked = { ...frame, function: mask.text(frame.function) }
+  if (excerpt === undefined) return masked
+  const lines = excerpt.lines.map((line) => LITERAL.test(line) ? maskLine(line, mask) : line)
+  return { ...masked, excerpt: { ...excerpt, lines } }
+}
+
+function maskLine (line: string, mask: Mask): string {
+  const assigned = line.replace(ASSIGNMENT, (all, before: string, _quote: string, name: string, quote: string) =>
+    mask.hides(name) ? `${before}${quote}${MASKED}${quote}` : all)
+  return assigned.replace(STRING, (_all, quote: string, text: string) => quote + mask.text(text) + quote)
 }
 
 type Slots = ReadonlyArray<{ stage: string, listener: string }>

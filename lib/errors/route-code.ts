@@ -1,7 +1,7 @@
 import { takes } from '../routing/tried-routes.js'
 
 /** The methods that a Fastify instance has a function for. */
-const SHORTHANDS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 /** Numbers, UUIDs, long hexadecimal strings with a digit, and ULIDs. */
 const IDENTIFIER = new RegExp(`^(?:${[
   '\\d+',
@@ -19,12 +19,12 @@ export interface RouteCode {
 }
 
 /**
- * Writes a route that matches a path: segments that look like identifiers become parameters, and everything else that
- * the client sent becomes part of a string literal. Null where the router does not find the path by such a route.
+ * Writes a route that matches a path: segments that look like identifiers become parameters, and all other segments
+ * become part of a string literal. Null where the router would not match the path.
  */
 export function routeCode (method: string, path: string, typescript: boolean): RouteCode | null {
   const decoded = decode(path)
-  if (decoded === null || path.length > MAX_PATH || !(SHORTHANDS.has(method) || method === 'TRACE')) return null
+  if (decoded === null || path.length > MAX_PATH || !METHODS.has(method)) return null
   const names: string[] = []
   const pattern = decoded.split('/').map((segment, i, all) => {
     if (!IDENTIFIER.test(segment)) return segment.replaceAll(':', '::')
@@ -32,25 +32,21 @@ export function routeCode (method: string, path: string, typescript: boolean): R
     return `:${names.at(-1)}`
   }).join('/')
   if (!takes(pattern, method, path)) return null
-  const params = names.map((name) => `${name}: string`).join(', ')
-  const types = typescript && names.length > 0 ? `<{ Params: { ${params} } }>` : ''
+  const types = names.length === 0 ? '' : `<{ Params: { ${names.map((name) => `${name}: string`).join(', ')} } }>`
+  const fields = names.join(', ')
   const body = names.length === 0
-    ? ["return { hello: 'world' }"]
-    : [`const { ${names.join(', ')} } = request.params`, `return { ${names.join(', ')} }`]
-  const handler = ['async (request, reply) => {', ...body.map((line) => `  ${line}`), '}']
-  const [first = '', ...rest] = handler
-  const route = SHORTHANDS.has(method)
-    ? [`app.${method.toLowerCase()}${types}(${literal(pattern)}, ${first}`, ...rest]
-    : [`app.route${types}({`, `  method: ${literal(method)},`, `  url: ${literal(pattern)},`,
-        `  handler: ${first}`, ...rest.map((line) => `  ${line}`), '}']
-  const lines = [
-    ...(typescript ? ["import type { FastifyInstance } from 'fastify'", ''] : []),
-    `export default async function routes (app${typescript ? ': FastifyInstance' : ''}) {`,
-    ...route.map((line, i) => `  ${line}${i === route.length - 1 ? ')' : ''}`),
-    '}',
-    ''
-  ]
-  return { file: /^\/([a-z][\w-]*)/i.exec(decoded)?.[1]?.toLowerCase() ?? 'home', code: lines.join('\n') }
+    ? "return { hello: 'world' }"
+    : `const { ${fields} } = request.params\n    return { ${fields} }`
+  const code = `export default async function routes (app${typescript ? ': FastifyInstance' : ''}) {
+  app.${method.toLowerCase()}${typescript ? types : ''}(${literal(pattern)}, async (request, reply) => {
+    ${body}
+  })
+}
+`
+  return {
+    file: /^\/([a-z][\w-]*)/i.exec(decoded)?.[1]?.toLowerCase() ?? 'home',
+    code: typescript ? `import type { FastifyInstance } from 'fastify'\n\n${code}` : code
+  }
 }
 
 function nameFor (before: string, used: readonly string[]): string {

@@ -1,14 +1,22 @@
+import { readFileSync, statSync } from 'node:fs'
 import { findSourceMap } from 'node:module'
-import { isAbsolute, relative, sep } from 'node:path'
+import { extname, isAbsolute, relative, sep } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseV8OrIeString, type StackFrameLite } from 'error-stack-parser-es/lite'
-import type { StackFrame } from './exception.js'
+import { visibleLine } from '../view/visible.js'
+import type { CodeExcerpt, StackFrame } from './exception.js'
 
 // The parser's patterns take quadratic time on a long line.
 const MAX_LINE_LENGTH = 2_000
 const FRAME_LINE = /^\s*at /
 const INTERNALS = ['app', 'cli', 'lib', 'plugins', 'routes/_profiler', 'routes/_wdt', 'routes/_error']
   .map((folder) => fileURLToPath(new URL(`../../${folder}/`, import.meta.url)))
+const MAX_FILE_BYTES = 2_000_000
+const MAX_SOURCE_LINE = 500
+// A stack is text and can be forged: only source files are read.
+const SOURCE = new Set([
+  '.js', '.mjs', '.cjs', '.jsx', '.ts', '.mts', '.cts', '.tsx', '.vue', '.svelte', '.astro', '.civet', '.coffee'
+])
 const PACKAGE = /.*[\\/]node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)/
 
 /** Splits a stack into its message and its frame lines. Lines of a message may look like frames and are none. */
@@ -98,4 +106,49 @@ export function packageOf (file: string): string | null {
 /** Whether a file is one of Hindsight. */
 export function isInternal (file: string): boolean {
   return INTERNALS.some((folder) => file.startsWith(folder))
+}
+
+/** A file relative to the working directory, or to `node_modules`. */
+export function shortFile (file: string): string {
+  const root = process.cwd() + sep
+  const inPackage = file.lastIndexOf(`node_modules${sep}`)
+  if (inPackage !== -1) return visibleLine(file.slice(inPackage + 13))
+  return visibleLine(file.startsWith(root) ? file.slice(root.length) : file)
+}
+
+/** `file:line` of a frame, as far as they are known. */
+export function placeOf ({ file, line }: StackFrame): string {
+  if (file === '') return '(no file)'
+  return line > 0 ? `${shortFile(file)}:${line}` : shortFile(file)
+}
+
+/** The lines of a file around a 1-based line; undefined where the file is no readable source or has no such line. */
+export type ExcerptReader = (file: string, line: number, around?: number) => CodeExcerpt | undefined
+
+/** Makes the reader for the excerpts of one error: it reads each file once. */
+export function excerptReader (): ExcerptReader {
+  const files = new Map<string, string[]>()
+  return (file, line, around = 5) => {
+    if (line < 1 || !isAbsolute(file) || !SOURCE.has(extname(file).toLowerCase())) return undefined
+    const lines = files.get(file) ?? readLines(file)
+    files.set(file, lines)
+    const start = Math.max(1, line - around)
+    return line > lines.length ? undefined : { start, lines: lines.slice(start - 1, line + around).map(cutLine) }
+  }
+}
+
+function readLines (file: string): string[] {
+  try {
+    const stat = statSync(file)
+    if (!stat.isFile() || stat.size > MAX_FILE_BYTES) return []
+    const lines = readFileSync(file, 'utf8').replace(/^\ufeff/, '').split(/\r\n|\n|\r/)
+    if (lines.at(-1) === '') lines.pop()
+    return lines
+  } catch {
+    return []
+  }
+}
+
+function cutLine (line: string): string {
+  return line.length > MAX_SOURCE_LINE ? `${line.slice(0, MAX_SOURCE_LINE)}…` : line
 }

@@ -28,7 +28,7 @@ const SERIALIZERS = {
   err: pino.stdSerializers.err
 }
 
-// Formats the calls that lead to no line of pino's. Its own lines are captured like all others, from the channel.
+// Formats the calls of loggers that pino does not publish. Its lines are captured from the channel, too.
 const formatter = pino({ level: 'debug', base: null, serializers: SERIALIZERS }, { write () {} })
 
 const captures = new Set<LogCapture>()

@@ -1,3 +1,5 @@
+import type { ListenerEvent } from '../lifecycle/events.js'
+
 /** The levels of pino from the least to the most severe; their numbers are 10 to 60. */
 export const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const
 
@@ -39,4 +41,23 @@ export function isWarningOrWorse (line: Levelled): boolean {
 /** Whether the level is error or fatal. */
 export function isErrorOrWorse ({ level }: Levelled): boolean {
   return level === 'error' || level === 'fatal'
+}
+
+/**
+ * Merges a debug line for each listener that ran into lines of a log, by time. `start` is when the request arrived, in
+ * milliseconds since the epoch. Lines of the same millisecond come before notifications.
+ */
+export function withNotifications (
+  lines: readonly LogRecord[], events: readonly ListenerEvent[], start: number
+): LogRecord[] {
+  const notified = events
+    .filter(({ outcome, stage }) => outcome !== 'skipped' && stage.startsWith('kernel.'))
+    .map((event): LogRecord => ({
+      time: new Date(start + Math.floor(event.start)).toISOString(),
+      level: 'debug',
+      channel: 'event',
+      message: `Notified event "${event.stage}" to listener "${event.listener}".`,
+      context: {}
+    }))
+  return [...lines, ...notified].sort((a, b) => a.time < b.time ? -1 : a.time > b.time ? 1 : 0)
 }

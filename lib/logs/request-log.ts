@@ -10,24 +10,14 @@ declare module '../lifecycle/request-state.js' {
 const MAX_LINES = 10_000
 /** Characters of all lines together. */
 const MAX_LENGTH = 4 * 1024 * 1024
-/** Characters of one line. Of a longer one only the head and the tail are kept. */
+/** Characters of one line. Of a longer one only the message is kept. */
 const MAX_LINE = 32 * 1024
-const HEAD = 8 * 1024
-const TAIL = 2 * 1024
-const LAST_FIELD = /"msg":"((?:[^"\\]|\\.)*)"\}\s*$/
 
 /** The text of a line that no logger wrote. */
 export type OwnLine = Pick<LogRecord, 'channel' | 'message' | 'context'>
 
-interface WrittenLine {
-  level: LogLevel
-  /** ISO 8601. */
-  time: string
-  /** As pino wrote it. */
-  text: string
-  /** Bytes that are missing between the head and the tail; 0 for a whole line. */
-  cut: number
-}
+/** A line as pino wrote it. */
+type WrittenLine = Pick<LogRecord, 'level' | 'time'> & { text: string }
 
 /** The log lines of one request. They are kept as text and parsed when they are shown: most of them never are. */
 export class RequestLog {
@@ -46,10 +36,10 @@ export class RequestLog {
   /** Adds a line as pino wrote it; `level` is pino's number, `time` milliseconds since the epoch. */
   add (level: number, text: string, time = Date.now()): void {
     if (!this.#hasRoom(text.length)) return
-    const kept = text.length > MAX_LINE ? headAndTail(text) : text
-    const cut = kept === text ? 0 : Buffer.byteLength(text) - Buffer.byteLength(kept)
-    this.bytes += kept.length
-    this.#lines.push({ level: levelName(level), time: new Date(time).toISOString(), text: kept, cut })
+    const line = { level: levelName(level), time: new Date(time).toISOString() }
+    const isLong = text.length > MAX_LINE
+    this.bytes += Math.min(text.length, MAX_LINE)
+    this.#lines.push(isLong ? { ...line, ...messageOf(text) } : { ...line, text })
   }
 
   /** Adds a line that no logger writes, such as a warning of the process. */
@@ -65,7 +55,11 @@ export class RequestLog {
 
   /** All lines, parsed and ordered by time, and a last line that counts those that were dropped. */
   records (): LogRecord[] {
-    const records = this.#lines.map((line) => 'text' in line ? parseLine(line) : line)
+    const records = this.#lines.map((line): LogRecord => {
+      if (!('text' in line)) return line
+      const { text, ...rest } = line
+      return { ...rest, ...parsed(text) }
+    })
     records.sort((a, b) => a.time < b.time ? -1 : a.time > b.time ? 1 : 0)
     if (this.#dropped > 0) {
       const length = this.#droppedLength.toLocaleString('en')
@@ -84,16 +78,7 @@ export class RequestLog {
   }
 }
 
-// Copied, since a slice would keep the whole string in memory.
-function headAndTail (text: string): string {
-  return Buffer.from(`${text.slice(0, HEAD)}\n${text.slice(-TAIL)}`).toString()
-}
-
-function parseLine ({ level, time, text, cut }: WrittenLine): LogRecord {
-  return { time, level, ...(cut > 0 ? parseCut(text, cut) : parseWhole(text)) }
-}
-
-function parseWhole (text: string): OwnLine {
+function parsed (text: string): OwnLine {
   let fields: Record<string, unknown>
   try {
     fields = JSON.parse(text) as Record<string, unknown>
@@ -109,16 +94,9 @@ function parseWhole (text: string): OwnLine {
   }
 }
 
-// Pino writes the message last. The text between is no JSON any more.
-function parseCut (text: string, cut: number): OwnLine {
-  const end = text.lastIndexOf('\n', text.length - 2)
-  const [head, tail] = [text.slice(0, end), text.slice(end + 1)]
-  const message = LAST_FIELD.exec(tail)?.[1]
-  const note = `${cut.toLocaleString('en')} bytes of this line were left out`
-  return {
-    channel: /"channel":"([\w.-]{1,100})"/.exec(head)?.[1] ?? 'app',
-    message: message === undefined ? note : JSON.parse(`"${message}"`) as string,
-    // The tail may begin within a secret whose name is cut off, so it cannot be masked and is not shown.
-    context: { cut: note, begins: head }
-  }
+function messageOf (text: string): OwnLine {
+  const { channel, message } = parsed(text)
+  const note = `${text.length.toLocaleString('en')} characters: the fields of this line were left out`
+  // Copied, since a slice would keep the whole string in memory.
+  return { channel, message: Buffer.from(message.slice(0, MAX_LINE)).toString(), context: { cut: note } }
 }

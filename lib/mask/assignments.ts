@@ -25,7 +25,7 @@ const BRACKETS = /"(?:[^"\\]|\\[^])*"|(?<!\w)'(?:[^'\\]|\\[^])*'|[[({]|[\])}]/g
 /** Characters that are read for the end of a value in brackets or quotes. */
 const MAX_BRACKETED = 2_000
 const MAX_QUOTED = 10_000
-// A longer value is judged without being read to its end, so that names within it do not read it again.
+// A longer value without quotes is masked, so that names within it do not read it again.
 const MAX_JUDGED = 1_000
 // In YAML, an indented text after `|` or `>`, and a list.
 const BLOCK = /[|>][+-]?\d?[ \t]*\r?\n(?:[ \t]+[^\n]*(?:\n|$))+|(?:- [^\n]*(?:\n[ \t]*(?=- )|$)?)+/y
@@ -35,13 +35,13 @@ const HEADER = /^(?:(?:set-)?cookie|(?:proxy-)?authorization|x-[\w-]+)$/i
 const LINE_START = /(?:^|[\r\n>]|:\s|["'`])[ \t]*$/
 const LINE = /[^\r\n]*/y
 const COOKIES = /[^\s=;,"']{1,256}=[^\s;,"']*(?:;[ \t]*[^\s=;,"']+=[^\s;,"']*)*/y
-// After a value that stands alone: the end, a closing sign, or the next name.
+// What follows a single value: the end, a closing sign, or the next name.
 const ALONE = /[ \t]*(?:$|[\r\n,;&)}\]"'#]|<\/|[\w.[\]-]{1,128}[=:])/y
 const PLAIN_WORD = new RegExp('^(?:missing|required|invalid|expired|unknown|wrong|empty|not|must|should|yes|no|' +
   'string|number|boolean|object|any|command|incorrect|failed|denied|too|has|cannot)(?![\\w-])', 'i')
 // `Secret "db" not found` is about a resource.
 const ABSENT = /^\s(?:(?:is|was) )?(?:not found|missing|does not exist|already exists)/
-// No word: letters and digits mixed, or the digits of a code.
+// Not a word: letters and digits mixed, or the digits of a code.
 const OPAQUE = /^(?:\d{4,8}|\d{3}-\d{2}-\d{4}|(?=[^\d]{0,200}\d)(?=[^a-z]{0,200}[a-z])[^\s()/]{6,})$/i
 const PASSWORD = /pass|pwd|pw|secret/i
 const FILE = /\.(?:[cm]?[jt]sx?|json|html|eta|hbs|ejs|vue|node)$/i
@@ -57,7 +57,7 @@ interface Assignment {
   /** The quote after the name. */
   quote: string
   sign: string
-  /** Of the signs, only `=` and its like are enough to say that any word after them is a value. */
+  /** Only after `=` and similar signs any word is a value. */
   kind: 'equals' | 'colon' | 'comma' | 'words'
 }
 

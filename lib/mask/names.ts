@@ -31,7 +31,7 @@ const AS_WORDS = new RegExp(`(?<![a-z])${anyOf(`
   dsn salt creds? psk mdp senhas? clave parola has[lł]o heslo sifre jelszo`
 )}(?![a-z])|(?<!com|by|tres|sur|over|under)pass(?![a-z])`)
 
-/** What comes before `key` in names of keys that open nothing. */
+/** Words before `key` in names that are no secrets: `primary key`, `cache key`. */
 const HARMLESS_KEYS = anyOf(`
   primary foreign public publishable site unique natural surrogate composite candidate cache sort partition shard group
   row column idempotency index map object record entity item list array json field form query param parameter message
@@ -123,7 +123,7 @@ export function isAuthorizationCode (name: string, value: unknown): boolean {
   return typeof value === 'string' && /^code$/i.test(name) && /^(?=\D*\d)(?=[^a-z]*[a-z])[\w~./+=%-]{8,}$/.test(value)
 }
 
-/** Whether a value under a secret name is none: `max_tokens: 512`, `seed: 42`, `session: null`. */
+/** Whether a value under a secret name is no secret: `max_tokens: 512`, `seed: 42`, `session: null`. */
 export function isHarmless (name: string, value: unknown): boolean {
   if (/^(?:true|false|null|undefined|none|nil)$/i.test(String(value))) return true
   return /(?:tokens|seed)["'\]]*$/i.test(name) && /^\d{1,10}$/.test(String(value))

@@ -35,7 +35,7 @@ const ISSUED = String.raw`
   \$(?:[1567]|2[abxy]?|y|gy|apr1|md5|s0|scrypt|sha\d|argon2\w{1,2}|pbkdf2[\w-]{0,12}|bcrypt[\w-]{0,10})\$[^\s"']{16,}
   \{S?(?:SHA|MD5)\d{0,3}\}[\w+/=]{16,} \*[0-9A-F]{40}(?![0-9A-Za-z])`.trim().split(/\s+/).join('|')
 
-/** The parts of addresses before what lets anyone who has it send a message. */
+/** Addresses of webhooks, up to their secret part. */
 const WEBHOOKS = String.raw`hooks\.slack\.com/[a-z]{1,20}|discord(?:app)?\.com/api(?:/v\d{1,2})?/webhooks|` +
   String.raw`[\w.-]{1,80}\.office\.com/webhookb2|hooks\.zapier\.com/hooks/catch`
 

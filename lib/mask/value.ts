@@ -24,7 +24,7 @@ export function maskValue ({ hides, text }: Mask, root: unknown): unknown {
     if (typeof value === 'boolean') return value
     if (hidden) return MASKED
     if (typeof value === 'string') return boundedText(value)
-    // The number of a card is one, too.
+    // A card number may have the type number.
     if (typeof value === 'number' && Number.isFinite(value)) return text(String(value)) === MASKED ? MASKED : value
     return typeof value === 'function' ? `[function ${value.name}]` : String(value)
   }

@@ -1,8 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { FlattenedException } from '../errors/exception.js'
 import { flattenError } from '../errors/flatten-error.js'
-import { maskException } from '../errors/mask-exception.js'
-import { linesOf } from '../errors/records.js'
+import { maskException } from '../errors/report.js'
 import { messageOf } from '../errors/thrown-value.js'
 import { ClientGoneError } from '../http/http-errors.js'
 import { methodOf } from '../http/method-override.js'
@@ -91,7 +90,7 @@ function errorsOf (state: RequestState): { exceptions: FlattenedException[], oth
 // Masking is slower than parsing: lines for which there is no space are not masked.
 function logsOf ({ log }: RequestState, mask: Mask, maxBytes: number): LogRecord[] {
   const reason = `they are longer than ${maxBytes.toLocaleString('en')} bytes`
-  const lines = linesOf(log)
+  const lines = log?.records() ?? []
   return fittingLogs(lines, maxBytes, reason).map(({ message, context, ...rest }) => {
     return { ...rest, message: mask.text(message), context: mask.value(context) as Record<string, unknown> }
   })

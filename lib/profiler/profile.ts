@@ -1,6 +1,5 @@
 import type { FlattenedException } from '../errors/exception.js'
-import { withNotifications } from '../errors/records.js'
-import type { LogRecord } from '../logs/log-record.js'
+import { withNotifications, type LogRecord } from '../logs/log-record.js'
 import type { ListenerEvent } from '../lifecycle/events.js'
 
 export const PROFILE_VERSION = 1

@@ -63,7 +63,7 @@ export function editorLink ({ editor = '', editorPaths = {} }: EditorOptions): E
       return template.replace(PLACEHOLDER, (placeholder, at: number) => {
         if (placeholder === '%l' || placeholder === '{line}') return String(Math.max(1, line))
         if (placeholder === '%c' || placeholder === '{column}') return String(Math.max(1, column))
-        // In a path `C:/…` needs a slash ahead of it; as the value of a parameter it stands as it is.
+        // In a path `C:/…` needs a slash before it, in the value of a parameter it does not.
         return encoded.startsWith('/') || (query !== -1 && at > query) ? encoded : `/${encoded}`
       })
     } catch {

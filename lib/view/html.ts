@@ -22,3 +22,26 @@ export function html ({ raw }: TemplateStringsArray, ...values: Fragment[]): str
   }
   return markup + (raw[values.length] as string)
 }
+
+/** A page; `head` is markup after its title, `body` markup too. */
+export function htmlPage (title: string, head: string, body: string): string {
+  return html`<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title}</title>
+!${head}
+</head>
+<body>
+!${body}
+</body>
+</html>
+`
+}
+
+/** The body of a redirect, for clients that do not follow it (RFC 9110, section 15.4). */
+export function redirectPage (location: string): string {
+  return htmlPage(`Redirecting to ${location}`, '', html`<p>Redirecting to <a href="${location}">${location}</a>.</p>`)
+}

@@ -25,3 +25,8 @@ function symbol (character: string): string {
   if (code === 0x7f) return '␡'
   return `⟨U+${code.toString(16).toUpperCase().padStart(4, '0')}⟩`
 }
+
+/** The time of day of an ISO 8601 time; other text is truncated. */
+export function timeOfDay (time: string): string {
+  return /T(\d\d:\d\d:\d\d\.\d{3})/.exec(time)?.[1] ?? visibleLine(time.slice(0, 40))
+}

@@ -1,6 +1,5 @@
 import { STATUS_CODES } from 'node:http'
-import { exceptionParts, hintParts } from '../../error-page/render-markdown.js'
-import { logLine } from '../../error-page/render-text.js'
+import { exceptionParts, hintParts, logLine, MARKDOWN } from '../../error-page/render-text.js'
 import type { FlattenedException, StackFrame } from '../../errors/exception.js'
 import { mostSevere, type LogRecord } from '../../logs/log-record.js'
 import { counted } from '../../view/counted.js'
@@ -40,7 +39,7 @@ export function profileMarkdown (profile: Profile): string {
     ...bounded(['## Request', ...requestParts(profile)]),
     ...bounded(['## Last log lines', logText(profile)]),
     ...bounded(['## What the listeners did', ...listenerLines(profile)]),
-    ...bounded(profileHints(profile).flatMap(hintParts))
+    ...bounded(profileHints(profile).flatMap((hint) => hintParts(hint, MARKDOWN)))
   ].join('\n\n') + '\n'
 }
 
@@ -81,7 +80,7 @@ function chainParts ({ exceptions }: Profile): string[] {
   return [
     ...(left > 0 ? [`${left} causes before these are left out.`] : []),
     ...chain.flatMap((exception, i) => {
-      const parts = exceptionParts(exception, `[${left + i + 1}/${exceptions.length}]`, 0).flat()
+      const parts = exceptionParts(exception, `[${left + i + 1}/${exceptions.length}]`, MARKDOWN)
       // The last one is the exception of the response.
       return bounded(parts, i === chain.length - 1 ? MAX_SECTION : MAX_SECTION / 4)
     })

@@ -1,4 +1,4 @@
-import { html } from '../../view/html.js'
+import { html, htmlPage } from '../../view/html.js'
 import * as themeSwitch from '../../view/theme.js'
 import { visibleLine } from '../../view/visible.js'
 
@@ -36,27 +36,15 @@ export function pagePolicy (nonce: PageOptions['nonce']): string {
 
 /** The frame of all pages; `content` is markup. */
 export function layout ({ base, nonce, assets }: PageOptions, title: string, content: string): string {
-  return html`<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta name="robots" content="noindex">
-<title>${visibleLine(title)}</title>
+  const head = html`<meta name="robots" content="noindex">
 <script nonce="${nonce.script}">!${themeSwitch.boot}</script>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="${assets.style}" nonce="${nonce.style}">
-<script type="module" src="${assets.script}" nonce="${nonce.script}"></script>
-</head>
-<body>
-<a class="skip" href="#content">Skip to the content</a>
+<script type="module" src="${assets.script}" nonce="${nonce.script}"></script>`
+  return htmlPage(visibleLine(title), head, html`<a class="skip" href="#content">Skip to the content</a>
 <header class="top"><a class="brand" href="${base}/">Hindsight profiler</a>
 <nav aria-label="Profiles"><a href="${base}/">All profiles</a> <a href="${base}/search?error=1">Failures</a>
 <a href="${base}/latest">Latest</a> <a href="${base}/latest?error=1">Latest failure</a></nav>
 !${themeSwitch.render()}</header>
-!${content}
-</body>
-</html>
-`
+!${content}`)
 }

@@ -1,4 +1,4 @@
-import { shortFile } from '../../error-page/shared.js'
+import { shortFile } from '../../errors/stack-frame.js'
 import type { ListenerEvent } from '../../lifecycle/events.js'
 import { html } from '../../view/html.js'
 import { milliseconds, note, place, scrollable, section, table } from '../pages/components.js'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { reportedLines } from '../../../lib/errors/records.js'
+import { reportedLines } from '../../../lib/errors/report.js'
 import { createMask, type Mask } from '../../../lib/mask/mask.js'
 import { levelName } from '../../../lib/logs/log-record.js'
 import { RequestLog } from '../../../lib/logs/request-log.js'
@@ -85,10 +85,10 @@ t.test('records of one millisecond stay in their order, others are sorted by tim
   t.equal(log.size, 3)
 })
 
-t.test('of a long line the beginning and the end are kept', async (t) => {
+t.test('only the message of a long line is kept', async (t) => {
   const log = new RequestLog()
   log.add(40, JSON.stringify({ level: 40, channel: 'import', body: 'x'.repeat(100_000), msg: 'the "end"' }))
-  t.match(log.records(), [{ level: 'warn', channel: 'import', message: 'the "end"', context: { cut: '89,820 bytes of this line were left out' } }])
+  t.match(log.records(), [{ level: 'warn', channel: 'import', message: 'the "end"', context: { cut: '100,061 characters: the fields of this line were left out' } }])
 })
 
 t.test('of a long log no more is masked than is shown, warnings and errors first; the others are counted', async t => {

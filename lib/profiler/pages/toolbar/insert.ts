@@ -1,13 +1,13 @@
 import { isUtf8 } from 'node:buffer'
 import { getHeapStatistics } from 'node:v8'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { linesOf, withNotifications } from '../../../errors/records.js'
 import { messageOf, nameOf } from '../../../errors/thrown-value.js'
 import { drawNonce } from '../../../http/content-policy.js'
 import { absoluteUrl, type Origin } from '../../../http/origin.js'
 import { stateOf } from '../../../lifecycle/request-state.js'
 import { isRedirect } from '../../../http/responses.js'
 import { servicesOf } from '../../../lifecycle/services.js'
+import { withNotifications } from '../../../logs/log-record.js'
 import type { ProfiledRoute } from '../../profile.js'
 import { addressesOf, toolbarAssets } from '../assets.js'
 import {
@@ -144,7 +144,7 @@ function dataOf (
     route: matched ?? (route === null ? null : { ...route, methods: [] }),
     duration: now - startedAt,
     exceptions: errors.map((error) => ({ name: mask.text(nameOf(error)), message: mask.text(messageOf(error)) })),
-    logs: withNotifications(linesOf(log), recorder?.events() ?? [], startedTime),
+    logs: withNotifications(log?.records() ?? [], recorder?.events() ?? [], startedTime),
     collectors: {
       ...collectors,
       performance: { ...handler, process: { heapAfter: getHeapStatistics().used_heap_size } }

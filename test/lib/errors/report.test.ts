@@ -1,5 +1,5 @@
 import t from 'tap'
-import { maskException } from '../../../lib/errors/mask-exception.js'
+import { maskException } from '../../../lib/errors/report.js'
 import { createMask } from '../../../lib/mask/mask.js'
 
 t.test('an exception loses the secrets in all of its texts, its members too', async t => {
