@@ -11,7 +11,7 @@ export interface DeclaredPlace {
 
 const FRAMEWORK: ReadonlySet<string> = new Set(['fastify', 'avvio', 'fastify-plugin'])
 
-/** Each profile has the places of its route and hooks: reading their stacks anew is a fifth of the cost of a profile. */
+/** Each profile has the places of its route and hooks; reading their stacks each time is a fifth of its cost. */
 const places = new WeakMap<Error, DeclaredPlace | null>()
 
 /** The first call in the stack of a declaration that is neither Hindsight's nor Fastify's; null without one. */

@@ -42,7 +42,7 @@ export interface Profile {
   collectors: Record<string, unknown>
 }
 
-/** A stored profile with a debug line for each listener that ran. These lines are made from its events when it is read. */
+/** A stored profile with a debug line for each listener that ran: these lines are made from its events, not stored. */
 export function withListenerLines (profile: Profile): Profile {
   const { events, logs, time } = profile
   // A store of the application may hold anything.
