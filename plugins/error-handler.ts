@@ -10,7 +10,7 @@ import { percentEncoded } from '../lib/http/header-text.js'
 import { statusOf } from '../lib/http/http-errors.js'
 import { addVary } from '../lib/http/responses.js'
 import { runSlots, type Slot } from '../lib/lifecycle/lifecycle.js'
-import { ownHook } from '../lib/lifecycle/listener.js'
+import { isPromise, ownHook } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
 import { noteFailure } from '../lib/profiler/observation.js'
@@ -33,11 +33,14 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
   const slots = app.hindsight.lifecycle.slots
 
   // Also for errors that other error handlers answer: those that the application has set for a part of itself.
-  app.addHook('onError', ownHook(async function startErrorPass (
-    request: FastifyRequest, reply: FastifyReply, error: unknown
+  // It calls back at once where it can: the parser may refuse the rest of a message in the same turn of the event loop.
+  app.addHook('onError', ownHook(function startErrorPass (
+    request: FastifyRequest, reply: FastifyReply, error: unknown, done: () => void
   ) {
     noteFailure(request, reply, error)
-    await runErrorPass(request, reply)
+    const running = runErrorPass(request, reply)
+    if (isPromise(running)) running.then(() => done(), () => done())
+    else done()
   }))
   app.addHook('onSend', ownHook(function checkErrorAnswer (
     request: FastifyRequest, reply: FastifyReply, payload: unknown, done: (error: null, payload: unknown) => void
@@ -62,23 +65,26 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     done()
   })
 
-  /** Runs the stages of the error pass that come before the response. What its listeners raise is recorded. */
-  async function runErrorPass (request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  function runErrorPass (request: FastifyRequest, reply: FastifyReply): unknown {
     stateOf(request).pass = 'error'
-    try {
-      await runSlots(slots.filter(({ stage }) => stage.startsWith('kernel.controller')), request, reply)
-    } catch {}
+    return runSlots(slots.filter(({ stage }) => stage.startsWith('kernel.controller')), request, reply)
   }
 
-  async function diagnosticHandler (
+  function diagnosticHandler (
     raised: unknown, request: FastifyRequest, reply: FastifyReply
-  ): Promise<string | undefined> {
+  ): undefined | string | Promise<undefined | string> {
     const state = stateOf(request)
+    if (state.failed && state.raised === raised) return answer(raised, request, reply)
     // Another error handler has failed: Fastify runs no `onError` hook for that.
-    if (!state.failed || state.raised !== raised) {
-      noteFailure(request, reply, raised)
-      await runErrorPass(request, reply)
-    }
+    noteFailure(request, reply, raised)
+    const running = runErrorPass(request, reply)
+    return isPromise(running) ? running.then(() => answer(raised, request, reply)) : answer(raised, request, reply)
+  }
+
+  function answer (
+    raised: unknown, request: FastifyRequest, reply: FastifyReply
+  ): undefined | string | Promise<undefined> {
+    const state = stateOf(request)
     try {
       prepareFailedReply(raised, request, reply)
       logUncaught(raised, request, reply.statusCode)
@@ -89,8 +95,14 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
       }
       // A hook of this response has failed, and may fail again: the listeners run without the hooks of the application.
       const ofResponse = ({ stage }: Slot): boolean => stage === 'kernel.response' || stage === 'kernel.finish_request'
-      const payload = await runSlots(slots.filter(ofResponse), request, reply, body)
-      sendDirectly(request, reply, payload as string)
+      const sending = runSlots(slots.filter(ofResponse), request, reply, body)
+      if (isPromise(sending)) {
+        return sending.then(
+          (payload) => { sendDirectly(request, reply, payload as string) },
+          (second: unknown) => { answerSecond(raised, second, request, reply) }
+        ) as Promise<undefined>
+      }
+      sendDirectly(request, reply, sending as string)
     } catch (second) {
       answerSecond(raised, second, request, reply)
     }
