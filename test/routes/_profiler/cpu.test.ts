@@ -60,7 +60,7 @@ t.test('the file has the name of the profile, and a form that tools read', async
   })
   app.hindsight.profiler.save(profile('000001'))
   app.hindsight.profiler.save(profile('000002', { collectors: { cpu: { refused: 'Another one ran.' } } }))
-  for (const [token, status, message] of [['000001', 404, /has no CPU profile: none was asked for\./], ['000002', 404, /Another one ran\./], ['00000f', 404, /was not found/], ['x', 404, /was not found/]] as const) {
+  for (const [token, status, message] of [['000001', 404, /has no CPU profile: none was requested\./], ['000002', 404, /Another one ran\./], ['00000f', 404, /was not found/], ['x', 404, /was not found/]] as const) {
     const response = await app.inject({ url: `/_profiler/${token}/cpu`, headers: json })
     t.equal(response.statusCode, status)
     t.match(response.body, message)
@@ -92,7 +92,7 @@ t.test('what cannot be sent again, or may not', async (t) => {
     '000005': { url: 'http://h/things' }
   })) app.hindsight.profiler.save(profile(token, changes))
   for (const [token, status, message] of [
-    ['000001', 409, /POST may change something/], ['000002', 409, /values that are masked/], ['000003', 409, /no path/], ['000004', 409, /leaves no profile/], ['00000f', 404, /was not found/]
+    ['000001', 409, /POST may change something/], ['000002', 409, /values that are masked/], ['000003', 409, /no path/], ['000004', 409, /has no profile/], ['00000f', 404, /was not found/]
   ] as const) {
     const answer = await repeat(app, token)
     t.equal(answer.statusCode, status, answer.body)
@@ -136,14 +136,14 @@ t.test('what is not answered in time is told, and nothing is left of it; what wa
   const late = await repeat(app, '000001')
   t.match(late.json(), { status: 504, detail: 'The repeated request was not answered within 45 seconds.' })
   t.equal(gone, 1, 'the request was given up')
-  t.equal(currentRecording(), null)
+  t.equal(currentRecording(), undefined)
   for (const [token, end] of [['000002', 'gone'], ['000001', 'response']] as const) {
     if (end === 'response') app.hindsight.profiler.save(profile('000001', { url: 'http://h/quick' }))
     const answer = await repeat(app, token)
     t.equal(answer.statusCode, 303, answer.body)
     const made = await found(app, /^\/_profiler\/([0-9a-f]{6})\?panel=cpu$/.exec(answer.headers.location ?? '')?.[1] ?? '')
     t.equal(readCpuRecord(made.collectors.cpu)?.end, end)
-    t.equal(currentRecording(), null)
+    t.equal(currentRecording(), undefined)
   }
   t.equal(moments.length, 0)
 })
