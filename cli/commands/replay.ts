@@ -58,16 +58,16 @@ export const replayCommand: Command = {
     const values = new Map([flags.set ?? []].flat().map((pair) => pairOf(String(pair))))
     const url = `${serviceUrl(String(flags.url ?? DEFAULT_URL))}/_profiler/${token}/replay`
     const view = await fetchJson<ReplayView & { formToken: string }>(url, signal)
-    const { request: { method, target }, problem, safe, gaps, formToken } = view
-    if (problem !== null) throw new CommandError(`It cannot be sent again: ${problem}`)
-    const names = gaps.map(({ name }) => name)
+    const { request: { method, target }, problem, safe, masked, formToken } = view
+    if (problem !== undefined) throw new CommandError(`It cannot be sent again: ${problem}`)
+    const names = masked.map(({ name }) => name)
     const unknown = [...values.keys()].find((name) => !names.includes(name))
     if (unknown !== undefined) {
-      const masked = names.length === 0 ? 'nothing is' : `masked are ${names.join(', ')}`
-      throw new CommandError(`--set ${unknown}: nothing of that name is masked; ${masked}.`, 2)
+      const known = names.length === 0 ? 'nothing is' : `masked are ${names.join(', ')}`
+      throw new CommandError(`--set ${unknown}: nothing of that name is masked; ${known}.`, 2)
     }
     // The variables that the snippets read, too.
-    for (const { name, env } of gaps) if (!values.has(name)) values.set(name, process.env[env] ?? '')
+    for (const { name, env } of masked) if (!values.has(name)) values.set(name, process.env[env] ?? '')
     const empty = names.filter((name) => values.get(name) === '')
     if (empty.length > 0) {
       const list = visibleLine(empty.join(', '))

@@ -2,13 +2,17 @@ import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { stateOf } from '../../lib/lifecycle/request-state.js'
 import type { ReplayView } from '../../lib/profiler/pages/replay.js'
+import type { Profile } from '../../lib/profiler/profile.js'
+import { maskedRequest, MissingValueError } from '../../lib/profiler/replay/fill.js'
+import { replay, ReplayFailedError, replayProblem } from '../../lib/profiler/replay/replay.js'
+import { isSafe, NotSendableError, storedRequest, type StoredRequest } from '../../lib/profiler/replay/stored-request.js'
 import {
   BadFieldError, baseOf, fieldsOf, NotSendableRequestError, profileOf, readForms, routeConfig, sendPage, tokenOf,
   wantsJson, type Fields
 } from './answer.js'
 
 const ReplayError =
-  createError('HINDSIGHT_REPLAY_FAILED', 'The request of profile "%s" was sent again in vain: %s', 502)
+  createError('HINDSIGHT_REPLAY_FAILED', 'The request of profile "%s" could not be sent again: %s', 502)
 
 const VALUE = 'value.'
 
@@ -21,7 +25,16 @@ export default async function replayRoutes (app: FastifyInstance): Promise<void>
 }
 
 async function showRequest (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-  const view = await viewOf(request)
+  const stored = storedRequestOf(await profileOf(request))
+  const problem = replayProblem(stored)
+  const view: ReplayView = {
+    token: tokenOf(request),
+    request: maskedRequest(stored),
+    safe: isSafe(stored.method),
+    masked: stored.masked,
+    notes: stored.notes,
+    ...(problem !== undefined && { problem })
+  }
   if (wantsJson(request, reply)) {
     return { ...view, formToken: request.server.hindsight.profiler.formTokens.create() }
   }
@@ -29,66 +42,41 @@ async function showRequest (request: FastifyRequest, reply: FastifyReply): Promi
   return await sendPage(request, reply, (options) => replayPage(view, options))
 }
 
-async function viewOf (request: FastifyRequest): Promise<ReplayView> {
-  const token = tokenOf(request)
-  const { storedRequest, isSafe, NotSendableError } = await import('../../lib/profiler/replay/stored-request.js')
-  const { maskedRequest } = await import('../../lib/profiler/replay/fill.js')
-  const { checkReplayable } = await import('../../lib/profiler/replay/replay.js')
-  const profile = await profileOf(request)
-  try {
-    const stored = storedRequest(profile)
-    const { gaps, notes } = stored
-    const problem = problemOf(() => checkReplayable(stored), NotSendableError)
-    return { token, request: maskedRequest(stored), safe: isSafe(stored.method), gaps, notes, problem }
-  } catch (error) {
-    if (error instanceof NotSendableError) throw new NotSendableRequestError(token, error.message)
-    throw error
-  }
-}
-
-function problemOf (check: () => void, kind: new () => Error): string | null {
-  try {
-    check()
-    return null
-  } catch (error) {
-    if (error instanceof kind) return error.message
-    throw error
-  }
-}
-
 async function sendAgain (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-  const { server: app } = request
-  const token = tokenOf(request)
-  const { storedRequest, isSafe, NotSendableError } = await import('../../lib/profiler/replay/stored-request.js')
-  const { MissingValueError } = await import('../../lib/profiler/replay/fill.js')
-  const { replay, ReplayFailedError } = await import('../../lib/profiler/replay/replay.js')
   const fields = fieldsOf(request)
   const profile = await profileOf(request)
-  try {
-    const stored = storedRequest(profile)
-    const values = valuesOf(fields, stored.gaps.map(({ name }) => name))
-    if (!isSafe(stored.method) && fields.confirm !== '1') {
-      const rule = 'send confirm=1 when the request as it will be sent is what you want'
-      throw new BadFieldError('confirm', `${stored.method} is no safe method (RFC 9110, section 9.2.1): ${rule}`)
-    }
-    // The request that is injected from here on finds the token in the context of this one.
-    stateOf(request).replays = token
-    const again = await replay(app.hindsight.app, stored, values)
-    if (!wantsJson(request, reply)) return reply.redirect(`${baseOf(request)}/${token}/compare/${again.token}`, 303)
-    const { compareProfiles } = await import('../../lib/profiler/compare/compare.js')
-    const { token: newToken, status } = again
-    return { token: newToken, replayOf: token, status, comparison: compareProfiles(profile, again) }
-  } catch (error) {
+  const { token } = profile
+  const stored = storedRequestOf(profile)
+  const values = valuesOf(fields, stored.masked.map(({ name }) => name))
+  if (!isSafe(stored.method) && fields.confirm !== '1') {
+    const rule = 'send confirm=1 when the request as it will be sent is what you want'
+    throw new BadFieldError('confirm', `${stored.method} is no safe method (RFC 9110, section 9.2.1): ${rule}`)
+  }
+  // The request that is injected from here on finds the token in the context of this one.
+  stateOf(request).replays = token
+  const again = await replay(request.server.hindsight.app, stored, values).catch((error: unknown) => {
     if (error instanceof NotSendableError) throw new NotSendableRequestError(token, error.message)
-    if (error instanceof MissingValueError) {
-      const reason = 'it is masked in the profile, and the request means nothing without it'
-      throw new BadFieldError(`${VALUE}${error.gap}`, reason)
-    }
     if (error instanceof ReplayFailedError) throw new ReplayError(token, error.message)
-    throw error
+    if (!(error instanceof MissingValueError)) throw error
+    const reason = 'it is masked in the profile, and the request cannot be sent without it'
+    throw new BadFieldError(`${VALUE}${error.missing}`, reason)
+  })
+  if (!wantsJson(request, reply)) return reply.redirect(`${baseOf(request)}/${token}/compare/${again.token}`, 303)
+  const { compareProfiles } = await import('../../lib/profiler/compare/compare.js')
+  return {
+    token: again.token, replayOf: token, status: again.status, comparison: compareProfiles(profile, again)
   }
 }
 
+function storedRequestOf (profile: Profile): StoredRequest {
+  try {
+    return storedRequest(profile)
+  } catch (error) {
+    throw error instanceof NotSendableError ? new NotSendableRequestError(profile.token, error.message) : error
+  }
+}
+
+/** The values of a form for the masked ones. */
 function valuesOf (fields: Fields, masked: readonly string[]): Map<string, string> {
   const values = new Map<string, string>()
   for (const [field, value] of Object.entries(fields)) {

@@ -19,7 +19,7 @@ const MAX_TRIES = 20
 const MAX_QUEUE = 200
 const MAX_EXPECTED = 5_000
 
-/** Attaches violations to the profiles of their pages; the reports of one page one after the other. */
+/** Attaches violations to the profiles of their pages; the reports of one page are attached one by one. */
 export class ReportInbox {
   readonly #profiler: Pick<Profiler, 'find' | 'amend'>
   readonly #expected = new Set<string>()

@@ -99,7 +99,7 @@ t.test('what cannot be sent, and what means nothing, is told', async (t) => {
   app.hindsight.profiler.save({ ...requested({ target: '/%5Fprofiler/purge' }, { method: 'POST' }), token: '00000d' })
   for (const [token, fields, status, message] of [
     ['00000a', { confirm: '1' }, 409, 'The request of profile "00000a" cannot be sent again: Its body is not stored as a whole: it was truncated: about 9 bytes were left out.'],
-    ['00000b', {}, 400, 'Invalid "value.path.2": it is masked in the profile, and the request means nothing without it.'],
+    ['00000b', {}, 400, 'Invalid "value.path.2": it is masked in the profile, and the request cannot be sent without it.'],
     ['00000b', { 'value.nix': 'x' }, 400, 'Invalid "value.nix": nothing of that name is masked; masked are value.path.2, value.x-key.'],
     ['00000b', { 'value.path.2': 'x', 'value.x-key': 'a\r\nb: c' }, 400, 'Invalid "value.x-key": it has a line break.'],
     ['00000d', { confirm: '1' }, 409, /It was for the profiler itself\.$/]
