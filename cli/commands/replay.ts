@@ -1,4 +1,4 @@
-import type { Comparison } from '../../lib/profiler/compare/comparison.js'
+import type { Comparison } from '../../lib/profiler/compare/compare.js'
 import { FORMATS, writeAs } from '../../lib/profiler/formats/formats.js'
 import type { ReplayView } from '../../lib/profiler/pages/replay.js'
 import { NotSendableError } from '../../lib/profiler/replay/stored-request.js'
