@@ -51,7 +51,7 @@ async function sendAgain (request: FastifyRequest, profile: Profile): Promise<st
   const { fillRequest } = await import('../../lib/profiler/replay/fill.js')
   const { ResponseTimeoutError, send } = await import('../../lib/profiler/replay/replay.js')
   const { target, headers: stored } = fillRequest(storedRequest(profile), new Map())
-  // Masked values are lost; cookies and credentials are those of the developer who repeats it.
+  // The profile does not have masked values; cookies and credentials are those of the request for the repetition.
   const { cookie, authorization } = request.headers
   const headers = {
     ...Object.fromEntries(Object.entries(stored).filter(([name]) => !NOT_REPEATED.includes(name))),

@@ -8,9 +8,9 @@ import { routeConfig, TokenNotFoundError, tokenOf } from './answer.js'
 const BadReportError =
   createError('HINDSIGHT_BAD_REPORT', 'The body is no report of a Content Security Policy: %s.', 400)
 const ForeignReportError =
-  createError('HINDSIGHT_FOREIGN_REPORT', 'Reports are taken from pages of this origin only.', 403)
-const TooManyReportsError = createError('HINDSIGHT_TOO_MANY_REPORTS',
-  'Too many reports have come; those of a minute ago are still being counted.', 429)
+  createError('HINDSIGHT_FOREIGN_REPORT', 'Reports are accepted from pages of this origin only.', 403)
+const TooManyReportsError =
+  createError('HINDSIGHT_TOO_MANY_REPORTS', 'There are too many reports: try again in a minute.', 429)
 
 const TYPES = ['application/csp-report', 'application/reports+json']
 const BODY_LIMIT = 64 * 1024
@@ -64,7 +64,7 @@ export default async function reportRoutes (app: FastifyInstance): Promise<void>
     if (isForeign(request)) throw new ForeignReportError()
     await limit(request, reply)
     const token = tokenOf(request)
-    if (!TOKEN_PATTERN.test(token) || !await inbox.knows(token)) throw new TokenNotFoundError(token)
+    if (!TOKEN_PATTERN.test(token) || !await inbox.has(token)) throw new TokenNotFoundError(token)
     const { readReports } = await import('../../lib/profiler/csp/reports.js')
     const violations = readReports(parsed(request.body), hindsight.mask)
     if (violations === null) throw new BadReportError('it has no violation with a directive')

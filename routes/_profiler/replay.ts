@@ -49,7 +49,7 @@ async function sendAgain (request: FastifyRequest, reply: FastifyReply): Promise
   const stored = storedRequestOf(profile)
   const values = valuesOf(fields, stored.masked.map(({ name }) => name))
   if (!isSafe(stored.method) && fields.confirm !== '1') {
-    const rule = 'send confirm=1 when the request as it will be sent is what you want'
+    const rule = 'send confirm=1 to send it'
     throw new BadFieldError('confirm', `${stored.method} is no safe method (RFC 9110, section 9.2.1): ${rule}`)
   }
   // The request that is injected from here on finds the token in the context of this one.

@@ -4,7 +4,7 @@ import type { Change } from './diff.js'
 import { SectionBuilder } from './section-builder.js'
 import { collector, SECTIONS } from './sections.js'
 
-/** One thing that is not the same in both profiles. */
+/** A value or an item that is not the same in both profiles. */
 export interface Difference {
   /** What it is, within its section: the name of a header, a field, a listener. */
   what: string

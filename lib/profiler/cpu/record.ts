@@ -59,12 +59,11 @@ const MAX_ENTRIES = 30_000
 /** Returns stored data if they have the form of a record; otherwise null. */
 export function readCpuRecord (data: unknown): CpuRecord | null {
   const { functions, calls } = (data ?? {}) as Partial<CpuRecord>
-  if (!Array.isArray(functions) || functions.length > MAX_ENTRIES || !functions.every(isFunction)) return null
   const { function: called, parent, self } = calls ?? {}
-  const isTree = isColumn(called, functions.length - 1) && called.length > 0 &&
-    isColumn(self, Infinity, called.length) && Array.isArray(parent) && parent.length === called.length &&
-    parent.every((above, i) => i === 0 ? above === -1 : isCount(above) && above < i)
-  return isTree ? data as CpuRecord : null
+  const isRecord = isList(functions, isFunction) && isList(self, isCount) && self.length > 0 &&
+    isList(called, (index) => isCount(index) && index < functions.length) && called.length === self.length &&
+    isList(parent, (above, i) => i === 0 ? above === -1 : isCount(above) && above < i) && parent.length === self.length
+  return isRecord ? data as CpuRecord : null
 }
 
 /** The reason why there is no record, if one is stored. */
@@ -78,9 +77,8 @@ function isFunction (value: CpuFunction | null): boolean {
     isCount(value.column) && Object.hasOwn(CODE_KINDS, String(value.kind))
 }
 
-function isColumn (values: unknown, max: number, length?: number): values is number[] {
-  return Array.isArray(values) && values.length <= MAX_ENTRIES && values.length === (length ?? values.length) &&
-    values.every((value) => isCount(value) && value <= max)
+function isList<T> (values: T[] | undefined, isItem: (value: T, index: number) => boolean): values is T[] {
+  return Array.isArray(values) && values.length <= MAX_ENTRIES && values.every(isItem)
 }
 
 function isCount (value: unknown): value is number {

@@ -92,7 +92,7 @@ function headerTable (profile: Profile, view: PanelView): string {
 }
 
 function stepMarkup ({ action, by, event, source, to }: HeaderStep, { editor }: PanelView): string {
-  const who = event === undefined ? html`<span class="by">${by}</span>` : html`<a href="#event-${event}">${by}</a>`
+  const actor = event === undefined ? html`<span class="by">${by}</span>` : html`<a href="#event-${event}">${by}</a>`
   const where = source === undefined ? '' : html` <span class="place">!${place(source, editor)}</span>`
-  return html`<li>${action} by !${who}!${where}!${to === null ? '' : html`: <code>${to}</code>`}</li>`
+  return html`<li>${action} by !${actor}!${where}!${to === null ? '' : html`: <code>${to}</code>`}</li>`
 }

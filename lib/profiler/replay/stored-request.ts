@@ -206,10 +206,9 @@ function readBody (data: Data, placeholders: Placeholders): Pick<StoredRequest, 
 }
 
 /** Why a stored body is not the one that was received. */
-function bodyProblemOf ({ body, bodyCut, bodyNote, files }: Data): string | undefined {
+function bodyProblemOf ({ body, bodyCut, bodyNote }: Data): string | undefined {
   if (typeof bodyCut === 'number') return `it was truncated: about ${grouped(bodyCut)} bytes were left out`
   if (typeof bodyNote === 'string') return `it was ${bodyNote}`
-  if (Array.isArray(files)) return 'it had parts, and files are not stored'
   let problem: string | undefined
   JSON.stringify(body, (name, value: unknown) => {
     const [, more] = typeof value === 'string' ? TRUNCATED.exec(value) ?? [] : []

@@ -51,7 +51,7 @@ t.test('a body that is incomplete, binary or not stored is not sent, with the re
     ['fields of it', { headers: JSON_TYPE, body: { a: { '…': '3 more fields' } } }, 'it was truncated'],
     ['octets', { headers: { 'content-type': 'image/png' }, body: '[binary, 12 bytes, image/png]' }, 'the profile has in its place only [binary, 12 bytes, image/png]'],
     ['a stream', { body: '[stream Readable]' }, 'the profile has in its place only [stream Readable]'],
-    ['files', { body: [], files: [{ name: 'a' }] }, 'it had parts, and files are not stored'],
+    ['files', { headers: { 'content-type': 'multipart/form-data; boundary=x' }, body: { a: '[file a.png]' } }, 'the profile has in its place only [file a.png]'],
     ['no JSON', { headers: JSON_TYPE, body: null, bodyNote: 'not parsed: x' }, 'it was not parsed: x'],
     ['a body that was not read', { headers: { 'content-length': '12' }, body: null }, 'it was not read, or not by Fastify, and is not stored'],
     ['one of a parser that we do not know', { headers: { 'content-type': 'application/xml' }, body: { a: 1 } }, 'its text is not stored, only the result of the parser of application/xml']
