@@ -5,7 +5,9 @@ import type { ReplayView } from '../../lib/profiler/pages/replay.js'
 import type { Profile } from '../../lib/profiler/profile.js'
 import { maskedRequest, MissingValueError } from '../../lib/profiler/replay/fill.js'
 import { replay, ReplayFailedError, replayProblem } from '../../lib/profiler/replay/replay.js'
-import { isSafe, NotSendableError, storedRequest, type StoredRequest } from '../../lib/profiler/replay/stored-request.js'
+import {
+  isSafe, NotSendableError, storedRequest, type StoredRequest
+} from '../../lib/profiler/replay/stored-request.js'
 import {
   BadFieldError, baseOf, fieldsOf, NotSendableRequestError, profileOf, readForms, routeConfig, sendPage, tokenOf,
   wantsJson, type Fields

@@ -26,8 +26,10 @@ export class SectionBuilder {
 
   /** Compares the values with the same name. */
   values (a: Values, b: Values): void {
-    const valueOf = (of: Values, what: string): unknown => Object.hasOwn(of, what) ? of[what] : undefined
-    for (const what of Object.keys({ ...a, ...b })) this.value(what, valueOf(a, what), valueOf(b, what), isVolatile(what))
+    const valueOf = (values: Values, what: string): unknown => Object.hasOwn(values, what) ? values[what] : undefined
+    for (const what of Object.keys({ ...a, ...b })) {
+      this.value(what, valueOf(a, what), valueOf(b, what), isVolatile(what))
+    }
   }
 
   value (what: string, a: unknown, b: unknown, isVolatile = false): void {

@@ -1,5 +1,6 @@
 import { MASKED } from '../../mask/mask.js'
-import { placeholderOf, splitAtPlaceholders, type Body, type MaskedValue, type StoredRequest } from './stored-request.js'
+import { placeholderOf, splitAtPlaceholders } from './stored-request.js'
+import type { Body, MaskedValue, StoredRequest } from './stored-request.js'
 
 /** A request as it is sent. */
 export interface FilledRequest {
