@@ -1,5 +1,6 @@
-import { compareProfiles } from '../../lib/profiler/compare/compare.js'
-import type { Compared, Comparison, Difference } from '../../lib/profiler/compare/comparison.js'
+import {
+  compareProfiles, type Compared, type Comparison, type Difference
+} from '../../lib/profiler/compare/compare.js'
 import { previousOf } from '../../lib/profiler/compare/previous.js'
 import { milliseconds } from '../../lib/profiler/pages/components.js'
 import { counted } from '../../lib/view/counted.js'

@@ -1,4 +1,4 @@
-import type { Comparison } from '../../lib/profiler/compare/comparison.js'
+import type { Comparison } from '../../lib/profiler/compare/compare.js'
 import { FORMATS, writeAs } from '../../lib/profiler/formats/formats.js'
 import type { ReplayView } from '../../lib/profiler/pages/replay.js'
 import { NotSendableError } from '../../lib/profiler/replay/stored-request.js'
@@ -53,16 +53,16 @@ export const replay: Command = {
     const values = new Map([flags.set ?? []].flat().map((pair) => readPair(String(pair))))
     const send = async <T> (body?: URLSearchParams): Promise<T> =>
       await fetchJson(String(flags.url ?? DEFAULT_URL), `/_profiler/${token}/replay`, signal, body)
-    const { request, problem, safe, gaps, formToken } = await send<ReplayView & { formToken: string }>()
-    if (problem !== null) throw new CommandError(`It cannot be sent again: ${problem}`)
-    const names = gaps.map(({ name }) => name)
+    const { request, problem, safe, masked, formToken } = await send<ReplayView & { formToken: string }>()
+    if (problem !== undefined) throw new CommandError(`It cannot be sent again: ${problem}`)
+    const names = masked.map(({ name }) => name)
     const unknown = [...values.keys()].find((name) => !names.includes(name))
     if (unknown !== undefined) {
-      const masked = names.length === 0 ? 'nothing is' : `masked are ${names.join(', ')}`
-      throw new CommandError(`--set ${unknown}: nothing of that name is masked; ${masked}.`, 2)
+      const known = names.length === 0 ? 'nothing is' : `masked are ${names.join(', ')}`
+      throw new CommandError(`--set ${unknown}: nothing of that name is masked; ${known}.`, 2)
     }
     // The variables that the snippets read, too.
-    for (const { name, env } of gaps) if (!values.has(name)) values.set(name, process.env[env] ?? '')
+    for (const { name, env } of masked) if (!values.has(name)) values.set(name, process.env[env] ?? '')
     const empty = names.filter((name) => values.get(name) === '')
     if (empty.length > 0) {
       const list = visibleLine(empty.join(', '))

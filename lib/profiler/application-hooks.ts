@@ -52,7 +52,8 @@ function recordedHook (instance: FastifyInstance, name: string, hook: unknown): 
     if (recorder === null) return (hook as Callable).apply(this, args)
     const sentBefore = reply.sent
     const listener = hook.name === '' ? 'anonymous' : hook.name
-    const frame = recorder.enter(reply, { stage: name as HookStage, listener, index: -1, ...placeOf(addedAt, plugin) }, pass)
+    const what = { stage: name as HookStage, listener, index: -1, ...placeOf(addedAt, plugin) }
+    const frame = recorder.enter(reply, what, pass)
     const end = (raised?: unknown): void => {
       if (frame.isOver) return
       const failed = raised !== undefined && raised !== null

@@ -23,12 +23,11 @@ interface Call {
   url: string
   /** On the clock of `performance.now()`. */
   startedAt: number
-  /** Null before the end. */
-  endedAt: number | null
-  status: number | null
-  error: unknown
+  endedAt?: number
+  status?: number | undefined
+  error?: unknown
   requestHeaders: unknown
-  responseHeaders: unknown
+  responseHeaders?: unknown
 }
 
 /** A call as a profile has it, masked. */
@@ -56,6 +55,11 @@ interface UndiciRequest {
   headers?: unknown
 }
 
+interface UndiciResponse {
+  statusCode: number
+  headers: unknown
+}
+
 let watchers = 0
 
 /**
@@ -73,21 +77,10 @@ export function watchOutgoing (): () => void {
 /** Calls by the request objects of their clients. */
 const calls = new WeakMap<object, Call>()
 
-function begin (sent: object, via: Call['via'], method: string, url: string, requestHeaders: unknown): void {
+/** Records a call of the current request; returns whether it is recorded. */
+function begin (sent: object, call: Omit<Call, 'startedAt'>): boolean {
   const request = requestContext.getStore()?.request
-  if (request === undefined || !stateOf(request).observed) return
-  const call: Call = {
-    via,
-    method,
-    url,
-    requestHeaders,
-    startedAt: performance.now(),
-    endedAt: null,
-    status: null,
-    error: null,
-    responseHeaders: {}
-  }
-  calls.set(sent, call)
+  if (request === undefined || !stateOf(request).observed) return false
   const state = stateOf(request)
   if (state.outgoing === undefined) {
     const { mask } = servicesOf(request)
@@ -96,49 +89,53 @@ function begin (sent: object, via: Call['via'], method: string, url: string, req
       return { count: outgoing.count, calls: outgoing.calls.map((call) => recorded(call, mask, state.startedAt)) }
     })
   }
-  if (++state.outgoing.count <= MAX_CALLS) state.outgoing.calls.push(call)
+  const begun = { ...call, startedAt: performance.now() }
+  calls.set(sent, begun)
+  if (++state.outgoing.count <= MAX_CALLS) state.outgoing.calls.push(begun)
+  return true
 }
 
-function end (sent: object, error: unknown = null): void {
+function update (sent: object, changes: Partial<Call>): void {
   const call = calls.get(sent)
-  if (call !== undefined) Object.assign(call, { endedAt: performance.now(), error: error ?? call.error })
+  if (call !== undefined) Object.assign(call, changes)
 }
 
-function respond (sent: object, status: number | null, responseHeaders: unknown): void {
-  const call = calls.get(sent)
-  if (call !== undefined) Object.assign(call, { status, responseHeaders })
+function end (sent: object): void {
+  update(sent, { endedAt: performance.now() })
+}
+
+function fail (sent: object, error: unknown): void {
+  update(sent, { endedAt: performance.now(), error })
 }
 
 // Published when the headers of the request are written.
 function beginHttp ({ request }: { request: ClientRequest }): void {
-  const url = `${request.protocol}//${String(request.getHeader('host') ?? request.host)}${request.path}`
-  begin(request, 'http', request.method, url, request.getHeaders())
-  if (calls.has(request)) request.once(errorMonitor, (error) => end(request, error))
+  const { protocol, host, path, method } = request
+  const url = `${protocol}//${String(request.getHeader('host') ?? host)}${path}`
+  const isRecorded = begin(request, { via: 'http', method, url, requestHeaders: request.getHeaders() })
+  if (isRecorded) request.once(errorMonitor, (error) => fail(request, error))
 }
 
 function respondHttp ({ request, response }: { request: ClientRequest, response: IncomingMessage }): void {
-  respond(request, response.statusCode ?? null, response.headers)
+  update(request, { status: response.statusCode, responseHeaders: response.headers })
   if (calls.has(request)) response.once('close', () => end(request))
 }
 
 function beginUndici ({ request }: { request: UndiciRequest }): void {
-  begin(request, 'undici', String(request.method), `${String(request.origin)}${String(request.path)}`, request.headers)
-}
-
-interface UndiciResponse {
-  request: object
-  response: { statusCode: number, headers: unknown }
+  const { method, origin, path, headers } = request
+  const url = `${String(origin)}${String(path)}`
+  begin(request, { via: 'undici', method: String(method), url, requestHeaders: headers })
 }
 
 const SUBSCRIBERS = ([
   ['http.client.request.start', beginHttp],
   ['http.client.response.finish', respondHttp],
   ['undici:request:create', beginUndici],
-  ['undici:request:headers', ({ request, response }: UndiciResponse) => {
-    respond(request, response.statusCode, response.headers)
+  ['undici:request:headers', ({ request, response }: { request: object, response: UndiciResponse }) => {
+    update(request, { status: response.statusCode, responseHeaders: response.headers })
   }],
   ['undici:request:trailers', ({ request }: { request: object }) => end(request)],
-  ['undici:request:error', ({ request, error }: { request: object, error: unknown }) => end(request, error)]
+  ['undici:request:error', ({ request, error }: { request: object, error: unknown }) => fail(request, error)]
 ] satisfies Array<[string, (message: never) => void]>).map(([channel, subscriber]) => {
   return [channel, quiet(subscriber)] as const
 })
@@ -160,10 +157,10 @@ function recorded (call: Call, mask: Mask, since: number): RecordedCall {
     via,
     method: method.slice(0, 100),
     url: mask.url(url.slice(0, MAX_URL)),
-    status,
+    status: status ?? null,
     start: round(startedAt - since),
-    duration: endedAt === null ? null : round(endedAt - startedAt),
-    ...(error !== null && { error: mask.text(messageOf(error)).slice(0, 1_000) }),
+    duration: endedAt === undefined ? null : round(endedAt - startedAt),
+    ...(error !== undefined && { error: mask.text(messageOf(error)).slice(0, 1_000) }),
     requestHeaders: shownHeaders(headersOf(call.requestHeaders), mask),
     responseHeaders: shownHeaders(headersOf(call.responseHeaders), mask)
   }

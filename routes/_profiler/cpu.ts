@@ -1,8 +1,7 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { MASKED } from '../../lib/mask/mask.js'
-import { CPU_HEADER } from '../../lib/profiler/cpu/record.js'
-import { dataOf, isObject } from '../../lib/profiler/panels/panel.js'
+import { CPU_HEADER, cpuProfileOf, readCpuRecord, refusalOf } from '../../lib/profiler/cpu/record.js'
 import type { Profile } from '../../lib/profiler/profile.js'
 import { baseOf, formOf, NotAvailableError, profileOf, routeOptions, sendFile } from './responses.js'
 
@@ -12,10 +11,8 @@ const RepeatTimeoutError =
 
 /** Milliseconds: more than a recording may take. */
 const TIMEOUT = 45_000
-/** Headers of the connection, and headers that are set again. */
-const NOT_REPEATED = new Set([
-  'connection', 'content-length', 'transfer-encoding', 'upgrade', 'expect', 'keep-alive', 'te', 'sec-fetch-site'
-])
+/** Headers that are set anew. */
+const NOT_REPEATED = ['cookie', 'authorization', 'sec-fetch-site']
 
 /** The CPU profile of a request as a file, and in debug mode the form that repeats the request with one. */
 export default async function cpuRoutes (app: FastifyInstance): Promise<void> {
@@ -30,7 +27,6 @@ export default async function cpuRoutes (app: FastifyInstance): Promise<void> {
 
 async function sendCpuProfile (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { token, collectors: { cpu } } = await profileOf(request)
-  const { cpuProfileOf, readCpuRecord, refusalOf } = await import('../../lib/profiler/cpu/record.js')
   const record = readCpuRecord(cpu)
   if (record === null) {
     throw new NotAvailableError(`Profile "${token}" has no CPU profile: ${refusalOf(cpu) ?? 'none was requested.'}`)
@@ -47,10 +43,19 @@ async function repeatRequest (request: FastifyRequest, profile: Profile): Promis
   if (url.includes(MASKED) || url.includes(encodeURIComponent(MASKED))) {
     throw new NotRepeatableError('its URL has masked values')
   }
-  const target = /^https?:\/\/[^/?#]*(\/.*)$/i.exec(url)?.[1]
-  if (target === undefined) throw new NotRepeatableError('its URL has no path')
+  if (!URL.canParse(url)) throw new NotRepeatableError('its URL has no path')
+  const { storedRequest } = await import('../../lib/profiler/replay/stored-request.js')
+  const { fillRequest } = await import('../../lib/profiler/replay/fill.js')
   const { ResponseTimeoutError, send } = await import('../../lib/profiler/replay/replay.js')
-  const headers = headersOf(request, profile)
+  const { target, headers: stored } = fillRequest(storedRequest(profile), new Map())
+  // The profile does not have masked values; cookies and credentials are those of the request for the repetition.
+  const { cookie, authorization } = request.headers
+  const headers = {
+    ...Object.fromEntries(Object.entries(stored).filter(([name]) => !NOT_REPEATED.includes(name))),
+    ...(cookie !== undefined && { cookie }),
+    ...(authorization !== undefined && { authorization }),
+    [CPU_HEADER]: '1'
+  }
   const { remoteAddress = '127.0.0.1' } = request.raw.socket
   const token = await send(request.server.hindsight.app, { method, url: target, headers, remoteAddress }, TIMEOUT)
     .catch((error: unknown) => {
@@ -58,19 +63,4 @@ async function repeatRequest (request: FastifyRequest, profile: Profile): Promis
     })
   if (token === undefined) throw new NotRepeatableError('the response names no profile')
   return token
-}
-
-// Masked values are unknown; cookies and credentials are those of the developer's own request.
-function headersOf ({ headers }: FastifyRequest, profile: Profile): Record<string, string | string[]> {
-  const { headers: stored } = dataOf(profile, 'request')
-  const isWhole = (value: unknown): value is string => typeof value === 'string' && !value.includes(MASKED)
-  const kept = Object.entries(isObject(stored) ? stored : {})
-    .filter((header): header is [string, string | string[]] => [header[1]].flat().every(isWhole))
-    .filter(([name]) => !NOT_REPEATED.has(name) && !name.startsWith(':'))
-  return {
-    ...Object.fromEntries(kept),
-    ...(headers.cookie !== undefined && { cookie: headers.cookie }),
-    ...(headers.authorization !== undefined && { authorization: headers.authorization }),
-    [CPU_HEADER]: '1'
-  }
 }

@@ -64,7 +64,7 @@ export default async function reportRoutes (app: FastifyInstance): Promise<void>
     if (isForeign(request)) throw new ForeignReportError()
     await limit(request, reply)
     const token = tokenOf(request)
-    if (!TOKEN_PATTERN.test(token) || !await inbox.knows(token)) throw new TokenNotFoundError(token)
+    if (!TOKEN_PATTERN.test(token) || !await inbox.has(token)) throw new TokenNotFoundError(token)
     const { readReports } = await import('../../lib/profiler/csp/reports.js')
     const violations = readReports(parsed(request.body), hindsight.mask)
     if (violations === null) throw new BadReportError('it has no violation with a directive')

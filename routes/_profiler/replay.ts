@@ -27,19 +27,20 @@ async function showRequest (request: FastifyRequest, reply: FastifyReply): Promi
 }
 
 async function viewOf (request: FastifyRequest): Promise<ReplayView> {
-  const { storedRequest, isSafe, NotSendableError } = await import('../../lib/profiler/replay/stored-request.js')
+  const { storedRequest, isSafe } = await import('../../lib/profiler/replay/stored-request.js')
   const { maskedRequest } = await import('../../lib/profiler/replay/fill.js')
-  const { checkReplayable } = await import('../../lib/profiler/replay/replay.js')
-  const stored = storedRequest(await profileOf(request))
-  const { token, method, gaps, notes } = stored
-  let problem: string | null = null
-  try {
-    checkReplayable(stored)
-  } catch (error) {
-    if (!(error instanceof NotSendableError)) throw error
-    problem = error.message
+  const { replayProblem } = await import('../../lib/profiler/replay/replay.js')
+  const profile = await profileOf(request)
+  const stored = storedRequest(profile)
+  const problem = replayProblem(stored)
+  return {
+    token: profile.token,
+    request: maskedRequest(stored),
+    safe: isSafe(stored.method),
+    masked: stored.masked,
+    notes: stored.notes,
+    ...(problem !== undefined && { problem })
   }
-  return { token, request: maskedRequest(stored), safe: isSafe(method), gaps, notes, problem }
 }
 
 async function replayRequest (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
@@ -51,7 +52,7 @@ async function replayRequest (request: FastifyRequest, reply: FastifyReply): Pro
   const profile = await profileOf(request)
   const { token } = profile
   const stored = storedRequest(profile)
-  const values = valuesOf(fields, stored.gaps.map(({ name }) => name))
+  const values = valuesOf(fields, stored.masked.map(({ name }) => name))
   if (!isSafe(stored.method) && fields.confirm !== '1') {
     const rule = 'send confirm=1 when the request as it will be sent is what you want'
     throw new BadFieldError('confirm', `${stored.method} is no safe method (RFC 9110, section 9.2.1): ${rule}`)
@@ -60,7 +61,7 @@ async function replayRequest (request: FastifyRequest, reply: FastifyReply): Pro
   stateOf(request).replays = token
   const again = await replay(app.hindsight.app, stored, values).catch((error: unknown) => {
     if (error instanceof MissingValueError) {
-      throw new BadFieldError(`${VALUE}${error.gap}`, 'it is masked in the profile, and the request requires it')
+      throw new BadFieldError(`${VALUE}${error.missing}`, 'it is masked in the profile, and the request requires it')
     }
     throw error instanceof ReplayFailedError ? new ReplayError(token, error.message) : error
   })

@@ -78,7 +78,7 @@ t.test('what the bar tells', async t => {
   const token = String(response.headers['x-debug-token'])
   t.match(heads(bar), ['Status: 200', 'Route: GET home', /^Time: [\d.,]+ ms$/, /^Memory: [\d.,]+ MB$/, /^Log: \d+ logs$/, 'Locale: en', '0 requests', `Profile ${token}`])
   t.match(facts(bar, 'route'), ['Routehome', 'Pattern/', /^Handler.*debug-toolbar\.test\.ts:\d+$/])
-  t.same(facts(bar, 'locale'), ['Localeen', 'Decided bythe default'])
+  t.same(facts(bar, 'locale'), ['Localeen', 'Sourcedefault'])
   t.match(facts(bar, 'time'), [/^Response ready[\d.,]+ ms$/, 'Total–', /^Handler[\d.,]+ ms$/, 'First byte–'])
   t.equal(bar?.querySelector('.profile a')?.getAttribute('href'), response.headers['x-debug-token-link'])
   t.equal(bar?.querySelector('.route a')?.getAttribute('href'), `${response.headers['x-debug-token-link']}?panel=router`)

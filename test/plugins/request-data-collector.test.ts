@@ -162,7 +162,7 @@ t.test('what is huge is cut, with a note of how much', async t => {
     t.match((collectors.response as { headers: object }).headers, { 'x-huge': /^h{4096}… \(5,904 more bytes\)$/ })
     const line = logs.find(({ message }) => message === 'a long line')
     t.equal(line?.channel, 'test')
-    t.match(line?.context.cut, /^989,\d{3} bytes of this line were left out$/)
+    t.match(line?.context.cut, /^1,000,\d{3} characters: the fields of this line were left out$/)
   }
 })
 

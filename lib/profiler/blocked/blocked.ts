@@ -94,7 +94,7 @@ function cookieBlocks (request: FastifyRequest, reply: FastifyReply, security: S
   if (setCookie === undefined && !mayBeLost) return []
   const { scheme, host } = originOf(request)
   const { 'sec-fetch-site': site, 'sec-fetch-mode': mode } = request.headers as Record<string, string | undefined>
-  const lost = !mayBeLost
+  const sessionBlock = !mayBeLost
     ? null
     : lostSession({
       cookie: sessionCookie,
@@ -111,7 +111,7 @@ function cookieBlocks (request: FastifyRequest, reply: FastifyReply, security: S
     change.name === 'set-cookie' && [change.to].flat().some((cookie) => String(cookie).startsWith(`${name}=`))
   )?.source ?? null
   const context = { scheme, host, site, mode, sessionCookie: sessionCookie?.name ?? null, setAt }
-  return [...(lost === null ? [] : [lost]), ...droppedCookies(setCookie, context)]
+  return [...(sessionBlock === null ? [] : [sessionBlock]), ...droppedCookies(setCookie, context)]
 }
 
 function sentHeaders (request: FastifyRequest, reply: FastifyReply): Readonly<Record<string, unknown>> {

@@ -19,15 +19,20 @@ export interface CookieContext {
   setAt?: (name: string) => string | null
 }
 
-interface Fault {
-  rule: string
-  why: string
+/** A rule of browsers, and whether a cookie violates it. */
+interface CookieRule {
+  violated: boolean
   /** The attribute that decides, as options call it. */
   attribute: string
+  rule: string
+  /** What is wrong with the cookie. */
+  why: string
 }
 
 const MAX_BYTES = 4_096
 const MAX_COOKIES = 50
+const SECURE_PREFIX = 'the prefix __Secure- of its name'
+const HOST_PREFIX = 'the prefix __Host- of its name'
 const HOST_RULE = 'the prefix __Host- needs Secure, Path=/ and no Domain'
 
 /** The cookies of a response that browsers reject, and why (RFC 6265bis, section 5.7); without their values. */
@@ -35,74 +40,53 @@ export function droppedCookies (header: unknown, context: CookieContext): Refusa
   const lines = [header].flat().filter((line) => typeof line === 'string').slice(0, MAX_COOKIES)
   return lines.flatMap((line) => {
     const [cookie] = parseSetCookie(line, { decodeValues: false, split: false, silent: true })
-    const fault = cookie === undefined ? null : faultOf(cookie, context)
-    if (cookie === undefined || fault === null) return []
+    const broken = cookie && rulesOf(cookie, context).find(({ violated }) => violated)
+    if (cookie === undefined || broken === undefined) return []
+    const { attribute, rule, why } = broken
     const isSession = cookie.name === context.sessionCookie
     const option = !isSession
-      ? `${fault.attribute} of the cookie`
-      : fault.attribute === 'name' ? 'session.cookieName' : `session.cookie.${fault.attribute}`
+      ? `${attribute} of the cookie`
+      : attribute === 'name' ? 'session.cookieName' : `session.cookie.${attribute}`
     const place = isSession ? null : context.setAt?.(cookie.name) ?? null
-    const name = cut(visibleLine(cookie.name), 100)
     const where = place === null ? '' : `, which is set at ${place},`
-    const sentence = `The browser drops the cookie "${name}": ${fault.why}; the option ${option}${where} decides.`
-    return [{ kind: 'cookie', sentence, rule: fault.rule, option }]
+    const name = cut(visibleLine(cookie.name), 100)
+    const sentence = `The browser drops the cookie "${name}": ${why}; the option ${option}${where} decides.`
+    return [{ kind: 'cookie', sentence, rule, option }]
   })
 }
 
-function faultOf (cookie: Cookie, context: CookieContext): Fault | null {
-  const { name, value, secure = false, partitioned = false } = cookie
+/** The rules for a cookie, the one that explains most first. */
+function rulesOf (cookie: Cookie, { scheme, host, site, mode }: CookieContext): CookieRule[] {
+  const { name, value, path, secure = false, partitioned = false } = cookie
   const sameSite = cookie.sameSite?.toLowerCase()
-  const bytes = Buffer.byteLength(name) + Buffer.byteLength(value)
-  if (bytes > MAX_BYTES) {
-    const why = `its name and value have ${bytes.toLocaleString('en')} bytes, and browsers take 4,096`
-    return { rule: 'RFC 6265bis: name and value have at most 4,096 bytes', why, attribute: 'name' }
-  }
-  const prefixFault = prefixFaultOf(cookie)
-  if (prefixFault !== null) return prefixFault
-  if (secure && context.scheme !== 'https') {
-    // Browsers differ for requests to the machine itself.
-    const exception = isLoopback(context.host)
-      ? ` (Safari does; Chromium and Firefox make an exception for ${context.host})`
-      : ''
-    return {
-      rule: 'Secure needs https', why: `it is Secure, and the request came by http${exception}`, attribute: 'secure'
-    }
-  }
-  if (sameSite === 'none' && !secure) {
-    return { rule: 'SameSite=None needs Secure', why: 'it has SameSite=None without Secure', attribute: 'secure' }
-  }
-  if (partitioned && !secure) {
-    return { rule: 'Partitioned needs Secure', why: 'it is Partitioned without Secure', attribute: 'secure' }
-  }
   const domain = cookie.domain?.replace(/^\./, '').toLowerCase() ?? ''
-  if (domain !== '' && !isAllowedDomain(context.host, domain)) {
-    const why = `its Domain ${cut(visibleLine(domain), 100)} is neither the host ${context.host} nor a domain that ` +
-      'browsers let it set cookies for'
-    return { rule: 'Domain must be the host or a parent domain', why, attribute: 'domain' }
-  }
+  const bytes = Buffer.byteLength(name) + Buffer.byteLength(value)
+  const isSecurePrefixed = /^__secure-/i.test(name)
+  const isHostPrefixed = /^__host-/i.test(name)
+  // Browsers differ for requests to the machine itself.
+  const exception = isLoopback(host) ? ` (Safari does; Chromium and Firefox make an exception for ${host})` : ''
   // A top-level navigation may set cookies of its site.
-  const isEmbedded = context.site === 'cross-site' && context.mode !== undefined && context.mode !== 'navigate'
-  if (isEmbedded && sameSite !== 'none') {
-    const why = `the request was cross-site (Sec-Fetch-Site), and its SameSite is ${
-      sameSite ?? 'not given, which means Lax'}`
-    return { rule: 'cookies of cross-site requests need SameSite=None', why, attribute: 'sameSite' }
-  }
-  return null
-}
-
-function prefixFaultOf ({ name, secure = false, path, domain = '' }: Cookie): Fault | null {
-  const prefix = /^__(?:secure|host)-/i.exec(name)?.[0].toLowerCase()
-  if (prefix === undefined) return null
-  if (prefix === '__secure-') {
-    if (secure) return null
-    const why = 'the prefix __Secure- of its name needs Secure'
-    return { rule: 'the prefix __Secure- needs Secure', why, attribute: 'secure' }
-  }
-  const fault = (needs: string, attribute: string): Fault =>
-    ({ rule: HOST_RULE, why: `the prefix __Host- of its name ${needs}`, attribute })
-  if (!secure) return fault('needs Secure', 'secure')
-  if (path !== '/') return fault('needs Path=/', 'path')
-  return domain === '' ? null : fault('allows no Domain', 'domain')
+  const isEmbedded = site === 'cross-site' && mode !== undefined && mode !== 'navigate'
+  const rule = (violated: boolean, attribute: string, rule: string, why: string): CookieRule =>
+    ({ violated, attribute, rule, why })
+  return [
+    rule(bytes > MAX_BYTES, 'name', 'RFC 6265bis: name and value have at most 4,096 bytes',
+      `its name and value have ${bytes.toLocaleString('en')} bytes, and browsers take 4,096`),
+    rule(isSecurePrefixed && !secure, 'secure', 'the prefix __Secure- needs Secure', `${SECURE_PREFIX} needs Secure`),
+    rule(isHostPrefixed && !secure, 'secure', HOST_RULE, `${HOST_PREFIX} needs Secure`),
+    rule(isHostPrefixed && path !== '/', 'path', HOST_RULE, `${HOST_PREFIX} needs Path=/`),
+    rule(isHostPrefixed && domain !== '', 'domain', HOST_RULE, `${HOST_PREFIX} allows no Domain`),
+    rule(secure && scheme !== 'https', 'secure', 'Secure needs https',
+      `it is Secure, and the request came by http${exception}`),
+    rule(sameSite === 'none' && !secure, 'secure', 'SameSite=None needs Secure',
+      'it has SameSite=None without Secure'),
+    rule(partitioned && !secure, 'secure', 'Partitioned needs Secure', 'it is Partitioned without Secure'),
+    rule(domain !== '' && !isAllowedDomain(host, domain), 'domain', 'Domain must be the host or a parent domain',
+      `its Domain ${cut(visibleLine(domain), 100)} is neither the host ${host} nor a domain that browsers let it set ` +
+      'cookies for'),
+    rule(isEmbedded && sameSite !== 'none', 'sameSite', 'cookies of cross-site requests need SameSite=None',
+      `the request was cross-site (Sec-Fetch-Site), and its SameSite is ${sameSite ?? 'not given, which means Lax'}`)
+  ]
 }
 
 function isLoopback (host: string): boolean {
@@ -132,7 +116,7 @@ export interface SessionFacts {
   mode: string | undefined
 }
 
-/** Why the browser did not send the session cookie although the request needed it; null if there is no reason. */
+/** Why the browser did not send the session cookie although the request needed it; null where it did. */
 export function lostSession (facts: SessionFacts): Refusal | null {
   const { cookie, sent, used, security, method, path, scheme, site, mode } = facts
   if (cookie === null || sent || !(used || needsLogin(security))) return null

@@ -1,8 +1,57 @@
 import { listOf } from '../panels/panel.js'
 import type { Profile } from '../profile.js'
-import type { Compared, Comparison, Section } from './comparison.js'
+import type { Change } from './diff.js'
 import { SectionBuilder } from './section-builder.js'
 import { collector, SECTIONS } from './sections.js'
+
+/** A value or an item that is not the same in both profiles. */
+export interface Difference {
+  /** What it is, within its section: the name of a header, a field, a listener. */
+  what: string
+  kind: 'changed' | 'only-a' | 'only-b'
+  /** The value in each profile; null where there is none. */
+  a: unknown
+  b: unknown
+  /** The pieces of two texts that have words in common. */
+  parts?: Change[]
+}
+
+/** One part of two profiles. */
+export interface Section {
+  name: string
+  label: string
+  differences: Difference[]
+  /** How many things are the same in both. */
+  equal: number
+  /** Differences of values that are different for each request: ids, times, nonces. */
+  always: Difference[]
+}
+
+/** One of two profiles that are compared. */
+export interface Compared {
+  token: string
+  time: string
+  method: string
+  url: string
+  status: number
+  /** Milliseconds. */
+  duration: number
+  route: string | null
+  /** Name and message of the last exception; null when there is none. */
+  exception: string | null
+}
+
+/** Two profiles side by side, as plain data. */
+export interface Comparison {
+  a: Compared
+  b: Compared
+  /** How many things differ, volatile values not included. */
+  differences: number
+  /** How many things are the same. */
+  equal: number
+  /** Those with differences first. */
+  sections: Section[]
+}
 
 const TITLES = new Map([
   ['csp', 'Content Security Policy'], ['cors', 'CORS'], ['cache', 'HTTP cache'], ['http-client', 'HTTP client'],
@@ -29,12 +78,12 @@ export function compareProfiles (a: Profile, b: Profile): Comparison {
     b: comparedOf(b),
     differences: sections.reduce((sum, { differences }) => sum + differences.length, 0),
     equal: sections.reduce((sum, { equal }) => sum + equal, 0),
-    sections: [...sections.filter(isDifferent), ...sections.filter((section) => !isDifferent(section))]
+    sections: sections.toSorted((one, other) => Number(isEqual(one)) - Number(isEqual(other)))
   }
 }
 
-function isDifferent ({ differences }: Section): boolean {
-  return differences.length > 0
+function isEqual ({ differences }: Section): boolean {
+  return differences.length === 0
 }
 
 /** Two profiles, the older one first. */

@@ -1,5 +1,10 @@
 import { diffArrays, diffWordsWithSpace } from 'diff'
-import type { Change } from './comparison.js'
+
+/** A piece of two texts, and which of them have it. */
+export interface Change {
+  text: string
+  in: 'both' | 'a' | 'b'
+}
 
 // The cost of a diff grows with the number of edits.
 const MAX_EDITS = 400

@@ -1,10 +1,13 @@
 import { isObject, type Data } from '../panels/panel.js'
-import type { Difference, Section } from './comparison.js'
+import type { Difference, Section } from './compare.js'
 import { textChanges } from './diff.js'
-import { isVolatileField, isVolatileHeader, normalizeVolatile } from './volatile.js'
+import { isVolatile, normalizeVolatile } from './volatile.js'
 
 const MAX_LEAVES = 2_000
 const MAX_DEPTH = 16
+
+/** Values of one profile by what they are, such as `status`, `header accept` and `query x`. */
+export type Values = Readonly<Record<string, unknown>>
 
 /** Collects the differences of one section. A value is undefined when a profile does not have it. */
 export class SectionBuilder {
@@ -21,7 +24,15 @@ export class SectionBuilder {
     return normalizeVolatile(text, this.#tokens[side === 'a' ? 0 : 1])
   }
 
-  values (what: string, a: unknown, b: unknown, isVolatile = false): void {
+  /** Compares the values with the same name. */
+  values (a: Values, b: Values): void {
+    const valueOf = (values: Values, what: string): unknown => Object.hasOwn(values, what) ? values[what] : undefined
+    for (const what of Object.keys({ ...a, ...b })) {
+      this.value(what, valueOf(a, what), valueOf(b, what), isVolatile(what))
+    }
+  }
+
+  value (what: string, a: unknown, b: unknown, isVolatile = false): void {
     if (a === undefined && b === undefined) return
     const [textA, textB] = [textOf(a), textOf(b)]
     const inBoth = a !== undefined && b !== undefined
@@ -31,24 +42,9 @@ export class SectionBuilder {
     } else this.different(what, a, b)
   }
 
-  /** A difference between values that are compared in another way. */
+  /** Adds a difference between values that are compared in another way. */
   different (what: string, a: unknown, b: unknown): void {
     this.section.differences.push(difference(what, a, b))
-  }
-
-  headers (a: unknown, b: unknown): void {
-    const [one, other] = [a, b].map((headers) => new Map(Object.entries(isObject(headers) ? headers : {})))
-    for (const name of new Set([...one?.keys() ?? [], ...other?.keys() ?? []])) {
-      this.values(`header ${name}`, one?.get(name), other?.get(name), isVolatileHeader(name))
-    }
-  }
-
-  /** Compares nested data, leaf by leaf. */
-  fields (prefix: string, a: unknown, b: unknown): void {
-    const [one, other] = [leavesOf(a), leavesOf(b)]
-    for (const path of new Set([...one.keys(), ...other.keys()])) {
-      this.values(prefix === '' ? path : `${prefix} ${path}`, one.get(path), other.get(path), isVolatileField(path))
-    }
   }
 }
 
@@ -67,21 +63,24 @@ function textOf (value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value) ?? ''
 }
 
-/** The leaves of nested data by their paths, such as `user.roles[0].name`. A list of plain values is one leaf. */
-function leavesOf (data: unknown): Map<string, unknown> {
+/**
+ * The leaves of nested data by their paths, such as `user.roles[0].name`, after the prefix and a space. A list of plain
+ * values is one leaf.
+ */
+export function leavesOf (data: unknown, prefix = ''): Values {
   const leaves = new Map<string, unknown>()
   const walk = (value: unknown, path: string, depth: number): void => {
     if (leaves.size >= MAX_LEAVES) return
-    if (depth >= MAX_DEPTH || isLeaf(value)) leaves.set(path === '' ? 'value' : path, value)
+    if (depth >= MAX_DEPTH || isLeaf(value)) leaves.set(`${prefix} ${path === '' ? 'value' : path}`.trim(), value)
     else if (Array.isArray(value)) value.forEach((item, i) => walk(item, `${path}[${i}]`, depth + 1))
-    else for (const [name, item] of Object.entries(value as Data)) walk(item, nested(path, name), depth + 1)
+    else {
+      for (const [name, item] of Object.entries(value as Data)) {
+        walk(item, path === '' ? name : `${path}.${name}`, depth + 1)
+      }
+    }
   }
   if (data !== undefined) walk(data, '', 0)
-  return leaves
-}
-
-function nested (path: string, name: string): string {
-  return path === '' ? name : `${path}.${name}`
+  return Object.fromEntries(leaves)
 }
 
 function isLeaf (value: unknown): boolean {

@@ -1,10 +1,10 @@
 import type { FlattenedException } from '../../errors/exception.js'
 import type { ListenerEvent } from '../../lifecycle/events.js'
 import type { LogRecord } from '../../logs/log-record.js'
-import { dataOf, isObject, listOf } from '../panels/panel.js'
+import { dataOf, isObject, listOf, type Data } from '../panels/panel.js'
 import type { Profile } from '../profile.js'
 import { align, type Pair } from './diff.js'
-import type { SectionBuilder } from './section-builder.js'
+import { leavesOf, type SectionBuilder, type Values } from './section-builder.js'
 
 type Compare = (section: SectionBuilder, a: Profile, b: Profile) => void
 
@@ -14,31 +14,38 @@ const MIN_RATIO = 2
 
 /** The sections in the order in which they explain a failure. */
 export const SECTIONS: ReadonlyArray<readonly [name: string, label: string, compare: Compare]> = [
-  ['outcome', 'Status and route', outcome],
+  ['outcome', 'Status and route', values(outcome)],
   ['exceptions', 'Exceptions', exceptions],
-  ['request', 'Request', request],
+  ['request', 'Request', values(request)],
   ['body', 'Body of the request', body],
   ['session', 'Session', collector('session')],
   ['security', 'Security', collector('security')],
-  ['response', 'Response', response],
-  ['headers', 'Who set the headers', headerSources],
+  ['response', 'Response', values(response)],
+  ['headers', 'Who set the headers', values(headerSources)],
   ['logs', 'Logs', logs],
   ['events', 'Events', events],
   ['durations', 'Durations', durations]
 ]
 
-/** Compares the data of a collector, field by field. */
-export function collector (name: string): Compare {
-  return (section, a, b) => section.fields('', a.collectors[name], b.collectors[name])
+/** Compares what a function reads from each profile. */
+function values (valuesOf: (profile: Profile) => Values): Compare {
+  return (section, a, b) => section.values(valuesOf(a), valuesOf(b))
 }
 
-function outcome (section: SectionBuilder, a: Profile, b: Profile): void {
-  section.values('status', a.status, b.status)
-  section.values('route', a.route?.name ?? 'none', b.route?.name ?? 'none')
-  section.values('pattern', a.route?.pattern, b.route?.pattern)
-  section.values('handler', a.route?.handler, b.route?.handler)
-  section.values('client', a.ip, b.ip)
-  section.fields('parameter', a.route?.params, b.route?.params)
+/** Compares the data of a collector, field by field. */
+export function collector (name: string): Compare {
+  return values(({ collectors }) => leavesOf(collectors[name]))
+}
+
+function outcome ({ status, route, ip }: Profile): Values {
+  return {
+    status,
+    route: route?.name ?? 'none',
+    pattern: route?.pattern,
+    handler: route?.handler,
+    client: ip,
+    ...leavesOf(route?.params, 'parameter')
+  }
 }
 
 function exceptions (section: SectionBuilder, a: Profile, b: Profile): void {
@@ -48,7 +55,7 @@ function exceptions (section: SectionBuilder, a: Profile, b: Profile): void {
     (one, other) => one.name === other.name
   )
   for (const [one, other] of pairs) {
-    section.values((one ?? other)?.name ?? 'exception', exceptionText(one), exceptionText(other))
+    section.value((one ?? other)?.name ?? 'exception', exceptionText(one), exceptionText(other))
   }
 }
 
@@ -61,49 +68,55 @@ function exceptionText (exception: FlattenedException | undefined): string | und
   return `${name}: ${message}${code === undefined ? '' : ` (${code})`}${place}`
 }
 
-function request (section: SectionBuilder, a: Profile, b: Profile): void {
-  const [one, other] = [dataOf(a, 'request'), dataOf(b, 'request')]
-  const [urlA, urlB] = [splitUrl(a.url), splitUrl(b.url)]
-  section.values('method', a.method, b.method)
-  section.values('origin', urlA.origin, urlB.origin)
-  section.values('path', urlA.path, urlB.path)
-  section.values('HTTP version', one.httpVersion, other.httpVersion)
-  section.fields('query', urlA.query, urlB.query)
-  section.headers(one.headers, other.headers)
+function request (profile: Profile): Values {
+  const { httpVersion, headers } = dataOf(profile, 'request')
+  const [, origin, path = '', search] =
+    /^([a-z][a-z0-9+.-]*:\/\/[^/?#]*)?([^?#]*)(?:\?([^#]*))?/i.exec(profile.url) ?? []
+  const parameters = new URLSearchParams(search ?? '')
+  const query = [...parameters.keys()].map((name) => {
+    const [first = '', ...more] = parameters.getAll(name)
+    return [`query ${name}`, more.length === 0 ? first : [first, ...more]] as const
+  })
+  return {
+    method: profile.method,
+    origin,
+    path,
+    'HTTP version': httpVersion,
+    ...Object.fromEntries(query),
+    ...headerValues(headers)
+  }
 }
 
 function body (section: SectionBuilder, a: Profile, b: Profile): void {
   const [one, other] = [dataOf(a, 'request'), dataOf(b, 'request')]
-  if ([one.body, other.body].every((body) => typeof body === 'object' && body !== null)) {
-    section.fields('', one.body, other.body)
-  } else section.values('body', one.body ?? undefined, other.body ?? undefined)
-  section.fields('files', one.files, other.files)
-  section.values('why there is none', one.bodyNote, other.bodyNote)
-  section.values('bytes left out', one.bodyCut, other.bodyCut)
+  const areParsed = [one.body, other.body].every((body) => typeof body === 'object' && body !== null)
+  const valuesOf = ({ body, bodyNote, bodyCut }: Data): Values => ({
+    ...areParsed ? leavesOf(body) : { body: body ?? undefined },
+    'why there is none': bodyNote,
+    'bytes left out': bodyCut
+  })
+  section.values(valuesOf(one), valuesOf(other))
 }
 
-function response (section: SectionBuilder, a: Profile, b: Profile): void {
-  const [one, other] = [dataOf(a, 'response'), dataOf(b, 'response')]
-  section.headers(one.headers, other.headers)
-  section.values('size', one.size ?? undefined, other.size ?? undefined)
-  section.values('body', one.body, other.body)
+function response (profile: Profile): Values {
+  const { headers, size, body } = dataOf(profile, 'response')
+  return { ...headerValues(headers), size: size ?? undefined, body }
+}
+
+function headerValues (headers: unknown): Values {
+  const entries = Object.entries(isObject(headers) ? headers : {})
+  return Object.fromEntries(entries.map(([name, value]) => [`header ${name}`, value]))
 }
 
 // The changes that listeners made are in the section of the events.
-function headerSources (section: SectionBuilder, a: Profile, b: Profile): void {
-  const [one, other] = [sourcesOf(a), sourcesOf(b)]
-  for (const name of new Set([...one.keys(), ...other.keys()])) {
-    section.values(`header ${name}`, one.get(name)?.join('; '), other.get(name)?.join('; '))
-  }
-}
-
-function sourcesOf (profile: Profile): Map<string, string[]> {
-  const sources = new Map<string, string[]>()
+function headerSources (profile: Profile): Values {
+  const sources = new Map<string, string>()
   for (const { name, by, source, to } of listOf(dataOf(profile, 'headers').changes)) {
     const step = `${to === null ? 'removed' : 'set'} by ${String(by)}${typeof source === 'string' ? ` ${source}` : ''}`
-    sources.set(String(name), [...sources.get(String(name)) ?? [], step])
+    const earlier = sources.get(`header ${String(name)}`)
+    sources.set(`header ${String(name)}`, earlier === undefined ? step : `${earlier}; ${step}`)
   }
-  return sources
+  return Object.fromEntries(sources)
 }
 
 function logs (section: SectionBuilder, a: Profile, b: Profile): void {
@@ -114,10 +127,11 @@ function logs (section: SectionBuilder, a: Profile, b: Profile): void {
   )
   for (const [one, other] of pairs) {
     const { level, channel } = one ?? other ?? {}
-    section.values(`${level} ${channel}`, one?.message, other?.message)
+    section.value(`${level} ${channel}`, one?.message, other?.message)
     if (one === undefined || other === undefined) continue
     const prefix = `context of "${one.message.slice(0, 80)}"`
-    section.fields(prefix, { ...one.context, err: undefined }, { ...other.context, err: undefined })
+    const contextOf = ({ context }: LogRecord): Values => leavesOf({ ...context, err: undefined }, prefix)
+    section.values(contextOf(one), contextOf(other))
   }
 }
 
@@ -134,14 +148,15 @@ function events (section: SectionBuilder, a: Profile, b: Profile): void {
     const name = one !== undefined && other !== undefined && one.pass !== other.pass
       ? `${event.stage} ${event.listener}`
       : eventName(event)
-    section.values(name, eventText(one), eventText(other))
+    section.value(name, eventText(one), eventText(other))
   }
 }
 
 function durations (section: SectionBuilder, a: Profile, b: Profile): void {
   const compare = (what: string, one: unknown, other: unknown): void => {
     if (typeof one !== 'number' || typeof other !== 'number') return
-    const [shorter, longer] = one < other ? [one, other] : [other, one]
+    const shorter = Math.min(one, other)
+    const longer = Math.max(one, other)
     const isClose = longer - shorter < MIN_DIFFERENCE || longer < MIN_RATIO * shorter
     if (isClose) section.section.equal++
     else section.different(what, `${rounded(one)} ms`, `${rounded(other)} ms`)
@@ -176,17 +191,6 @@ function eventText (event: ListenerEvent | undefined): string | undefined {
     ...headers,
     ...Array.isArray(changes?.attributes) ? [`attributes ${changes.attributes.join(', ')}`] : []
   ].join('; ')
-}
-
-function splitUrl (url: string): { origin: string | undefined, path: string, query?: object } {
-  const [, origin, path = '', search] = /^([a-z][a-z0-9+.-]*:\/\/[^/?#]*)?([^?#]*)(?:\?([^#]*))?/i.exec(url) ?? []
-  if (search === undefined) return { origin, path }
-  const parameters = new URLSearchParams(search)
-  const query = [...new Set(parameters.keys())].map((name) => {
-    const values = parameters.getAll(name)
-    return [name, values.length === 1 ? String(values[0]) : values] as const
-  })
-  return { origin, path, query: Object.fromEntries(query) }
 }
 
 function rounded (ms: number): number {

@@ -24,12 +24,8 @@ export function normalizeVolatile (text: string, token: string): string {
   return normalized
 }
 
-/** Whether a header has a different value in each response. */
-export function isVolatileHeader (name: string): boolean {
-  return HEADERS.has(name.toLowerCase())
-}
-
-/** Whether a field has a different value in each profile, by the last name of its path. */
-export function isVolatileField (path: string): boolean {
-  return FIELDS.has(path.slice(path.lastIndexOf('.') + 1).replace(/\[\d+\]$/, ''))
+/** Whether a header or a field is different in each request, by the last name of what it is, as in `header date`. */
+export function isVolatile (what: string): boolean {
+  if (what.startsWith('header ')) return HEADERS.has(what.slice('header '.length).toLowerCase())
+  return FIELDS.has(/([^. ]*?)(?:\[\d+\])?$/.exec(what)?.[1] ?? '')
 }

@@ -13,18 +13,13 @@ const MAX_NAME = 200
 const MAX_FILE = 500
 const NO_SCRIPT = '0'
 
-interface Node {
-  /** An index of the list of nodes; -1: the root. */
-  parent: number
-  function: number
+/** The calls of one function that its caller made, with the recorder left out. Times are microseconds. */
+interface Call {
+  function: CpuFunction
   self: number
   total: number
-}
-
-interface Samples {
-  functions: CpuFunction[]
-  /** Parents first. */
-  nodes: Node[]
+  /** By the key of the function. */
+  callees: Map<string, Call>
 }
 
 /** Makes the record of a recording, with at most `maxBytes` of JSON: if necessary, small calls are merged. */
@@ -34,8 +29,8 @@ export function aggregate (
   maxBytes: number,
   mask: (text: string) => string
 ): CpuRecord {
-  const samples = samplesOf(profile, mask)
-  const total = samples.nodes[0]?.total ?? 0
+  const root = treeOf(profile, mask)
+  const total = root?.total ?? 0
   let leftOut = 0
   for (;;) {
     const record: CpuRecord = {
@@ -43,74 +38,75 @@ export function aggregate (
       duration: Math.round(total) / 1000,
       samples: profile.samples?.length ?? 0,
       ...(leftOut > 0 && { leftOut }),
-      ...treeOf(samples, leftOut)
+      ...columnsOf(root, leftOut)
     }
     if (leftOut > total || JSON.stringify(record).length <= maxBytes) return record
     leftOut = leftOut === 0 ? Math.ceil(total / 10_000) + 1 : leftOut * 2
   }
 }
 
-function samplesOf (
-  { nodes, samples = [], timeDeltas = [], startTime, endTime }: Profiler.Profile,
-  mask: (text: string) => string
-): Samples {
-  const byId = new Map(nodes.map((node) => [node.id, node]))
-  const result: Samples = { functions: [], nodes: [] }
-  const functions = new Map<string, number>()
-  const indexes = new Map<number, number>()
-  const queue = nodes.slice(0, 1).map((node) => ({ id: node.id, parent: -1 }))
-  for (const { id, parent } of queue) {
-    const node = byId.get(id)
-    // Starting and stopping the recorder is no work of the request.
-    if (node === undefined || node.callFrame.url.replace(/\.[jt]s(?:\?.*)?$/, '') === RECORDER) continue
+/** The call tree: calls of one function by the same caller are one call. */
+function treeOf (profile: Profiler.Profile, mask: (text: string) => string): Call | undefined {
+  const nodes = new Map(profile.nodes.map((node) => [node.id, node]))
+  const functions = new Map<string, CpuFunction>()
+  const times = timesOf(profile)
+  function add (node: Profiler.ProfileNode, siblings: Map<string, Call>): number {
     const { scriptId, lineNumber, columnNumber, functionName } = node.callFrame
     const key = `${scriptId} ${lineNumber} ${columnNumber} ${functionName}`
-    const index = functions.get(key) ?? result.functions.push(functionOf(node.callFrame, mask)) - 1
-    functions.set(key, index)
-    indexes.set(id, result.nodes.push({ parent, function: index, self: 0, total: 0 }) - 1)
-    for (const child of node.children ?? []) queue.push({ id: child, parent: result.nodes.length - 1 })
+    const called = functions.get(key) ?? functionOf(node.callFrame, mask)
+    functions.set(key, called)
+    const call = siblings.get(key) ?? { function: called, self: 0, total: 0, callees: new Map<string, Call>() }
+    siblings.set(key, call)
+    const self = times.get(node.id) ?? 0
+    let total = self
+    for (const id of node.children ?? []) {
+      const callee = nodes.get(id)
+      // Starting and stopping the recorder is no work of the request.
+      if (callee !== undefined && !isRecorder(callee)) total += add(callee, call.callees)
+    }
+    call.self += self
+    call.total += total
+    return total
   }
-  // A sample lasts until the next one; before the first one the recorder was starting.
+  const roots = new Map<string, Call>()
+  const [root] = profile.nodes
+  if (root !== undefined) add(root, roots)
+  return [...roots.values()][0]
+}
+
+function isRecorder ({ callFrame: { url } }: Profiler.ProfileNode): boolean {
+  return url.replace(/\.[jt]s(?:\?.*)?$/, '') === RECORDER
+}
+
+/** The time of each node in itself. A sample lasts until the next one; before the first one the recorder started. */
+function timesOf ({ samples = [], timeDeltas = [], startTime, endTime }: Profiler.Profile): Map<number, number> {
+  const times = new Map<number, number>()
   let at = startTime + (timeDeltas[0] ?? 0)
   for (const [i, id] of samples.entries()) {
     const next = i + 1 < samples.length ? at + Math.max(0, timeDeltas[i + 1] ?? 0) : Math.max(at, endTime)
-    const sampled = result.nodes[indexes.get(id) ?? -1]
-    if (sampled !== undefined) sampled.self += Math.round(next - at)
+    times.set(id, (times.get(id) ?? 0) + Math.round(next - at))
     at = next
   }
-  for (const node of result.nodes.toReversed()) {
-    node.total += node.self
-    if (node.parent !== -1) (result.nodes[node.parent] as Node).total += node.total
-  }
-  return result
+  return times
 }
 
-/** One call for each function below the same parent; calls with a total below `leftOut` are merged below theirs. */
-function treeOf (samples: Samples, leftOut: number): Pick<CpuRecord, 'functions' | 'calls'> {
-  const functions: CpuFunction[] = []
+/** The tree as it is stored. Calls with a total below `leftOut` are merged into one call below their caller. */
+function columnsOf (root: Call | undefined, leftOut: number): Pick<CpuRecord, 'functions' | 'calls'> {
+  const functions = new Map<CpuFunction, number>()
   const calls: CpuRecord['calls'] = { function: [], parent: [], self: [] }
-  const functionIndexes = new Map<CpuFunction, number>()
-  const callIndexes = new Map<string, number>()
-  const callOf: number[] = []
-  for (const node of samples.nodes) {
-    const parent = node.parent === -1 ? -1 : callOf[node.parent] as number
-    const isBelowLeftOut = parent !== -1 && functions[calls.function[parent] as number] === LEFT_OUT
-    const isSmall = parent !== -1 && node.total < leftOut
-    const one = isSmall ? LEFT_OUT : samples.functions[node.function] as CpuFunction
-    let call = parent
-    if (!isBelowLeftOut) {
-      const index = functionIndexes.get(one) ?? functions.push(one) - 1
-      functionIndexes.set(one, index)
-      const key = `${parent} ${index}`
-      call = callIndexes.get(key) ?? calls.self.push(0) - 1
-      callIndexes.set(key, call)
-      calls.function[call] = index
-      calls.parent[call] = parent
-    }
-    calls.self[call] = (calls.self[call] as number) + node.self
-    callOf.push(call)
+  function add (call: Call, parent: number): void {
+    const index = functions.get(call.function) ?? functions.size
+    functions.set(call.function, index)
+    calls.function.push(index)
+    calls.parent.push(parent)
+    const position = calls.self.push(call.self) - 1
+    const callees = [...call.callees.values()]
+    for (const callee of callees) if (callee.total >= leftOut) add(callee, position)
+    const self = callees.reduce((sum, { total }) => total < leftOut ? sum + total : sum, 0)
+    if (self > 0) add({ function: LEFT_OUT, self, total: self, callees: new Map() }, position)
   }
-  return { functions, calls }
+  if (root !== undefined) add(root, -1)
+  return { functions: [...functions.keys()], calls }
 }
 
 /** The function of a call frame: its place in the source before compilation, and its owner. */

@@ -3,8 +3,8 @@ import { html } from '../../view/html.js'
 import { visibleLine } from '../../view/visible.js'
 import { failed, lead, milliseconds, note, section, table } from '../pages/components.js'
 import { addressOf, collectorPanel, fieldOf } from '../panels/panel.js'
-import { callTreeOf, CODE_KINDS, percent, readCpuRecord, refusalOf } from './record.js'
-import type { CallTree, CodeKind, CpuFunction, CpuRecord, FunctionTime } from './record.js'
+import { callersOf, callTreeOf, CODE_KINDS, isIdle, percent, readCpuRecord, refusalOf } from './record.js'
+import type { Call, CpuFunction, CpuRecord, FunctionTime } from './record.js'
 
 const MAX_FUNCTIONS = 30
 const ROW_HEIGHT = 20
@@ -15,8 +15,10 @@ const MIN_WIDTH = 0.0015
 const MIN_TEXT_WIDTH = 0.02
 /** The id of the flame graph's section. */
 const FRAGMENT = 'flame'
-const TIME_LIMIT = 'The recording ended before the response: it reached its time limit.'
-const CLOSED = 'The recording ended when the connection was closed.'
+const END_NOTES: Readonly<Record<string, string[]>> = {
+  time: ['The recording ended before the response: it reached its time limit.'],
+  gone: ['The recording ended when the connection was closed.']
+}
 
 /** The CPU profile of the request: a flame graph and the functions that took most time. */
 export const cpuPanel = collectorPanel('cpu', 'CPU', 'overview', {
@@ -26,32 +28,30 @@ export const cpuPanel = collectorPanel('cpu', 'CPU', 'overview', {
     const record = readCpuRecord(cpu)
     if (record === null) return failed('its data cannot be shown')
     const tree = callTreeOf(record)
-    const { idle, busy, heaviest } = tree
-    const requested = Number(/^\d{1,6}$/.exec(fieldOf(view, 'call'))?.[0] ?? 0)
-    const top = requested < tree.totals.length ? requested : 0
+    const { calls, idle, busy, heaviest } = tree
+    const top = calls.find(({ index }) => String(index) === fieldOf(view, 'call')) ?? calls[0]
     const rows = heaviest.slice(0, MAX_FUNCTIONS).map((time) => functionRow(time, busy))
     return lead(`${milliseconds(busy / 1000)} busy and ${milliseconds(idle / 1000)} idle ` +
       `in ${milliseconds(record.duration)}`) +
       remarks(record).map(note).join('') +
       html`<p class="note"><a href="${view.base ?? '.'}/${token}/cpu" download>Download as .cpuprofile</a>, ` +
       html`for Chrome DevTools or VS Code.</p>` +
-      section('Flame graph', flameGraph(tree, top), FRAGMENT) +
+      section('Flame graph', flameGraph(top, busy), FRAGMENT) +
       section('Heaviest functions',
         table('Heaviest functions', ['Function', ['Self'], ['Total'], 'Code'], rows, 'heaviest'))
   }
 })
 
-/** What a reader of the figures has to know. */
+/** Notes on how to read the figures. */
 function remarks ({ others, interval, startup, end, leftOut, samples }: CpuRecord): string[] {
-  const meanwhile = others === 0
-    ? 'no other request ran meanwhile.'
-    : `${counted(others, 'other request')} ran meanwhile and ${wordFor(others, 'is', 'are')} included.`
+  const included = others === 0
+    ? 'no other request ran at that time.'
+    : `${counted(others, 'other request')} ran at that time and ${wordFor(others, 'is', 'are')} included.`
   return [
-    `Of the whole process while the request ran: ${meanwhile}`,
+    `Of the whole process while the request ran: ${included}`,
     `${counted(samples, 'sample')}, one each ${interval} µs. The recorder took ${milliseconds(startup)} to start, ` +
       'which the waterfall includes. Code runs slower while it is recorded, especially at first.',
-    ...(end === 'time' ? [TIME_LIMIT] : []),
-    ...(end === 'gone' ? [CLOSED] : []),
+    ...(END_NOTES[end] ?? []),
     ...(leftOut === undefined
       ? []
       : [`To limit the size, calls of less than ${milliseconds(leftOut / 1000)} are merged as “(left out)”.`])
@@ -69,10 +69,10 @@ function placeOf ({ file, line }: Pick<CpuFunction, 'file' | 'line'>): string {
   return line === 0 ? file : `${file}:${line}`
 }
 
+/** A bar. Its position and width are shares of the whole width. */
 interface Frame {
-  call: number
+  call: Call
   row: number
-  /** Shares of the whole width. */
   x: number
   width: number
 }
@@ -81,65 +81,61 @@ interface Frame {
  * An icicle: a bar for each call below its caller, as wide as its time. It begins with the callers of `top`, each a
  * link back. The table shows the same to screen readers.
  */
-function flameGraph (tree: CallTree, top: number): string {
-  const { frames, callers, hidden } = framesOf(tree, top)
-  if (frames.length === 0) return note('The processor was idle.')
-  const kinds = new Set(frames.map(({ call }) => tree.functionOf(call).kind))
+function flameGraph (top: Call, busy: number): string {
+  // Idle time is not in the graph, so that the root is as wide as the time of work.
+  const timeOf = (call: Call): number => call.index === 0 ? busy : call.total
+  if (timeOf(top) <= 0) return note('The processor was idle.')
+  const callers = callersOf(top)
+  const { frames, hidden } = framesOf(top, callers, timeOf(top))
   const height = ((frames.at(-1)?.row ?? 0) + 1) * ROW_HEIGHT
-  const name = visibleLine(tree.functionOf(top).name)
-  const all = html`<p class="note">Below ${name} only. <a href="${linkTo(0)}">Show all</a></p>`
-  return (top === 0 ? '' : all) + legend(kinds) +
-    html`<svg class="flame" width="100%" height="${height}" aria-hidden="true">!${
-      frames.map((frame) => bar(tree, frame, frame.row < callers))}</svg>` +
+  const bars = frames.map((frame) => bar(frame, timeOf(frame.call), busy, frame.row < callers.length))
+  return (callers.length === 0
+    ? ''
+    : html`<p class="note">Below ${visibleLine(top.function.name)} only. <a href="${linkTo(0)}">Show all</a></p>`) +
+    legend(frames) + html`<svg class="flame" width="100%" height="${height}" aria-hidden="true">!${bars}</svg>` +
     (hidden === 0
       ? ''
       : note(`${counted(hidden, 'call is', 'calls are')} too narrow or too deep to be shown: ` +
       'click on a bar to see what is below it.'))
 }
 
-function framesOf (tree: CallTree, top: number): { frames: Frame[], callers: number, hidden: number } {
-  const { totals, children, busy } = tree
-  const whole = top === 0 ? busy : totals[top] as number
-  if (whole <= 0) return { frames: [], callers: 0, hidden: 0 }
-  const above = tree.callersOf(top)
-  const frames = [...above, top].map((call, row): Frame => ({ call, row, x: 0, width: 1 }))
+function framesOf (top: Call, callers: readonly Call[], whole: number): { frames: Frame[], hidden: number } {
+  const frames = [...callers, top].map((call, row): Frame => ({ call, row, x: 0, width: 1 }))
   let hidden = 0
   // Row by row, so that the limit hides the deepest calls.
-  for (let i = above.length; i < frames.length; i++) {
-    const { call, row, x } = frames[i] as Frame
+  for (const { call, row, x } of frames) {
+    if (row < callers.length) continue
     let left = x
-    for (const child of children[call] as number[]) {
-      if (tree.isIdle(child)) continue
-      const width = totals[child] as number / whole
-      const isShown = width >= MIN_WIDTH && row + 1 < above.length + MAX_ROWS && frames.length < MAX_FRAMES
-      if (isShown) frames.push({ call: child, row: row + 1, x: left, width })
+    for (const callee of call.callees.filter((one) => !isIdle(one))) {
+      const width = callee.total / whole
+      const isShown = width >= MIN_WIDTH && row + 1 < callers.length + MAX_ROWS && frames.length < MAX_FRAMES
+      if (isShown) frames.push({ call: callee, row: row + 1, x: left, width })
       else hidden++
       left += width
     }
   }
-  return { frames, callers: above.length, hidden }
+  return { frames, hidden }
 }
 
-function bar (tree: CallTree, { call, row, x, width }: Frame, isCaller: boolean): string {
-  const { name, file, line, kind } = tree.functionOf(call)
-  const time = call === 0 ? tree.busy : tree.totals[call] as number
-  const label = file === '' ? name : `${name}, ${placeOf({ file, line })}`
-  const title = visibleLine(`${label}: ${milliseconds(time / 1000)} (${percent(time, tree.busy)})`)
+function bar ({ call, row, x, width }: Frame, time: number, busy: number, isCaller: boolean): string {
+  const { name, file, kind } = call.function
+  const label = file === '' ? name : `${name}, ${placeOf(call.function)}`
+  const title = visibleLine(`${label}: ${milliseconds(time / 1000)} (${percent(time, busy)})`)
   const text = html`<text x="4" y="14">${visibleLine(width > 0.25 ? label : name)}</text>`
   const place = html`x="${(x * 100).toFixed(3)}%" y="${row * ROW_HEIGHT}" width="${(width * 100).toFixed(3)}%"`
   const className = `frame code-${kind}${isCaller ? ' is-caller' : ''}`
-  return html`<a href="${linkTo(call)}" tabindex="-1"><svg class="${className}" !${place} ` +
+  return html`<a href="${linkTo(call.index)}" tabindex="-1"><svg class="${className}" !${place} ` +
     html`height="${ROW_HEIGHT - 1}"><title>${title}</title><rect width="100%" height="100%"/>` +
     html`!${width < MIN_TEXT_WIDTH ? '' : text}</svg></a>`
 }
 
-function legend (shown: ReadonlySet<CodeKind>): string {
-  const kinds = Object.entries(CODE_KINDS).filter(([kind]) => shown.has(kind as CodeKind))
+function legend (frames: readonly Frame[]): string {
+  const kinds = Object.entries(CODE_KINDS).filter(([kind]) => frames.some(({ call }) => call.function.kind === kind))
   return html`<ul class="legend" aria-label="Legend">!${kinds.map(([kind, label]) =>
     html`<li><svg class="swatch code-${kind}" viewBox="0 0 10 10" aria-hidden="true">` +
     html`<rect width="10" height="10"/></svg>${label}</li>`)}</ul>`
 }
 
-function linkTo (call: number): string {
-  return addressOf('cpu', call === 0 ? [] : [['call', String(call)]], FRAGMENT)
+function linkTo (index: number): string {
+  return addressOf('cpu', index === 0 ? [] : [['call', String(index)]], FRAGMENT)
 }

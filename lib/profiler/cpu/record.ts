@@ -59,12 +59,11 @@ const MAX_ENTRIES = 30_000
 /** Returns stored data if they have the form of a record; otherwise null. */
 export function readCpuRecord (data: unknown): CpuRecord | null {
   const { functions, calls } = (data ?? {}) as Partial<CpuRecord>
-  if (!Array.isArray(functions) || functions.length > MAX_ENTRIES || !functions.every(isFunction)) return null
   const { function: called, parent, self } = calls ?? {}
-  const isTree = isColumn(called, functions.length - 1) && called.length > 0 &&
-    isColumn(self, Infinity, called.length) && Array.isArray(parent) && parent.length === called.length &&
-    parent.every((above, i) => i === 0 ? above === -1 : isCount(above) && above < i)
-  return isTree ? data as CpuRecord : null
+  const isRecord = isList(functions, isFunction) && isList(self, isCount) && self.length > 0 &&
+    isList(called, (index) => isCount(index) && index < functions.length) && called.length === self.length &&
+    isList(parent, (above, i) => i === 0 ? above === -1 : isCount(above) && above < i) && parent.length === self.length
+  return isRecord ? data as CpuRecord : null
 }
 
 /** The reason why there is no record, if one is stored. */
@@ -78,13 +77,25 @@ function isFunction (value: CpuFunction | null): boolean {
     isCount(value.column) && Object.hasOwn(CODE_KINDS, String(value.kind))
 }
 
-function isColumn (values: unknown, max: number, length?: number): values is number[] {
-  return Array.isArray(values) && values.length <= MAX_ENTRIES && values.length === (length ?? values.length) &&
-    values.every((value) => isCount(value) && value <= max)
+function isList<T> (values: T[] | undefined, isItem: (value: T, index: number) => boolean): values is T[] {
+  return Array.isArray(values) && values.length <= MAX_ENTRIES && values.every(isItem)
 }
 
 function isCount (value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0
+}
+
+/** One call of the tree. Times are microseconds. */
+export interface Call {
+  /** The position in the columns of the record; 0: the root. */
+  index: number
+  function: CpuFunction
+  self: number
+  /** With the calls that it made. */
+  total: number
+  caller?: Call
+  /** The calls that it made, the longest first. */
+  callees: Call[]
 }
 
 /** The times of one function in microseconds. */
@@ -95,51 +106,52 @@ export interface FunctionTime {
   total: number
 }
 
-/** A record with what is derived from its columns. Calls are indexes. */
+/** A record with what is derived from its columns. */
 export interface CallTree {
-  functionOf: (call: number) => CpuFunction
-  isIdle: (call: number) => boolean
-  /** From the root to the caller. */
-  callersOf: (call: number) => number[]
-  /** The time of each call with the calls that it made. */
-  totals: readonly number[]
-  /** The calls that each call made, the longest first. */
-  children: ReadonlyArray<readonly number[]>
+  /** In the order of the columns. */
+  calls: [root: Call, ...others: Call[]]
   idle: number
   busy: number
   /** The functions by the time in themselves, the longest first, without idle time. */
   heaviest: FunctionTime[]
 }
 
-export function callTreeOf ({ functions, calls }: CpuRecord): CallTree {
-  const functionOf = (call: number): CpuFunction => functions[calls.function[call] as number] as CpuFunction
-  const isIdle = (call: number): boolean => isIdleFunction(functionOf(call))
-  const callersOf = (call: number): number[] => {
-    const callers: number[] = []
-    for (let at = calls.parent[call] as number; at !== -1; at = calls.parent[at] as number) callers.push(at)
-    return callers.reverse()
+export function callTreeOf ({ functions, calls: { function: called, parent, self } }: CpuRecord): CallTree {
+  const calls = called.map((one, index): Call => {
+    const own = self[index] as number
+    return { index, function: functions[one] as CpuFunction, self: own, total: own, callees: [] }
+  })
+  // From the leaves to the root, so that a total is complete when it is added to that of the caller.
+  for (const call of calls.toReversed()) {
+    const caller = calls[parent[call.index] as number]
+    if (caller === undefined) continue
+    call.caller = caller
+    caller.callees.push(call)
+    caller.total += call.total
   }
-  const totals = [...calls.self]
-  const children = totals.map((): number[] => [])
-  for (let i = totals.length - 1; i > 0; i--) {
-    const parent = calls.parent[i] as number
-    totals[parent] = (totals[parent] as number) + (totals[i] as number)
-    children[parent]?.push(i)
+  const times = new Map<CpuFunction, FunctionTime>()
+  for (const call of calls) {
+    call.callees.sort((a, b) => b.total - a.total || a.index - b.index)
+    const time = times.get(call.function) ?? { function: call.function, self: 0, total: 0 }
+    times.set(call.function, time)
+    time.self += call.self
+    if (!callersOf(call).some((caller) => caller.function === call.function)) time.total += call.total
   }
-  for (const list of children) list.sort((a, b) => (totals[b] as number) - (totals[a] as number) || a - b)
-  const times = functions.map((one): FunctionTime => ({ function: one, self: 0, total: 0 }))
-  for (const [call, index] of calls.function.entries()) {
-    const time = times[index] as FunctionTime
-    time.self += calls.self[call] as number
-    if (!callersOf(call).some((caller) => calls.function[caller] === index)) time.total += totals[call] as number
-  }
-  const heaviest = times.filter((time) => time.self > 0 && !isIdleFunction(time.function))
+  const heaviest = [...times.values()].filter((time) => time.self > 0 && !isIdle(time))
     .sort((a, b) => b.self - a.self || b.total - a.total)
-  const idle = calls.self.reduce((sum, self, i) => isIdle(i) ? sum + self : sum, 0)
-  return { functionOf, isIdle, callersOf, totals, children, idle, busy: (totals[0] as number) - idle, heaviest }
+  const idle = calls.filter(isIdle).reduce((sum, call) => sum + call.self, 0)
+  return { calls: calls as CallTree['calls'], idle, busy: (calls[0]?.total ?? 0) - idle, heaviest }
 }
 
-function isIdleFunction ({ name, kind }: CpuFunction): boolean {
+/** The callers of a call, from the root on. */
+export function callersOf ({ caller }: Call): Call[] {
+  const callers: Call[] = []
+  for (let one = caller; one !== undefined; one = one.caller) callers.push(one)
+  return callers.reverse()
+}
+
+/** Whether the processor had nothing to do. */
+export function isIdle ({ function: { name, kind } }: Pick<Call, 'function'>): boolean {
   return kind === 'engine' && name === IDLE
 }
 
@@ -154,26 +166,20 @@ export function percent (part: number, whole: number): string {
  * call has one sample, callers before the calls that they made.
  */
 export function cpuProfileOf (record: CpuRecord): object {
-  const { functions, calls, interval } = record
-  const { children, totals } = callTreeOf(record)
-  const order: number[] = []
-  const stack = [0]
-  for (let call = stack.pop(); call !== undefined; call = stack.pop()) {
-    if (calls.self[call] !== 0) order.push(call)
-    stack.push(...(children[call] as number[]).toReversed())
-  }
+  const { calls } = callTreeOf(record)
+  const sampled = calls.filter(({ self }) => self > 0)
   return {
-    nodes: calls.function.map((index, i) => ({
-      id: i + 1,
-      callFrame: callFrameOf(functions[index] as CpuFunction, index),
-      hitCount: Math.round((calls.self[i] as number) / Math.max(1, interval)),
-      children: children[i]?.map((child) => child + 1)
+    nodes: calls.map(({ index, function: called, self, callees }) => ({
+      id: index + 1,
+      callFrame: callFrameOf(called, record.calls.function[index] as number),
+      hitCount: Math.round(self / Math.max(1, record.interval)),
+      children: callees.map((callee) => callee.index + 1)
     })),
     startTime: 0,
-    endTime: totals[0],
-    samples: order.map((call) => call + 1),
+    endTime: calls[0].total,
+    samples: sampled.map(({ index }) => index + 1),
     // Each delta is the time since the previous sample.
-    timeDeltas: order.map((_, i) => i === 0 ? 0 : calls.self[order[i - 1] as number])
+    timeDeltas: [0, ...sampled.map(({ self }) => self)].slice(0, sampled.length)
   }
 }
 

@@ -2,6 +2,7 @@ import type { Profiler, Session } from 'node:inspector'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { stateOf } from '../../lifecycle/request-state.js'
+import { aggregate } from './aggregate.js'
 import { CPU_HEADER, CPU_PARAMETER, type CpuRecord, type CpuRefusal } from './record.js'
 
 /** Microseconds between two samples. */
@@ -11,73 +12,63 @@ const MAX_DURATION = 30_000
 const MAX_BYTES = 192 * 1024
 
 /** V8 profiles the whole process, so there is at most one recording, whichever application it belongs to. */
-let current: Recording | null = null
+let current: Recording | undefined
 
-export function currentRecording (): Recording | null {
+export function currentRecording (): Recording | undefined {
   return current
 }
 
-/** Records the CPU profile of the process for one request. */
+/** Records the CPU profile of the process for one request, from its construction on. */
 class Recording {
   readonly token: string
-  /** By `performance.now()`; until the profiler has started, when it was requested. */
-  startedAt = performance.now()
+  /** By `performance.now()`. */
+  readonly startedAt: number
   /** Milliseconds. */
-  startup = 0
+  readonly startup: number
   others = 0
   end: CpuRecord['end'] = 'response'
-  /** Null before the end, and if the profiler failed. */
-  profile: Profiler.Profile | null = null
-  problem = 'the request was over before it began'
-  #session: Session | null = null
-  #timer: NodeJS.Timeout | undefined
-  #isOver = false
+  /** Set at the end, unless the profiler failed. */
+  profile?: Profiler.Profile
+  /** Why the profiler failed. */
+  problem?: string
+  #session?: Session
+  readonly #timer = setTimeout(() => this.stop('time'), MAX_DURATION).unref()
 
   constructor (token: string) {
     this.token = token
     current = this
-  }
-
-  /** Starts the profiler, unless `stop` was called before; never rejects. */
-  async start (): Promise<void> {
+    const requestedAt = performance.now()
     try {
-      const inspector = await import('node:inspector')
-      if (this.#isOver) return
-      const requestedAt = performance.now()
-      this.#session = new inspector.Session()
+      // Node.js may be built without the inspector.
+      const { Session } = process.getBuiltinModule('node:inspector')
+      this.#session = new Session()
       this.#session.connect()
       post(this.#session, 'Profiler.enable')
       post(this.#session, 'Profiler.setSamplingInterval', { interval: INTERVAL })
       deoptimize(this.#session)
       post(this.#session, 'Profiler.start')
-      this.startedAt = performance.now()
-      this.startup = this.startedAt - requestedAt
-      this.#timer = setTimeout(() => this.stop('time'), MAX_DURATION).unref()
     } catch (error) {
-      this.#fail(error)
+      this.problem = String(error)
+      this.stop('response')
     }
+    this.startedAt = performance.now()
+    this.startup = this.startedAt - requestedAt
   }
 
   /** Ends the recording and disconnects from the inspector. Only the first call has an effect; never throws. */
   stop (end: CpuRecord['end']): void {
-    if (this.#isOver) return
-    this.#isOver = true
+    if (current !== this) return
+    current = undefined
     this.end = end
     clearTimeout(this.#timer)
-    if (current === this) current = null
-    if (this.#session === null) return
+    if (this.#session === undefined) return
     try {
       this.profile = (post(this.#session, 'Profiler.stop') as Profiler.StopReturnType).profile
     } catch (error) {
-      this.#fail(error)
+      this.problem ??= String(error)
     } finally {
       this.#session.disconnect()
     }
-  }
-
-  #fail (error: unknown): void {
-    this.problem = error instanceof Error ? error.message : String(error)
-    this.stop('response')
   }
 }
 
@@ -103,7 +94,7 @@ function post (session: Session, method: string, params: object = {}): unknown {
 export interface CpuProfiles {
   /** Starts a recording if the request asks for one; called before the first listener. */
   begin: (request: FastifyRequest, reply: FastifyReply) => undefined | Promise<void>
-  /** Counts a request that ran beside the recorded one; called after its response. */
+  /** Counts a request that ran at the same time as the recorded one; called after its response. */
   end: (request: FastifyRequest) => void
 }
 
@@ -116,44 +107,39 @@ export function openCpuProfiles (app: FastifyInstance, maxProfileBytes = Infinit
   const maxBytes = Math.min(MAX_BYTES, maxProfileBytes / 3)
 
   function begin (request: FastifyRequest, reply: FastifyReply): undefined | Promise<void> {
-    const running = currentRecording()
-    if (running !== null) running.others++
+    if (current !== undefined) current.others++
     if (!isRequested(request)) return
     const state = stateOf(request)
     // Keeps the profile whatever the options leave out.
     state.demanded = true
-    const token = app.hindsight.profiles?.tokenOf(request) ?? null
-    if (token === null) return
-    if (running !== null) {
-      const refused = `A CPU profile was being recorded for ${running.token}, and only one runs at a time. Try again.`
+    const token = app.hindsight.profiles?.tokenOf(request)
+    if (token === undefined || token === null) return
+    if (current !== undefined) {
+      const refused = `A CPU profile was being recorded for ${current.token}, and only one runs at a time. Try again.`
       state.collect('cpu', { refused } satisfies CpuRefusal)
       return
     }
-    return record(new Recording(token), state, reply)
-  }
-
-  async function record (recording: Recording, state: ReturnType<typeof stateOf>, reply: FastifyReply): Promise<void> {
+    const recording = new Recording(token)
     // Before the listeners that build the profile.
     reply.raw.prependOnceListener('finish', () => recording.stop('response'))
     reply.raw.prependOnceListener('close', () => recording.stop('gone'))
-    const { aggregate } = await import('./aggregate.js')
-    state.collect('cpu', (): CpuRecord | CpuRefusal => {
-      recording.stop('response')
-      const { profile, problem, others, end } = recording
-      if (profile === null) return { refused: `The CPU profile could not be recorded: ${mask.text(problem)}.` }
-      const startup = Math.round(recording.startup * 1000) / 1000
-      return aggregate(profile, { interval: INTERVAL, startup, others, end }, maxBytes, (text) => mask.text(text))
-    })
-    await recording.start()
+    state.collect('cpu', () => recordOf(recording))
     // The call tree of the request must not begin below the recorder.
-    await nextTurn()
+    return nextTurn()
+  }
+
+  function recordOf (recording: Recording): CpuRecord | CpuRefusal {
+    recording.stop('response')
+    const { profile, problem = 'the recorder failed', others, end } = recording
+    if (profile === undefined) return { refused: `The CPU profile could not be recorded: ${mask.text(problem)}.` }
+    const startup = Math.round(recording.startup * 1000) / 1000
+    return aggregate(profile, { interval: INTERVAL, startup, others, end }, maxBytes, (text) => mask.text(text))
   }
 
   function end (request: FastifyRequest): void {
-    const running = currentRecording()
     const { startedAt, token } = stateOf(request)
     // Requests that began later were counted by `begin`.
-    if (running !== null && startedAt < running.startedAt && token !== running.token) running.others++
+    if (current !== undefined && startedAt < current.startedAt && token !== current.token) current.others++
   }
 
   function isRequested (request: FastifyRequest): boolean {

@@ -13,13 +13,13 @@ declare module '../../lifecycle/services.js' {
   }
 }
 
-/** Milliseconds between two tries: a page may report before its profile is stored. */
+/** Milliseconds between two attempts: a page may report before its profile is stored. */
 const INTERVAL = 250
-const MAX_TRIES = 20
+const MAX_ATTEMPTS = 20
 const MAX_QUEUE = 200
 const MAX_EXPECTED = 5_000
 
-/** Attaches violations to the profiles of their pages; the reports of one page one after the other. */
+/** Attaches violations to the profiles of their pages; the reports of one page are attached one by one. */
 export class ReportInbox {
   readonly #profiler: Pick<Profiler, 'find' | 'amend'>
   readonly #expected = new Set<string>()
@@ -38,8 +38,8 @@ export class ReportInbox {
     if (this.#expected.size > MAX_EXPECTED && oldest !== undefined) this.#expected.delete(oldest)
   }
 
-  /** Whether the token belongs to a page, stored or not. */
-  async knows (token: string): Promise<boolean> {
+  /** Whether the token is that of a page, also before its profile is stored. */
+  async has (token: string): Promise<boolean> {
     return this.#expected.has(token) || await this.#profiler.find(token) !== undefined
   }
 
@@ -56,14 +56,14 @@ export class ReportInbox {
     return true
   }
 
-  /** Ends the waiting for profiles that are not stored yet. */
+  /** Stops waiting for profiles that are not stored yet. */
   close (): void {
     this.#closing.abort()
   }
 
   async #attach (token: string, violations: readonly CspViolation[]): Promise<void> {
     const { signal } = this.#closing
-    for (let tries = 0; tries < MAX_TRIES && !signal.aborted; tries++) {
+    for (let attempt = 0; attempt < MAX_ATTEMPTS && !signal.aborted; attempt++) {
       const attach = this.#profiler.amend(token, (profile) => withViolations(profile, violations))
       if (await attach.catch(() => false)) return
       await sleep(INTERVAL, undefined, { signal, ref: false }).catch(() => {})

@@ -18,7 +18,7 @@ export const cspPanel = collectorPanel('csp', 'Content Security Policy', 'securi
   render: (csp, profile) => {
     const { ofRoute, ofDiagnosticPage, nonces } = csp
     const origin = ofDiagnosticPage === true
-      ? 'the diagnostic page, which has a policy of its own'
+      ? 'the diagnostic page, which has its own policy'
       : Array.isArray(ofRoute) && ofRoute.length > 0 ? `the route itself (${ofRoute.join(', ')})` : 'the options'
     const policies = Object.entries(HEADERS).map(([name, title]) => policySections(name, title, profile)).join('')
     return violationSection(csp) +

@@ -1,5 +1,5 @@
 import { visible } from '../../view/visible.js'
-import { splitAtGaps, type StoredRequest } from '../replay/stored-request.js'
+import { splitAtPlaceholders } from '../replay/stored-request.js'
 import type { Format } from './formats.js'
 import { commentText } from './source-text.js'
 
@@ -9,38 +9,34 @@ export const curl: Format = {
   label: 'curl',
   extension: '.sh',
   type: 'text/plain; charset=utf-8',
-  write: ({ request, message: { method, target, body }, headers, head }) => {
-    const { origin, gaps } = request
-    const quote = (text: string): string => quoted(text, request)
-    const isImplied = origin.replace(/^https?:\/\//i, '') === request.host
-    const pairs = headers.filter(([name]) => name !== 'host' || !isImplied)
+  write: ({ request: { masked }, message: { method, body }, url, headers, head }) => {
     const has = (wanted: string): boolean => headers.some(([name]) => name === wanted)
     // curl would add these headers.
-    const unwanted = ['accept', 'user-agent', ...body === null ? [] : ['content-type']].filter((name) => !has(name))
-    const hasBody = body !== null && isPrintable(body)
+    const implied = ['accept', 'user-agent', ...body === undefined ? [] : ['content-type']].filter((name) => !has(name))
+    const hasBody = body !== undefined && isPrintable(body)
     const args = [
       // The URL is sent as it is: no patterns, no removal of dot segments.
       'curl --silent --show-error --include --globoff --path-as-is',
       ...has('accept-encoding') ? ['--compressed'] : [],
-      method === 'HEAD' ? '--head' : `--request ${quote(method)}`,
-      `--url ${quote(origin + target)}`,
-      ...pairs.map(([name, value]) => `--header ${quote(name + (value === '' ? ';' : `: ${utf8(value)}`))}`),
-      ...unwanted.map((name) => `--header '${name}:'`),
-      ...hasBody ? [`--data-raw ${quote(body)}`] : []
+      method === 'HEAD' ? '--head' : `--request ${quoted(method)}`,
+      `--url ${quoted(url)}`,
+      ...headers.map(([name, value]) => `--header ${quoted(name + (value === '' ? ';' : `: ${utf8(value)}`))}`),
+      ...implied.map((name) => `--header '${name}:'`),
+      ...hasBody ? [`--data-raw ${quoted(body)}`] : []
     ]
     const comments = [
       ...head,
-      ...body === null || hasBody ? [] : ['The body is left out: it has control characters.'],
-      ...gaps.length === 0 ? [] : ['Masked in the profile: set these in the environment, encoded as in the request.'],
-      ...gaps.map(({ env, where }) => `  ${env}: ${commentText(where)}`)
+      ...body === undefined || hasBody ? [] : ['The body is left out: it has control characters.'],
+      ...masked.length === 0 ? [] : ['Masked in the profile: set these in the environment, encoded as in the request.'],
+      ...masked.map(({ env, where }) => `  ${env}: ${commentText(where)}`)
     ]
     return [...comments.map((line) => `# ${line}`), args.join(' \\\n  '), ''].join('\n')
   }
 }
 
 /** One word of a shell. A masked value is read from the environment; the command fails when it is not set. */
-function quoted (text: string, request: StoredRequest): string {
-  const parts = splitAtGaps(text, request).map((part, i) => {
+function quoted (text: string): string {
+  const parts = splitAtPlaceholders(text).map((part, i) => {
     if (i % 2 === 1) return `"\${${part}:?is masked in the profile}"`
     return part === '' ? '' : `'${part.replaceAll("'", "'\\''")}'`
   })

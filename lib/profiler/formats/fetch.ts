@@ -7,26 +7,23 @@ export const fetchFormat: Format = {
   label: 'fetch',
   extension: '.mjs',
   type: 'text/plain; charset=utf-8',
-  write: ({ request, message: { method, target, body }, headers, head }) => {
-    const { origin, gaps } = request
-    const isImplied = origin.replace(/^https?:\/\//i, '') === request.host
-    const pairs = headers.filter(([name]) => name !== 'host' || !isImplied)
-    const fields = pairs.map(([name, value]) => `    [${jsString(name)}, ${jsText(value, request)}]`)
+  write: ({ request, message: { method, body }, url, headers, head }) => {
+    const fields = headers.map(([name, value]) => `    [${jsString(name)}, ${jsText(value)}]`)
     const mayHaveBody = method !== 'GET' && method !== 'HEAD'
     const comments = [
       ...head,
-      ...body === null || mayHaveBody ? [] : ['The body is left out: fetch sends none with GET and HEAD.'],
+      ...body === undefined || mayHaveBody ? [] : ['The body is left out: fetch sends none with GET and HEAD.'],
       ...method === 'TRACE' || method === 'CONNECT' ? [`fetch refuses the method ${method}.`] : []
     ]
     return [
       ...comments.map((line) => `// ${line}`),
-      ...maskedFunction(gaps),
+      ...maskedFunction(request.masked),
       '',
-      `const response = await fetch(${jsText(origin + target, request, true)}, {`,
+      `const response = await fetch(${jsText(url, true)}, {`,
       `  method: ${jsString(method)},`,
       // A list of pairs, as a name may be repeated.
       ...fields.length === 0 ? [] : ['  headers: [', fields.join(',\n'), '  ],'],
-      ...body === null || !mayHaveBody ? [] : [`  body: ${jsBody(body, request, '  ')},`],
+      ...body === undefined || !mayHaveBody ? [] : [`  body: ${jsBody(body, request, '  ')},`],
       "  redirect: 'manual'",
       '})',
       'console.log(response.status, await response.text())',

@@ -13,7 +13,9 @@ export interface FormatInput {
   request: StoredRequest
   /** The request with placeholders for the values that are masked. */
   message: FilledRequest
-  /** Its headers, a repeated one more than once. */
+  /** The absolute URL, with placeholders. */
+  url: string
+  /** The headers, a repeated one more than once, without a `host` that the URL implies. */
   headers: ReadonlyArray<readonly [name: string, value: string]>
   profile: Profile
   /** Lines that say where the request is from, and what is different now. None of them has a line break. */
@@ -47,15 +49,18 @@ export const FORMATS: readonly Format[] = [curl, fetchFormat, httpFile, har, tap
 /** Writes the request of a profile in one form; throws a `NotSendableError` when the profile has none. */
 export function writeAs (format: Format, profile: Profile, { app = './app.js' }: { app?: string } = {}): Written {
   const request = storedRequest(profile)
+  const message = requestWithPlaceholders(request)
+  const { origin, host, bodyProblem, notes } = request
   const { token, status, method, url, time } = profile
   const head = [
     `Made from the profile ${token} of ${commentText(time)}: ${status} ${commentText(`${method} ${url}`)}`,
-    ...request.lost === null ? [] : [`The body is missing here: ${commentText(request.lost)}.`],
-    ...request.notes.map(commentText)
+    ...bodyProblem === undefined ? [] : [`The body is missing here: ${commentText(bodyProblem)}.`],
+    ...notes.map(commentText)
   ]
-  const message = requestWithPlaceholders(request)
-  const headers = Object.entries(message.headers).flatMap(([name, values]) =>
-    [values].flat().map((value) => [name, value] as const))
-  const text = format.write({ request, message, headers, profile, head, app })
+  const isImplied = origin.replace(/^https?:\/\//i, '') === host
+  const headers = Object.entries(message.headers)
+    .flatMap(([name, values]) => [values].flat().map((value) => [name, value] as const))
+    .filter(([name]) => name !== 'host' || !isImplied)
+  const text = format.write({ request, message, url: origin + message.target, headers, profile, head, app })
   return { file: `hindsight-${token}${format.extension}`, type: format.type, text }
 }

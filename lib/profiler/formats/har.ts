@@ -19,7 +19,7 @@ export const har: Format = {
     const { method, target, headers: sent, body } = maskedRequest(request)
     const headers = namedValues(sent)
     const data = dataOf(profile, 'response')
-    const size = typeof data.size === 'number' ? data.size : null
+    const size = typeof data.size === 'number' ? data.size : undefined
     const received = namedValues(data.headers)
     const setCookies = received.filter(({ name }) => name === 'set-cookie')
     const [, search] = /\?([^]*)$/.exec(target) ?? []
@@ -31,12 +31,12 @@ export const har: Format = {
         url: request.origin + uriText(target),
         httpVersion: `HTTP/${String(dataOf(profile, 'request').httpVersion ?? '1.1')}`,
         headers,
-        cookies: valueOf(headers, 'cookie').split('; ').filter((pair) => pair !== '').map(pairOf),
-        queryString: search === undefined ? [] : search.split('&').map(pairOf).map(decodedPair),
+        cookies: valueOf(headers, 'cookie').split('; ').filter((pair) => pair !== '').map((pair) => pairOf(pair)),
+        queryString: search === undefined ? [] : search.split('&').map((pair) => pairOf(pair, formDecoded)),
         headersSize: -1,
-        bodySize: body !== null ? Buffer.byteLength(body) : request.lost === null ? 0 : -1,
-        ...body !== null && { postData: { mimeType: valueOf(headers, 'content-type'), text: body } },
-        comment: [...head, ...request.gaps.map(({ where }) => `Masked: ${where}.`)].join('\n')
+        bodySize: body !== undefined ? Buffer.byteLength(body) : request.bodyProblem === undefined ? 0 : -1,
+        ...body !== undefined && { postData: { mimeType: valueOf(headers, 'content-type'), text: body } },
+        comment: [...head, ...request.masked.map(({ where }) => `Masked: ${where}.`)].join('\n')
       },
       response: {
         status: profile.status,
@@ -75,13 +75,9 @@ function valueOf (headers: readonly NamedValue[], wanted: string): string {
   return headers.find(({ name }) => name === wanted)?.value ?? ''
 }
 
-function pairOf (pair: string): NamedValue {
+function pairOf (pair: string, decode = (text: string) => text): NamedValue {
   const [name = '', ...value] = pair.split('=')
-  return { name, value: value.join('=') }
-}
-
-function decodedPair ({ name, value }: NamedValue): NamedValue {
-  return { name: formDecoded(name), value: formDecoded(value) }
+  return { name: decode(name), value: decode(value.join('=')) }
 }
 
 function formDecoded (text: string): string {

@@ -1,5 +1,5 @@
 import { visible } from '../../view/visible.js'
-import { splitAtGaps } from '../replay/stored-request.js'
+import { splitAtPlaceholders } from '../replay/stored-request.js'
 import type { Format } from './formats.js'
 import { commentText, visibleJson } from './source-text.js'
 
@@ -9,13 +9,13 @@ export const httpFile: Format = {
   label: 'HTTP file',
   extension: '.http',
   type: 'text/plain; charset=utf-8',
-  write: ({ request, message: { method, target, body }, headers, head }) => {
-    const { origin, gaps } = request
+  write: ({ request, message: { method, body }, url, headers, head }) => {
+    const { masked } = request
     const write = (text: string): string =>
-      splitAtGaps(text, request).map((part, i) => i % 2 === 1 ? `{{${part}}}` : part).join('')
+      splitAtPlaceholders(text).map((part, i) => i % 2 === 1 ? `{{${part}}}` : part).join('')
     const isWritable = ([name, value]: readonly [string, string]): boolean =>
       !name.startsWith('#') && !value.includes('{{') && value === value.trim() && value === visible(value)
-    const text = body === null ? '' : request.body?.kind === 'json' ? jsonText(body) : body
+    const text = body === undefined ? '' : request.body?.kind === 'json' ? jsonText(body) : body
     const isMethod = /^[A-Z][A-Z-]*$/.test(method)
     const comments = [
       ...head,
@@ -23,13 +23,13 @@ export const httpFile: Format = {
         `The header ${commentText(name)} is left out: this format would interpret it.`),
       ...isWritableBody(text) ? [] : ['The body is left out: this format would interpret it.'],
       ...isMethod ? [] : ['The method is not one of this format: it is GET here.'],
-      ...gaps.length === 0 ? [] : ['The profile has these masked: write them here, encoded as in the request.']
+      ...masked.length === 0 ? [] : ['The profile has these masked: write them here, encoded as in the request.']
     ]
     return [
       ...comments.map((line) => `# ${line}`),
-      ...gaps.flatMap(({ env, where }) => [`# ${commentText(where)}`, `@${env} = masked`]),
+      ...masked.flatMap(({ env, where }) => [`# ${commentText(where)}`, `@${env} = masked`]),
       '',
-      `${isMethod ? method : 'GET'} ${write(origin + target)} HTTP/1.1`,
+      `${isMethod ? method : 'GET'} ${write(url)} HTTP/1.1`,
       ...headers.filter(isWritable).map(([name, value]) => `${name}: ${write(value)}`),
       '',
       ...text !== '' && isWritableBody(text) ? [write(text), ''] : []

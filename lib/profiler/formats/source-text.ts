@@ -1,4 +1,4 @@
-import { splitAtGaps, type Gap, type StoredRequest } from '../replay/stored-request.js'
+import { splitAtPlaceholders, type MaskedValue, type StoredRequest } from '../replay/stored-request.js'
 
 // Ends a line, or hides or reorders the text around it.
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Surrogate}]/gu
@@ -24,20 +24,20 @@ export function jsString (text: string): string {
  * A JavaScript expression for a text with placeholders: `'Bearer ' + masked('HINDSIGHT_AUTHORIZATION')`. In a URL, the
  * masked values are percent-encoded.
  */
-export function jsText (text: string, request: Pick<StoredRequest, 'mark'>, isUrl = false): string {
+export function jsText (text: string, isUrl = false): string {
   const masked = (env: string): string => isUrl ? `encodeURIComponent(masked('${env}'))` : `masked('${env}')`
-  const terms = splitAtGaps(text, request).map((part, i) => i % 2 === 1 ? masked(part) : jsString(part))
+  const terms = splitAtPlaceholders(text).map((part, i) => i % 2 === 1 ? masked(part) : jsString(part))
   return terms.filter((term) => term !== "''").join(' + ') || "''"
 }
 
 /** A JavaScript expression for parsed JSON with placeholders, over several lines. */
-export function jsValue (value: unknown, request: Pick<StoredRequest, 'mark'>, indent = ''): string {
-  if (typeof value === 'string') return jsText(value, request)
+export function jsValue (value: unknown, indent = ''): string {
+  if (typeof value === 'string') return jsText(value)
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
   const inner = `${indent}  `
   const lines = Array.isArray(value)
-    ? value.map((item) => inner + jsValue(item, request, inner))
-    : Object.entries(value).map(([name, item]) => `${inner}${jsName(name)}: ${jsValue(item, request, inner)}`)
+    ? value.map((item) => inner + jsValue(item, inner))
+    : Object.entries(value).map(([name, item]) => `${inner}${jsName(name)}: ${jsValue(item, inner)}`)
   const [open, close] = Array.isArray(value) ? ['[', ']'] : ['{', '}']
   return lines.length === 0 ? open + close : `${open}\n${lines.join(',\n')}\n${indent}${close}`
 }
@@ -50,18 +50,18 @@ export function jsName (name: string): string {
 }
 
 /** The body as a JavaScript expression. In JSON, the masked values are those before serialization. */
-export function jsBody (body: string, request: StoredRequest, indent: string): string {
-  if (request.body?.kind === 'json') return `JSON.stringify(${jsValue(JSON.parse(body), request, indent)})`
-  return jsText(body, request, request.body?.kind === 'form')
+export function jsBody (body: string, request: Pick<StoredRequest, 'body'>, indent: string): string {
+  if (request.body?.kind === 'json') return `JSON.stringify(${jsValue(JSON.parse(body), indent)})`
+  return jsText(body, request.body?.kind === 'form')
 }
 
 /** Lines of JavaScript that define `masked`, the function that reads a masked value; none when nothing is masked. */
-export function maskedFunction (gaps: readonly Gap[]): string[] {
-  if (gaps.length === 0) return []
+export function maskedFunction (values: readonly MaskedValue[]): string[] {
+  if (values.length === 0) return []
   return [
     '',
     '// The profile has these masked: set them in the environment.',
-    ...gaps.map(({ env, where }) => `//   ${env}: ${commentText(where)}`),
+    ...values.map(({ env, where }) => `//   ${env}: ${commentText(where)}`),
     'function masked (name) {',
     '  const value = process.env[name]',
     "  if (value === undefined) throw new Error(name + ' is not set: the profile has it masked')",

@@ -2,7 +2,7 @@ import { isAbsolute } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { MASKED } from '../../mask/mask.js'
 import type { Profile } from '../profile.js'
-import { splitAtGaps } from '../replay/stored-request.js'
+import { splitAtPlaceholders } from '../replay/stored-request.js'
 import { isFailure } from '../summary.js'
 import type { Format, FormatInput } from './formats.js'
 import { commentText, jsBody, jsName, jsString, jsText, maskedFunction } from './source-text.js'
@@ -36,17 +36,17 @@ function testFormat (name: string, label: string, dialect: Dialect): Format {
 }
 
 function source (dialect: Dialect, { request, message, profile, head, app }: FormatInput): string {
-  const { gaps, ip } = request
+  const { masked, ip = '' } = request
   const { method, target, headers, body } = message
   const failed = isFailure(profile)
   // An exception after the response is only logged.
   const failedLate = failed && profile.status < 400
   const fields = Object.entries(headers).map(([name, values]) => {
-    const written = [values].flat().map((value) => jsText(value, request))
+    const written = [values].flat().map((value) => jsText(value))
     return `      ${jsName(name)}: ${written.length === 1 ? written.join() : `[${written.join(', ')}]`}`
   })
-  const path = splitAtGaps(target.split('?', 1).join(), request).filter((_, i) => i % 2 === 0).join('…')
-  const isLocal = ip === null || /^(?:127\.|::1$|::ffff:127\.|$)/.test(ip)
+  const path = splitAtPlaceholders(target.split('?', 1).join()).filter((_, i) => i % 2 === 0).join('…')
+  const isLocal = /^(?:127\.|::1$|::ffff:127\.|$)/.test(ip)
   return [
     ...head.map((line) => `// ${line}`),
     failed
@@ -57,7 +57,7 @@ function source (dialect: Dialect, { request, message, profile, head, app }: For
     '// Adapt: the plugin that makes your application, as fastify-cli starts it. If a function of yours makes the',
     '// whole instance, call it in place of the lines that make and register `app`, before its `ready`.',
     `import application from ${jsString(isAbsolute(app) ? pathToFileURL(app).href : app)}`,
-    ...maskedFunction(gaps),
+    ...maskedFunction(masked),
     '',
     `${dialect.test}(${jsString(`${method} ${profile.route?.pattern ?? path}`)}, async (t) => {`,
     ...failed ? ['  const raised = []'] : [],
@@ -73,10 +73,10 @@ function source (dialect: Dialect, { request, message, profile, head, app }: For
     '  await app.register(application)',
     '  const response = await app.inject({',
     `    method: ${jsString(method)},`,
-    `    url: ${jsText(target, request, true)},`,
+    `    url: ${jsText(target, true)},`,
     ...isLocal ? [] : [`    remoteAddress: ${jsString(ip)},`],
-    `    headers: {${fields.length === 0 ? '' : `\n${fields.join(',\n')}\n    `}}${body === null ? '' : ','}`,
-    ...body === null ? [] : [`    payload: ${jsBody(body, request, '    ')}`],
+    `    headers: {${fields.length === 0 ? '' : `\n${fields.join(',\n')}\n    `}}${body === undefined ? '' : ','}`,
+    ...body === undefined ? [] : [`    payload: ${jsBody(body, request, '    ')}`],
     '  })',
     ...failedLate ? ['  await app.close()'] : [],
     ...assertions(dialect, profile, failed).map((line) => `  ${line}`),

@@ -1,7 +1,7 @@
 import { html } from '../../view/html.js'
 import { visibleLine } from '../../view/visible.js'
 import type { FilledRequest } from '../replay/fill.js'
-import type { Gap } from '../replay/stored-request.js'
+import type { MaskedValue } from '../replay/stored-request.js'
 import { note, postForm, section } from './components.js'
 import { layout, type PageOptions } from './layout.js'
 
@@ -13,17 +13,19 @@ export interface ReplayView {
   /** Whether its method is safe (RFC 9110, section 9.2.1). */
   safe: boolean
   /** The masked values. */
-  gaps: readonly Gap[]
+  masked: readonly MaskedValue[]
   /** What differs from the original request. */
   notes: readonly string[]
-  /** Why it cannot be sent; null: it can. */
-  problem: string | null
+  /** Why it cannot be sent. */
+  problem?: string
 }
 
 /** The page that shows a request, asks for its masked values, and sends it. */
 export function replayPage (view: ReplayView, options: PageOptions): string {
   const { token, request, problem, notes } = view
-  const failure = problem === null ? '' : html`<p class="failure" role="alert">It cannot be replayed: ${problem}</p>`
+  const failure = problem === undefined
+    ? ''
+    : html`<p class="failure" role="alert">It cannot be replayed: ${problem}</p>`
   const list = html`<ul>!${notes.map((one) => html`<li>${one}</li>`)}</ul>`
   return layout(options, `Replay ${token}`, html`<main id="content" class="replay">
 <h1>Replay</h1>
@@ -32,22 +34,23 @@ again, in this process and not over the network. The new profile is then compare
 !${failure}
 !${section('The request', html`<pre class="data sent">${messageOf(request)}</pre>`, '', 2)}
 !${notes.length === 0 ? '' : section('Different from the original', list, '', 2)}
-!${problem === null ? section('Send it', form(view, options), '', 2) : ''}
+!${problem === undefined ? section('Send it', form(view, options), '', 2) : ''}
 </main>`)
 }
 
-function form ({ token, request: { method }, safe, gaps }: ReplayView, { base, formToken }: PageOptions): string {
-  const fields = gaps.map(({ name, where, required }) => html`<label class="gap"><span>${visibleLine(where)}</span> ` +
+function form ({ token, request: { method }, safe, masked }: ReplayView, { base, formToken }: PageOptions): string {
+  const fields = masked.map(({ name, where, required }) =>
+    html`<label class="masked-value"><span>${visibleLine(where)}</span> ` +
     html`<input type="text" name="value.${name}" spellcheck="false"!${required ? ' required' : ''}></label>`)
   const warning = html`<p class="warning">${method} may repeat side effects (RFC 9110, section 9.2.1).</p>
 <label class="confirm"><input type="checkbox" name="confirm" value="1" required> Replay this ${method}</label>`
   return postForm(`${base}/${token}/replay`, formToken, html`
-!${gaps.length === 0 ? '' : note('These values are masked in the profile. Empty values are not sent.')}!${fields}
+!${masked.length === 0 ? '' : note('These values are masked in the profile. Empty values are not sent.')}!${fields}
 !${safe ? '' : warning}<button type="submit">Replay</button>`)
 }
 
 function messageOf ({ method, target, headers, body }: FilledRequest): string {
   const lines = Object.entries(headers).flatMap(([name, value]) =>
     [value].flat().map((one) => `${name}: ${visibleLine(one)}`))
-  return [`${method} ${target}`, ...lines, ...body === null ? [] : ['', body]].join('\n')
+  return [`${method} ${target}`, ...lines, ...body === undefined ? [] : ['', body]].join('\n')
 }

@@ -1,5 +1,6 @@
 import { MASKED } from '../../mask/mask.js'
-import { placeholderOf, splitAtGaps, type Body, type Gap, type StoredRequest } from './stored-request.js'
+import { placeholderOf, splitAtPlaceholders } from './stored-request.js'
+import type { Body, MaskedValue, StoredRequest } from './stored-request.js'
 
 /** A request as it is sent. */
 export interface FilledRequest {
@@ -7,69 +8,70 @@ export interface FilledRequest {
   target: string
   /** Names in lower case; a repeated one has a list. */
   headers: Record<string, string | string[]>
-  body: string | null
+  body?: string
 }
 
 /** A required value is missing. */
 export class MissingValueError extends Error {
-  readonly gap: string
+  readonly missing: string
 
-  constructor ({ name, where }: Gap) {
+  constructor ({ name, where }: MaskedValue) {
     super(`"${name}" (${where}) is masked in the profile, and the request cannot be sent without it.`)
-    this.gap = name
+    this.missing = name
   }
 }
 
 /**
- * Puts values, by the names of the gaps, into a request. Parts without a value are left out; a `MissingValueError` is
- * thrown when the value is required.
+ * Puts values, by the names of the masked ones, into a request. Parts without a value are left out; a
+ * `MissingValueError` is thrown when the value is required.
  */
 export function fillRequest (request: StoredRequest, values: ReadonlyMap<string, string>): FilledRequest {
-  const missing = request.gaps.filter(({ name }) => (values.get(name) ?? '') === '')
-  const required = missing.find((gap) => gap.required)
+  const required = request.masked.find((one) => one.required && !values.get(one.name))
   if (required !== undefined) throw new MissingValueError(required)
-  const byEnv = new Map(request.gaps.map(({ name, env }) => [env, values.get(name) ?? '']))
+  const byEnv = new Map(request.masked.map(({ name, env }) => [env, values.get(name) ?? '']))
   const isComplete: IsComplete = (text) => typeof text !== 'string' ||
-    splitAtGaps(text, request).every((part, i) => i % 2 === 0 || byEnv.get(part) !== '')
+    splitAtPlaceholders(text).every((part, i) => i % 2 === 0 || byEnv.get(part) !== '')
   const put: Put = (text, encode = (value) => value) =>
-    splitAtGaps(text, request).map((part, i) => i % 2 === 0 ? part : encode(byEnv.get(part) ?? '')).join('')
-  const headers = new Map<string, string[]>()
-  if (request.host !== null) headers.set('host', [request.host])
-  for (const [name, value] of request.headers) {
-    if (isComplete(value)) headers.set(name, [...headers.get(name) ?? [], put(value)])
+    splitAtPlaceholders(text).map((part, i) => i % 2 === 0 ? part : encode(byEnv.get(part) ?? '')).join('')
+  const cookies = request.cookies.filter(isComplete).map((pair) => put(pair)).join('; ')
+  const headers = new Map<string, string | string[]>()
+  if (request.host !== undefined) headers.set('host', request.host)
+  for (const [name, value] of request.headers.filter(([, value]) => isComplete(value))) {
+    const earlier = headers.get(name)
+    headers.set(name, earlier === undefined ? put(value) : [earlier, put(value)].flat())
   }
-  const cookies = request.cookies.filter(isComplete).map((pair) => put(pair))
-  if (cookies.length > 0) headers.set('cookie', [cookies.join('; ')])
+  if (cookies !== '') headers.set('cookie', cookies)
   const query = request.query.filter(isComplete).map((pair) => put(pair, percentEncoded))
   const path = request.path.map((segment) => put(segment, percentEncoded))
+  const body = request.body && bodyText(request.body, isComplete, put)
   return {
     method: request.method,
     target: `/${path.join('/')}${query.length === 0 ? '' : `?${query.join('&')}`}`,
-    headers: Object.fromEntries([...headers].map(([name, all]) => [name, all.length === 1 ? String(all[0]) : all])),
-    body: bodyText(request.body, isComplete, put)
+    headers: Object.fromEntries(headers),
+    ...(body !== undefined && { body })
   }
 }
 
 /** The request for people to read: masked values stay masked. */
 export function maskedRequest (request: StoredRequest): FilledRequest {
-  return fillRequest(request, new Map(request.gaps.map(({ name }) => [name, MASKED])))
+  return fillRequest(request, new Map(request.masked.map(({ name }) => [name, MASKED])))
 }
 
 /** The request with the placeholders in it, for formats that write them in their own way. */
 export function requestWithPlaceholders (request: StoredRequest): FilledRequest {
-  return fillRequest(request, new Map(request.gaps.map(({ name, env }) => [name, placeholderOf(env, request)])))
+  return fillRequest(request, new Map(request.masked.map(({ name, env }) => [name, placeholderOf(env)])))
 }
 
 type IsComplete = (text: unknown) => boolean
 type Put = (text: string, encode?: (value: string) => string) => string
 
-function bodyText (body: Body | null, isComplete: IsComplete, put: Put): string | null {
-  if (body?.kind === 'form') {
+function bodyText (body: Body, isComplete: IsComplete, put: Put): string | undefined {
+  if (body.kind === 'form') {
     const fields = body.fields.filter(([, value]) => isComplete(value))
     return fields.map(([name, value]) => `${formEncoded(name)}=${put(formEncoded(value), percentEncoded)}`).join('&')
   }
-  if (body?.kind === 'text') return isComplete(body.text) ? put(body.text) : null
-  return body !== null && isComplete(body.value) ? JSON.stringify(filledJson(body.value, isComplete, put)) : null
+  if (body.kind === 'text') return isComplete(body.text) ? put(body.text) : undefined
+  return isComplete(body.value) ? JSON.stringify(filledJson(body.value, isComplete, put)) : undefined
 }
 
 function filledJson (value: unknown, isComplete: IsComplete, put: Put): unknown {

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import type { Profile } from '../profile.js'
 import { fillRequest } from './fill.js'
-import { NotSendableError, type StoredRequest } from './stored-request.js'
+import { decoded, NotSendableError, type StoredRequest } from './stored-request.js'
 
 /** Milliseconds. */
 const RESPONSE_TIMEOUT = 30_000
@@ -17,11 +17,11 @@ export class ReplayFailedError extends Error {}
 /** The response did not begin in time. */
 export class ResponseTimeoutError extends ReplayFailedError {}
 
-/** Throws a `NotSendableError` when the request cannot be sent again, with the reason. */
-export function checkReplayable ({ lost, path }: StoredRequest): void {
-  if (lost !== null) throw new NotSendableError(`Its body is not stored as a whole: ${lost}.`)
+/** Why the request cannot be sent again. */
+export function replayProblem ({ bodyProblem, path }: StoredRequest): string | undefined {
+  if (bodyProblem !== undefined) return `Its body is not stored as a whole: ${bodyProblem}.`
   const [first = ''] = path.map(decoded).filter((segment) => segment !== '')
-  if (/^_(?:profiler|wdt|error)$/i.test(first)) throw new NotSendableError('It was for the profiler itself.')
+  return /^_(?:profiler|wdt|error)$/i.test(first) ? 'It was for the profiler itself.' : undefined
 }
 
 /**
@@ -31,14 +31,15 @@ export function checkReplayable ({ lost, path }: StoredRequest): void {
 export async function replay (
   app: FastifyInstance, request: StoredRequest, values: ReadonlyMap<string, string>, timeout = RESPONSE_TIMEOUT
 ): Promise<Profile> {
-  checkReplayable(request)
+  const problem = replayProblem(request)
+  if (problem !== undefined) throw new NotSendableError(problem)
   const { method, target, headers, body } = fillRequest(request, values)
   const token = await send(app, {
     method: method as NonNullable<InjectOptions['method']>,
     url: target,
     headers,
-    ...(body !== null && { payload: body }),
-    ...(request.ip !== null && isIP(request.ip) !== 0 && { remoteAddress: request.ip })
+    ...(body !== undefined && { payload: body }),
+    ...(isIP(request.ip ?? '') !== 0 && { remoteAddress: request.ip })
   }, timeout).catch((error: Error) => {
     throw error instanceof ReplayFailedError ? error : new ReplayFailedError(`It could not be sent: ${error.message}`)
   })
@@ -77,13 +78,5 @@ async function writtenProfile (app: FastifyInstance, token: string): Promise<Pro
     const profile = await app.hindsight.profiler.find(token)
     if (profile !== undefined || performance.now() > deadline) return profile
     await sleep(POLL_INTERVAL)
-  }
-}
-
-function decoded (segment: string): string {
-  try {
-    return decodeURIComponent(segment)
-  } catch {
-    return segment
   }
 }

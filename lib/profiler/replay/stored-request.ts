@@ -5,7 +5,7 @@ import { dataOf, isObject, type Data } from '../panels/panel.js'
 import type { Profile } from '../profile.js'
 
 /** A value that the profile has masked, and that has to be given when the request is sent again. */
-export interface Gap {
+export interface MaskedValue {
   /** Unique within the request: `authorization`, `cookie.sid`, `query.key`, `body.user.password`. */
   name: string
   /** The name as an environment variable. */
@@ -24,7 +24,6 @@ export type Body =
 
 /** The request of a profile, as far as it can be sent again. In its texts, placeholders stand for masked values. */
 export interface StoredRequest {
-  token: string
   method: string
   /** Scheme and authority. */
   origin: string
@@ -34,23 +33,25 @@ export interface StoredRequest {
   query: string[]
   /** Without `host`, `cookie`, and the headers of the connection. */
   headers: Array<[name: string, value: string]>
-  host: string | null
+  host?: string
   /** `name=value` pairs. */
   cookies: string[]
-  body: Body | null
-  /** Why the body cannot be sent again; null when nothing is missing. */
-  lost: string | null
-  gaps: Gap[]
-  /** Begins each placeholder. It is random, so that no request can contain it. */
-  mark: string
+  body?: Body
+  /** Why the body cannot be sent again. */
+  bodyProblem?: string
+  masked: MaskedValue[]
   /** Other differences from the original request. */
   notes: string[]
-  /** The address of the client; null when a header names it. */
-  ip: string | null
+  /** The address of the client, unless a header names it. */
+  ip?: string
 }
 
 /** The profile has no request that could be sent again. */
 export class NotSendableError extends Error {}
+
+/** Begins each placeholder. It is random, so that no request can contain it. */
+const MARK = `masked${randomBytes(8).toString('hex')}`
+const PLACEHOLDER = new RegExp(`${MARK}([A-Z0-9_]+)z`)
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const ORIGIN = /^https?:\/\/(?:\[[0-9a-f:.]+\]|[\w.-]+)(?::\d{1,5})?$/i
@@ -61,7 +62,6 @@ const CONNECTION_HEADERS = new Set([
 ])
 const FORWARDING = /^(?:forwarded|x-forwarded-.*|x-real-ip)$/
 const SAFE = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
-const MAX_DEPTH = 32
 /** What a profile writes at the end of a truncated text. */
 const TRUNCATED = /… \(([\d,.\s]+ more (?:bytes|characters|items|fields))\)$/
 /** What a profile writes in place of a value that it cannot hold. */
@@ -74,63 +74,78 @@ export function isSafe (method: string): boolean {
 
 /** Reads the request of a profile. Throws a `NotSendableError` when the profile has none that could be sent. */
 export function storedRequest (profile: Profile): StoredRequest {
-  const { token, method, url } = profile
+  const { method, url, ip } = profile
   const data = dataOf(profile, 'request')
   if (!TOKEN.test(method)) throw new NotSendableError('Its method cannot be sent.')
   if (data.rawMessage !== undefined) throw new NotSendableError('It was refused by the HTTP parser.')
-  const gaps = new Gaps()
+  const placeholders = new Placeholders()
   const notes: string[] = []
   if (Object.keys(data).every((name) => name === 'error')) {
     notes.push('The profile does not have the headers and the body of the request.')
   }
   const [, authority = '', rest = '/'] = /^(https?:\/\/[^/?#]*)?([^]*)$/i.exec(url) ?? []
-  if (!ORIGIN.test(authority)) notes.push('The profile does not have the host of the request.')
+  const hasOrigin = ORIGIN.test(authority)
+  if (!hasOrigin) notes.push('The profile does not have the host of the request.')
   const target = typeof data.target === 'string' && data.target.startsWith('/') ? data.target : rest
   const [, path = '', search] = /^([^?]*)(?:\?([^]*))?$/.exec(target) ?? []
   const segments = path.replace(/^\//, '').split('/').map(percentEncoded)
-  const pairs = search === undefined ? [] : search.split('&').map(percentEncoded)
   const read = {
-    path: segments.map((text, i) => gaps.text(text, `path.${i + 1}`, `part ${i + 1} of the path`, true)),
-    query: pairs.map((pair) => gaps.text(pair, `query.${nameOf(pair)}`, `the query parameter ${nameOf(pair)}`)),
-    ...readHeaders(data.headers, gaps, notes),
-    ...readBody(data, gaps)
+    path: segments.map((text, i) => placeholders.put(text, `path.${i + 1}`, `part ${i + 1} of the path`, true)),
+    query: (search?.split('&') ?? []).map(percentEncoded)
+      .map((pair) => placeholders.putInPair(pair, 'query', 'the query parameter')),
+    ...readHeaders(data.headers, placeholders, notes),
+    ...readBody(data, placeholders)
   }
   return {
-    token,
     method,
-    origin: ORIGIN.test(authority) ? authority : 'http://localhost',
+    origin: hasOrigin ? authority : 'http://localhost',
     ...read,
-    gaps: gaps.list,
-    mark: gaps.mark,
+    masked: placeholders.masked,
     notes,
-    ip: read.headers.some(([name]) => FORWARDING.test(name)) ? null : profile.ip
+    ...(!read.headers.some(([name]) => FORWARDING.test(name)) && { ip })
   }
 }
 
-/** The placeholder of a gap. It has only letters, digits and underscores, which no format has to encode or quote. */
-export function placeholderOf (env: string, { mark }: Pick<StoredRequest, 'mark'>): string {
-  return `${mark}${env}z`
+/** The placeholder of a masked value. No format has to encode or quote its letters, digits and underscores. */
+export function placeholderOf (env: string): string {
+  return `${MARK}${env}z`
 }
 
-/** Splits a text at its placeholders: a literal, the `env` of a gap, a literal, and so on. */
-export function splitAtGaps (text: string, { mark }: Pick<StoredRequest, 'mark'>): string[] {
-  return text.split(new RegExp(`${mark}([A-Z0-9_]+)z`))
+/** Splits a text at its placeholders: a literal, the `env` of a masked value, a literal, and so on. */
+export function splitAtPlaceholders (text: string): string[] {
+  return text.split(PLACEHOLDER)
 }
 
 /** Replaces masked values by placeholders. */
-class Gaps {
-  readonly list: Gap[] = []
-  readonly mark = `gap${randomBytes(8).toString('hex')}`
+class Placeholders {
+  readonly masked: MaskedValue[] = []
 
   /** Texts without a masked value are returned unchanged. */
-  text (text: string, name: string, where: string, required = false): string {
+  put (text: string, name: string, where: string, required = false): string {
     if (!text.includes(MASKED)) return text
     const plain = name.replace(/[^\w.[\]-]/g, '_').slice(0, 80)
     let [free, number] = [plain, 1]
-    while (this.list.some(({ env }) => env === envOf(free))) free = `${plain}_${++number}`
-    const gap = { name: free, env: envOf(free), where, required }
-    this.list.push(gap)
-    return text.replaceAll(MASKED, placeholderOf(gap.env, this))
+    while (this.masked.some(({ env }) => env === envOf(free))) free = `${plain}_${++number}`
+    const env = envOf(free)
+    this.masked.push({ name: free, env, where, required })
+    return text.replaceAll(MASKED, placeholderOf(env))
+  }
+
+  /** The same for `name=value`. */
+  putInPair (pair: string, kind: string, where: string): string {
+    const name = decoded(pair.split('=', 1)[0] ?? '')
+    return this.put(pair, `${kind}.${name}`, `${where} ${name}`)
+  }
+
+  /** The same for the texts of a body. */
+  putInBody (value: unknown, path = 'body'): unknown {
+    if (typeof value === 'string') {
+      return this.put(value, path, path === 'body' ? 'the body' : `the field ${path.slice('body.'.length)} of the body`)
+    }
+    if (typeof value !== 'object' || value === null) return value
+    if (Array.isArray(value)) return value.map((item, i) => this.putInBody(item, `${path}[${i}]`))
+    return Object.fromEntries(Object.entries(value).map(([name, item]) =>
+      [name, this.putInBody(item, `${path}.${name}`)]))
   }
 }
 
@@ -138,103 +153,85 @@ function envOf (name: string): string {
   return `HINDSIGHT_${name.toUpperCase().replace(/[^A-Z0-9]+/g, '_').replace(/^_+|_+$/g, '')}`
 }
 
-function readHeaders (data: unknown, gaps: Gaps, notes: string[]): Pick<StoredRequest, 'headers' | 'host' | 'cookies'> {
-  const read: Pick<StoredRequest, 'headers' | 'host' | 'cookies'> = { headers: [], host: null, cookies: [] }
+function readHeaders (
+  data: unknown, placeholders: Placeholders, notes: string[]
+): Pick<StoredRequest, 'headers' | 'host' | 'cookies'> {
+  const read: Pick<StoredRequest, 'headers' | 'host' | 'cookies'> = { headers: [], cookies: [] }
   const given = Object.entries(isObject(data) ? data : {}).flatMap(([name, values]) =>
     [values].flat().map((value): [string, unknown] => [name.toLowerCase(), value]))
   for (const [name, value] of given) {
     if (CONNECTION_HEADERS.has(name)) continue
     const problem = headerProblem(name, value)
-    if (problem !== null) notes.push(`The header ${name.slice(0, 60)} ${problem}.`)
-    else if (name === 'host') read.host = ORIGIN.test(`http://${String(value)}`) ? String(value) : null
-    else if (name === 'cookie') {
-      const pairs = String(value).split(/; */).filter((pair) => pair !== '')
-      read.cookies.push(...pairs.map((pair) =>
-        gaps.text(pair, `cookie.${nameOf(pair)}`, `the cookie ${nameOf(pair)}`)))
-    } else read.headers.push([name, gaps.text(String(value), name, `the header ${name}`)])
+    const text = String(value)
+    if (problem !== undefined) notes.push(`The header ${name.slice(0, 60)} ${problem}.`)
+    else if (name === 'host') {
+      if (ORIGIN.test(`http://${text}`)) read.host = text
+    } else if (name === 'cookie') {
+      const pairs = text.split(/; */).filter((pair) => pair !== '')
+      read.cookies.push(...pairs.map((pair) => placeholders.putInPair(pair, 'cookie', 'the cookie')))
+    } else read.headers.push([name, placeholders.put(text, name, `the header ${name}`)])
   }
   return read
 }
 
-function headerProblem (name: string, value: unknown): string | null {
+function headerProblem (name: string, value: unknown): string | undefined {
   if (typeof value === 'string' && TRUNCATED.test(value)) return 'was truncated'
   if (typeof value !== 'string' || !TOKEN.test(name) || /[^\t -~\x80-\xff]/.test(value)) return 'cannot be sent'
-  return name === 'content-encoding' ? 'is left out, as the body is stored decoded' : null
+  return name === 'content-encoding' ? 'is left out, as the body is stored decoded' : undefined
 }
 
-function readBody (data: Data, gaps: Gaps): Pick<StoredRequest, 'body' | 'lost'> {
-  const { body = null, bodyCut, bodyNote, files } = data
+function readBody (data: Data, placeholders: Placeholders): Pick<StoredRequest, 'body' | 'bodyProblem'> {
+  const { body } = data
   const headers = isObject(data.headers) ? data.headers : {}
   const type = String(headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
   const isJson = /^application\/(?:[\w.+-]+\+)?json$/.test(type)
-  const length = Number(headers['content-length'] ?? 0)
-  if (typeof bodyCut === 'number') return lost(`it was truncated: about ${grouped(bodyCut)} bytes were left out`)
-  if (typeof bodyNote === 'string') return lost(`it was ${bodyNote}`)
-  if (Array.isArray(files)) return lost('it had parts, and files are not stored')
-  if (body === null && isJson && length === 4) return { body: { kind: 'json', value: null }, lost: null }
-  if (body === null) {
+  const bodyProblem = bodyProblemOf(data)
+  if (bodyProblem !== undefined) return { bodyProblem }
+  if (body === null || body === undefined) {
+    const length = Number(headers['content-length'] ?? 0)
+    if (isJson && length === 4) return { body: { kind: 'json', value: null } }
     const wasSent = length > 0 || headers['transfer-encoding'] !== undefined
-    return wasSent ? lost('it was not read, or not by Fastify, and is not stored') : { body: null, lost: null }
+    return wasSent ? { bodyProblem: 'it was not read, or not by Fastify, and is not stored' } : {}
   }
-  const loss = lossOf(body)
-  if (loss !== null) return lost(loss)
-  if (isJson) return { body: { kind: 'json', value: withGaps(body, 'body', gaps) }, lost: null }
-  if (typeof body === 'string') return { body: { kind: 'text', text: gaps.text(body, 'body', 'the body') }, lost: null }
+  if (isJson) return { body: { kind: 'json', value: placeholders.putInBody(body) } }
+  if (typeof body === 'string') return { body: { kind: 'text', text: String(placeholders.putInBody(body)) } }
   if (type === 'application/x-www-form-urlencoded' && isForm(body)) {
-    return { body: { kind: 'form', fields: fieldsOf(body, gaps) }, lost: null }
+    // The parser returns a list for a repeated field.
+    const fields = Object.entries(body).flatMap(([name, values]) => [values].flat().map((value): [string, string] =>
+      [name, String(placeholders.putInBody(String(value ?? ''), `body.${name}`))]))
+    return { body: { kind: 'form', fields } }
   }
-  return lost(`its text is not stored, only the result of ${type === '' ? 'a parser' : `the parser of ${type}`}`)
+  const parser = type === '' ? 'a parser' : `the parser of ${type}`
+  return { bodyProblem: `its text is not stored, only the result of ${parser}` }
 }
 
-function lost (reason: string): { body: null, lost: string } {
-  return { body: null, lost: reason }
-}
-
-/** Why a stored value is not the one that was received; null when it is. */
-function lossOf (value: unknown, depth = 0): string | null {
-  if (typeof value === 'string') {
-    const [, more] = TRUNCATED.exec(value) ?? []
-    if (more !== undefined) return `it was truncated: ${more}`
-    return SUBSTITUTE.test(value) ? `the profile has in its place only ${value.slice(0, 80)}` : null
-  }
-  if (typeof value !== 'object' || value === null) return null
-  if (depth > MAX_DEPTH) return 'it is nested too deeply'
-  if (Object.hasOwn(value, '…')) return 'it was truncated'
-  for (const item of Object.values(value)) {
-    const loss = lossOf(item, depth + 1)
-    if (loss !== null) return loss
-  }
-  return null
-}
-
-function withGaps (value: unknown, path: string, gaps: Gaps): unknown {
-  if (typeof value === 'string') return gaps.text(value, path, whereOf(path))
-  if (typeof value !== 'object' || value === null) return value
-  if (Array.isArray(value)) return value.map((item, i) => withGaps(item, `${path}[${i}]`, gaps))
-  const fields = Object.entries(value).map(([name, item]) => [name, withGaps(item, `${path}.${name}`, gaps)])
-  return Object.fromEntries(fields)
-}
-
-function whereOf (path: string): string {
-  return path === 'body' ? 'the body' : `the field ${path.slice('body.'.length)} of the body`
+/** Why a stored body is not the one that was received. */
+function bodyProblemOf ({ body, bodyCut, bodyNote }: Data): string | undefined {
+  if (typeof bodyCut === 'number') return `it was truncated: about ${grouped(bodyCut)} bytes were left out`
+  if (typeof bodyNote === 'string') return `it was ${bodyNote}`
+  let problem: string | undefined
+  JSON.stringify(body, (name, value: unknown) => {
+    const [, more] = typeof value === 'string' ? TRUNCATED.exec(value) ?? [] : []
+    if (more !== undefined) problem ??= `it was truncated: ${more}`
+    else if (name === '…') problem ??= 'it was truncated'
+    else if (typeof value === 'string' && SUBSTITUTE.test(value)) {
+      problem ??= `the profile has in its place only ${value.slice(0, 80)}`
+    }
+    return value
+  })
+  return problem
 }
 
 function isForm (value: unknown): value is Data {
   return isObject(value) && Object.values(value).every((item) => [item].flat().every((one) => !isObject(one)))
 }
 
-// The parser returns a list for a repeated field.
-function fieldsOf (body: Data, gaps: Gaps): Array<[string, string]> {
-  return Object.entries(body).flatMap(([name, value]) => [value].flat().map((one): [string, string] =>
-    [name, gaps.text(String(one ?? ''), `body.${name}`, whereOf(`body.${name}`))]))
-}
-
-function nameOf (pair: string): string {
-  const name = pair.split('=', 1)[0] ?? ''
+/** A text without its percent-encoding; unchanged if that is invalid. */
+export function decoded (text: string): string {
   try {
-    return decodeURIComponent(name)
+    return decodeURIComponent(text)
   } catch {
-    return name
+    return text
   }
 }
 

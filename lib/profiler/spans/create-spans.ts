@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import {
   ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, TraceFlags,
-  type Attributes, type Context, type HrTime, type Span, type SpanContext
+  type Attributes, type Context, type HrTime, type Span
 } from '@opentelemetry/api'
 import { requestContext } from '../../lifecycle/request-state.js'
 import { cut } from '../../view/visible.js'
@@ -63,20 +63,19 @@ export function createSpans (profile: Profile): void {
 // The trace of the request's `traceparent`, or that of the application's instrumentation.
 function parentOf (profile: Profile): Context {
   const { traceId, parentId, sampled } = dataOf(profile, 'trace')
-  if (typeof traceId === 'string') {
-    const traceFlags = sampled === true ? TraceFlags.SAMPLED : TraceFlags.NONE
-    return remote({ traceId, spanId: String(parentId), traceFlags })
-  }
+  if (typeof traceId === 'string') return remote(traceId, parentId, sampled === true)
   const spans = listOf(dataOf(profile, 'spans').spans)
   const ids = new Set(spans.map(({ spanId }) => spanId))
   const outermost = spans.find(({ parentId }) => !ids.has(parentId))
   if (outermost === undefined) return ROOT_CONTEXT
-  const spanId = String(outermost.parentId ?? outermost.spanId)
-  return remote({ traceId: String(outermost.traceId), spanId, traceFlags: TraceFlags.SAMPLED })
+  return remote(outermost.traceId, outermost.parentId ?? outermost.spanId, true)
 }
 
-function remote (context: SpanContext): Context {
-  return trace.setSpanContext(ROOT_CONTEXT, { ...context, isRemote: true })
+function remote (traceId: unknown, spanId: unknown, sampled: boolean): Context {
+  const traceFlags = sampled ? TraceFlags.SAMPLED : TraceFlags.NONE
+  return trace.setSpanContext(ROOT_CONTEXT, {
+    traceId: String(traceId), spanId: String(spanId), traceFlags, isRemote: true
+  })
 }
 
 // HTTP semantic conventions, server spans (stable since 1.23).
@@ -85,8 +84,7 @@ function serverAttributes (profile: Profile): Attributes {
   const { headers, httpVersion } = dataOf(profile, 'request')
   const { protocol, pathname, search } = URL.canParse(url) ? new URL(url) : {}
   return attributesOf({
-    'http.request.method': methodOf(method),
-    ...serverOf(url),
+    ...addressOf(method, url),
     'url.scheme': protocol?.slice(0, -1),
     'url.path': pathname,
     'url.query': search?.slice(1) || undefined,
@@ -100,31 +98,34 @@ function serverAttributes (profile: Profile): Attributes {
   })
 }
 
-function methodOf (method: string): string {
-  return METHODS.has(method) ? method : '_OTHER'
-}
-
-function serverOf (url: string): Record<string, unknown> {
-  if (!URL.canParse(url)) return {}
+/** The attributes of servers and of clients. */
+function addressOf (method: string, url: string): Record<string, unknown> {
+  const known = METHODS.has(method) ? method : '_OTHER'
+  if (!URL.canParse(url)) return { 'http.request.method': known }
   const { protocol, hostname, port } = new URL(url)
-  return { 'server.address': hostname, 'server.port': Number(port) || (protocol === 'https:' ? 443 : 80) }
+  return {
+    'http.request.method': known,
+    'server.address': hostname,
+    'server.port': Number(port) || (protocol === 'https:' ? 443 : 80)
+  }
 }
 
 function listenerSpans ({ events }: Profile): Child[] {
-  const ran = events.filter(({ outcome }) => outcome !== 'skipped')
-  return ran.map(({ stage, listener, pass, outcome, start, duration, changes }) => ({
-    name: `${stage} ${listener}`,
-    start,
-    duration,
-    failed: outcome === 'raised',
-    attributes: {
-      'hindsight.pass': pass,
-      'hindsight.outcome': outcome,
-      'hindsight.changed.headers': changes?.headers?.map(({ name }) => name)
-    }
-  }))
+  return events.filter(({ outcome }) => outcome !== 'skipped')
+    .map(({ stage, listener, pass, outcome, start, duration, changes }) => ({
+      name: `${stage} ${listener}`,
+      start,
+      duration,
+      failed: outcome === 'raised',
+      attributes: {
+        'hindsight.pass': pass,
+        'hindsight.outcome': outcome,
+        'hindsight.changed.headers': changes?.headers?.map(({ name }) => name)
+      }
+    }))
 }
 
+/** The spans of the handler and of the serialization. */
 function handlerParts (profile: Profile): Child[] {
   return handlerSpans(profile).map(({ kind, name, start, duration }) => {
     const place = kind === 'handler' ? profile.route?.handler : undefined
@@ -138,9 +139,8 @@ function callSpans (profile: Profile): Child[] {
   return calls.map(({ method, url, status, start, duration, error }) => {
     const isError = status !== null && status >= 400
     const attributes = {
-      'http.request.method': methodOf(method),
+      ...addressOf(method, url),
       'url.full': url,
-      ...serverOf(url),
       'http.response.status_code': status,
       'error.type': error !== undefined ? '_OTHER' : isError ? String(status) : undefined,
       'error.message': error
@@ -160,14 +160,14 @@ function addEvents (root: Span, profile: Profile, at: (milliseconds: number) => 
   }
   // The notifications of listeners are left out: those are spans.
   const lines = profile.logs.filter(({ channel, level }) => channel !== 'event' || level !== 'debug')
-  const epoch = Date.parse(profile.time)
   for (const { time, level, channel, message, context } of lines.slice(exceptions.length - MAX_EVENTS)) {
-    root.addEvent('log', attributesOf({
+    const attributes = attributesOf({
       'log.severity': level,
       'log.channel': channel,
       'log.message': message,
       'log.context': Object.keys(context).length === 0 ? undefined : JSON.stringify(context)
-    }), at(Math.max(0, Date.parse(time) - epoch)))
+    })
+    root.addEvent('log', attributes, at(Math.max(0, Date.parse(time) - Date.parse(profile.time))))
   }
 }
 

@@ -110,8 +110,18 @@ export class SpanLog {
 
   /** The spans as plain data, masked, in the order of their start. */
   record (mask: Mask, since: number): { count: number, spans: RecordedSpan[] } {
-    const budget = { left: MAX_CHARACTERS }
-    const spans = this.#spans.flatMap(({ span, startedAt }) => recorded(span, startedAt - since, mask, budget) ?? [])
+    let charactersLeft = MAX_CHARACTERS
+    const attributesOf = (attributes: object = {}): Record<string, unknown> => {
+      const entries = Object.entries(attributes)
+      const bounded = entries.slice(0, MAX_ATTRIBUTES).map(([name, value]: [string, unknown]) =>
+        [name.slice(0, MAX_NAME), Array.isArray(value) ? value.slice(0, MAX_ATTRIBUTES).map(cutText) : cutText(value)])
+      const kept = bounded.filter((entry) => (charactersLeft -= JSON.stringify(entry).length) >= 0)
+      const shown = mask.value(Object.fromEntries(kept)) as Record<string, unknown>
+      const leftOut = entries.length - kept.length
+      return leftOut === 0 ? shown : { ...shown, '…': `${leftOut} more` }
+    }
+    const spans = this.#spans.flatMap(({ span, startedAt }) =>
+      recorded(span, startedAt - since, mask, attributesOf) ?? [])
     return { count: this.#count, spans }
   }
 }
@@ -124,44 +134,32 @@ function startOf ({ startTime }: SpanLike): number {
 }
 
 /** Null: the span has another form, such as that of an unknown version of the SDK. */
-function recorded (span: SpanLike, start: number, mask: Mask, budget: { left: number }): RecordedSpan | null {
+function recorded (
+  span: SpanLike, start: number, mask: Mask, attributesOf: (attributes?: object) => Record<string, unknown>
+): RecordedSpan | null {
   const nameOf = (text: unknown): string => mask.text(String(text).slice(0, MAX_NAME))
   try {
     const { traceId, spanId } = span.spanContext()
     const parentId = span.parentSpanContext?.spanId ?? span.parentSpanId
-    const { name, kind = 0, status, ended, duration } = span
+    const { kind = 0, status, ended, duration } = span
     const events = (span.events ?? []).slice(0, MAX_EVENTS)
-      .map((event) => ({ name: nameOf(event.name), attributes: attributesOf(event.attributes, mask, budget) }))
+      .map(({ name, attributes }) => ({ name: nameOf(name), attributes: attributesOf(attributes) }))
     return {
       traceId: String(traceId).slice(0, 32),
       spanId: String(spanId).slice(0, 16),
       ...(parentId !== undefined && { parentId: String(parentId).slice(0, 16) }),
-      name: nameOf(name),
+      name: nameOf(span.name),
       kind: KINDS[kind] ?? 'internal',
       scope: nameOf(span.instrumentationScope?.name ?? span.instrumentationLibrary?.name ?? ''),
       start: round(start),
       duration: ended === true && duration !== undefined ? round(milliseconds(duration)) : null,
       ...(status?.code === ERROR && { error: mask.text(String(status.message ?? '').slice(0, MAX_TEXT)) }),
-      attributes: attributesOf(span.attributes, mask, budget),
+      attributes: attributesOf(span.attributes),
       ...(events.length > 0 && { events })
     }
   } catch {
     return null
   }
-}
-
-function attributesOf (attributes: object | undefined, mask: Mask, budget: { left: number }): Record<string, unknown> {
-  const entries = Object.entries(attributes ?? {})
-  const kept: Array<[string, unknown]> = []
-  for (const [name, value] of entries.slice(0, MAX_ATTRIBUTES)) {
-    const bounded: unknown = Array.isArray(value) ? value.slice(0, MAX_ATTRIBUTES).map(cutText) : cutText(value)
-    budget.left -= name.length + JSON.stringify(bounded ?? null).length
-    if (budget.left < 0) break
-    kept.push([name.slice(0, MAX_NAME), bounded])
-  }
-  const leftOut = entries.length - kept.length
-  const shown = mask.value(Object.fromEntries(kept)) as Record<string, unknown>
-  return leftOut === 0 ? shown : { ...shown, '…': `${leftOut} more` }
 }
 
 function cutText (value: unknown): unknown {

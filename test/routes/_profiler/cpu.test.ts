@@ -136,14 +136,14 @@ t.test('a request without a response times out, and an endless response is abort
   const late = await repeat(app, '000001')
   t.match(late.json(), { status: 504, detail: 'The repeated request was not answered within 45 seconds.' })
   t.equal(gone, 1, 'the request was given up')
-  t.equal(currentRecording(), null)
+  t.equal(currentRecording(), undefined)
   for (const [token, end] of [['000002', 'gone'], ['000001', 'response']] as const) {
     if (end === 'response') app.hindsight.profiler.save(profile('000001', { url: 'http://h/quick' }))
     const answer = await repeat(app, token)
     t.equal(answer.statusCode, 303, answer.body)
     const made = await found(app, /^\/_profiler\/([0-9a-f]{6})\?panel=cpu$/.exec(answer.headers.location ?? '')?.[1] ?? '')
     t.equal(readCpuRecord(made.collectors.cpu)?.end, end)
-    t.equal(currentRecording(), null)
+    t.equal(currentRecording(), undefined)
   }
   t.equal(moments.length, 0)
 })

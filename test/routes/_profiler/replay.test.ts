@@ -64,7 +64,7 @@ t.test('a method that is not safe asks first', async (t) => {
   const page = new JSDOM(body).window.document
   t.match(page.querySelector('.sent')?.textContent, /^POST \/orders\n[^]*\n\n\{"amount":2,"password":"\*{6}"\}$/)
   t.match(page.querySelector('.warning')?.textContent, 'POST may repeat side effects (RFC 9110, section 9.2.1)')
-  t.same([...page.querySelectorAll('.gap input')].map((input) => input.getAttribute('name')), ['value.cookie.sid', 'value.cookie.theme', 'value.body.password'])
+  t.same([...page.querySelectorAll('.masked-value input')].map((input) => input.getAttribute('name')), ['value.cookie.sid', 'value.cookie.theme', 'value.body.password'])
   t.same(await htmlChecker({ 'prefer-native-element': 'off' })(body), [])
   const refused = await send(app, first.token, {})
   t.match([refused.statusCode, refused.json().detail], [400, /^Invalid "confirm": POST is no safe method/])

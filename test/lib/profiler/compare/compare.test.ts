@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { compareProfiles, inOrder } from '../../../../lib/profiler/compare/compare.js'
-import type { Comparison } from '../../../../lib/profiler/compare/comparison.js'
+import { compareProfiles, inOrder, type Comparison } from '../../../../lib/profiler/compare/compare.js'
 import { textChanges } from '../../../../lib/profiler/compare/diff.js'
 import { normalizeVolatile } from '../../../../lib/profiler/compare/volatile.js'
 import type { Profile } from '../../../../lib/profiler/profile.js'

@@ -45,11 +45,11 @@ t.test('the table, the remarks, and the download', async (t) => {
   const root = shown(cpuPanel, sample())
   t.same(texts(root, '.heaviest tbody tr'), ['plain plain:35.5 ms 92 %5.5 msyour code', 'next node_modules/fastify/lib/hooks.js:2340.5 ms 8.3 %6 msdependencies'])
   t.match(root.textContent, /6 ms busy and 4 ms idle in 10 ms/)
-  for (const remark of [/2 other requests ran meanwhile and are included/, /its time limit/, /less than 0\.5 ms are merged/]) t.match(root.textContent, remark)
+  for (const remark of [/2 other requests ran at that time and are included/, /its time limit/, /less than 0\.5 ms are merged/]) t.match(root.textContent, remark)
   t.match(links(root, 'a[download]'), [/3fa94c\/cpu$/])
   const quiet = { ...record, others: 0, end: 'gone', leftOut: undefined }
   const other = shown(cpuPanel, profile('000001', { collectors: { cpu: quiet } }))
-  t.match(other.textContent, /no other request ran meanwhile[^]*when the connection was closed/)
+  t.match(other.textContent, /no other request ran at that time[^]*when the connection was closed/)
   t.notMatch(other.textContent, /left out/)
 })
 

@@ -74,7 +74,7 @@ t.test('a busy function is among the heaviest, with its place, and the file for 
     const spins = new Set(file.nodes.filter(({ callFrame: { functionName } }) => functionName === 'spin').map(({ id }) => id))
     t.ok(file.samples.some((id) => spins.has(id)))
   }
-  t.equal(currentRecording(), null)
+  t.equal(currentRecording(), undefined)
 })
 
 t.test('who does not ask, or may not, has none', async (t) => {
@@ -90,7 +90,7 @@ t.test('who does not ask, or may not, has none', async (t) => {
     t.equal((await profileOf(app, await app.inject({ url, headers }))).collectors.cpu, undefined, name)
   }
   t.equal((await app.inject({ url: '/unseen', headers: ASKED })).body, 'done')
-  t.equal(currentRecording(), null)
+  t.equal(currentRecording(), undefined)
   const port = await listen(app)
   const socket = connect(port, '127.0.0.1')
   socket.end('GET /quick HTTP/1.1\r\nHost: evil.example\r\nX-Hindsight-Cpu: 1\r\nConnection: close\r\n\r\n')
@@ -158,7 +158,7 @@ t.test('it ends after 30 seconds, and the next one may be recorded', async (t) =
   const sessions = t.capture(Session.prototype, 'disconnect', Session.prototype.disconnect)
   const first = app.inject({ url: '/waits', headers: ASKED })
   await begun.promise
-  while (currentRecording() !== null) await sleep(5)
+  while (currentRecording() !== undefined) await sleep(5)
   t.equal(sessions().length, 1, 'the inspector is let go of, while the request goes on')
   const second = recordOf(await profileOf(app, await app.inject({ url: '/busy', headers: ASKED })))
   t.equal(second.end, 'response')
@@ -168,7 +168,7 @@ t.test('it ends after 30 seconds, and the next one may be recorded', async (t) =
   const record = recordOf(await profileOf(app, answer))
   t.equal(record.end, 'time')
   t.ok(callTreeOf(record).heaviest.slice(0, 10).some(({ function: { name } }) => name === 'spin'), 'the profile has what ran until then')
-  t.equal(currentRecording(), null)
+  t.equal(currentRecording(), undefined)
   t.equal(moments.length, 0)
 })
 
@@ -186,12 +186,12 @@ t.test('it ends with the connection', async (t) => {
   const socket = connect(port, '127.0.0.1')
   socket.write('GET /never HTTP/1.1\r\nHost: localhost\r\nX-Hindsight-Cpu: 1\r\n\r\n')
   await begun.promise
-  t.not(currentRecording(), null)
+  t.not(currentRecording(), undefined)
   socket.destroy()
   await once(socket, 'close')
   let found: string | undefined
   for (; found === undefined; await sleep(10)) found = (await app.hindsight.profiler.search({ criteria: { url: 'never' }, limit: 1 })).profiles[0]?.token
-  t.equal(currentRecording(), null)
+  t.equal(currentRecording(), undefined)
   const profile = await app.hindsight.profiler.find(found)
   t.match(profile, { status: 499 })
   t.equal(recordOf(profile as Profile).end, 'gone')
