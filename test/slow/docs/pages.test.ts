@@ -10,12 +10,12 @@ const PAGES = ['README.md', ...['docs', 'examples', 'packaging'].flatMap((folder
 
 /** What is shown rather than written: the test that compares it with what there is. */
 const COMPARED: Readonly<Record<string, string>> = {
-  'docs/blocked.md': 'test/docs/shown.test.ts',
+  'docs/blocked.md': 'test/slow/docs/shown.test.ts',
   'docs/controller-attributes.md': 'test/docs/fragments.test.ts',
   'docs/guide.md': 'test/docs/guide.test.ts',
   'docs/lifecycle-contract.md': 'test/cli/lifecycle.test.ts',
   'docs/opentelemetry.md': 'test/docs/opentelemetry.test.ts',
-  'docs/profiles.md': 'test/docs/shown.test.ts',
+  'docs/profiles.md': 'test/slow/docs/shown.test.ts',
   'docs/recipes.md': 'test/slow/docs/recipes.test.ts'
 }
 

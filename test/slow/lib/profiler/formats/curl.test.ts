@@ -3,10 +3,10 @@ import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
-import { visible } from '../../../../lib/view/visible.js'
-import { fillRequest } from '../../../../lib/profiler/replay/fill.js'
-import { storedRequest } from '../../../../lib/profiler/replay/stored-request.js'
-import { hostileProfile, requested, written } from './stored.js'
+import { visible } from '../../../../../lib/view/visible.js'
+import { fillRequest } from '../../../../../lib/profiler/replay/fill.js'
+import { storedRequest } from '../../../../../lib/profiler/replay/stored-request.js'
+import { hostileProfile, requested, written } from '../../../../lib/profiler/formats/stored.js'
 
 const folder = t.testdir()
 // Writes its arguments, each after its length.

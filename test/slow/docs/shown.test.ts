@@ -4,12 +4,12 @@ import { PassThrough } from 'node:stream'
 import { promisify } from 'node:util'
 import Fastify, { type FastifyInstance, type FastifyPluginAsync } from 'fastify'
 import t, { type Test } from 'tap'
-import { options as serverOptions } from '../../app/app.js'
-import { execute } from '../../cli/run.js'
-import { hindsight } from '../../app/hindsight.js'
-import { build, listen, build as buildTested, profileOf } from '../support/app.js'
-import { wordsOf } from '../support/shell.js'
-import { snippetsOf, type Snippet } from '../support/snippets.js'
+import { options as serverOptions } from '../../../app/app.js'
+import { execute } from '../../../cli/run.js'
+import { hindsight } from '../../../app/hindsight.js'
+import { build, listen, build as buildTested, profileOf } from '../../support/app.js'
+import { wordsOf } from '../../support/shell.js'
+import { snippetsOf, type Snippet } from '../../support/snippets.js'
 
 const shown = (page: string): Snippet => {
   const found = snippetsOf(page).find(({ language }) => language === '')
@@ -71,7 +71,7 @@ for (const page of ['README.md', 'docs/blocked.md', 'docs/cpu.md', 'docs/profile
     await app.hindsight.profiler.flush()
     await app.close()
     process.chdir(dataDir)
-    t.teardown(() => process.chdir(join(import.meta.dirname, '../..')))
+    t.teardown(() => process.chdir(join(import.meta.dirname, '../../..')))
     const lines = commands(page).filter(([name = '']) => !ELSEWHERE.has(name))
     t.ok(lines.length > 0)
     for (const words of lines) {
@@ -87,7 +87,7 @@ for (const page of ['README.md', 'docs/blocked.md', 'docs/cpu.md', 'docs/profile
 }
 
 t.test('the tour of examples/articles: what its commands print', async (t) => {
-  const place = new URL('../../examples/articles/app.ts', import.meta.url).href
+  const place = new URL('../../../examples/articles/app.ts', import.meta.url).href
   const { default: articles } = await import(place) as { default: FastifyPluginAsync<{ hindsight: object }> }
   const app = Fastify({ ...serverOptions, logger: { level: 'silent' }, pluginTimeout: 60_000 }) as unknown as FastifyInstance
   t.teardown(() => app.close())

@@ -5,12 +5,12 @@ import fc from 'fast-check'
 import type { FastifyPluginAsync } from 'fastify'
 import t from 'tap'
 import ts from 'typescript'
-import { jsString, jsValue } from '../../../../lib/profiler/formats/source-text.js'
-import { build, profileOf } from '../../../support/app.js'
-import { hostileProfile, nasty, requested, written } from './stored.js'
+import { jsString, jsValue } from '../../../../../lib/profiler/formats/source-text.js'
+import { build, profileOf } from '../../../../support/app.js'
+import { hostileProfile, nasty, requested, written } from '../../../../lib/profiler/formats/stored.js'
 
 // Beside the packages, so that what is generated finds them.
-const folder = mkdtempSync(join(import.meta.dirname, '../../../../node_modules/.generated-'))
+const folder = mkdtempSync(join(import.meta.dirname, '../../../../../node_modules/.generated-'))
 t.teardown(() => rmSync(folder, { recursive: true, force: true }))
 
 interface Run { code: number, out: string }
