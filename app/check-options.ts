@@ -15,8 +15,9 @@ export interface OptionSchema {
   pattern?: string
   /** What a valid value is, as an error message has it. */
   valid?: string
-  /** The properties that an object needs. */
+  /** The properties that an object needs, and those that have to be functions. */
   required?: readonly string[]
+  methods?: readonly string[]
   listeners?: readonly string[]
   properties?: OptionSchemas
   additionalProperties?: OptionSchema
@@ -79,13 +80,18 @@ function checkValue (value: unknown, schema: OptionSchema, path: string): void {
   if (!isValid(schema, value)) {
     throw new Error(`Option "${path}" must be ${expected(schema)}, not ${shown(value, schema)}`)
   }
-  const { items, properties, additionalProperties: others, required = [] } = schema
+  const { items, properties, additionalProperties: others, required = [], methods = [] } = schema
+  const members = Object(value) as Record<string, unknown>
+  const noMethod = methods.find((name) => typeof members[name] !== 'function')
+  if (noMethod !== undefined) {
+    throw new Error(`Option "${path}.${noMethod}" must be a function, not ${shown(members[noMethod], schema)}`)
+  }
   if (Array.isArray(value)) {
     // `Array.from` fills holes, which are no valid items either.
     if (items !== undefined) Array.from(value).forEach((item, i) => checkValue(item, items, `${path}[${i}]`))
   } else if (TYPES.object.accepts(value)) {
     if (properties !== undefined) checkOptions(value as object, properties, `${path}.`)
-    const missing = required.find((name) => (value as Record<string, unknown>)[name] === undefined)
+    const missing = required.find((name) => members[name] === undefined)
     if (missing !== undefined) throw new Error(`Option "${path}.${missing}" is missing`)
     if (others === undefined) return
     for (const [name, one] of Object.entries(value as object)) checkValue(one, others, `${path}.${name}`)

@@ -38,11 +38,13 @@ export function openHealth (app: FastifyInstance, { health = false }: HealthOpti
   let checkedAt = -Infinity
   let checked = Promise.resolve(true)
   const isReady = async (): Promise<boolean> => {
+    if (app.hindsight.isClosing) return false
     if (performance.now() - checkedAt > MAX_AGE) {
-      checkedAt = performance.now()
-      checked = areAvailable([...app.hindsight.needs, ...needs])
+      // A check that takes longer is not repeated meanwhile.
+      checkedAt = Infinity
+      checked = areAvailable([...app.hindsight.needs, ...needs]).finally(() => { checkedAt = performance.now() })
     }
-    return !app.hindsight.isClosing && await checked && !app.hindsight.isClosing
+    return await checked && !app.hindsight.isClosing
   }
   app.addHook('onRequest', ownHook(function answerHealth (request, reply, done) {
     const { health: check } = request.routeOptions.config

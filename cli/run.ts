@@ -65,14 +65,19 @@ export async function execute (
   signal = new AbortController().signal
 ): Promise<number> {
   const terminal = new Terminal(out)
-  let store: ProfileStorage | undefined
+  // A promise: a server of the Model Context Protocol may run several tools at once.
+  let opening: Promise<ProfileStorage> | undefined
   try {
     if (['help', '--help', '-h'].includes(name)) {
       await terminal.lines(help())
       return 0
     }
     const { command, flags, args } = readCommand(name, rest)
-    const open = async (): Promise<ProfileStorage> => (store ??= await openStore(flags, name === 'import'))
+    const open = async (): Promise<ProfileStorage> => await (opening ??= openStore(flags, name === 'import')
+      .catch((error: unknown) => {
+        opening = undefined
+        throw error
+      }))
     const print: CommandContext['print'] = async (data, lines) =>
       await (flags.json === true ? terminal.json(data, 2) : terminal.lines(lines()))
     if (flags.help === true) await terminal.lines(commandHelp(name, command))
@@ -82,6 +87,7 @@ export async function execute (
     err.write(`fastify-hindsight: ${visibleLine(messageOf(error))}\n`)
     return error instanceof CommandError ? error.exitCode : 1
   } finally {
+    const store = await opening?.catch(() => undefined)
     await store?.close()
   }
 }

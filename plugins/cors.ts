@@ -5,6 +5,7 @@ import { pathnameOf, ruleFinder, type PathRule } from '../lib/http/request-targe
 import { host, runHooks, type CaughtHook } from '../lib/lifecycle/hosting.js'
 import { Answer, listener, Skip } from '../lib/lifecycle/listener.js'
 import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
+import { servicesOf } from '../lib/lifecycle/services.js'
 import { corsVerdict, originsText } from '../lib/profiler/panels/cors-collector.js'
 import { shownHeaders } from '../lib/profiler/panels/headers-collector.js'
 
@@ -89,7 +90,9 @@ export const corsResponse = listener('kernel.response', 'cors', (app, { cors: ru
 // Preflights of the profiler's pages match no route.
 function isProfiler (request: FastifyRequest): boolean {
   if (routeConfigOf(request)?.ownOriginOnly === true) return true
-  return request.is404 && PROFILER_PATHS.test(decoded(pathnameOf(request)))
+  const services = servicesOf(request)
+  const hasPages = services.debug || ('profiler' in services && services.profiler.role !== undefined)
+  return hasPages && request.is404 && PROFILER_PATHS.test(decoded(pathnameOf(request)))
 }
 
 // A path that cannot be decoded matches no route.

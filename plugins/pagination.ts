@@ -3,9 +3,10 @@ import { listener, Skip } from '../lib/lifecycle/listener.js'
 import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { Page } from '../lib/pagination/page.js'
 import {
-  paginationRule, readPagination,
+  checkNames, paginationRule, readPagination,
   type Pagination, type PaginationRule, type PaginationSettings, type RoutePagination
 } from '../lib/pagination/rule.js'
+import { checkAttributes } from '../lib/routing/attribute-schema.js'
 import { routeName } from '../lib/routing/route-table.js'
 
 export interface PaginationOptions {
@@ -41,11 +42,12 @@ export const pagination = listener('kernel.request', 'pagination', (
   if (defaultLimit > maxLimit) {
     throw new Error(`pagination.defaultLimit is ${defaultLimit}, more than maxLimit, which is ${maxLimit}`)
   }
+  checkNames(settings)
   const rules = new Map<true | RoutePagination, PaginationRule>()
   app.addHook('onRoute', function readRule (route) {
     const declared = route.config?.pagination
-    // The listener controller-attributes checks the types.
-    if ((declared !== true && typeof declared !== 'object') || declared === null) return
+    if (declared === undefined) return
+    checkAttributes(routeName(route), { pagination: declared })
     rules.set(declared, paginationRule(`Route "${routeName(route)}": config.pagination`, declared, settings))
   })
 

@@ -90,7 +90,7 @@ function keyOf ({ method, url }: Pick<RouteConfig, 'method' | 'url'>): string {
 function setLanguage (request: FastifyRequest, reply: FastifyReply, hasLocales: boolean): void {
   const { failed, languageRead, locale, localeSource, route } = stateOf(request)
   if (languageRead === true) addVary(reply, 'Accept-Language')
-  if (locale === undefined || (!hasLocales && localeSource === undefined)) return
+  if (!locale || (!hasLocales && localeSource === undefined)) return
   const isDocument = !failed && route !== null && routeConfigOf(request)?.debugOnly !== true && !isRedirect(reply) &&
     reply.statusCode !== 304
   if (isDocument && !reply.hasHeader('content-language')) reply.header('content-language', locale)

@@ -21,7 +21,9 @@ export const cpu: Command = {
     const { token, collectors: { cpu } } = profile
     const record = readCpuRecord(cpu)
     if (record === null) {
-      const advice = 'request one with the header "x-hindsight-cpu: 1".'
+      const advice = cpu === undefined
+        ? 'request one with the header "x-hindsight-cpu: 1".'
+        : 'its data cannot be read.'
       throw new CommandError(`${token} has no CPU profile: ${refusalOf(cpu) ?? advice}`)
     }
     const path = String(flags.out ?? (flags.json === true ? '-' : ''))

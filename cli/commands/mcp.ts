@@ -121,7 +121,8 @@ async function profileOf (store: ProfileStorage, token: unknown, error?: unknown
 export const mcp: Command = {
   args: '',
   summary: 'serve the store to models (Model Context Protocol, stdio)',
-  run: async ({ open, signal }) => {
+  run: async ({ flags, open, signal }) => {
+    if (flags.json === true) throw new CommandError('mcp has no --json: its output is that of the protocol.', 2)
     const { fromJsonSchema, McpServer, serveStdio } = await loadSdk()
     const version = ownVersion()
     const connection = serveStdio(() => {

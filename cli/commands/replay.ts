@@ -20,8 +20,8 @@ export const to: Command = {
     framework: { type: 'string', help: 'of a test: tap, or node for node:test; node by default' },
     app: { type: 'string', help: 'of a test: the specifier of the application in its import; ./app.js by default' }
   },
-  run: async ({ args: [form = '', token = ''], flags: { framework = 'node', app }, print, open }) => {
-    const name = form === 'test' ? String(framework) : form
+  run: async ({ args: [form = '', token = ''], flags: { framework: given, app }, print, open }) => {
+    const name = form === 'test' ? String(given ?? 'node') : form
     const format = FORMATS.find((one) => one.name === name)
     if (form === 'test' && !FRAMEWORKS.includes(name)) {
       throw new CommandError(`--framework: "${name}" is neither tap nor node.`, 2)
@@ -29,6 +29,10 @@ export const to: Command = {
     if (format === undefined || !FORMS.includes(form)) {
       throw new CommandError(`"${form}" is not a form; the forms are ${FORMS.join(', ')}.`, 2)
     }
+    if (form !== 'test' && (given !== undefined || app !== undefined)) {
+      throw new CommandError('--framework and --app belong to the form test.', 2)
+    }
+    if (app === '') throw new CommandError('--app is empty.', 2)
     const profile = await findProfile(open, token)
     try {
       const written = writeAs(format, profile, app === undefined ? {} : { app: String(app) })
@@ -99,7 +103,8 @@ async function fetchJson<T> (service: string, path: string, signal: AbortSignal,
     const reason = cause instanceof Error && cause.message !== '' ? cause.message : message
     throw new CommandError(`The service at ${origin} cannot be reached: ${reason}. Name it with --url.`)
   })
-  const answer = await response.json().catch(() => {
+  const answer = await response.json().catch((error: unknown) => {
+    if (!(error instanceof SyntaxError)) throw error
     throw new CommandError(`${origin} has no profiler: its answer is not JSON.`)
   }) as T & { detail?: unknown, message?: unknown }
   if (response.ok) return answer

@@ -45,11 +45,9 @@ export function evaluate (method: string, headers: IncomingHttpHeaders, validato
     const match = isRetrieval(method) ? 'fresh' : 'failed'
     return { outcome: matched ? match : 'stale', precondition: 'If-None-Match' }
   }
-  const ifModifiedSince = headers['if-modified-since'] ?? ''
-  if (!isRetrieval(method) || lastModified === null || dateOf(ifModifiedSince) === null) return first
-  const date = new Date(lastModified).toUTCString()
-  const isFresh = fresh({ 'if-modified-since': ifModifiedSince }, { 'last-modified': date })
-  return { outcome: isFresh ? 'fresh' : 'stale', precondition: 'If-Modified-Since' }
+  const since = dateOf(headers['if-modified-since'])
+  if (!isRetrieval(method) || lastModified === null || since === null) return first
+  return { outcome: lastModified <= since ? 'fresh' : 'stale', precondition: 'If-Modified-Since' }
 }
 
 /** `If-Match`, or else `If-Unmodified-Since`, which the library does not evaluate. */
@@ -59,7 +57,7 @@ function strongPrecondition (
   const unconditional: Evaluation = { outcome: 'unconditional', precondition: null }
   const ifMatch = headers['if-match']?.trim() ?? ''
   if (ifMatch !== '') {
-    const tags = ifMatch.split(',').map((tag) => tag.trim())
+    const tags: string[] = ifMatch.match(/(?:W\/)?"[^"]*"/g) ?? []
     const matched = ifMatch === '*' ? exists : etag !== null && !etag.startsWith('W/') && tags.includes(etag)
     if (matched) return { outcome: 'stale', precondition: 'If-Match' }
     // Without an entity tag a read is harmless, and a change is not.
@@ -94,11 +92,13 @@ export function wholeSeconds (milliseconds: number): number {
   return Math.floor(milliseconds / 1000) * 1000
 }
 
+// The first number of each of the three forms is the day of the month.
+const HTTP_DATE = /^[A-Z][a-z]{2,8},? [A-Za-z ]*(\d{1,2})[\w -]* \d\d:\d\d:\d\d(?: GMT| \d{4})$/
+
 /** An HTTP date (RFC 9110, section 5.6.7) in milliseconds since the epoch; null for other text. */
 function dateOf (text: string | undefined = ''): number | null {
-  // `Date.parse` accepts far more. HTTP dates begin with the day of the week.
-  if (!/^[A-Z][a-z]{2,8},? /.test(text)) return null
-  // The form of asctime has no zone.
+  const [, day] = HTTP_DATE.exec(text) ?? []
+  // The form of asctime has no zone. `Date.parse` reads the 30th of February as a day in March.
   const date = Date.parse(text.endsWith(' GMT') ? text : `${text} GMT`)
-  return Number.isNaN(date) ? null : date
+  return new Date(date).getUTCDate() === Number(day) ? date : null
 }

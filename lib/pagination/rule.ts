@@ -74,14 +74,27 @@ export function paginationRule (
   where: string, declared: true | RoutePagination, settings: PaginationSettings = {}
 ): PaginationRule {
   const given = declared === true ? {} : declared
-  const { defaultLimit = 20, maxLimit: maxOfAll = 100, ...names } = settings
+  const { defaultLimit = 20, maxLimit: maxOfAll = 100 } = settings
   const { maxLimit = Math.max(maxOfAll, given.limit ?? 0), sort = [], defaultSort = null, direction = 'asc' } = given
   const { limit = Math.min(defaultLimit, maxLimit) } = given
   if (limit > maxLimit) throw new Error(`${where}.limit is ${limit}, more than maxLimit, which is ${maxLimit}`)
   if (defaultSort !== null && !sort.includes(defaultSort)) {
     throw new Error(`${where}.defaultSort "${defaultSort}" is none of sort (${sort.join(', ')})`)
   }
-  return { names: { ...DEFAULT_NAMES, ...names }, limit, maxLimit, sort, defaultSort, direction }
+  return { names: namesOf(settings), limit, maxLimit, sort, defaultSort, direction }
+}
+
+/** The names of the query fields. */
+function namesOf ({ page, limit, sort, direction }: PaginationSettings): PaginationRule['names'] {
+  const given = Object.entries({ page, limit, sort, direction }).filter(([, name]) => name !== undefined)
+  return { ...DEFAULT_NAMES, ...Object.fromEntries(given) as Partial<PaginationRule['names']> }
+}
+
+/** Throws where two query fields have one name. */
+export function checkNames (settings: PaginationSettings): void {
+  const names = Object.values(namesOf(settings))
+  const twice = names.find((name, i) => names.indexOf(name) !== i)
+  if (twice !== undefined) throw new Error(`pagination: two query fields are called "${twice}"`)
 }
 
 /** The page that a query requests. Throws a bad-request error that names the field and its valid values. */

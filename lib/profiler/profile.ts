@@ -4,6 +4,8 @@ import type { ListenerEvent } from '../lifecycle/events.js'
 
 export const PROFILE_VERSION = 1
 
+const NOTIFICATION = /^Notified event "/
+
 /** The route that matched. */
 export interface ProfiledRoute {
   name: string
@@ -44,9 +46,12 @@ export interface Profile {
 
 /** A stored profile with a debug line for each listener that ran: these lines are made from its events, not stored. */
 export function withListenerLines (profile: Profile): Profile {
-  const { events, logs, time } = profile
-  // A store of the application may hold anything.
-  const start = Date.parse(time)
-  if (!Array.isArray(events) || !Array.isArray(logs) || Number.isNaN(start)) return profile
-  return { ...profile, logs: withNotifications(logs, events, start) }
+  try {
+    // Profiles of earlier versions have stored these lines.
+    const stored = profile.logs.filter(({ channel, message }) => channel !== 'event' || !NOTIFICATION.test(message))
+    return { ...profile, logs: withNotifications(stored, profile.events, Date.parse(profile.time)) }
+  } catch {
+    // A store of the application may hold anything.
+    return profile
+  }
 }

@@ -75,7 +75,13 @@ const OWN_PATHS = /^\/_(?:profiler|wdt)(?:\/|$)/
 const onExit = new Set<(code: number) => void>()
 // Before the listener of the database's thread, which ends it.
 process.prependListener('exit', (code) => {
-  for (const callback of onExit) callback(code)
+  for (const callback of onExit) {
+    try {
+      callback(code)
+    } catch {
+      // The process exits: an error must change neither its exit code nor the callbacks of other applications.
+    }
+  }
 })
 
 /**
@@ -190,10 +196,9 @@ export function openRequestProfiles (
   }
 
   onExit.add(exit)
-  app.hindsight.closing.push(async () => {
-    await Promise.all(pending.values())
-    onExit.delete(exit)
-  })
+  app.hindsight.closing.push(async () => { await Promise.all(pending.values()) })
+  // Last, after the store is closed: a process that exits earlier writes what is queued.
+  app.hindsight.closing.unshift(() => { onExit.delete(exit) })
   const profiles: RequestProfiles = {
     isProfiled,
     isWanted,

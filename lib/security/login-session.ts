@@ -92,10 +92,11 @@ export async function currentMark ({ name, marks }: Firewall, identifier: string
 
 /** Ends all sessions in which a user is logged in. */
 export async function renewMark ({ name, marks }: Firewall, identifier: string): Promise<void> {
+  if (marks === undefined) return
   const cookie = { originalMaxAge: MARK_LIFETIME, expires: new Date(Date.now() + MARK_LIFETIME) }
   const record = { mark: randomBytes(12).toString('base64url'), cookie } as unknown as Session
   await new Promise<void>((resolve, reject) => {
-    marks?.set(markKey(name, identifier), record, (error) => error ? reject(error) : resolve())
+    marks.set(markKey(name, identifier), record, (error) => error ? reject(error) : resolve())
   })
 }
 

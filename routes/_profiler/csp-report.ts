@@ -23,6 +23,8 @@ const DOCUMENTS = new Set(['document', 'iframe', 'frame'])
 export default async function reportRoutes (app: FastifyInstance): Promise<void> {
   const { hindsight } = app
   if (!hindsight.debug) return
+  // Reports are JSON: the parser for the forms of the other routes is not for them.
+  app.removeContentTypeParser('application/x-www-form-urlencoded')
   const base = app.prefix.replace(/\/$/, '')
   const inbox = new ReportInbox(hindsight.profiler)
   let limiter: RateLimiterMemory | null = null

@@ -319,7 +319,9 @@ t.test('the request of a profile in other forms', async (t) => {
     [['curl', '00000f'], 1, 'Token "00000f" was not found.'],
     [['curl', '000001'], 1, 'The request of profile "000001" cannot be sent again: Its method cannot be sent.'],
     [['tap', '3fa94c'], 2, '"tap" is not a form; the forms are curl, fetch, http, har, test.'],
-    [['test', '3fa94c', '--framework', 'jest'], 2, '--framework: "jest" is neither tap nor node.']
+    [['test', '3fa94c', '--framework', 'jest'], 2, '--framework: "jest" is neither tap nor node.'],
+    [['curl', '3fa94c', '--framework', 'tap'], 2, '--framework and --app belong to the form test.'],
+    [['test', '3fa94c', '--app', ''], 2, '--app is empty.']
   ] as const) t.match(await hindsight(dataDir, ['to', ...args]), { code: expected, err: message }, args.join(' '))
 })
 

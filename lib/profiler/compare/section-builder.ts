@@ -24,11 +24,11 @@ export class SectionBuilder {
     return normalizeVolatile(text, this.#tokens[side === 'a' ? 0 : 1])
   }
 
-  /** Compares the values with the same name. */
-  values (a: Values, b: Values): void {
+  /** Compares the values with the same name; those whose names are of volatile values are expected to differ. */
+  values (a: Values, b: Values, isExpected = isVolatile): void {
     const valueOf = (values: Values, what: string): unknown => Object.hasOwn(values, what) ? values[what] : undefined
     for (const what of Object.keys({ ...a, ...b })) {
-      this.value(what, valueOf(a, what), valueOf(b, what), isVolatile(what))
+      this.value(what, valueOf(a, what), valueOf(b, what), isExpected(what))
     }
   }
 

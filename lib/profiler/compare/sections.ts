@@ -21,7 +21,10 @@ export const SECTIONS: ReadonlyArray<readonly [name: string, label: string, comp
   ['session', 'Session', collector('session')],
   ['security', 'Security', collector('security')],
   ['response', 'Response', values(response)],
-  ['headers', 'Who set the headers', values(headerSources)],
+  // Also of a header whose value is volatile.
+  ['headers', 'Who set the headers', (section, a, b) => {
+    section.values(headerSources(a), headerSources(b), () => false)
+  }],
   ['logs', 'Logs', logs],
   ['events', 'Events', events],
   ['durations', 'Durations', durations]

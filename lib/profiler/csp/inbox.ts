@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyRequest } from 'fastify'
 import type { Profiler } from '../profiler.js'
+import { settlesWithin } from '../write-queue.js'
 import { withViolations, type CspViolation } from './reports.js'
 
 declare module '../../lifecycle/services.js' {
@@ -16,6 +17,7 @@ declare module '../../lifecycle/services.js' {
 /** Milliseconds between two attempts: a page may report before its profile is stored. */
 const INTERVAL = 250
 const MAX_ATTEMPTS = 20
+const CLOSE_TIMEOUT = 1_000
 const MAX_QUEUE = 200
 const MAX_EXPECTED = 5_000
 
@@ -56,16 +58,17 @@ export class ReportInbox {
     return true
   }
 
-  /** Stops waiting for profiles that are not stored yet. */
-  close (): void {
+  /** Attaches what is queued to profiles that are stored, for at most a second; no longer waits for others. */
+  async close (): Promise<void> {
     this.#closing.abort()
+    await settlesWithin(Promise.all(this.#last.values()), CLOSE_TIMEOUT)
   }
 
   async #attach (token: string, violations: readonly CspViolation[]): Promise<void> {
     const { signal } = this.#closing
-    for (let attempt = 0; attempt < MAX_ATTEMPTS && !signal.aborted; attempt++) {
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const attach = this.#profiler.amend(token, (profile) => withViolations(profile, violations))
-      if (await attach.catch(() => false)) return
+      if (await attach.catch(() => false) || signal.aborted) return
       await sleep(INTERVAL, undefined, { signal, ref: false }).catch(() => {})
     }
   }

@@ -107,7 +107,8 @@ t.test('entity tags', async (t) => {
 t.test('the forms of HTTP dates', async (t) => {
   for (const [text, outcome] of [
     [SAME, 'fresh'], ['Thursday, 15-Jan-26 12:00:00 GMT', 'fresh'], ['Thu Jan 15 12:00:00 2026', 'fresh'], ['Thursday, 15-Jan-26 11:59:59 GMT', 'stale'],
-    ['Thu Jan 15 11:59:59 2026', 'stale'], ['', 'unconditional'], ['yesterday', 'unconditional'], ['1994', 'unconditional'], ['2027-01-15T12:00:00Z', 'unconditional']
+    ['Thu Jan 15 11:59:59 2026', 'stale'], ['', 'unconditional'], ['yesterday', 'unconditional'], ['1994', 'unconditional'], ['2027-01-15T12:00:00Z', 'unconditional'],
+    ['Mon, 30 Feb 2030 00:00:00 GMT', 'unconditional'], ['Sun, 06 Nov 1994', 'unconditional'], ['Sun Nov  6 08:49:37 1994', 'stale']
   ] as const) t.equal(evaluate('GET', { 'if-modified-since': text }, STRONG).outcome, outcome, text)
 })
 
@@ -116,4 +117,10 @@ t.test('validators of a finished response', async (t) => {
   t.strictSame(validatorsOf(undefined, new Date(CHANGED + 999)), { etag: null, lastModified: CHANGED })
   t.strictSame(validatorsOf('a', 'today'), { etag: null, lastModified: null })
   t.strictSame(validatorsOf(['"a"'], 3), { etag: null, lastModified: null })
+})
+
+t.test('an entity tag with a comma matches itself', async (t) => {
+  const validators = { etag: '"a,b"', lastModified: null }
+  t.equal(evaluate('PUT', { 'if-match': '"x", "a,b"' }, validators).outcome, 'stale')
+  t.equal(evaluate('PUT', { 'if-match': '"a", "b"' }, validators).outcome, 'failed')
 })

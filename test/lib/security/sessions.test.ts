@@ -1,3 +1,5 @@
+import type { Firewall } from '../../../lib/security/compile.js'
+import { renewMark } from '../../../lib/security/login-session.js'
 import fastifySession from '@fastify/session'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
@@ -314,4 +316,9 @@ t.test('a session that began in the clear and is logged in over https has a cook
   t.match(cookieOf(await secure.login()), /; Secure/, 'at the login')
   t.match(cookieOf(await secure.send({ url: '/set/cart/2' })), /; Secure/, 'and from then on')
   t.equal(cookieOf(await visitor.send({ url: '/set/cart/3' })), '', 'it is not given out in the clear')
+})
+
+t.test('logout everywhere without a store of its own ends this session only', async t => {
+  await renewMark({ name: 'main', marks: undefined } as unknown as Firewall, 'alice')
+  t.pass('it does not wait for a store')
 })

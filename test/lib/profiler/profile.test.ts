@@ -1,0 +1,23 @@
+import t from 'tap'
+import { withListenerLines, type Profile } from '../../../lib/profiler/profile.js'
+import { sample } from './sample.js'
+
+const messages = ({ logs }: Profile): string[] => logs.map(({ message }) => message).filter((message) => message.startsWith('Notified'))
+
+t.test('a profile that was read has one line for each listener that ran', async (t) => {
+  const expected = sample().events.filter(({ outcome }) => outcome !== 'skipped').length
+  const read = withListenerLines(sample())
+  t.equal(messages(read).length, expected)
+  t.ok(expected > 0)
+  t.same(withListenerLines(read), read, 'profiles of earlier versions have these lines already')
+})
+
+t.test('a profile with other data stays as it is', async (t) => {
+  for (const changes of [
+    { events: undefined }, { events: [{}] }, { logs: 'x' }, { logs: [null] }, { time: 'yesterday' },
+    { events: [{ ...sample().events[0], start: 1e300 }] }
+  ] as object[]) {
+    const odd = { ...sample(), ...changes } as Profile
+    t.same(withListenerLines(odd), odd, JSON.stringify(changes))
+  }
+})
