@@ -164,6 +164,18 @@ t.test('what matched is published and logged', async t => {
   t.equal((await app.inject('/named')).body, 'my_route')
 })
 
+t.test('the log line of the match is between the notifications of the router and of the next listener', async t => {
+  const app = await build(t, {}, routes)
+  await app.inject('/ok')
+  const { logs } = await profileOf(app, await app.inject('/ok'))
+  const messages = logs.map(({ message }) => message)
+  const at = messages.indexOf('Notified event "kernel.request" to listener "router".')
+  t.equal(messages[at + 1], 'Matched route "GET /ok".')
+  const offsets = logs.map(({ offset = -1 }) => offset)
+  t.same(offsets, offsets.toSorted((a, b) => a - b))
+  t.ok(offsets.every((offset) => offset >= 0 && Number.isInteger(Math.round(offset * 1e6) / 1e3)), 'microseconds')
+})
+
 t.test('attributes of one request are not those of another', async t => {
   const app = await build(t, {}, app => app.get('/users/:id', async request => {
     request.attributes.seen = (request.attributes.seen as number | undefined ?? 0) + 1
