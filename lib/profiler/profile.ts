@@ -45,7 +45,8 @@ export interface Profile {
 /** A stored profile with a debug line for each listener that ran: these lines are made from its events, not stored. */
 export function withListenerLines (profile: Profile): Profile {
   const { events, logs, time } = profile
+  const start = Date.parse(time)
   // A store of the application may hold anything.
-  if (!Array.isArray(events) || !Array.isArray(logs)) return profile
-  return { ...profile, logs: withNotifications(logs, events, Date.parse(time)) }
+  const isReadable = Array.isArray(events) && Array.isArray(logs) && logs.every(Boolean) && !Number.isNaN(start)
+  return isReadable ? { ...profile, logs: withNotifications(logs, events, start) } : profile
 }
