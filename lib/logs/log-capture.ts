@@ -44,12 +44,12 @@ const held = new WeakMap<object, HeldLine>()
 export class LogCapture {
   /** Whether pino publishes the application's lines. If it does not, only opened requests have a log. */
   readonly hasDestination: boolean
-  readonly current: () => RequestLog | null
+  readonly current: () => RequestLog | undefined
   readonly #app: FastifyInstance
   readonly #opened = new WeakSet<FastifyRequest>()
 
   /** `current` returns the log of the request whose asynchronous context is current, if it is of this application. */
-  constructor (app: FastifyInstance, current: () => RequestLog | null) {
+  constructor (app: FastifyInstance, current: () => RequestLog | undefined) {
     this.#app = app
     this.current = current
     this.hasDestination = isPublished(app.log)
@@ -79,9 +79,9 @@ export class LogCapture {
     if (this.hasDestination) this.#logFor(request)
   }
 
-  /** The log of a request that was opened or reserved; null for any other. */
-  logOf (request: FastifyRequest): RequestLog | null {
-    return logs.get(request) ?? null
+  /** The log of a request that was opened or reserved; undefined for any other. */
+  logOf (request: FastifyRequest): RequestLog | undefined {
+    return logs.get(request)
   }
 
   /** Ends the capture. */
@@ -136,14 +136,13 @@ function ownerOf (instance: object): RequestLog | LogCapture | null {
   return null
 }
 
-function logOfContext (owner: LogCapture | null): RequestLog | null {
+function logOfContext (owner: LogCapture | null): RequestLog | undefined {
   if (owner !== null) return owner.current()
   // A logger that no application owns, such as one of a module.
   for (const capture of captures) {
     const log = capture.current()
-    if (log !== null) return log
+    if (log !== undefined) return log
   }
-  return null
 }
 
 function formatterOf (log: RequestLog, bindings: pino.Bindings): pino.Logger {

@@ -5,7 +5,7 @@ import { levelName, type LogLevel, type LogRecord } from './log-record.js'
 
 declare module '../lifecycle/request-state.js' {
   interface RequestState {
-    log?: RequestLog | null
+    log?: RequestLog | undefined
   }
 }
 
@@ -24,7 +24,7 @@ type KeptLine = { at: number, level: LogLevel } & (OwnLine | { text: string })
 /** The log lines of one request. They are kept as text and parsed when they are shown: most of them never are. */
 export class RequestLog {
   /** Receives the error of a handler that fails after its response was sent. */
-  onLateError: ((error: unknown) => void) | null = null
+  onLateError?: (error: unknown) => void
   /** Whether the application's logger writes debug lines, so that those of Hindsight go through it. */
   writesOwn = false
   /** The number of lines that were added, kept or not. */

@@ -48,7 +48,7 @@ const FORM_VALIDITY = 12 * 60 * 60 * 1_000
 const EXIT_TIMEOUT = 500
 
 /** The store of profiles failed (RFC 9110, section 15.6.4). */
-export class ProfileStoreError extends httpError('ProfileStoreError', 'HINDSIGHT_PROFILE_STORE', 503) {}
+class ProfileStoreError extends httpError('ProfileStoreError', 'HINDSIGHT_PROFILE_STORE', 503) {}
 
 /** Stores profiles and finds them. A failure or delay of the store affects no response. */
 export class Profiler {
