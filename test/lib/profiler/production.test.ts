@@ -231,9 +231,9 @@ t.test('the form of a page is valid for 12 hours, and for the user who has loade
     const { body } = await app.inject({ url: '/_profiler/', headers: { ...html, authorization: `Bearer ${user}` } })
     return /name="form_token" value="([^"]+)"/.exec(body)?.[1] ?? ''
   }
-  const purge = async (form_token: string, user: string): Promise<[number, string]> => {
+  const purge = async (formToken: string, user: string): Promise<[number, string]> => {
     const headers = { accept: 'application/json', authorization: `Bearer ${user}`, 'content-type': 'application/x-www-form-urlencoded' }
-    const { statusCode, body } = await app.inject({ method: 'POST', url: '/_profiler/purge', headers, payload: new URLSearchParams({ form_token }).toString() })
+    const { statusCode, body } = await app.inject({ method: 'POST', url: '/_profiler/purge', headers, payload: new URLSearchParams([['form_token', formToken]]).toString() })
     return [statusCode, body]
   }
   const now = Date.now
