@@ -14,7 +14,7 @@ if (import.meta.url.endsWith('.ts')) process.env.FASTIFY_AUTOLOAD_TYPESCRIPT ??=
 /** The server options that belong to the application; fastify-cli takes them with `--options`. */
 export const options = serverOptions(readServerOptions())
 
-export interface AppOptions {
+interface AppOptions {
   /** Options of the lifecycle; by default those of the environment. */
   hindsight?: HindsightOptions
   /** Limits of clients that are no server options; by default those of the environment. */

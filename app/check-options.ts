@@ -71,7 +71,11 @@ export function isValid (schema: OptionSchema, value: unknown): boolean {
 export function expected ({ types, enum: known, minimum, maximum, valid }: OptionSchema): string {
   if (valid !== undefined) return valid
   const list = new Intl.ListFormat('en-GB', { type: 'disjunction' })
-  if (known !== undefined) return list.format(known.map((value) => `"${value}"`))
+  if (known !== undefined) {
+    const others = types.filter((type) => type !== 'string')
+      .flatMap((type) => type === 'boolean' ? ['true', 'false'] : TYPES[type].noun)
+    return list.format([...known.map((value) => `"${value}"`), ...others])
+  }
   const range = `${minimum === undefined ? '' : ` from ${minimum}`}${maximum === undefined ? '' : ` to ${maximum}`}`
   return list.format(types.map((type) => TYPES[type].noun)) + range
 }

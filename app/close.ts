@@ -3,7 +3,7 @@ import closeWithGrace from 'close-with-grace'
 import type { FastifyInstance } from 'fastify'
 import { requestContext } from '../lib/lifecycle/request-state.js'
 
-export interface CloseOptions {
+interface CloseOptions {
   /** Milliseconds for which a service still answers after a signal, as one that is not ready. */
   closeDelay: number
   /** Milliseconds that requests under way then have; longer ones are cut off. */

@@ -47,7 +47,9 @@ async function openPages ({ hindsight }: FastifyInstance): Promise<FastifyInstan
   })
   pages.setNotFoundHandler((request, reply) => {
     const list = `${hindsight.base}/_profiler`
-    return request.url.split('?')[0] === list ? reply.redirect(`${list}/`, 301) : answer(404, request, reply)
+    const isRead = request.method === 'GET' || request.method === 'HEAD'
+    if (!isRead || request.url.split('?')[0] !== list) return answer(404, request, reply)
+    return reply.redirect(`${list}/${request.url.slice(list.length)}`, 301)
   })
   await registerPages(pages, hindsight.base)
   await pages.ready()

@@ -3,7 +3,7 @@ import { ruleFinder, type PathRule } from '../lib/http/request-target.js'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
 
 /** Which pages may frame those of a path (RFC 7034); false: any. */
-export interface FrameRule extends PathRule {
+interface FrameRule extends PathRule {
   frameOptions: 'DENY' | 'SAMEORIGIN' | false
 }
 

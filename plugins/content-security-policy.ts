@@ -6,7 +6,7 @@ import { listener, Skip } from '../lib/lifecycle/listener.js'
 import { stateOf, type RequestState } from '../lib/lifecycle/request-state.js'
 
 /** Directives as @fastify/helmet takes them: names in camel or kebab case, values as lists of source expressions. */
-export type CspDirectives = Record<string, readonly string[] | string | null>
+type CspDirectives = Record<string, readonly string[] | string | null>
 
 export interface ContentSecurityPolicyOptions {
   /**

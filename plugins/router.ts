@@ -3,7 +3,7 @@ import { messageState } from '../lib/http/request-target.js'
 import { Answer, listener, Skip } from '../lib/lifecycle/listener.js'
 import { attributesOf, routeConfigOf, stateOf, type RouteMatch } from '../lib/lifecycle/request-state.js'
 import type {} from '../lib/logs/request-log.js'
-import { explainMiss, notFound } from '../lib/routing/route-error.js'
+import { explainInsecure, explainMiss, notFound, type RouteMiss } from '../lib/routing/route-error.js'
 import { routeMatchOf } from '../lib/routing/route-table.js'
 import { redirectPage } from '../lib/view/html.js'
 
@@ -24,7 +24,7 @@ const leftToApplication = new Skip('no route matched, and the application answer
 
 /** Publishes the route that matched; throws the not-found or method-not-allowed error where none did. */
 export const router = listener('kernel.request', 'router', (app) => {
-  const { mayReadDebug } = app.hindsight
+  const { mayReadDebug, originOf } = app.hindsight
   app.decorateRequest('route', {
     getter (this: FastifyRequest) { return stateOf(this).route },
     setter (this: FastifyRequest, route: RouteMatch | null) { stateOf(this).route = route }
@@ -33,7 +33,11 @@ export const router = listener('kernel.request', 'router', (app) => {
   return (request, reply) => {
     const route = messageState(request.raw).unknownMethod === undefined ? routeMatchOf(request) : null
     if (route === null) return miss(app, request, reply)
-    if (routeConfigOf(request)?.debugOnly === true && !mayReadDebug(request)) throw notFound(request)
+    const { debugOnly, httpsOnly } = routeConfigOf(request) ?? {}
+    if (debugOnly === true && !mayReadDebug(request)) throw notFound(request)
+    if (httpsOnly === true && originOf(request).scheme !== 'https') {
+      return answer(explainInsecure(request), request, reply)
+    }
     const state = stateOf(request)
     state.route = route
     const message = `Matched route "${route.name}".`
@@ -55,10 +59,12 @@ function miss (app: FastifyInstance, request: FastifyRequest, reply: FastifyRepl
     stateOf(request).missed = 'error' in why ? why.error : notFound(request)
     return leftToApplication
   }
+  return answer(why, request, reply)
+}
+
+function answer (why: RouteMiss, request: FastifyRequest, reply: FastifyReply): Answer {
   if ('error' in why) throw why.error
-  request.log.debug(
-    { channel: 'router', location: why.redirect }, 'Redirecting to the other trailing-slash form of the path'
-  )
+  request.log.debug({ channel: 'router', location: why.redirect }, 'Redirecting to the URL of the route')
   reply.code(301).header('location', why.redirect).type('text/html; charset=utf-8')
   return new Answer(redirectPage(why.redirect))
 }

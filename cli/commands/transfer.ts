@@ -157,7 +157,7 @@ const isProfile = new Ajv({ formats: { time: isTime } }).compile<Profile>(object
   logs: list(object({ time: text, level: text, channel: text, message: text, context: object({}) })),
   events: list(object({ stage: text, listener: text, pass: text, outcome: text, start: { type: 'number' } })),
   collectors: object({})
-}, { parent: token, replayOf: token, logsLeftOut: { type: 'integer', minimum: 1 } }))
+}, { parent: token, replayOf: token }))
 
 // ISO 8601 in UTC with milliseconds, of a day that exists.
 function isTime (text: string): boolean {

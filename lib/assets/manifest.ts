@@ -37,7 +37,7 @@ export interface AssetSettings {
 }
 
 /** A page uses an asset that the build does not have. */
-export class AssetNotFoundError extends httpError('AssetNotFoundError', 'HINDSIGHT_ASSET_NOT_FOUND', 500) {}
+class AssetNotFoundError extends httpError('AssetNotFoundError', 'HINDSIGHT_ASSET_NOT_FOUND', 500) {}
 
 const MAX_NAMED = 20
 

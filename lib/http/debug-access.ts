@@ -21,7 +21,7 @@ declare module '../lifecycle/request-state.js' {
   }
 }
 
-export interface DebugAccess {
+interface DebugAccess {
   /** Whether the client of a request is a developer, who receives the token of the profile. */
   maySeeDebug: (request: FastifyRequest) => boolean
   /**

@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import parseForwarded from 'forwarded-parse'
 
 /** What the forwarding headers of a request name. A value that cannot be read is the empty string. */
-export interface ForwardingNames {
+interface ForwardingNames {
   /** Addresses of clients and proxies without ports; also `unknown` and obfuscated identifiers such as `_hidden`. */
   addresses: string[]
   /** Host names, addresses and pseudonyms of hosts and proxies, in lower case, without ports and brackets. */

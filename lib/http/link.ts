@@ -3,7 +3,7 @@ import { stateOf } from '../lifecycle/request-state.js'
 import { percentEncoded } from './header-text.js'
 
 /** Text in a language (RFC 8187): `{ value: 'letztes Kapitel', language: 'de' }`. */
-export interface LanguageText {
+interface LanguageText {
   value: string
   language: string
 }

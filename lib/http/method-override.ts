@@ -1,7 +1,7 @@
 import { METHODS, type IncomingMessage } from 'node:http'
 import { headerText } from './header-text.js'
 import { badRequest } from './http-errors.js'
-import { isOwnOrigin, type Origin } from './origin.js'
+import type { Origin } from './origin.js'
 import { messageState, noteMessage } from './request-target.js'
 
 const ADVICE = 'Send it from a page of the same origin, or send the method itself'
@@ -44,4 +44,9 @@ function crossSiteProblem (message: IncomingMessage, originOf: () => Origin): st
   if (isOwnOrigin(origin, own)) return null
   return `the Origin "${headerText(origin)}" is not that of the request, "${own.scheme}://${own.authority}". ` +
     `${ADVICE}; behind a proxy, set trustedProxies (TRUSTED_PROXIES).`
+}
+
+/** Whether the value of the header `Origin` is the origin of the request itself (RFC 6454, section 6.2). */
+export function isOwnOrigin (origin: string, { scheme, authority }: Origin): boolean {
+  return authority !== '' && origin === `${scheme}://${authority}`
 }

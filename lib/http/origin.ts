@@ -231,8 +231,3 @@ function clientOf (remote: string, hops: string[] = [], isTrusted: Ranges): Pick
 export function absoluteUrl ({ scheme, authority, prefix }: Origin, path: string): string {
   return authority === '' ? `${prefix}${path}` : `${scheme}://${authority}${prefix}${path}`
 }
-
-/** Whether the value of the header `Origin` is the origin of the request itself (RFC 6454, section 6.2). */
-export function isOwnOrigin (origin: string, { scheme, authority }: Origin): boolean {
-  return authority !== '' && origin === `${scheme}://${authority}`
-}

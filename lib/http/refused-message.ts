@@ -1,9 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { STATUS_CODES, type ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyInstance } from 'fastify'
-import { html } from 'ghtml'
-import { preferredType } from './accept.js'
 
 /** A message that never became a request, or whose body was refused; it is answered on its socket. */
 export interface MalformedMessage {
@@ -80,7 +78,9 @@ export function refuse (
   const { statusCode: status = 400, message } = error
   const { remoteAddress: ip = '' } = socket
   app.log.info({ statusCode: status, remoteAddress: ip, channel: 'request' }, message)
-  endInOrder(socket, current, answerTo(status, message, accept))
+  // Loaded with the first refused message, so that an application starts faster.
+  import('./refused-answer.js').then(({ answerTo }) => endInOrder(socket, current, answerTo(status, message, accept)))
+    .catch(() => socket.destroy())
   const url = `${'encrypted' in socket ? 'https' : 'http'}://${host}${target}`
   try {
     recorders.get(app)?.({ error, status, method, url, ip, packet })
@@ -105,32 +105,4 @@ function endInOrder (socket: Socket, current: ServerResponse | null, answer: str
     // A client that still sends would lose its answer if the connection was closed at once (RFC 9112, section 9.6).
     setTimeout(() => socket.destroy(), LINGER).unref()
   }
-}
-
-function answerTo (status: number, message: string, accept = 'text/html'): string {
-  const reason = STATUS_CODES[status] ?? ''
-  const isPage = preferredType(accept, ['text/html', 'application/problem+json']) === 'text/html'
-  const body = isPage
-    ? page(`${status} ${reason}`, message)
-    : JSON.stringify({ type: 'about:blank', title: reason, status, detail: message })
-  return [
-    `HTTP/1.1 ${status} ${reason}`,
-    `Date: ${new Date().toUTCString()}`,
-    `Content-Type: ${isPage ? 'text/html; charset=utf-8' : 'application/problem+json'}`,
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    "Content-Security-Policy: default-src 'none'; frame-ancestors 'none'",
-    'X-Content-Type-Options: nosniff',
-    'Connection: close',
-    '',
-    body
-  ].join('\r\n')
-}
-
-function page (title: string, message: string): string {
-  return html`<!DOCTYPE html>
-<html lang="en">
-<head><meta charset="utf-8"><meta name="color-scheme" content="light dark"><title>${title}</title></head>
-<body><main><h1>${title}</h1><p>${message}</p></main></body>
-</html>
-`
 }

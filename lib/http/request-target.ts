@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { headerText } from './header-text.js'
 
 /** What the server options determined about a message before Fastify routed it. */
-export interface MessageState {
+interface MessageState {
   /** Why request validation has to refuse the message. */
   refused?: Error
   /** The target as the client sent it, where the message was routed by another one. */

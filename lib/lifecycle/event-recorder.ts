@@ -5,12 +5,12 @@ import { changesBetween, headersOf, shownValue, type Change, type HeaderMask, ty
 import type { Slot, Stage } from './lifecycle.js'
 
 /** The code that runs while no recorded function does. */
-export type OutsideCode =
+type OutsideCode =
   'before Hindsight' | 'route hooks' | 'handler' | 'handler or route hooks' | 'error handler' | 'Fastify' |
   'diagnostic page' | 'Hindsight'
 
 /** A header that was changed by code that is not recorded as an event. */
-export interface OutsideChange extends Change {
+interface OutsideChange extends Change {
   by: OutsideCode
   /** Where the route was declared, `file:line`; of the handler and of hooks of the route. */
   source?: string

@@ -34,6 +34,5 @@ export interface ListenerEvent {
   changes?: {
     headers?: HeaderChange[]
     status?: { from: number, to: number }
-    attributes?: string[]
   }
 }

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { FastifyReply } from 'fastify'
 
 /** The value of a header as Fastify stores it; undefined where there is none. */
-export type HeaderValue = string | number | string[] | undefined
+type HeaderValue = string | number | string[] | undefined
 
 /** The headers of a reply, by their names in lower case. */
 export type Headers = Readonly<Record<string, HeaderValue>>

@@ -28,7 +28,7 @@ type Verdict = void | undefined | Skip | Answer
 export type RequestHook = (request: FastifyRequest, reply: FastifyReply) => Verdict | Promise<Verdict>
 
 /** A listener of a response: returns the payload where it changes it, nothing where it does not. */
-export type ResponseHook = (request: FastifyRequest, reply: FastifyReply, payload: unknown) => unknown
+type ResponseHook = (request: FastifyRequest, reply: FastifyReply, payload: unknown) => unknown
 
 type HookOf<S extends Stage> = S extends 'kernel.response' | 'kernel.finish_request' ? ResponseHook : RequestHook
 
@@ -173,7 +173,7 @@ export function isPromise (value: unknown): value is Promise<unknown> {
 }
 
 /** The listener that a hook of Hindsight belongs to. */
-export interface ListenerMark {
+interface ListenerMark {
   stage: Stage
   listener: string
 }

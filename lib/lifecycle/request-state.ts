@@ -103,7 +103,7 @@ export function routeConfigOf (request: FastifyRequest): RouteConfig | undefined
  * The request that a piece of work belongs to, where that one is observed: log lines, warnings and stray errors are
  * attributed by it.
  */
-export interface RequestContext {
+interface RequestContext {
   request: FastifyRequest
   reply: FastifyReply
 }

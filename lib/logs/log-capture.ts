@@ -1,6 +1,8 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { performance } from 'node:perf_hooks'
 import pino from 'pino'
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify'
+import { stateOf } from '../lifecycle/request-state.js'
 import { recordingLogger } from './recording-logger.js'
 import { RequestLog } from './request-log.js'
 
@@ -19,7 +21,7 @@ interface PublishedLine {
   result?: string
 }
 
-interface HeldLine { level: number, text: string, time: number }
+interface HeldLine { level: number, text: string, at: number }
 
 // The serializers of Fastify's own logger. Without them a line would hold the whole request or reply.
 const SERIALIZERS = {
@@ -42,12 +44,12 @@ const held = new WeakMap<object, HeldLine>()
 export class LogCapture {
   /** Whether pino publishes the application's lines. If it does not, only opened requests have a log. */
   readonly hasDestination: boolean
-  readonly current: () => RequestLog | null
+  readonly current: () => RequestLog | undefined
   readonly #app: FastifyInstance
   readonly #opened = new WeakSet<FastifyRequest>()
 
   /** `current` returns the log of the request whose asynchronous context is current, if it is of this application. */
-  constructor (app: FastifyInstance, current: () => RequestLog | null) {
+  constructor (app: FastifyInstance, current: () => RequestLog | undefined) {
     this.#app = app
     this.current = current
     this.hasDestination = isPublished(app.log)
@@ -77,9 +79,9 @@ export class LogCapture {
     if (this.hasDestination) this.#logFor(request)
   }
 
-  /** The log of a request that was opened or reserved; null for any other. */
-  logOf (request: FastifyRequest): RequestLog | null {
-    return logs.get(request) ?? null
+  /** The log of a request that was opened or reserved; undefined for any other. */
+  logOf (request: FastifyRequest): RequestLog | undefined {
+    return logs.get(request)
   }
 
   /** Ends the capture. */
@@ -93,12 +95,12 @@ export class LogCapture {
   #logFor (request: FastifyRequest): RequestLog {
     const known = logs.get(request)
     if (known !== undefined) return known
-    const log = new RequestLog()
+    const log = new RequestLog(stateOf(request))
     const logger = request.log
     logs.set(request, log)
     if (this.hasDestination && logger !== this.#app.log) owners.set(logger, owners.has(logger) ? null : log)
     const first = held.get(request) ?? held.get(logger)
-    if (first !== undefined) log.add(first.level, first.text, first.time)
+    if (first !== undefined) log.add(first.level, first.text, first.at)
     held.delete(logger)
     return log
   }
@@ -121,7 +123,7 @@ function attribute ({ instance, arguments: [fields, message, level], result }: P
   if (message !== FIRST_LINE && request?.log !== instance) return logOfContext(owner)?.add(level, result)
   // Fastify writes this line before the first hook, when a kept connection may have the context of its last request.
   const log = request === null ? undefined : logs.get(request)
-  if (log === undefined) held.set(request ?? instance, { level, text: result, time: Date.now() })
+  if (log === undefined) held.set(request ?? instance, { level, text: result, at: performance.now() })
   else log.add(level, result)
 }
 
@@ -134,14 +136,13 @@ function ownerOf (instance: object): RequestLog | LogCapture | null {
   return null
 }
 
-function logOfContext (owner: LogCapture | null): RequestLog | null {
+function logOfContext (owner: LogCapture | null): RequestLog | undefined {
   if (owner !== null) return owner.current()
   // A logger that no application owns, such as one of a module.
   for (const capture of captures) {
     const log = capture.current()
-    if (log !== null) return log
+    if (log !== undefined) return log
   }
-  return null
 }
 
 function formatterOf (log: RequestLog, bindings: pino.Bindings): pino.Logger {

@@ -9,6 +9,8 @@ export type LogLevel = typeof LEVELS[number]
 export interface LogRecord {
   /** ISO 8601, in UTC, with milliseconds. */
   time: string
+  /** Milliseconds since the request arrived, to the microsecond; lines of profiles of older versions have none. */
+  offset?: number
   level: LogLevel
   channel: string
   message: string
@@ -44,8 +46,8 @@ export function isErrorOrWorse ({ level }: Levelled): boolean {
 }
 
 /**
- * Merges a debug line for each listener that ran into lines of a log, by time. `start` is when the request arrived, in
- * milliseconds since the epoch. Lines of the same millisecond come before notifications.
+ * Merges a debug line for each listener that ran into lines of a log, by their offsets and the start of the events;
+ * lines without offsets are ordered by time. `start` is when the request arrived, in milliseconds since the epoch.
  */
 export function withNotifications (
   lines: readonly LogRecord[], events: readonly ListenerEvent[], start: number
@@ -54,10 +56,15 @@ export function withNotifications (
     .filter(({ outcome, stage }) => outcome !== 'skipped' && stage.startsWith('kernel.'))
     .map((event): LogRecord => ({
       time: new Date(start + Math.floor(event.start)).toISOString(),
+      offset: event.start,
       level: 'debug',
       channel: 'event',
       message: `Notified event "${event.stage}" to listener "${event.listener}".`,
       context: {}
     }))
-  return [...lines, ...notified].sort((a, b) => a.time < b.time ? -1 : a.time > b.time ? 1 : 0)
+  const all = [...lines, ...notified]
+  if (all.some(({ offset }) => typeof offset !== 'number')) {
+    return all.sort((a, b) => a.time < b.time ? -1 : a.time > b.time ? 1 : 0)
+  }
+  return all.sort(({ offset: a = 0 }, { offset: b = 0 }) => a - b)
 }

@@ -1,9 +1,11 @@
 import type { FastifyBaseLogger } from 'fastify'
+import { performance } from 'node:perf_hooks'
+import type { RequestState } from '../lifecycle/request-state.js'
 import { levelName, type LogLevel, type LogRecord } from './log-record.js'
 
 declare module '../lifecycle/request-state.js' {
   interface RequestState {
-    log?: RequestLog | null
+    log?: RequestLog | undefined
   }
 }
 
@@ -16,27 +18,33 @@ const MAX_LINE = 32 * 1024
 /** The text of a line that no logger wrote. */
 export type OwnLine = Pick<LogRecord, 'channel' | 'message' | 'context'>
 
-/** A line as pino wrote it. */
-type WrittenLine = Pick<LogRecord, 'level' | 'time'> & { text: string }
+/** A line: parsed, or as pino wrote it. `at`: when it was written, on the clock of `performance.now()`. */
+type KeptLine = { at: number, level: LogLevel } & (OwnLine | { text: string })
 
 /** The log lines of one request. They are kept as text and parsed when they are shown: most of them never are. */
 export class RequestLog {
   /** Receives the error of a handler that fails after its response was sent. */
-  onLateError: ((error: unknown) => void) | null = null
+  onLateError?: (error: unknown) => void
   /** Whether the application's logger writes debug lines, so that those of Hindsight go through it. */
   writesOwn = false
   /** The number of lines that were added, kept or not. */
   size = 0
   /** The characters of the lines that are kept, about their bytes. */
   bytes = 0
-  readonly #lines: Array<WrittenLine | LogRecord> = []
+  readonly #start: Pick<RequestState, 'startedAt' | 'startedTime'>
+  readonly #lines: KeptLine[] = []
   #dropped = 0
   #droppedLength = 0
 
-  /** Adds a line as pino wrote it; `level` is pino's number, `time` milliseconds since the epoch. */
-  add (level: number, text: string, time = Date.now()): void {
+  /** `start`: when the request arrived, as its state has it. */
+  constructor (start: Pick<RequestState, 'startedAt' | 'startedTime'>) {
+    this.#start = start
+  }
+
+  /** Adds a line as pino wrote it; `level` is pino's number, `at` a time on the clock of `performance.now()`. */
+  add (level: number, text: string, at = performance.now()): void {
     if (!this.#hasRoom(text.length)) return
-    const line = { level: levelName(level), time: new Date(time).toISOString() }
+    const line = { at, level: levelName(level) }
     const isLong = text.length > MAX_LINE
     this.bytes += Math.min(text.length, MAX_LINE)
     this.#lines.push(isLong ? { ...line, ...messageOf(text) } : { ...line, text })
@@ -44,7 +52,7 @@ export class RequestLog {
 
   /** Adds a line that no logger writes, such as a warning of the process. */
   note (level: LogLevel, line: OwnLine): void {
-    if (this.#hasRoom(line.message.length)) this.#lines.push({ level, time: new Date().toISOString(), ...line })
+    if (this.#hasRoom(line.message.length)) this.#lines.push({ at: performance.now(), level, ...line })
   }
 
   /** Adds a debug line of Hindsight. Where `writesOwn`, the logger writes it, and it is captured as a line of that. */
@@ -53,20 +61,25 @@ export class RequestLog {
     else this.note('debug', line)
   }
 
-  /** All lines, parsed and ordered by time, and a last line that counts those that were dropped. */
+  /** All lines, parsed and in the order in which they were written, and a last line that counts those dropped. */
   records (): LogRecord[] {
-    const records = this.#lines.map((line): LogRecord => {
-      if (!('text' in line)) return line
-      const { text, ...rest } = line
-      return { ...rest, ...parsed(text) }
-    })
-    records.sort((a, b) => a.time < b.time ? -1 : a.time > b.time ? 1 : 0)
+    const lines = this.#lines.toSorted((a, b) => a.at - b.at)
+    const records = lines.map((line) => this.#record(line.at, line.level, 'text' in line ? parsed(line.text) : line))
     if (this.#dropped > 0) {
       const length = this.#droppedLength.toLocaleString('en')
       const message = `${this.#dropped} more log lines of this request were not kept (about ${length} bytes)`
-      records.push({ time: new Date().toISOString(), level: 'warn', channel: 'profiler', message, context: {} })
+      records.push(this.#record(performance.now(), 'warn', { channel: 'profiler', message, context: {} }))
     }
     return records
+  }
+
+  // The time follows from the offset: the clock of the machine may be set back during the request.
+  #record (at: number, level: LogLevel, { channel, message, context }: OwnLine): LogRecord {
+    const { startedAt, startedTime } = this.#start
+    // The logger writes the first line before the request is observed.
+    const offset = Math.max(0, Math.round((at - startedAt) * 1_000) / 1_000)
+    const time = new Date(startedTime + Math.floor(offset)).toISOString()
+    return { time, offset, level, channel, message, context }
   }
 
   #hasRoom (length: number): boolean {

@@ -79,7 +79,8 @@ export function fittingLogs (lines: readonly LogRecord[], maxBytes: number, reas
   // The log may have been shortened before.
   const before = lines.filter(isNote).reduce((sum, note) => sum + note.context.linesLeftOut, 0)
   const dropped = own.length - shown.length + before
-  return [noteOf(dropped, (shown[0] ?? lines[0])?.time ?? '', reason), ...shown]
+  const { time = '', offset } = shown[0] ?? lines[0] ?? {}
+  return [{ ...noteOf(dropped, time, reason), ...(offset !== undefined && { offset }) }, ...shown]
 }
 
 type Note = LogRecord & { context: { linesLeftOut: number } }

@@ -12,7 +12,7 @@ declare module '../lifecycle/request-state.js' {
 }
 
 /** Decides which requests leave a profile. */
-export interface CollectPolicy {
+interface CollectPolicy {
   /** Whether the request leaves a profile, as far as its outcome is known. */
   isCollected: (request: FastifyRequest, reply?: FastifyReply | null) => boolean
   /** Whether the request leaves a profile even if it succeeds, as far as is known at its beginning. */

@@ -4,7 +4,7 @@ import { isInvalidCursor, type ProfilePage, type SearchOptions } from './storage
 import type { ProfileSummary } from './summary.js'
 
 /** The profiler of an application, or a store. */
-export interface Searchable {
+interface Searchable {
   search (options: SearchOptions): ProfilePage | Promise<ProfilePage>
 }
 

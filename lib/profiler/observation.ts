@@ -33,7 +33,7 @@ export interface ProcessUsage {
 }
 
 /** Measures the process from the arrival of a request to the end of its response. */
-export class UsageMeter {
+class UsageMeter {
   readonly #loop = performance.eventLoopUtilization()
   readonly #heap = getHeapStatistics().used_heap_size
   #usage: ProcessUsage | null = null
@@ -78,7 +78,7 @@ export function observe (request: FastifyRequest, reply: FastifyReply): void {
   state.observed = true
   state.reply = reply
   state.startedTime = Math.round(Date.now() - (performance.now() - state.startedAt))
-  state.log ??= diagnostics?.logOf(request) ?? null
+  state.log ??= diagnostics?.logOf(request)
   state.recorder = new EventRecorder(slots, state.startedAt, mask.header)
   setOutside(request, reply, 'route')
   profiles?.follow(request, reply)

@@ -42,11 +42,13 @@ const READ_TIMEOUT = 1_000
 const CLOSE_TIMEOUT = 5_000
 /** Milliseconds for a store to close after a flush that took all of the time. */
 const MIN_CLOSE_TIMEOUT = 1_000
+/** Milliseconds in which a form of a page can be sent. */
+const FORM_VALIDITY = 12 * 60 * 60 * 1_000
 /** Milliseconds that an exiting process waits for its last profiles. */
 const EXIT_TIMEOUT = 500
 
 /** The store of profiles failed (RFC 9110, section 15.6.4). */
-export class ProfileStoreError extends httpError('ProfileStoreError', 'HINDSIGHT_PROFILE_STORE', 503) {}
+class ProfileStoreError extends httpError('ProfileStoreError', 'HINDSIGHT_PROFILE_STORE', 503) {}
 
 /** Stores profiles and finds them. A failure or delay of the store affects no response. */
 export class Profiler {
@@ -202,22 +204,28 @@ export class Profiler {
   }
 }
 
-/** Tokens of the forms that change profiles: pages of another origin cannot read them. */
+/** Tokens of the forms that change profiles, each for one user: pages of another origin cannot read them. */
 class FormTokens {
-  readonly #tokens = new Tokens({ userInfo: false })
+  readonly #tokens = new Tokens({ validity: FORM_VALIDITY, userInfo: true })
   readonly #secret: string
 
   constructor (secret: string = randomBytes(32).toString('hex')) {
     this.#secret = createHash('sha256').update(`profiler forms\n${secret}`).digest('hex')
   }
 
-  create (): string {
-    return this.#tokens.create(this.#secret)
+  /** `user`: the identifier of the user who receives the form; none where no user is logged in. */
+  create (user?: string): string {
+    return this.#tokens.create(this.#secret, ownerOf(user))
   }
 
-  accepts (token: unknown): boolean {
-    return typeof token === 'string' && this.#tokens.verify(this.#secret, token)
+  accepts (token: unknown, user?: string): boolean {
+    return typeof token === 'string' && this.#tokens.verify(this.#secret, token, ownerOf(user))
   }
+}
+
+// Not empty, which no token of the package can be made for.
+function ownerOf (user: string | undefined): string {
+  return user === undefined ? 'anonymous' : `user ${user}`
 }
 
 function emitWarning (message: string, error?: unknown): void {

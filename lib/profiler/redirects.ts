@@ -3,7 +3,7 @@ const MAX_KEPT = 1_000
 const MAX_URL = 2_000
 
 /** The client and the URL of a request. */
-export interface Follower {
+interface Follower {
   ip: string
   userAgent: string
   /** Absolute; the fragment is ignored. */

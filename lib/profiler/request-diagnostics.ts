@@ -15,13 +15,13 @@ declare module '../lifecycle/services.js' {
 }
 
 /** The diagnostic context of an application's requests. */
-export interface RequestDiagnostics {
+interface RequestDiagnostics {
   /** Captures the log of a request; false where it is not observed. The caller enters the asynchronous context. */
   open: (request: FastifyRequest, reply: FastifyReply) => boolean
   /** Whether there is a log to capture. */
   hasLog: boolean
   /** The log of a request, as far as it was kept. */
-  logOf: (request: FastifyRequest) => RequestLog | null
+  logOf: (request: FastifyRequest) => RequestLog | undefined
 }
 
 /**
@@ -32,8 +32,8 @@ export function openDiagnostics (app: FastifyInstance): RequestDiagnostics {
   const { fromBeginning, mode, originOf } = app.hindsight
   const capture = new LogCapture(app, () => {
     const request = requestContext.getStore()?.request
-    if (request === undefined || servicesOf(request) !== app.hindsight) return null
-    return stateOf(request).log ?? null
+    if (request === undefined || servicesOf(request) !== app.hindsight) return undefined
+    return stateOf(request).log
   })
   const unwatch = watchProcess(mode)
   // Where no request is observed from its beginning, none has an asynchronous context of its own.

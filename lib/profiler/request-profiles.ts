@@ -52,7 +52,7 @@ declare module '../lifecycle/services.js' {
 }
 
 /** The profiles of an application's requests, from the token to the queue. */
-export interface RequestProfiles {
+interface RequestProfiles {
   /** Whether the request leaves a profile, as far as its outcome is known. */
   isProfiled: (request: FastifyRequest, reply: FastifyReply) => boolean
   /** To be called when a response begins; returns the token of the request's profile. */

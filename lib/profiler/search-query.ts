@@ -58,7 +58,7 @@ const FIELDS: Readonly<Record<string, Field>> = {
 }
 
 /** The names of the criteria in a query. */
-export const CRITERIA: readonly string[] = Object.keys(FIELDS)
+const CRITERIA: readonly string[] = Object.keys(FIELDS)
 
 /** Reads a search; an empty field counts as missing. Throws a `BadCriterionError` at the first invalid field. */
 export function readSearch (fields: Fields, maxLimit = MAX_LIMIT): SearchQuery {

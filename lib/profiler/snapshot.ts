@@ -6,13 +6,13 @@ const MAX_DEPTH = 16
 const MAX_TEXT = 9_000
 
 /** A copy of a value at one moment. */
-export interface Snapshot {
+interface Snapshot {
   value: unknown
   /** The approximate number of omitted bytes; 0: none, or unknown. */
   cut: number
 }
 
-export interface SnapshotOptions {
+interface SnapshotOptions {
   /** The media type, for the description of binary content. */
   type?: string | undefined
   /** The size on the wire. */

@@ -72,7 +72,7 @@ export function summarize (profile: Profile, pinned = false): ProfileSummary {
 }
 
 /** What an engine indexes of a profile. */
-export function entryOf (profile: Profile): IndexEntry {
+function entryOf (profile: Profile): IndexEntry {
   const { otherErrors } = profile.collectors
   const others = Array.isArray(otherErrors) ? otherErrors.flat() as typeof profile.exceptions : []
   const lines = [...profile.exceptions, ...others].map(line)

@@ -9,7 +9,7 @@ import type { ParamAttribute } from './attributes.js'
  * Converts the text of a path parameter into a value. Throws the reason where there is none, or returns null or
  * undefined. An error with a status other than 404, and a system error, keep their status.
  */
-export type ParamConverter<Value = unknown> =
+type ParamConverter<Value = unknown> =
   (value: string, request: FastifyRequest, options: unknown) => Found<Value> | Promise<Found<Value>>
 
 type Found<Value> = Value | null | undefined

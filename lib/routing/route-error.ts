@@ -4,7 +4,7 @@ import {
   MethodLookupError, MethodNotAllowedError, NotFoundError, ResourceNotFoundError, withoutStack
 } from '../http/http-errors.js'
 import { methodOf } from '../http/method-override.js'
-import { absoluteUrl } from '../http/origin.js'
+import { absoluteUrl, type Origin } from '../http/origin.js'
 import { pathnameOf, targetOf } from '../http/request-target.js'
 import { servicesOf } from '../lifecycle/services.js'
 
@@ -13,27 +13,44 @@ export type RouteMiss = { error: Error } | { redirect: string }
 
 /**
  * Explains why a request matched no route, as in section 7 of the observed document: not found, method not allowed
- * (with its `Allow`), or a redirect to the other trailing-slash form.
+ * (with its `Allow`), or a redirect to the other trailing-slash form, with the scheme that its route needs.
  */
 export function explainMiss (request: FastifyRequest): RouteMiss {
-  const { originOf, routeTable } = servicesOf(request)
+  const { routeTable } = servicesOf(request)
   const method = methodOf(request)
   const path = pathnameOf(request)
   const { allowed, redirect } = routeTable.lookup(path, request)
   // A handler may have called `reply.callNotFound()`.
   if (allowed.length > 0 && !allowed.includes(method)) return { error: methodNotAllowed(request, path, allowed) }
-  if (redirect !== null && (method === 'GET' || method === 'HEAD')) {
-    return { redirect: absoluteUrl(originOf(request), redirect) + targetOf(request).slice(path.length) }
-  }
-  return { error: notFound(request, path) }
+  if (redirect === null || !isRedirectable(method)) return { error: notFound(request, path) }
+  return { redirect: locationOf(request, redirect, routeTable.isHttpsOnly(redirect, request)) }
 }
 
-/** The not-found error of a request, whether or not it matched a route. */
-export function notFound (request: FastifyRequest, path = pathnameOf(request)): NotFoundError {
+/** Why a request without TLS does not reach a route for HTTPS only: a redirect, or not found. */
+export function explainInsecure (request: FastifyRequest): RouteMiss {
+  const path = pathnameOf(request)
+  if (isRedirectable(methodOf(request))) return { redirect: locationOf(request, path, true) }
+  return { error: notFound(request, path, ': the path has routes for HTTPS only') }
+}
+
+// A client repeats a request of another method as GET, without its body (RFC 9110, section 15.4.2).
+function isRedirectable (method: string): boolean {
+  return method === 'GET' || method === 'HEAD'
+}
+
+function locationOf (request: FastifyRequest, path: string, needsHttps: boolean): string {
+  const origin = servicesOf(request).originOf(request)
+  const isMoved = needsHttps && origin.scheme === 'http'
+  const target: Origin = isMoved ? { ...origin, scheme: 'https', authority: origin.host } : origin
+  return absoluteUrl(target, path) + targetOf(request).slice(pathnameOf(request).length)
+}
+
+/** The not-found error of a request, whether or not it matched a route; `reason` ends the message of its cause. */
+export function notFound (request: FastifyRequest, path = pathnameOf(request), reason = ''): NotFoundError {
   return create(request, () => {
     const referer = joinedHeader(request.raw.rawHeaders, 'referer')
     const from = referer.trim() === '' ? '' : ` (from "${referer}")`
-    const cause = new ResourceNotFoundError(`No routes found for "${withSlash(path)}"`)
+    const cause = new ResourceNotFoundError(`No routes found for "${withSlash(path)}"${reason}`)
     return new NotFoundError(messageOf(request, path) + from, { cause })
   })
 }

@@ -8,6 +8,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The route's name in logs and profiles; by default `<METHOD> <pattern>`. */
     name?: string
+    /** True: GET and HEAD without TLS are redirected to `https:`, requests of other methods are not found. */
+    httpsOnly?: boolean
   }
 }
 
@@ -50,6 +52,7 @@ interface Entry {
   order: number
   /** Whether the route exists only for clients that may see the debug surface. */
   debugOnly: boolean
+  httpsOnly: boolean
 }
 
 type AddedRoute = RouteOptions & { routePath?: string, prefix?: string }
@@ -103,12 +106,13 @@ export class RouteTable {
       hasPreHandler: route.preHandler !== undefined
     }
     const exposesHead = route.exposeHeadRoute ?? this.#exposesHead
-    const debugOnly = route.config?.debugOnly === true
+    const { debugOnly = false, httpsOnly = false } = route.config ?? {}
     if (Object.keys(constraints).length > 0) this.#hasConstraints = true
     this.#declared.push(declared)
     for (const method of methods) {
       const order = this.#order++
-      const entry: Entry = { route: declared, method, handler: route.handler, exposesHead, order, debugOnly }
+      const { handler } = route
+      const entry: Entry = { route: declared, method, handler, exposesHead, order, debugOnly, httpsOnly }
       this.#methods.add(method)
       for (const key of [`${method} ${url}`, `${method} ${url}${suffix}`]) this.#entries.set(key, entry)
       this.#addToRouter(route, entry)
@@ -168,6 +172,11 @@ export class RouteTable {
     const other = path.endsWith('/') ? path.slice(0, -1) : `${path}/`
     const redirects = allowed.length === 0 && other !== '' && this.#findVisible('GET', other, request) !== null
     return { allowed, redirect: redirects ? other : null }
+  }
+
+  /** Whether the GET route of a path is for HTTPS only. */
+  isHttpsOnly (path: string, request: FastifyRequest): boolean {
+    return this.#findVisible('GET', path, request)?.httpsOnly === true
   }
 
   #findVisible (method: string, path: string, request: FastifyRequest): Entry | null {

@@ -50,7 +50,7 @@ export interface VoteContext {
 }
 
 /** True grants, false denies; with a reason for the profile; `granted: null` abstains. */
-export type Ballot = boolean | { granted: boolean | null, reason?: string }
+type Ballot = boolean | { granted: boolean | null, reason?: string }
 
 /** Decides about attributes of the application, such as "may this user edit this article?". */
 export interface Voter {
@@ -62,7 +62,7 @@ export interface Voter {
 }
 
 /** One vote in the profile. */
-export interface RecordedVote {
+interface RecordedVote {
   voter: string
   vote: 'granted' | 'denied' | 'abstained'
   reason: string

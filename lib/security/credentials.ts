@@ -7,7 +7,10 @@ import { AuthenticationError, TooManyLoginAttemptsError } from './errors.js'
 import { passwordCheck, type CompiledProvider, type PasswordHasher, type StoredUser } from './users.js'
 
 export interface ThrottlingSettings {
-  /** How many logins may fail for one user from one address; five times as many for all users from it. Default: 5. */
+  /**
+   * How many logins may fail for one name from one address; five times as many for all names from it, and twenty times
+   * as many for one name from all addresses where it has not logged in. Default: 5.
+   */
   maxAttempts?: number
   /** In how many milliseconds. Default: 60000. */
   interval?: number
@@ -28,11 +31,11 @@ export function credentialsCheck (
   const pending = new Map<string, Promise<StoredUser>>()
 
   async function verify (ip: string, identifier: string, password: string): Promise<StoredUser> {
-    await throttle?.attempt(ip, identifier)
+    const succeeded = await throttle?.(ip, identifier)
     const user = await provider.load(identifier) ?? null
     const isRight = await matches(user, password)
     if (user === null || !isRight) throw AuthenticationError.invalid(user === null ? 'no such user' : 'wrong password')
-    await throttle?.succeeded(ip, identifier)
+    await succeeded?.()
     return user
   }
 
@@ -46,35 +49,54 @@ export function credentialsCheck (
   }
 }
 
-/** Counts failed logins, by user and address and by address alone. */
+/** Seconds in which the name of a user who has logged in is not limited at that address by failures at others. */
+const KNOWN_FOR = 7 * 24 * 60 * 60
+
+/**
+ * Returns the function that counts an attempt before its outcome, so that concurrent ones are counted, too. It rejects
+ * after too many failures, and resolves to the function to be called if the attempt succeeds.
+ */
 function loginThrottle (firewall: string, settings: ThrottlingSettings) {
   const { maxAttempts = 5, interval = 60_000, limiter = (options) => new RateLimiterMemory(options) } = settings
-  const duration = Math.ceil(interval / 1000)
-  const byUser = limiter({ keyPrefix: `login:${firewall}:user`, points: maxAttempts, duration })
-  const byAddress = limiter({ keyPrefix: `login:${firewall}:address`, points: maxAttempts * 5, duration })
-  return {
-    /** Counts an attempt before its outcome, so that concurrent ones are counted, too; rejects after too many. */
-    async attempt (ip: string, identifier: string): Promise<void> {
-      try {
-        await byAddress.consume(networkOf(ip))
-        await byUser.consume(userKey(ip, identifier))
-      } catch (refused) {
-        if (!(refused instanceof RateLimiterRes)) throw refused
-        const error = new TooManyLoginAttemptsError('Too many failed login attempts, please try again later.')
-        error.headers['retry-after'] = String(Math.max(1, Math.ceil(refused.msBeforeNext / 1000)))
-        throw error
+  const counter = (by: string, points: number, duration = Math.ceil(interval / 1000)): RateLimiterAbstract =>
+    limiter({ keyPrefix: `login:${firewall}:${by}`, points, duration })
+  const byAddress = counter('address', maxAttempts * 5)
+  const byUser = counter('user', maxAttempts)
+  const byName = counter('name', maxAttempts * 20)
+  const known = counter('known', 1, KNOWN_FOR)
+  return async (ip: string, identifier: string): Promise<() => Promise<void>> => {
+    const network = networkOf(ip)
+    const name = keyOf(normalizedName(identifier))
+    const user = keyOf(`${network} ${name}`)
+    try {
+      await byAddress.consume(network)
+      await byUser.consume(user)
+      // Failures at other addresses cannot lock out a user who logs in where they have logged in before.
+      const isKnown = await known.get(user) !== null
+      if (!isKnown) await byName.consume(name)
+      return async () => {
+        if (!isKnown) await byName.reward(name)
+        await Promise.all([byAddress.reward(network), byUser.delete(user), known.set(user, 1, KNOWN_FOR)])
       }
-    },
-    /** Takes back an attempt that has succeeded. */
-    async succeeded (ip: string, identifier: string): Promise<void> {
-      await Promise.all([byAddress.reward(networkOf(ip)), byUser.delete(userKey(ip, identifier))])
+    } catch (refused) {
+      if (!(refused instanceof RateLimiterRes)) throw refused
+      const error = new TooManyLoginAttemptsError('Too many failed login attempts, please try again later.')
+      error.headers['retry-after'] = String(Math.max(1, Math.ceil(refused.msBeforeNext / 1000)))
+      throw error
     }
   }
 }
 
+// A provider may find the same user by several spellings of a name: they share a counter.
+function normalizedName (identifier: string): string {
+  const visible = identifier.normalize('NFKC').replace(/[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, '')
+  // In this order it folds the case of letters such as ß, too.
+  return visible.toLowerCase().toUpperCase().toLowerCase().normalize('NFKC').trim()
+}
+
 // A hash: names of any length take the same memory.
-function userKey (ip: string, identifier: string): string {
-  return createHash('sha256').update(`${networkOf(ip)} ${identifier.toLowerCase()}`).digest('base64url')
+function keyOf (text: string): string {
+  return createHash('sha256').update(text).digest('base64url')
 }
 
 // A client usually has all addresses of an IPv6 /64.

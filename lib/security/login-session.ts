@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { Tokens } from '@fastify/csrf'
+import { createRequire } from 'node:module'
 import type { FastifyRequest, Session } from 'fastify'
 import { stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
@@ -60,19 +60,30 @@ export async function renewSession (request: FastifyRequest): Promise<void> {
   await session.regenerate(Object.keys(session).filter((key) => key !== 'cookie' && key !== '_csrf'))
 }
 
-const tokens = new Tokens({ userInfo: true })
+const require = createRequire(import.meta.url)
+let made: ReturnType<typeof makeTokens> | undefined
+
+function makeTokens () {
+  const { Tokens } = require('@fastify/csrf') as typeof import('@fastify/csrf')
+  return new Tokens({ userInfo: true })
+}
+
+// Loaded with the first token: every application loads this module, and most of them have no tokens.
+function tokens (): ReturnType<typeof makeTokens> {
+  return (made ??= makeTokens())
+}
 
 /** Makes a CSRF token of this session for one purpose. */
 export function csrfToken (request: FastifyRequest, purpose: string): string {
   const { session } = request
-  session._csrf ??= tokens.secretSync()
-  return tokens.create(session._csrf, purpose)
+  session._csrf ??= tokens().secretSync()
+  return tokens().create(session._csrf, purpose)
 }
 
 /** Throws `InvalidCsrfTokenError` unless the token was made for this session and purpose. */
 export function checkCsrfToken (request: FastifyRequest, purpose: string, token: unknown): void {
   const secret = request.session?._csrf
-  if (secret === undefined || typeof token !== 'string' || !tokens.verify(secret, token, purpose)) {
+  if (secret === undefined || typeof token !== 'string' || !tokens().verify(secret, token, purpose)) {
     throw new InvalidCsrfTokenError('Invalid CSRF token.')
   }
 }

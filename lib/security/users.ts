@@ -19,7 +19,7 @@ export interface StoredUser {
 }
 
 /** Finds a user by identifier; null if there is none. Called for a login, and for each request of a session. */
-export type LoadUser = (identifier: string) => StoredUser | null | undefined | Promise<StoredUser | null | undefined>
+type LoadUser = (identifier: string) => StoredUser | null | undefined | Promise<StoredUser | null | undefined>
 
 /** The source of users: a list, or a function. */
 export type UserProvider = { users: StoredUser[] } | LoadUser

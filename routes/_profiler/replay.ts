@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { stateOf } from '../../lib/lifecycle/request-state.js'
 import type { ReplayView } from '../../lib/profiler/pages/replay.js'
 import {
-  BadFieldError, baseOf, formatOf, formOf, profileOf, routeOptions, sendPage, type Fields
+  BadFieldError, baseOf, formatOf, formOf, formTokenOf, profileOf, routeOptions, sendPage, type Fields
 } from './responses.js'
 
 const ReplayError = createError('HINDSIGHT_REPLAY_FAILED', 'The replay of profile "%s" failed: %s', 502)
@@ -20,7 +20,7 @@ export default async function replayRoutes (app: FastifyInstance): Promise<void>
 async function showRequest (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
   const view = await viewOf(request)
   if (formatOf(request, reply) === 'json') {
-    return { ...view, formToken: request.server.hindsight.profiler.formTokens.create() }
+    return { ...view, formToken: formTokenOf(request) }
   }
   const { replayPage } = await import('../../lib/profiler/pages/replay.js')
   return await sendPage(request, reply, (options) => replayPage(view, options))

@@ -6,6 +6,7 @@ import { pathnameOf } from '../../lib/http/request-target.js'
 import { stateOf } from '../../lib/lifecycle/request-state.js'
 import { ISOLATION, pagePolicy, type PageOptions } from '../../lib/profiler/pages/layout.js'
 import type { Profile } from '../../lib/profiler/profile.js'
+import { userOf } from '../../lib/security/context.js'
 
 export const TokenNotFoundError = createError('HINDSIGHT_TOKEN_NOT_FOUND', 'Token "%s" was not found.', 404)
 /** What a valid request asked for does not exist; the argument is the message. */
@@ -14,7 +15,7 @@ export const BadFieldError = createError('HINDSIGHT_BAD_FIELD', 'Invalid "%s": %
 const ForeignRequestError =
   createError('HINDSIGHT_FOREIGN_REQUEST', 'The profiler answers only requests of its own pages and links.', 403)
 const ForeignFormError = createError('HINDSIGHT_FOREIGN_FORM',
-  'The form is not from a page of the profiler, or the page is too old: load the page again.', 403)
+  'The form is not from a page of the profiler that this user has loaded in the last 12 hours: load it again.', 403)
 
 export type Fields = Readonly<Record<string, unknown>>
 
@@ -85,7 +86,7 @@ type Render = (options: PageOptions) => string
 export async function sendPage (request: FastifyRequest, reply: FastifyReply, render: Render): Promise<FastifyReply> {
   const { addressesOf, pageAssets } = await import('../../lib/profiler/pages/assets.js')
   const base = baseOf(request)
-  const formToken = request.server.hindsight.profiler.formTokens.create()
+  const formToken = formTokenOf(request)
   return sendHtml(reply, (nonce) => render({ base, nonce, assets: addressesOf(pageAssets, base), formToken }))
 }
 
@@ -114,10 +115,16 @@ export function tokenOf (request: FastifyRequest, name = 'token'): string {
   return String((request.params as Fields)[name]).replace(/\.(?:json|md)$/, '')
 }
 
+/** The token of the forms of a page, for the user who requests it. */
+export function formTokenOf (request: FastifyRequest): string {
+  return request.server.hindsight.profiler.formTokens.create(userOf(request)?.identifier)
+}
+
 /** The fields of a form of the profiler's own pages; throws at any other form. */
 export function formOf (request: FastifyRequest): Fields {
   const { body } = request
   const fields = typeof body === 'object' && body !== null ? body as Fields : {}
-  if (!request.server.hindsight.profiler.formTokens.accepts(fields.form_token)) throw new ForeignFormError()
+  const { formTokens } = request.server.hindsight.profiler
+  if (!formTokens.accepts(fields.form_token, userOf(request)?.identifier)) throw new ForeignFormError()
   return fields
 }

@@ -196,7 +196,6 @@ t.test('an invalid file is refused with the number of its line', async (t) => {
     [`${header}\n${line({ exceptions: [{ name: 'E', message: '', frames: [] }] })}`, "line 2: The profile is not valid: exceptions.0 must have required property 'stack'."],
     [`${header}\n${line({ exceptions: [{ name: 'E', message: '', stack: '', frames: [null] }] })}`, 'line 2: The profile is not valid: exceptions.0.frames.0 must be object.'],
     [`${header}\n${line({ events: [{ stage: 5, listener: 'l', pass: 'main', outcome: 'ran', start: 0 }] })}`, 'line 2: The profile is not valid: events.0.stage must be string.'],
-    [`${header}\n${line({ logsLeftOut: -3 })}`, 'line 2: The profile is not valid: logsLeftOut must be >= 1.'],
     [`${header}\n${line({ version: 7 })}`, 'line 2: The profile is not valid: version must be equal to constant.'],
     [`${header}\n{"profile":{"token":"000003"`, 'line 2: This is not JSON.'],
     [`${header}\n${line({})}\n"${'x'.repeat(16 * 1024 * 1024)}"\n`, 'line 3: This line has more than 16 MiB. 0 profiles before it were imported.'],

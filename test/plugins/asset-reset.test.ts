@@ -156,7 +156,7 @@ t.test('a build that cannot be used stops the start', async t => {
     [{ manifest: 'odd.json' }, /^assets\.manifest: .*odd\.json is not a Vite manifest: "x" has no file$/],
     [{ manifest: 'lost.json' }, /^assets\.manifest: .*lost\.json: "x" imports "y", which is not there$/],
     [{ manifest: 'files.json', integrity: true }, /^assets\.integrity: .*x\.js cannot be read \(ENOENT.*\); set assets\.root to the folder of the built files$/],
-    [{ manifest: 'files.json', integrity: 'md5' }, /^Option "assets\.integrity" must be "sha256", "sha384" or "sha512", not "md5"$/],
+    [{ manifest: 'files.json', integrity: 'md5' }, /^Option "assets\.integrity" must be "sha256", "sha384", "sha512", true or false, not "md5"$/],
     [{ manifest: 'files.json', bas: '/' }, /^Unknown option "assets\.bas"; did you mean "base"\?$/],
     [{}, /^assets\.manifest must be the path of a Vite manifest$/]
   ] as const) {

@@ -125,6 +125,39 @@ t.test('the other trailing-slash form is a redirect, and never to another host',
   t.equal(proxied.headers.location, 'https://outer.test/app/ok')
 })
 
+t.test('a route for HTTPS only redirects GET and HEAD, in one hop; other methods are not found', async t => {
+  const app = await build(t, { trustedProxies: ['10.0.0.1'] }, app => {
+    app.all('/safe', { config: { httpsOnly: true } }, ({ method }) => method)
+    app.get('/dir/', { config: { httpsOnly: true } }, () => 'dir')
+    app.get('/open', () => 'open')
+  })
+  const https = { host: 'outer.test:8080', 'x-forwarded-proto': 'https', 'x-forwarded-port': '8443', 'x-forwarded-prefix': '/app' }
+  for (const [method, url, status, location, headers] of [
+    ['GET', '/safe', 301, 'https://localhost/safe'],
+    ['GET', '/safe?a=b&c=%2F', 301, 'https://localhost/safe?a=b&c=%2F'],
+    ['HEAD', '/safe', 301, 'https://localhost/safe'],
+    ['GET', '/safe/?a=b', 301, 'https://localhost/safe?a=b'],
+    ['GET', '/dir', 301, 'https://localhost/dir/'],
+    ['GET', '/safe/', 301, 'https://a.test/safe', { host: 'A.test:8100' }],
+    ['GET', '/safe', 200, undefined, https],
+    ['GET', '/safe/', 301, 'https://outer.test:8443/app/safe', https],
+    ['GET', '/open/', 301, 'http://localhost/open'],
+    ['POST', '/safe', 404, undefined],
+    ['DELETE', '/safe', 404, undefined],
+    ['POST', '/safe/', 404, undefined],
+    ['POST', '/safe', 200, undefined, https]
+  ] as const) {
+    const response = await app.inject({ method, url, remoteAddress: headers === https ? '10.0.0.1' : '127.0.0.1', ...(headers !== undefined && { headers }) })
+    t.same([response.statusCode, response.headers.location], [status, location], `${method} ${url}`)
+    if (status === 301) t.match(eventOf(await profileOf(app, response), 'kernel.request', 'router'), { outcome: 'answered' })
+  }
+  t.same(await problem(app, { method: 'POST', url: '/safe' }), {
+    status: 404,
+    messages: ['No routes found for "/safe/": the path has routes for HTTPS only', 'No route found for "POST http://localhost/safe"'],
+    names: ['ResourceNotFoundError', 'NotFoundError']
+  })
+})
+
 t.test('a route for everything cannot be made to redirect elsewhere', async t => {
   const app = await build(t, {}, app => {
     app.get('/:a/:b', () => 'x')
@@ -162,6 +195,18 @@ t.test('what matched is published and logged', async t => {
   }
   t.same((await app.inject('/users/7')).json(), { _route: 'GET /users/:id', id: '7' })
   t.equal((await app.inject('/named')).body, 'my_route')
+})
+
+t.test('the log line of the match is between the notifications of the router and of the next listener', async t => {
+  const app = await build(t, {}, routes)
+  await app.inject('/ok')
+  const { logs } = await profileOf(app, await app.inject('/ok'))
+  const messages = logs.map(({ message }) => message)
+  const at = messages.indexOf('Notified event "kernel.request" to listener "router".')
+  t.equal(messages[at + 1], 'Matched route "GET /ok".')
+  const offsets = logs.map(({ offset = -1 }) => offset)
+  t.same(offsets, offsets.toSorted((a, b) => a - b))
+  t.ok(offsets.every((offset) => offset >= 0 && Number.isInteger(Math.round(offset * 1e6) / 1e3)), 'microseconds')
 })
 
 t.test('attributes of one request are not those of another', async t => {

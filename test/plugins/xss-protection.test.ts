@@ -26,5 +26,5 @@ t.test('kept and redirected', async t => {
 })
 
 t.test('a value that is none stops the start', async t => {
-  t.equal(await refusal({ xssProtection: '2' }), 'Option "xssProtection" must be "0", "1" or "1; mode=block", not "2"')
+  t.equal(await refusal({ xssProtection: '2' }), 'Option "xssProtection" must be "0", "1", "1; mode=block" or false, not "2"')
 })

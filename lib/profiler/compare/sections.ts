@@ -191,8 +191,7 @@ function eventText (event: ListenerEvent | undefined): string | undefined {
   return [
     reason === undefined ? outcome : `${outcome}: ${reason}`,
     ...isObject(changes?.status) ? [`status ${changes.status.from} to ${changes.status.to}`] : [],
-    ...headers,
-    ...Array.isArray(changes?.attributes) ? [`attributes ${changes.attributes.join(', ')}`] : []
+    ...headers
   ].join('; ')
 }
 

@@ -66,16 +66,14 @@ function eventLine ({ start, duration, stage, listener, pass, outcome, changes }
 }
 
 function changeTexts (changes: unknown): string[] {
-  const { headers, status, attributes } = isObject(changes) ? changes : {}
+  const { headers, status } = isObject(changes) ? changes : {}
   const headerTexts = listOf(headers).map(({ name, from, to }) => {
     if (to === null) return `- ${short(name)}`
     return from === null ? `+ ${short(name)}: ${short(to)}` : `~ ${short(name)}: ${short(from)} → ${short(to)}`
   })
-  const names = Array.isArray(attributes) ? attributes.slice(0, MAX_CHANGES).map(String).join(', ') : ''
   return [
     ...(isObject(status) ? [`status ${short(status.from)} → ${short(status.to)}`] : []),
-    ...headerTexts,
-    ...(names === '' ? [] : [`attributes ${short(names)}`])
+    ...headerTexts
   ]
 }
 

@@ -56,14 +56,13 @@ function row (event: NumberedEvent): string {
 }
 
 function effects ({ reason, changes = {}, plugin, source }: ListenerEvent): string {
-  const { status, headers = [], attributes = [] } = changes
+  const { status, headers = [] } = changes
   const owner = plugin === undefined ? '' : html`<b>${plugin}</b> `
   return [
     source === undefined ? '' : html`<div class="source">!${owner}<code>${shortFile(source)}</code></div>`,
     reason === undefined ? '' : html`<div class="reason">${reason}</div>`,
     status === undefined ? '' : html`<div>status: !${change(String(status.from), String(status.to))}</div>`,
-    ...headers.map(({ name, from, to }) => html`<div><span class="header">${name}</span>: !${change(from, to)}</div>`),
-    attributes.length === 0 ? '' : html`<div>attributes: ${attributes.join(', ')}</div>`
+    ...headers.map(({ name, from, to }) => html`<div><span class="header">${name}</span>: !${change(from, to)}</div>`)
   ].join('')
 }
 

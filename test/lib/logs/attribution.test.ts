@@ -402,7 +402,7 @@ t.test('a closed application does not stay in memory, though its loggers do', as
   const open = async (server: object, keeps: boolean): Promise<WeakRef<FastifyInstance>> => {
     const app = Fastify(server) as unknown as FastifyInstance
     app.decorate('hindsight', { mode: 'full' } as never)
-    const capture = new LogCapture(app, () => app.hasDecorator('absent') ? null : null)
+    const capture = new LogCapture(app, () => { app.hasDecorator('absent'); return undefined })
     app.addHook('onRequest', async (request) => {
       capture.open(request)
       if (keeps) kept.push(request.log)

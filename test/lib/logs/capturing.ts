@@ -29,7 +29,7 @@ export async function capturing (t: Test, server: object, declare: (app: Fastify
   const context = new AsyncLocalStorage<RequestLog>()
   const logs: Array<[url: string, log: RequestLog]> = []
   app.decorate('hindsight', { mode } as never)
-  const capture = new LogCapture(app, () => context.getStore() ?? null)
+  const capture = new LogCapture(app, () => context.getStore())
   t.teardown(() => app.close())
   app.addHook('onClose', async () => capture.close())
   await before?.(app)
@@ -37,7 +37,7 @@ export async function capturing (t: Test, server: object, declare: (app: Fastify
     if (reserve) {
       capture.reserve(request)
       const log = capture.logOf(request)
-      if (log !== null) logs.push([request.url, log])
+      if (log !== undefined) logs.push([request.url, log])
     } else {
       const log = capture.open(request)
       reply.log = request.log

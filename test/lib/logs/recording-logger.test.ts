@@ -12,7 +12,7 @@ interface Recorded {
 
 /** A recording logger, and what it has recorded. */
 function recorded (logger: object): Recorded {
-  const log = new RequestLog()
+  const log = new RequestLog({ startedAt: 0, startedTime: 0 })
   const formatter = pino({ level: 'debug', base: null, timestamp: false }, { write: (line: string) => log.add((JSON.parse(line) as { level: number }).level, line) })
   return {
     logger: recordingLogger(logger as FastifyBaseLogger, log, () => formatter) as Recorded['logger'],

@@ -1,61 +1,89 @@
 import t from 'tap'
 import { reportedLines } from '../../../lib/errors/report.js'
 import { createMask, type Mask } from '../../../lib/mask/mask.js'
-import { levelName } from '../../../lib/logs/log-record.js'
+import { levelName, withNotifications, type LogRecord } from '../../../lib/logs/log-record.js'
 import { RequestLog } from '../../../lib/logs/request-log.js'
 import type { ListenerEvent } from '../../../lib/lifecycle/events.js'
 
 const mask = createMask()
+const START = { startedAt: 1_000, startedTime: Date.parse('2026-01-02T03:04:05.000Z') }
+const { startedTime } = START
 
 t.test('levels by their numbers', async t => {
   for (const [level, name] of [[10, 'trace'], [20, 'debug'], [30, 'info'], [35, 'info'], [40, 'warn'], [50, 'error'], [60, 'fatal'], [100, 'fatal'], [0, 'trace']] as const) t.equal(levelName(level), name)
 })
 
 t.test('a line that is no JSON is kept as it is', async t => {
-  const log = new RequestLog()
+  const log = new RequestLog(START)
   log.add(40, 'plain text\n')
   t.match(log.records(), [{ level: 'warn', channel: 'app', message: 'plain text', context: {} }])
 })
 
 t.test('a line without a message has its error\'s', async t => {
-  const log = new RequestLog()
+  const log = new RequestLog(START)
   log.add(50, '{"level":50,"err":{"message":"boom"}}')
   log.add(30, '{"level":30,"a":1}')
   t.match(log.records(), [{ message: 'boom' }, { message: '', context: { a: 1 } }])
 })
 
 t.test('what no logger has written is counted too, where it is not kept', async t => {
-  const log = new RequestLog()
+  const log = new RequestLog(START)
   for (let i = 0; i < 10_002; i++) log.note('info', { channel: 'request', message: 'x', context: {} })
   t.ok(log.records().some(({ channel, message }) => channel === 'profiler' && message.startsWith('2 more log lines of this request were not kept')))
 })
 
 t.test('what is not kept is counted', async t => {
-  const log = new RequestLog()
+  const log = new RequestLog(START)
   for (let i = 0; i < 10_003; i++) log.add(30, '{"msg":"x"}')
   t.equal(log.records().length, 10_001)
   t.ok(log.records().some(({ channel, message }) => channel === 'profiler' && message === '3 more log lines of this request were not kept (about 33 bytes)'))
-  const large = new RequestLog()
+  const large = new RequestLog(START)
   // Of one line 10,000 characters or more are kept, of all together some megabytes.
   for (let i = 0; i < 2_000; i++) large.add(30, JSON.stringify({ msg: 'x'.repeat(1024 * 64) }))
   t.ok(large.records().length < 2_000)
   t.ok(large.records().some(({ message }) => /more log lines/.test(message)))
 })
 
-t.test('notifications stand among the lines, by time; the skipped are none', async t => {
-  const event = (listener: string, outcome: ListenerEvent['outcome'], start: number): ListenerEvent => ({ stage: 'kernel.request', listener, pass: 'main', outcome, start, duration: 0 })
-  const log = new RequestLog()
-  log.add(30, '{"msg":"between"}', 1005)
-  const records = reportedLines(log, [event('router', 'ran', 0), event('locale', 'skipped', 2), event('firewall', 'raised', 9)], 1000, mask).logs
-  t.same(records.map(({ message }) => message), ['Notified event "kernel.request" to listener "router".', 'between', 'Notified event "kernel.request" to listener "firewall".'])
-  t.match(records[0], { level: 'debug', channel: 'event', time: new Date(1000).toISOString() })
-  t.same(reportedLines(null, [], 0, mask), { logs: [] })
+const event = (listener: string, outcome: ListenerEvent['outcome'], start: number): ListenerEvent => ({ stage: 'kernel.request', listener, pass: 'main', outcome, start, duration: 0 })
+const notified = (listener: string): string => `Notified event "kernel.request" to listener "${listener}".`
+
+t.test('notifications are ordered among the lines of the same millisecond; skipped listeners have none', async t => {
+  const log = new RequestLog(START)
+  log.add(30, '{"msg":"before"}', 999.8)
+  log.add(30, '{"msg":"between"}', 1000.25)
+  log.add(30, '{"msg":"after"}', 1009.5)
+  const events = [event('router', 'ran', 0.2), event('locale', 'skipped', 0.3), event('firewall', 'ran', 0.4), event('pagination', 'raised', 9.001)]
+  const records = reportedLines(log, events, startedTime, mask).logs
+  t.same(records.map(({ offset, message }) => [offset, message]), [[0, 'before'], [0.2, notified('router')], [0.25, 'between'], [0.4, notified('firewall')], [9.001, notified('pagination')], [9.5, 'after']])
+  t.match(records[1], { level: 'debug', channel: 'event', time: '2026-01-02T03:04:05.000Z' })
+  t.same(records.map(({ time }) => time), records.map(({ time }) => time).sort(), 'the times never go back')
+  t.same(reportedLines(undefined, [], 0, mask), { logs: [] })
+})
+
+t.test('lines that were stored without offsets are ordered by time', async t => {
+  const line = (message: string, after: number): LogRecord => ({ time: new Date(startedTime + after).toISOString(), level: 'info', channel: 'app', message, context: {} })
+  const records = withNotifications([line('first', 0), line('second', 5)], [event('router', 'ran', 0.2), event('firewall', 'ran', 4.9)], startedTime)
+  t.same(records.map(({ message }) => message), ['first', notified('router'), notified('firewall'), 'second'])
+})
+
+t.test('the order and the times of lines do not depend on the clock of the machine', async t => {
+  const now = Date.now
+  t.teardown(() => { Date.now = now })
+  const log = new RequestLog({ startedAt: performance.now(), startedTime })
+  for (const [i, message] of ['first', 'second', 'third'].entries()) {
+    Date.now = () => startedTime - i * 60_000
+    if (i === 1) log.note('info', { channel: 'app', message, context: {} })
+    else log.add(30, JSON.stringify({ msg: message }))
+  }
+  const records = log.records()
+  t.same(records.map(({ message }) => message), ['first', 'second', 'third'])
+  t.ok(records.every(({ time }) => Date.parse(time) >= startedTime))
 })
 
 t.test('a debug line of our own is written by a logger that takes it, and kept in its place by any other', async (t) => {
   const written: unknown[] = []
   const logger = { debug: (...line: unknown[]) => { written.push(line) } } as never
-  const log = new RequestLog()
+  const log = new RequestLog(START)
   log.add(30, '{"msg":"first"}')
   log.debug(logger, { channel: 'router', context: { route: 'home' }, message: 'second' })
   log.add(30, '{"msg":"third"}')
@@ -68,7 +96,7 @@ t.test('a debug line of our own is written by a logger that takes it, and kept i
 })
 
 t.test('a line is masked, by each mask as that one hides', async (t) => {
-  const log = new RequestLog()
+  const log = new RequestLog(START)
   log.add(30, '{"level":30,"time":1,"pid":1,"hostname":"h","reqId":"req-1","token":"abc","err":{"stack":"password=hunter2"},"msg":"for https://u:pw@host/"}\n')
   const [shown] = reportedLines(log, [], 0, mask).logs
   t.match(shown, { level: 'info', message: 'for https://u:******@host/', context: { token: '******' } })
@@ -76,17 +104,18 @@ t.test('a line is masked, by each mask as that one hides', async (t) => {
   t.same(reportedLines(log, [], 0, { ...mask, value: (value) => value }).logs[0]?.context.token, 'abc')
 })
 
-t.test('records of one millisecond stay in their order, others are sorted by time', async (t) => {
-  const log = new RequestLog()
+t.test('lines are in the order in which they were written', async (t) => {
+  const log = new RequestLog(START)
   log.add(30, '{"msg":"third"}', 2_000)
-  log.add(30, '{"msg":"first"}', 1_000)
-  log.add(30, '{"msg":"second"}', 1_000)
-  t.same(log.records().map(({ message, time }) => [message, time]), [['first', new Date(1_000).toISOString()], ['second', new Date(1_000).toISOString()], ['third', new Date(2_000).toISOString()]])
+  log.add(30, '{"msg":"first"}', 1_000.5004)
+  log.add(30, '{"msg":"second"}', 1_000.5004)
+  const at = (ms: number): string => new Date(startedTime + ms).toISOString()
+  t.same(log.records().map(({ message, time, offset }) => [message, time, offset]), [['first', at(0), 0.5], ['second', at(0), 0.5], ['third', at(1_000), 1_000]])
   t.equal(log.size, 3)
 })
 
 t.test('only the message of a long line is kept', async (t) => {
-  const log = new RequestLog()
+  const log = new RequestLog(START)
   log.add(40, JSON.stringify({ level: 40, channel: 'import', body: 'x'.repeat(100_000), msg: 'the "end"' }))
   t.match(log.records(), [{ level: 'warn', channel: 'import', message: 'the "end"', context: { cut: '100,061 characters: the fields of this line were left out' } }])
 })
@@ -94,7 +123,7 @@ t.test('only the message of a long line is kept', async (t) => {
 t.test('of a long log no more is masked than is shown, warnings and errors first; the others are counted', async t => {
   let read = 0
   const counting: Mask = { ...mask, text: (text) => { read++; return mask.text(text) } }
-  const log = new RequestLog()
+  const log = new RequestLog(START)
   for (let i = 0; i < 5_000; i++) log.add(i % 1_000 === 7 ? 50 : i === 8 ? 40 : 30, `{"level":30,"time":1,"msg":"line ${i}"}`)
   const { logs, logsOmitted } = reportedLines(log, [], 0, counting)
   t.equal(read, 1_000)
@@ -102,7 +131,7 @@ t.test('of a long log no more is masked than is shown, warnings and errors first
   t.same(logs.slice(0, 5).map(({ message }) => message), ['line 7', 'line 8', 'line 1007', 'line 2007', 'line 3007'])
   t.equal(logs.at(-1)?.message, 'line 4999')
   t.same(logsOmitted, { lines: 4_000, failures: 0 })
-  const loud = new RequestLog()
+  const loud = new RequestLog(START)
   for (let i = 0; i < 1_500; i++) loud.add(50, '{"msg":"x"}')
   t.same(reportedLines(loud, [], 0, mask).logsOmitted, { lines: 500, failures: 500 })
 })

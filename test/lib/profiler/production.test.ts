@@ -4,6 +4,7 @@ import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Profile } from '../../../lib/profiler/profile.js'
 import type { ProfilerOption } from '../../../lib/profiler/settings.js'
 import { build as buildApplication, listen, type BuildOptions } from '../../support/app.js'
+import type { StoredUser } from '../../../lib/security/users.js'
 import { users } from '../security/support.js'
 
 const html = { accept: 'text/html' }
@@ -220,6 +221,34 @@ t.test('there are no pages in production, but for operators', async (t) => {
   }
   t.match((await app.inject({ url: `/_profiler/${kept?.token}`, headers: { ...html, ...basic('ada', 'lovelace') } })).body, /the inside story/)
   for (const url of [`/_wdt/${kept?.token}`, '/_error/500']) t.equal((await app.inject({ url, headers: basic('ada', 'lovelace') })).statusCode, 404, url)
+})
+
+t.test('the form of a page is valid for 12 hours, and for the user who has loaded the page', async (t) => {
+  const verify = (identifier: string): StoredUser => ({ identifier, roles: ['ROLE_ADMIN'] })
+  const security = { firewalls: [{ name: 'all', authenticators: { bearer: { verify } } }] }
+  const app = await build(t, { production: true, role: 'ROLE_ADMIN', storage: 'memory' }, { security })
+  const pageOf = async (user: string): Promise<string> => {
+    const { body } = await app.inject({ url: '/_profiler/', headers: { ...html, authorization: `Bearer ${user}` } })
+    return /name="form_token" value="([^"]+)"/.exec(body)?.[1] ?? ''
+  }
+  const purge = async (formToken: string, user: string): Promise<[number, string]> => {
+    const headers = { accept: 'application/json', authorization: `Bearer ${user}`, 'content-type': 'application/x-www-form-urlencoded' }
+    const { statusCode, body } = await app.inject({ method: 'POST', url: '/_profiler/purge', headers, payload: new URLSearchParams([['form_token', formToken]]).toString() })
+    return [statusCode, body]
+  }
+  const now = Date.now
+  t.teardown(() => { Date.now = now })
+  const token = await pageOf('ada')
+  t.match(token, /./)
+  t.same((await purge(token, 'ada'))[0], 303)
+  t.same((await purge(token, 'bob'))[0], 403, 'of another user')
+  t.same((await purge(app.hindsight.profiler.formTokens.create(), 'ada'))[0], 403, 'of nobody')
+  const loaded = now()
+  Date.now = () => loaded + 11.9 * 3_600_000
+  t.same((await purge(token, 'ada'))[0], 303)
+  Date.now = () => loaded + 12.1 * 3_600_000
+  t.same((await purge(token, 'ada'))[0], 403, 'too old')
+  t.same((await purge(await pageOf('ada'), 'ada'))[0], 303)
 })
 
 t.test('a role that nobody can have stops the start', async (t) => {

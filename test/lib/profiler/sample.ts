@@ -21,7 +21,7 @@ export function sample (text = 'plain'): Profile {
     events: [
       event(1, { listener: 'cors', outcome: 'skipped', reason: `not configured ${text}` }),
       event(2, { listener: 'router', outcome: 'raised' }),
-      event(3, { stage: 'kernel.controller_arguments', listener: 'error', pass: 'error', changes: { status: { from: 200, to: 404 }, attributes: [text] } }),
+      event(3, { stage: 'kernel.controller_arguments', listener: 'error', pass: 'error', changes: { status: { from: 200, to: 404 } } }),
       event(4, {
         stage: 'kernel.response',
         listener: 'clickjacking',

@@ -308,6 +308,32 @@ t.test('logins that fail too often', async t => {
   t.equal(many.filter(({ statusCode }) => statusCode === 401).length, 3, 'many at once are no way around')
 })
 
+t.test('spellings of a name share a counter', async t => {
+  const app = await build(t, { ...settings, firewalls: [{ name: 'main', authenticators: { login: { csrf: false } }, throttling: { maxAttempts: 1 } }] }, routes)
+  const attempt = async (_username: string, remoteAddress: string) =>
+    (await app.inject({ method: 'POST', url: '/login', remoteAddress, headers: { 'content-type': 'application/json', accept: 'application/json' }, payload: JSON.stringify({ _username, _password: 'wrong' }) })).statusCode
+  for (const [i, [name, other]] of [
+    ['ada', 'ADA'], ['ada', ' ada'], ['ada', 'ada\t'], ['ada', '\u00a0ada\u3000'], ['ada', 'a\u200bda'], ['ada', 'ad\ufeffa'], ['ada', '\u202eada'], ['ada', 'a\u00adda'],
+    ['ada', 'ada\0'], ['ada', '\uff41\uff44\uff41'], ['ada', 'ad\ufe0fa'], ['ada', 'a\u034fda'], ['straße', 'STRASSE'], ['straße', 'stra\u017fse'], ['straße', 'STRAẞE'],
+    ['ångström', 'a\u030angstro\u0308m'], ['ångström', '\u212bNGSTRÖM'], ['ὀδυσσεύς', 'ὈΔΥΣΣΕΎΣ']
+  ].entries() as Iterable<[number, [string, string]]>) {
+    const address = `10.0.${i}.1`
+    t.same([await attempt(name, address), await attempt(other, address), await attempt('grace', address)], [401, 429, 401], JSON.stringify(other))
+  }
+})
+
+t.test('failures at other addresses do not lock out a user', async t => {
+  const app = await build(t, { ...settings, firewalls: [{ name: 'main', authenticators: { basic: true }, throttling: { maxAttempts: 5 } }] }, routes)
+  const attempt = async (password: string, remoteAddress: string) => (await app.inject({ url: '/account', remoteAddress, headers: basic('ada', password) })).statusCode
+  for (let i = 0; i < 7; i++) t.equal(await attempt(`wrong ${i}`, '10.0.0.1'), i < 5 ? 401 : 429)
+  t.equal(await attempt('lovelace', '10.0.0.1'), 429)
+  t.equal(await attempt('lovelace', '10.0.0.2'), 200, 'at another address')
+  for (let i = 0; i < 150; i++) await attempt(`guess ${i}`, `10.1.${i}.1`)
+  t.equal(await attempt('another guess', '10.2.0.1'), 429, 'guesses from many addresses are limited')
+  t.equal(await attempt('lovelace', '10.0.0.2'), 200, 'at the address where the user has logged in before')
+  t.equal((await app.inject({ url: '/account', remoteAddress: '10.2.0.1', headers: basic('bob', 'builder') })).statusCode, 200, 'another user')
+})
+
 t.test('no login page where there is no login', async t => {
   const app = await build(t, { firewalls: [{ name: 'api', pattern: '/login' }] }, app => { routes(app); app.get('/x', async request => request.loginForm()) })
   t.match((await app.inject('/login')).body, 'request.loginForm(): the firewall &#34;api&#34; has no login')

@@ -19,7 +19,7 @@ t.test('passes, stages, outcomes and what changed', async t => {
   t.same(texts(root, '.event > th'), ['cors', 'router', 'error', 'clickjacking'])
   t.same(texts(root, '.outcome'), ['skipped', 'raised', 'ran', 'ran'])
   t.same(texts(root, '.event td.text'), [
-    'not configured plain', '', 'status: 200 → 404attributes: plain',
+    'not configured plain', '', 'status: 200 → 404',
     'x-frame-options: DENYvary: plain → plain, betag: plain (removed)'
   ])
   t.same(texts(root, '.filters label'), ['called 3', 'skipped 1'])
