@@ -8,11 +8,12 @@ const PAGE = 50
 const MAX_PAGES = 10
 
 /**
- * The newest profile that matches the criteria, is of the same route (without a route: of the same path and method) and
- * is older than the given one. Among profiles of the same millisecond, the order of the store counts.
+ * The newest profile that matches the criteria, is accepted, is of the same route (without a route: of the same path
+ * and method) and is older than the given one. Among profiles of the same millisecond, the order of the store counts.
  */
 export async function previousOf (
-  profile: Profile, criteria: Criteria, search: (options: SearchOptions) => Awaitable<ProfilePage>
+  profile: Profile, criteria: Criteria, search: (options: SearchOptions) => Awaitable<ProfilePage>,
+  accepts: (summary: ProfileSummary) => boolean = () => true
 ): Promise<ProfileSummary | undefined> {
   const { route, time, method, url, token } = profile
   const same = route === null ? { url: url.replace(/[?#][^]*$/, '').slice(-500), method } : { route: route.name }
@@ -22,7 +23,7 @@ export async function previousOf (
   for (let pages = 0; pages < MAX_PAGES; pages++) {
     const page: ProfilePage =
       await search({ criteria: { ...criteria, ...same, until }, limit: PAGE, ...(cursor !== null && { cursor }) })
-    found.push(...page.profiles)
+    found.push(...page.profiles.filter((summary) => summary.token === token || accepts(summary)))
     const index = found.findIndex((summary) => summary.token === token)
     const isBefore = (summary: ProfileSummary, i: number): boolean => summary.time < time || (index !== -1 && i > index)
     const previous = found.find((summary, i) => summary.token !== token && isBefore(summary, i))

@@ -178,7 +178,7 @@ function eventText (event: ListenerEvent | undefined): string | undefined {
   ].join('; ')
 }
 
-function splitUrl (url: string): { origin: string | undefined, path: string, query?: object } {
+export function splitUrl (url: string): { origin: string | undefined, path: string, query?: object } {
   const [, origin, path = '', search] = /^([a-z][a-z0-9+.-]*:\/\/[^/?#]*)?([^?#]*)(?:\?([^#]*))?/i.exec(url) ?? []
   if (search === undefined) return { origin, path }
   const parameters = new URLSearchParams(search)
