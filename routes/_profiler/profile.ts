@@ -1,6 +1,7 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { readFilter } from '../../lib/profiler/search-query.js'
+import { successOf } from './differences.js'
 import {
   BadFieldError, baseOf, formatOf, formOf, NotAvailableError, profileOf, routeOptions, sendFile, sendMarkdown, sendPage,
   TokenNotFoundError, tokenOf, type Fields
@@ -50,7 +51,7 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   if (format === 'json') return profile
   if (format === 'markdown') {
     const { profileMarkdown } = await import('../../lib/profiler/markdown/profile-markdown.js')
-    return sendMarkdown(reply, profileMarkdown(profile))
+    return sendMarkdown(reply, profileMarkdown(profile, { success: await successOf(request, profile) }))
   }
   const [{ profiles: [summary] }, { profiles: children }] = await Promise.all([
     profiler.search({ criteria: { token }, limit: 1 }),

@@ -283,7 +283,8 @@ t.test('two profiles side by side', async (t) => {
   t.match((await hindsight(dataDir, ['compare', '000002', '000002'])).out, 'Nothing that matters differs')
   t.equal((await hindsight(dataDir, ['compare', 'previous', 'latest', '--method', 'get', '--json'])).code, 0)
   for (const [args, expected, message] of [
-    [['compare', '000001'], 2, /1 arguments were given/],
+    [['compare', '000001'], 1, /No success of the same route is stored before "000001"\./],
+    [['compare', '000001', '000002', '000002'], 2, /3 arguments were given/],
     [['compare', '000001', 'x'], 2, /"x" is neither a token/],
     [['compare', '000001', '00000f'], 1, /Token "00000f" was not found/],
     [['compare', 'previous', '000001'], 1, /No profile of the same route is stored that is older than "000001"\./],
