@@ -65,7 +65,7 @@ export function renderDifferences (found: LastSuccess | null, base: string, isRe
   const rows = differences.map(({ what, before, now }) => html`<tr><th scope="row">${what}</th>` +
     html`<td class="text a">${before}</td><td class="text b">${now}</td></tr>`)
   const title = 'Differences from the last success'
-  return html`<section class="differences" aria-label="${title}"><h2>${title} ` +
+  return html`<section class="differences"><h2>${title} ` +
     html`<a href="${base}/${summary.token}"><code>${summary.token}</code></a></h2>` +
     html`<p class="facts">!${statusBadge(summary.status)} ${summary.method} ${shown(summary.url)}, ` +
     html`!${moment(summary.time)}</p>!${rows.length === 0 ? note(NO_DIFFERENCE) : table(title, HEADS, rows, 'sides')}` +
