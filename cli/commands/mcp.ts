@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import { compareProfiles } from '../../lib/profiler/compare/compare.js'
+import { sourceOf, successOf } from '../../lib/profiler/compare/last-success.js'
 import { ownVersion } from '../../lib/profiler/configuration.js'
 import { profileMarkdown } from '../../lib/profiler/markdown/profile-markdown.js'
 import { listOf } from '../../lib/profiler/panels/panel.js'
@@ -15,7 +16,7 @@ import { CommandError, CRITERIA_HELP, findProfile, messageOf, type Command } fro
 import { fit, type Formatter } from '../terminal.js'
 import { comparisonLines } from './compare.js'
 import { listLines } from './list.js'
-import { partOf, successOf } from './profiles.js'
+import { partOf } from './profiles.js'
 
 const SDK = '@modelcontextprotocol/server'
 const INSTRUCTIONS = 'Hindsight keeps a profile of every request that a Fastify service has handled. ' +
@@ -78,7 +79,8 @@ export const TOOLS: readonly ProfileTool[] = [
     name: 'read_profile',
     title: 'Read a profile',
     description: 'One request in a page: the error with the source around it, the request, the last log lines, for a ' +
-      'failure its differences from the last success of the route, the changes of each listener, hints. Without a token it is the newest, with "error": true the newest failure. ' +
+      'failure its differences from the last success of the route, the changes of each listener, hints. Without a ' +
+      'token it is the newest, with "error": true the newest failure. ' +
       'With "part", the data of one part as JSON.',
     properties: { token, error, part },
     run: async (store, { token = 'latest', error, part }) => {
@@ -108,7 +110,7 @@ export const TOOLS: readonly ProfileTool[] = [
 ]
 
 async function markdownOf (store: ProfileStorage, profile: Profile): Promise<string> {
-  return profileMarkdown(profile, { success: await successOf(store, profile) })
+  return profileMarkdown(profile, { success: await successOf(sourceOf(store), profile) })
 }
 
 async function find (store: ProfileStorage, args: Arguments): Promise<string> {

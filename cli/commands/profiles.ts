@@ -1,7 +1,6 @@
-import { hasFailed, lastSuccess, sourceOf, type LastSuccess } from '../../lib/profiler/compare/last-success.js'
+import { sourceOf, successOf } from '../../lib/profiler/compare/last-success.js'
 import { profileMarkdown } from '../../lib/profiler/markdown/profile-markdown.js'
 import type { Profile } from '../../lib/profiler/profile.js'
-import type { ProfileStorage } from '../../lib/profiler/storage/storage.js'
 import { counted } from '../../lib/view/counted.js'
 import { CommandError, findProfile, searchOf, type Command } from '../command.js'
 
@@ -18,14 +17,9 @@ export const show: Command = {
     const profile = await findProfile(open, token, searchOf(flags).criteria)
     if (flags.panel !== undefined) return await terminal.json(partOf(profile, String(flags.panel)), 2)
     if (flags.markdown === true && flags.json === true) throw new CommandError('Either --markdown or --json.', 2)
-    const options = { success: await successOf(await open(), profile), hasEvents: flags.events === true }
+    const options = { success: await successOf(sourceOf(await open()), profile), hasEvents: flags.events === true }
     await print(profile, () => [profileMarkdown(profile, options).trimEnd()])
   }
-}
-
-/** The last success of the route of a failure; null for a success, or where none is stored. */
-export async function successOf (store: ProfileStorage, profile: Profile): Promise<LastSuccess | null> {
-  return hasFailed(profile) ? await lastSuccess(sourceOf(store), profile) : null
 }
 
 /** A list of a profile, or the data of a collector. Throws a `CommandError` when the profile does not have it. */

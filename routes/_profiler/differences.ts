@@ -1,6 +1,4 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { LastSuccess } from '../../lib/profiler/compare/last-success.js'
-import type { Profile } from '../../lib/profiler/profile.js'
 import { baseOf, formatOf, profileOf, routeOptions } from './responses.js'
 
 /** How a request differs from the last success of its route: a part of other pages, or JSON. */
@@ -20,10 +18,4 @@ async function sendDifferences (request: FastifyRequest, reply: FastifyReply): P
     return { token: profile.token, lastSuccess: summary, differences }
   }
   return reply.type('text/html; charset=utf-8').send(renderDifferences(found, baseOf(request), debug))
-}
-
-/** The last success of the route of a failure; null for a success, or where none is stored. */
-export async function successOf (request: FastifyRequest, profile: Profile): Promise<LastSuccess | null> {
-  const { hasFailed, lastSuccess } = await import('../../lib/profiler/compare/last-success.js')
-  return hasFailed(profile) ? await lastSuccess(request.server.hindsight.profiler, profile) : null
 }

@@ -1,7 +1,6 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { readFilter } from '../../lib/profiler/search-query.js'
-import { successOf } from './differences.js'
 import {
   BadFieldError, baseOf, formatOf, formOf, NotAvailableError, profileOf, routeOptions, sendFile, sendMarkdown, sendPage,
   TokenNotFoundError, tokenOf, type Fields
@@ -51,7 +50,8 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   if (format === 'json') return profile
   if (format === 'markdown') {
     const { profileMarkdown } = await import('../../lib/profiler/markdown/profile-markdown.js')
-    return sendMarkdown(reply, profileMarkdown(profile, { success: await successOf(request, profile) }))
+    const { successOf } = await import('../../lib/profiler/compare/last-success.js')
+    return sendMarkdown(reply, profileMarkdown(profile, { success: await successOf(profiler, profile) }))
   }
   const [{ profiles: [summary] }, { profiles: children }] = await Promise.all([
     profiler.search({ criteria: { token }, limit: 1 }),

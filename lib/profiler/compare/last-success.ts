@@ -58,6 +58,11 @@ export async function lastSuccess (source: ProfileSource, profile: Profile): Pro
   return { token: profile.token, summary, differences }
 }
 
+/** The last success of the route of a failure; null for a success, too. */
+export async function successOf (source: ProfileSource, profile: Profile): Promise<LastSuccess | null> {
+  return hasFailed(profile) ? await lastSuccess(source, profile) : null
+}
+
 /** The differences as a fragment of HTML; `base` is the path of the profiler's routes. */
 export function renderDifferences (found: LastSuccess | null, base: string, isReplayable = true): string {
   if (found === null) return note('No success of the same route is stored before this request.')

@@ -1,5 +1,5 @@
 import { cut } from '../../view/visible.js'
-import { dataOf, isObject, listOf, type Data } from '../panels/panel.js'
+import { dataOf, isFailedCall, isObject, listOf, type Data } from '../panels/panel.js'
 import type { Profile } from '../profile.js'
 import { align } from './diff.js'
 import { SectionBuilder } from './section-builder.js'
@@ -19,17 +19,17 @@ interface Ranked extends Difference {
   rank: number
 }
 
-type Kind = 'gone' | 'new' | 'type' | 'value'
-
-/** The ranks of a value that is missing, additional, of another type, or another one. */
-const RANKS: Readonly<Record<string, Readonly<Record<Kind, number>>>> = {
-  body: { gone: 90, new: 75, type: 92, value: 60 },
-  query: { gone: 85, new: 70, type: 85, value: 59 },
-  parameter: { gone: 50, new: 50, type: 50, value: 45 },
-  header: { gone: 82, new: 55, type: 58, value: 58 },
-  session: { gone: 80, new: 54, type: 56, value: 56 },
-  user: { gone: 83, new: 81, type: 81, value: 81 }
+/** The ranks of a value that is missing now, of one that was missing, and of another one. */
+const RANKS: Readonly<Record<string, readonly [gone: number, added: number, changed: number]>> = {
+  body: [90, 75, 60],
+  query: [85, 70, 59],
+  parameter: [50, 50, 45],
+  header: [82, 55, 58],
+  session: [80, 54, 56],
+  user: [83, 81, 81]
 }
+/** The rank of a value of another type. */
+const OTHER_TYPE = 91
 /** Headers that differ with the client and its network. */
 const CLIENT_HEADERS = new RegExp('^(?:user-agent|accept|accept-(?:language|encoding)|host|referer|origin|dnt|pragma|' +
   'priority|cache-control|upgrade-insecure-requests|via|forwarded|x-real-ip|(?:sec|x-forwarded)-.*)$')
@@ -69,16 +69,12 @@ function valueDifferences (success: Profile, failure: Profile): Ranked[] {
     for (const { what, kind, a, b } of section.section.differences) {
       const name = what.slice(group === 'header' ? 'header '.length : prefix.length).trim()
       if (group === 'header' && DERIVED_HEADERS.has(name)) continue
-      const change = kind === 'only-a' ? 'gone' : kind === 'only-b' ? 'new' : typeof a === typeof b ? 'value' : 'type'
-      const rank = group === 'header' && CLIENT_HEADERS.test(name) ? CLIENT_RANK : RANKS[group]?.[change] ?? 0
+      const [gone, added, changed] = RANKS[group] ?? [0, 0, 0]
+      const usual = kind === 'only-a' ? gone : kind === 'only-b' ? added : typeof a === typeof b ? changed : OTHER_TYPE
+      const rank = group === 'header' && CLIENT_HEADERS.test(name) ? CLIENT_RANK : usual
       const text = group === 'body' ? jsonOf : textOf
-      found.push({
-        group,
-        what,
-        rank: rank + (isNamed(name, change === 'gone' ? undefined : b) ? NAMED : 0),
-        before: change === 'new' ? NONE : text(a),
-        now: change === 'gone' ? NONE : text(b)
-      })
+      const [before, now] = [kind === 'only-b' ? NONE : text(a), kind === 'only-a' ? NONE : text(b)]
+      found.push({ group, what, rank: rank + (isNamed(name, b) ? NAMED : 0), before, now })
     }
   }
   compare('body', 'request body', both((profile) => {
@@ -125,40 +121,26 @@ function userOf (profile: Profile): unknown {
 
 /** Calls to other servers with another status or address. */
 function callDifferences (success: Profile, failure: Profile): Ranked[] {
-  const callsOf = (profile: Profile): Call[] =>
-    listOf(dataOf(profile, 'http-client').calls).slice(0, MAX_CALLS).map(callOf)
-  const found: Ranked[] = []
-  for (const [before, now] of align(callsOf(success), callsOf(failure), ({ key }) => key)) {
-    const { name } = now ?? before as Call
+  const [calls, newCalls] = [success, failure].map((profile) =>
+    listOf(dataOf(profile, 'http-client').calls).slice(0, MAX_CALLS).map(callOf))
+  return align(calls ?? [], newCalls ?? [], ({ key }) => key).flatMap(([before, now]) => {
     const hasMoved = before !== undefined && now !== undefined && before.origin !== now.origin
-    const text = (call: Call | undefined): string =>
-      call === undefined ? 'not sent' : hasMoved ? `${call.result} from ${call.origin}` : call.result
-    if (text(before) === text(now)) continue
+    const [old, result] = [before, now].map((call) =>
+      call === undefined ? 'not sent' : hasMoved ? `${call.result} from ${call.origin}` : call.result)
+    if (old === undefined || result === undefined || old === result) return []
     const isWorse = now?.failed === true && before?.failed !== true
     const rank = isWorse ? 100 : hasMoved ? 63 : now === undefined ? 20 : 40
-    found.push({ group: 'calls', rank, what: `outgoing ${name}`, before: text(before), now: text(now) })
-  }
-  return found
+    return [{ group: 'calls', rank, what: `outgoing ${(now ?? before)?.name}`, before: old, now: result }]
+  })
 }
 
-interface Call {
-  /** The same for calls to the same route of another server. */
-  key: string
-  name: string
-  origin: string
-  result: string
-  failed: boolean
-}
-
-function callOf ({ method, url, status, error }: Data): Call {
+function callOf (call: Data) {
+  const { method, url, status, error } = call
   const { origin = '', path } = splitUrl(String(url))
-  return {
-    key: `${String(method)} ${path.replace(/\d+|[0-9a-f]{8}-[0-9a-f-]{27}/gi, '0')}`,
-    name: `${String(method)} ${origin}${path}`,
-    origin,
-    result: error === undefined ? String(status ?? 'pending') : String(error) || 'failed',
-    failed: error !== undefined || (typeof status === 'number' && status >= 400)
-  }
+  // The key is the same for calls to the same route of another server.
+  const key = `${String(method)} ${path.replace(/\d+|[0-9a-f]{8}-[0-9a-f-]{27}/gi, '0')}`
+  const result = error === undefined ? String(status ?? 'pending') : String(error) || 'failed'
+  return { key, name: `${String(method)} ${origin}${path}`, origin, result, failed: isFailedCall(call) }
 }
 
 /** The names and the ranks of what is around the request. */
