@@ -32,6 +32,8 @@ export function sourceOf (store: ProfileStorage): ProfileSource {
 
 const MAX_DIFFERENCES = 5
 const MAX_VALUE = 200
+/** Characters that are the same in both before a difference. */
+const MAX_SHARED = 40
 export const NO_DIFFERENCE =
   'Request, session, user, outgoing calls, code revision, configuration and versions are the same.'
 
@@ -54,7 +56,12 @@ export async function lastSuccess (source: ProfileSource, profile: Profile): Pro
   const success = summary && await source.find(summary.token)
   if (summary === undefined || success === undefined) return null
   const differences = rankedDifferences(success, profile).slice(0, MAX_DIFFERENCES)
-    .map(({ what, before, now }) => ({ what: shown(what), before: shown(before), now: shown(now) }))
+    .map(({ what, before, now }) => {
+      // Long texts are shown from where they begin to differ.
+      const at = `${before}\n`.split('').findIndex((character, i) => character !== now[i])
+      const from = (text: string): string => shown(at > 2 * MAX_SHARED ? `…${text.slice(at - MAX_SHARED)}` : text)
+      return { what: shown(what), before: from(before), now: from(now) }
+    })
   return { token: profile.token, summary, differences }
 }
 

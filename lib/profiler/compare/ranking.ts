@@ -188,5 +188,5 @@ function textOf (value: unknown): string {
 }
 
 function jsonOf (value: unknown): string {
-  return cut(JSON.stringify(value) ?? NONE, 1_000)
+  return cut(JSON.stringify(value) ?? NONE, 10_000)
 }

@@ -107,6 +107,16 @@ t.test('a regression is among the first three when other values differ, too', as
   }
 })
 
+t.test('long texts are shown from where they differ', async (t) => {
+  const [same, rest] = ['a'.repeat(500), 'b'.repeat(300)]
+  const found = await differencesOf(order('000001', { body: `${same}1${rest}` }), failed({ body: `${same}2${rest}` }))
+  const difference = found?.find(({ what }) => what === 'request body')
+  t.match([difference?.before, difference?.now], [/^…a{40}1b/, /^…a{40}2b/])
+  t.ok(Number(difference?.now.length) < 250)
+  const longer = await differencesOf(order('000001', { headers: { 'x-long': same } }), failed({ headers: { 'x-long': `${same}b` } }))
+  t.match(longer?.find(({ what }) => what === 'header x-long'), { before: `…${'a'.repeat(40)}`, now: `…${'a'.repeat(40)}b` })
+})
+
 t.test('what differs in every request is left out', async (t) => {
   t.same((await differencesOf(order('000001'), failed({ headers: { cookie: undefined, accept: '*/*', 'user-agent': 'curl' } })))?.map(({ what }) => what), [])
 })
