@@ -1,3 +1,4 @@
+import { sourceOf, successOf } from '../../lib/profiler/compare/last-success.js'
 import { profileMarkdown } from '../../lib/profiler/markdown/profile-markdown.js'
 import type { Profile } from '../../lib/profiler/profile.js'
 import { counted } from '../../lib/view/counted.js'
@@ -8,12 +9,16 @@ export const show: Command = {
   summary: 'show a profile as Markdown, or the newest that matches the criteria',
   criteria: 'all',
   options: {
+    markdown: { type: 'boolean', help: 'as Markdown, as without it' },
+    events: { type: 'boolean', help: 'with the log lines about listeners' },
     panel: { type: 'string', help: 'one part as JSON: exceptions, logs, events, or the data of a collector' }
   },
   run: async ({ args: [token = ''], flags, terminal, print, open }) => {
     const profile = await findProfile(open, token, searchOf(flags).criteria)
     if (flags.panel !== undefined) return await terminal.json(partOf(profile, String(flags.panel)), 2)
-    await print(profile, () => [profileMarkdown(profile).trimEnd()])
+    if (flags.markdown === true && flags.json === true) throw new CommandError('Either --markdown or --json.', 2)
+    const options = { success: await successOf(sourceOf(await open()), profile), hasEvents: flags.events === true }
+    await print(profile, () => [profileMarkdown(profile, options).trimEnd()])
   }
 }
 

@@ -50,7 +50,8 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   if (format === 'json') return profile
   if (format === 'markdown') {
     const { profileMarkdown } = await import('../../lib/profiler/markdown/profile-markdown.js')
-    return sendMarkdown(reply, profileMarkdown(profile))
+    const { successOf } = await import('../../lib/profiler/compare/last-success.js')
+    return sendMarkdown(reply, profileMarkdown(profile, { success: await successOf(profiler, profile) }))
   }
   const [{ profiles: [summary] }, { profiles: children }] = await Promise.all([
     profiler.search({ criteria: { token }, limit: 1 }),

@@ -14,11 +14,11 @@ const commands = [...text.matchAll(/```sh\n([^]*?)```/g)].flatMap(([, lines = ''
 const route = { name: 'home', pattern: '/', params: {}, methods: ['GET'] }
 const stored = [
   { ...requested({ target: '/', headers: { authorization: '******', 'content-type': 'application/json' }, body: { password: '******' } }, { route, method: 'POST', time: '2026-01-01T00:00:00.000Z' }), token: '3fa94c' },
-  failure('0b11e2', { route }), profile('00000f')
+  failure('0b11e2', { route, method: 'POST' }), profile('00000f')
 ]
 
 t.test('each command of docs/compare.md does what it says', async (t) => {
-  t.equal(commands.length, 11)
+  t.equal(commands.length, 14)
   const dataDir = t.testdir()
   const store = await openStorage({ dataDir })
   await store.put(stored.map(recordOf))
@@ -31,7 +31,9 @@ t.test('each command of docs/compare.md does what it says', async (t) => {
     const words = [...command.replace(/ > .*$/, '').matchAll(/(?:'[^']*'|[^\s'])+/g)].map(([word]) => word.replaceAll("'", ''))
     if (words[0] === 'curl') {
       const address = words.at(-1)?.replace('http://127.0.0.1:3000', url) ?? ''
-      t.match(await (await fetch(address, { headers: { accept: 'application/json' } })).json(), { a: { token: '3fa94c' }, b: { token: '0b11e2' }, sections: Array }, command)
+      t.match(await (await fetch(address, { headers: { accept: 'application/json' } })).json(), address.includes('differences')
+        ? { token: '0b11e2', lastSuccess: { token: '3fa94c' }, differences: Array }
+        : { a: { token: '3fa94c' }, b: { token: '0b11e2' }, sections: Array }, command)
       continue
     }
     const args = words.slice(2).map((word) => word.replace('http://127.0.0.1:3000', url).replace('…', 'x'))

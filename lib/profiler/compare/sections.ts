@@ -73,19 +73,13 @@ function exceptionText (exception: FlattenedException | undefined): string | und
 
 function request (profile: Profile): Values {
   const { httpVersion, headers } = dataOf(profile, 'request')
-  const [, origin, path = '', search] =
-    /^([a-z][a-z0-9+.-]*:\/\/[^/?#]*)?([^?#]*)(?:\?([^#]*))?/i.exec(profile.url) ?? []
-  const parameters = new URLSearchParams(search ?? '')
-  const query = [...parameters.keys()].map((name) => {
-    const [first = '', ...more] = parameters.getAll(name)
-    return [`query ${name}`, more.length === 0 ? first : [first, ...more]] as const
-  })
+  const { origin, path, query = {} } = splitUrl(profile.url)
   return {
     method: profile.method,
     origin,
     path,
     'HTTP version': httpVersion,
-    ...Object.fromEntries(query),
+    ...Object.fromEntries(Object.entries(query).map(([name, value]) => [`query ${name}`, value])),
     ...headerValues(headers)
   }
 }
@@ -106,7 +100,8 @@ function response (profile: Profile): Values {
   return { ...headerValues(headers), size: size ?? undefined, body }
 }
 
-function headerValues (headers: unknown): Values {
+/** Headers by what they are, such as `header accept`. */
+export function headerValues (headers: unknown): Values {
   const entries = Object.entries(isObject(headers) ? headers : {})
   return Object.fromEntries(entries.map(([name, value]) => [`header ${name}`, value]))
 }
@@ -193,6 +188,18 @@ function eventText (event: ListenerEvent | undefined): string | undefined {
     ...isObject(changes?.status) ? [`status ${changes.status.from} to ${changes.status.to}`] : [],
     ...headers
   ].join('; ')
+}
+
+/** The parts of a URL; a parameter with several values is a list. */
+export function splitUrl (url: string): { origin: string | undefined, path: string, query?: object } {
+  const [, origin, path = '', search] = /^([a-z][a-z0-9+.-]*:\/\/[^/?#]*)?([^?#]*)(?:\?([^#]*))?/i.exec(url) ?? []
+  if (search === undefined) return { origin, path }
+  const parameters = new URLSearchParams(search)
+  const query = [...new Set(parameters.keys())].map((name) => {
+    const values = parameters.getAll(name)
+    return [name, values.length === 1 ? String(values[0]) : values] as const
+  })
+  return { origin, path, query: Object.fromEntries(query) }
 }
 
 function rounded (ms: number): number {

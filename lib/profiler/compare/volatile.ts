@@ -2,6 +2,7 @@
 const VOLATILE: ReadonlyArray<readonly [expression: RegExp, replacement: string]> = [
   [/'nonce-[^'\s]{1,200}'/g, "'nonce-…'"],
   [/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/gi, '(uuid)'],
+  [/\bboundary=[^;,\s]{1,200}/g, 'boundary=…'],
   [/\breq-[0-9a-z]{1,12}\b/g, '(request)'],
   [/\b\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}(?:[.,]\d{1,9})?(?:Z|[+-]\d{2}:?\d{2})?/g, '(time)'],
   [/\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT\b/g, '(time)'],
@@ -14,7 +15,9 @@ const HEADERS = new Set([
 ])
 const FIELDS = new Set([
   'time', 'timestamp', 'start', 'started', 'end', 'ended', 'duration', 'responseTime', 'reqId', 'requestId', 'traceId',
-  'spanId', 'parentId', 'pid', 'port', 'remotePort', 'nonce', 'nonces'
+  'spanId', 'parentId', 'pid', 'port', 'remotePort', 'nonce', 'nonces',
+  // Of a JSON Web Token (RFC 7519).
+  'iat', 'exp', 'nbf', 'jti'
 ])
 
 /** A text with replacements for what is different in each request: the token, ids, nonces, times and durations. */
