@@ -1,6 +1,7 @@
 import createError from '@fastify/error'
 import formbody from '@fastify/formbody'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { prefersHtml } from '../../lib/errors/negotiate.js'
 import { escapeMarkdown } from '../../lib/view/markdown.js'
 import cpuRoutes from './cpu.js'
 import reportRoutes from './csp-report.js'
@@ -27,14 +28,26 @@ export default async function profilerRoutes (app: FastifyInstance): Promise<voi
   app.setErrorHandler(async (error, request, reply) => {
     const { NotSendableError } = await import('../../lib/profiler/replay/stored-request.js')
     if (error instanceof NotSendableError) throw new NotSendableRequestError(tokenOf(request), error.message)
-    if (!isStoreError(error)) throw error
-    return await sendStoreError(error, request, reply)
+    if (isStoreError(error)) return await sendStoreError(error, request, reply)
+    if (!isNotice(error) || !prefersHtml(request.headers.accept)) throw error
+    const { noticePage } = await import('../../lib/profiler/pages/layout.js')
+    reply.code(error.statusCode)
+    return await sendPage(request, reply, (options) => noticePage(options, 'Not found', error.message))
   })
   app.get('/assets/:name', routeOptions(app, '_profiler_asset'), sendAsset)
   // In place of a parser of the application.
   if (app.hasContentTypeParser(FORM)) app.removeContentTypeParser(FORM)
   await app.register(formbody, { bodyLimit: FORM_LIMIT })
   for (const routes of [listRoutes, profileRoutes, replayRoutes, cpuRoutes, reportRoutes]) await app.register(routes)
+}
+
+/** Errors that a page states in a sentence: what was requested is not stored. */
+const NOTICES = new Set([
+  'HINDSIGHT_TOKEN_NOT_FOUND', 'HINDSIGHT_NOT_AVAILABLE', 'HINDSIGHT_NO_PROFILE', 'HINDSIGHT_BAD_CHOICE'
+])
+
+function isNotice (error: unknown): error is Error & { statusCode: number } {
+  return error instanceof Error && 'code' in error && NOTICES.has(String(error.code)) && 'statusCode' in error
 }
 
 function isStoreError (error: unknown): error is Error {

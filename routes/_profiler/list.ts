@@ -31,7 +31,9 @@ export default async function listRoutes (app: FastifyInstance): Promise<void> {
 }
 
 async function redirectToLatest (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const criteria = readFilter(request.query as Fields)
+  // The panel is that of the page, not a criterion.
+  const { panel, ...fields } = request.query as Fields
+  const criteria = readFilter(fields)
   const latest = await request.server.hindsight.profiler.latest(criteria)
   if (latest === undefined) {
     const { error, ...others } = criteria
@@ -40,7 +42,8 @@ async function redirectToLatest (request: FastifyRequest, reply: FastifyReply): 
   }
   // Some clients send another `Accept` to the target of a redirect.
   const suffix = suffixOf(request) ?? (formatOf(request, reply) === 'markdown' ? '.md' : '')
-  return reply.redirect(`${baseOf(request)}/${latest.token}${suffix}`, 302)
+  const query = panel === undefined ? '' : `?${new URLSearchParams({ panel: [panel].flat().map(String).at(-1) ?? '' })}`
+  return reply.redirect(`${baseOf(request)}/${latest.token}${suffix}${query}`, 302)
 }
 
 async function showProfiles (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
