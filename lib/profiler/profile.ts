@@ -46,6 +46,7 @@ export interface Profile {
 export function withListenerLines (profile: Profile): Profile {
   const { events, logs, time } = profile
   // A store of the application may hold anything.
-  if (!Array.isArray(events) || !Array.isArray(logs)) return profile
-  return { ...profile, logs: withNotifications(logs, events, Date.parse(time)) }
+  const start = Date.parse(time)
+  if (!Array.isArray(events) || !Array.isArray(logs) || Number.isNaN(start)) return profile
+  return { ...profile, logs: withNotifications(logs, events, start) }
 }

@@ -1,6 +1,8 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Profiler } from '../../lib/profiler/profiler.js'
 import { readFilter } from '../../lib/profiler/search-query.js'
+import type { ProfileSummary } from '../../lib/profiler/summary.js'
 import {
   BadFieldError, baseOf, formatOf, formOf, NotAvailableError, profileOf, routeOptions, sendFile, sendMarkdown, sendPage,
   TokenNotFoundError, tokenOf, type Fields
@@ -39,26 +41,50 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   const query = request.query as Fields
   const profile = await profileOf(request)
   const { token } = profile
-  const { firstPanel, panelsOf } = await import('../../lib/profiler/panels/index.js')
+  const { panelsOf } = await import('../../lib/profiler/panels/index.js')
   const panels = panelsOf(profile)
-  const panel = query.panel === undefined ? firstPanel(profile) : panels.find(({ name }) => name === query.panel)
-  if (panel === undefined) {
-    const names = panels.map(({ name }) => name).join(', ')
-    throw new NotAvailableError(`Panel "${String(query.panel)}" was not found; this profile has: ${names}.`)
-  }
+  const panel = panels.find(({ name }) => name === (query.panel ?? 'overview'))
+  const names = panels.map(({ name }) => name).join(', ')
+  const sentence = `Panel "${String(query.panel)}" was not found; this profile has: ${names}.`
   const format = formatOf(request, reply)
+  if (panel === undefined && format !== 'html') throw new NotAvailableError(sentence)
   if (format === 'json') return profile
   if (format === 'markdown') {
     const { profileMarkdown } = await import('../../lib/profiler/markdown/profile-markdown.js')
     return sendMarkdown(reply, profileMarkdown(profile))
   }
-  const [{ profiles: [summary] }, { profiles: children }] = await Promise.all([
-    profiler.search({ criteria: { token }, limit: 1 }),
-    profiler.search({ criteria: { parent: token }, limit: MAX_CHILDREN })
+  const { hasFailed, lastSuccess, renderDifferences } = await import('../../lib/profiler/compare/last-success.js')
+  const { previousOf } = await import('../../lib/profiler/compare/previous.js')
+  const summaryOf = async (token = ''): Promise<ProfileSummary | undefined> => token === ''
+    ? undefined
+    : (await profiler.search({ criteria: { token }, limit: 1 })).profiles[0]
+  const search: Profiler['search'] = (options) => profiler.search(options)
+  // A store of the application may hold anything; older profiles are found by the time.
+  const isDated = !Number.isNaN(Date.parse(profile.time))
+  const [summary, parent = null, { profiles: children }, previous, older, success] = await Promise.all([
+    summaryOf(token),
+    summaryOf(profile.parent),
+    search({ criteria: { parent: token }, limit: MAX_CHILDREN }),
+    isDated ? previousOf(profile, {}, search) : undefined,
+    isDated ? previousOf(profile, { error: false }, search) : undefined,
+    isDated && hasFailed(profile) && panel?.name === 'overview' ? lastSuccess(profiler, profile) : null
   ])
-  const view = { pinned: summary?.pinned === true, replayable: debug, repeatsCpu: debug, children, query, editor }
-  const { profilePage } = await import('../../lib/profiler/pages/profile.js')
-  return await sendPage(request, reply, (options) => profilePage(profile, panel, { ...options, ...view }))
+  const view = {
+    pinned: summary?.pinned === true,
+    replayable: debug,
+    repeatsCpu: debug,
+    hasPrevious: previous !== undefined,
+    hasSuccess: older !== undefined,
+    parent,
+    children,
+    differences: success === null ? '' : renderDifferences(success, baseOf(request), debug),
+    query,
+    editor
+  }
+  const { missingPanel, profilePage } = await import('../../lib/profiler/pages/profile.js')
+  if (panel === undefined) reply.code(404)
+  return await sendPage(request, reply, (options) =>
+    profilePage(profile, panel ?? missingPanel(sentence), { ...options, ...view }))
 }
 
 /** Sends the request of a profile as a command, source, an archive or a test. */

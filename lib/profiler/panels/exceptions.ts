@@ -15,6 +15,7 @@ export const exceptionsPanel: Panel = {
   always: true,
   count: (profile) => profile.exceptions.length,
   problem: (profile) => profile.exceptions.length > 0,
+  problems: (profile) => ({ errors: profile.exceptions.length, warnings: 0 }),
   render: ({ exceptions }, view = PLAIN_VIEW) =>
     exceptions.length === 0 ? note('No exceptions.') : exceptionsMarkup(exceptions, view)
 }
@@ -22,7 +23,7 @@ export const exceptionsPanel: Panel = {
 /** Further errors: raised after the response began, in an error handler, or caught by a framework. */
 export const otherErrorsPanel: Panel = collectorPanel('otherErrors', 'Other errors', 'overview', {
   count: (_, { collectors: { otherErrors } }) => Array.isArray(otherErrors) ? otherErrors.length : undefined,
-  problem: (_, { collectors: { otherErrors } }) => otherErrors !== undefined,
+  problems: (_, { collectors: { otherErrors } }) => ({ errors: [otherErrors ?? []].flat().length, warnings: 0 }),
   render: (_, { collectors: { otherErrors } }, view) => {
     const chains = [otherErrors].flat().filter(Array.isArray) as FlattenedException[][]
     if (chains.length === 0) return note('No other error was raised.')

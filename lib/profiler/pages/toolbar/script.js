@@ -88,6 +88,18 @@
   root.querySelector('ul').addEventListener('pointerover', fill)
   root.querySelector('ul').addEventListener('focusin', fill)
 
+  // Relative to the page, too. Without the right to connect, the link leads to the text.
+  const copy = root.querySelector('[data-copy]')
+  if (dataUrl !== undefined) copy.addEventListener('click', async function (event) {
+    event.preventDefault()
+    const { href } = new URL(new URL(copy.href).pathname, location.href)
+    const isCopied = await realFetch.call(window, href)
+      .then((response) => response.ok ? response.text().then(copyText) : false)
+      .catch(() => false)
+    copy.focus({ preventScroll: true })
+    copy.querySelector('[role=status]').textContent = isCopied ? ': copied' : ': could not copy'
+  })
+
   function nameOf (url) {
     const { origin, pathname, search, href } = new URL(url, document.baseURI)
     return origin === location.origin ? pathname + search : href
