@@ -101,6 +101,9 @@ function optionOf (criterion: string): string {
   return criterion.replace('_', '-')
 }
 
+export const NO_PROFILE = (text: string): string =>
+  `"${text}" is neither a token of six hexadecimal digits nor "latest".`
+
 /**
  * The profile of a token, or for `latest` the newest that matches the criteria. Throws a `CommandError` when there is
  * none.
@@ -109,7 +112,7 @@ export async function findProfile (
   open: () => Promise<ProfileStorage>, wanted: string, criteria: Criteria = {}
 ): Promise<Profile> {
   if (wanted !== 'latest' && !TOKEN_PATTERN.test(wanted)) {
-    throw new CommandError(`"${wanted}" is neither a token of six hexadecimal digits nor "latest".`, 2)
+    throw new CommandError(NO_PROFILE(wanted), 2)
   }
   const store = await open()
   const token = wanted === 'latest' ? (await store.search({ criteria, limit: 1 })).profiles[0]?.token : wanted

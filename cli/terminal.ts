@@ -4,6 +4,7 @@ import { milliseconds } from '../lib/profiler/pages/components.js'
 import { blockedSentences } from '../lib/profiler/panels/panel.js'
 import type { Profile } from '../lib/profiler/profile.js'
 import { isFailure } from '../lib/profiler/summary.js'
+import { visibleJson } from '../lib/view/json.js'
 import { visibleLine } from '../lib/view/visible.js'
 
 export type Style = Parameters<typeof styleText>[0]
@@ -51,14 +52,8 @@ export class Terminal implements Formatter {
 
   /** Writes data as JSON. */
   async json (value: unknown, indent?: number): Promise<void> {
-    await this.line(toJson(value, indent))
+    await this.line(visibleJson(value, indent))
   }
-}
-
-/** Data as JSON in which all control characters are escaped; `JSON.stringify` escapes those of C0 only. */
-export function toJson (value: unknown, indent?: number): string {
-  return JSON.stringify(value, null, indent).replace(/[\x7f-\x9f\u2028\u2029]/g, (control) =>
-    `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
 /** The request of a profile, its facts, and why it was refused, if it was. */

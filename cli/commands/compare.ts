@@ -1,5 +1,6 @@
 import { compareProfiles } from '../../lib/profiler/compare/compare.js'
 import type { Compared, Comparison, Difference } from '../../lib/profiler/compare/comparison.js'
+import { lastSuccess, NO_DIFFERENCE, sourceOf, type LastSuccess } from '../../lib/profiler/compare/last-success.js'
 import { previousOf } from '../../lib/profiler/compare/previous.js'
 import { milliseconds } from '../../lib/profiler/pages/components.js'
 import { counted } from '../../lib/view/counted.js'
@@ -9,16 +10,25 @@ import { fit, readableTime, statusStyle, type Formatter } from '../terminal.js'
 const MAX_VALUE = 1_000
 
 export const compare: Command = {
-  args: '<a | previous> <b>',
-  summary: 'show how two profiles differ; previous: the newest older one of the same route that matches the criteria',
+  args: '<a | latest | previous> [b]',
+  summary: 'show how two profiles differ: one alone from the last success of its route, "previous" from the newest ' +
+    'older one of the same route that matches the criteria',
   criteria: 'all',
-  run: async ({ args: [first = '', second = ''], flags, terminal, print, open }) => {
+  run: async ({ args: [first = '', second], flags, terminal, print, open }) => {
     const { criteria } = searchOf(flags)
     const hasCriteria = Object.keys(criteria).length > 0
-    if (first !== 'previous' && hasCriteria) {
-      throw new CommandError('Criteria belong to "previous": fastify-hindsight compare previous <b> --error 0.', 2)
+    if (hasCriteria && first !== 'previous' && first !== 'latest') {
+      throw new CommandError('Criteria belong to "previous" or "latest", such as compare previous <b> --error 0.', 2)
     }
-    const b = await findProfile(open, second)
+    if (second === undefined && first !== 'previous') {
+      const b = await findProfile(open, first, criteria)
+      const success = await lastSuccess(sourceOf(await open()), b)
+      if (success === null) throw new CommandError(`No success of the same route is stored before "${b.token}".`)
+      const comparison = compareProfiles(await findProfile(open, success.summary.token), b)
+      return await print({ ...comparison, lastSuccess: success }, () =>
+        [...successLines(success, terminal), '', ...comparisonLines(comparison, terminal)])
+    }
+    const b = await findProfile(open, second ?? 'latest')
     const store = await open()
     const search = store.search.bind(store)
     const token = first === 'previous' ? (await previousOf(b, criteria, search))?.token : first
@@ -26,9 +36,19 @@ export const compare: Command = {
       const suffix = hasCriteria ? ' and matches' : ''
       throw new CommandError(`No profile of the same route is stored that is older than "${b.token}"${suffix}.`)
     }
-    const comparison = compareProfiles(await findProfile(open, token), b)
+    const comparison = compareProfiles(await findProfile(open, token, criteria), b)
     await print(comparison, () => comparisonLines(comparison, terminal))
   }
+}
+
+function successLines ({ token, summary, differences }: LastSuccess, format: Formatter): string[] {
+  return [
+    format.style('bold', `Differences from the last success ${summary.token}`),
+    ...differences.length === 0 ? [NO_DIFFERENCE] : [],
+    ...differences.flatMap(({ what, before, now }) =>
+      differenceLines({ what, kind: 'changed', a: before, b: now }, format)),
+    format.style('dim', `Send it again: fastify-hindsight replay ${token}`)
+  ]
 }
 
 /** Two profiles for people: the differences by section, and how much is the same. */

@@ -4,6 +4,7 @@ import {
 } from '../../lib/profiler/cpu/record.js'
 import { milliseconds } from '../../lib/profiler/pages/components.js'
 import { counted } from '../../lib/view/counted.js'
+import { visibleJson } from '../../lib/view/json.js'
 import { CommandError, findProfile, searchOf, type Command } from '../command.js'
 import { fit, headLines, type Formatter } from '../terminal.js'
 
@@ -27,7 +28,7 @@ export const cpu: Command = {
     const path = String(flags.out ?? (flags.json === true ? '-' : ''))
     if (path === '') return await terminal.lines([...headLines(profile, terminal), ...recordLines(record, terminal)])
     if (path === '-') return await terminal.json(cpuProfileOf(record))
-    await writeFile(path, JSON.stringify(cpuProfileOf(record)), { flag: 'wx', mode: 0o600 })
+    await writeFile(path, visibleJson(cpuProfileOf(record)), { flag: 'wx', mode: 0o600 })
     await terminal.line(`The CPU profile of ${token} was written to ${terminal.style('reset', path)}.`)
   }
 }

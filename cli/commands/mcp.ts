@@ -3,17 +3,19 @@ import type { CallToolResult } from '@modelcontextprotocol/server'
 import { compareProfiles } from '../../lib/profiler/compare/compare.js'
 import { ownVersion } from '../../lib/profiler/configuration.js'
 import { profileMarkdown } from '../../lib/profiler/markdown/profile-markdown.js'
+import { listOf } from '../../lib/profiler/panels/panel.js'
 import type { Profile } from '../../lib/profiler/profile.js'
 import { readSearch } from '../../lib/profiler/search-query.js'
 import type { ProfileStorage } from '../../lib/profiler/storage/storage.js'
 import { TOKEN_PATTERN } from '../../lib/profiler/token.js'
+import { visibleJson } from '../../lib/view/json.js'
 import { fence } from '../../lib/view/markdown.js'
 import { cut, visibleLine } from '../../lib/view/visible.js'
 import { CommandError, CRITERIA_HELP, findProfile, messageOf, type Command } from '../command.js'
 import { fit, type Formatter } from '../terminal.js'
 import { comparisonLines } from './compare.js'
 import { listLines } from './list.js'
-import { partOf } from './profiles.js'
+import { partOf, successOf } from './profiles.js'
 
 const SDK = '@modelcontextprotocol/server'
 const INSTRUCTIONS = 'Hindsight keeps a profile of every request that a Fastify service has handled. ' +
@@ -75,14 +77,17 @@ export const TOOLS: readonly ProfileTool[] = [
   {
     name: 'read_profile',
     title: 'Read a profile',
-    description: 'One request in a page: the error with the source around it, the request, the last log lines, the ' +
-      'changes of each listener, hints. Without a token it is the newest, with "error": true the newest failure. ' +
+    description: 'One request in a page: the error with the source around it, the request, the last log lines, for a ' +
+      'failure its differences from the last success of the route, the changes of each listener, hints. Without a token it is the newest, with "error": true the newest failure. ' +
       'With "part", the data of one part as JSON.',
     properties: { token, error, part },
     run: async (store, { token = 'latest', error, part }) => {
       const profile = await profileOf(store, token, error)
-      if (part === undefined) return profileMarkdown(profile)
-      return fence(cut(JSON.stringify(partOf(profile, String(part)), null, 1), MAX_PART), 'json')
+      if (part === undefined) return await markdownOf(store, profile)
+      const data = partOf(profile, String(part))
+      // The part "events" has the listeners.
+      const shown = part === 'logs' ? listOf(data).filter(({ channel }) => channel !== 'event') : data
+      return fence(cut(visibleJson(shown, 1), MAX_PART), 'json')
     }
   },
   {
@@ -95,12 +100,16 @@ export const TOOLS: readonly ProfileTool[] = [
       const [a, b] = [await profileOf(store, left), await profileOf(store, right)]
       return [
         textOf(comparisonLines(compareProfiles(a, b), PLAIN)),
-        `---\n\nThe first, ${a.token}:`, profileMarkdown(a),
-        `---\n\nThe second, ${b.token}:`, profileMarkdown(b)
+        `---\n\nThe first, ${a.token}:`, await markdownOf(store, a),
+        `---\n\nThe second, ${b.token}:`, await markdownOf(store, b)
       ].join('\n\n')
     }
   }
 ]
+
+async function markdownOf (store: ProfileStorage, profile: Profile): Promise<string> {
+  return profileMarkdown(profile, { success: await successOf(store, profile) })
+}
 
 async function find (store: ProfileStorage, args: Arguments): Promise<string> {
   const fields = Object.entries({ limit: DEFAULT_LIMIT, ...args }).map(([name, value]) =>

@@ -1,5 +1,7 @@
+import { hasFailed, lastSuccess, sourceOf, type LastSuccess } from '../../lib/profiler/compare/last-success.js'
 import { profileMarkdown } from '../../lib/profiler/markdown/profile-markdown.js'
 import type { Profile } from '../../lib/profiler/profile.js'
+import type { ProfileStorage } from '../../lib/profiler/storage/storage.js'
 import { counted } from '../../lib/view/counted.js'
 import { CommandError, findProfile, searchOf, type Command } from '../command.js'
 
@@ -8,13 +10,22 @@ export const show: Command = {
   summary: 'show a profile as Markdown, or the newest that matches the criteria',
   criteria: 'all',
   options: {
+    markdown: { type: 'boolean', help: 'as Markdown, as without it' },
+    events: { type: 'boolean', help: 'with the log lines about listeners' },
     panel: { type: 'string', help: 'one part as JSON: exceptions, logs, events, or the data of a collector' }
   },
   run: async ({ args: [token = ''], flags, terminal, print, open }) => {
     const profile = await findProfile(open, token, searchOf(flags).criteria)
     if (flags.panel !== undefined) return await terminal.json(partOf(profile, String(flags.panel)), 2)
-    await print(profile, () => [profileMarkdown(profile).trimEnd()])
+    if (flags.markdown === true && flags.json === true) throw new CommandError('Either --markdown or --json.', 2)
+    const options = { success: await successOf(await open(), profile), hasEvents: flags.events === true }
+    await print(profile, () => [profileMarkdown(profile, options).trimEnd()])
   }
+}
+
+/** The last success of the route of a failure; null for a success, or where none is stored. */
+export async function successOf (store: ProfileStorage, profile: Profile): Promise<LastSuccess | null> {
+  return hasFailed(profile) ? await lastSuccess(sourceOf(store), profile) : null
 }
 
 /** A list of a profile, or the data of a collector. Throws a `CommandError` when the profile does not have it. */

@@ -4,7 +4,7 @@ import type { ReplayView } from '../../lib/profiler/pages/replay.js'
 import { NotSendableError } from '../../lib/profiler/replay/stored-request.js'
 import { TOKEN_PATTERN } from '../../lib/profiler/token.js'
 import { visibleLine } from '../../lib/view/visible.js'
-import { CommandError, findProfile, type Command } from '../command.js'
+import { CommandError, findProfile, NO_PROFILE, searchOf, type Command } from '../command.js'
 import { comparisonLines } from './compare.js'
 
 const FORMS = ['curl', 'fetch', 'http', 'har', 'test']
@@ -14,13 +14,17 @@ const DEFAULT_URL = 'http://127.0.0.1:3000'
 const TIMEOUT = 60_000
 
 export const to: Command = {
-  args: '<form> <token | latest>',
+  args: '<form> [token | latest]',
   summary: `write the request of a profile as ${FORMS.join(', ')}`,
+  criteria: 'all',
   options: {
     framework: { type: 'string', help: 'of a test: tap, or node for node:test; node by default' },
     app: { type: 'string', help: 'of a test: the specifier of the application in its import; ./app.js by default' }
   },
-  run: async ({ args: [form = '', token = ''], flags: { framework = 'node', app }, print, open }) => {
+  run: async ({ args, flags, print, open }) => {
+    // The profile may be first, and its form is curl by default.
+    const [form = '', token = 'latest'] = isProfile(args[0]) ? [args[1] ?? 'curl', args[0]] : args
+    const { framework = 'node', app } = flags
     const name = form === 'test' ? String(framework) : form
     const format = FORMATS.find((one) => one.name === name)
     if (form === 'test' && !FRAMEWORKS.includes(name)) {
@@ -29,7 +33,7 @@ export const to: Command = {
     if (format === undefined || !FORMS.includes(form)) {
       throw new CommandError(`"${form}" is not a form; the forms are ${FORMS.join(', ')}.`, 2)
     }
-    const profile = await findProfile(open, token)
+    const profile = await findProfile(open, token, searchOf(flags).criteria)
     try {
       const written = writeAs(format, profile, app === undefined ? {} : { app: String(app) })
       await print(written, () => [written.text.replace(/\n$/, '')])
@@ -40,8 +44,12 @@ export const to: Command = {
   }
 }
 
+function isProfile (text = ''): boolean {
+  return text === 'latest' || TOKEN_PATTERN.test(text)
+}
+
 export const replay: Command = {
-  args: '<token>',
+  args: '<token | latest>',
   summary: 'send a request to the running service again, and show the differences',
   options: {
     url: { type: 'string', help: `the address of the service; ${DEFAULT_URL} by default` },
@@ -49,11 +57,12 @@ export const replay: Command = {
     yes: { type: 'boolean', help: 'send a request whose method is not safe, as it may change something' }
   },
   run: async ({ args: [token = ''], flags, terminal, print, signal }) => {
-    if (!TOKEN_PATTERN.test(token)) throw new CommandError(`"${token}" is not a token of six hexadecimal digits.`, 2)
+    if (!isProfile(token)) throw new CommandError(NO_PROFILE(token), 2)
     const values = new Map([flags.set ?? []].flat().map((pair) => readPair(String(pair))))
-    const send = async <T> (body?: URLSearchParams): Promise<T> =>
+    const send = async <T> (token: string, body?: URLSearchParams): Promise<T> =>
       await fetchJson(String(flags.url ?? DEFAULT_URL), `/_profiler/${token}/replay`, signal, body)
-    const { request, problem, safe, gaps, formToken } = await send<ReplayView & { formToken: string }>()
+    const view = await send<ReplayView & { formToken: string }>(token)
+    const { request, problem, safe, gaps, formToken } = view
     if (problem !== null) throw new CommandError(`It cannot be sent again: ${problem}`)
     const names = gaps.map(({ name }) => name)
     const unknown = [...values.keys()].find((name) => !names.includes(name))
@@ -73,7 +82,7 @@ export const replay: Command = {
     }
     const fields = [...values].filter(([, value]) => value !== '').map(([name, value]) => [`value.${name}`, value])
     const body = new URLSearchParams([['form_token', formToken], ['confirm', '1'], ...fields])
-    const answer = await send<{ token: string, comparison: Comparison }>(body)
+    const answer = await send<{ token: string, comparison: Comparison }>(view.token, body)
     await print(answer, () => comparisonLines(answer.comparison, terminal))
   }
 }

@@ -6,8 +6,8 @@ import { PROFILE_VERSION, type Profile } from '../../lib/profiler/profile.js'
 import { recordOf } from '../../lib/profiler/summary.js'
 import { TOKEN_PATTERN } from '../../lib/profiler/token.js'
 import { counted } from '../../lib/view/counted.js'
+import { visibleJson } from '../../lib/view/json.js'
 import { CommandError, MAX_LIMIT, searchOf, type Command } from '../command.js'
-import { toJson } from '../terminal.js'
 
 /** The first line of an export; the others are `{ profile, pinned }`. */
 const HEADER = { hindsight: 'profiles', version: 1 }
@@ -26,12 +26,12 @@ export const exportCommand: Command = {
     let exported = 0
     // Oldest first, as a store takes them. They are read one by one, as all of them may not fit in memory.
     async function * lines (): AsyncGenerator<string> {
-      yield `${toJson({ ...HEADER, time: new Date().toISOString() })}\n`
+      yield `${visibleJson({ ...HEADER, time: new Date().toISOString() })}\n`
       for (const { token, pinned } of profiles.toReversed()) {
         const profile = await store.get(token)
         // The store may have evicted it since the search.
         if (profile === undefined) continue
-        yield `${toJson({ profile, pinned })}\n`
+        yield `${visibleJson({ profile, pinned })}\n`
         exported++
       }
     }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { createRequire } from 'node:module'
 import type { FastifyInstance } from 'fastify'
 import type { Mode } from '../lifecycle/services.js'
+import { applicationFolder, dependenciesOf, revisionOf } from './code-versions.js'
 import type { Collector } from './collector.js'
 
 /** The configuration as each profile has it: enough to distinguish two configurations. */
@@ -14,6 +15,10 @@ export interface ConfigurationSummary {
   /** `NODE_ENV`, or empty. */
   mode: string
   lifecycle: Mode
+  /** The git revision of the application when it started, in debug mode. */
+  revision?: string
+  /** The installed direct dependencies of the application in debug mode, `name@version`, separated by spaces. */
+  dependencies?: string
 }
 
 /** The whole configuration of an application that runs in this process, masked; it is not stored. */
@@ -38,7 +43,10 @@ const running = new Set<RunningApplication>()
 export function openConfiguration (
   app: FastifyInstance, options: object, collectors: readonly Collector[] = []
 ): () => ConfigurationSummary {
-  const { mask, mode: lifecycle, closing } = app.hindsight
+  const { mask, mode: lifecycle, closing, debug } = app.hindsight
+  const folder = applicationFolder()
+  // Later the folder may have another one than the code that was loaded.
+  const revision = debug ? revisionOf(folder) : undefined
   const { node, v8, uv, openssl } = process.versions
   const hindsight = ownVersion()
   const platform = `${process.platform} ${process.arch}`
@@ -68,7 +76,8 @@ export function openConfiguration (
       running.add(application)
       closing.push(() => { running.delete(application) })
     }
-    return { id, ...shown }
+    const dependencies = debug ? dependenciesOf(folder).join(' ') : ''
+    return { id, ...shown, ...revision !== undefined && { revision }, ...dependencies !== '' && { dependencies } }
   }
 
   closing.push(() => { isClosed = true })

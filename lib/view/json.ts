@@ -1,5 +1,24 @@
 import { inspect } from 'node:util'
 
+/** Characters that end a line, or that hide or reorder the text around them. */
+export const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Surrogate}]/gu
+
+/** JSON of data in which invisible characters are escapes. */
+export function visibleJson (value: unknown, indent = 0): string {
+  return escapeInvisible(JSON.stringify(value, null, indent))
+}
+
+/** JSON with its invisible characters as escapes; line feeds, which only the indentation has, stay. */
+export function escapeInvisible (json: string): string {
+  return json.replace(INVISIBLE, (character) => character === '\n' ? character : unicodeEscape(character))
+}
+
+/** The escape of a character in JSON and JavaScript. */
+export function unicodeEscape (character: string): string {
+  const units = Array.from({ length: character.length }, (_, i) => character.charCodeAt(i))
+  return units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('')
+}
+
 /** JSON of any value: values that JSON has no form for become text; a value that cannot be serialized is inspected. */
 export function safeJson (value: unknown, indent = 0): string {
   try {

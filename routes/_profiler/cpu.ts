@@ -4,6 +4,7 @@ import { MASKED } from '../../lib/mask/mask.js'
 import { CPU_HEADER } from '../../lib/profiler/cpu/record.js'
 import { dataOf, isObject } from '../../lib/profiler/panels/panel.js'
 import type { Profile } from '../../lib/profiler/profile.js'
+import { visibleJson } from '../../lib/view/json.js'
 import { baseOf, formOf, NotAvailableError, profileOf, routeOptions, sendFile } from './responses.js'
 
 const NotRepeatableError = createError('HINDSIGHT_NOT_REPEATABLE', 'The request cannot be repeated: %s.', 409)
@@ -35,7 +36,7 @@ async function sendCpuProfile (request: FastifyRequest, reply: FastifyReply): Pr
   if (record === null) {
     throw new NotAvailableError(`Profile "${token}" has no CPU profile: ${refusalOf(cpu) ?? 'none was requested.'}`)
   }
-  return sendFile(reply, `${token}.cpuprofile`, 'application/json; charset=utf-8', JSON.stringify(cpuProfileOf(record)))
+  return sendFile(reply, `${token}.cpuprofile`, 'application/json; charset=utf-8', visibleJson(cpuProfileOf(record)))
 }
 
 /** Repeats the request of a profile; returns the token of the new profile. */

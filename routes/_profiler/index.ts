@@ -2,9 +2,11 @@ import createError from '@fastify/error'
 import formbody from '@fastify/formbody'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { prefersHtml } from '../../lib/errors/negotiate.js'
+import { visibleJson } from '../../lib/view/json.js'
 import { escapeMarkdown } from '../../lib/view/markdown.js'
 import cpuRoutes from './cpu.js'
 import reportRoutes from './csp-report.js'
+import differencesRoutes from './differences.js'
 import listRoutes from './list.js'
 import profileRoutes from './profile.js'
 import replayRoutes from './replay.js'
@@ -21,6 +23,7 @@ const FORM_LIMIT = 16 * 1024
 /** The profiler's pages: lists of profiles, single profiles, and what can be done with them. */
 export default async function profilerRoutes (app: FastifyInstance): Promise<void> {
   isolate(app)
+  app.setReplySerializer((payload) => visibleJson(payload))
   app.addHook('onRequest', async function forbidStoring (request, reply) {
     reply.header('cache-control', 'no-store')
     acceptSuffix(request)
@@ -38,7 +41,9 @@ export default async function profilerRoutes (app: FastifyInstance): Promise<voi
   // In place of a parser of the application.
   if (app.hasContentTypeParser(FORM)) app.removeContentTypeParser(FORM)
   await app.register(formbody, { bodyLimit: FORM_LIMIT })
-  for (const routes of [listRoutes, profileRoutes, replayRoutes, cpuRoutes, reportRoutes]) await app.register(routes)
+  for (const routes of [listRoutes, profileRoutes, differencesRoutes, replayRoutes, cpuRoutes, reportRoutes]) {
+    await app.register(routes)
+  }
 }
 
 /** Errors that a page states in a sentence: what was requested is not stored. */
@@ -62,7 +67,7 @@ async function sendStoreError (error: Error, request: FastifyRequest, reply: Fas
   const format = formatOf(request, reply.code(503))
   if (format === 'json') {
     const body = { type: 'about:blank', title: 'Service Unavailable', status: 503, detail: problem, counters }
-    return reply.type('application/problem+json').send(JSON.stringify(body))
+    return reply.type('application/problem+json').send(visibleJson(body))
   }
   if (format === 'markdown') {
     return sendMarkdown(reply, `# 503 Service Unavailable\n\n${escapeMarkdown(problem)}\n`)

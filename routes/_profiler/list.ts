@@ -5,6 +5,7 @@ import { follow, type FollowOptions } from '../../lib/profiler/follow.js'
 import type { Profiler } from '../../lib/profiler/profiler.js'
 import { BadCriterionError, readFilter, readSearch } from '../../lib/profiler/search-query.js'
 import { isInvalidCursor, type ProfilePage } from '../../lib/profiler/storage/storage.js'
+import { visibleJson } from '../../lib/view/json.js'
 import { baseOf, formatOf, formOf, routeOptions, sendPage, suffixOf, type Fields } from './responses.js'
 
 const NothingStoredError = createError('HINDSIGHT_NO_PROFILE', 'No %s has been stored yet.', 404)
@@ -31,7 +32,6 @@ export default async function listRoutes (app: FastifyInstance): Promise<void> {
 }
 
 async function redirectToLatest (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  // The panel is that of the page, not a criterion.
   const { panel, ...fields } = request.query as Fields
   const criteria = readFilter(fields)
   const latest = await request.server.hindsight.profiler.latest(criteria)
@@ -42,7 +42,7 @@ async function redirectToLatest (request: FastifyRequest, reply: FastifyReply): 
   }
   // Some clients send another `Accept` to the target of a redirect.
   const suffix = suffixOf(request) ?? (formatOf(request, reply) === 'markdown' ? '.md' : '')
-  const query = panel === undefined ? '' : `?${new URLSearchParams({ panel: [panel].flat().map(String).at(-1) ?? '' })}`
+  const query = typeof panel === 'string' ? `?${new URLSearchParams({ panel })}` : ''
   return reply.redirect(`${baseOf(request)}/${latest.token}${suffix}${query}`, 302)
 }
 
@@ -112,7 +112,7 @@ async function * eventsOf (profiler: Profiler, options: FollowOptions): AsyncGen
   // A client that is cut off before the first event continues here.
   yield `retry: 2000\nid: ${options.after}\n\n`
   for await (const { profiles, head } of follow(profiler, options)) {
-    const texts = profiles.map((summary) => `event: profile\ndata: ${JSON.stringify(summary)}\n\n`)
+    const texts = profiles.map((summary) => `event: profile\ndata: ${visibleJson(summary)}\n\n`)
     // The position belongs to the last event of the batch. An empty batch is a comment: the connection stays open.
     yield profiles.length === 0 ? ': no new profiles\n\n' : `${texts.slice(0, -1).join('')}id: ${head}\n${texts.at(-1)}`
   }

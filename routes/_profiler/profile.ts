@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Profiler } from '../../lib/profiler/profiler.js'
 import { readFilter } from '../../lib/profiler/search-query.js'
 import type { ProfileSummary } from '../../lib/profiler/summary.js'
+import { successOf } from './differences.js'
 import {
   BadFieldError, baseOf, formatOf, formOf, NotAvailableError, profileOf, routeOptions, sendFile, sendMarkdown, sendPage,
   TokenNotFoundError, tokenOf, type Fields
@@ -51,9 +52,9 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   if (format === 'json') return profile
   if (format === 'markdown') {
     const { profileMarkdown } = await import('../../lib/profiler/markdown/profile-markdown.js')
-    return sendMarkdown(reply, profileMarkdown(profile))
+    return sendMarkdown(reply, profileMarkdown(profile, { success: await successOf(request, profile) }))
   }
-  const { hasFailed, lastSuccess, renderDifferences } = await import('../../lib/profiler/compare/last-success.js')
+  const { hasFailed, renderDifferences } = await import('../../lib/profiler/compare/last-success.js')
   const { previousOf } = await import('../../lib/profiler/compare/previous.js')
   const summaryOf = async (token = ''): Promise<ProfileSummary | undefined> => token === ''
     ? undefined
@@ -61,13 +62,14 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   const search: Profiler['search'] = (options) => profiler.search(options)
   // A store of the application may hold anything; older profiles are found by the time.
   const isDated = !Number.isNaN(Date.parse(profile.time))
+  const showsDifferences = isDated && hasFailed(profile) && panel?.name === 'overview'
   const [summary, parent = null, { profiles: children }, previous, older, success] = await Promise.all([
     summaryOf(token),
     summaryOf(profile.parent),
     search({ criteria: { parent: token }, limit: MAX_CHILDREN }),
     isDated ? previousOf(profile, {}, search) : undefined,
     isDated ? previousOf(profile, { error: false }, search) : undefined,
-    isDated && hasFailed(profile) && panel?.name === 'overview' ? lastSuccess(profiler, profile) : null
+    showsDifferences ? successOf(request, profile) : null
   ])
   const view = {
     pinned: summary?.pinned === true,
@@ -77,7 +79,7 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
     hasSuccess: older !== undefined,
     parent,
     children,
-    differences: success === null ? '' : renderDifferences(success, baseOf(request), debug),
+    differences: showsDifferences ? renderDifferences(success, baseOf(request), debug) : '',
     query,
     editor
   }

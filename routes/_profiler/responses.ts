@@ -102,9 +102,10 @@ export function baseOf (request: FastifyRequest): string {
   return request.server.prefix.replace(/\/$/, '')
 }
 
-/** The profile of a token; by default, of the path parameter `token`. Throws where there is none. */
+/** The profile of a token or `latest`; by default, of the path parameter `token`. Throws where there is none. */
 export async function profileOf (request: FastifyRequest, token = tokenOf(request)): Promise<Profile> {
-  const profile = await request.server.hindsight.profiler.find(token)
+  const { profiler } = request.server.hindsight
+  const profile = await profiler.find(token === 'latest' ? (await profiler.latest())?.token ?? token : token)
   if (profile === undefined) throw new TokenNotFoundError(token)
   return profile
 }

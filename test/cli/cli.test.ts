@@ -283,7 +283,8 @@ t.test('two profiles side by side', async (t) => {
   t.match((await hindsight(dataDir, ['compare', '000002', '000002'])).out, 'Nothing that matters differs')
   t.equal((await hindsight(dataDir, ['compare', 'previous', 'latest', '--method', 'get', '--json'])).code, 0)
   for (const [args, expected, message] of [
-    [['compare', '000001'], 2, /1 arguments were given/],
+    [['compare', '000001'], 1, /No success of the same route is stored before "000001"\./],
+    [['compare', '000001', '000002', '000002'], 2, /3 arguments were given/],
     [['compare', '000001', 'x'], 2, /"x" is neither a token/],
     [['compare', '000001', '00000f'], 1, /Token "00000f" was not found/],
     [['compare', 'previous', '000001'], 1, /No profile of the same route is stored that is older than "000001"\./],
@@ -294,6 +295,45 @@ t.test('two profiles side by side', async (t) => {
     t.equal(code, expected, args.join(' '))
     t.match(err, message, args.join(' '))
   }
+})
+
+t.test('a failure beside the last success of its route', async (t) => {
+  const route = { name: 'orders', pattern: '/', params: {}, methods: ['GET'] }
+  const request = (count: unknown): Profile['collectors'] => ({ request: { headers: {}, body: { count } } })
+  const notified = [{ stage: 'kernel.request' as const, listener: 'router', pass: 'main' as const, outcome: 'ran' as const, start: 0, duration: 0 }]
+  const dataDir = await stored(t, [
+    profile('000001', { route, time: '2026-01-01T00:00:00.000Z', collectors: request(1) }),
+    failure('000002', { route, time: '2026-01-02T00:00:00.000Z', collectors: request('\u202e\u001b1'), events: notified }),
+    profile('000003', { time: '2026-01-03T00:00:00.000Z' })
+  ])
+  for (const args of [['000002'], ['latest', '--error', '1']]) {
+    const { code, out } = await hindsight(dataDir, ['compare', ...args])
+    t.equal(code, 0)
+    t.match(out, /^Differences from the last success 000001\n {2}request body count\n {4}- 1\n {4}\+ "⟨U\+202E⟩\\u001b1"\nSend it again: fastify-hindsight replay 000002\n\nA 000001 /)
+  }
+  t.match(JSON.parse((await hindsight(dataDir, ['compare', '000002', '--json'])).out), { a: { token: '000001' }, b: { token: '000002' }, lastSuccess: { token: '000002', summary: { token: '000001' }, differences: [{ what: 'request body count' }] } })
+  t.match(await hindsight(dataDir, ['compare', 'latest', '000002']), { code: 0, out: /^A 000003/ })
+  t.match(await hindsight(dataDir, ['compare', 'latest', '000003', '--error', '1']), { code: 0, out: /^A 000002/ })
+  const { out: markdown } = await hindsight(dataDir, ['show', '000002', '--markdown'])
+  t.match(markdown, /## Differences from the last success\n\nLast success: profile `000001`, 200, [^]*\nrequest body count: 1 → "/)
+  t.equal((await hindsight(dataDir, ['show', '000002'])).out, markdown)
+  t.notMatch(markdown, 'Notified event')
+  t.match((await hindsight(dataDir, ['show', '000002', '--events'])).out, 'Notified event "kernel.request" to listener "router"')
+  t.match(await hindsight(dataDir, ['show', '000002', '--markdown', '--json']), { code: 2, err: /Either --markdown or --json/ })
+  t.notMatch((await hindsight(dataDir, ['show', '000001'])).out, 'last success')
+})
+
+t.test('JSON and exports have characters that reorder text as escapes', async (t) => {
+  const text = 'a\u202eb\u2066c\u200bd'
+  const dataDir = await stored(t, [profile('000001', { url: `http://h/${text}`, collectors: { request: { body: text } } })])
+  for (const args of [['show', '000001', '--json'], ['show', '000001', '--panel', 'request'], ['list', '--json'], ['export'], ['compare', '000001', '000001', '--json']]) {
+    const { out } = await hindsight(dataDir, args)
+    t.notMatch(out, /[\u200b\u202e\u2066]/, args.join(' '))
+    t.match(out, 'a\\u202eb\\u2066c\\u200bd')
+  }
+  const file = join(dataDir, 'profiles')
+  await hindsight(dataDir, ['export', file])
+  t.notMatch(readFileSync(file, 'utf8'), /[\u200b\u202e\u2066]/)
 })
 
 t.test('the request of a profile in other forms', async (t) => {
@@ -312,6 +352,10 @@ t.test('the request of a profile in other forms', async (t) => {
     t.notMatch(out, /[\u0007\u001b\r]/, args.join(' '))
   }
   t.match((await hindsight(dataDir, ['to', 'fetch', 'latest'])).code, 1, 'the newest, whose method cannot be sent')
+  const { out: expected } = await hindsight(dataDir, ['to', 'curl', '3fa94c'])
+  for (const args of [['latest', '--error', '1'], ['latest', 'curl', '--error', '1'], ['curl', '--error', '1'], ['curl', 'latest', '--error', '1'], ['3fa94c']]) {
+    t.match(await hindsight(dataDir, ['to', ...args]), { code: 0, out: expected }, args.join(' '))
+  }
   t.match(JSON.parse((await hindsight(dataDir, ['to', 'curl', '3fa94c', '--json'])).out), { file: 'hindsight-3fa94c.sh', text: /^# Made/ })
   for (const [args, expected, message] of [
     [['python', '3fa94c'], 2, '"python" is not a form; the forms are curl, fetch, http, har, test.'],

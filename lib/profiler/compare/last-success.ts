@@ -3,7 +3,7 @@ import { cut, visibleLine } from '../../view/visible.js'
 import { moment, note, statusBadge, table } from '../pages/components.js'
 import { listOf } from '../panels/panel.js'
 import type { Profile } from '../profile.js'
-import type { Awaitable, ProfilePage, SearchOptions } from '../storage/storage.js'
+import type { Awaitable, ProfilePage, ProfileStorage, SearchOptions } from '../storage/storage.js'
 import { isFailure, type ProfileSummary } from '../summary.js'
 import { previousOf } from './previous.js'
 import { rankedDifferences, type Difference } from './ranking.js'
@@ -23,6 +23,11 @@ export interface LastSuccess {
 export interface ProfileSource {
   search: (options: SearchOptions) => Awaitable<ProfilePage>
   find: (token: string) => Awaitable<Profile | undefined>
+}
+
+/** A store as a source. */
+export function sourceOf (store: ProfileStorage): ProfileSource {
+  return { search: (options) => store.search(options), find: (token) => store.get(token) }
 }
 
 const MAX_DIFFERENCES = 5
@@ -54,13 +59,13 @@ export async function lastSuccess (source: ProfileSource, profile: Profile): Pro
 }
 
 /** The differences as a fragment of HTML; `base` is the path of the profiler's routes. */
-export function renderDifferences (
-  { token, summary, differences }: LastSuccess, base: string, isReplayable = true
-): string {
+export function renderDifferences (found: LastSuccess | null, base: string, isReplayable = true): string {
+  if (found === null) return note('No success of the same route is stored before this request.')
+  const { token, summary, differences } = found
   const rows = differences.map(({ what, before, now }) => html`<tr><th scope="row">${what}</th>` +
     html`<td class="text a">${before}</td><td class="text b">${now}</td></tr>`)
   const title = 'Differences from the last success'
-  return html`<section class="differences" aria-label="${title}"><h2>${title} ` +
+  return html`<section class="differences"><h2>${title} ` +
     html`<a href="${base}/${summary.token}"><code>${summary.token}</code></a></h2>` +
     html`<p class="facts">!${statusBadge(summary.status)} ${summary.method} ${shown(summary.url)}, ` +
     html`!${moment(summary.time)}</p>!${rows.length === 0 ? note(NO_DIFFERENCE) : table(title, HEADS, rows, 'sides')}` +

@@ -24,7 +24,8 @@ export class SectionBuilder {
   values (what: string, a: unknown, b: unknown, isVolatile = false): void {
     if (a === undefined && b === undefined) return
     const [textA, textB] = [textOf(a), textOf(b)]
-    const inBoth = a !== undefined && b !== undefined
+    // The number 2 and the text "2" are two values.
+    const inBoth = typeof a === typeof b
     if (inBoth && textA === textB) this.section.equal++
     else if (isVolatile || (inBoth && this.normalized(textA, 'a') === this.normalized(textB, 'b'))) {
       this.section.always.push(difference(what, a, b))

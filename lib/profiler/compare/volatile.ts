@@ -15,7 +15,9 @@ const HEADERS = new Set([
 ])
 const FIELDS = new Set([
   'time', 'timestamp', 'start', 'started', 'end', 'ended', 'duration', 'responseTime', 'reqId', 'requestId', 'traceId',
-  'spanId', 'parentId', 'pid', 'port', 'remotePort', 'nonce', 'nonces'
+  'spanId', 'parentId', 'pid', 'port', 'remotePort', 'nonce', 'nonces',
+  // Of a JSON Web Token (RFC 7519).
+  'iat', 'exp', 'nbf', 'jti'
 ])
 
 /** A text with replacements for what is different in each request: the token, ids, nonces, times and durations. */

@@ -1,8 +1,8 @@
 import { STATUS_CODES } from 'node:http'
+import { visibleJson } from '../../view/json.js'
 import { dataOf, isObject } from '../panels/panel.js'
 import { maskedRequest } from '../replay/fill.js'
 import type { Format } from './formats.js'
-import { visibleJson } from './source-text.js'
 
 interface NamedValue {
   name: string
@@ -57,7 +57,7 @@ export const har: Format = {
       timings: { send: 0, wait: profile.duration, receive: 0 }
     }
     const log = { version: '1.2', creator: { name: 'fastify-hindsight', version: '1' }, entries: [entry] }
-    return `${visibleJson(JSON.stringify({ log }, null, 2))}\n`
+    return `${visibleJson({ log }, 2)}\n`
   }
 }
 

@@ -1,7 +1,8 @@
+import { escapeInvisible } from '../../view/json.js'
 import { visible } from '../../view/visible.js'
 import { splitAtGaps } from '../replay/stored-request.js'
 import type { Format } from './formats.js'
-import { commentText, visibleJson } from './source-text.js'
+import { commentText } from './source-text.js'
 
 /** A file for the HTTP clients of editors. */
 export const httpFile: Format = {
@@ -39,7 +40,7 @@ export const httpFile: Format = {
 
 // In JSON, braces that would begin a variable are within strings, where they can be escaped.
 function jsonText (json: string): string {
-  return visibleJson(json.replace(/\{(?=\{)/g, '\\u007b'))
+  return escapeInvisible(json.replace(/\{(?=\{)/g, '\\u007b'))
 }
 
 // A line may begin another request, read a file or run a script; two braces begin a variable.

@@ -1,17 +1,11 @@
+import { INVISIBLE, unicodeEscape } from '../../view/json.js'
 import { splitAtGaps, type Gap, type StoredRequest } from '../replay/stored-request.js'
 
-// Ends a line, or hides or reorders the text around it.
-const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Surrogate}]/gu
 const ESCAPES: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
 
 /** A text for a line of comment: it cannot end the line. */
 export function commentText (text: string): string {
   return text.replace(INVISIBLE, ' ').slice(0, 300)
-}
-
-/** JSON with invisible characters as escapes; line feeds stay. */
-export function visibleJson (json: string): string {
-  return json.replace(INVISIBLE, (character) => character === '\n' ? character : unicodeEscape(character))
 }
 
 /** A JavaScript string literal, in single quotes. */
@@ -68,9 +62,4 @@ export function maskedFunction (gaps: readonly Gap[]): string[] {
     '  return value',
     '}'
   ]
-}
-
-function unicodeEscape (character: string): string {
-  const units = Array.from({ length: character.length }, (_, i) => character.charCodeAt(i))
-  return units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('')
 }

@@ -7,7 +7,9 @@ import type { Mask } from '../../mask/mask.js'
 import { binaryText, snapshot } from '../snapshot.js'
 import { shownHeaders } from './headers-collector.js'
 
-/** Returns the function that records a request: method, URL, headers, query, cookies, body and attributes. */
+const MAX_USER_FIELDS = 50
+
+/** Returns the function that records a request: method, URL, headers, query, cookies, body, attributes, user. */
 export function requestCollector ({ hindsight }: FastifyInstance): (request: FastifyRequest) => void {
   return (request) => {
     const state = stateOf(request)
@@ -25,6 +27,7 @@ export function requestCollector ({ hindsight }: FastifyInstance): (request: Fas
     })
     const unparsed = request.body === undefined || request.body === null ? parserError(state.raised) : null
     state.collect('request', () => {
+      const user = hindsight.mode === 'observe' ? userRecord(request) : undefined
       const mask = hindsight.mask.hiding(state.sentParams ?? params)
       return {
         method,
@@ -37,10 +40,24 @@ export function requestCollector ({ hindsight }: FastifyInstance): (request: Fas
         ...(unparsed !== null && { bodyNote: mask.text(unparsed) }),
         ...(body.cut > 0 && { bodyCut: body.cut }),
         attributes: mask.value(attributes),
+        ...(user !== undefined && { user: mask.value(user) }),
         session: { used: state.sessionTouched === true }
       }
     })
   }
+}
+
+/** The plain values of the user that a plugin of the application has put on the request. No getter is called. */
+function userRecord (request: FastifyRequest): unknown {
+  const user: unknown = Object.getOwnPropertyDescriptor(request, 'user')?.value
+  if (typeof user !== 'object' || user === null) return isScalar(user) ? user : undefined
+  const fields = Object.entries(Object.getOwnPropertyDescriptors(user)).slice(0, MAX_USER_FIELDS)
+    .filter(([, { value }]) => Array.isArray(value) ? value.every(isScalar) : isScalar(value))
+  return snapshot(Object.fromEntries(fields.map(([name, { value }]) => [name, value as unknown]))).value
+}
+
+function isScalar (value: unknown): boolean {
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
 }
 
 // The parts that @fastify/multipart attaches to a body refer to each other: the value of a field, the name of a file.

@@ -12,8 +12,9 @@ t.test('a profile has it in short, the running application as a whole', async t 
   const app = await build(t, { session: { secret, cookieName: 'mine' }, trustedHosts: [/local/] }, app => app.get('/', () => 'x'))
   const profile = await profileOf(app, await app.inject('/'))
   const config = profile.collectors.config as ConfigurationSummary
-  t.same(Object.keys(config), ['id', 'node', 'fastify', 'hindsight', 'mode', 'lifecycle'])
-  t.ok(JSON.stringify(config).length < 200)
+  t.same(Object.keys(config), ['id', 'node', 'fastify', 'hindsight', 'mode', 'lifecycle', 'revision', 'dependencies'].filter((name) => name !== 'revision' || config.revision !== undefined))
+  t.ok(JSON.stringify(config).length < 1_500)
+  t.match(config.dependencies, /(?:^| )pino@\d/)
   const whole = configurationOf(config.id)
   t.match(whole, {
     versions: { node: process.versions.node, fastify: app.version },

@@ -72,7 +72,7 @@ t.test('it is bounded, whatever a profile holds, and every fence is closed', asy
     events: Array.from({ length: 100 }, () => ({ ...huge.events[2] as Profile['events'][number], changes: { headers: Array.from({ length: 50 }, () => ({ name: long, from: long, to: long })) } }))
   })
   t.ok(markdown.length < 40_000, `${markdown.length} characters`)
-  t.ok(outside(markdown).some((line) => line === '35 causes before these are left out.'))
+  t.ok(outside(markdown).some((line) => line === '35 errors after this one are left out.'))
   t.match(markdown, /more blocks are left out here/)
 })
 

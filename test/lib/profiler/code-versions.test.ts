@@ -1,0 +1,71 @@
+import { execFileSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import t from 'tap'
+import { applicationFolder, dependenciesOf, revisionOf } from '../../../lib/profiler/code-versions.js'
+
+const HASH = '0123456789abcdef0123456789abcdef01234567'
+const OTHER = 'f'.repeat(40)
+
+t.test('the revision that is checked out, in every form that git writes', async (t) => {
+  const folder = t.testdir({
+    branch: { '.git': { HEAD: 'ref: refs/heads/main\n', refs: { heads: { main: `${HASH}\n` } } }, src: { deep: {} } },
+    detached: { '.git': { HEAD: `${HASH}\n` } },
+    packed: { '.git': { HEAD: 'ref: refs/heads/feature/a-b\n', 'packed-refs': `# pack-refs with: peeled\n${OTHER} refs/heads/main\n${HASH} refs/heads/feature/a-b\n^${OTHER}\n` } },
+    main: { '.git': { HEAD: `${OTHER}\n`, refs: { heads: { topic: `${HASH}\n` } }, worktrees: { tree: { HEAD: 'ref: refs/heads/topic\n', commondir: '../..\n' } } } },
+    tree: { '.git': 'gitdir: ../main/.git/worktrees/tree\n' },
+    unborn: { '.git': { HEAD: 'ref: refs/heads/main\n' } },
+    outside: { '.git': { HEAD: 'ref: refs/../../secret\n' }, secret: HASH },
+    reftable: { '.git': { HEAD: 'ref: refs/heads/.invalid\n' } },
+    empty: { '.git': {} }
+  })
+  for (const name of ['branch', 'branch/src/deep', 'detached', 'packed', 'tree']) t.equal(revisionOf(join(folder, name)), HASH.slice(0, 12), name)
+  for (const name of ['unborn', 'outside', 'reftable', 'empty']) t.equal(revisionOf(join(folder, name)), undefined, name)
+  t.equal(revisionOf('/'), undefined, 'without git')
+})
+
+t.test('the revision is the one that git names', async (t) => {
+  const folder = t.testdir({ file: 'x' })
+  const git = (...args: string[]): string => execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b.c', ...args], { cwd: folder, stdio: ['ignore', 'pipe', 'ignore'] }).toString().trim()
+  try {
+    git('init')
+  } catch {
+    t.comment('git is not installed')
+    return
+  }
+  git('commit', '--allow-empty', '-m', 'one')
+  t.equal(revisionOf(folder), git('rev-parse', 'HEAD').slice(0, 12))
+  git('pack-refs', '--all')
+  t.equal(revisionOf(folder), git('rev-parse', 'HEAD').slice(0, 12))
+  git('worktree', 'add', 'tree')
+  writeFileSync(join(folder, 'file'), 'y')
+  t.equal(revisionOf(join(folder, 'tree')), git('rev-parse', 'HEAD').slice(0, 12))
+})
+
+t.test('the installed versions of direct dependencies', async (t) => {
+  const installed = (version: string): { 'package.json': string } => ({ 'package.json': JSON.stringify({ version }) })
+  const many = Object.fromEntries(Array.from({ length: 80 }, (_, i) => [`p${i}`, '1']))
+  const folder = t.testdir({
+    node_modules: { hoisted: installed('3.0.0'), '@scope': { part: installed('1.2.3-rc.1') } },
+    app: {
+      'package.json': JSON.stringify({ dependencies: { one: '^1', hoisted: '*', missing: '1', '@scope/part': '1', '../../etc': '1', odd: '1' }, devDependencies: { dev: '1' } }),
+      node_modules: { one: installed('1.0.1'), dev: installed('1.0.0'), odd: installed('1 2') },
+      src: {}
+    },
+    many: { 'package.json': JSON.stringify({ dependencies: many }), node_modules: Object.fromEntries(Object.keys(many).map((name) => [name, { 'package.json': '{ "version": "1.0.0" }' }])) },
+    broken: { 'package.json': '{' },
+    list: { 'package.json': '{ "dependencies": [1] }' },
+    nothing: { 'package.json': 'null' }
+  })
+  t.same(dependenciesOf(join(folder, 'app/src')), ['@scope/part@1.2.3-rc.1', 'hoisted@3.0.0', 'one@1.0.1'])
+  t.equal(dependenciesOf(join(folder, 'many')).length, 50)
+  for (const name of ['broken', 'list', 'nothing']) t.same(dependenciesOf(join(folder, name)), [], name)
+})
+
+t.test('the folder of the application', async (t) => {
+  const folder = t.testdir({ 'app.js': '', node_modules: { cli: { 'cli.js': '' } } })
+  t.equal(applicationFolder(join(folder, 'app.js')), folder)
+  for (const program of [join(folder, 'node_modules/cli/cli.js'), join(folder, 'gone.js'), undefined]) {
+    t.equal(applicationFolder(program), program === undefined ? dirname(process.argv[1] ?? '') : process.cwd())
+  }
+})
