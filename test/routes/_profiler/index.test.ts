@@ -367,6 +367,21 @@ t.test('a profile shows what caused it and what it caused', async t => {
   t.same(await hrefs('000002'), ['/_profiler/000001'])
 })
 
+t.test('text is copied, files are downloaded, and a link without a target is disabled', async t => {
+  const app = await start(t)
+  app.hindsight.profiler.save(profile('000001'))
+  app.hindsight.profiler.save(profile('000002', { time: '2026-01-02T03:04:06.678Z' }))
+  const document = async (token: string) => page((await app.inject({ url: `/_profiler/${token}`, headers: html })).body)
+  const second = await document('000002')
+  const hrefs = (selector: string) => [...second.querySelectorAll(selector)].map(link => link.getAttribute('href'))
+  t.same(hrefs('a[data-copy]'), ['/_profiler/000002.md', ...['curl', 'fetch', 'tap', 'node'].map(name => `/_profiler/000002/as/${name}`)])
+  t.same(hrefs('a[download]'), ['curl', 'fetch', 'tap', 'node', 'http', 'har'].map(name => `/_profiler/000002/as/${name}`))
+  t.same([...second.querySelectorAll('.is-disabled')], [])
+  t.same([...(await document('000001')).querySelectorAll('a.is-disabled')].map(link => [link.textContent, link.hasAttribute('href'), link.getAttribute('title')]), [
+    ['previous of this route', false, 'No older profile of it is stored'], ['last success', false, 'No older success of it is stored']
+  ])
+})
+
 t.test('the stream tells profiles as they come, to as many as may follow', async t => {
   const app = await start(t)
   await app.listen({ host: '127.0.0.1', port: 0 })

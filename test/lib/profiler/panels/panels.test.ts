@@ -82,6 +82,35 @@ t.test('request: a body that is not an object is shown as text', async t => {
   }
 })
 
+t.test('request: headers as they were sent, and decoded', async t => {
+  const headers = {
+    authorization: 'Bearer ******', cookie: 'theme=******; sid=******', referer: 'http://a.test/caf%C3%A9', 'content-length': '12345', accept: 'text/html', bad: '%E0%A4%A'
+  }
+  const sent = { 'set-cookie': ['a=******; Path=/', 'b=******'], 'cache-control': 'no-cache, private' }
+  const root = shown('request', profile('000001', { collectors: { request: { headers }, response: { headers: sent, size: 12_345, body: '{"a":1}', bodyCut: 5 } } }))
+  t.same(texts(root, '[aria-label="Request headers"] td').map(text => text?.replace('Bearer ******', '…')), [
+    '…scheme Bearer', 'theme=******; sid=******theme=******sid=******', 'http://a.test/caf%C3%A9http://a.test/café', '1234512.3 kB', 'text/html', '%E0%A4%A'
+  ])
+  t.same(texts(root, '[aria-label="Response headers"] td'), ['a=******; Path=/a=******Path=/b=******', 'no-cache, privateno-cacheprivate'])
+  t.same(texts(root, '[aria-label="Response"] tr'), ['Status200 OK', 'Size12.3 kB'])
+  t.match(root.querySelector('#response-body')?.textContent, /"a": 1[^]*About 5 bytes of the body were left out\./)
+  t.equal(root.querySelectorAll('.messages > .message-part').length, 2, 'side by side')
+})
+
+t.test('HTTP client: the profile of the called server', async t => {
+  const links = [
+    ['http://a.test/x', 'http://a.test/_profiler/00000a', true], ['http://a.test/x', 'https://a.test/_profiler/00000a', false], ['http://a.test/x', 'http://b.test/_profiler/00000a', false],
+    ['http://a.test/x', 'javascript:alert(1)//_profiler/00000a', false], ['http://a.test/x', 'http://u:p@a.test/_profiler/00000a', false],
+    ['http://a.test/x', 'http://a.test/_profiler/00000a?x=1', false], ['x', 'http://a.test/_profiler/00000a', false], ['http://a.test/x', 'nonsense', false]
+  ] as const
+  for (const [url, link, isLinked] of links) {
+    const calls = [{ method: 'GET', url, status: 200, start: 1, duration: 2, requestHeaders: { accept: '*/*' }, responseHeaders: { 'x-debug-token-link': link } }]
+    const root = shown('http-client', profile('000001', { collectors: { 'http-client': { count: 1, calls } } }))
+    t.same([...root.querySelectorAll('a')].map(element => element.getAttribute('href')), isLinked ? [link] : [], link)
+    t.same(texts(root, 'h4'), ['Request headers', 'Response headers'])
+  }
+})
+
 t.test('request: a truncated body', async t => {
   const root = shown('request', profile('000001', { collectors: { request: { body: {}, bodyCut: 1234 } } }))
   t.match(root.textContent, /About 1,234 bytes of the body were left out\./)
