@@ -47,12 +47,10 @@ export default async function profilerRoutes (app: FastifyInstance): Promise<voi
 }
 
 /** Errors that a page states in a sentence: what was requested is not stored. */
-const NOTICES = new Set([
-  'HINDSIGHT_TOKEN_NOT_FOUND', 'HINDSIGHT_NOT_AVAILABLE', 'HINDSIGHT_NO_PROFILE', 'HINDSIGHT_BAD_CHOICE'
-])
+const NOTICES = /^HINDSIGHT_(?:TOKEN_NOT_FOUND|NOT_AVAILABLE|NO_PROFILE|BAD_CHOICE)$/
 
 function isNotice (error: unknown): error is Error & { statusCode: number } {
-  return error instanceof Error && 'code' in error && NOTICES.has(String(error.code)) && 'statusCode' in error
+  return error instanceof Error && 'code' in error && NOTICES.test(String(error.code)) && 'statusCode' in error
 }
 
 function isStoreError (error: unknown): error is Error {

@@ -2,6 +2,7 @@ import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Profiler } from '../../lib/profiler/profiler.js'
 import { readFilter } from '../../lib/profiler/search-query.js'
+import type { Criteria } from '../../lib/profiler/storage/criteria.js'
 import type { ProfileSummary } from '../../lib/profiler/summary.js'
 import { successOf } from './differences.js'
 import {
@@ -56,17 +57,16 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   }
   const { hasFailed, renderDifferences } = await import('../../lib/profiler/compare/last-success.js')
   const { previousOf } = await import('../../lib/profiler/compare/previous.js')
-  const summaryOf = async (token = ''): Promise<ProfileSummary | undefined> => token === ''
-    ? undefined
-    : (await profiler.search({ criteria: { token }, limit: 1 })).profiles[0]
   const search: Profiler['search'] = (options) => profiler.search(options)
+  const find = async (criteria: Criteria, limit = 1): Promise<ProfileSummary[]> =>
+    (await search({ criteria, limit })).profiles
   // A store of the application may hold anything; older profiles are found by the time.
   const isDated = !Number.isNaN(Date.parse(profile.time))
   const showsDifferences = isDated && hasFailed(profile) && panel?.name === 'overview'
-  const [summary, parent = null, { profiles: children }, previous, older, success] = await Promise.all([
-    summaryOf(token),
-    summaryOf(profile.parent),
-    search({ criteria: { parent: token }, limit: MAX_CHILDREN }),
+  const [[summary], [parent = null], children, previous, older, success] = await Promise.all([
+    find({ token }),
+    profile.parent === undefined ? [] : find({ token: profile.parent }),
+    find({ parent: token }, MAX_CHILDREN),
     isDated ? previousOf(profile, {}, search) : undefined,
     isDated ? previousOf(profile, { error: false }, search) : undefined,
     showsDifferences ? successOf(request, profile) : null

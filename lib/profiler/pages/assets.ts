@@ -14,17 +14,15 @@ export interface HashedAsset {
 /** The stylesheet and script of a kind of page. */
 type AssetPair = Readonly<Record<'style' | 'script', HashedAsset>>
 
-const copy = script(import.meta.url, '../../view/copy.js')
-
-/** The assets of the profiler's pages. Each part of a script has a scope of its own. */
+/** The assets of the profiler's pages. Each part of the script has a scope of its own. */
 export const pageAssets = assetPair(
   theme.style + excerpt.style + style(import.meta.url, './pages.css'),
-  scoped(theme.script) + scoped(copy + script(import.meta.url, './script.js'))
+  [theme.script, script(import.meta.url, './script.js')].map((part) => `{\n${part}}\n`).join('')
 )
 
 export const toolbarAssets = assetPair(
   style(import.meta.url, './toolbar/style.css'),
-  scoped(copy + script(import.meta.url, './toolbar/script.js'))
+  script(import.meta.url, './toolbar/script.js')
 )
 
 /** The asset with that name. */
@@ -35,10 +33,6 @@ export function findAsset (name: string): HashedAsset | undefined {
 /** The URLs of a pair; `base` is the path of the profiler's routes, without a trailing slash. */
 export function addressesOf ({ style, script }: AssetPair, base: string): Record<'style' | 'script', string> {
   return { style: `${base}/assets/${style.name}`, script: `${base}/assets/${script.name}` }
-}
-
-function scoped (part: string): string {
-  return `{\n${part}}\n`
 }
 
 function assetPair (style: string, script: string): AssetPair {

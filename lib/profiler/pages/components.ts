@@ -121,11 +121,6 @@ export function place (source: string, editor: EditorLink | null): string {
   return html`<a href="${href}" title="${source}"><code>${shown}</code></a>`
 }
 
-/** The text of a link that has no target, with the reason. */
-export function disabled (label: string, why: string): string {
-  return html`<a role="link" aria-disabled="true" class="is-disabled" title="${why}">${label}</a>`
-}
-
 /** A status code, colored by its class. */
 export function statusBadge (status: number): string {
   return html`<span class="status status-!${statusClass(status)}">${status}</span>`

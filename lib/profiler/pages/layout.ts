@@ -37,7 +37,7 @@ export function pagePolicy (nonce: PageOptions['nonce']): string {
 /** A page in place of one that does not exist, with the reason. */
 export function noticePage (options: PageOptions, title: string, sentence: string): string {
   return layout(options, title, html`<main id="content"><h1>${title}</h1><p class="lead">${sentence}</p>
-<p>The newest profiles are in the <a href="${options.base}/">list</a>. Old profiles are removed, unless they are pinned.</p>
+<p>The newest profiles are in the <a href="${options.base}/">list</a>. Old ones are removed, unless pinned.</p>
 </main>`)
 }
 

@@ -8,7 +8,7 @@ import { addressOf, blockedSentences, isProblem, problemsOf } from '../panels/pa
 import type { Panel, PanelView, Problems } from '../panels/panel.js'
 import type { Profile } from '../profile.js'
 import type { ProfileSummary } from '../summary.js'
-import { disabled, failed, milliseconds, moment, note, pinForm, statusClass } from './components.js'
+import { failed, milliseconds, moment, note, pinForm, statusClass } from './components.js'
 import { layout, type PageOptions } from './layout.js'
 
 export interface ProfilePageOptions extends PageOptions {
@@ -94,8 +94,9 @@ function blockedList (profile: Profile): string {
 }
 
 function actions (path: string, { replayable, hasPrevious, hasSuccess }: ProfilePageOptions): string {
-  const link = (href: string, label: string, isEnabled: boolean, why: string): string =>
-    isEnabled ? html`<a href="${path}/${href}">${label}</a>` : disabled(label, why)
+  const link = (href: string, label: string, isEnabled: boolean, why: string): string => isEnabled
+    ? html`<a href="${path}/${href}">${label}</a>`
+    : html`<a role="link" aria-disabled="true" class="is-disabled" title="${why}">${label}</a>`
   const items = (names: readonly string[], attribute: string): string[] => names.map((name) =>
     html`<li><a href="${path}/as/${name}" !${attribute}>${FORMATS[name]}</a></li>`)
   const previous = link('compare/previous', 'previous of this route', hasPrevious, 'No older profile of it is stored')

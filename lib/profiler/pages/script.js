@@ -3,6 +3,28 @@ for (const form of document.querySelectorAll('form.filters')) {
   form.addEventListener('change', () => form.requestSubmit())
 }
 
+// The clipboard interface exists in secure contexts only, not on plain http beyond localhost.
+async function copyText (text) {
+  try {
+    await navigator.clipboard.writeText(text)
+    return true
+  } catch {
+    const area = document.createElement('textarea')
+    area.value = text
+    area.readOnly = true
+    area.style.position = 'fixed'
+    document.body.append(area)
+    area.select()
+    try {
+      return document.execCommand('copy')
+    } catch {
+      return false
+    } finally {
+      area.remove()
+    }
+  }
+}
+
 const copyState = document.createElement('p')
 copyState.className = 'hidden-visually'
 copyState.setAttribute('role', 'status')

@@ -5,7 +5,7 @@ import { configurationOf } from '../configuration.js'
 import {
   fields, fold, json, milliseconds, note, pairs, pairsSection, pending, section, statusBadge, table
 } from '../pages/components.js'
-import { collectorPanel, isFailedCall, isObject, listOf, type Data, type Panel } from './panel.js'
+import { collectorPanel, isFailedCall, isObject, listOf, onlyErrors, type Data, type Panel } from './panel.js'
 import { headerTable } from './request.js'
 
 /** What surrounds the request: other servers, traces, and the configuration of the application. */
@@ -23,7 +23,7 @@ export const environmentPanels: readonly Panel[] = [
   // The spans of the application's own instrumentation (OpenTelemetry).
   collectorPanel('spans', 'Spans', 'environment', {
     count: ({ count }) => Number(count) || undefined,
-    problems: ({ spans }) => ({ errors: listOf(spans).filter(({ error }) => error !== undefined).length, warnings: 0 }),
+    problems: ({ spans }) => onlyErrors(listOf(spans).filter(({ error }) => error !== undefined)),
     render: ({ count, spans }) => entries('Recorded spans', ['Span', 'Kind'], listOf(spans).map(spanRow), count)
   }),
 
@@ -78,13 +78,16 @@ function callRow (call: Data, i: number): string {
     failed: isFailedCall(call),
     title: html`<span class="method">${String(method)}</span> <span class="url">${visibleLine(String(url))}</span>`,
     details: profileLink(call) + fold('Headers', html`<div class="messages">` +
-      html`<div class="message-part"><h4>Request headers</h4>!${headerTable('Request headers', requestHeaders)}</div>` +
-      html`<div class="message-part"><h4>Response headers</h4>!${headerTable('Response headers', responseHeaders)}</div>` +
+      headersPart('Request headers', requestHeaders) + headersPart('Response headers', responseHeaders) +
       html`</div><p class="facts">by ${String(via)}</p>`),
     kind: typeof status === 'number'
       ? statusBadge(status)
       : html`<span class="none">${error === undefined ? 'pending' : 'none'}</span>`
   })
+}
+
+function headersPart (title: string, headers: unknown): string {
+  return html`<div class="message-part"><h4>${title}</h4>!${headerTable(title, headers)}</div>`
 }
 
 /** The link to the profile of the server that was called, if it names one of its own origin. */

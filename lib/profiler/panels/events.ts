@@ -3,7 +3,7 @@ import { html } from '../../view/html.js'
 import { milliseconds, note, place, scrollable, section, table } from '../pages/components.js'
 import type { Profile } from '../profile.js'
 import { headerHistory, type HeaderStep } from './header-history.js'
-import { dataOf, PLAIN_VIEW, runsOf, type Panel, type PanelView } from './panel.js'
+import { dataOf, onlyErrors, PLAIN_VIEW, runsOf, type Panel, type PanelView } from './panel.js'
 
 /** The listeners and hooks in the order in which they ran, what each changed, and the history of each header. */
 export const eventsPanel: Panel = {
@@ -12,8 +12,7 @@ export const eventsPanel: Panel = {
   group: 'overview',
   always: true,
   count: ({ events }) => events.filter(({ outcome }) => outcome !== 'skipped').length,
-  problem: ({ events }) => events.some(({ outcome }) => outcome === 'raised'),
-  problems: ({ events }) => ({ errors: events.filter(({ outcome }) => outcome === 'raised').length, warnings: 0 }),
+  problems: ({ events }) => onlyErrors(events.filter(({ outcome }) => outcome === 'raised')),
   render (profile, view = PLAIN_VIEW) {
     const { events } = profile
     const isObserved = dataOf(profile, 'config').lifecycle === 'observe'
@@ -41,7 +40,8 @@ function filters (events: readonly ListenerEvent[]): string {
 function passTable (events: readonly NumberedEvent[], view: PanelView): string {
   const title = events[0]?.pass === 'error' ? 'Error pass' : 'Main pass'
   const stages = runsOf(events, ({ stage }) => stage).map((run) => html`<tbody>
-<tr class="stage"><th scope="rowgroup" colspan="5">${run[0]?.stage}</th></tr>!${run.map((event) => row(event, view))}</tbody>`)
+<tr class="stage"><th scope="rowgroup" colspan="5">${run[0]?.stage}</th></tr>!${
+    run.map((event) => row(event, view))}</tbody>`)
   return section(title, scrollable(title, html`<table class="rows events" aria-label="${title}"><thead><tr>
 <th scope="col">#</th><th scope="col">Listener</th><th scope="col">Outcome</th><th scope="col">What it did</th>
 <th scope="col" class="number">Duration</th></tr></thead>!${stages}</table>`))

@@ -48,7 +48,6 @@ export const logsPanel: Panel = {
   group: 'overview',
   always: true,
   count: ({ logs }) => logs.filter(({ channel }) => channel !== NOTIFICATIONS).length,
-  problem: ({ logs }) => logs.some(isWarningOrWorse),
   problems: ({ logs }) => {
     const errors = logs.filter(isErrorOrWorse).length
     return { errors, warnings: logs.filter(isWarningOrWorse).length - errors }
@@ -103,13 +102,13 @@ function notifications (hidden: number, filter: Filter): string {
   const level = severityOf(filter.level) > severityOf('debug') ? 'debug' : filter.level
   const channels = filter.channels.length === 0 ? [] : [...filter.channels, NOTIFICATIONS]
   const href = addressOf('logs', fieldsIn({ ...filter, level, channels, events: true }))
-  return html`, without <a href="${href}">${counted(hidden, 'notification of a listener', 'notifications of listeners')}</a>`
+  const what = counted(hidden, 'notification of a listener', 'notifications of listeners')
+  return html`, without <a href="${href}">${what}</a>`
 }
 
 function fieldsIn ({ level, channels, events, text, time }: Filter): Array<[string, string]> {
-  const channelFields = channels.map((channel): [string, string] => ['channel', channel])
-  return [['level', level], ...channelFields, ...(events ? [['events', '1'] as [string, string]] : []), ['q', text],
-    ['time', time]]
+  const all = [['level', level], ...channels.map((channel) => ['channel', channel]), ['q', text], ['time', time]]
+  return [...all, ...(events ? [['events', '1']] : [])] as Array<[string, string]>
 }
 
 function severityOf (level: string): number {

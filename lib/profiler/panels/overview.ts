@@ -18,7 +18,8 @@ export const overviewPanel: Panel = {
   group: 'overview',
   always: true,
   render: (profile, view = PLAIN_VIEW) => {
-    const tiles = [...tilesOf(profile, view)].map(([name, value]) => html`<div><dt>${name}</dt><dd>!${value}</dd></div>`)
+    const tiles = [...tilesOf(profile, view)]
+      .map(([name, value]) => html`<div><dt>${name}</dt><dd>!${value}</dd></div>`)
     return lead(happened(profile), isFailure(profile) ? 'bad' : profile.status < 400 ? 'good' : 'plain') +
       html`<dl class="tiles">!${tiles}</dl>!${view.differences ?? ''}!${related(profile, view)}`
   }
@@ -27,7 +28,7 @@ export const overviewPanel: Panel = {
 /** What happened to a request, in sentences that state recorded facts only. */
 export function happened (profile: Profile): string {
   const { method, status, exceptions, events, duration } = profile
-  const ended = events.find(({ outcome }) => outcome === 'raised') ?? events.find(({ outcome }) => outcome === 'answered')
+  const ended = ['raised', 'answered'].map((one) => events.find(({ outcome }) => outcome === one)).find(Boolean)
   const by = ended === undefined
     ? []
     : [`The ${ended.stage.startsWith('kernel.') ? 'listener' : `${ended.stage} hook`} "${ended.listener}" ` +
@@ -82,7 +83,6 @@ function tilesOf (profile: Profile, view: PanelView): Map<string, string> {
     ['Problems', problems.length === 0 ? 'None' : listed(problems)],
     ['Outgoing calls', callsText(profile)],
     ['Log', lines === 0 ? 'Nothing was logged' : html`<a href="${addressOf('logs')}">${counted(lines, 'line')}</a>`],
-    ['Route', route ? html`<a href="${addressOf('router')}">${visibleLine(route.name)}</a>` : 'None matched'],
     ...(route?.handler === undefined ? [] : [['Handler', place(route.handler, view.editor)] as const]),
     ...(frame === undefined ? [] : [['Raised at', place(`${frame.file}:${frame.line}`, view.editor)] as const])
   ])
@@ -107,16 +107,17 @@ function callsText (profile: Profile): string {
   const { count, calls } = dataOf(profile, 'http-client')
   const failed = listOf(calls).filter(isFailedCall).length
   if (typeof count !== 'number' || count === 0) return 'None'
-  return html`<a href="${addressOf('http-client')}">${counted(count, 'call')}</a>${failed > 0 ? `, ${failed} failed` : ''}`
+  const remark = failed > 0 ? `, ${failed} failed` : ''
+  return html`<a href="${addressOf('http-client')}">${counted(count, 'call')}</a>${remark}`
 }
 
 /** The requests that caused this one, or were caused by it. */
 function related ({ token, parent, replayOf }: Profile, { base = '', ...view }: PanelView): string {
   const { children = [] } = view
   const row = (summary: ProfileSummary): string =>
-    html`<li><a href="${base}/${summary.token}">${summary.token}</a> !${statusBadge(summary.status)} ${summary.method} ` +
-    html`<span class="url">${visibleLine(summary.url)}</span> ${milliseconds(summary.duration)}</li>`
-  const all = html` <a href="${base}/search?parent=${token}">All sub-requests</a>`
+    html`<li><a href="${base}/${summary.token}">${summary.token}</a> !${statusBadge(summary.status)} ` +
+    html`${summary.method} <span class="url">${visibleLine(summary.url)}</span> ${milliseconds(summary.duration)}</li>`
+  const all = html`<p><a href="${base}/search?parent=${token}">All sub-requests</a></p>`
   return (parent === undefined
     ? ''
     : section('Parent request', view.parent == null
@@ -128,5 +129,5 @@ function related ({ token, parent, replayOf }: Profile, { base = '', ...view }: 
         html`<a href="${base}/${replayOf}/compare/${token}">differences</a></p>`)) +
     (children.length === 0
       ? ''
-      : section('Sub-requests', html`<ul class="relatives">!${children.map(row)}</ul><p>!${all}</p>`))
+      : section('Sub-requests', html`<ul class="relatives">!${children.map(row)}</ul>!${all}`))
 }

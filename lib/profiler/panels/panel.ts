@@ -79,11 +79,6 @@ export function collectorPanel (
   name: string, label: string, group: Panel['group'], options: CollectorPanelOptions
 ): Panel {
   const { always = false, count, render } = options
-  const problems = (profile: Profile): Problems => {
-    const data = dataOf(profile, name)
-    if (failureOf(profile, name) !== undefined) return { errors: 1, warnings: 0 }
-    return options.problems?.(data, profile) ?? { errors: Number(options.problem?.(data, profile) === true), warnings: 0 }
-  }
   return {
     name,
     label,
@@ -92,8 +87,11 @@ export function collectorPanel (
     count: (profile) => profile.collectors[name] === undefined
       ? 0
       : failureOf(profile, name) === undefined ? count?.(dataOf(profile, name), profile) : undefined,
-    problems,
-    problem: (profile) => isProblem(problems(profile)),
+    problems: (profile) => {
+      const data = dataOf(profile, name)
+      if (failureOf(profile, name) !== undefined) return onlyErrors([data])
+      return options.problems?.(data, profile) ?? onlyErrors(options.problem?.(data, profile) === true ? [data] : [])
+    },
     render (profile, view = PLAIN_VIEW) {
       const failure = failureOf(profile, name)
       return failure === undefined ? render(dataOf(profile, name), profile, view) : failed(failure)
@@ -104,10 +102,14 @@ export function collectorPanel (
 /** The problems of a panel. Data of another version may not fit the panel, which then has none. */
 export function problemsOf ({ problem, problems }: Panel, profile: Profile): Problems {
   try {
-    return problems?.(profile) ?? { errors: Number(problem?.(profile) === true), warnings: 0 }
+    return problems?.(profile) ?? onlyErrors(problem?.(profile) === true ? [profile] : [])
   } catch {
-    return { errors: 0, warnings: 0 }
+    return onlyErrors([])
   }
+}
+
+export function onlyErrors ({ length }: readonly unknown[]): Problems {
+  return { errors: length, warnings: 0 }
 }
 
 export function isProblem ({ errors, warnings }: Problems): boolean {

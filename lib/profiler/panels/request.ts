@@ -13,10 +13,10 @@ const SEPARATORS: ReadonlyMap<string, RegExp> = new Map([
   ['server-timing', /,/]
 ])
 
-const LABELS: Readonly<Record<string, string>> = {
-  method: 'Method', url: 'URL', ip: 'IP address', target: 'Target', httpVersion: 'HTTP version', status: 'Status',
-  contentType: 'Content type', size: 'Size', rawMessage: 'Raw message'
-}
+const LABELS: ReadonlyMap<string, string> = new Map([
+  ['method', 'Method'], ['url', 'URL'], ['ip', 'IP address'], ['target', 'Target'], ['httpVersion', 'HTTP version'],
+  ['status', 'Status'], ['contentType', 'Content type'], ['size', 'Size'], ['rawMessage', 'Raw message']
+])
 
 type Part = [id: string, title: string, content: string]
 
@@ -84,7 +84,7 @@ function responseParts (profile: Profile): Part[] {
 }
 
 function labelled (title: string, line: Data): string {
-  return pairs(title, Object.entries(line).map(([name, value]) => [LABELS[name] ?? name, value]))
+  return pairs(title, Object.entries(line).map(([name, value]) => [LABELS.get(name) ?? name, value]))
 }
 
 /** Headers as they were sent, each with its parts in readable form where these differ. */
@@ -93,14 +93,13 @@ export function headerTable (label: string, headers: unknown): string {
   if (entries.length === 0) return note('No headers were recorded.')
   const rows = entries.map(([name, value]) => {
     const values = [value].flat().map(String)
-    const lines = values.map((one) => html`<div>${one}</div>!${decodedList(decodedHeader(name, one))}`)
+    const lines = values.map((one) => {
+      const parts = decodedHeader(name, one).map((part) => html`<li>${part}</li>`)
+      return html`<div>${one}</div>!${parts.length === 0 ? '' : html`<ul class="decoded">!${parts}</ul>`}`
+    })
     return html`<tr><th scope="row">${name}</th><td>!${lines}</td></tr>`
   })
   return html`<table class="pairs" aria-label="${label}"><tbody>!${rows}</tbody></table>`
-}
-
-function decodedList (parts: readonly string[]): string {
-  return parts.length === 0 ? '' : html`<ul class="decoded">!${parts.map((part) => html`<li>${part}</li>`)}</ul>`
 }
 
 /** The parts of a header's value, percent-decoded; empty if they say no more than the value. */

@@ -2,7 +2,7 @@ import { counted } from '../../view/counted.js'
 import { html } from '../../view/html.js'
 import { failed, fields, note, pairs, pairsSection, place, rows, rowsSection, section } from '../pages/components.js'
 import type { Profile } from '../profile.js'
-import { collectorPanel, dataOf, failureOf, isObject, listOf, PLAIN_VIEW } from './panel.js'
+import { collectorPanel, dataOf, failureOf, isObject, listOf, onlyErrors, PLAIN_VIEW } from './panel.js'
 import type { Data, Panel, PanelView } from './panel.js'
 
 const ROUTE_COLUMNS = {
@@ -29,7 +29,7 @@ export const routingPanels: readonly Panel[] = [
   // The path parameters before and after their conversion.
   collectorPanel('params', 'Parameters', 'routing', {
     count: (data) => Object.keys(data).length,
-    problems: (data) => ({ errors: conversionsOf(data).filter(isFailed).length, warnings: 0 }),
+    problems: (data) => onlyErrors(conversionsOf(data).filter(isFailed)),
     render: (data) => {
       const conversions = conversionsOf(data).map((conversion) => isFailed(conversion)
         ? { ...conversion, value: 'none: this conversion or one before it failed' }

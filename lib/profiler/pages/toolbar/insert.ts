@@ -7,7 +7,6 @@ import { absoluteUrl, type Origin } from '../../../http/origin.js'
 import { stateOf } from '../../../lifecycle/request-state.js'
 import { isRedirect } from '../../../http/responses.js'
 import { servicesOf } from '../../../lifecycle/services.js'
-import { withNotifications } from '../../../logs/log-record.js'
 import type { ProfiledRoute } from '../../profile.js'
 import { addressesOf, toolbarAssets } from '../assets.js'
 import {

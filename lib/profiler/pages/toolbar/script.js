@@ -88,16 +88,19 @@
   root.querySelector('ul').addEventListener('pointerover', fill)
   root.querySelector('ul').addEventListener('focusin', fill)
 
-  // Relative to the page, too. Without the right to connect, the link leads to the text.
+  // Without the clipboard, or the right to connect, the link leads to the text.
   const copy = root.querySelector('[data-copy]')
-  if (dataUrl !== undefined) copy.addEventListener('click', async function (event) {
+  copy.addEventListener('click', async function (event) {
+    if (dataUrl === undefined || !navigator.clipboard) return
     event.preventDefault()
-    const { href } = new URL(new URL(copy.href).pathname, location.href)
-    const isCopied = await realFetch.call(window, href)
-      .then((response) => response.ok ? response.text().then(copyText) : false)
-      .catch(() => false)
-    copy.focus({ preventScroll: true })
-    copy.querySelector('[role=status]').textContent = isCopied ? ': copied' : ': could not copy'
+    try {
+      const response = await realFetch.call(window, location.origin + copy.pathname)
+      if (!response.ok) throw response
+      await navigator.clipboard.writeText(await response.text())
+      copy.lastChild.textContent = ': copied'
+    } catch {
+      location = copy.href
+    }
   })
 
   function nameOf (url) {

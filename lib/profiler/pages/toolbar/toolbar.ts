@@ -115,7 +115,8 @@ export function toolbar (data: ToolbarData, files: ToolbarFiles): string {
 <a class="small status-!${statusClass(status)}" !${link}>${status}!${hidden(` Profile ${token}`)}</a>
 <ul>!${[...requestItems(data), ...optionalItems(data)]}!${script === null ? '' : REQUESTS}
 <li class="item profile"><a class="head" !${link}><span class="label">Profile </span><code>${token}</code></a>
-<div class="pop"><a href="${url}.md" target="_top" data-copy>Copy for an AI assistant<span role="status"></span></a></div>
+<div class="pop"><a href="${url}.md" target="_top" data-copy>Copy for an AI assistant` +
+    html`<span role="status"></span></a></div>
 </li></ul>
 </aside></template>!${scriptElement}</hindsight-toolbar>`
 }

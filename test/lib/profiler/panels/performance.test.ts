@@ -56,7 +56,7 @@ for (const lifecycle of ['observe', 'full'] as const) {
     const app = Fastify() as unknown as FastifyInstance
     await app.register(hindsight, { debug: true, lifecycle, profiler: { storage: 'memory' }, ...(lifecycle === 'full' && { session: { secret: SECRET } }) })
     app.get('/', async (_request, reply) => {
-      void reply.type('text/html').send('<html><body></body></html>')
+      reply.type('text/html').send('<html><body></body></html>').then(() => {}, () => {})
       await sleep(50)
       return reply
     })
