@@ -81,7 +81,7 @@ export async function openObserver (app: FastifyInstance, plan: Plan) {
       if (hasLink && page === null && request.method !== 'HEAD') sent = insert?.(request, reply, payload) ?? payload
     }
     if (serverTiming && mayReadDebug(request)) addServerTiming(request, reply)
-    collectResponse(request, reply, sent)
+    collectResponse(request, reply, sent, payload)
     state.headAt = performance.now()
     // Only hooks of the route come after this.
     setOutside(request, reply, 'route')

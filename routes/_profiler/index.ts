@@ -1,6 +1,7 @@
 import createError from '@fastify/error'
 import formbody from '@fastify/formbody'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { prefersHtml } from '../../lib/errors/negotiate.js'
 import { visibleJson } from '../../lib/view/json.js'
 import { escapeMarkdown } from '../../lib/view/markdown.js'
 import cpuRoutes from './cpu.js'
@@ -30,8 +31,11 @@ export default async function profilerRoutes (app: FastifyInstance): Promise<voi
   app.setErrorHandler(async (error, request, reply) => {
     const { NotSendableError } = await import('../../lib/profiler/replay/stored-request.js')
     if (error instanceof NotSendableError) throw new NotSendableRequestError(tokenOf(request), error.message)
-    if (!isStoreError(error)) throw error
-    return await sendStoreError(error, request, reply)
+    if (isStoreError(error)) return await sendStoreError(error, request, reply)
+    if (!isNotice(error) || !prefersHtml(request.headers.accept)) throw error
+    const { noticePage } = await import('../../lib/profiler/pages/layout.js')
+    reply.code(error.statusCode)
+    return await sendPage(request, reply, (options) => noticePage(options, 'Not found', error.message))
   })
   app.get('/assets/:name', routeOptions(app, '_profiler_asset'), sendAsset)
   // In place of a parser of the application.
@@ -40,6 +44,13 @@ export default async function profilerRoutes (app: FastifyInstance): Promise<voi
   for (const routes of [listRoutes, profileRoutes, differencesRoutes, replayRoutes, cpuRoutes, reportRoutes]) {
     await app.register(routes)
   }
+}
+
+/** Errors that a page states in a sentence: what was requested is not stored. */
+const NOTICES = /^HINDSIGHT_(?:TOKEN_NOT_FOUND|NOT_AVAILABLE|NO_PROFILE|BAD_CHOICE)$/
+
+function isNotice (error: unknown): error is Error & { statusCode: number } {
+  return error instanceof Error && 'code' in error && NOTICES.test(String(error.code)) && 'statusCode' in error
 }
 
 function isStoreError (error: unknown): error is Error {

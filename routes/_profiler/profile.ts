@@ -1,6 +1,9 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Profiler } from '../../lib/profiler/profiler.js'
 import { readFilter } from '../../lib/profiler/search-query.js'
+import type { Criteria } from '../../lib/profiler/storage/criteria.js'
+import type { ProfileSummary } from '../../lib/profiler/summary.js'
 import {
   BadFieldError, baseOf, formatOf, formOf, NotAvailableError, profileOf, routeOptions, sendFile, sendMarkdown, sendPage,
   TokenNotFoundError, tokenOf, type Fields
@@ -39,27 +42,51 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   const query = request.query as Fields
   const profile = await profileOf(request)
   const { token } = profile
-  const { firstPanel, panelsOf } = await import('../../lib/profiler/panels/index.js')
+  const { panelsOf } = await import('../../lib/profiler/panels/index.js')
   const panels = panelsOf(profile)
-  const panel = query.panel === undefined ? firstPanel(profile) : panels.find(({ name }) => name === query.panel)
-  if (panel === undefined) {
-    const names = panels.map(({ name }) => name).join(', ')
-    throw new NotAvailableError(`Panel "${String(query.panel)}" was not found; this profile has: ${names}.`)
-  }
+  const panel = panels.find(({ name }) => name === (query.panel ?? 'overview'))
+  const names = panels.map(({ name }) => name).join(', ')
+  const sentence = `Panel "${String(query.panel)}" was not found; this profile has: ${names}.`
   const format = formatOf(request, reply)
+  if (panel === undefined && format !== 'html') throw new NotAvailableError(sentence)
   if (format === 'json') return profile
   if (format === 'markdown') {
     const { profileMarkdown } = await import('../../lib/profiler/markdown/profile-markdown.js')
     const { successOf } = await import('../../lib/profiler/compare/last-success.js')
     return sendMarkdown(reply, profileMarkdown(profile, { success: await successOf(profiler, profile) }))
   }
-  const [{ profiles: [summary] }, { profiles: children }] = await Promise.all([
-    profiler.search({ criteria: { token }, limit: 1 }),
-    profiler.search({ criteria: { parent: token }, limit: MAX_CHILDREN })
+  const { hasFailed, renderDifferences, successOf } = await import('../../lib/profiler/compare/last-success.js')
+  const { previousOf } = await import('../../lib/profiler/compare/previous.js')
+  const search: Profiler['search'] = (options) => profiler.search(options)
+  const find = async (criteria: Criteria, limit = 1): Promise<ProfileSummary[]> =>
+    (await search({ criteria, limit })).profiles
+  // A store of the application may hold anything; older profiles are found by the time.
+  const isDated = !Number.isNaN(Date.parse(profile.time))
+  const showsDifferences = isDated && hasFailed(profile) && panel?.name === 'overview'
+  const [[summary], [parent = null], children, previous, older, success] = await Promise.all([
+    find({ token }),
+    profile.parent === undefined ? [] : find({ token: profile.parent }),
+    find({ parent: token }, MAX_CHILDREN),
+    isDated ? previousOf(profile, {}, search) : undefined,
+    isDated ? previousOf(profile, { error: false }, search) : undefined,
+    showsDifferences ? successOf(profiler, profile) : null
   ])
-  const view = { pinned: summary?.pinned === true, replayable: debug, repeatsCpu: debug, children, query, editor }
-  const { profilePage } = await import('../../lib/profiler/pages/profile.js')
-  return await sendPage(request, reply, (options) => profilePage(profile, panel, { ...options, ...view }))
+  const view = {
+    pinned: summary?.pinned === true,
+    replayable: debug,
+    repeatsCpu: debug,
+    hasPrevious: previous !== undefined,
+    hasSuccess: older !== undefined,
+    parent,
+    children,
+    differences: showsDifferences ? renderDifferences(success, baseOf(request), debug) : '',
+    query,
+    editor
+  }
+  const { missingPanel, profilePage } = await import('../../lib/profiler/pages/profile.js')
+  if (panel === undefined) reply.code(404)
+  return await sendPage(request, reply, (options) =>
+    profilePage(profile, panel ?? missingPanel(sentence), { ...options, ...view }))
 }
 
 /** Sends the request of a profile as a command, source, an archive or a test. */

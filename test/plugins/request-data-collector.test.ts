@@ -196,7 +196,7 @@ t.test('bodies that are streams or octets are named', async t => {
   })
   const { collectors } = await profileOf(app, await app.inject({ method: 'POST', url: '/', headers: { 'content-type': 'text/csv' }, payload: 'a,b' }))
   t.match((collectors.request as Collected).body, /^\[stream \w+\]$/)
-  for (const [url, expected] of [['/stream', '[stream Readable]'], ['/web', /^\[stream \w+\]$/], ['/png', '[binary, 3 bytes, image/png]'], ['/text', undefined]] as const) {
+  for (const [url, expected] of [['/stream', '[stream Readable]'], ['/web', /^\[stream \w+\]$/], ['/png', '[binary, 3 bytes, image/png]'], ['/text', 'abc']] as const) {
     const { collectors } = await profileOf(app, await app.inject(url))
     t.match((collectors.response as { body?: string }).body, expected, url)
   }
@@ -216,4 +216,33 @@ t.test('what a mask hides for one request is shown for the next one, and the oth
     t.match(reset, '"name":"x-note","from":null,"to":"******"')
     t.notMatch(reset, 's3cret')
   }
+})
+
+t.test('the beginning of a response body that is text, masked', async t => {
+  const app = await build(t, {}, app => {
+    app.get('/json', async () => ({ a: 1, password: 's3cret', list: [{ apiToken: 's3cret' }] }))
+    app.get('/html', (_request, reply) => reply.type('text/html').send('<input type="password" name="password" value="s3cret">'))
+    app.get('/long', (_request, reply) => reply.type('text/plain').send('é'.repeat(20_000)))
+    app.get('/long-json', async () => ({ list: Array.from({ length: 2_000 }, (_, i) => `number ${i}`), password: 's3cret' }))
+    app.get('/encoded', (_request, reply) => reply.type('text/plain').header('content-encoding', 'gzip').send(Buffer.from([31, 139])))
+    app.get('/latin', (_request, reply) => reply.type('text/plain').send(Buffer.from([0xe9])))
+    app.get('/empty', (_request, reply) => reply.send(''))
+    app.get('/echo/:token', async (request) => `token ${(request.params as { token: string }).token}`)
+    app.get('/fail', () => { throw new Error('no') })
+  })
+  const bodyOf = async (url: string, headers = {}) => {
+    const { collectors } = await profileOf(app, await app.inject({ url, headers }))
+    return collectors.response as { body?: unknown, bodyCut?: number, size: number }
+  }
+  t.same((await bodyOf('/json')).body, { a: 1, password: '******', list: [{ apiToken: '******' }] })
+  t.notMatch(JSON.stringify(await bodyOf('/html')), /s3cret/)
+  const long = await bodyOf('/long')
+  t.match([String(long.body).length, long.bodyCut], [8_000, 24_000])
+  const json = await bodyOf('/long-json')
+  t.match([typeof json.body, String(json.body).length], ['string', 8_000])
+  t.equal((await bodyOf('/encoded')).body, '[binary, 2 bytes, text/plain; charset=utf-8]')
+  t.equal((await bodyOf('/latin')).body, '[binary, 1 bytes, text/plain; charset=utf-8]')
+  t.equal((await bodyOf('/empty')).body, undefined)
+  t.notMatch((await bodyOf('/echo/s3cret-value')).body, /s3cret/)
+  t.equal((await bodyOf('/fail', { accept: 'text/html' })).body, '[the diagnostic page]')
 })

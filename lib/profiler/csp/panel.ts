@@ -14,7 +14,7 @@ const DIRECTIVE_COLUMNS = { name: 'Directive', sources: 'Sources' }
 /** The policies of the response by directive, and the violations that browsers have reported. */
 export const cspPanel = collectorPanel('csp', 'Content Security Policy', 'security', {
   count: ({ violations }) => listOf(violations).length || undefined,
-  problem: ({ violations }) => listOf(violations).length > 0,
+  problems: ({ violations }) => ({ errors: 0, warnings: listOf(violations).length }),
   render: (csp, profile) => {
     const { ofRoute, ofDiagnosticPage, nonces } = csp
     const origin = ofDiagnosticPage === true

@@ -47,7 +47,7 @@ export const har: Format = {
         content: {
           size: size ?? 0,
           mimeType: valueOf(received, 'content-type'),
-          comment: 'The profile does not keep the body of the response.'
+          comment: 'The archive has no body of the response; the profile has its beginning.'
         },
         redirectURL: valueOf(received, 'location'),
         headersSize: -1,

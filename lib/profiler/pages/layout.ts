@@ -34,6 +34,13 @@ export function pagePolicy (nonce: PageOptions['nonce']): string {
   ].join('; ')
 }
 
+/** A page in place of one that does not exist, with the reason. */
+export function noticePage (options: PageOptions, title: string, sentence: string): string {
+  return layout(options, title, html`<main id="content"><h1>${title}</h1><p class="lead">${sentence}</p>
+<p>The newest profiles are in the <a href="${options.base}/">list</a>. Old ones are removed, unless pinned.</p>
+</main>`)
+}
+
 /** The frame of all pages; `content` is markup. */
 export function layout ({ base, nonce, assets }: PageOptions, title: string, content: string): string {
   const head = html`<meta name="robots" content="noindex">

@@ -1,20 +1,29 @@
 import { STATUS_CODES } from 'node:http'
 import type { EditorLink } from '../../view/editor.js'
+import { wordFor } from '../../view/counted.js'
 import { html } from '../../view/html.js'
 import { visibleLine } from '../../view/visible.js'
 import { groupsOf } from '../panels/index.js'
-import { addressOf, blockedSentences, type Panel, type PanelView } from '../panels/panel.js'
+import { addressOf, blockedSentences, isProblem, problemsOf } from '../panels/panel.js'
+import type { Panel, PanelView, Problems } from '../panels/panel.js'
 import type { Profile } from '../profile.js'
 import type { ProfileSummary } from '../summary.js'
-import { failed, milliseconds, moment, pinForm, statusBadge, statusClass } from './components.js'
+import { failed, milliseconds, moment, note, pinForm, statusClass } from './components.js'
 import { layout, type PageOptions } from './layout.js'
 
 export interface ProfilePageOptions extends PageOptions {
   pinned: boolean
   /** Whether the page offers to replay the request. */
   replayable: boolean
+  /** Whether an older profile of the same route is stored, and whether one that succeeded is. */
+  hasPrevious: boolean
+  hasSuccess: boolean
+  /** The request that caused this one; null: its profile is not stored, or there is none. */
+  parent: ProfileSummary | null
   /** Requests that this one caused, newest first. */
   children: readonly ProfileSummary[]
+  /** Of a failure: its differences from the last success of its route, as markup. */
+  differences: string
   query: Readonly<Record<string, unknown>>
   editor: EditorLink | null
   /** Whether the page offers to repeat the request with a CPU profile. */
@@ -23,23 +32,33 @@ export interface ProfilePageOptions extends PageOptions {
 
 /** The formats of a request: the last segment of the URL, and the text of the link. */
 const FORMATS: Readonly<Record<string, string>> = {
-  curl: 'curl', fetch: 'fetch', http: 'HTTP file', har: 'HAR', tap: 'Test for tap', node: 'Test for node:test'
+  curl: 'curl', fetch: 'fetch', tap: 'tap test', node: 'node:test test', http: 'HTTP file', har: 'HAR'
+}
+/** Those that are copied: source that is pasted elsewhere. */
+const COPIED = ['curl', 'fetch', 'tap', 'node']
+
+/** The panel in place of one that a profile does not have. */
+export function missingPanel (sentence: string): Panel {
+  return { name: 'missing', label: 'Panel not found', group: 'overview', render: () => note(sentence) }
 }
 
 /** The page of one profile: a summary, the menu of panels, and one panel. */
 export function profilePage (profile: Profile, panel: Panel, options: ProfilePageOptions): string {
   const title = `${profile.status} ${profile.method} ${profile.url} – ${panel.label}`
+  const problems = new Map<Panel, Problems>()
   const groups = groupsOf(profile).map(({ title, panels }, i) => {
-    const items = panels.map((item) => menuItem(item, item.name === panel.name, profile))
+    for (const item of panels) problems.set(item, problemsOf(item, profile))
+    const items = panels.map((item) => menuItem(item, item.name === panel.name, profile, problems.get(item)))
     return html`<p id="group-${i}">${title}</p><ul aria-labelledby="group-${i}">!${items}</ul>`
   })
+  const view = { ...options, problems: [...problems].filter(([, one]) => isProblem(one)) }
   return layout(options, title, html`<main class="profile">
 !${summary(profile, options)}
 <div class="columns">
 <nav class="menu" aria-label="Panels"><input type="checkbox" class="menu-toggle" aria-label="All panels">
 <div class="menu-groups">!${groups}</div></nav>
 <section class="panel panel-${panel.name}" id="content" tabindex="-1" aria-labelledby="panel-title">
-<h2 id="panel-title">${panel.label}</h2>!${panelContent(panel, profile, options)}</section>
+<h2 id="panel-title">${panel.label}</h2>!${panelContent(panel, profile, view)}</section>
 </div>
 </main>`)
 }
@@ -62,8 +81,7 @@ function summary (profile: Profile, options: ProfilePageOptions): string {
 <div><dt>Token</dt><dd><code>${token}</code> <a href="${path}.json">JSON</a>
 <a href="${path}.md">Markdown</a></dd></div></dl>
 !${pinForm(options, { token, pinned: options.pinned })}</div>
-!${relatives(profile, options)}
-!${actions(path, options.replayable)}
+!${actions(path, options)}
 </section>`
 }
 
@@ -75,38 +93,34 @@ function blockedList (profile: Profile): string {
     html`<li>${visibleLine(sentence)}</li>`)}</ul></div>`
 }
 
-function relatives ({ parent, replayOf, token }: Profile, { base, children }: ProfilePageOptions): string {
-  const link = (token: string): string => html`<a href="${base}/${token}">${token}</a>`
-  const items = children.map((child) =>
-    html`<li>!${link(child.token)} !${statusBadge(child.status)} ${child.method} ${visibleLine(child.url)}</li>`)
-  return (parent === undefined ? '' : html`<p class="relatives">Parent request: !${link(parent)}</p>`) +
-    (replayOf === undefined
-      ? ''
-      : html`<p class="relatives">Replay of !${link(replayOf)}: ` +
-        html`<a href="${base}/${replayOf}/compare/${token}">differences</a></p>`) +
-    (items.length === 0
-      ? ''
-      : html`<div class="relatives"><a href="${base}/search?parent=${token}">Sub-requests</a><ul>!${items}</ul></div>`)
+function actions (path: string, { replayable, hasPrevious, hasSuccess }: ProfilePageOptions): string {
+  const link = (href: string, label: string, isEnabled: boolean, why: string): string => isEnabled
+    ? html`<a href="${path}/${href}">${label}</a>`
+    : html`<a role="link" aria-disabled="true" class="is-disabled" title="${why}">${label}</a>`
+  const items = (names: readonly string[], attribute: string): string[] => names.map((name) =>
+    html`<li><a href="${path}/as/${name}" !${attribute}>${FORMATS[name]}</a></li>`)
+  const previous = link('compare/previous', 'previous of this route', hasPrevious, 'No older profile of it is stored')
+  const success = link('compare/previous?error=0', 'last success', hasSuccess, 'No older success of it is stored')
+  return html`<div class="actions-row"><span>Compare with the !${previous} or its !${success}</span>
+<a href="${path}.md" data-copy>Copy for an AI assistant</a>
+<details class="copy-as"><summary>Copy as</summary><ul>!${items(COPIED, 'data-copy')}</ul></details>
+<details class="copy-as"><summary>Download</summary><ul>!${items(Object.keys(FORMATS), 'download')}</ul></details>
+!${replayable ? html`<a href="${path}/replay">Replay…</a>` : ''}</div>`
 }
 
-function actions (path: string, replayable: boolean): string {
-  const formats = Object.entries(FORMATS).map(([name, label]) =>
-    html`<li><a href="${path}/as/${name}" download>${label}</a></li>`)
-  return html`<div class="actions-row"><span>Compare with the ` +
-    html`<a href="${path}/compare/previous">previous of this route</a> or its ` +
-    html`<a href="${path}/compare/previous?error=0">last success</a></span>
-<details class="copy-as"><summary>Copy as</summary><ul>!${formats}</ul></details>` +
-    html`!${replayable ? html`<a href="${path}/replay">Replay…</a>` : ''}</div>`
-}
-
-function menuItem (panel: Panel, isCurrent: boolean, profile: Profile): string {
-  const count = valueOf(() => panel.count?.(profile)) ?? 0
-  const problem = valueOf(() => panel.problem?.(profile)) === true
-  const mark = '<span class="mark" title="has a problem"><span aria-hidden="true">●</span>' +
-    '<span class="hidden-visually"> (has a problem)</span></span>'
+function menuItem (panel: Panel, isCurrent: boolean, profile: Profile, problems?: Problems): string {
+  const { errors = 0, warnings = 0 } = problems ?? {}
+  const count = valueOf(() => panel.count?.(profile))
+  const badge = (mood: string, number: number, word: string): string => number === 0
+    ? ''
+    : html` <span class="count !${mood}">${number}<span class="hidden-visually"> ${wordFor(number, word)}</span></span>`
+  // The count of entries is for the application's own panels; ours show problems only.
+  const own = panel.group === 'application' && errors + warnings === 0 ? badge('', count ?? 0, 'item') : ''
+  const empty = count === 0 && errors + warnings === 0
   return html`<li><a href="${addressOf(panel.name)}"!${isCurrent ? ' aria-current="page"' : ''}` +
-    html`!${problem ? ' class="has-problem"' : ''}><span>${panel.label}!${problem ? mark : ''}</span>` +
-    html`!${count === 0 ? '' : html` <span class="count!${problem ? ' bad' : ''}">${count}</span>`}</a></li>`
+    html`!${empty ? ' class="is-empty"' : ''}><span>${panel.label}` +
+    html`!${empty ? '<span class="hidden-visually"> (no data)</span>' : ''}</span><span class="badges">` +
+    html`!${badge('bad', errors, 'error')}!${badge('warn', warnings, 'warning')}!${own}</span></a></li>`
 }
 
 // Data of another version or of the application may not fit the panel: then only the panel shows an error.

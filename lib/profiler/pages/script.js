@@ -3,6 +3,50 @@ for (const form of document.querySelectorAll('form.filters')) {
   form.addEventListener('change', () => form.requestSubmit())
 }
 
+// The clipboard interface exists in secure contexts only, not on plain http beyond localhost.
+async function copyText (text) {
+  try {
+    await navigator.clipboard.writeText(text)
+    return true
+  } catch {
+    const area = document.createElement('textarea')
+    area.value = text
+    area.readOnly = true
+    area.style.position = 'fixed'
+    document.body.append(area)
+    area.select()
+    try {
+      return document.execCommand('copy')
+    } catch {
+      return false
+    } finally {
+      area.remove()
+    }
+  }
+}
+
+const copyState = document.createElement('p')
+copyState.className = 'hidden-visually'
+copyState.setAttribute('role', 'status')
+document.body.append(copyState)
+
+// Buttons that copy replace links to the same text.
+for (const link of document.querySelectorAll('a[data-copy]')) {
+  const button = document.createElement('button')
+  button.type = 'button'
+  button.className = 'copy'
+  button.textContent = link.textContent
+  button.addEventListener('click', async function () {
+    const isCopied = await fetch(link.href)
+      .then((response) => response.ok ? response.text().then(copyText) : false)
+      .catch(() => false)
+    button.focus({ preventScroll: true })
+    copyState.textContent = button.textContent = isCopied ? 'Copied' : 'Could not copy'
+    setTimeout(function () { button.textContent = link.textContent }, 2000)
+  })
+  link.replaceWith(button)
+}
+
 const live = document.querySelector('.live')
 const INTERVAL = 1000
 

@@ -5,20 +5,25 @@ import { configurationOf } from '../configuration.js'
 import {
   fields, fold, json, milliseconds, note, pairs, pairsSection, pending, section, statusBadge, table
 } from '../pages/components.js'
-import { collectorPanel, isFailedCall, listOf, type Data, type Panel } from './panel.js'
+import { collectorPanel, isFailedCall, isObject, listOf, onlyErrors, type Data, type Panel } from './panel.js'
+import { headerTable } from './request.js'
 
 /** What surrounds the request: other servers, traces, and the configuration of the application. */
 export const environmentPanels: readonly Panel[] = [
   collectorPanel('http-client', 'HTTP client', 'environment', {
     count: ({ count }) => typeof count === 'number' ? count : undefined,
-    problem: ({ calls }) => listOf(calls).some(isFailedCall),
+    problems: ({ calls }) => {
+      const failed = listOf(calls).filter(isFailedCall)
+      const warnings = failed.filter(({ status }) => typeof status === 'number' && status < 500).length
+      return { errors: failed.length - warnings, warnings }
+    },
     render: ({ count, calls }) => entries('Requests', ['Request', 'Status'], listOf(calls).map(callRow), count)
   }),
 
   // The spans of the application's own instrumentation (OpenTelemetry).
   collectorPanel('spans', 'Spans', 'environment', {
     count: ({ count }) => Number(count) || undefined,
-    problem: ({ spans }) => listOf(spans).some(({ error }) => error !== undefined),
+    problems: ({ spans }) => onlyErrors(listOf(spans).filter(({ error }) => error !== undefined)),
     render: ({ count, spans }) => entries('Recorded spans', ['Span', 'Kind'], listOf(spans).map(spanRow), count)
   }),
 
@@ -72,13 +77,27 @@ function callRow (call: Data, i: number): string {
     id: `call-${i + 1}`,
     failed: isFailedCall(call),
     title: html`<span class="method">${String(method)}</span> <span class="url">${visibleLine(String(url))}</span>`,
-    details: fold('Headers', pairs('Request headers', requestHeaders, 'No headers were sent.') +
-      pairs('Response headers', responseHeaders, 'No headers were received.') +
-      html`<p class="facts">by ${String(via)}</p>`),
+    details: profileLink(call) + fold('Headers', html`<div class="messages">` +
+      headersPart('Request headers', requestHeaders) + headersPart('Response headers', responseHeaders) +
+      html`</div><p class="facts">by ${String(via)}</p>`),
     kind: typeof status === 'number'
       ? statusBadge(status)
       : html`<span class="none">${error === undefined ? 'pending' : 'none'}</span>`
   })
+}
+
+function headersPart (title: string, headers: unknown): string {
+  return html`<div class="message-part"><h4>${title}</h4>!${headerTable(title, headers)}</div>`
+}
+
+/** The link to the profile of the server that was called, if it names one of its own origin. */
+function profileLink ({ url, responseHeaders }: Data): string {
+  const link = isObject(responseHeaders) ? responseHeaders['x-debug-token-link'] : undefined
+  if (typeof link !== 'string' || !URL.canParse(link) || !URL.canParse(String(url))) return ''
+  const { protocol, origin, pathname, username, password, search } = new URL(link)
+  const isProfile = /^https?:$/.test(protocol) && /\/_profiler\/[0-9a-f]{6}$/.test(pathname) && search === '' &&
+    username === '' && password === '' && origin === new URL(String(url)).origin
+  return isProfile ? html`<div><a href="${link}">Profile ${pathname.slice(-6)} of the called server</a></div>` : ''
 }
 
 function spanRow (span: Data, i: number): string {

@@ -1,10 +1,9 @@
-import { shortFile } from '../../errors/stack-frame.js'
 import type { ListenerEvent } from '../../lifecycle/events.js'
 import { html } from '../../view/html.js'
 import { milliseconds, note, place, scrollable, section, table } from '../pages/components.js'
 import type { Profile } from '../profile.js'
 import { headerHistory, type HeaderStep } from './header-history.js'
-import { dataOf, PLAIN_VIEW, runsOf, type Panel, type PanelView } from './panel.js'
+import { dataOf, onlyErrors, PLAIN_VIEW, runsOf, type Panel, type PanelView } from './panel.js'
 
 /** The listeners and hooks in the order in which they ran, what each changed, and the history of each header. */
 export const eventsPanel: Panel = {
@@ -13,14 +12,14 @@ export const eventsPanel: Panel = {
   group: 'overview',
   always: true,
   count: ({ events }) => events.filter(({ outcome }) => outcome !== 'skipped').length,
-  problem: ({ events }) => events.some(({ outcome }) => outcome === 'raised'),
+  problems: ({ events }) => onlyErrors(events.filter(({ outcome }) => outcome === 'raised')),
   render (profile, view = PLAIN_VIEW) {
     const { events } = profile
     const isObserved = dataOf(profile, 'config').lifecycle === 'observe'
     const numbered = events.map((event, i) => ({ ...event, number: i + 1 }))
     const ran = events.length === 0
       ? note(isObserved ? 'No hook of the application ran.' : 'No listener was reached.')
-      : filters(events) + runsOf(numbered, ({ pass }) => pass).map(passTable).join('')
+      : filters(events) + runsOf(numbered, ({ pass }) => pass).map((run) => passTable(run, view)).join('')
     return ran + headerTable(profile, view)
   }
 }
@@ -38,28 +37,29 @@ function filters (events: readonly ListenerEvent[]): string {
     html`!${box('skipped', skipped)}</fieldset></div>`
 }
 
-function passTable (events: readonly NumberedEvent[]): string {
+function passTable (events: readonly NumberedEvent[], view: PanelView): string {
   const title = events[0]?.pass === 'error' ? 'Error pass' : 'Main pass'
   const stages = runsOf(events, ({ stage }) => stage).map((run) => html`<tbody>
-<tr class="stage"><th scope="rowgroup" colspan="5">${run[0]?.stage}</th></tr>!${run.map(row)}</tbody>`)
+<tr class="stage"><th scope="rowgroup" colspan="5">${run[0]?.stage}</th></tr>!${
+    run.map((event) => row(event, view))}</tbody>`)
   return section(title, scrollable(title, html`<table class="rows events" aria-label="${title}"><thead><tr>
 <th scope="col">#</th><th scope="col">Listener</th><th scope="col">Outcome</th><th scope="col">What it did</th>
 <th scope="col" class="number">Duration</th></tr></thead>!${stages}</table>`))
 }
 
-function row (event: NumberedEvent): string {
+function row (event: NumberedEvent, view: PanelView): string {
   const { number, listener, outcome, duration } = event
   return html`<tr id="event-${number}" class="event event-${/^[a-z]+$/.test(outcome) ? outcome : 'other'}">
 <td class="number">${number}</td><th scope="row">${listener}</th>
-<td><span class="outcome">${outcome}</span></td><td class="text">!${effects(event)}</td>
+<td><span class="outcome">${outcome}</span></td><td class="text">!${effects(event, view)}</td>
 <td class="number">${outcome === 'skipped' ? '' : milliseconds(duration)}</td></tr>`
 }
 
-function effects ({ reason, changes = {}, plugin, source }: ListenerEvent): string {
+function effects ({ reason, changes = {}, plugin, source }: ListenerEvent, { editor }: PanelView): string {
   const { status, headers = [] } = changes
   const owner = plugin === undefined ? '' : html`<b>${plugin}</b> `
   return [
-    source === undefined ? '' : html`<div class="source">!${owner}<code>${shortFile(source)}</code></div>`,
+    source === undefined ? '' : html`<div class="source">!${owner}!${place(source, editor)}</div>`,
     reason === undefined ? '' : html`<div class="reason">${reason}</div>`,
     status === undefined ? '' : html`<div>status: !${change(String(status.from), String(status.to))}</div>`,
     ...headers.map(({ name, from, to }) => html`<div><span class="header">${name}</span>: !${change(from, to)}</div>`)

@@ -5,7 +5,7 @@ import { counted } from '../../view/counted.js'
 import { html } from '../../view/html.js'
 import { visibleLine } from '../../view/visible.js'
 import { note, section } from '../pages/components.js'
-import { collectorPanel, PLAIN_VIEW, runsOf, type Panel, type PanelView } from './panel.js'
+import { collectorPanel, onlyErrors, PLAIN_VIEW, runsOf, type Panel, type PanelView } from './panel.js'
 
 /** The exceptions of the response, from the root cause to the last. */
 export const exceptionsPanel: Panel = {
@@ -14,7 +14,7 @@ export const exceptionsPanel: Panel = {
   group: 'overview',
   always: true,
   count: (profile) => profile.exceptions.length,
-  problem: (profile) => profile.exceptions.length > 0,
+  problems: (profile) => onlyErrors(profile.exceptions),
   render: ({ exceptions }, view = PLAIN_VIEW) =>
     exceptions.length === 0 ? note('No exceptions.') : exceptionsMarkup(exceptions, view)
 }
@@ -22,7 +22,7 @@ export const exceptionsPanel: Panel = {
 /** Further errors: raised after the response began, in an error handler, or caught by a framework. */
 export const otherErrorsPanel: Panel = collectorPanel('otherErrors', 'Other errors', 'overview', {
   count: (_, { collectors: { otherErrors } }) => Array.isArray(otherErrors) ? otherErrors.length : undefined,
-  problem: (_, { collectors: { otherErrors } }) => otherErrors !== undefined,
+  problems: (_, { collectors: { otherErrors } }) => onlyErrors([otherErrors ?? []].flat()),
   render: (_, { collectors: { otherErrors } }, view) => {
     const chains = [otherErrors].flat().filter(Array.isArray) as FlattenedException[][]
     if (chains.length === 0) return note('No other error was raised.')

@@ -9,6 +9,7 @@ import { environmentPanels } from './environment.js'
 import { eventsPanel } from './events.js'
 import { exceptionsPanel, otherErrorsPanel } from './exceptions.js'
 import { logsPanel } from './logs.js'
+import { overviewPanel } from './overview.js'
 import { collectorPanel, dataOf, GROUPS, type Panel } from './panel.js'
 import { performancePanel } from './performance.js'
 import { requestPanel } from './request.js'
@@ -17,6 +18,7 @@ import { corsPanel, securityPanel, sessionPanel } from './security.js'
 
 /** The panels in the order of the menu, group by group. */
 export const panels: readonly Panel[] = [
+  overviewPanel,
   requestPanel,
   exceptionsPanel,
   otherErrorsPanel,
@@ -74,9 +76,4 @@ export function groupsOf (profile: Profile): Array<{ title: string, panels: Pane
   return Object.entries(GROUPS)
     .map(([group, title]) => ({ title, panels: all.filter((panel) => panel.group === group) }))
     .filter(({ panels }) => panels.length > 0)
-}
-
-/** The default panel: the first with a problem, else the request. */
-export function firstPanel (profile: Profile): Panel {
-  return panelsOf(profile).find((panel) => panel.problem?.(profile)) ?? requestPanel
 }

@@ -1,4 +1,4 @@
-import type { LogRecord } from '../../logs/log-record.js'
+import { isErrorOrWorse, isWarningOrWorse, type LogRecord } from '../../logs/log-record.js'
 import { counted } from '../../view/counted.js'
 import { html } from '../../view/html.js'
 import { visibleLine } from '../../view/visible.js'
@@ -20,12 +20,16 @@ const NAMES = [...LEVELS.keys()]
 const PAGE = 500
 const MAX_CHANNELS = 20
 const MAX_TEXT = 500
+/** The channel of the lines that say which listener was notified. */
+const NOTIFICATIONS = 'event'
 
 interface Filter {
   /** The least severe level that is shown. */
   level: string
-  /** The channels that are shown; empty: all. */
+  /** The channels that are shown; empty: all but the notifications of listeners. */
   channels: readonly string[]
+  /** Whether the notifications are shown, too. */
+  events: boolean
   /** Text that the line contains, regardless of case. */
   text: string
   time: 'absolute' | 'relative'
@@ -43,8 +47,11 @@ export const logsPanel: Panel = {
   label: 'Logs',
   group: 'overview',
   always: true,
-  count: ({ logs }) => logs.filter(({ level }) => level !== 'debug' && level !== 'trace').length,
-  problem: ({ logs }) => logs.some(({ level }) => severityOf(level) >= NAMES.indexOf('warn')),
+  count: ({ logs }) => logs.filter(({ channel }) => channel !== NOTIFICATIONS).length,
+  problems: ({ logs }) => {
+    const errors = logs.filter(isErrorOrWorse).length
+    return { errors, warnings: logs.filter(isWarningOrWorse).length - errors }
+  },
   render: (profile, view = PLAIN_VIEW) =>
     profile.logs.length === 0 ? note('Nothing was logged.') : render(profile, view)
 }
@@ -56,8 +63,10 @@ function render ({ logs, time }: Profile, view: PanelView): string {
   const pages = Math.max(1, Math.ceil(matching.length / PAGE))
   const page = Math.min(pages, Math.max(1, Math.trunc(Number(fieldOf(view, 'page'))) || 1))
   const rows = matching.slice((page - 1) * PAGE, page * PAGE).map((line) => row(line, Date.parse(time)))
-  const count = `${matching.length.toLocaleString('en')} of ${counted(logs.length, 'line')}`
-  return firstError(lines) + filterForm(logs, filter) + html`<p class="note log-count">${count}</p>` +
+  const hidden = lines.filter(({ record }) => isHidden(record, filter)).length
+  const count = `${matching.length.toLocaleString('en')} of ${counted(logs.length - hidden, 'line')}`
+  return firstError(lines) + filterForm(logs.filter((record) => !isHidden(record, filter)), logs, filter) +
+    html`<p class="note log-count">${count}!${notifications(hidden, filter)}</p>` +
     table('Log lines', ['Time', 'Level', 'Channel', 'Message'], rows, `rows logs is-${filter.time}`) +
     pagination(page, pages, filter)
 }
@@ -68,6 +77,7 @@ function filterOf (view: PanelView): Filter {
   return {
     level: LEVELS.has(level) ? level : 'info',
     channels: fieldsOf(view, 'channel'),
+    events: fieldOf(view, 'events') === '1',
     text: fieldOf(view, 'q').slice(0, MAX_TEXT),
     time: fieldOf(view, 'time') === 'relative' ? 'relative' : 'absolute'
   }
@@ -79,7 +89,26 @@ function isShown ({ level, channel, message, context }: LogRecord, filter: Filte
   const text = `${String(message)} ${JSON.stringify(context) ?? ''}`.toLowerCase()
   return (severity === -1 || severity >= severityOf(filter.level)) &&
     (filter.channels.length === 0 || filter.channels.includes(String(channel))) &&
-    text.includes(filter.text.toLowerCase())
+    !isHidden({ channel }, filter) && text.includes(filter.text.toLowerCase())
+}
+
+function isHidden ({ channel }: Pick<LogRecord, 'channel'>, { channels, events }: Filter): boolean {
+  return channel === NOTIFICATIONS && !events && !channels.includes(NOTIFICATIONS)
+}
+
+function notifications (hidden: number, filter: Filter): string {
+  if (hidden === 0) return ''
+  // Notifications have the level debug.
+  const level = severityOf(filter.level) > severityOf('debug') ? 'debug' : filter.level
+  const channels = filter.channels.length === 0 ? [] : [...filter.channels, NOTIFICATIONS]
+  const href = addressOf('logs', fieldsIn({ ...filter, level, channels, events: true }))
+  const what = counted(hidden, 'notification of a listener', 'notifications of listeners')
+  return html`, without <a href="${href}">${what}</a>`
+}
+
+function fieldsIn ({ level, channels, events, text, time }: Filter): Array<[string, string]> {
+  const all = [['level', level], ...channels.map((channel) => ['channel', channel]), ['q', text], ['time', time]]
+  return [...all, ...(events ? [['events', '1']] : [])] as Array<[string, string]>
 }
 
 function severityOf (level: string): number {
@@ -113,7 +142,8 @@ function contextOf (context: unknown): string {
   return html`<details><summary>Context <span class="names">${title}</span></summary>!${json(context)}</details>`
 }
 
-function filterForm (logs: readonly LogRecord[], { level, channels, text, time }: Filter): string {
+function filterForm (logs: readonly LogRecord[], all: readonly LogRecord[], filter: Filter): string {
+  const { level, events, text, time } = filter
   const counts = countsOf(logs.map((record) => String(record.level)))
   const from = (name: string): number =>
     NAMES.slice(severityOf(name)).reduce((sum, one) => sum + (counts.get(one) ?? 0), 0)
@@ -123,18 +153,20 @@ function filterForm (logs: readonly LogRecord[], { level, channels, text, time }
     return html`<label><input type="radio" name="time" value="${name}"!${checked}>${name}</label>`
   })
   return html`<form method="get" class="filters log-filters"><input type="hidden" name="panel" value="logs">
-!${select('Level', 'level', levels, level)}
-!${channelBoxes(logs, channels)}
+!${events ? '<input type="hidden" name="events" value="1">' : ''}!${select('Level', 'level', levels, level)}
+!${channelBoxes(all, filter)}
 <fieldset><legend>Time</legend>!${times}</fieldset>
 <label>Containing <input type="search" name="q" value="${text}" maxlength="!${MAX_TEXT}" autocomplete="off"></label>
 <button type="submit">Filter</button></form>`
 }
 
-function channelBoxes (logs: readonly LogRecord[], selected: readonly string[]): string {
+function channelBoxes (logs: readonly LogRecord[], filter: Filter): string {
+  const { channels: selected } = filter
   const counts = [...countsOf(logs.map(({ channel }) => String(channel)))]
   if (counts.length < 2 || counts.length > MAX_CHANNELS) return ''
   const boxes = counts.map(([name, count]) => {
-    const checked = selected.length === 0 || selected.includes(name) ? ' checked' : ''
+    const isChosen = !isHidden({ channel: name }, filter) && (selected.length === 0 || selected.includes(name))
+    const checked = isChosen ? ' checked' : ''
     return html`<label><input type="checkbox" name="channel" value="${name}"!${checked}>${name} ` +
       html`<span class="none">${count}</span></label>`
   })
@@ -147,10 +179,9 @@ function countsOf (names: readonly string[]): Map<string, number> {
   return counts
 }
 
-function pagination (page: number, pages: number, { level, channels, text, time }: Filter): string {
+function pagination (page: number, pages: number, filter: Filter): string {
   if (pages === 1) return ''
-  const channelFields = channels.map((channel) => ['channel', channel] as const)
-  const fields = [['level', level], ...channelFields, ['q', text], ['time', time]] as Array<[string, string]>
+  const fields = fieldsIn(filter)
   const link = (to: number, label: string): string =>
     to < 1 || to > pages ? '' : html`<a href="${addressOf('logs', [...fields, ['page', String(to)]])}">${label}</a> `
   return html`<nav class="pages" aria-label="Pages of the log">!${link(page - 1, 'Earlier lines')}` +

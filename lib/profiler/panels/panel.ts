@@ -1,6 +1,7 @@
 import type { EditorLink } from '../../view/editor.js'
 import { failed } from '../pages/components.js'
 import type { Profile } from '../profile.js'
+import type { ProfileSummary } from '../summary.js'
 
 /** The groups of the menu, in their order. */
 export const GROUPS = {
@@ -24,6 +25,20 @@ export interface PanelView {
   formToken?: string
   /** Whether the page offers to repeat the request with a CPU profile. */
   repeatsCpu?: boolean
+  /** The request that caused this one; null: its profile is not stored. */
+  parent?: ProfileSummary | null
+  /** Requests that this one caused, newest first. */
+  children?: readonly ProfileSummary[]
+  /** Of a failure: its differences from the last success of its route, as markup; empty if there is none. */
+  differences?: string
+  /** The panels that have problems. */
+  problems?: ReadonlyArray<readonly [panel: Panel, problems: Problems]>
+}
+
+/** The number of problems that a panel shows. */
+export interface Problems {
+  errors: number
+  warnings: number
 }
 
 /** Shows one concern of a profile: a pure function of stored data, which may be incomplete or of another version. */
@@ -37,10 +52,12 @@ export interface Panel {
   always?: boolean
   /** Markup, every value escaped. */
   render: (profile: Profile, view?: PanelView) => string
-  /** The number beside the label; undefined: none. */
+  /** The number of entries; 0: the menu shows that the panel has no data; undefined: unknown. */
   count?: (profile: Profile) => number | undefined
-  /** Whether the menu marks the panel. */
+  /** Whether there is a problem. */
   problem?: (profile: Profile) => boolean
+  /** The number of problems, for the badges of the menu; by default 1 error if there is a problem. */
+  problems?: (profile: Profile) => Problems
 }
 
 export type Data = Record<string, unknown>
@@ -50,6 +67,8 @@ interface CollectorPanelOptions extends Pick<Panel, 'always'> {
   render: (data: Data, profile: Profile, view: PanelView) => string
   count?: (data: Data, profile: Profile) => number | undefined
   problem?: (data: Data, profile: Profile) => boolean
+  /** Replaces `problem`. */
+  problems?: (data: Data, profile: Profile) => Problems
 }
 
 /** The view without a query, for panels that are rendered outside a page. */
@@ -57,23 +76,44 @@ export const PLAIN_VIEW: PanelView = { query: {}, editor: null }
 
 /** Makes the panel of the collector with its name: where the collector failed, the panel shows the error instead. */
 export function collectorPanel (
-  name: string, label: string, group: Panel['group'], { always = false, count, problem, render }: CollectorPanelOptions
+  name: string, label: string, group: Panel['group'], options: CollectorPanelOptions
 ): Panel {
+  const { always = false, count, render } = options
   return {
     name,
     label,
     group,
     ...(always && { always }),
-    ...(count !== undefined && {
-      count: (profile) => failureOf(profile, name) === undefined ? count(dataOf(profile, name), profile) : undefined
-    }),
-    problem: (profile) =>
-      failureOf(profile, name) !== undefined || problem?.(dataOf(profile, name), profile) === true,
+    count: (profile) => profile.collectors[name] === undefined
+      ? 0
+      : failureOf(profile, name) === undefined ? count?.(dataOf(profile, name), profile) : undefined,
+    problems: (profile) => {
+      const data = dataOf(profile, name)
+      if (failureOf(profile, name) !== undefined) return onlyErrors([data])
+      return options.problems?.(data, profile) ?? onlyErrors(options.problem?.(data, profile) === true ? [data] : [])
+    },
     render (profile, view = PLAIN_VIEW) {
       const failure = failureOf(profile, name)
       return failure === undefined ? render(dataOf(profile, name), profile, view) : failed(failure)
     }
   }
+}
+
+/** The problems of a panel. Data of another version may not fit the panel, which then has none. */
+export function problemsOf ({ problem, problems }: Panel, profile: Profile): Problems {
+  try {
+    return problems?.(profile) ?? onlyErrors(problem?.(profile) === true ? [profile] : [])
+  } catch {
+    return onlyErrors([])
+  }
+}
+
+export function onlyErrors ({ length }: readonly unknown[]): Problems {
+  return { errors: length, warnings: 0 }
+}
+
+export function isProblem ({ errors, warnings }: Problems): boolean {
+  return errors + warnings > 0
 }
 
 /** The data of a collector as an object; empty if it left none or something else. */

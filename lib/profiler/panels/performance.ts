@@ -11,7 +11,7 @@ const TIMES: Readonly<Record<string, string>> = {
   handlerStart: 'handler began at',
   handler: 'handler',
   serialization: 'serialization',
-  firstByte: 'first byte at'
+  firstByte: 'response ready at'
 }
 const CPU_FUNCTIONS = 5
 

@@ -1,7 +1,9 @@
+import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { targetOf } from '../../http/request-target.js'
 import { attributesOf } from '../../lifecycle/request-state.js'
 import { stateOf } from '../../lifecycle/request-state.js'
+import type { Mask } from '../../mask/mask.js'
 import { binaryText, snapshot } from '../snapshot.js'
 import { shownHeaders } from './headers-collector.js'
 
@@ -71,21 +73,30 @@ function parserError (raised: unknown): string | null {
   return typeof code === 'string' && code.startsWith('FST_ERR_CTP_') ? `not parsed: ${String(message)}` : null
 }
 
-/** Returns the function that records a response: status, headers, content type and size. */
+/** Characters of a response body that are recorded. */
+const MAX_BODY = 8_000
+const TEXT = /^text\/|json|xml|javascript/i
+
+/**
+ * Returns the function that records a response: status, headers, content type, size, and the beginning of a body that
+ * is text. `content` is the body without what Hindsight has added to the payload.
+ */
 export function responseCollector (
   { hindsight }: FastifyInstance
-): (request: FastifyRequest, reply: FastifyReply, payload: unknown) => void {
-  return (request, reply, payload) => {
+): (request: FastifyRequest, reply: FastifyReply, payload: unknown, content?: unknown) => void {
+  return (request, reply, payload, content = payload) => {
     const state = stateOf(request)
     const { params } = request
     const isBuffer = Buffer.isBuffer(payload)
     const size = typeof payload === 'string' ? Buffer.byteLength(payload) : isBuffer ? payload.length : null
     const stream = size === null ? binaryText(payload) : null
+    const text = startOf(content)
     state.collect('response', () => {
       const mask = hindsight.mask.hiding(state.sentParams ?? params)
       const headers = state.sentHeaders ?? reply.getHeaders() as Record<string, unknown>
       const type = String(headers['content-type'] ?? 'no type')
-      const isBinary = isBuffer && !/^text\/|json|xml|javascript/i.test(type)
+      const isEncoded = !/^(?:identity)?$/i.test(String(headers['content-encoding'] ?? ''))
+      const isBinary = isBuffer && (isEncoded || !TEXT.test(type) || !isUtf8(payload))
       const body = stream ?? (isBinary ? `[binary, ${size} bytes, ${type}]` : null)
       return {
         status: reply.statusCode,
@@ -93,8 +104,39 @@ export function responseCollector (
         contentType: headers['content-type'] ?? null,
         // A later listener may have answered 304, which has no body.
         size: reply.statusCode === 304 ? null : size,
-        ...(body !== null && { body })
+        ...(body !== null
+          ? { body }
+          : state.ownPolicy !== undefined
+            ? { body: '[the diagnostic page]' }
+            : reply.statusCode !== 304 && !isEncoded && TEXT.test(type) && text !== null && shownText(text, mask))
       }
     })
   }
+}
+
+interface TextStart {
+  text: string
+  /** Bytes of the whole. */
+  bytes: number
+}
+
+/** The beginning of a body; null if there is none, or a stream. A buffer may change later. */
+function startOf (content: unknown): TextStart | null {
+  if ((typeof content !== 'string' && !Buffer.isBuffer(content)) || content.length === 0) return null
+  const text = typeof content === 'string' ? content.slice(0, 2 * MAX_BODY) : content.toString('utf8', 0, 2 * MAX_BODY)
+  return { text, bytes: Buffer.byteLength(content) }
+}
+
+/** A body as the profile stores it. JSON becomes data, whose fields are masked by their names. */
+function shownText ({ text, bytes }: TextStart, mask: Mask): { body: unknown, bodyCut?: number } {
+  if (bytes <= MAX_BODY && /^\s*[[{]/.test(text)) {
+    try {
+      return { body: mask.value(JSON.parse(text)) }
+    } catch {
+      // It is no JSON.
+    }
+  }
+  // Masked before it is truncated: a part of a secret may not be recognized.
+  const body = mask.text(text).slice(0, MAX_BODY)
+  return { body, ...(bytes > MAX_BODY && { bodyCut: bytes - Math.min(bytes, Buffer.byteLength(body)) }) }
 }

@@ -1,7 +1,9 @@
 import { counted } from '../../view/counted.js'
-import { failed, fields, note, pairsSection, rows, rowsSection, section } from '../pages/components.js'
+import { html } from '../../view/html.js'
+import { failed, fields, note, pairs, pairsSection, place, rows, rowsSection, section } from '../pages/components.js'
 import type { Profile } from '../profile.js'
-import { collectorPanel, dataOf, failureOf, isObject, listOf, type Data, type Panel } from './panel.js'
+import { collectorPanel, dataOf, failureOf, isObject, listOf, onlyErrors, PLAIN_VIEW } from './panel.js'
+import type { Data, Panel, PanelView } from './panel.js'
 
 const ROUTE_COLUMNS = {
   name: 'Route', methods: 'Methods', pattern: 'Pattern', why: 'Why not', distance: 'Distance'
@@ -16,7 +18,7 @@ export const routingPanels: readonly Panel[] = [
     group: 'routing',
     always: true,
     problem: ({ route, status }) => !route && (status === 404 || status === 405),
-    render: (profile) => matchedRoute(profile) + triedRoutes(profile)
+    render: (profile, view = PLAIN_VIEW) => matchedRoute(profile, view) + triedRoutes(profile)
   },
 
   collectorPanel('attributes', 'Attributes', 'routing', {
@@ -27,7 +29,7 @@ export const routingPanels: readonly Panel[] = [
   // The path parameters before and after their conversion.
   collectorPanel('params', 'Parameters', 'routing', {
     count: (data) => Object.keys(data).length,
-    problem: (data) => conversionsOf(data).some(isFailed),
+    problems: (data) => onlyErrors(conversionsOf(data).filter(isFailed)),
     render: (data) => {
       const conversions = conversionsOf(data).map((conversion) => isFailed(conversion)
         ? { ...conversion, value: 'none: this conversion or one before it failed' }
@@ -46,10 +48,11 @@ export const routingPanels: readonly Panel[] = [
   collectorPanel('locale', 'Locale', 'routing', { render: (data) => fields('Locale', data) })
 ]
 
-function matchedRoute ({ route }: Profile): string {
+function matchedRoute ({ route }: Profile, { editor }: PanelView): string {
   if (!route) return section('Matched route', note('No route matched.'))
-  const { params, ...facts } = route
-  return pairsSection('Matched route', facts) +
+  const { params, handler, ...facts } = route
+  const source = typeof handler === 'string' ? html`<p>Handler: !${place(handler, editor)}</p>` : ''
+  return section('Matched route', pairs('Matched route', facts) + source) +
     pairsSection('Path parameters', params, 'The route has no parameters.')
 }
 

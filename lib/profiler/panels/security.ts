@@ -9,7 +9,7 @@ const VOTE_COLUMNS = { voter: 'Voter', vote: 'Vote', reason: 'Reason' }
 /** The user, the authenticators, and the access decisions. */
 export const securityPanel = collectorPanel('security', 'Security', 'security', {
   always: true,
-  count: ({ decisions }, { collectors }) => collectors.security === undefined ? undefined : listOf(decisions).length,
+  count: ({ decisions }) => listOf(decisions).length || undefined,
   problem: (_, { collectors, status }) => collectors.security !== undefined && DENIED.has(status),
   render: (data, { collectors, status }) => {
     const { firewall, authenticators, rule, expression, decisions } = data

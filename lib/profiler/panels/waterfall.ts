@@ -75,19 +75,16 @@ export function handlerSpans (profile: Profile): Span[] {
   const { handlerStart, handler, serialization } = dataOf(profile, 'performance')
   if (typeof handlerStart !== 'number' || typeof handler !== 'number') return []
   const name = profile.route?.name ?? 'unnamed'
-  const responses = profile.events.filter(({ stage, outcome, start }) =>
-    stage === 'kernel.response' && outcome !== 'skipped' && start >= handlerStart)
-  // A handler that returns its reply settles after the response; its own work ended when the reply was sent.
-  const duration = Math.min(handler, ...responses.map(({ start }) => start - handlerStart))
-  const response = responses.find(({ start }) => start >= handlerStart + duration)
+  const response = profile.events.find(({ stage, outcome, start }) =>
+    stage === 'kernel.response' && outcome !== 'skipped' && start >= handlerStart + handler)
   const shared = { failed: false, link: addressOf('router') }
   const handlerSpan: Span = {
     ...shared,
     kind: 'handler',
     name: `handler ${name}`,
     start: handlerStart,
-    duration,
-    detail: `the handler of the route ${name}${duration < handler ? ', until it sent its reply' : ''}`
+    duration: handler,
+    detail: `the handler of the route ${name}`
   }
   if (typeof serialization !== 'number' || response === undefined) return [handlerSpan]
   return [handlerSpan, {
@@ -179,7 +176,7 @@ function legend (spans: readonly Span[], { firstByte }: Scale): string {
     return item(bar(kind), KINDS[kind], own.reduce((sum, { duration }) => sum + (duration ?? 0), 0))
   })
   const failed = spans.some(({ failed }) => failed) ? item(bar('failed'), 'failed', null) : ''
-  const first = firstByte === null ? '' : item('<path class="first-byte" d="M5 0V10"/>', 'first byte', firstByte)
+  const first = firstByte === null ? '' : item('<path class="first-byte" d="M5 0V10"/>', 'response ready', firstByte)
   return html`<ul class="legend" aria-label="Legend">!${kinds}!${failed}!${first}</ul>`
 }
 

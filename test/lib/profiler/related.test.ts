@@ -98,7 +98,7 @@ t.test('a redirect that is followed is the cause of what follows, without any ma
   const again = await profileOf(app, await app.inject({ url: '/to?a=1', headers }))
   t.same([other.parent, followed.parent, again.parent], [undefined, token, undefined])
   const pageOf = async (token: string) => (await app.inject({ url: `/_profiler/${token}`, headers: { accept: 'text/html' } })).body
-  t.match(await pageOf(followed.token), `Parent request: <a href="/_profiler/${token}">${token}</a>`)
+  t.match(await pageOf(followed.token), `<h3>Parent request</h3><ul class="relatives"><li><a href="/_profiler/${token}">${token}</a>`)
   app.hindsight.profiler.save({ ...followed, token: '00000a', parent: '"><script>' })
   t.notMatch(await pageOf('00000a'), /"><script>/)
 })

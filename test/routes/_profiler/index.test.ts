@@ -14,6 +14,7 @@ import profilerRoutes from '../../../routes/_profiler/index.js'
 import { failure, profile, tokens } from '../../lib/profiler/fixture.js'
 import { build as buildOpened } from '../../support/app.js'
 import { HOSTILE } from '../../lib/profiler/hostile.js'
+import { visible } from '../../../lib/view/visible.js'
 import { sample } from '../../lib/profiler/sample.js'
 
 async function start (t: Test, options: Partial<ProfilerOptions> = {}): Promise<FastifyInstance> {
@@ -112,15 +113,18 @@ t.test('the menu leads to every panel and says which has a problem', async t => 
   const app = await start(t)
   app.hindsight.profiler.save(sample())
   const document = page((await app.inject({ url: '/_profiler/3fa94c', headers: html })).body)
-  t.equal(document.querySelector('h2')?.textContent, 'Exceptions', 'the first panel with a problem')
-  t.equal(document.querySelector('[aria-current=page]')?.getAttribute('href'), '?panel=exceptions')
+  t.equal(document.querySelector('.panel h2')?.textContent, 'Overview', 'the default panel')
+  t.equal(document.querySelector('[aria-current=page]')?.getAttribute('href'), '?panel=overview')
   t.same([...document.querySelectorAll('.menu p')].map(title => title.textContent), ['Overview', 'Routing', 'Security', 'Delivery', 'Environment', 'Application'])
   t.same([...document.querySelectorAll('.menu a')].map(link => link.textContent), [
-    'Request / Response', 'Exceptions● (has a problem) 2', 'Other errors● (has a problem) 1', 'Logs● (has a problem) 2', 'Performance', 'CPU', 'Events● (has a problem) 3',
-    'Routing', 'Attributes 1', 'Parameters● (has a problem) 2', 'Template', 'Pagination● (has a problem)', 'Locale',
-    'Security 1', 'Session', 'CORS● (has a problem)', 'Content Security Policy', 'HTTP cache', 'Links 2', 'Assets 1',
-    'HTTP client● (has a problem) 201', 'Spans 1', 'Trace', 'Configuration', 'Custom', 'Broken● (has a problem)'
+    'Overview', 'Request / Response', 'Exceptions 2 errors', 'Other errors 1 error', 'Logs 1 error', 'Performance', 'CPU', 'Events 1 error',
+    'Routing', 'Attributes', 'Parameters 1 error', 'Template', 'Pagination 1 error', 'Locale',
+    'Security', 'Session', 'CORS 1 error', 'Content Security Policy', 'HTTP cache', 'Links', 'Assets',
+    'HTTP client 1 error', 'Spans', 'Trace', 'Configuration', 'Custom', 'Broken 1 error'
   ])
+  app.hindsight.profiler.save(profile('000001'))
+  const empty = page((await app.inject({ url: '/_profiler/000001', headers: html })).body)
+  t.same([...empty.querySelectorAll('.menu .is-empty')].map(link => link.textContent), ['Exceptions (no data)', 'Logs (no data)', 'Events (no data)', 'Security (no data)'])
   for (const link of document.querySelectorAll('.menu a')) {
     const response = await app.inject({ url: `/_profiler/3fa94c${link.getAttribute('href')}`, headers: html })
     t.equal(response.statusCode, 200)
@@ -137,7 +141,9 @@ t.test('an unknown or malformed token is not found', async t => {
   ] as const) {
     const response = await app.inject({ url: `/_profiler/${segment}`, headers: html })
     t.equal(response.statusCode, 404, segment)
-    t.match(response.json(), { code: 'HINDSIGHT_TOKEN_NOT_FOUND', message: `Token "${token}" was not found.` }, segment)
+    if (/json$/.test(segment)) t.match(response.json(), { code: 'HINDSIGHT_TOKEN_NOT_FOUND', message: `Token "${token}" was not found.` }, segment)
+    else t.match(page(response.body).querySelector('.lead')?.textContent, `Token "${visible(token)}" was not found.`, segment)
+    t.match((await app.inject({ url: `/_profiler/${segment}`, headers: json })).json(), { code: 'HINDSIGHT_TOKEN_NOT_FOUND' }, segment)
   }
 })
 
@@ -146,7 +152,11 @@ t.test('a panel that is not there is named, with those that are', async t => {
   app.hindsight.profiler.save(profile('000001'))
   const response = await app.inject({ url: '/_profiler/000001?panel=__proto__', headers: html })
   t.equal(response.statusCode, 404)
-  t.equal(response.json().message, 'Panel "__proto__" was not found; this profile has: request, exceptions, logs, performance, events, router, security.')
+  t.equal(page(response.body).querySelectorAll('.menu a').length, 8, 'the menu is there')
+  const sentence = 'Panel "__proto__" was not found; this profile has: overview, request, exceptions, logs, performance, events, router, security.'
+  t.equal(page(response.body).querySelector('.panel .note')?.textContent, sentence)
+  const asJson = await app.inject({ url: '/_profiler/000001?panel=__proto__', headers: json })
+  t.match([asJson.statusCode, asJson.json()], [404, { message: sentence }])
 })
 
 t.test('data that no panel understands costs only that panel', async t => {
@@ -170,7 +180,7 @@ t.test('the latest leads to the newest profile or failure', async t => {
   app.hindsight.profiler.save(failure('000001'))
   app.hindsight.profiler.save(profile('000002'))
   for (const [url, location] of [
-    ['latest', '000002'], ['latest?error=0', '000002'], ['latest?error=1', '000001'], ['latest.json', '000002.json'], ['latest.json?error=1', '000001.json']
+    ['latest', '000002'], ['latest?panel=logs', '000002?panel=logs'], ['latest?error=1&panel=a%26b', '000001?panel=a%26b'], ['latest?error=0', '000002'], ['latest?error=1', '000001'], ['latest.json', '000002.json'], ['latest.json?error=1', '000001.json']
   ] as const) {
     const response = await app.inject(`/_profiler/${url}`)
     t.equal(response.statusCode, 302, url)
@@ -352,9 +362,24 @@ t.test('a profile shows what caused it and what it caused', async t => {
   const app = await start(t)
   app.hindsight.profiler.save(profile('000001'))
   app.hindsight.profiler.save(profile('000002', { parent: '000001' }))
-  const hrefs = async (token: string) => [...page((await app.inject({ url: `/_profiler/${token}`, headers: html })).body).querySelectorAll('.relatives a')].map(link => link.getAttribute('href'))
-  t.same(await hrefs('000001'), ['/_profiler/search?parent=000001', '/_profiler/000002'])
+  const hrefs = async (token: string) => [...page((await app.inject({ url: `/_profiler/${token}`, headers: html })).body).querySelectorAll('.panel a[href^="/_profiler/"]')].map(link => link.getAttribute('href'))
+  t.same(await hrefs('000001'), ['/_profiler/000002', '/_profiler/search?parent=000001'])
   t.same(await hrefs('000002'), ['/_profiler/000001'])
+})
+
+t.test('text is copied, files are downloaded, and a link without a target is disabled', async t => {
+  const app = await start(t)
+  app.hindsight.profiler.save(profile('000001'))
+  app.hindsight.profiler.save(profile('000002', { time: '2026-01-02T03:04:06.678Z' }))
+  const document = async (token: string) => page((await app.inject({ url: `/_profiler/${token}`, headers: html })).body)
+  const second = await document('000002')
+  const hrefs = (selector: string) => [...second.querySelectorAll(selector)].map(link => link.getAttribute('href'))
+  t.same(hrefs('a[data-copy]'), ['/_profiler/000002.md', ...['curl', 'fetch', 'tap', 'node'].map(name => `/_profiler/000002/as/${name}`)])
+  t.same(hrefs('a[download]'), ['curl', 'fetch', 'tap', 'node', 'http', 'har'].map(name => `/_profiler/000002/as/${name}`))
+  t.same([...second.querySelectorAll('.is-disabled')], [])
+  t.same([...(await document('000001')).querySelectorAll('a.is-disabled')].map(link => [link.textContent, link.hasAttribute('href'), link.getAttribute('title')]), [
+    ['previous of this route', false, 'No older profile of it is stored'], ['last success', false, 'No older success of it is stored']
+  ])
 })
 
 t.test('the stream tells profiles as they come, to as many as may follow', async t => {

@@ -52,7 +52,7 @@ t.test('a safe request is sent again, leaves a profile of its own, and both are 
   const comparison = (await app.inject({ url: String(response.headers.location), headers: json })).json()
   t.same(comparison.sections.flatMap(({ name, differences }: { name: string, differences: unknown[] }) => name === 'durations' ? [] : differences), [])
   const page = new JSDOM((await app.inject({ url: `/_profiler/${other}`, headers: html })).body).window.document
-  t.match(page.querySelector('.relatives')?.textContent, `Replay of ${first.token}: differences`)
+  t.match(page.querySelector('.panel')?.textContent, `This request replays ${first.token}: differences`)
   t.match((await app.inject({ url: `/_profiler/${first.token}`, headers: html })).body, `href="/_profiler/${first.token}/replay"`)
 })
 

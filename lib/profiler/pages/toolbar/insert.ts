@@ -7,7 +7,6 @@ import { absoluteUrl, type Origin } from '../../../http/origin.js'
 import { stateOf } from '../../../lifecycle/request-state.js'
 import { isRedirect } from '../../../http/responses.js'
 import { servicesOf } from '../../../lifecycle/services.js'
-import { withNotifications } from '../../../logs/log-record.js'
 import type { ProfiledRoute } from '../../profile.js'
 import { addressesOf, toolbarAssets } from '../assets.js'
 import {
@@ -129,7 +128,7 @@ function dataOf (
   { token, url }: { token: string, url: string }
 ): ToolbarData {
   const state = stateOf(request)
-  const { log, recorder, startedAt, startedTime, handlerStart, handlerEnd } = state
+  const { log, startedAt, handlerStart, handlerEnd } = state
   const { route, failed, raised, missed, others } = state
   const { mask } = servicesOf(request)
   const errors = failed ? [raised] : missed !== null ? [missed] : others.slice(0, 1)
@@ -144,7 +143,7 @@ function dataOf (
     route: matched ?? (route === null ? null : { ...route, methods: [] }),
     duration: now - startedAt,
     exceptions: errors.map((error) => ({ name: mask.text(nameOf(error)), message: mask.text(messageOf(error)) })),
-    logs: withNotifications(log?.records() ?? [], recorder?.events() ?? [], startedTime),
+    logs: log?.records() ?? [],
     collectors: {
       ...collectors,
       performance: { ...handler, process: { heapAfter: getHeapStatistics().used_heap_size } }

@@ -88,6 +88,21 @@
   root.querySelector('ul').addEventListener('pointerover', fill)
   root.querySelector('ul').addEventListener('focusin', fill)
 
+  // Without the clipboard, or the right to connect, the link leads to the text.
+  const copy = root.querySelector('[data-copy]')
+  copy.addEventListener('click', async function (event) {
+    if (dataUrl === undefined || !navigator.clipboard) return
+    event.preventDefault()
+    try {
+      const response = await realFetch.call(window, location.origin + copy.pathname)
+      if (!response.ok) throw response
+      await navigator.clipboard.writeText(await response.text())
+      copy.lastChild.textContent = ': copied'
+    } catch {
+      location = copy.href
+    }
+  })
+
   function nameOf (url) {
     const { origin, pathname, search, href } = new URL(url, document.baseURI)
     return origin === location.origin ? pathname + search : href

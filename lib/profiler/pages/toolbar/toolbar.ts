@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http'
-import { isErrorOrWorse, type Levelled } from '../../../logs/log-record.js'
+import { isErrorOrWorse, type LogRecord } from '../../../logs/log-record.js'
 import { wordFor } from '../../../view/counted.js'
 import { html } from '../../../view/html.js'
 import { cut, visibleLine } from '../../../view/visible.js'
@@ -11,7 +11,7 @@ type ProfileFields = 'token' | 'status' | 'method' | 'route' | 'duration' | 'col
 
 /** The parts of a profile, stored or unfinished, that the toolbar needs. */
 export interface ToolbarSource extends Pick<Profile, ProfileFields> {
-  logs: readonly Levelled[]
+  logs: ReadonlyArray<Pick<LogRecord, 'level' | 'channel'>>
   exceptions: ReadonlyArray<{ name: string, message: string }>
 }
 
@@ -38,11 +38,12 @@ export function toolbarOf (profile: ToolbarSource, url: string) {
     /** Until now if the response is not finished. */
     duration,
     handlerDuration: numberOf(handler),
-    /** Until the response began. */
+    /** Until the response was ready to be sent. */
     firstByte: numberOf(firstByte),
     /** Bytes of the JavaScript heap in use after the request. */
     memory: numberOf(fieldOf(process, 'heapAfter')),
-    logs: logs.length,
+    /** Lines, without the notifications of listeners. */
+    logs: logs.filter(({ channel }) => channel !== 'event').length,
     errors: logs.filter(isErrorOrWorse).length,
     warnings: logs.filter(({ level }) => level === 'warn').length,
     /** Name and message of the last exception. */
@@ -113,7 +114,10 @@ export function toolbar (data: ToolbarData, files: ToolbarFiles): string {
 <input class="fold" type="checkbox" title="Fold the toolbar" aria-label="Fold the toolbar">
 <a class="small status-!${statusClass(status)}" !${link}>${status}!${hidden(` Profile ${token}`)}</a>
 <ul>!${[...requestItems(data), ...optionalItems(data)]}!${script === null ? '' : REQUESTS}
-<li class="item profile"><a class="head" !${link}><span class="label">Profile </span><code>${token}</code></a></li></ul>
+<li class="item profile"><a class="head" !${link}><span class="label">Profile </span><code>${token}</code></a>
+<div class="pop"><a href="${url}.md" target="_top" data-copy>Copy for an AI assistant` +
+    html`<span role="status"></span></a></div>
+</li></ul>
 </aside></template>!${scriptElement}</hindsight-toolbar>`
 }
 
@@ -158,10 +162,9 @@ function requestItems (data: ToolbarData): string[] {
       ['Route', route ?? 'none'], ['Pattern', pattern ?? '–'], ['Handler', handler ?? '–']
     ]),
     item('time', 'performance', 'Time', url, milliseconds(duration), [
-      ['Response ready', milliseconds(duration)],
-      ['Total', firstByte === null ? '–' : milliseconds(duration), 'duration'],
       ['Handler', milliseconds(handlerDuration), 'handlerDuration'],
-      ['First byte', milliseconds(firstByte), 'firstByte']
+      ['Response ready', milliseconds(firstByte ?? duration), 'firstByte'],
+      ['Total', firstByte === null ? '–' : milliseconds(duration), 'duration']
     ]),
     memory === null
       ? ''

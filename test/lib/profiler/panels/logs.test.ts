@@ -73,3 +73,19 @@ t.test('a very long log comes in pages, each filtered by the server', async t =>
 t.test('nothing was logged', async t => {
   t.equal(shown(logsPanel, profile('000001')).textContent, 'Nothing was logged.')
 })
+
+t.test('notifications of listeners are hidden until they are requested', async t => {
+  const logs = [line('info', 'one'), line('debug', 'Notified', { channel: 'event' }), line('debug', 'two')]
+  const of = profile('000001', { logs })
+  const messages = (query: Record<string, unknown>) => texts(shown(logsPanel, of, query), 'tbody td.text')
+  t.same(messages({ level: 'trace' }), ['one', 'two'])
+  t.same(messages({ level: 'trace', channel: ['app', 'event'] }), ['one', 'Notified', 'two'])
+  const root = shown(logsPanel, of)
+  t.same(texts(root, '.log-count'), ['1 of 2 lines, without 1 notification of a listener'])
+  t.same(texts(root, 'label:has([name=channel]:checked)'), ['app 2'])
+  t.same(texts(root, 'option')[0], 'All lines (2)')
+  const query = Object.fromEntries(new URLSearchParams(root.querySelector('.log-count a')?.getAttribute('href') ?? ''))
+  t.same(query, { panel: 'logs', level: 'debug', events: '1', q: '', time: 'absolute' })
+  t.same(messages(query), ['one', 'Notified', 'two'])
+  t.equal(shown(logsPanel, of, query).querySelector('[name=events]')?.getAttribute('value'), '1')
+})

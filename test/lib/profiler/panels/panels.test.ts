@@ -1,7 +1,8 @@
 import t from 'tap'
 import { JSDOM } from 'jsdom'
 import { exceptionsPanel } from '../../../../lib/profiler/panels/exceptions.js'
-import { firstPanel, groupsOf, panels, panelsOf } from '../../../../lib/profiler/panels/index.js'
+import { groupsOf, panels, panelsOf } from '../../../../lib/profiler/panels/index.js'
+import { isProblem, problemsOf } from '../../../../lib/profiler/panels/panel.js'
 import type { Profile } from '../../../../lib/profiler/profile.js'
 import { profile } from '../fixture.js'
 import { HOSTILE } from '../hostile.js'
@@ -21,42 +22,64 @@ const texts = (root: ParentNode, selector: string) =>
 
 t.test('the menu has every panel, and a JSON panel for each other collector', async t => {
   t.same(panelsOf(sample()).map(panel => panel.name),
-    ['request', 'exceptions', 'otherErrors', 'logs', 'performance', 'cpu', 'events', 'router', 'attributes', 'params', 'template', 'pagination', 'locale', 'security', 'session', 'cors',
+    ['overview', 'request', 'exceptions', 'otherErrors', 'logs', 'performance', 'cpu', 'events', 'router', 'attributes', 'params', 'template', 'pagination', 'locale', 'security', 'session', 'cors',
       'csp', 'cache', 'links', 'assets', 'http-client', 'spans', 'trace', 'config', 'custom', 'broken'])
   t.same(panelsOf(profile('000001')), panels.filter(panel => panel.always))
-  t.same(panels.filter(panel => panel.always).map(panel => panel.name), ['request', 'exceptions', 'logs', 'performance', 'events', 'router', 'security'])
-  t.same(groupsOf(sample()).map(({ title, panels }) => [title, panels.length]), [['Overview', 7], ['Routing', 6], ['Security', 4], ['Delivery', 3], ['Environment', 4], ['Application', 2]])
+  t.same(panels.filter(panel => panel.always).map(panel => panel.name), ['overview', 'request', 'exceptions', 'logs', 'performance', 'events', 'router', 'security'])
+  t.same(groupsOf(sample()).map(({ title, panels }) => [title, panels.length]), [['Overview', 8], ['Routing', 6], ['Security', 4], ['Delivery', 3], ['Environment', 4], ['Application', 2]])
   t.same(groupsOf(profile('000001')).map(({ title }) => title), ['Overview', 'Routing', 'Security'], 'no empty part')
 })
 
 t.test('counts and problems', async t => {
-  const facts = (profile: Profile) => panelsOf(profile).map(panel => [panel.name, panel.count?.(profile), panel.problem?.(profile)])
+  const facts = (profile: Profile) => panelsOf(profile).map(panel => [panel.name, panel.count?.(profile), isProblem(problemsOf(panel, profile))])
   t.same(facts(stored(sample())), [
-    ['request', undefined, false], ['exceptions', 2, true], ['otherErrors', 1, true], ['logs', 2, true], ['performance', undefined, false], ['cpu', undefined, false], ['events', 3, true],
+    ['overview', undefined, false], ['request', undefined, false], ['exceptions', 2, true], ['otherErrors', 1, true], ['logs', 2, true], ['performance', undefined, false], ['cpu', undefined, false], ['events', 3, true],
     ['router', undefined, false], ['attributes', 1, false], ['params', 2, true], ['template', undefined, false], ['pagination', undefined, true], ['locale', undefined, false],
     ['security', 1, false], ['session', undefined, false], ['cors', undefined, true], ['csp', undefined, false],
     ['cache', undefined, false], ['links', 2, false], ['assets', 1, false], ['http-client', 201, true], ['spans', 1, false], ['trace', undefined, false], ['config', undefined, false],
     ['custom', undefined, false], ['broken', undefined, true]
   ])
   t.same(facts(profile('000001')), [
-    ['request', undefined, false], ['exceptions', 0, false], ['logs', 0, false], ['performance', undefined, false], ['events', 0, false],
-    ['router', undefined, false], ['security', undefined, false]
+    ['overview', undefined, false], ['request', undefined, false], ['exceptions', 0, false], ['logs', 0, false], ['performance', undefined, false], ['events', 0, false],
+    ['router', undefined, false], ['security', 0, false]
   ])
   t.equal(panels.find(panel => panel.name === 'router')?.problem?.(profile('000001', { status: 404 })), true)
 })
 
-t.test('the first panel is the one with the problem, else the request', async t => {
-  t.equal(firstPanel(sample()).name, 'exceptions')
-  t.equal(firstPanel(profile('000001')).name, 'request')
-  t.equal(firstPanel(profile('000001', { collectors: { x: { error: 'y' } } })).name, 'x')
+t.test('the badges of the menu count errors and warnings', async t => {
+  const calls = [{ status: 200 }, { status: 404 }, { status: 503 }, { status: null, error: 'ECONNREFUSED' }]
+  const line = (level: string, channel = 'app') => ({ time: '', level, channel, message: '', context: {} })
+  const logs = ['debug', 'info', 'warn', 'warn', 'error', 'fatal'].map(level => line(level))
+  const of = profile('000001', {
+    logs: [...logs, line('debug', 'event')] as never,
+    events: [{ outcome: 'raised' }, { outcome: 'ran' }] as never,
+    collectors: {
+      'http-client': { count: 4, calls },
+      spans: { count: 1, spans: [{ error: 'x' }] },
+      csp: { violations: [{}, {}] },
+      mine: { error: 'x' },
+      otherErrors: [[], []]
+    }
+  })
+  const shown = Object.fromEntries(panelsOf(of).map(panel => [panel.name, problemsOf(panel, of)]).filter(([, one]) => isProblem(one as never)))
+  t.same(shown, {
+    otherErrors: { errors: 2, warnings: 0 },
+    logs: { errors: 2, warnings: 2 },
+    events: { errors: 1, warnings: 0 },
+    csp: { errors: 0, warnings: 2 },
+    'http-client': { errors: 2, warnings: 1 },
+    spans: { errors: 1, warnings: 0 },
+    mine: { errors: 1, warnings: 0 }
+  })
+  t.equal(panels.find(({ name }) => name === 'logs')?.count?.(of), 6, 'no notifications')
 })
 
 t.test('request: both messages', async t => {
   const root = shown('request', sample())
-  t.same(texts(root, 'h3'), ['Request', 'Query', 'Body', 'Cookies', 'Request headers', 'Attributes', 'Response', 'Response headers'])
-  t.same(texts(root, '[aria-label="Request"] tr'), ['methodGET', 'urlplain', 'ip127.0.0.1', 'httpVersionplain'])
+  t.same(texts(root, 'h3'), ['Request', 'Query parameters', 'Request body', 'Cookies', 'Request headers', 'Attributes', 'Response', 'Response body', 'Response headers'])
+  t.same(texts(root, '[aria-label="Request"] tr'), ['MethodGET', 'URLplain', 'IP address127.0.0.1', 'HTTP versionplain'])
   t.same(texts(root, '[aria-label="Request headers"] tr'), ['hostplain', 'plainplainplain'])
-  t.same(texts(root, '[aria-label="Response"] tr'), ['status404', 'size12'])
+  t.same(texts(root, '[aria-label="Response"] tr'), ['Status404 Not Found', 'Size12 bytes'])
   t.same(texts(root, '[aria-label="Response headers"] tr'), ['content-typeplain', 'content-security-policydefault-src plain'])
   t.match(root.textContent, /The client sent no cookies\./)
 })
@@ -64,6 +87,35 @@ t.test('request: both messages', async t => {
 t.test('request: a body that is not an object is shown as text', async t => {
   for (const [body, expected] of [['a\n b', 'a\n b'], [[1], '[\n  1\n]'], [0, '0']] as const) {
     t.equal(shown('request', profile('000001', { collectors: { request: { body } } })).querySelector('pre')?.textContent, expected)
+  }
+})
+
+t.test('request: headers as they were sent, and decoded', async t => {
+  const headers = {
+    authorization: 'Bearer ******', cookie: 'theme=******; sid=******', referer: 'http://a.test/caf%C3%A9', 'content-length': '12345', accept: 'text/html', bad: '%E0%A4%A'
+  }
+  const sent = { 'set-cookie': ['a=******; Path=/', 'b=******'], 'cache-control': 'no-cache, private' }
+  const root = shown('request', profile('000001', { collectors: { request: { headers }, response: { headers: sent, size: 12_345, body: '{"a":1}', bodyCut: 5 } } }))
+  t.same(texts(root, '[aria-label="Request headers"] td').map(text => text?.replace('Bearer ******', '…')), [
+    '…scheme Bearer', 'theme=******; sid=******theme=******sid=******', 'http://a.test/caf%C3%A9http://a.test/café', '1234512.3 kB', 'text/html', '%E0%A4%A'
+  ])
+  t.same(texts(root, '[aria-label="Response headers"] td'), ['a=******; Path=/a=******Path=/b=******', 'no-cache, privateno-cacheprivate'])
+  t.same(texts(root, '[aria-label="Response"] tr'), ['Status200 OK', 'Size12.3 kB'])
+  t.match(root.querySelector('#response-body')?.textContent, /"a": 1[^]*About 5 bytes of the body were left out\./)
+  t.equal(root.querySelectorAll('.messages > .message-part').length, 2, 'side by side')
+})
+
+t.test('HTTP client: the profile of the called server', async t => {
+  const links = [
+    ['http://a.test/x', 'http://a.test/_profiler/00000a', true], ['http://a.test/x', 'https://a.test/_profiler/00000a', false], ['http://a.test/x', 'http://b.test/_profiler/00000a', false],
+    ['http://a.test/x', 'javascript:alert(1)//_profiler/00000a', false], ['http://a.test/x', 'http://u:p@a.test/_profiler/00000a', false],
+    ['http://a.test/x', 'http://a.test/_profiler/00000a?x=1', false], ['x', 'http://a.test/_profiler/00000a', false], ['http://a.test/x', 'nonsense', false]
+  ] as const
+  for (const [url, link, isLinked] of links) {
+    const calls = [{ method: 'GET', url, status: 200, start: 1, duration: 2, requestHeaders: { accept: '*/*' }, responseHeaders: { 'x-debug-token-link': link } }]
+    const root = shown('http-client', profile('000001', { collectors: { 'http-client': { count: 1, calls } } }))
+    t.same([...root.querySelectorAll('a')].map(element => element.getAttribute('href')), isLinked ? [link] : [], link)
+    t.same(texts(root, 'h4'), ['Request headers', 'Response headers'])
   }
 })
 
@@ -93,7 +145,8 @@ t.test('exceptions: links to the editor', async t => {
 
 t.test('router: the matched route, its parameters and the other routes', async t => {
   const root = shown('router', sample())
-  t.same(texts(root, 'tr'), ['nameplain', 'pattern/plain', 'methodsGET', 'handlerroutes/a.ts:3', 'plainplain', 'RouteMethodsPatternWhy notDistance', 'plainGET/aplain2'])
+  t.same(texts(root, 'tr'), ['nameplain', 'pattern/plain', 'methodsGET', 'plainplain', 'RouteMethodsPatternWhy notDistance', 'plainGET/aplain2'])
+  t.equal(root.querySelector('[title="routes/a.ts:3"]')?.textContent, 'routes/a.ts:3')
   t.match(shown('router', profile('000001')).textContent, /No route matched\./)
 })
 
@@ -124,7 +177,7 @@ t.test('HTTP client: calls, and the number of calls without a record', async t =
   const calls = [{ via: 'undici', method: 'GET', url: 'http://a.test/', status: 204, start: 1, duration: 2, requestHeaders: {}, responseHeaders: {} }, { method: 'PUT', url: 'http://a.test/', status: null, start: 1, duration: null }]
   const fine = profile('000001', { collectors: { 'http-client': { count: 2, calls } } })
   t.same(texts(shown('http-client', fine), 'table[aria-label="Requests"] > tbody > tr > td:not(.text)'), ['204', '1 ms', '2 ms', 'pending', '1 ms', 'pending'])
-  t.equal(panelsOf(fine).find(({ name }) => name === 'http-client')?.problem?.(fine), false)
+  t.equal(panelsOf(fine).find(({ name }) => name === 'http-client')?.problems?.(fine).errors, 0)
 })
 
 t.test('CSP: each directive of each policy', async t => {

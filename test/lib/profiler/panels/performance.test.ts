@@ -1,8 +1,13 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import Fastify, { type FastifyInstance } from 'fastify'
 import t from 'tap'
+import { hindsight } from '../../../../app/hindsight.js'
+import { toolbarOf } from '../../../../lib/profiler/pages/toolbar/toolbar.js'
 import { performancePanel } from '../../../../lib/profiler/panels/performance.js'
 import { spansOf } from '../../../../lib/profiler/panels/waterfall.js'
 import { profile } from '../fixture.js'
 import { sample } from '../sample.js'
+import { profileOf, SECRET } from '../../../support/app.js'
 import { shown, texts } from './support.js'
 
 const event = (listener: string, start: number, duration: number, stage = 'kernel.request') =>
@@ -35,14 +40,36 @@ t.test('the waterfall has a row for each listener, handler, call and span', asyn
     '?panel=events#event-1', '?panel=router', '?panel=http-client#call-1', '?panel=http-client#call-2', '?panel=router', '?panel=events#event-2'
   ])
   t.equal(root.querySelectorAll('.waterfall tbody .first-byte').length, 6)
-  t.same(texts(root, '.legend li'), ['kernel.request 0.5 ms', 'handler 5 ms', 'serialization 0.5 ms', 'kernel.response 0.25 ms', 'outgoing HTTP call 2 ms', 'failed', 'first byte 9 ms'])
+  t.same(texts(root, '.legend li'), ['kernel.request 0.5 ms', 'handler 5 ms', 'serialization 0.5 ms', 'kernel.response 0.25 ms', 'outgoing HTTP call 2 ms', 'failed', 'response ready 9 ms'])
   t.same(texts(root, '.ticks span'), ['0 ms', '2.5 ms', '5 ms', '7.5 ms'])
 })
 
-t.test('a handler that returns its reply ends when the reply is sent', async t => {
+t.test('the time of a handler is the same in the waterfall, the table and the toolbar', async t => {
   const sent = { ...whole, collectors: { performance: { handlerStart: 2, handler: 7.5 } } }
-  t.match(spansOf(sent).find(({ kind }) => kind === 'handler'), { start: 2, duration: 6, detail: 'the handler of the route home, until it sent its reply' })
+  t.match(spansOf(sent).find(({ kind }) => kind === 'handler'), { start: 2, duration: 7.5 })
+  t.ok(texts(shown(performancePanel, sent), '.pairs tr').includes('handler7.5 ms'))
+  t.equal(toolbarOf(sent, '').handlerDuration, 7.5)
 })
+
+for (const lifecycle of ['observe', 'full'] as const) {
+  t.test(`a handler that continues after its reply ends with the reply: ${lifecycle}`, async t => {
+    const app = Fastify() as unknown as FastifyInstance
+    await app.register(hindsight, { debug: true, lifecycle, profiler: { storage: 'memory' }, ...(lifecycle === 'full' && { session: { secret: SECRET } }) })
+    app.get('/', async (_request, reply) => {
+      reply.type('text/html').send('<html><body></body></html>').then(() => {}, () => {})
+      await sleep(50)
+      return reply
+    })
+    t.teardown(() => app.close())
+    const response = await app.inject('/')
+    await sleep(60)
+    const profile = await profileOf(app, response)
+    const { handlerStart, handler, firstByte, total } = profile.collectors.performance as Record<string, number>
+    t.ok(Number(handler) < 40 && Number(handlerStart) + Number(handler) <= Number(firstByte) && Number(firstByte) <= Number(total))
+    t.equal(spansOf(profile).find(({ kind }) => kind === 'handler')?.duration, handler)
+    t.equal((await app.inject(`/_wdt/${profile.token}.json`)).json().handlerDuration, handler)
+  })
+}
 
 t.test('a minimum duration hides shorter rows, but no pending ones', async t => {
   const visible = (threshold: unknown) => texts(shown(performancePanel, whole, { threshold }), '.span:not([hidden]) th a')
@@ -70,7 +97,7 @@ t.test('the usage of the process', async t => {
   const process = { heapBefore: 5_000, heapAfter: 12_345_678, loopUtilization: 0.974 }
   const root = shown(performancePanel, profile('000001', { collectors: { performance: { total: 4, handlerStart: 1, handler: 2, serialization: 0.5, firstByte: 3.25, process } } }))
   t.same(texts(root, '.pairs tr'), [
-    'total1.25 ms', 'handler began at1 ms', 'handler2 ms', 'serialization0.5 ms', 'first byte at3.25 ms',
+    'total1.25 ms', 'handler began at1 ms', 'handler2 ms', 'serialization0.5 ms', 'response ready at3.25 ms',
     'heap in use5,000 bytes before, 12.3 MB after', 'event loop busy97 % of the time'
   ])
   t.match(root.textContent, /Of the whole process while the request ran, other requests included\./)

@@ -64,7 +64,7 @@ t.test('what the application traces is in the profile of its own request, and in
   t.equal(shown(performancePanel, whole).querySelector('.waterfall a')?.getAttribute('href'), '?panel=spans#span-1')
   const panel = shown(spansPanel, whole)
   t.match(panel.querySelector('#span-1')?.textContent, /postgresql/)
-  t.ok(spansPanel.problem?.(whole))
+  t.equal(spansPanel.problems?.(whole).errors, 1)
   t.equal(spansPanel.count?.(whole), 3)
 })
 
