@@ -180,7 +180,7 @@ t.test('the command has the service send it again', async (t) => {
   const { out } = await command(token, '--url', url, '--yes', '--json')
   t.match(JSON.parse(out), { replayOf: token, status: 200 })
   for (const [args, code, message] of [
-    [['x'], 2, /"x" is not a token/],
+    [['x'], 2, /"x" is neither a token/],
     [['ffffff', '--url', url], 1, /The service answered 404: Token "ffffff" was not found\./],
     [[token, '--url', 'nix'], 2, /--url: "nix" is not the address/],
     [[token, '--url', 'http://127.0.0.1:1'], 1, /The service at http:\/\/127\.0\.0\.1:1 cannot be reached/],
