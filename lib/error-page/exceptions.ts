@@ -1,5 +1,5 @@
 import type { FlattenedException, StackFrame } from '../errors/exception.js'
-import { shortFile } from '../errors/stack-frame.js'
+import { placeOf, shortFile, toPath } from '../errors/stack-frame.js'
 import { counted } from '../view/counted.js'
 import type { EditorLink } from '../view/editor.js'
 import { html } from '../view/html.js'
@@ -9,8 +9,8 @@ import { everyException } from './report-facts.js'
 
 export interface ExceptionsView {
   editor: EditorLink | null
-  /** The frame that is shown above the exceptions; without one the first frame with source is unfolded. */
-  shownAbove: StackFrame | undefined
+  /** The places, as `file:line`, whose source the page has shown. */
+  shown: Set<string>
 }
 
 /** Characters; the whole message is in the stack trace. */
@@ -20,13 +20,15 @@ const MAX_STACKS = 200_000
 const MAX_STACK = 2_000
 /** Lines before and after the line of a frame that is folded. */
 const AROUND = 3
+/** The place of a frame in the text of a stack. */
+const PLACE = /(?<=^ +at (?:[^\n/\\]* \(|async )?)((?:file:\/\/|[A-Za-z]:)?[\\/][^\n]{1,500}?):(\d+):(\d+)(?=\)?$)/gm
 /** Fewer frames than these are listed again, although the cause has them. */
 const MIN_SHARED = 4
 
 /** The card of the frame where the failure happened, with its source. */
-export function renderWhere (frame: StackFrame, editor: EditorLink | null): string {
+export function renderWhere (title: string, frame: StackFrame, editor: EditorLink | null): string {
   return html`<div class="where card">
-<h2>In your code: <span class="file">!${fileName(frame)}</span> <code>${visibleLine(frame.function)}</code></h2>
+<h2>${title}: !${label(frame, editor)}</h2>
 !${tools(frame, editor)}
 !${excerpt.render(frame)}
 </div>`
@@ -67,16 +69,17 @@ function renderMembers (errors: readonly FlattenedException[][], view: Exception
 function renderFrames (
   { frames, framesDropped }: FlattenedException, cause: FlattenedException | undefined, view: ExceptionsView
 ): string {
-  const { editor, shownAbove } = view
+  const { editor, shown } = view
   if (frames.length === 0) return '<p class="note none">No stack trace available.</p>'
-  const isAbove = shownAbove !== undefined && frames.includes(shownAbove)
+  const isAbove = frames.some((frame) => frame.excerpt && shown.has(placeOf(frame)))
   const open = isAbove ? undefined : frames.find((frame) => frame.own && frame.excerpt)
   const groups: Array<{ own: boolean, items: string[] }> = []
   const end = firstShared(frames, cause?.frames ?? [])
   for (const frame of frames.slice(0, end)) {
-    const item = frame === shownAbove
-      ? html`<div class="frame">!${label(frame, null)} <span class="above">shown above</span></div>`
+    const item = frame.excerpt !== undefined && shown.has(placeOf(frame))
+      ? html`<div class="frame">!${label(frame, editor)} <span class="above">shown above</span></div>`
       : frameItem(frame, frame === open, editor)
+    if (frame.excerpt !== undefined) shown.add(placeOf(frame))
     const group = groups.at(-1)
     if (group?.own === frame.own) group.items.push(item)
     else groups.push({ own: frame.own, items: [item] })
@@ -111,13 +114,17 @@ function frameItem (frame: StackFrame, open: boolean, editor: EditorLink | null)
 !${tools(frame, editor)}!${excerpt.render(frame, open ? undefined : AROUND)}</details>`
 }
 
-/** The file of a frame, with an editor as a link, and its function. */
+/** The file of a frame and its function. */
 function label (frame: StackFrame, editor: EditorLink | null): string {
+  return html`!${fileLink(frame, editor)} <code>${visibleLine(frame.function)}</code>`
+}
+
+/** The file of a frame, with an editor as a link. */
+export function fileLink (frame: StackFrame, editor: EditorLink | null): string {
   const href = editor?.(frame.file, frame.line, frame.column) ?? null
-  const file = href === null
+  return href === null
     ? html`<span class="file">!${fileName(frame)}</span>`
     : html`<a class="file" href="${href}">!${fileName(frame)}</a>`
-  return html`!${file} <code>${visibleLine(frame.function)}</code>`
 }
 
 function fileName (frame: StackFrame): string {
@@ -138,7 +145,7 @@ function position ({ line, column }: StackFrame): string {
 }
 
 /** The section Stack Traces: one plain text for each exception; that of the error itself is unfolded. */
-export function renderStackTraces (chain: readonly FlattenedException[]): string {
+export function renderStackTraces (chain: readonly FlattenedException[], editor: EditorLink | null): string {
   const exceptions = everyException(chain)
   let left = MAX_STACKS
   const traces = exceptions.map((exception, i) => {
@@ -146,11 +153,24 @@ export function renderStackTraces (chain: readonly FlattenedException[]): string
     left -= stack.length
     return html`<details class="trace card"!${i === exceptions.length - 1 ? ' open' : ''}>
 <summary><h3><span class="position">[${i + 1}/${exceptions.length}]</span> ${exception.name}</h3></summary>
-<pre data-copy="Copy">${left > 0 ? stack : cut(stack, MAX_STACK)}</pre>
+<pre data-copy="Copy">!${linkPlaces(left > 0 ? stack : cut(stack, MAX_STACK), editor)}</pre>
 </details>`
   })
   return html`<section id="stack-traces" aria-labelledby="stack-traces-title">
 <h2 id="stack-traces-title">Stack Traces <span class="count">${exceptions.length}</span></h2>
 !${traces}
 </section>`
+}
+
+/** A stack as escaped markup whose places in files are links to the editor. */
+function linkPlaces (stack: string, editor: EditorLink | null): string {
+  let end = 0
+  let markup = ''
+  for (const { index, 0: place, 1: url = '', 2: line, 3: column } of stack.matchAll(PLACE)) {
+    const href = editor?.(toPath(url), Number(line), Number(column)) ?? null
+    if (href === null) continue
+    markup += html`${stack.slice(end, index)}<a href="${href}">${place}</a>`
+    end = index + place.length
+  }
+  return html`!${markup}${stack.slice(end)}`
 }

@@ -1,5 +1,11 @@
+import type { FastifyRequest } from 'fastify'
 import type { Debugger, Runtime, Session } from 'node:inspector'
-import { isInternal, originalPlace, packageOf, splitStack, stackFrames, toPath } from './stack-frame.js'
+import { stateOf } from '../lifecycle/request-state.js'
+import { servicesOf } from '../lifecycle/services.js'
+import type { StackFrame } from './exception.js'
+import {
+  frameAt, isInternal, originalPlace, packageOf, splitStack, stackFrames, toPath, withSource
+} from './stack-frame.js'
 
 /** Where something was declared. */
 export interface DeclaredPlace {
@@ -28,6 +34,25 @@ function firstOutside ({ stack = '', message }: Error): DeclaredPlace | null {
     if (file === '' || file.startsWith('node:') || isInternal(file)) continue
     const name = packageOf(file)
     if (name === null || !FRAMEWORK.has(name)) return { source: `${file}:${line}`, package: name }
+  }
+  return null
+}
+
+/** The handler of a request's route, as a frame with its source; null where it is not the application's. */
+export function handlerFrame (request: FastifyRequest): StackFrame | null {
+  const { method, routeOptions: { handler, url } } = request
+  if (request.is404 || url === undefined) return null
+  const { controller } = stateOf(request)
+  const route = servicesOf(request).routeTable.of(request)
+  const name = controller?.name ?? (handler.name || `the handler of ${method} ${url}`)
+  const places = [
+    () => controller?.source,
+    () => functionPlace(handler),
+    () => route?.declaredAt == null ? null : declaredPlace(route.declaredAt)?.source
+  ]
+  for (const place of places) {
+    const frame = frameAt(place() ?? '', name)
+    if (frame.own) return withSource(frame)
   }
   return null
 }
