@@ -1,5 +1,5 @@
 import type { FlattenedException, StackFrame } from '../errors/exception.js'
-import { placeOf, shortFile, toPath } from '../errors/stack-frame.js'
+import { isOwn, placeOf, shortFile, toPath } from '../errors/stack-frame.js'
 import { counted } from '../view/counted.js'
 import type { EditorLink } from '../view/editor.js'
 import { html } from '../view/html.js'
@@ -162,12 +162,13 @@ export function renderStackTraces (chain: readonly FlattenedException[], editor:
 </section>`
 }
 
-/** A stack as escaped markup whose places in files are links to the editor. */
+/** A stack as escaped markup. The places in files of the application are links to the editor. */
 function linkPlaces (stack: string, editor: EditorLink | null): string {
   let end = 0
   let markup = ''
   for (const { index, 0: place, 1: url = '', 2: line, 3: column } of stack.matchAll(PLACE)) {
-    const href = editor?.(toPath(url), Number(line), Number(column)) ?? null
+    const file = toPath(url)
+    const href = isOwn(file) ? editor?.(file, Number(line), Number(column)) ?? null : null
     if (href === null) continue
     markup += html`${stack.slice(end, index)}<a href="${href}">${place}</a>`
     end = index + place.length

@@ -100,7 +100,7 @@ function chain (report: ErrorReport, editor: EditorLink | null): string {
     const place = frame === undefined ? '' : html`!${fileLink(frame, editor)} as `
     return html`<li>${before} !${place}<a href="#exception-${index + 1}">${visibleLine(name)}</a>: ${text}</li>`
   })
-  return html`<ol class="chain" aria-label="Chain of exceptions">!${items}!${
+  return html`<ol class="chain">!${items}!${
     more > 0 ? html`<li><a href="#exceptions">${grouped(more)} more</a></li>` : ''}</ol>`
 }
 

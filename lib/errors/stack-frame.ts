@@ -94,7 +94,8 @@ export function toPath (file: string): string {
   }
 }
 
-function isOwn (file: string, root: string): boolean {
+/** Whether a file is one of the application, in the folder `root`. */
+export function isOwn (file: string, root = process.cwd()): boolean {
   if (!isAbsolute(file) || isInternal(file)) return false
   const path = relative(root, file)
   return path !== '' && !isAbsolute(path) && !path.split(sep).includes('node_modules') && !path.startsWith(`..${sep}`)
@@ -127,7 +128,7 @@ export function placeOf ({ file, line }: StackFrame): string {
 /** A place, `file:line`, as a frame without source. */
 export function frameAt (place: string, name = ''): StackFrame {
   const [, file = place, line = '0'] = /^(.*):(\d+)$/.exec(place) ?? []
-  return { file, line: Number(line), column: 0, function: name, own: isOwn(file, process.cwd()) }
+  return { file, line: Number(line), column: 0, function: name, own: isOwn(file) }
 }
 
 /** The frame of a function with its source, which begins two lines before it. */
