@@ -15,13 +15,15 @@ export interface ExceptionsView {
 
 /** Characters; the whole message is in the stack trace. */
 const MAX_MESSAGE = 4_000
-/** Characters of all stack traces in full; those after it are cut to MAX_STACK. */
-const MAX_STACKS = 200_000
-const MAX_STACK = 2_000
+/** Characters of all stack traces in full; the last ones come first, the others are cut to MAX_STACK. */
+const MAX_STACKS = 10_000
+const MAX_STACK = 1_000
 /** Lines before and after the line of a frame that is folded. */
 const AROUND = 3
 /** The place of a frame in the text of a stack. */
 const PLACE = /(?<=^ +at (?:[^\n/\\]* \(|async )?)((?:file:\/\/|[A-Za-z]:)?[\\/][^\n]{1,500}?):(\d+):(\d+)(?=\)?$)/gm
+/** Vendor frames in a row. */
+const MAX_VENDOR = 12
 /** Fewer frames than these are listed again, although the cause has them. */
 const MIN_SHARED = 4
 
@@ -42,7 +44,10 @@ export function renderExceptions (chain: readonly FlattenedException[], view: Ex
 </section>`
 }
 
-function renderChain (chain: readonly FlattenedException[], view: ExceptionsView, level: number): string {
+/** `before` is the exception that the page lists before the chain. */
+function renderChain (
+  chain: readonly FlattenedException[], view: ExceptionsView, level: number, before?: FlattenedException
+): string {
   const heading = `h${Math.min(level, 6)}`
   return chain.map((exception, i) => {
     const { name, message, code, statusCode, errors = [], note } = exception
@@ -54,15 +59,19 @@ function renderChain (chain: readonly FlattenedException[], view: ExceptionsView
 <p class="message">${cut(message, MAX_MESSAGE)}</p>
 !${note === undefined ? '' : html`<p class="note">${note}</p>`}
 </header>
-!${renderFrames(exception, chain[i - 1], view)}
-!${errors.length === 0 ? '' : renderMembers(errors, view, level + 1)}
+!${renderFrames(exception, chain[i - 1] ?? before, view)}
+!${errors.length === 0 ? '' : renderMembers(exception, errors, view, level + 1)}
 </article>`
   }).join('')
 }
 
-function renderMembers (errors: readonly FlattenedException[][], view: ExceptionsView, level: number): string {
+function renderMembers (
+  aggregate: FlattenedException, errors: readonly FlattenedException[][], view: ExceptionsView, level: number
+): string {
+  const items = errors.map((chain, i) =>
+    `<li>${renderChain(chain, view, level, errors[i - 1]?.at(-1) ?? aggregate)}</li>`)
   return html`<details class="members" open><summary>${counted(errors.length, 'error')} inside</summary>
-<ol>!${errors.map((chain) => `<li>${renderChain(chain, view, level)}</li>`)}</ol></details>`
+<ol>!${items}</ol></details>`
 }
 
 /** The frames of an exception. Those outside the application are folded, those shared with its cause are counted. */
@@ -87,7 +96,9 @@ function renderFrames (
   const items = groups.map(({ own, items }) => own
     ? items.map((item) => `<li class="own">${item}</li>`).join('')
     : html`<li class="fold"><details><summary>${counted(items.length, 'vendor frame')}</summary>
-<ol>!${items.map((item) => `<li>${item}</li>`)}</ol></details></li>`)
+<ol>!${items.slice(0, MAX_VENDOR).map((item) => `<li>${item}</li>`)}</ol>!${items.length <= MAX_VENDOR
+  ? ''
+  : html`<p>${items.length - MAX_VENDOR} more are in the stack trace below.</p>`}</details></li>`)
   const left = frames.length - end
   if (left > 0) items.push(html`<li class="fold"><p>${left} more, as in the exception before</p></li>`)
   const dropped = framesDropped ? html`<p class="note none">${framesDropped} more frames are left out.</p>` : ''
@@ -148,17 +159,18 @@ function position ({ line, column }: StackFrame): string {
 export function renderStackTraces (chain: readonly FlattenedException[], editor: EditorLink | null): string {
   const exceptions = everyException(chain)
   let left = MAX_STACKS
-  const traces = exceptions.map((exception, i) => {
+  const traces = exceptions.toReversed().map((exception, fromEnd) => {
+    const i = exceptions.length - 1 - fromEnd
     const stack = exception.stack || `${exception.name}: ${exception.message}`
     left -= stack.length
     return html`<details class="trace card"!${i === exceptions.length - 1 ? ' open' : ''}>
 <summary><h3><span class="position">[${i + 1}/${exceptions.length}]</span> ${exception.name}</h3></summary>
-<pre data-copy="Copy">!${linkPlaces(left > 0 ? stack : cut(stack, MAX_STACK), editor)}</pre>
+<pre data-copy="Copy">!${linkPlaces(fromEnd === 0 || left > 0 ? stack : cut(stack, MAX_STACK), editor)}</pre>
 </details>`
   })
   return html`<section id="stack-traces" aria-labelledby="stack-traces-title">
 <h2 id="stack-traces-title">Stack Traces <span class="count">${exceptions.length}</span></h2>
-!${traces}
+!${traces.reverse()}
 </section>`
 }
 

@@ -11,7 +11,7 @@ import { cut, visibleLine } from '../view/visible.js'
 import * as excerpt from './excerpt.js'
 import { fileLink, renderExceptions, renderStackTraces, renderWhere } from './exceptions.js'
 import { renderLogs } from './logs.js'
-import { chainLines, everyException, headline, logCounts, profileUrl, shownCause, shownSource } from './report-facts.js'
+import { chainLines, detail, everyException, headline, logCounts, profileUrl, shownCause, shownSource } from './report-facts.js'
 import { MARKDOWN, renderText } from './render-text.js'
 
 /** Characters. */
@@ -32,7 +32,7 @@ export interface Nonce { script: string, style: string }
 
 /** The diagnostic page. It is complete without its script. All text of the report is escaped. */
 export function renderHtml (report: ErrorReport, nonce: Nonce, editor: EditorLink | null = null): string {
-  const title = `${cut(visibleLine(headline(report)), MAX_TITLE)} (${report.status} ${report.reason})`
+  const title = `${cut(visibleLine(detail(report)), MAX_TITLE)} (${report.status} ${report.reason})`
   const source = shownSource(report)
   const hints = report.hints.map((hint) => hintCard(hint, editor))
   const shown = new Set(source === null ? [] : [placeOf(source.frame)])
@@ -121,7 +121,7 @@ function facts (report: ErrorReport): string[] {
 function inputCard ({ part, fields, malformed }: RejectedInput): string {
   if (malformed !== undefined) {
     const { line, column, excerpt: lines } = malformed
-    const frame = { file: '.json', line, column: lines?.column ?? 0, function: '', own: false }
+    const frame = { file: 'body.json', line, column: lines?.column ?? 0, function: '', own: false }
     return html`<div class="where card"><h2>The ${part} is not JSON from line ${line}, column ${column} on</h2>
 !${lines === undefined ? '' : excerpt.render({ ...frame, excerpt: lines })}</div>`
   }

@@ -73,6 +73,15 @@ export function keepReceivedBody (request: FastifyRequest): void {
 
 /** The input that a schema or the JSON parser rejected, masked; null where neither did. */
 export function rejectedInput (request: FastifyRequest, mask: Mask): RejectedInput | null {
+  try {
+    return inputOf(request, mask)
+  } catch {
+    // Any value can be thrown, also a proxy that cannot be read.
+    return null
+  }
+}
+
+function inputOf (request: FastifyRequest, mask: Mask): RejectedInput | null {
   const { raised, receivedBody } = stateOf(request)
   const validation = read(raised, 'validation')
   const part = PARTS[String(read(raised, 'validationContext'))]

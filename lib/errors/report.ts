@@ -83,7 +83,7 @@ export interface ErrorReport {
   hints: Hint[]
   /** What happened, in one sentence. */
   summary?: string
-  /** The handler of the route with its source. */
+  /** The handler of the route with its source; where a schema rejected the request, the declaration of the route. */
   handler?: StackFrame
   /** Whether the handler threw: not a hook, a parser or the serialization. */
   thrownByHandler?: boolean
@@ -112,8 +112,9 @@ export function reportOf (request: FastifyRequest, status: number, reason: strin
     maskException(exception, mask))
   // No code of the application raised that no route matched, though its hooks may be in the stack.
   if (request.is404 && state.route === null) for (const { frames } of exceptions) frames.forEach(dropExcerpt)
-  const handler = handlerFrame(request)
   const input = rejectedInput(request, mask)
+  // The schema is part of the declaration.
+  const handler = handlerFrame(request, input !== null)
   return {
     status,
     reason,

@@ -52,12 +52,13 @@ export function whatHappened (request: FastifyRequest, { exceptions, events, han
 function missSentence (request: FastifyRequest, state: RequestState): string | null {
   const { missed, raised, raisedBy, failed, route } = state
   const method = methodOf(request)
+  const isMiss = missed !== null || raisedBy?.listener === 'router'
   const error = failed ? raised : missed
-  if (error instanceof MethodNotAllowedError) {
+  if (isMiss && error instanceof MethodNotAllowedError) {
     return `The path has routes for ${String(error.headers.allow)}, and none for ${method}.`
   }
   if (request.is404 && route !== null) return `${route.name} matched, and reply.callNotFound() was called.`
-  if (missed === null && raisedBy?.listener !== 'router') return null
+  if (!isMiss) return null
   const routes = counted(servicesOf(request).routeTable.own().length, 'route is', 'routes are')
   return `No route matches ${method} ${pathnameOf(request)}; ${routes} declared.`
 }
