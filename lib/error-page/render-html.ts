@@ -11,7 +11,9 @@ import { cut, visibleLine } from '../view/visible.js'
 import * as excerpt from './excerpt.js'
 import { fileLink, renderExceptions, renderStackTraces, renderWhere } from './exceptions.js'
 import { renderLogs } from './logs.js'
-import { chainLines, detail, everyException, headline, logCounts, profileUrl, shownCause, shownSource } from './report-facts.js'
+import {
+  chainLines, detail, everyException, headline, logCounts, profileUrl, shownCause, shownSource
+} from './report-facts.js'
 import { MARKDOWN, renderText } from './render-text.js'
 
 /** Characters. */

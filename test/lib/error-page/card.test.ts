@@ -80,7 +80,7 @@ t.test('an AggregateError shows the common cause, or the number of each kind', a
 t.test('without a frame of the application: the handler of the route', async (t) => {
   const app = await build(t, {}, (app) => {
     app.get('/invoice', getInvoice)
-    // eslint-disable-next-line @typescript-eslint/only-throw-error
+    // eslint-disable-next-line no-throw-literal
     app.get('/string', async () => { throw 'a string' })
   })
   const document = await page(app, { url: '/invoice' })
