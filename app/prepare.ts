@@ -28,7 +28,7 @@ export function prepare (app: FastifyInstance, { options, settings }: Plan): voi
   Object.assign(app.hindsight, {
     mask: createMask(options.mask ?? []),
     originOf,
-    editor: editorLink(options),
+    editor: editorLink({ ...(app.hindsight.debug && { editor: 'vscode' }), ...options }),
     ...debugAccess(app, app.hindsight.debug, originOf, options)
   })
 }

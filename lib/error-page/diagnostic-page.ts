@@ -8,7 +8,7 @@ import { servicesOf } from '../lifecycle/services.js'
 import type { EditorLink } from '../view/editor.js'
 import { safeJson } from '../view/json.js'
 import { renderHtml, type Nonce } from './render-html.js'
-import { headline } from './report-facts.js'
+import { detail } from './report-facts.js'
 import { MARKDOWN, PLAIN, renderText } from './render-text.js'
 
 /** Makes the diagnostic page of a failed request, and sets its Content-Security-Policy as `ownPolicy` of the state. */
@@ -19,7 +19,7 @@ export function diagnosticPage (
   const report = reportOf(request, reply.statusCode, reason)
   const { script, style } = noncesOf(state)
   state.ownPolicy = `default-src 'none'; style-src 'nonce-${style}'; script-src 'nonce-${script}'; ` +
-    "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
   const body = renderReport(report, type, { script, style }, servicesOf(request).editor)
   return { body, exception: report.exceptions.at(-1) as FlattenedException }
 }
@@ -39,13 +39,15 @@ export function renderReport (
 /** The report as a problem document (RFC 9457); exceptions, logs and hints are extension members. */
 function renderJson (report: ErrorReport): string {
   const { status, reason, exceptions, logs, logsOmitted, hints, raisedBy, controller, profile, request } = report
+  const { summary, handler, input } = report
   // The path stays as the client sent it, unlike that of a parsed URL.
   const instance = /^[a-z][a-z\d+.-]*:\/\/[^/?#]*([^?#]+)/i.exec(request.url)?.[1]
   return safeJson({
     type: 'about:blank',
     title: reason,
     status,
-    detail: headline(report),
+    detail: detail(report),
+    summary,
     instance,
     exceptions,
     // Each context by itself: one that cannot be serialized must not replace the document.
@@ -54,6 +56,8 @@ function renderJson (report: ErrorReport): string {
     hints,
     raisedBy,
     controller,
+    handler,
+    input,
     profile
   }, 2).replaceAll('<', '\\u003c')
 }

@@ -1,5 +1,5 @@
 import type { FlattenedException, StackFrame } from '../errors/exception.js'
-import { shortFile } from '../errors/stack-frame.js'
+import { isOwn, placeOf, shortFile, toPath } from '../errors/stack-frame.js'
 import { counted } from '../view/counted.js'
 import type { EditorLink } from '../view/editor.js'
 import { html } from '../view/html.js'
@@ -9,24 +9,28 @@ import { everyException } from './report-facts.js'
 
 export interface ExceptionsView {
   editor: EditorLink | null
-  /** The frame that is shown above the exceptions; without one the first frame with source is unfolded. */
-  shownAbove: StackFrame | undefined
+  /** The places, as `file:line`, whose source the page has shown. */
+  shown: Set<string>
 }
 
 /** Characters; the whole message is in the stack trace. */
 const MAX_MESSAGE = 4_000
-/** Characters of all stack traces in full; those after it are cut to MAX_STACK. */
-const MAX_STACKS = 200_000
-const MAX_STACK = 2_000
+/** Characters of all stack traces in full; the last ones come first, the others are cut to MAX_STACK. */
+const MAX_STACKS = 10_000
+const MAX_STACK = 1_000
 /** Lines before and after the line of a frame that is folded. */
 const AROUND = 3
+/** The place of a frame in the text of a stack. */
+const PLACE = /(?<=^ +at (?:[^\n/\\]* \(|async )?)((?:file:\/\/|[A-Za-z]:)?[\\/][^\n]{1,500}?):(\d+):(\d+)(?=\)?$)/gm
+/** Vendor frames in a row. */
+const MAX_VENDOR = 12
 /** Fewer frames than these are listed again, although the cause has them. */
 const MIN_SHARED = 4
 
 /** The card of the frame where the failure happened, with its source. */
-export function renderWhere (frame: StackFrame, editor: EditorLink | null): string {
+export function renderWhere (title: string, frame: StackFrame, editor: EditorLink | null): string {
   return html`<div class="where card">
-<h2>In your code: <span class="file">!${fileName(frame)}</span> <code>${visibleLine(frame.function)}</code></h2>
+<h2>${title}: !${label(frame, editor)}</h2>
 !${tools(frame, editor)}
 !${excerpt.render(frame)}
 </div>`
@@ -40,7 +44,10 @@ export function renderExceptions (chain: readonly FlattenedException[], view: Ex
 </section>`
 }
 
-function renderChain (chain: readonly FlattenedException[], view: ExceptionsView, level: number): string {
+/** `before` is the exception that the page lists before the chain. */
+function renderChain (
+  chain: readonly FlattenedException[], view: ExceptionsView, level: number, before?: FlattenedException
+): string {
   const heading = `h${Math.min(level, 6)}`
   return chain.map((exception, i) => {
     const { name, message, code, statusCode, errors = [], note } = exception
@@ -52,31 +59,36 @@ function renderChain (chain: readonly FlattenedException[], view: ExceptionsView
 <p class="message">${cut(message, MAX_MESSAGE)}</p>
 !${note === undefined ? '' : html`<p class="note">${note}</p>`}
 </header>
-!${renderFrames(exception, chain[i - 1], view)}
-!${errors.length === 0 ? '' : renderMembers(errors, view, level + 1)}
+!${renderFrames(exception, chain[i - 1] ?? before, view)}
+!${errors.length === 0 ? '' : renderMembers(exception, errors, view, level + 1)}
 </article>`
   }).join('')
 }
 
-function renderMembers (errors: readonly FlattenedException[][], view: ExceptionsView, level: number): string {
+function renderMembers (
+  aggregate: FlattenedException, errors: readonly FlattenedException[][], view: ExceptionsView, level: number
+): string {
+  const items = errors.map((chain, i) =>
+    `<li>${renderChain(chain, view, level, errors[i - 1]?.at(-1) ?? aggregate)}</li>`)
   return html`<details class="members" open><summary>${counted(errors.length, 'error')} inside</summary>
-<ol>!${errors.map((chain) => `<li>${renderChain(chain, view, level)}</li>`)}</ol></details>`
+<ol>!${items}</ol></details>`
 }
 
 /** The frames of an exception. Those outside the application are folded, those shared with its cause are counted. */
 function renderFrames (
   { frames, framesDropped }: FlattenedException, cause: FlattenedException | undefined, view: ExceptionsView
 ): string {
-  const { editor, shownAbove } = view
+  const { editor, shown } = view
   if (frames.length === 0) return '<p class="note none">No stack trace available.</p>'
-  const isAbove = shownAbove !== undefined && frames.includes(shownAbove)
+  const isAbove = frames.some((frame) => frame.excerpt && shown.has(placeOf(frame)))
   const open = isAbove ? undefined : frames.find((frame) => frame.own && frame.excerpt)
   const groups: Array<{ own: boolean, items: string[] }> = []
   const end = firstShared(frames, cause?.frames ?? [])
   for (const frame of frames.slice(0, end)) {
-    const item = frame === shownAbove
-      ? html`<div class="frame">!${label(frame, null)} <span class="above">shown above</span></div>`
+    const item = frame.excerpt !== undefined && shown.has(placeOf(frame))
+      ? html`<div class="frame">!${label(frame, editor)} <span class="above">shown above</span></div>`
       : frameItem(frame, frame === open, editor)
+    if (frame.excerpt !== undefined) shown.add(placeOf(frame))
     const group = groups.at(-1)
     if (group?.own === frame.own) group.items.push(item)
     else groups.push({ own: frame.own, items: [item] })
@@ -84,7 +96,9 @@ function renderFrames (
   const items = groups.map(({ own, items }) => own
     ? items.map((item) => `<li class="own">${item}</li>`).join('')
     : html`<li class="fold"><details><summary>${counted(items.length, 'vendor frame')}</summary>
-<ol>!${items.map((item) => `<li>${item}</li>`)}</ol></details></li>`)
+<ol>!${items.slice(0, MAX_VENDOR).map((item) => `<li>${item}</li>`)}</ol>!${items.length <= MAX_VENDOR
+  ? ''
+  : html`<p>${items.length - MAX_VENDOR} more are in the stack trace below.</p>`}</details></li>`)
   const left = frames.length - end
   if (left > 0) items.push(html`<li class="fold"><p>${left} more, as in the exception before</p></li>`)
   const dropped = framesDropped ? html`<p class="note none">${framesDropped} more frames are left out.</p>` : ''
@@ -111,13 +125,17 @@ function frameItem (frame: StackFrame, open: boolean, editor: EditorLink | null)
 !${tools(frame, editor)}!${excerpt.render(frame, open ? undefined : AROUND)}</details>`
 }
 
-/** The file of a frame, with an editor as a link, and its function. */
+/** The file of a frame and its function. */
 function label (frame: StackFrame, editor: EditorLink | null): string {
+  return html`!${fileLink(frame, editor)} <code>${visibleLine(frame.function)}</code>`
+}
+
+/** The file of a frame, with an editor as a link. */
+export function fileLink (frame: StackFrame, editor: EditorLink | null): string {
   const href = editor?.(frame.file, frame.line, frame.column) ?? null
-  const file = href === null
+  return href === null
     ? html`<span class="file">!${fileName(frame)}</span>`
     : html`<a class="file" href="${href}">!${fileName(frame)}</a>`
-  return html`!${file} <code>${visibleLine(frame.function)}</code>`
 }
 
 function fileName (frame: StackFrame): string {
@@ -138,19 +156,34 @@ function position ({ line, column }: StackFrame): string {
 }
 
 /** The section Stack Traces: one plain text for each exception; that of the error itself is unfolded. */
-export function renderStackTraces (chain: readonly FlattenedException[]): string {
+export function renderStackTraces (chain: readonly FlattenedException[], editor: EditorLink | null): string {
   const exceptions = everyException(chain)
   let left = MAX_STACKS
-  const traces = exceptions.map((exception, i) => {
+  const traces = exceptions.toReversed().map((exception, fromEnd) => {
+    const i = exceptions.length - 1 - fromEnd
     const stack = exception.stack || `${exception.name}: ${exception.message}`
     left -= stack.length
     return html`<details class="trace card"!${i === exceptions.length - 1 ? ' open' : ''}>
 <summary><h3><span class="position">[${i + 1}/${exceptions.length}]</span> ${exception.name}</h3></summary>
-<pre data-copy="Copy">${left > 0 ? stack : cut(stack, MAX_STACK)}</pre>
+<pre data-copy="Copy">!${linkPlaces(fromEnd === 0 || left > 0 ? stack : cut(stack, MAX_STACK), editor)}</pre>
 </details>`
   })
   return html`<section id="stack-traces" aria-labelledby="stack-traces-title">
 <h2 id="stack-traces-title">Stack Traces <span class="count">${exceptions.length}</span></h2>
-!${traces}
+!${traces.reverse()}
 </section>`
+}
+
+/** A stack as escaped markup. The places in files of the application are links to the editor. */
+function linkPlaces (stack: string, editor: EditorLink | null): string {
+  let end = 0
+  let markup = ''
+  for (const { index, 0: place, 1: url = '', 2: line, 3: column } of stack.matchAll(PLACE)) {
+    const file = toPath(url)
+    const href = isOwn(file) ? editor?.(file, Number(line), Number(column)) ?? null : null
+    if (href === null) continue
+    markup += html`${stack.slice(end, index)}<a href="${href}">${place}</a>`
+    end = index + place.length
+  }
+  return html`!${markup}${stack.slice(end)}`
 }

@@ -6,7 +6,15 @@ import { text } from '../view/html.js'
 
 /** The files that are highlighted; `<` begins an element in those with JSX. */
 const JSX: Readonly<Record<string, boolean>> = {
-  '.js': true, '.jsx': true, '.mjs': true, '.cjs': true, '.ts': false, '.mts': false, '.cts': false, '.tsx': true
+  '.js': true,
+  '.jsx': true,
+  '.mjs': true,
+  '.cjs': true,
+  '.ts': false,
+  '.mts': false,
+  '.cts': false,
+  '.tsx': true,
+  '.json': false
 }
 const KEYWORDS = new Set([
   'as async await break case catch class const continue debugger default delete do else enum export extends false',

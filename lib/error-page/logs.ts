@@ -1,5 +1,5 @@
 import type { ErrorReport } from '../errors/report.js'
-import { isErrorOrWorse, LEVELS, type LogLevel, type LogRecord } from '../logs/log-record.js'
+import { isErrorOrWorse, isNotification, LEVELS, type LogLevel, type LogRecord } from '../logs/log-record.js'
 import { counted, grouped } from '../view/counted.js'
 import { html } from '../view/html.js'
 import { safeJson } from '../view/json.js'
@@ -21,16 +21,19 @@ const LABELS: Readonly<Record<LogLevel, string>> = {
 export function renderLogs (report: ErrorReport): string {
   const { logs } = report
   const { lines, failures } = logCounts(report)
-  const channels = [...new Set(logs.map(({ channel }) => channel))]
+  const notifications = logs.filter(isNotification)
+  const others = logs.filter((line) => !isNotification(line))
+  const channels = [...new Set(others.map(({ channel }) => channel))]
   const first = html` <a class="count bad" href="#first-error">${counted(failures, 'error')}<span
 class="hidden-visually">: go to the first</span></a>`
   const content = html`<div class="filters">
-!${levelFilter(logs)}!${channelFilter(channels)}
+!${levelFilter(others)}!${channelFilter(channels, notifications.length)}
 <label class="find">Containing <input type="search"></label></div>
 !${omission(report)}!${tableOf(logs, channels)}`
+  const none = others.length === 0 ? '<p class="note">No line was logged.</p>' : ''
   return html`<section id="logs" aria-labelledby="logs-title">
 <h2 id="logs-title">Logs <span class="count">${grouped(lines)}</span>!${failures === 0 ? '' : first}</h2>
-!${logs.length === 0 ? '<p class="note">No line was logged.</p>' : content}
+!${none}!${logs.length === 0 ? '' : content}
 </section>`
 }
 
@@ -47,12 +50,20 @@ function levelFilter (logs: readonly LogRecord[]): string {
 </fieldset>`
 }
 
-function channelFilter (names: readonly string[]): string {
-  if (names.length < 2) return ''
+// The notifications of listeners are hidden unless their box is checked.
+function channelFilter (names: readonly string[], notifications: number): string {
+  if (names.length < 2 && notifications === 0) return ''
   const last = MAX_CHANNELS - 1
   const rest = names.length > MAX_CHANNELS ? [counted(names.length - last, 'other')] : names.slice(last)
-  return html`<fieldset><legend>Channels</legend>!${[...names.slice(0, last), ...rest].map((name, i) => html`
-<label><input type="checkbox" name="c${i}" checked> ${cut(name, 40)}</label>`)}
+  const boxes = names.length < 2
+    ? []
+    : [...names.slice(0, last), ...rest].map((name, i) => html`
+<label><input type="checkbox" name="c${i}" checked> ${cut(name, 40)}</label>`)
+  return html`<fieldset><legend>Channels</legend>!${boxes}!${notifications === 0
+? ''
+: html`
+<label><input type="checkbox" name="event" autocomplete="off"> event
+<span class="number">${grouped(notifications)}</span></label>`}
 </fieldset>`
 }
 
@@ -73,7 +84,8 @@ function tableOf (logs: readonly LogRecord[], channels: readonly string[]): stri
     const content = contentOf(record, left > 0 ? MAX_TEXT : SHORT)
     left -= content.length
     const number = Math.min(channels.indexOf(channel), MAX_CHANNELS - 1)
-    return html`<tr class="${level} c${number}"!${record === first ? ' id="first-error"' : ''}>
+    const group = isNotification(record) ? 'event' : `c${number}`
+    return html`<tr class="${level} ${group}"!${record === first ? ' id="first-error"' : ''}>
 <td><span class="time">${timeOfDay(time)}</span></td><td><b>${level}</b></td>
 <td>${channel}</td><td>!${content}</td></tr>
 `
@@ -89,5 +101,10 @@ function contentOf ({ message, context }: LogRecord, max: number): string {
   const text = html`<span>${cut(message, max)}</span>`
   if (names.length === 0) return text
   return html`!${text}
-<details><summary>${cut(names.join(', '), 80)}</summary><pre>${cut(safeJson(context, 2), max)}</pre></details>`
+<details><summary>${cut(names.join(', '), 80)}</summary><pre>${cut(contextText(context), max)}</pre></details>`
+}
+
+/** The fields of a line as JSON, with the line breaks of their texts, such as stacks. */
+function contextText (context: LogRecord['context']): string {
+  return safeJson(context, 2).replace(/(?<!\\)((?:\\\\)*)\\n/g, '$1\n      ')
 }

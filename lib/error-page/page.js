@@ -58,7 +58,31 @@
   }
   for (const link of document.querySelectorAll('[data-copies]')) {
     const source = document.getElementById(link.dataset.copies)
-    link.replaceWith(copyButton(link.textContent, source ? function () { return source.textContent } : reportAsText))
+    link.replaceWith(copyButton(link.textContent, source
+      ? function () { return source.textContent + differencesAsText() }
+      : reportAsText))
+  }
+
+  // The profile is stored after the response. Scripts in a parsed document do not run.
+  async function loadFragment (place, tries) {
+    try {
+      const response = await fetch(place.dataset.fragment, { headers: { accept: 'text/html' } })
+      if (response.status === 404 && tries > 1) {
+        return setTimeout(function () { loadFragment(place, tries - 1) }, 400)
+      }
+      const fragment = response.ok ? new DOMParser().parseFromString(await response.text(), 'text/html').body : null
+      if (fragment && fragment.textContent.trim()) {
+        place.classList.add('card', 'hint')
+        place.replaceChildren(...fragment.childNodes)
+      }
+    } catch {}
+  }
+  for (const place of document.querySelectorAll('[data-fragment]')) loadFragment(place, 5)
+
+  // The differences from the last success, as lines of Markdown.
+  function differencesAsText () {
+    const rows = textsOf('[data-fragment] tbody tr').map(function (text) { return '- ' + text.replace(/\s+/g, ' ') })
+    return rows.length ? '\n## Differences from the last success\n\n' + rows.join('\n') + '\n' : ''
   }
 
   const find = document.querySelector('#logs .find')

@@ -1,50 +1,59 @@
-import type { StackFrame } from '../errors/exception.js'
+import type { RejectedInput } from '../errors/rejected-input.js'
 import type { ErrorReport, Hint } from '../errors/report.js'
-import { placeOf } from '../errors/stack-frame.js'
+import { frameAt, placeOf } from '../errors/stack-frame.js'
 import { script as readScript, style as readStyle } from '../view/asset.js'
 import { grouped } from '../view/counted.js'
+import * as editorMenu from '../view/editor.js'
 import type { EditorLink } from '../view/editor.js'
 import { html, htmlPage } from '../view/html.js'
 import * as theme from '../view/theme.js'
 import { cut, visibleLine } from '../view/visible.js'
 import * as excerpt from './excerpt.js'
-import { renderExceptions, renderStackTraces, renderWhere } from './exceptions.js'
+import { fileLink, renderExceptions, renderStackTraces, renderWhere } from './exceptions.js'
 import { renderLogs } from './logs.js'
-import { everyException, firstOwnFrame, headline, logCounts, profileUrl } from './report-facts.js'
+import {
+  chainLines, detail, everyException, headline, logCounts, profileUrl, shownCause, shownSource
+} from './report-facts.js'
 import { MARKDOWN, renderText } from './render-text.js'
 
 /** Characters. */
 const LONG_HEADLINE = 240
-const MAX_HEADLINE = 1_200
+const MAX_HEADLINE = 600
+const MAX_CHAIN_MESSAGE = 200
+/** Errors of the chain above the source. */
+const MAX_CHAIN = 4
 const MAX_TARGET = 200
 const MAX_TITLE = 1_000
 const MAX_VALUE = 2_000
 
 const STYLE = theme.style + readStyle(import.meta.url, './page.css') + excerpt.style
-const SCRIPT = `${theme.script};\n${readScript(import.meta.url, './page.js')}`
+const SCRIPT = `${theme.script};\n${editorMenu.script};\n${readScript(import.meta.url, './page.js')}`
 
 /** The nonces of the page's policy, without which it runs no script and applies no style. */
 export interface Nonce { script: string, style: string }
 
 /** The diagnostic page. It is complete without its script. All text of the report is escaped. */
 export function renderHtml (report: ErrorReport, nonce: Nonce, editor: EditorLink | null = null): string {
-  const title = `${cut(visibleLine(headline(report)), MAX_TITLE)} (${report.status} ${report.reason})`
-  const frame = firstOwnFrame(report)
-  const shownAbove = frame?.excerpt === undefined ? undefined : frame
+  const title = `${cut(visibleLine(detail(report)), MAX_TITLE)} (${report.status} ${report.reason})`
+  const source = shownSource(report)
+  const hints = report.hints.map((hint) => hintCard(hint, editor))
+  const shown = new Set(source === null ? [] : [placeOf(source.frame)])
   const head = html`<meta name="robots" content="noindex">
 <link rel="icon" href="data:,">
 <script nonce="${nonce.script}">!${theme.boot}</script>
 <style nonce="${nonce.style}">!${STYLE}</style>`
   return htmlPage(title, head, html`<a class="skip" href="#exceptions">Skip to the exceptions</a>
-!${band(report, frame)}
+!${band(report, editor)}
 !${navigation(report)}
 <main class="wrap">
-!${shownAbove === undefined ? '' : renderWhere(shownAbove, editor)}
-!${report.hints.length === 0 ? '' : html`<div class="hints">!${report.hints.map(hintCard)}</div>`}
-!${lifecycle(report)}
-!${renderExceptions(report.exceptions, { editor, shownAbove })}
+!${report.input === undefined ? '' : inputCard(report.input)}
+!${source === null ? '' : renderWhere(source.title, source.frame, editor)}
+!${hints.length === 0 ? '' : html`<div class="hints">!${hints}</div>`}
+!${differences(report)}
+!${renderExceptions(report.exceptions, { editor, shown })}
 !${renderLogs(report)}
-!${renderStackTraces(report.exceptions)}
+!${lifecycle(report)}
+!${renderStackTraces(report.exceptions, editor)}
 <details class="copies card"><summary><h2>This report as Markdown</h2></summary>
 <pre id="as-markdown" tabindex="-1">${renderText(report, MARKDOWN)}</pre></details>
 </main>
@@ -53,26 +62,51 @@ export function renderHtml (report: ErrorReport, nonce: Nonce, editor: EditorLin
 <script nonce="${nonce.script}">!${SCRIPT}</script>`)
 }
 
-function band (report: ErrorReport, frame: StackFrame | undefined): string {
+function band (report: ErrorReport, editor: EditorLink | null): string {
   const message = headline(report)
   const kind = report.status >= 500 ? 'server' : report.status >= 400 ? 'client' : 'other'
-  const names = report.exceptions.map(({ name }, i) => html`<li><a href="#exception-${i + 1}">${name}</a></li>`)
-  const chain = html`<nav aria-label="Chain of exceptions, root cause first"><ol class="chain">!${names}</ol></nav>`
   return html`<header class="band ${kind}"><div class="wrap">
 <div class="top">
-<p class="status"><strong>${report.status}</strong> ${visibleLine(report.reason)}</p>!${theme.render()}
+<p class="status"><strong>${report.status}</strong> ${visibleLine(report.reason)}</p>
+<div class="menus">!${editorMenu.renderMenu(editor)} !${theme.render()}</div>
 </div>
 <h1 class="${message.length > LONG_HEADLINE ? 'long' : 'short'}">${cut(message, MAX_HEADLINE)}</h1>
-!${names.length > 1 ? chain : ''}
+!${cause(report)}
+!${chain(report, editor)}
+!${report.summary === undefined ? '' : html`<p class="what">${report.summary}</p>`}
 <ul class="facts">
-!${facts(report, frame)}
-<li class="copies-of"><a href="#as-markdown" data-copies="as-markdown">Copy as Markdown</a>
+!${facts(report)}
+<li class="copies-of"><a href="#as-markdown" data-copies="as-markdown">Copy for an AI assistant</a>
 <a href="#stack-traces" data-copies="text">Copy as text</a></li>
 </ul>
 </div></header>`
 }
 
-function facts (report: ErrorReport, frame: StackFrame | undefined): string[] {
+/** The class of the root cause, its code, and what the members of an AggregateError have in common. */
+function cause (report: ErrorReport): string {
+  const root = shownCause(report)
+  if (root === null) return ''
+  const { name, code, members } = root
+  const facts = [code === undefined ? undefined : `code ${code}`, members].filter((fact) => fact !== undefined)
+  return html`<p class="cause">${visibleLine(name)} !${facts.map((fact) =>
+    html`<span>${visibleLine(cut(fact, MAX_HEADLINE))}</span> `)}</p>`
+}
+
+function chain (report: ErrorReport, editor: EditorLink | null): string {
+  const lines = chainLines(report)
+  if (lines.length === 0) return ''
+  const more = lines.length - MAX_CHAIN
+  const items = lines.slice(0, MAX_CHAIN).map(({ before, frame, index }) => {
+    const { name, message } = report.exceptions[index] as { name: string, message: string }
+    const text = visibleLine(cut(message, MAX_CHAIN_MESSAGE))
+    const place = frame === undefined ? '' : html`!${fileLink(frame, editor)} as `
+    return html`<li>${before} !${place}<a href="#exception-${index + 1}">${visibleLine(name)}</a>: ${text}</li>`
+  })
+  return html`<ol class="chain">!${items}!${
+    more > 0 ? html`<li><a href="#exceptions">${grouped(more)} more</a></li>` : ''}</ol>`
+}
+
+function facts (report: ErrorReport): string[] {
   const { request, raisedBy, controller, profile } = report
   const target = cut(visibleLine(`${request.method} ${request.url.replace(/^[a-z]+:\/\/[^/]*/i, '')}`), MAX_TARGET)
   const url = profileUrl(report)
@@ -81,9 +115,32 @@ function facts (report: ErrorReport, frame: StackFrame | undefined): string[] {
     raisedBy &&
       html`<li class="raiser">raised by <code>${raisedBy.listener}</code> in <code>${raisedBy.stage}</code></li>`,
     controller && html`<li class="controller">handled by <code>${visibleLine(controller.name)}</code></li>`,
-    frame && !frame.excerpt && html`<li class="culprit">in <code>${placeOf(frame)}</code></li>`,
     url && html`<li>profile <a href="${url}"><code>${profile?.token}</code></a></li>`
   ].filter((fact) => typeof fact === 'string')
+}
+
+/** What a schema rejected, as a table, or the place at which a body is no JSON, with its text. */
+function inputCard ({ part, fields, malformed }: RejectedInput): string {
+  if (malformed !== undefined) {
+    const { line, column, excerpt: lines } = malformed
+    const frame = { file: 'body.json', line, column: lines?.column ?? 0, function: '', own: false }
+    return html`<div class="where card"><h2>The ${part} is not JSON from line ${line}, column ${column} on</h2>
+!${lines === undefined ? '' : excerpt.render({ ...frame, excerpt: lines })}</div>`
+  }
+  const rows = fields?.map(({ field, received, rule, expected }) => html`<tr><th scope="row">${visibleLine(field)}</th>
+<td>!${received === undefined ? 'missing' : html`<code>${received}</code>`}</td><td><code>${rule}</code></td>
+<td>${expected}</td></tr>`)
+  return html`<div class="hints"><div class="hint wide card"><h2>Rejected in the ${part}</h2><table>
+<thead><tr>!${['Field', 'Received', 'Rule', 'Expected'].map((name) => `<th scope="col">${name}</th>`)}</tr></thead>
+<tbody>!${rows}</tbody></table></div></div>`
+}
+
+/** The link to the differences from the last success of the route, which the script replaces by the differences. */
+function differences (report: ErrorReport): string {
+  const url = profileUrl(report)
+  if (url === undefined || report.handler === undefined) return ''
+  return html`<div class="differences-of" data-fragment="${url}/differences"><a href="${url}/differences">What changed
+since the last success</a></div>`
 }
 
 function navigation (report: ErrorReport): string {
@@ -97,9 +154,13 @@ function navigation (report: ErrorReport): string {
 </ul></nav>`
 }
 
-function hintCard ({ title, text, code, routes }: Hint): string {
-  const items = routes?.map(({ methods, pattern, why }) =>
-    html`<li><code><b>${methods.join(', ')}</b> ${pattern}</code> <span>${why}</span></li>`)
+function hintCard ({ title, text, code, routes }: Hint, editor: EditorLink | null): string {
+  const items = routes?.map(({ methods, pattern, why, path, source }) => {
+    const route = html`<code><b>${methods.join(', ')}</b> ${pattern}</code>`
+    const place = source === undefined ? '' : fileLink(frameAt(source), editor)
+    const link = path === undefined ? route : html`<a href="${path}">!${route}</a>`
+    return html`<li>!${link} <span>${why}</span> !${place}</li>`
+  })
   return html`<div class="hint card">
 <h2>${title}</h2>
 <p>${text}</p>

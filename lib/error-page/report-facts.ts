@@ -1,22 +1,57 @@
 import type { FlattenedException, StackFrame } from '../errors/exception.js'
 import type { ErrorReport } from '../errors/report.js'
-import { isErrorOrWorse } from '../logs/log-record.js'
+import { rootCause, type RootCause } from '../errors/root-cause.js'
+import { isErrorOrWorse, isNotification } from '../logs/log-record.js'
 
-/** The headline of a report: the message of its error, or its name where the message is empty. */
-export function headline ({ exceptions, reason }: ErrorReport): string {
+/** The message of the error that a report is about, or its name where the message is empty. */
+export function detail ({ exceptions, reason }: ErrorReport): string {
   const { message, name } = exceptions.at(-1) ?? { message: reason, name: 'Error' }
   return message.trim() === '' ? name : message
 }
 
-/** The frame of the application that is shown first: of the error itself, otherwise of its nearest cause. */
-export function firstOwnFrame ({ exceptions }: ErrorReport): StackFrame | undefined {
-  return exceptions.toReversed().flatMap(({ frames }) => frames).find(({ own }) => own)
+/** The root cause of a report; of 404 and 405 the HTTP error. Null without an exception. */
+export function shownCause ({ status, exceptions }: ErrorReport): RootCause | null {
+  return rootCause(status === 404 || status === 405 ? exceptions.slice(-1) : exceptions)
 }
 
-/** The number of lines that were logged and of the errors among them, including those that the report does not hold. */
+/** The headline of a report: the message of its root cause. */
+export function headline (report: ErrorReport): string {
+  return shownCause(report)?.message ?? detail(report)
+}
+
+/** The source that a report shows first: a frame of the application, otherwise the handler of the route. */
+export function shownSource (report: ErrorReport): { frame: StackFrame, title: string } | null {
+  const { handler, exceptions } = report
+  const frame = shownCause(report)?.frame ?? exceptions.flatMap(({ frames }) => frames).find(({ own }) => own)
+  if (frame?.excerpt !== undefined) return { frame, title: 'In your code' }
+  if (handler === undefined) return null
+  if (report.input !== undefined) return { frame: handler, title: 'The route' }
+  const isRunning = frame === undefined && report.thrownByHandler === true
+  return { frame: handler, title: isRunning ? 'Thrown while running' : 'The handler of the route' }
+}
+
+interface ChainLine { before: string, frame: StackFrame | undefined, index: number }
+
+/** How the other errors of a chain follow from that of the headline, the nearest to it first. */
+export function chainLines (report: ErrorReport): ChainLine[] {
+  const { exceptions, status } = report
+  const isOutermost = status === 404 || status === 405
+  const others = isOutermost ? exceptions.slice(0, -1).reverse() : exceptions.slice(1)
+  return others.map((exception) => {
+    const frame = isOutermost ? undefined : exception.frames.find(({ own }) => own)
+    const before = isOutermost ? 'caused by' : frame === undefined ? 'reported as' : 'rethrown at'
+    return { before, frame, index: exceptions.indexOf(exception) }
+  })
+}
+
+/**
+ * The number of lines that were logged and of the errors among them, including those that the report does not hold;
+ * notifications of listeners are not counted.
+ */
 export function logCounts ({ logs, logsOmitted }: ErrorReport): { lines: number, failures: number } {
   const { lines = 0, failures = 0 } = logsOmitted ?? {}
-  return { lines: logs.length + lines, failures: logs.filter(isErrorOrWorse).length + failures }
+  const shown = logs.filter((line) => !isNotification(line))
+  return { lines: shown.length + lines, failures: shown.filter(isErrorOrWorse).length + failures }
 }
 
 /** The address of the profile; undefined for one that a browser could run as a script. */

@@ -1,5 +1,11 @@
+import type { FastifyRequest } from 'fastify'
 import type { Debugger, Runtime, Session } from 'node:inspector'
-import { isInternal, originalPlace, packageOf, splitStack, stackFrames, toPath } from './stack-frame.js'
+import { stateOf } from '../lifecycle/request-state.js'
+import { servicesOf } from '../lifecycle/services.js'
+import type { StackFrame } from './exception.js'
+import {
+  frameAt, isInternal, originalPlace, packageOf, splitStack, stackFrames, toPath, withSource
+} from './stack-frame.js'
 
 /** Where something was declared. */
 export interface DeclaredPlace {
@@ -28,6 +34,29 @@ function firstOutside ({ stack = '', message }: Error): DeclaredPlace | null {
     if (file === '' || file.startsWith('node:') || isInternal(file)) continue
     const name = packageOf(file)
     if (name === null || !FRAMEWORK.has(name)) return { source: `${file}:${line}`, package: name }
+  }
+  return null
+}
+
+/**
+ * The handler of a request's route, as a frame with its source, or with `declaration` the place where the route was
+ * declared; null where it is not the application's.
+ */
+export function handlerFrame (request: FastifyRequest, declaration = false): StackFrame | null {
+  const { method, routeOptions: { handler, url } } = request
+  if (request.is404 || url === undefined) return null
+  const { controller } = stateOf(request)
+  const route = servicesOf(request).routeTable.of(request)
+  const name = controller?.name ?? (handler.name.replace(/^(?:bound )+/, '') || `the handler of ${method} ${url}`)
+  const places = [
+    () => controller?.source,
+    () => functionPlace(handler),
+    () => route?.declaredAt == null ? null : declaredPlace(route.declaredAt)?.source
+  ]
+  if (declaration) places.reverse()
+  for (const place of places) {
+    const frame = frameAt(place() ?? '', name)
+    if (frame.own) return withSource(frame)
   }
   return null
 }
@@ -61,8 +90,7 @@ export function functionPlace (callable: object): string | null {
 function placeIn (session: Session): string | null {
   const { result } = post<Runtime.EvaluateReturnType>(session, 'Runtime.evaluate', { expression: EXPRESSION })
   const { objectId } = result
-  const { internalProperties } = post<Runtime.GetPropertiesReturnType>(session, 'Runtime.getProperties', { objectId })
-  const location = internalProperties?.find(({ name }) => name === '[[FunctionLocation]]')?.value?.value
+  const location = locationOf(session, objectId)
   if (location === undefined) return null
   const { scriptId, lineNumber, columnNumber = 0 } = location as Debugger.Location
   if (!urls.has(scriptId)) {
@@ -73,6 +101,14 @@ function placeIn (session: Session): string | null {
   if (url === '') return null
   const { file, line } = originalPlace(url, lineNumber, columnNumber) ?? { file: toPath(url), line: lineNumber + 1 }
   return `${file}:${line}`
+}
+
+/** The location of a function, or of the one that it binds. */
+function locationOf (session: Session, objectId: string | undefined): unknown {
+  const { internalProperties } = post<Runtime.GetPropertiesReturnType>(session, 'Runtime.getProperties', { objectId })
+  const property = (wanted: string) => internalProperties?.find(({ name }) => name === wanted)?.value
+  const target = property('[[TargetFunction]]')?.objectId
+  return target === undefined ? property('[[FunctionLocation]]')?.value : locationOf(session, target)
 }
 
 // A session of its own thread replies before `post` returns.

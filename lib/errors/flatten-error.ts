@@ -2,7 +2,7 @@ import { counted, grouped, wordFor } from '../view/counted.js'
 import { inspected } from '../view/json.js'
 import { cut } from '../view/visible.js'
 import type { FlattenedException, StackFrame } from './exception.js'
-import { excerptReader, frameLines, splitStack, stackFrames, type ExcerptReader } from './stack-frame.js'
+import { excerptReader, frameLines, splitStack, stackFrames, syntaxFrame, type ExcerptReader } from './stack-frame.js'
 import { isError, messageOf, nameOf, read } from './thrown-value.js'
 
 const MAX_EXCEPTIONS = 100
@@ -131,17 +131,17 @@ function addStack (exception: FlattenedException, stack: string, message: string
   const lines = frameLines(frames)
   const shown = lines.slice(0, Math.min(MAX_FRAMES, Math.max(MIN_FRAMES, walk.frames)))
   walk.frames -= shown.length
-  exception.frames = stackFrames(shown.join('\n'), walk.root)
+  const syntax = syntaxFrame(text, message, walk.root)
+  exception.frames = [...syntax === null ? [] : [syntax], ...stackFrames(shown.join('\n'), walk.root)]
   addExcerpts(exception.frames, walk)
   if (lines.length > shown.length) exception.framesDropped = lines.length - shown.length
   if (text.length < stack.length) addNote(exception, 'The end of its stack is left out.')
 }
 
-// Frames of the application have excerpts; without one the first frame has.
+// Only the frames of the application have excerpts.
 function addExcerpts (frames: StackFrame[], walk: Walk): void {
-  const hasOwn = frames.some((frame) => frame.own)
   let left = Math.min(MAX_EXCERPTS, walk.excerpts)
-  for (const frame of hasOwn ? frames.filter(({ own }) => own) : frames.slice(0, 1)) {
+  for (const frame of frames.filter(({ own }) => own)) {
     const excerpt = left > 0 ? walk.excerptOf(frame.file, frame.line, walk.around) : undefined
     if (excerpt === undefined) continue
     frame.excerpt = excerpt

@@ -9,7 +9,7 @@ import type { RouteTable } from '../routing/route-table.js'
 import { contextOf } from '../security/context.js'
 import { declaredPlace } from './declared-place.js'
 import { refusalOf } from './refusal.js'
-import type { Hint } from './report.js'
+import type { Hint, HintedRoute } from './report.js'
 import { routeCode, type RouteCode } from './route-code.js'
 import { messageOf, read } from './thrown-value.js'
 
@@ -88,13 +88,21 @@ function methodNotAllowed (request: FastifyRequest): Hint[] {
   ]
 }
 
-function nearRoutes (request: FastifyRequest): NonNullable<Hint['routes']> {
+function nearRoutes (request: FastifyRequest): HintedRoute[] {
   const { host = '', 'accept-version': version = '' } = request.headers
   const wanted = { method: methodOf(request), path: pathnameOf(request), host, version: String(version) }
   const { mask, routeTable } = servicesOf(request)
-  return nearMisses(routeTable.own(), wanted).map(({ methods, pattern, why, option }) => {
+  return nearMisses(routeTable.own(), wanted).map(({ route, why, option, path }) => {
+    const { methods, pattern, declaredAt } = route
     const remedy = `; with routerOptions: { ${option} } in Fastify's options it would take this request`
-    return { methods, pattern, why: mask.text(why) + (option === null ? '' : remedy) }
+    const source = declaredAt === null ? undefined : declaredPlace(declaredAt)?.source
+    return {
+      methods,
+      pattern,
+      why: mask.text(why) + (option === null ? '' : remedy),
+      ...(path !== null && mask.text(path) === path && methods.includes('GET') && { path }),
+      ...(source !== undefined && { source })
+    }
   })
 }
 

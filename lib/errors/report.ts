@@ -3,14 +3,17 @@ import { methodOf } from '../http/method-override.js'
 import { absoluteUrl } from '../http/origin.js'
 import { targetOf } from '../http/request-target.js'
 import type { ListenerEvent } from '../lifecycle/events.js'
-import { stateOf, type RequestState } from '../lifecycle/request-state.js'
+import { stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import { isErrorOrWorse, mostSevere, withNotifications, type LogRecord } from '../logs/log-record.js'
 import type { RequestLog } from '../logs/request-log.js'
 import { MASKED, type Mask } from '../mask/mask.js'
 import type { FlattenedException, StackFrame } from './exception.js'
 import { flattenError } from './flatten-error.js'
+import { handlerFrame } from './declared-place.js'
 import { hintsFor } from './hints.js'
+import { rejectedInput, type RejectedInput } from './rejected-input.js'
+import { hasThrown, placeInLifecycle, whatHappened } from './what-happened.js'
 
 declare module '../lifecycle/request-state.js' {
   interface RequestState {
@@ -34,7 +37,18 @@ export interface Hint {
   /** Source to paste. */
   code?: string
   /** Routes that nearly matched, and why they did not. */
-  routes?: Array<{ methods: string[], pattern: string, why: string }>
+  routes?: HintedRoute[]
+}
+
+/** A route that is nearly the requested one. */
+export interface HintedRoute {
+  methods: string[]
+  pattern: string
+  why: string
+  /** The path that the route would have for this request. */
+  path?: string
+  /** Where the route was declared, `file:line`. */
+  source?: string
 }
 
 /** Why a request was refused, or which part of the response a browser rejects: the rule, and the option behind it. */
@@ -67,6 +81,14 @@ export interface ErrorReport {
     headers: Array<[name: string, value: string]>
   }
   hints: Hint[]
+  /** What happened, in one sentence. */
+  summary?: string
+  /** The handler of the route with its source; where a schema rejected the request, the declaration of the route. */
+  handler?: StackFrame
+  /** Whether the handler threw: not a hook, a parser or the serialization. */
+  thrownByHandler?: boolean
+  /** What a schema or the JSON parser rejected. */
+  input?: RejectedInput
   /** The listener that raised (`kernel.request`, `router`), where one did. */
   raisedBy?: { stage: string, listener: string }
   /** The method of a class that a framework calls as the handler, and where it is defined, `file:line`. */
@@ -86,11 +108,17 @@ export function reportOf (request: FastifyRequest, status: number, reason: strin
   const mask = isOwnPage ? maskOfAll : maskOfAll.hiding(state.sentParams ?? request.params)
   const origin = originOf(request)
   const events = state.recorder?.events() ?? []
-  const exceptions = state.exceptions ?? flattenError(state.raised)
+  const exceptions = (state.exceptions ?? flattenError(state.raised)).map((exception) =>
+    maskException(exception, mask))
+  // No code of the application raised that no route matched, though its hooks may be in the stack.
+  if (request.is404 && state.route === null) for (const { frames } of exceptions) frames.forEach(dropExcerpt)
+  const input = rejectedInput(request, mask)
+  // The schema is part of the declaration.
+  const handler = handlerFrame(request, input !== null)
   return {
     status,
     reason,
-    exceptions: exceptions.map((exception) => maskException(exception, mask)),
+    exceptions,
     ...reportedLines(state.log, events, state.startedTime, mask),
     request: {
       method: methodOf(request),
@@ -100,6 +128,10 @@ export function reportOf (request: FastifyRequest, status: number, reason: strin
         [values].flat().map((value): [string, string] => [name, value]))
     },
     hints: hintsFor(request, status),
+    summary: mask.text(whatHappened(request, { exceptions, events, handler, input })),
+    ...(handler !== null && { handler: maskFrame(handler, mask) }),
+    ...(hasThrown(state, events) && { thrownByHandler: true }),
+    ...(input !== null && { input }),
     ...(state.raisedBy !== null && { raisedBy: state.raisedBy }),
     ...(state.controller !== null && { controller: state.controller }),
     ...(mode === 'full' && { lifecycle: placeInLifecycle(state, events, lifecycle.slots) }),
@@ -144,29 +176,12 @@ function maskFrame (frame: StackFrame, mask: Mask): StackFrame {
   return { ...masked, excerpt: { ...excerpt, lines } }
 }
 
+function dropExcerpt (frame: StackFrame): void {
+  delete frame.excerpt
+}
+
 function maskLine (line: string, mask: Mask): string {
   const assigned = line.replace(ASSIGNMENT, (all, before: string, _quote: string, name: string, quote: string) =>
     mask.hides(name) ? `${before}${quote}${MASKED}${quote}` : all)
   return assigned.replace(STRING, (_all, quote: string, text: string) => quote + mask.text(text) + quote)
-}
-
-type Slots = ReadonlyArray<{ stage: string, listener: string }>
-
-function placeInLifecycle (state: RequestState, events: readonly ListenerEvent[], slots: Slots): string {
-  const { raisedBy, handlerStart, serializeStart } = state
-  const main = events.filter(({ pass }) => pass === 'main')
-  if (raisedBy !== null) {
-    const { stage, listener } = raisedBy
-    const index = slots.findIndex((slot) => slot.stage === stage && slot.listener === listener)
-    return `Step ${index + 1} of ${slots.length} raised: ${listener} in ${stage}.`
-  }
-  const isSending = serializeStart !== 0 ||
-    main.some(({ stage, outcome }) => stage === 'kernel.response' && outcome !== 'skipped')
-  if (handlerStart !== 0 && !isSending) {
-    const steps = slots.findIndex(({ stage }) => stage === 'kernel.response')
-    return `The route’s handler raised, after step ${steps} of ${slots.length}.`
-  }
-  if (!main.some(({ stage }) => stage.startsWith('kernel.'))) return 'Refused before the first step.'
-  return `None of the ${slots.length} steps raised, nor did the handler: ` +
-    'it was a hook of the application, a parser or a validation.'
 }

@@ -13,6 +13,8 @@ const INTERNALS = ['app', 'cli', 'lib', 'plugins', 'routes/_profiler', 'routes/_
   .map((folder) => fileURLToPath(new URL(`../../${folder}/`, import.meta.url)))
 const MAX_FILE_BYTES = 2_000_000
 const MAX_SOURCE_LINE = 500
+/** Lines that the excerpt of a function has after its first. */
+const LINES_AFTER = 8
 // A stack is text and can be forged: only source files are read.
 const SOURCE = new Set([
   '.js', '.mjs', '.cjs', '.jsx', '.ts', '.mts', '.cts', '.tsx', '.vue', '.svelte', '.astro', '.civet', '.coffee'
@@ -92,7 +94,8 @@ export function toPath (file: string): string {
   }
 }
 
-function isOwn (file: string, root: string): boolean {
+/** Whether a file is one of the application, in the folder `root`. */
+export function isOwn (file: string, root = process.cwd()): boolean {
   if (!isAbsolute(file) || isInternal(file)) return false
   const path = relative(root, file)
   return path !== '' && !isAbsolute(path) && !path.split(sep).includes('node_modules') && !path.startsWith(`..${sep}`)
@@ -120,6 +123,30 @@ export function shortFile (file: string): string {
 export function placeOf ({ file, line }: StackFrame): string {
   if (file === '') return '(no file)'
   return line > 0 ? `${shortFile(file)}:${line}` : shortFile(file)
+}
+
+/** A place, `file:line`, as a frame without source. */
+export function frameAt (place: string, name = ''): StackFrame {
+  const [, file = place, line = '0'] = /^(.*):(\d+)$/.exec(place) ?? []
+  return { file, line: Number(line), column: 0, function: name, own: isOwn(file) }
+}
+
+/** The frame of a function with its source, which begins two lines before it. */
+export function withSource (frame: StackFrame): StackFrame {
+  const excerpt = excerptReader()(frame.file, frame.line, LINES_AFTER)
+  if (excerpt === undefined) return frame
+  const before = Math.max(0, frame.line - 2 - excerpt.start)
+  return { ...frame, excerpt: { start: excerpt.start + before, lines: excerpt.lines.slice(before) } }
+}
+
+/** The place of a syntax error, which its stack names before the message, or the message itself; null without one. */
+export function syntaxFrame (stack: string, message: string, root = process.cwd()): StackFrame | null {
+  const [, url, line, column = '0'] = /^(\S.*):(\d+)\n[^]*\n\w*SyntaxError: /.exec(stack.slice(0, MAX_LINE_LENGTH)) ??
+    /^((?:[A-Z]:)?[\\/].+?):(\d+):(\d+): error: /im.exec(message.slice(0, MAX_LINE_LENGTH)) ?? []
+  if (url === undefined) return null
+  const file = toPath(url)
+  if (!isAbsolute(file)) return null
+  return { file, line: Number(line), column: Number(column), function: '(syntax)', own: isOwn(file, root) }
 }
 
 /** The lines of a file around a 1-based line; undefined where the file is no readable source or has no such line. */

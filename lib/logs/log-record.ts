@@ -45,6 +45,11 @@ export function isErrorOrWorse ({ level }: Levelled): boolean {
   return level === 'error' || level === 'fatal'
 }
 
+/** Whether a line notifies of a listener that ran. */
+export function isNotification ({ channel }: Pick<LogRecord, 'channel'>): boolean {
+  return channel === 'event'
+}
+
 /**
  * Merges a debug line for each listener that ran into lines of a log, by their offsets and the start of the events;
  * lines without offsets are ordered by time. `start` is when the request arrived, in milliseconds since the epoch.

@@ -2,6 +2,7 @@ import { performance } from 'node:perf_hooks'
 import { getHeapStatistics } from 'node:v8'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isInjection } from 'light-my-request'
+import { keepReceivedBody } from '../errors/rejected-input.js'
 import { EventRecorder } from '../lifecycle/event-recorder.js'
 import { requestContext, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
@@ -56,6 +57,7 @@ export function beginRequest (request: FastifyRequest, reply: FastifyReply): voi
   // Which request injected this one is known only until it has a context of its own.
   if (debug && isInjection(request.raw)) maySeeDebug(request)
   if (!observed) return
+  if (debug) keepReceivedBody(request)
   state.reply = reply
   state.startedAt = performance.now()
   if (!fromBeginning || (!debug && profiles?.isWanted(request) === false)) {

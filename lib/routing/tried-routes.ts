@@ -27,9 +27,10 @@ export interface TriedRoutes {
 
 /** A route that nearly matched a request. */
 export interface NearMiss {
-  methods: string[]
-  pattern: string
+  route: DeclaredRoute
   why: string
+  /** The path that would match, with the parameters of the request; null where the request lacks a parameter. */
+  path: string | null
   /** The router option with which the route would match, and its other value; null where there is none. */
   option: string | null
 }
@@ -166,17 +167,47 @@ function segment (text: string): Segment {
   return { text, isStatic: false, matches }
 }
 
-/** The routes that nearly matched a request, the nearest first: a few characters away, or one option. */
+/**
+ * The routes that nearly matched a request, the nearest first: one option away, or each segment a few characters, with
+ * at most one segment more or less.
+ */
 export function nearMisses (routes: readonly DeclaredRoute[], wanted: Wanted): NearMiss[] {
-  const maxDistance = Math.max(2, Math.floor(wanted.path.length / 5))
-  return triedRoutes(routes, wanted).tried
-    .map((route) => ({ ...route, option: optionFor(route, wanted) }))
-    .filter(({ option, distance }) => option !== null || distance <= maxDistance)
+  const segments = segmentsOf(wanted.path.slice(0, MAX_PATH))
+  return routes
+    .map((route) => ({ ...compare(route, wanted, segments), away: segmentDistance(route, segments) }))
+    .map((near) => ({ ...near, option: optionFor({ ...near.route, why: near.why }, wanted) }))
+    .filter(({ option, rank, away }) => option !== null || rank <= 2 || away !== Infinity)
+    .sort((a, b) => Math.min(a.rank, 3) - Math.min(b.rank, 3) || a.away - b.away)
     .slice(0, MAX_NEAR)
-    .map(({ methods, pattern, why, option }) => ({ methods, pattern, why, option }))
+    .map(({ route, why, option }) => ({ route, why, option, path: pathFor(route, segments) }))
 }
 
-function optionFor ({ pattern, methods, why }: TriedRoute, { method, path }: Wanted): string | null {
+/** The differing characters of all static segments, and 2 for a segment more or less; Infinity: the paths differ. */
+function segmentDistance ({ pattern }: DeclaredRoute, sent: readonly string[]): number {
+  const { segments, isOpen } = patternOf(pattern)
+  const more = isOpen ? Math.max(0, segments.length - sent.length) : Math.abs(segments.length - sent.length)
+  const common = segments.slice(0, sent.length)
+  // Parameters are like any text: one word must be alike.
+  if (more > 1 || !common.some(({ isStatic, text }) => isStatic && text !== '')) return Infinity
+  return common.reduce((sum, segment, i) => {
+    const value = sent[i] as string
+    if (segment.matches(value)) return sum
+    const characters = distance(segment.text.toLowerCase(), value.toLowerCase())
+    const isNear = segment.isStatic && characters <= Math.max(1, Math.floor(segment.text.length / 3))
+    return isNear ? sum + characters : Infinity
+  }, more * 2)
+}
+
+function pathFor ({ pattern }: DeclaredRoute, sent: readonly string[]): string | null {
+  const { segments } = patternOf(pattern)
+  const filled = segments.map(({ isStatic, text, matches }, i) =>
+    isStatic ? text : matches(sent[i] ?? '') ? sent[i] as string : null)
+  return filled.includes(null) ? null : `/${filled.map((segment) => encodeURIComponent(segment as string)).join('/')}`
+}
+
+function optionFor (
+  { pattern, methods, why }: Pick<TriedRoute, 'pattern' | 'methods' | 'why'>, { method, path }: Wanted
+): string | null {
   const needed = method === 'HEAD' && !methods.includes('HEAD') ? 'GET' : method
   const mayMatch = /^(?:upper and lower case|the trailing slash)/.test(why) || path.includes('//')
   if (!mayMatch || !methods.includes(needed)) return null

@@ -1,4 +1,6 @@
 import { closest, distance } from 'fastest-levenshtein'
+import { script as readScript } from './asset.js'
+import { html } from './html.js'
 
 declare module '../lifecycle/services.js' {
   interface Services {
@@ -10,7 +12,7 @@ declare module '../lifecycle/services.js' {
 export interface EditorOptions {
   /**
    * The editor that links to source open: the name of a known one, or a URL with `%f`, `%l` and `%c` for file, line and
-   * column.
+   * column. In debug mode `vscode` by default; an empty string: no links.
    */
   editor?: string
   /**
@@ -21,7 +23,11 @@ export interface EditorOptions {
 }
 
 /** The URL that opens a place in the editor; null where the file is none of the file system's. */
-export type EditorLink = (file: string, line: number, column: number) => string | null
+export interface EditorLink {
+  (file: string, line: number, column: number): string | null
+  /** The URL with `%f`, `%l` and `%c`. */
+  readonly template?: string
+}
 
 const PRESETS: Readonly<Record<string, string>> = {
   vscode: 'vscode://file%f:%l:%c',
@@ -55,7 +61,9 @@ export function editorLink ({ editor = '', editorPaths = {} }: EditorOptions): E
   if (editor === '') return null
   const template = Object.hasOwn(PRESETS, editor) ? PRESETS[editor] as string : checked(editor)
   const query = template.indexOf('?')
-  return function link (file, line, column) {
+  return Object.assign(link, { template: template.replaceAll(/\{(f|l|c)\w+\}/g, '%$1') })
+
+  function link (file: string, line: number, column: number): string | null {
     if (!ABSOLUTE.test(file)) return null
     const path = mapped(file, paths).replaceAll('\\', '/')
     try {
@@ -70,6 +78,21 @@ export function editorLink ({ editor = '', editorPaths = {} }: EditorOptions): E
       return null
     }
   }
+}
+
+/** The script of the menu of editors, for the end of the page. */
+export const script = readScript(import.meta.url, './editor-menu.js')
+
+/**
+ * The menu that chooses the editor of the links of a page, remembered by the browser; hidden until its script has run.
+ */
+export function renderMenu (editor: EditorLink | null): string {
+  if (editor === null) return ''
+  const known = Object.entries(PRESETS)
+  const configured = known.some(([, template]) => template === editor.template) ? [] : [['configured', editor.template]]
+  const options = [...configured, ...known].map(([name, template]) =>
+    html`<option value="${template}"!${template === editor.template ? ' selected' : ''}>${name}</option>`)
+  return html`<label class="editor-menu" hidden>Editor <select>!${options}</select></label>`
 }
 
 function checked (template: string): string {

@@ -52,7 +52,8 @@ t.test('the chain, root cause first', async (t) => {
   t.match(texts(document, '.exception')[1], /status 404/)
   t.same(texts(document, '.trace pre').map((text) => text.slice(0, 16)), ['RouteLookupError', 'NotFoundError: N'])
   t.same([...document.querySelectorAll('.trace')].map((trace) => trace.hasAttribute('open')), [false, true], 'that of the error itself is open')
-  t.same(texts(document, '.chain li'), ['RouteLookupError', 'NotFoundError'], 'the breadcrumb')
+  t.same(texts(document, '.cause'), ['NotFoundError'], 'a 404 is about its HTTP error')
+  t.same(texts(document, '.chain li'), ['caused by RouteLookupError: No routes found for "/robots.txt/"'])
 })
 
 t.test('styles and scripts with their nonces, and nothing inline', async (t) => {
@@ -105,7 +106,7 @@ t.test('the copy as Markdown', async (t) => {
   const report = sampleReport()
   const { document } = new JSDOM(renderReport(report, 'html', NONCE)).window
   t.equal(document.querySelector('#as-markdown')?.textContent, renderReport(report, 'markdown', NONCE))
-  t.same(texts(document, '.copies-of a'), ['Copy as Markdown', 'Copy as text'])
+  t.same(texts(document, '.copies-of a'), ['Copy for an AI assistant', 'Copy as text'])
 })
 
 t.test('links that open the editor', async (t) => {
@@ -113,6 +114,7 @@ t.test('links that open the editor', async (t) => {
   const body = renderReport(sampleReport({ exceptions: [exception({ frames })] }), 'html', NONCE, editorLink({ editor: 'vscode' }))
   const { document } = new JSDOM(body).window
   t.same([...document.querySelectorAll('main a[href^=vscode]')].map((link) => link.getAttribute('href')), [
+    'vscode://file/srv/routes/a%20b.ts:3:5', 'vscode://file/srv/routes/a%20b.ts:3:5',
     'vscode://file/srv/routes/a%20b.ts:3:5', 'vscode://file/srv/node_modules/dep/a.js:9:5'
   ])
 })

@@ -9,17 +9,26 @@ import type { ErrorReport } from '../../../lib/errors/report.js'
 import { axeViolations, watchedPage, type WatchedPage } from '../../support/page.js'
 import { record, sampleReport } from '../errors/sample.js'
 
-const POLICY = "default-src 'none'; style-src 'nonce-st'; script-src 'nonce-sc'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const POLICY = "default-src 'none'; style-src 'nonce-st'; script-src 'nonce-sc'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 /** What would do harm if a page took it for more than text. */
 export const HOSTILE = '"\'><script nonce="sc">alert(1)</script><img src="http://127.0.0.1:9/x" onerror=alert(2)></style><style nonce="st">@import "http://127.0.0.1:9/y";</style>javascript:alert(3)\u202e'
+
+const DIFFERENCES = '<section><h2>Differences</h2><table><tbody><tr><th scope="row">status</th><td>200</td><td>500</td></tr></tbody></table>' +
+  '<script>window.hacked = true</script></section>'
 
 /** Serves pages by their path under the policy that the application gives them, and says where. */
 export async function serve (t: Test, pages: Readonly<Record<string, Partial<ErrorReport>>>): Promise<string> {
   const bodies = new Map(Object.entries(pages).map(([path, changes]) => [
     path, renderReport(sampleReport(changes), 'html', { script: 'sc', style: 'st' }, editorLink({ editor: 'vscode' }))
   ]))
+  let asked = 0
   const server = createServer((request, response) => {
+    // As for a profile that is stored a moment after its page was sent.
+    if (request.url?.endsWith('/differences') === true) {
+      response.writeHead(asked++ === 0 ? 404 : 200, { 'content-type': 'text/html' }).end(DIFFERENCES)
+      return
+    }
     response.writeHead(500, { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': POLICY }).end(bodies.get(request.url ?? '') ?? '')
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

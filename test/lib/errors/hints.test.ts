@@ -20,9 +20,20 @@ t.test('a few characters away', async (t) => {
   t.same(near, {
     title: 'Did you mean one of these routes?',
     text: 'They are declared, and differ by little.',
-    routes: [{ methods: ['GET'], pattern: '/orders/:id', why: 'segment 1 is "orders", not "order"' }, { methods: ['PUT', 'DELETE'], pattern: '/orders/:id', why: 'segment 1 is "orders", not "order"' }]
+    routes: [
+      { methods: ['GET'], pattern: '/orders/:id', why: 'segment 1 is "orders", not "order"', path: '/orders/1042', source: near?.routes?.[0]?.source },
+      { methods: ['PUT', 'DELETE'], pattern: '/orders/:id', why: 'segment 1 is "orders", not "order"', source: near?.routes?.[1]?.source }
+    ]
   })
+  t.match(near?.routes?.[0]?.source, /hints\.test\.ts:\d+$/)
   t.match(missing, { title: 'Is a route missing?', text: 'Nothing declares GET /order/1042. This would, as routes/order.ts or beside your other routes:', code: /app\.get<\{ Params: \{ id: string \} \}>\('\/order\/:id'/ })
+})
+
+t.test('segment by segment', async (t) => {
+  t.match((await hints(t, '/oders'))[0]?.routes, [{ methods: ['GET'], pattern: '/orders/:id', path: undefined, source: /hints\.test\.ts:\d+$/ }, {}], 'a parameter is missing')
+  t.match((await hints(t, '/oders/7'))[0]?.routes, [{ pattern: '/orders/:id', path: '/orders/7' }, {}])
+  t.match((await hints(t, '/orders/7/lines'))[0]?.routes, [{ pattern: '/orders/:id', why: 'the path continues after segment 2: "lines"' }, {}])
+  t.match((await hints(t, '/oders/7/lines/2'))[0]?.title, 'Is a route missing?', 'two segments more are another path')
 })
 
 t.test('an option away', async (t) => {

@@ -5,7 +5,8 @@ import { everyday, open, serve } from '../../../lib/error-page/serve.js'
 t.test('the page in use', async (t) => {
   const browser = await chromium(t)
   if (browser === undefined) return
-  const origin = await serve(t, { '/': everyday() })
+  const frame = { file: '/srv/a.ts', line: 1, column: 1, function: 'a', own: true }
+  const origin = await serve(t, { '/': everyday(), '/failed': { ...everyday(), handler: frame, profile: { token: 'abc123', url: '/_profiler/abc123' } } })
   const url = `${origin}/`
   const watchCopies = "document.addEventListener('copy', () => { window.copied = document.activeElement.value })"
   const background = 'getComputedStyle(document.body).backgroundColor'
@@ -21,8 +22,8 @@ t.test('the page in use', async (t) => {
       t.equal(await page.getByRole('status').textContent(), 'Copied', name)
       return String(await page.evaluate('window.copied'))
     }
-    t.equal(await copied('Copy as Markdown'), await page.locator('#as-markdown').textContent())
-    t.match(await copied('Copy as text'), /^500 Internal Server Error\n\nOuter\n\nGET http:\/\/x\/longlong[^]*\n\nError: Outer\n {4}at everyday/)
+    t.equal(await copied('Copy for an AI assistant'), await page.locator('#as-markdown').textContent())
+    t.match(await copied('Copy as text'), /^500 Internal Server Error\n\nAll replicas failed x+[^]*\n\nGET http:\/\/x\/longlong[^]*\n\nError: Outer\n {4}at everyday/)
     t.equal(await copied('Copy'), await page.locator('.trace pre').last().textContent())
     t.match(await copied('Copy path'), /^\/.*\/serve\.ts:\d+:\d+$/)
     t.same(heard, [])
@@ -33,10 +34,26 @@ t.test('the page in use', async (t) => {
     const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] })
     const page = await context.newPage()
     await page.goto(url)
-    await page.getByRole('button', { name: 'Copy as Markdown' }).click()
+    await page.getByRole('button', { name: 'Copy for an AI assistant' }).click()
     await page.getByRole('button', { name: 'Copied' }).waitFor()
-    t.match(await page.evaluate('navigator.clipboard.readText()'), /^# Outer\n/)
+    t.match(await page.evaluate('navigator.clipboard.readText()'), /^# All replicas failed x/)
     await context.close()
+  })
+
+  await t.test('the differences from the last success replace their link, and are copied', async (t) => {
+    const { page, heard } = await open(browser, `${origin}/failed`)
+    await page.locator('[data-fragment] table').waitFor()
+    t.equal(await page.locator('[data-fragment] > a').count(), 0)
+    t.equal(await page.evaluate('window.hacked'), undefined, 'a script in it does not run')
+    await page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    await page.evaluate(watchCopies)
+    await page.getByRole('button', { name: 'Copy for an AI assistant' }).click()
+    t.match(await page.evaluate('window.copied'), /\n## Differences from the last success\n\n- status ?200 ?500\n$/)
+    t.same(heard, Array(2).fill(`request ${origin}/_profiler/abc123/differences`), 'one that comes too early is repeated')
+    await page.close()
+    const plain = await open(browser, `${origin}/failed`, { javaScriptEnabled: false })
+    t.match(await plain.page.locator('[data-fragment] a').getAttribute('href'), '/_profiler/abc123/differences')
+    await plain.page.close()
   })
 
   await t.test('logs: level, channel, text, the first error', async (t) => {
@@ -103,6 +120,8 @@ t.test('the page in use', async (t) => {
     await page.keyboard.press('Tab')
     t.equal(await focused(), 'Skip to the exceptions')
     await page.keyboard.press('Tab')
+    t.match(await focused(), /^configured|^vscode/)
+    await page.keyboard.press('Tab')
     t.equal(await focused(), 'Theme: system')
     t.notSame(await page.evaluate('getComputedStyle(document.activeElement).outlineStyle'), 'none', 'focus is seen')
     for (let presses = 0; presses < 60 && !(await focused()).startsWith('[1/'); presses++) await page.keyboard.press('Tab')
@@ -130,7 +149,7 @@ t.test('the page in use', async (t) => {
     await page.locator('.trace summary').first().click()
     t.equal(await page.locator('.trace pre:visible').count(), 2)
     t.equal(await page.locator('.where .excerpt mark:visible').count(), 1)
-    await page.getByRole('link', { name: 'Copy as Markdown' }).click()
+    await page.getByRole('link', { name: 'Copy for an AI assistant' }).click()
     t.ok(await page.locator('#as-markdown').isVisible(), 'the link unfolds what it leads to')
     t.equal(await page.locator('button:visible, .find:visible').count(), 0, 'nothing that would do nothing')
     await page.close()

@@ -30,7 +30,7 @@ t.test('pages in a browser', async (t) => {
     t.same(await page.evaluate("[...document.querySelectorAll('img, iframe, object, base, meta[http-equiv], [style], body script:not(:last-of-type)')].map((one) => one.outerHTML)"), [])
     t.same(await page.evaluate("[...document.querySelectorAll('a')].map((one) => one.protocol).filter((one) => !['http:', 'vscode:'].includes(one))"), [])
     t.match(await page.locator('h1').textContent(), /^"'><script nonce="sc">alert\(1\).*⟨U\+202E⟩$/)
-    for (const name of ['Copy as Markdown', 'Copy as text', 'Copy path', 'Copy']) await page.getByRole('button', { name, exact: true }).first().click()
+    for (const name of ['Copy for an AI assistant', 'Copy as text', 'Copy path', 'Copy']) await page.getByRole('button', { name, exact: true }).first().click()
     await page.getByLabel('Containing').fill('<img')
     t.same(heard, [])
     await page.close()

@@ -1,0 +1,177 @@
+import type { FastifyRequest } from 'fastify'
+import { stateOf } from '../lifecycle/request-state.js'
+import type { Mask } from '../mask/mask.js'
+import { safeJson } from '../view/json.js'
+import { cut } from '../view/visible.js'
+import type { CodeExcerpt } from './exception.js'
+import { messageOf, read } from './thrown-value.js'
+
+declare module '../lifecycle/request-state.js' {
+  interface RequestState {
+    /** The JSON body as it is received; null where it is larger than 64 kB. */
+    receivedBody?: Buffer[] | null
+  }
+}
+
+const MAX_BODY = 64 * 1024
+const MAX_FIELDS = 20
+/** Characters. */
+const MAX_VALUE = 200
+const MAX_NAME = 200
+const AROUND = 60
+/** Parts of the request by the names that Fastify gives them in `validationContext`. */
+const PARTS: Readonly<Record<string, 'body' | 'query' | 'params' | 'headers'>> = {
+  body: 'body', querystring: 'query', query: 'query', params: 'params', headers: 'headers'
+}
+
+/** A value that a schema rejected. */
+export interface RejectedField {
+  field: string
+  /** The value as JSON, masked; absent where the field is missing. */
+  received?: string
+  /** The keyword of the schema, such as `minimum`. */
+  rule: string
+  expected: string
+}
+
+/** The part of a request that was rejected before the handler ran. */
+export interface RejectedInput {
+  part: string
+  /** At most twenty. */
+  fields?: RejectedField[]
+  /** The first place at which a body is not JSON. */
+  malformed?: MalformedPlace
+}
+
+/** A place in a text; both numbers are 1-based. */
+interface MalformedPlace {
+  line: number
+  column: number
+  /** The lines around it, masked and truncated; `column` is that within them. */
+  excerpt?: CodeExcerpt & { column: number }
+}
+
+/** Keeps the JSON body of a request while it is read, so that an invalid one can be shown. */
+export function keepReceivedBody (request: FastifyRequest): void {
+  const { raw, headers } = request
+  if (!/^application\/(?:[\w.-]+\+)?json\b/i.test(headers['content-type'] ?? '')) return
+  if (headers['content-encoding'] !== undefined || !(Number(headers['content-length'] ?? 0) <= MAX_BODY)) return
+  const state = stateOf(request)
+  let length = 0
+  // A listener that is added with the parser's own does not start the stream before it.
+  raw.on('newListener', function onListener (event: string) {
+    if (event !== 'data') return
+    raw.off('newListener', onListener)
+    state.receivedBody = []
+    raw.on('data', (chunk: Buffer | string) => {
+      length += chunk.length
+      if (length > MAX_BODY) state.receivedBody = null
+      state.receivedBody?.push(typeof chunk === 'string' ? Buffer.from(chunk) : chunk)
+    })
+  })
+}
+
+/** The input that a schema or the JSON parser rejected, masked; null where neither did. */
+export function rejectedInput (request: FastifyRequest, mask: Mask): RejectedInput | null {
+  try {
+    return inputOf(request, mask)
+  } catch {
+    // Any value can be thrown, also a proxy that cannot be read.
+    return null
+  }
+}
+
+function inputOf (request: FastifyRequest, mask: Mask): RejectedInput | null {
+  const { raised, receivedBody } = stateOf(request)
+  const validation = read(raised, 'validation')
+  const part = PARTS[String(read(raised, 'validationContext'))]
+  if (Array.isArray(validation) && part !== undefined) {
+    const fields = validation.slice(0, MAX_FIELDS).map((error) => fieldOf(error, request[part], mask))
+    return { part, fields }
+  }
+  if (read(raised, 'code') !== 'FST_ERR_CTP_INVALID_JSON_BODY' || !receivedBody) return null
+  const malformed = malformedJson(Buffer.concat(receivedBody).toString('utf8'), mask)
+  return malformed && { part: 'body', malformed }
+}
+
+function fieldOf (error: unknown, root: unknown, mask: Mask): RejectedField {
+  const params = read(error, 'params')
+  const text = (value: unknown): string => cut(mask.text(String(value ?? '')), MAX_VALUE)
+  const inner = read(params, 'missingProperty') ?? read(params, 'additionalProperty')
+  const path = String(read(error, 'instancePath') ?? '').split('/').slice(1)
+    .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'))
+  if (typeof inner === 'string') path.push(inner)
+  const allowed = read(params, 'allowedValues') ?? read(params, 'allowedValue')
+  const values = allowed === undefined ? '' : `: ${safeJson(mask.value(allowed))}`
+  const received = receivedAt(path, root, mask)
+  return {
+    field: cut(path.join('.'), MAX_NAME) || '(all of it)',
+    ...(received !== undefined && { received }),
+    rule: text(read(error, 'keyword')),
+    expected: text(messageOf(error).replace(/^must (?:be )?/, '')) + cut(values, MAX_VALUE)
+  }
+}
+
+// Only the values along the path are masked: by the names of all fields on it.
+function receivedAt (path: readonly string[], root: unknown, mask: Mask): string | undefined {
+  let value = root
+  for (const key of path) value = Object.hasOwn(Object(value) as object, key) ? read(value, key) : undefined
+  if (value === undefined) return undefined
+  const nested = path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), value)
+  let shown = mask.value(nested)
+  for (const key of path) if (typeof shown === 'object') shown = read(shown, key)
+  return cut(safeJson(shown), MAX_VALUE)
+}
+
+function malformedJson (text: string, mask: Mask): MalformedPlace | null {
+  const at = errorPosition(text)
+  if (at === null) return null
+  const place = placeAt(text, at)
+  const shown = mask.text(text)
+  const shownAt = errorPosition(shown)
+  // Masking may have replaced the text around the error.
+  if (shownAt === null) return place
+  const { line, column } = placeAt(shown, shownAt)
+  const first = Math.max(0, line - 3)
+  const from = Math.max(0, column - 1 - AROUND)
+  const lines = shown.split('\n').slice(first, line + 2).map((one) => one.slice(from, from + 2 * AROUND))
+  return { ...place, excerpt: { start: Math.max(1, place.line - (line - 1 - first)), lines, column: column - from } }
+}
+
+function placeAt (text: string, at: number): { line: number, column: number } {
+  const lines = text.slice(0, at).split('\n')
+  return { line: lines.length, column: (lines.at(-1) as string).length + 1 }
+}
+
+/** The index of the first character that makes a text invalid JSON; null for valid JSON. */
+function errorPosition (text: string): number | null {
+  if (isPrefix(text)) return isJson(text) ? null : text.length
+  let [valid, invalid] = [0, text.length]
+  while (invalid - valid > 1) {
+    const middle = (valid + invalid) >> 1
+    if (isPrefix(text.slice(0, middle))) valid = middle
+    else invalid = middle
+  }
+  return valid
+}
+
+function isJson (text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+// The parser reports what is missing at the end of an incomplete text at its length.
+function isPrefix (text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch (error) {
+    const message = messageOf(error)
+    if (/^(?:Unexpected end|Unterminated string)/.test(message)) return true
+    return Number(/at position (\d+)/.exec(message)?.[1] ?? -1) >= text.length
+  }
+}

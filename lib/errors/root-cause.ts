@@ -1,0 +1,57 @@
+import { counted, grouped } from '../view/counted.js'
+import type { FlattenedException, StackFrame } from './exception.js'
+
+const MAX_MESSAGES = 3
+const MAX_KINDS = 4
+
+/** The error that a chain goes back to. */
+export interface RootCause {
+  name: string
+  message: string
+  code?: string
+  /** The first frame of the application: of the root cause itself, otherwise of the nearest error that it caused. */
+  frame?: StackFrame
+  /** What the members of an AggregateError have in common, or the number of each kind. */
+  members?: string
+}
+
+/**
+ * The root cause of a chain (root cause first): its deepest cause. Of an AggregateError whose members go back to errors
+ * of one kind it is that error; otherwise the members are counted by kind. Null for an empty chain.
+ */
+export function rootCause (chain: readonly FlattenedException[]): RootCause | null {
+  const [root] = chain
+  if (root === undefined) return null
+  const { name, message, code, errors = [] } = root
+  const frame = chain.flatMap(({ frames }) => frames).find(({ own }) => own)
+  const near = frame === undefined ? {} : { frame }
+  const own = { name, message: message.trim() === '' ? code ?? name : message, ...(code !== undefined && { code }) }
+  const roots = errors.map((member) => rootCause(member)).filter((member) => member !== null)
+  const kinds = new Map<string, RootCause[]>()
+  for (const one of roots) {
+    const kind = `${one.name} ${one.code ?? one.message}`
+    kinds.set(kind, [...kinds.get(kind) ?? [], one])
+  }
+  const [common] = roots
+  if (common === undefined) return { ...own, ...near }
+  if (kinds.size > 1) return { ...own, ...near, members: listed([...kinds.values()].map(countOf), MAX_KINDS, ', ') }
+  const messages = listed([...new Set(roots.map((one) => one.message))], MAX_MESSAGES, '; ')
+  const members = errors.length > 1 ? { members: `the common cause of ${counted(errors.length, 'error')}` } : {}
+  return { ...near, ...common, message: messages, ...members }
+}
+
+function countOf (members: readonly RootCause[]): string {
+  const [{ name, code, message }] = members as [RootCause]
+  return `${grouped(members.length)} × ${name}: ${code ?? message}`
+}
+
+function listed (texts: readonly string[], max: number, separator: string): string {
+  const shown = texts.slice(0, max).join(separator)
+  return texts.length > max ? `${shown}${separator}and ${grouped(texts.length - max)} more` : shown
+}
+
+/** The name of an error in a sentence. */
+export function thrownAs (name: string): string {
+  const type = /^Thrown (.+)$/.exec(name)?.[1]
+  return type === undefined ? name : `a value that is no Error (${type})`
+}

@@ -1,0 +1,236 @@
+import type { FastifyInstance, InjectOptions } from 'fastify'
+import { JSDOM } from 'jsdom'
+import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import t from 'tap'
+import type { ErrorReport } from '../../../lib/errors/report.js'
+import { build } from '../../support/app.js'
+
+const HTML = { accept: 'text/html' }
+
+async function page (app: FastifyInstance, request: InjectOptions): Promise<Document> {
+  const { body } = await app.inject({ ...request, headers: { ...HTML, ...request.headers } })
+  return new JSDOM(body).window.document
+}
+
+async function report (app: FastifyInstance, request: InjectOptions): Promise<ErrorReport> {
+  return (await app.inject({ ...request, headers: { ...request.headers, accept: 'application/json' } })).json()
+}
+
+function texts (document: Document, selector: string): string[] {
+  return [...document.querySelectorAll(selector)].map((element) => (element.textContent ?? '').replace(/\s+/g, ' ').trim())
+}
+
+/** A port on which nothing listens. */
+async function closedPort (): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  const { port } = server.address() as { port: number }
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+async function getInvoice (): Promise<Buffer> {
+  return await new Promise((_resolve, reject) => setImmediate(reject, Object.assign(new Error('ENOENT: no such file'), { stack: 'Error: ENOENT: no such file' })))
+}
+
+t.test('the root cause comes first, and the chain after it', async (t) => {
+  const app = await build(t, {}, (app) => app.get('/orders/:id', async () => {
+    try {
+      JSON.parse('{').total()
+    } catch (cause) {
+      throw new Error('The invoice cannot be shown', { cause })
+    }
+  }))
+  const document = await page(app, { url: '/orders/7' })
+  t.match(texts(document, 'h1'), [/JSON/])
+  t.same(texts(document, '.cause'), ['SyntaxError'])
+  t.match(texts(document, '.chain li'), [/^rethrown at test\/lib\/error-page\/card\.test\.ts:\d+:\d+ as Error: The invoice cannot be shown$/])
+  t.match(texts(document, '.where mark .source'), ["JSON.parse('{').total()"])
+  t.match(texts(document, '.what'), [/^The handler of GET \/orders\/:id \(test\/lib\/error-page\/card\.test\.ts:\d+\) threw Error, \d+\.\d ms after its start; the root cause is SyntaxError at test\/lib\/error-page\/card\.test\.ts:\d+\.$/])
+  t.equal(document.querySelector('[data-fragment]')?.getAttribute('data-fragment'), document.querySelector('.facts a[href*=_profiler]')?.getAttribute('href') + '/differences')
+  const { body } = await app.inject({ url: '/orders/7', headers: { accept: 'text/markdown' } })
+  t.match(body, /^# .*JSON.*\n\n[^\n]+\n\n\*\*SyntaxError\*\*\n\n- rethrown at `.*` as Error: The invoice[^]*In your code: [^]*## Exceptions/)
+})
+
+t.test('a failed request to another server shows its reason and address', async (t) => {
+  const port = await closedPort()
+  const app = await build(t, {}, (app) => app.get('/stock', async () => await fetch(`http://127.0.0.1:${port}/stock`)))
+  const document = await page(app, { url: '/stock' })
+  t.same(texts(document, 'h1'), [`connect ECONNREFUSED 127.0.0.1:${port}`])
+  t.same(texts(document, '.cause'), ['Error code ECONNREFUSED'])
+  t.match(texts(document, '.where mark .source'), [/await fetch/], 'the line of the application')
+})
+
+t.test('an AggregateError shows the common cause, or the number of each kind', async (t) => {
+  const app = await build(t, {}, (app) => {
+    app.get('/one', async () => await Promise.any([1, 2, 3].map(async () => { throw Object.assign(new Error('no connection'), { code: 'ECONNREFUSED' }) })))
+    app.get('/many', async () => { throw new AggregateError([new TypeError('a'), new TypeError('a'), new RangeError('b')], 'The batch failed') })
+  })
+  const one = await page(app, { url: '/one' })
+  t.same([texts(one, 'h1'), texts(one, '.cause')], [['no connection'], ['Error code ECONNREFUSED the common cause of 3 errors']])
+  t.equal(one.querySelectorAll('#exceptions .excerpt, .where .excerpt').length, 1, 'the same source is shown once')
+  t.notMatch(texts(one, '.members').join(), '\\n')
+  t.notMatch(texts(one, '#logs pre').join(), '\\n', 'line breaks of stacks are line breaks')
+  const many = await page(app, { url: '/many' })
+  t.same([texts(many, 'h1'), texts(many, '.cause')], [['The batch failed'], ['AggregateError 2 × TypeError: a, 1 × RangeError: b']])
+  t.match((await app.inject({ url: '/one', headers: { accept: 'text/markdown' } })).body.match(/^```ts$/gm), { length: 1 })
+})
+
+t.test('without a frame of the application: the handler of the route', async (t) => {
+  const app = await build(t, {}, (app) => {
+    app.get('/invoice', getInvoice)
+    // eslint-disable-next-line no-throw-literal
+    app.get('/string', async () => { throw 'a string' })
+  })
+  const document = await page(app, { url: '/invoice' })
+  t.match(texts(document, '.where h2'), [/^Thrown while running: test\/lib\/error-page\/card\.test\.ts:\d+ getInvoice$/])
+  t.match(texts(document, '.where mark .source'), [/^async function getInvoice/])
+  const string = await page(app, { url: '/string' })
+  t.same([texts(string, 'h1'), texts(string, '.cause')], [['a string'], ['Thrown string']])
+  t.match(texts(string, '.where h2'), [/^Thrown while running: .*card\.test\.ts:\d+ the handler of GET \/string$/])
+  t.match(texts(string, '.what'), [/ threw a value that is no Error \(string\), /])
+})
+
+t.test('what a schema rejected, masked', async (t) => {
+  const app = await build(t, {}, (app) => app.post('/orders/:id', {
+    schema: {
+      params: { type: 'object', properties: { id: { type: 'integer' } } },
+      body: {
+        type: 'object',
+        required: ['item'],
+        properties: { quantity: { type: 'integer', minimum: 1 }, user: { type: 'object', properties: { password: { type: 'string', minLength: 20 } } }, color: { enum: ['red', 'green'] } }
+      }
+    }
+  }, async () => 'x'))
+  const rejected = async (payload: object, url = '/orders/7') => (await report(app, { method: 'POST', url, payload })).input
+  t.same(await rejected({ item: 'x', quantity: 0 }), { part: 'body', fields: [{ field: 'quantity', received: '0', rule: 'minimum', expected: '>= 1' }] })
+  t.match(await rejected({}), { fields: [{ field: 'item', received: undefined, rule: 'required' }] })
+  t.match(await rejected({ item: 'x', color: 'blue' }), { fields: [{ field: 'color', received: '"blue"', rule: 'enum', expected: 'equal to one of the allowed values: ["red","green"]' }] })
+  const secret = 'hunter' + 2
+  t.match(await rejected({ item: 'x', user: { password: secret } }), { fields: [{ field: 'user.password', received: '"******"' }] })
+  t.match(await rejected({}, '/orders/abc'), { part: 'params', fields: [{ field: 'id', received: '"abc"', rule: 'type', expected: 'integer' }] })
+  t.match((await rejected({ item: 'x', quantity: 'y'.repeat(5000) }))?.fields?.[0]?.received?.length, 200 + '… (4,802 more characters)'.length)
+  const document = await page(app, { method: 'POST', url: '/orders/7', payload: { item: 'x', quantity: 0 } })
+  t.same(texts(document, '.hint td, .hint tbody th'), ['quantity', '0', 'minimum', '>= 1'])
+  t.match(texts(document, '.what'), [/^The schema of POST \/orders\/:id \(.*card\.test\.ts:\d+\) rejected the body; the handler did not run\.$/])
+  t.match(texts(document, '.where h2'), [/^The route: .*card\.test\.ts:\d+ /])
+  const { body } = await app.inject({ method: 'POST', url: '/orders/7', payload: { item: 'x', quantity: 0 }, headers: { accept: 'text/markdown' } })
+  t.match(body, '- `body.quantity`: received `0`, rule `minimum`, expected \\>= 1\n')
+})
+
+t.test('where a body is not JSON', async (t) => {
+  const app = await build(t, {}, (app) => app.post('/orders', async () => 'x'))
+  const place = async (payload: string, type = 'application/json') =>
+    (await report(app, { method: 'POST', url: '/orders', payload, headers: { 'content-type': type } })).input?.malformed
+  t.match(await place('{\n  "a": 1,\n  "b": tru,\n}'), { line: 3, column: 11, excerpt: { start: 1, lines: ['{', '  "a": 1,', '  "b": tru,', '}'], column: 11 } })
+  t.match(await place('{"a": 1,}'), { line: 1, column: 9 })
+  t.match(await place('{"a": "x'), { line: 1, column: 9 }, 'the end')
+  t.match(await place("{'a': 1}"), { line: 1, column: 2 })
+  const secret = 'hunter' + 2
+  t.match(await place(`{"password": "${secret}", x}`), { line: 1, column: 25, excerpt: { lines: ['{"password": "******", x}'] } })
+  const long = await place(`{"a": "${'y'.repeat(3_000)}", }`)
+  t.match(long, { column: 3_011, excerpt: { column: 61, lines: { length: 1 } } })
+  t.ok((long?.excerpt?.lines[0]?.length ?? 0) <= 120)
+  t.equal(await place(`{"a": "${'y'.repeat(70_000)}", }`), undefined, 'larger bodies are not kept')
+  t.equal(await place('{"__proto__": 1}'), undefined, 'JSON that is refused for another reason')
+  const document = await page(app, { method: 'POST', url: '/orders', payload: '{"a": <b>}', headers: { 'content-type': 'application/json' } })
+  t.match(texts(document, '.where h2')[0], 'The body is not JSON from line 1, column 7 on')
+  t.match(texts(document, '.where .source')[0], '{"a": <b>}')
+  t.match(texts(document, '.what'), [/^The body is not valid JSON; the handler of POST \/orders \(.*\) did not run\.$/])
+  t.match((await app.inject({ method: 'POST', url: '/orders', payload: { a: 1 } })).body, 'x', 'valid bodies arrive')
+})
+
+t.test('404 and 405: the HTTP error, the routes with their places, and no source', async (t) => {
+  const app = await build(t, {}, (app) => {
+    app.get('/orders/:id', async () => 'x')
+    app.post('/orders', async () => 'x')
+    app.get('/handed-on', (_request, reply) => { reply.callNotFound() })
+  })
+  const missing = await page(app, { url: '/oders/7' })
+  t.match(texts(missing, 'h1'), [/^No route found for "GET .*\/oders\/7"$/])
+  t.same(texts(missing, '#exceptions .position'), ['[1/2]', '[2/2]'])
+  t.same(texts(missing, '.where, .excerpt, [data-fragment]'), [])
+  t.same(texts(missing, '.what'), ['No route matches GET /oders/7; 3 routes are declared.'])
+  t.equal(missing.querySelector('.routes a')?.getAttribute('href'), '/orders/7')
+  t.match(missing.querySelector('.routes a.file')?.getAttribute('href'), /^vscode:\/\/file\/.*card\.test\.ts:\d+:1$/)
+  const method = await page(app, { method: 'PUT', url: '/orders/7' })
+  t.match(texts(method, '.what'), ['The path has routes for GET, and none for PUT.'])
+  t.match(texts(method, '.routes li'), [/^GET \/orders\/:id the method is GET, not PUT .*card\.test\.ts:\d+$/])
+  t.match(texts(await page(app, { url: '/handed-on' }), '.what'), ['GET /handed-on matched, and reply.callNotFound() was called.'])
+})
+
+t.test('a refusal shows the rule and the votes', async (t) => {
+  const security = { firewalls: [{ name: 'main', pattern: '/' }] }
+  const app = await build(t, { security } as never, (app) => app.get('/reports', { config: { isGranted: 'ROLE_ADMIN' } }, async () => 'x'))
+  const document = await page(app, { url: '/reports' })
+  t.match(texts(document, '.hint p'), [/ROLE_ADMIN.* config\.isGranted of the route GET \/reports/])
+  t.match(texts(document, '.what'), [/^The listener is-granted of kernel\.controller_arguments raised \w+; the handler of GET \/reports \(.*\) did not run\.$/])
+})
+
+t.test('notifications of listeners are hidden until their box is checked', async (t) => {
+  const app = await build(t, {}, (app) => app.get('/', async (request) => {
+    request.log.warn('a warning')
+    throw new Error('x')
+  }))
+  const document = await page(app, { url: '/' })
+  t.ok(document.querySelectorAll('#logs tr.event').length > 5)
+  t.equal(document.querySelector('#logs [name=event]')?.hasAttribute('checked'), false)
+  const lines = document.querySelectorAll('#logs tbody tr:not(.event)').length
+  t.match(texts(document, '#logs h2'), [new RegExp(`^Logs ${lines} `)])
+  t.same(texts(document, '#logs [value=trace], #logs [value=debug]').length, 1)
+  t.match(document.querySelector('style')?.textContent, '#logs:not(:has([name=event]:checked)) .event{display:none}')
+  t.equal(document.querySelector('#logs')?.nextElementSibling?.className, 'lifecycle note')
+  const { body } = await app.inject({ url: '/', headers: { accept: 'text/markdown' } })
+  t.notMatch(body, 'Notified event')
+})
+
+t.test('links open the default editor in debug mode, and a menu chooses another', async (t) => {
+  const declare = (app: FastifyInstance): unknown => app.get('/', async () => { throw new Error('x') })
+  const document = await page(await build(t, {}, declare), { url: '/' })
+  t.match(document.querySelector('.where .open')?.getAttribute('href'), /^vscode:/)
+  t.equal(document.querySelector('.editor-menu')?.hasAttribute('hidden'), true)
+  t.match(document.querySelector('#stack-traces a')?.getAttribute('href'), /^vscode:.*card\.test\.ts:\d+:\d+$/)
+  const none = await page(await build(t, { editor: '' }, declare), { url: '/' })
+  t.equal(none.querySelector('.editor-menu, .open'), null)
+  const own = await page(await build(t, { editor: 'http://localhost:1/open?f={file}&l={line}' }, declare), { url: '/' })
+  t.equal(own.querySelector('option[selected]')?.textContent, 'configured')
+  t.equal(own.querySelector('option[selected]')?.getAttribute('value'), 'http://localhost:1/open?f=%f&l=%l')
+})
+
+t.test('the menu changes all links, and remembers the choice', async (t) => {
+  const app = await build(t, {}, (app) => app.get('/', async () => { throw new Error('x') }))
+  const { body } = await app.inject({ url: '/', headers: HTML })
+  const { window } = new JSDOM(body, { runScripts: 'dangerously', url: 'http://localhost/' })
+  const link = window.document.querySelector('.where .open') as HTMLAnchorElement
+  const before = link.getAttribute('href') ?? ''
+  const select = window.document.querySelector('.editor-menu select') as HTMLSelectElement
+  t.equal(select.closest('label')?.hidden, false)
+  select.selectedIndex = [...select.options].findIndex(({ text }) => text === 'idea')
+  select.dispatchEvent(new window.Event('change'))
+  t.equal(link.getAttribute('href'), before.replace(/^vscode:\/\/file(.*):(\d+):(\d+)$/, 'idea://open?file=$1&line=$2&column=$3'))
+  t.equal(window.localStorage.getItem('hindsight-editor'), 'idea')
+})
+
+t.test('the place of a syntax error that Node.js or a compiler names', async (t) => {
+  const folder = t.testdir({ 'broken.cjs': 'const a = 1\nfunction broken ( {\n  return 2\n}\n' })
+  const app = await build(t, {}, (app) => {
+    app.get('/cjs', async () => { await import(`${folder}/broken.cjs`) })
+    app.get('/compiled', async () => { throw Object.assign(new Error(`Transform failed with 1 error:\n${folder}/broken.cjs:3:9: ERROR: Expected "}"`), { stack: '' }) })
+  })
+  for (const [url, line] of [['/cjs', 3], ['/compiled', 3]] as const) {
+    const { exceptions } = await report(app, { url })
+    t.match(exceptions[0]?.frames[0], { file: `${folder}/broken.cjs`, line, function: '(syntax)', own: true }, url)
+    t.match(texts(await page(app, { url }), '.where h2'), [/broken\.cjs:3.* \(syntax\)$/])
+  }
+})
+
+t.test('observe mode has the same card', async (t) => {
+  const app = await build(t, { lifecycle: 'observe' } as never, (app) => {
+    app.get('/fails', async () => await readFile('/nowhere/at/all'))
+    app.post('/json', async () => 'x')
+  })
+  t.match(texts(await page(app, { url: '/fails' }), '.what'), [/^The handler of GET \/fails \(/])
+  const document = await page(app, { method: 'POST', url: '/json', payload: '{"a"', headers: { 'content-type': 'application/json' } })
+  t.match(texts(document, '.where h2')[0], 'line 1, column 5')
+})
