@@ -88,6 +88,7 @@ function checkValue (value: unknown, schema: OptionSchema, path: string): void {
   const members = Object(value) as Record<string, unknown>
   const noMethod = methods.find((name) => typeof members[name] !== 'function')
   if (noMethod !== undefined) {
+    if (members[noMethod] === undefined) throw new Error(`Option "${path}.${noMethod}" is missing`)
     throw new Error(`Option "${path}.${noMethod}" must be a function, not ${shown(members[noMethod], schema)}`)
   }
   if (Array.isArray(value)) {

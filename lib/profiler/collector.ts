@@ -37,7 +37,7 @@ const NAME = /^[a-z][\w-]{0,63}$/i
 const OWN_NAMES = new Set([
   'request', 'response', 'exceptions', 'logs', 'events', 'router', 'security', 'performance', 'session', 'cors', 'csp',
   'cache', 'locale', 'pagination', 'config', 'http-client', 'spans', 'trace', 'attributes', 'template', 'params',
-  'links', 'assets', 'otherErrors', 'cpu', 'headers', 'blocked'
+  'links', 'assets', 'overview', 'otherErrors', 'cpu', 'headers', 'blocked'
 ])
 
 /** Throws at a collector without a valid name of its own. */

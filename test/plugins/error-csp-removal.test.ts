@@ -1,7 +1,7 @@
 import t from 'tap'
 import { build, eventOf, profileOf } from '../support/app.js'
 
-const OWN = /^default-src 'none'; style-src 'nonce-([^']+)'; script-src 'nonce-([^']+)'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$/
+const OWN = /^default-src 'none'; style-src 'nonce-([^']+)'; script-src 'nonce-([^']+)'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$/
 
 t.test('the diagnostic page has a policy of its own, whatever the application\'s is', async t => {
   for (const [name, contentSecurityPolicy] of [

@@ -113,14 +113,14 @@ function menuItem (panel: Panel, isCurrent: boolean, profile: Profile, problems?
   const count = valueOf(() => panel.count?.(profile))
   const badge = (mood: string, number: number, word: string): string => number === 0
     ? ''
-    : html` <span class="count !${mood}">${number}<span class="hidden-visually"> ${wordFor(number, word)}</span></span>`
+    : html` <span class="count!${mood}">${number}<span class="hidden-visually"> ${wordFor(number, word)}</span></span>`
   // The count of entries is for the application's own panels; ours show problems only.
   const own = panel.group === 'application' && errors + warnings === 0 ? badge('', count ?? 0, 'item') : ''
   const empty = count === 0 && errors + warnings === 0
   return html`<li><a href="${addressOf(panel.name)}"!${isCurrent ? ' aria-current="page"' : ''}` +
     html`!${empty ? ' class="is-empty"' : ''}><span>${panel.label}` +
     html`!${empty ? '<span class="hidden-visually"> (no data)</span>' : ''}</span><span class="badges">` +
-    html`!${badge('bad', errors, 'error')}!${badge('warn', warnings, 'warning')}!${own}</span></a></li>`
+    html`!${badge(' bad', errors, 'error')}!${badge(' warn', warnings, 'warning')}!${own}</span></a></li>`
 }
 
 // Data of another version or of the application may not fit the panel: then only the panel shows an error.
