@@ -2,6 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyInstance } from 'fastify'
+import { answerTo } from './refused-answer.js'
 
 /** A message that never became a request, or whose body was refused; it is answered on its socket. */
 export interface MalformedMessage {
@@ -78,9 +79,8 @@ export function refuse (
   const { statusCode: status = 400, message } = error
   const { remoteAddress: ip = '' } = socket
   app.log.info({ statusCode: status, remoteAddress: ip, channel: 'request' }, message)
-  // Loaded with the first refused message, so that an application starts faster.
-  import('./refused-answer.js').then(({ answerTo }) => endInOrder(socket, current, answerTo(status, message, accept)))
-    .catch(() => socket.destroy())
+  // In the same turn: Node.js closes the socket of a client that has ended its side.
+  endInOrder(socket, current, answerTo(status, message, accept))
   const url = `${'encrypted' in socket ? 'https' : 'http'}://${host}${target}`
   try {
     recorders.get(app)?.({ error, status, method, url, ip, packet })

@@ -333,6 +333,8 @@ t.test('an application in observe mode, or without the plugin, is answered by Fa
 t.test('a client that leaves or resets its connection does no harm', async (t) => {
   const { port, lines } = await service(t)
   t.equal((await raw(port, 'GET / HT', { end: true }))?.status, 400, 'one that only ends its side is answered')
+  const refused = `POST / HTTP/1.1\r\n${HOST}X: y\nContent-Length: 0\r\n\r\n0\r\n\r\nGET / HTTP/1.1\r\n${HOST}\r\n`
+  t.equal((await raw(port, refused, { end: true }))?.status, 400, 'also with more bytes after the refused line')
   lines.length = 0
   t.equal(await raw(port, `${POST}1\r\na`, { end: true }), null, 'unless its request is being handled')
   t.same(lines.filter(({ msg }) => msg.startsWith('Malformed')), [])
