@@ -22,7 +22,8 @@ const ANYWHERE = new RegExp(anyOf(String.raw`
   (?:reset|activation|invite|invitation|unlock|access|device|user|security|confirmation|email|phone)-?codes?(?![a-z])
   (?:api|app|access|account|private|encryption|signing|master|secret|auth|shared|storage)-?keys?(?![a-z])
   (?:licen[cs]e|consumer|admin)-?keys?(?![a-z]) (?:granting|service)-?ticket
-  mot-?de-?passe kennwort contrasena wachtwoord losenord salasana adgangskode passord geheim парол 密[码碼] 口令 暗[证証証]
+  mot-?de-?passe kennwort contrasena wachtwoord losenord salasana adgangskode passord geheim
+  парол 密[码碼] 口令 暗[证証証]
   ハスワート 비밀번호 암호 κωδικ סיסמ رمز كلمة`))
 
 /** Words that are parts of others (`author`, `compass`): they count only without a letter beside them. */

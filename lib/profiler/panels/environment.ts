@@ -103,7 +103,8 @@ function profileLink ({ url, responseHeaders }: Data): string {
 function spanRow (span: Data, i: number): string {
   const { name, kind, scope, error, attributes, events, traceId, spanId, parentId } = span
   const parent = parentId === undefined ? '' : ` · of ${String(parentId)}`
-  const ids = `by ${String(scope || 'an unnamed tracer')} · span ${String(spanId)}${parent} · trace ${String(traceId)}`
+  const tracer = String(scope || 'an unnamed tracer')
+  const ids = `by ${tracer} · span ${String(spanId)}${parent} · trace ${String(traceId)}`
   const eventList = listOf(events).map((event) => html`<p class="facts">event ${String(event.name)}</p>` +
     pairs(String(event.name), event.attributes, 'It has no attributes.')).join('')
   return entryRow(span, {

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { ProfileStorage, StorageBounds } from './storage.js'
 
-/** Where profiles are stored: `sqlite`, `memory`, `postgres://…`, or an object with the methods of `ProfileStorage`. */
+/** Where profiles are stored: `sqlite`, `memory`, `postgres://…`, or an object with `ProfileStorage`'s methods. */
 export type StorageSetting = string | ProfileStorage
 
 export interface OpenStorageOptions extends Partial<StorageBounds> {
