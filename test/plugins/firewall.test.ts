@@ -317,7 +317,7 @@ t.test('mistakes stop the start', async t => {
     ['a slip in bearer', main({ authenticators: { bearer: { tokn: [] } } }), 'Unknown option "security.firewalls[0].authenticators.bearer.tokn"; known are realm, tokens, verify'],
     ['a bearer that verifies by nothing', main({ authenticators: { bearer: { verify: 'x' } } }), 'Option "security.firewalls[0].authenticators.bearer.verify" must be a function, not a string'],
     ['a bearer of nothing', main({ authenticators: { bearer: true } }), 'Option "security.firewalls[0].authenticators.bearer" must be an object or false, not a boolean'],
-    ['a token of nobody', main({ authenticators: { bearer: { tokens: [{ sha256: tokenHash }] } } }), 'Option "security.firewalls[0].authenticators.bearer.tokens[0].user" is missing'],
+    ['a token without a user', main({ authenticators: { bearer: { tokens: [{ sha256: tokenHash }] } } }), 'Option "security.firewalls[0].authenticators.bearer.tokens[0].user" is missing'],
     ['a token of a user without a name', main({ authenticators: { bearer: { tokens: [{ sha256: tokenHash, user: '' }] } } }), 'Option "security.firewalls[0].authenticators.bearer.tokens[0].user" must be an identifier, not another string'],
     ['a user without an identifier', { firewalls: [], providers: { p: { users: [{ roles: [] }] } } }, 'Option "security.providers.p.users[0].identifier" is missing'],
     ['a provider without users', { firewalls: [], providers: { p: {} } }, 'Option "security.providers.p.users" is missing'],

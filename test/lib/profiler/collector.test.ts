@@ -7,7 +7,7 @@ import { MemoryStorage } from '../../../lib/profiler/storage/memory.js'
 import type { ProfileRecord } from '../../../lib/profiler/summary.js'
 import { build, newest, refusal } from '../../support/app.js'
 
-const nobody = {} as never
+const unused = {} as never
 
 t.test('a collector without a name of its own stops the start', async t => {
   const collect = (): number => 1
@@ -72,7 +72,7 @@ t.test('one that fails costs only its own panel', async t => {
 })
 
 t.test('one that never settles is given up', async t => {
-  const collection = collectData([{ name: 'never', collect: () => new Promise(() => {}) }, { name: 'odd', collect: () => ({ then: 5 }) }], nobody, nobody, 20)
+  const collection = collectData([{ name: 'never', collect: () => new Promise(() => {}) }, { name: 'odd', collect: () => ({ then: 5 }) }], unused, unused, 20)
   await collection.settled
   t.same(collection.data, { never: { error: 'it had not settled after 20 ms' }, odd: { then: 5 } })
 })

@@ -242,7 +242,7 @@ t.test('the form of a page is valid for 12 hours, and for the user who has loade
   t.match(token, /./)
   t.same((await purge(token, 'ada'))[0], 303)
   t.same((await purge(token, 'bob'))[0], 403, 'of another user')
-  t.same((await purge(app.hindsight.profiler.formTokens.create(), 'ada'))[0], 403, 'of nobody')
+  t.same((await purge(app.hindsight.profiler.formTokens.create(), 'ada'))[0], 403, 'a token without a user')
   const loaded = now()
   Date.now = () => loaded + 11.9 * 3_600_000
   t.same((await purge(token, 'ada'))[0], 303)
