@@ -17,7 +17,7 @@ ${rows(OPTIONS).join('\n')}
 
 Options of the server itself, which \`npm start\` takes from the environment, and so does fastify-cli with \`--options\`
 (\`options\` in \`app/app.ts\`). Times are in milliseconds, and 0 is none. The purpose of each is in
-[reliability](reliability.md).
+[reliability](limits.md).
 
 | environment | default | what it does |
 |---|---|---|

@@ -20,8 +20,8 @@ t.test('the schema', async (t) => {
   t.same([OPTIONS, SERVER_OPTIONS], [schema.plugin.properties, schema.server.properties])
 })
 
-t.test('docs/options.md is generated from the schema', async (t) => {
-  t.equal(readFileSync(new URL('../../docs/options.md', import.meta.url), 'utf8'), optionsPage(), 'npm run docs:options writes it')
+t.test('docs/reference/options.md is generated from the schema', async (t) => {
+  t.equal(readFileSync(new URL('../../docs/reference/options.md', import.meta.url), 'utf8'), optionsPage(), 'npm run docs:options writes it')
 })
 
 const mistakes: Array<[name: string, options: object, message: string]> = [
