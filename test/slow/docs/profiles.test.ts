@@ -21,7 +21,7 @@ type Database = InstanceType<typeof import('@photostructure/sqlite')['DatabaseSy
 const run = promisify(execFile)
 const SCHEMA = 'docs/reference/storage-schema.md'
 const STORE = 'docs/how-to/store.md'
-const text = readFileSync(join(ROOT, SCHEMA), 'utf8')
+const text = readFileSync(join(ROOT, SCHEMA), 'utf8').replaceAll(/\s+/g, ' ')
 /** The commands of the page that call a program. */
 const commandsOf = (program: string): string[] => snippetsOf(SCHEMA).filter(({ language }) => language === 'sh')
   .flatMap(({ code }) => code.replaceAll(/\\\n */g, '').split('\n').filter((line) => line.startsWith(`${program} `)))
