@@ -53,11 +53,6 @@ t.test('the pages name options that exist', async (t) => {
   t.equal(new Set(Object.values(lifecycle).flat().map(({ listener }) => listener)).size - LEAVABLE.length, 7)
 })
 
-t.test('the service: each variable is told', async (t) => {
-  const [told = [], limits = []] = ['docs/how-to/service.md', 'docs/reference/options.md'].map((page) => [...readFileSync(join(ROOT, page), 'utf8').matchAll(/^\| `([A-Z_]+)`/gm)].map(([, name = '']) => name))
-  t.same([...told, ...limits].sort(), [...environmentNames].sort(), 'once, here or among the limits')
-})
-
 t.test('the plugin', async (t) => {
   const { app } = await applicationOf(t, 'run: plugin')
   const { statusCode, headers, body } = await app.inject({ url: '/broken', headers: HTML })

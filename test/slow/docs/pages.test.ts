@@ -8,7 +8,7 @@ import { fragmentsOf } from '../../docs/fragments.js'
 const PAGES = ['README.md', ...['docs', 'examples', 'packaging'].flatMap((folder) => readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.md') && !file.includes('node_modules')).map((file) => join(folder, file))), 'CHANGELOG.md']
 
-/** What is shown rather than written: the test that compares it with what there is. */
+/** What is shown rather than written: the test that compares it with what there is, or the script that makes it. */
 const COMPARED: Readonly<Record<string, string>> = {
   'docs/explanation/lifecycle.md': 'test/docs/guide.test.ts',
   'docs/how-to/blocked.md': 'test/slow/docs/shown.test.ts',
@@ -16,6 +16,7 @@ const COMPARED: Readonly<Record<string, string>> = {
   'docs/how-to/opentelemetry.md': 'test/docs/opentelemetry.test.ts',
   'docs/how-to/production-failures.md': 'test/slow/docs/shown.test.ts',
   'docs/how-to/proxy.md': 'test/slow/docs/recipes.test.ts',
+  'docs/reference/cli.md': 'docs/scripts/reference.ts',
   'docs/reference/controller-attributes.md': 'test/docs/fragments.test.ts'
 }
 
