@@ -4,9 +4,7 @@ import { COMMANDS, execute } from '../../cli/run.js'
 
 /** The page of the command line, as Markdown: the help of each command. */
 export async function commandsPage (): Promise<string> {
-  const sections = await Promise.all(Object.entries(COMMANDS).map(async ([name, { summary }]) => `## ${name}
-
-${summary.charAt(0).toUpperCase()}${summary.slice(1)}.
+  const sections = await Promise.all(Object.keys(COMMANDS).map(async (name) => `## ${name}
 
 \`\`\`text
 ${await printed([name, '--help'])}
@@ -14,12 +12,12 @@ ${await printed([name, '--help'])}
 `))
   return `# Command line
 
-\`npx fastify-hindsight\` reads the store of profiles while the application runs and when it does not. The
-store is the one that \`STORAGE_URL\` and \`DATA_DIR\` name, or \`--storage\` and \`--data-dir\`.
+\`npx fastify-hindsight\` reads the store of profiles while the application runs and when it does not.
+The store is the one that \`STORAGE_URL\` and \`DATA_DIR\` name, or \`--storage\` and \`--data-dir\`.
 
-The exit code is 0 where the command was successful, 1 where something was not found or failed, and 2
-where the command line is invalid. Control characters that requests contained are not printed. In JSON
-and exports they, and characters that reorder text, are escaped. The criteria are described in
+The exit code is 0 where the command was successful, 1 where something was not found or failed, and
+2 where the command line is invalid. Control characters that requests contained are not printed. In
+JSON and exports they, and characters that reorder text, are escaped. The criteria are described in
 [search criteria](search.md).
 
 \`\`\`text

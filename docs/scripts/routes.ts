@@ -47,12 +47,12 @@ export async function routesPage (): Promise<string> {
 
 The routes of the profiler, in debug mode for clients that
 [may see the debug surface](../explanation/security-model.md#access-to-the-debug-surface). With
-\`profiler.role\` the routes below \`/_profiler/\` exist in production, too, for users with that role. In
-\`observe\` mode a private Fastify instance has them: they are no routes of the application. Below a
-prefix of the plugin they have that prefix.
+\`profiler.role\` the routes below \`/_profiler/\` exist in production, too, for users with that role.
+In \`observe\` mode a private Fastify instance has them: they are no routes of the application. Below
+a prefix of the plugin they have that prefix.
 
-Routes with GET answer HEAD, too. Changes (POST) need the token of a form of these pages. A request of
-another site is refused with 403. Responses have \`Cache-Control: no-store\`.
+Routes with GET answer HEAD, too. Changes (POST) need the token of a form of these pages. A request
+of another site is refused with 403. Responses have \`Cache-Control: no-store\`.
 
 | method | path | name | what it answers |
 |---|---|---|---|
