@@ -11,8 +11,10 @@ export default defineConfig({
   outDir: '../dist-docs',
   cacheDir: '../node_modules/.cache/vitepress',
   srcExclude: ['screenshots/**'],
-  // README.md, examples and sources are not pages of the site.
-  ignoreDeadLinks: [/\/README$/, /\/app\/lifecycle\.ts$/, /profile\.schema\.json$/],
+  // README.md, CHANGELOG.md, examples and sources are not pages of the site.
+  ignoreDeadLinks: [/\/README$/, /\/CHANGELOG$/, /\/app\/lifecycle\.ts$/, /profile\.schema\.json$/],
+  // The pages have no expressions of Vue: two braces are text.
+  vue: { template: { compilerOptions: { delimiters: ['[[[', ']]]'] } } },
   themeConfig: {
     search: { provider: 'local' },
     outline: [2, 3],
