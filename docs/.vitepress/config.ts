@@ -13,8 +13,13 @@ export default defineConfig({
   srcExclude: ['screenshots/**'],
   // README.md, CHANGELOG.md, examples and sources are not pages of the site.
   ignoreDeadLinks: [/\/README$/, /\/CHANGELOG$/, /\/app\/lifecycle\.ts$/, /profile\.schema\.json$/],
-  // The pages have no expressions of Vue: two braces are text.
-  vue: { template: { compilerOptions: { delimiters: ['[[[', ']]]'] } } },
+  markdown: {
+    config (md) {
+      // Two braces in code are text, not an expression of Vue.
+      const { code_inline: render } = md.renderer.rules
+      md.renderer.rules.code_inline = (...args) => (render?.(...args) ?? '').replaceAll('{{', '&#123;&#123;')
+    }
+  },
   themeConfig: {
     search: { provider: 'local' },
     outline: [2, 3],
