@@ -3,7 +3,7 @@ import neostandard from 'neostandard'
 export default [
   ...neostandard({
     ts: true,
-    ignores: ['node_modules', '.tap', 'dist', 'coverage']
+    ignores: ['node_modules', '.tap', 'dist', 'dist-docs', 'coverage']
   }),
   ...neostandard({
     files: ['lib/**/script.js'],

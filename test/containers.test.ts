@@ -106,5 +106,5 @@ t.test('compose: services of known variables, with the port of the service, when
 })
 
 t.test('the page tells what can be used', async (t) => {
-  t.same(pageProblems('docs/containers.md'), [])
+  t.same(pageProblems('docs/how-to/containers.md'), [])
 })

@@ -1,7 +1,7 @@
 import type { HindsightOptions, StoredUser, Voter } from 'fastify-hindsight'
 import type { Article } from './store.js'
 
-// Everybody's password is their name. Hashes are made as docs/security.md says.
+// Everybody's password is their name. Hashes are made as docs/how-to/login.md says.
 const users: StoredUser[] = [
   {
     identifier: 'ada',

@@ -36,7 +36,7 @@ export interface ProfilerSettings extends CollectOptions {
   maxProfileBytes?: number
   /** The number of profiles that may wait to be written; default: 4,000. */
   maxQueue?: number
-  /** Collectors of the application, each with a panel of its own: see `docs/collectors.md`. */
+  /** Collectors of the application, each with a panel of its own: see `docs/how-to/collectors.md`. */
   collectors?: Collector[]
   /** Whether each profile also becomes spans of `@opentelemetry/api`; default: false. */
   openTelemetry?: boolean

@@ -1,10 +1,8 @@
 import t from 'tap'
-import { readFileSync } from 'node:fs'
 import Fastify from 'fastify'
 import { OPTIONS, SERVER_OPTIONS } from '../../app/check-options.js'
 import { hindsight } from '../../app/hindsight.js'
 import type { HindsightOptions } from '../../app/options.js'
-import { optionsPage } from '../../docs/options-page.js'
 import type { ServerSettings } from '../../app/server-options.js'
 import schema from '../../app/options.schema.json' with { type: 'json' }
 
@@ -18,10 +16,6 @@ const serverNamesAreSame: Same<keyof typeof schema.server.properties, keyof Serv
 t.test('the schema', async (t) => {
   t.ok(namesAreSame && serverNamesAreSame)
   t.same([OPTIONS, SERVER_OPTIONS], [schema.plugin.properties, schema.server.properties])
-})
-
-t.test('docs/options.md is generated from the schema', async (t) => {
-  t.equal(readFileSync(new URL('../../docs/options.md', import.meta.url), 'utf8'), optionsPage(), 'npm run docs:options writes it')
 })
 
 const mistakes: Array<[name: string, options: object, message: string]> = [

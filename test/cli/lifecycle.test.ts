@@ -275,8 +275,8 @@ t.test('a process: it ends though timers are left, nothing but the order is on i
   t.match(out, /^Lifecycle in debug mode\n\nGET \/\n {2}onRequest\n {4}own \(.*server\.cjs\)\n {2}handler\n {4}home \(.*server\.cjs\)\n$/)
 })
 
-t.test('docs/lifecycle-contract.md', async (t) => {
-  const page = readFileSync(join(ROOT, 'docs/lifecycle-contract.md'), 'utf8')
+t.test('docs/how-to/lifecycle-contract.md', async (t) => {
+  const page = readFileSync(join(ROOT, 'docs/how-to/lifecycle-contract.md'), 'utf8')
   const [code = '', told = ''] = ['js', 'text'].map((language) => new RegExp(`\`\`\`${language}\n([^]*?)\`\`\``).exec(page)?.[1])
   t.ok(code.length > 100 && told.length > 100)
   const path = file(t, 'app.js', code)

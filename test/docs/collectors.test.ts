@@ -8,8 +8,8 @@ import { newest } from '../support/app.js'
 
 const ROOT = join(import.meta.dirname, '../..')
 
-t.test('the example of docs/collectors.md runs as it stands', async t => {
-  const [, code = ''] = /```js\n([^]*?)```/.exec(readFileSync(join(ROOT, 'docs/collectors.md'), 'utf8')) ?? []
+t.test('the example of docs/how-to/collectors.md runs as it stands', async t => {
+  const [, code = ''] = /```js\n([^]*?)```/.exec(readFileSync(join(ROOT, 'docs/how-to/collectors.md'), 'utf8')) ?? []
   t.equal(code.split('\n').slice(3, -1).length, 8, 'ten lines with what it imports')
   // Its store, of which nothing is said, is that of the test alone.
   const folder = t.testdir()

@@ -5,7 +5,7 @@ import { lifecycle } from '../../app/lifecycle.js'
 import { OPTIONS } from '../../app/check-options.js'
 import { pageProblems, ROOT } from '../support/snippets.js'
 
-const page = readFileSync(join(ROOT, 'docs/coming-from.md'), 'utf8')
+const page = readFileSync(join(ROOT, 'docs/explanation/coming-from.md'), 'utf8')
 const ours = page.split('\n').filter((line) => line.startsWith('| ')).map((line) => line.split(' | ').slice(1).join(' | ')).join('\n')
 const attributes = ['template', 'cache', 'params', 'security', 'isGranted', 'links', 'name']
 
@@ -18,9 +18,9 @@ t.test('what is said of this project is there', async (t) => {
   for (const name of ['localeAwareServices', 'profiler', 'security', 'converters']) t.ok(name in OPTIONS && ours.includes(name), name)
   const code = readdirSync(join(ROOT, 'lib'), { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts')).map((file) => readFileSync(join(ROOT, 'lib', file), 'utf8')).join('\n')
   for (const [, name = ''] of ours.matchAll(/`request\.(logoutPath|pagination|services)\b/g)) t.match(code, new RegExp(`\\b${name}\\b`), name)
-  for (const [, link = ''] of page.matchAll(/\]\(([\w./-]+?)(?:#[\w-]+)?\)/g)) t.ok(existsSync(join(ROOT, 'docs', link)), link)
+  for (const [, link = ''] of page.matchAll(/\]\(([\w./-]+?)(?:#[\w-]+)?\)/g)) t.ok(existsSync(join(ROOT, 'docs/explanation', link)), link)
   const slots = Object.values(lifecycle).flat()
   t.equal(slots.length, 42)
   for (const [, name = ''] of ours.matchAll(/the `([\w-]+)` listener/g)) t.ok(slots.some(({ listener }) => listener === name), `listener ${name}`)
-  t.same(pageProblems('docs/coming-from.md'), [])
+  t.same(pageProblems('docs/explanation/coming-from.md'), [])
 })

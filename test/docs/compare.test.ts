@@ -9,7 +9,7 @@ import { failure, profile } from '../lib/profiler/fixture.js'
 import { requested } from '../lib/profiler/formats/stored.js'
 import { build, listen } from '../support/app.js'
 
-const text = readFileSync(join(import.meta.dirname, '../../docs/compare.md'), 'utf8')
+const text = readFileSync(join(import.meta.dirname, '../../docs/how-to/compare.md'), 'utf8')
 const commands = [...text.matchAll(/```sh\n([^]*?)```/g)].flatMap(([, lines = '']) => lines.trim().split('\n'))
 const route = { name: 'home', pattern: '/', params: {}, methods: ['GET'] }
 const stored = [
@@ -17,7 +17,7 @@ const stored = [
   failure('0b11e2', { route, method: 'POST' }), profile('00000f')
 ]
 
-t.test('each command of docs/compare.md does what it says', async (t) => {
+t.test('each command of docs/how-to/compare.md does what it says', async (t) => {
   t.equal(commands.length, 14)
   const dataDir = t.testdir()
   const store = await openStorage({ dataDir })

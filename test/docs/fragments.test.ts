@@ -37,7 +37,7 @@ t.test('assets.md', async (t) => {
     'src/logo.svg': { file: 'logo-5e6f.svg', src: 'src/logo.svg' }
   }))
   for (const file of ['main-1a2b.js', 'main-3c4d.css', 'logo-5e6f.svg']) write(`dist/${file}`, file)
-  const { app } = await run(t, 'assets.md')
+  const { app } = await run(t, 'reference/assets.md')
   const { statusCode, body } = await app.inject('/')
   t.equal(statusCode, 200)
   const integrity = (file: string): string => `sha384-${createHash('sha384').update(file).digest('base64')}`
@@ -45,15 +45,15 @@ t.test('assets.md', async (t) => {
   t.match(body, /<link rel="stylesheet"[^>]* href="\/build\/main-3c4d.css"/)
   t.match(body, /<script type="module"[^>]* src="\/build\/main-1a2b.js"/)
   for (const file of ['main-1a2b.js', 'main-3c4d.css']) t.ok(body.replaceAll('&#43;', '+').includes(integrity(file)), `integrity of ${file}`)
-  const { app: wrong } = await run(t, 'assets.md', (code) => code.replace("'src/logo.svg'", "'src/lgo.svg'"))
+  const { app: wrong } = await run(t, 'reference/assets.md', (code) => code.replace("'src/logo.svg'", "'src/lgo.svg'"))
   const missing = await wrong.inject({ url: '/', headers: JSON_ONLY })
   t.equal(missing.statusCode, 500)
   t.match(missing.body, /src\/logo\.svg/, 'the known ones are named')
-  await t.rejects(run(t, 'assets.md', (code) => code.replace('dist/.vite/manifest.json', 'dist/none.json')), /none\.json/)
+  await t.rejects(run(t, 'reference/assets.md', (code) => code.replace('dist/.vite/manifest.json', 'dist/none.json')), /none\.json/)
 })
 
 t.test('controller-attributes.md', async (t) => {
-  const { app } = await run(t, 'controller-attributes.md')
+  const { app } = await run(t, 'reference/controller-attributes.md')
   const answer = await app.inject({ url: '/articles/7', headers: { authorization: 'Bearer x' } })
   t.equal(answer.statusCode, 200)
   t.match(answer.headers, { 'content-type': 'text/html; charset=utf-8', 'last-modified': 'Fri, 02 Jan 2026 03:04:05 GMT', link: '</app.css>; rel="preload"; as="style"' })
@@ -64,7 +64,7 @@ t.test('controller-attributes.md', async (t) => {
 })
 
 t.test('controller-attributes.md: what stops the start says what is shown', async (t) => {
-  const [told = ''] = snippetsOf('docs/controller-attributes.md').filter(({ language }) => language === '').map(({ code }) => code)
+  const [told = ''] = snippetsOf('docs/reference/controller-attributes.md').filter(({ language }) => language === '').map(({ code }) => code)
   const configs = [{ name: 'article', cache: { maxAge: 'soon' } }, { name: 'article', tempalte: 'articles/show' }]
   const messages = await Promise.all(configs.map(async (config) => {
     try {
@@ -79,7 +79,7 @@ t.test('controller-attributes.md: what stops the start says what is shown', asyn
 })
 
 t.test('http-cache.md', async (t) => {
-  const { app, told } = await run<{ told: string[] }>(t, 'http-cache.md')
+  const { app, told } = await run<{ told: string[] }>(t, 'reference/http-cache.md')
   const first = await app.inject('/articles/7')
   t.equal(first.body, 'the article')
   t.match(first.headers, {
@@ -105,16 +105,16 @@ t.test('http-cache.md', async (t) => {
 })
 
 t.test('links.md', async (t) => {
-  const { app } = await run(t, 'links.md')
+  const { app } = await run(t, 'reference/links.md')
   const { body, headers: { link } } = await app.inject('/')
   t.equal(body, 'hello')
   t.equal(link, '</app.css>; rel="preload"; as="style", <https://cdn.example>; rel="preconnect", </about>; rel="author"; title*=UTF-8\'de\'%C3%9Cber%20mich')
-  await t.rejects(run(t, 'links.md', (code) => code.replace("rel: 'preconnect'", "rel: 'pré'")), /^Route "[^"]+": links: .*"pré" is not a relation type/)
+  await t.rejects(run(t, 'reference/links.md', (code) => code.replace("rel: 'preconnect'", "rel: 'pré'")), /^Route "[^"]+": links: .*"pré" is not a relation type/)
 })
 
 t.test('locale.md', async (t) => {
   for (const [locale, welcome] of [['en', 'Welcome'], ['fr', 'Bienvenue']] as const) write(`words/${locale}.js`, `export default { welcome: '${welcome}' }\n`)
-  const { app } = await run(t, 'locale.md', (code) => code.replace('port: 3000', 'port: 0'))
+  const { app } = await run(t, 'reference/locale.md', (code) => code.replace('port: 3000', 'port: 0'))
   const price = (locale: string): string => new Intl.NumberFormat(locale, { style: 'currency', currency: 'EUR' }).format(12.5)
   for (const [name, url, language, status, body, told] of [
     ['the route decides', '/fr/welcome', 'en', 200, 'Bienvenue', 'fr'],
@@ -133,7 +133,7 @@ t.test('locale.md', async (t) => {
 })
 
 t.test('pagination.md', async (t) => {
-  const { app, asked } = await run<{ asked: object[] }>(t, 'pagination.md')
+  const { app, asked } = await run<{ asked: object[] }>(t, 'reference/pagination.md')
   const page = await app.inject({ url: '/articles?page=2&sort=title', headers: { accept: 'text/html' } })
   t.equal(page.statusCode, 200)
   t.same(asked, [{ limit: 10, offset: 10, sort: 'title', direction: 'desc' }])
@@ -145,7 +145,7 @@ t.test('pagination.md', async (t) => {
 })
 
 t.test('param-converter.md', async (t) => {
-  const { app } = await run(t, 'param-converter.md', (code) => code.replace(/^ {2}params\.state\b.*$/m, '$&\n  return params'))
+  const { app } = await run(t, 'reference/param-converter.md', (code) => code.replace(/^ {2}params\.state\b.*$/m, '$&\n  return params'))
   t.same((await app.inject('/articles/7/2026-01-02/draft')).json(), { article: { title: 'On time', author: 'grace' }, day: '2026-01-02T00:00:00.000Z', state: 'draft' })
   for (const [name, url, cause] of [
     ['nothing found', '/articles/8/2026-01-02/draft', '"article" found nothing for "8"'],
@@ -159,9 +159,9 @@ t.test('param-converter.md', async (t) => {
   t.match((await app.inject({ url: '/articles/8/2026-01-02/draft', headers: { accept: 'text/plain' } })).body, '"article" object not found by the "article" converter.')
 })
 
-t.test('security.md', async (t) => {
+t.test('login.md', async (t) => {
   process.env.TEST_HASH = await hash('secret of ada')
-  const { app } = await run(t, 'security.md', (code) => `${code}
+  const { app } = await run(t, 'how-to/login.md', (code) => `${code}
 app.decorateReply('view', function (page, form) { return this.send({ page, ...form }) })
 app.get('/api/me', async (request) => ({ user: request.user?.identifier ?? null }))
 app.get('/admin/rooms', async () => 'x')`)
@@ -195,8 +195,8 @@ app.get('/admin/rooms', async () => 'x')`)
   t.same((await app.inject({ url: '/', headers: session })).json<{ user: unknown }>().user, null, 'logged out')
 })
 
-t.test('security.md: an authenticator of your own', async (t) => {
-  const { badge } = await run<{ badge: Authenticator }>(t, 'security.md', (code) => code.replace('const badge:', 'export const badge:'), 1)
+t.test('authenticator.md', async (t) => {
+  const { badge } = await run<{ badge: Authenticator }>(t, 'how-to/authenticator.md', (code) => code.replace('const badge:', 'export const badge:'))
   const app = await build({
     security: { providers: { people: { users: [{ identifier: 'ada' }] } }, firewalls: [{ name: 'door', stateless: true, authenticators: { custom: [badge] } }] },
     declare: (app) => app.get('/', async (request) => request.user?.identifier ?? 'nobody')
@@ -209,16 +209,16 @@ t.test('security.md: an authenticator of your own', async (t) => {
 
 t.test('template.md', async (t) => {
   write('views/articles/show.eta', '<h1><%= it.title %></h1>')
-  const { app } = await run(t, 'template.md')
+  const { app } = await run(t, 'reference/template.md')
   const { headers, body } = await app.inject('/articles/7')
   t.match([headers['content-type'], body], ['text/html; charset=utf-8', '<h1>On time</h1>'])
-  const { app: wrong } = await run(t, 'template.md', (code) => code.replace("'articles/show'", "'articles/shw'"))
+  const { app: wrong } = await run(t, 'reference/template.md', (code) => code.replace("'articles/show'", "'articles/shw'"))
   t.match((await wrong.inject({ url: '/articles/7', headers: { accept: 'text/plain' } })).body, `Unable to find template "articles/shw" (looked for ${join(folder, 'views/articles/shw.eta')}).`)
-  await t.rejects(run(t, 'template.md', (code) => code.replace(/^await app\.register\(view.*$/m, '') + '\nawait app.ready()'), /\/articles\/:id/)
+  await t.rejects(run(t, 'reference/template.md', (code) => code.replace(/^await app\.register\(view.*$/m, '') + '\nawait app.ready()'), /\/articles\/:id/)
 })
 
 t.test('service.md', async (t) => {
-  write('routes/hello.ts', snippetsOf('docs/service.md').find(({ language }) => language === 'ts')?.code ?? '')
+  write('routes/hello.ts', snippetsOf('docs/how-to/service.md').find(({ language }) => language === 'ts')?.code ?? '')
   const app = await build({ routesDir: join(folder, 'routes'), profiler: inMemory() })
   t.teardown(() => app.close())
   const answer = await app.inject('/hello')

@@ -14,31 +14,31 @@ const REGISTERED = `${START}await app.register(hindsight, { lifecycle: 'full', d
 /** By page, what its pieces of TypeScript leave out; the pages whose pieces are whole are not here. */
 const AHEAD: Readonly<Record<string, string | readonly string[]>> = {
   'docs/architecture.md': START,
-  'docs/assets.md': `import { resolve } from 'node:path'
+  'docs/reference/assets.md': `import { resolve } from 'node:path'
 ${START}const fastifyStatic: FastifyPluginAsync<{ root: string, prefix: string }> = async () => {}
 `,
-  'docs/controller-attributes.md': `${START}await app.register(hindsight, { lifecycle: 'full', debug: true, profiler: { storage: 'memory' }, security: { providers: { people: { users: [] } }, firewalls: [{ name: 'main', authenticators: { bearer: { verify: () => ({ identifier: 'ada', roles: ['ROLE_USER'] }) } } }] } })
+  'docs/reference/controller-attributes.md': `${START}await app.register(hindsight, { lifecycle: 'full', debug: true, profiler: { storage: 'memory' }, security: { providers: { people: { users: [] } }, firewalls: [{ name: 'main', authenticators: { bearer: { verify: () => ({ identifier: 'ada', roles: ['ROLE_USER'] }) } } }] } })
 app.decorateReply('viewAsync', async (page: string, data: unknown) => page + JSON.stringify(data) as never)
 const changedAt = (_params: unknown) => new Date('2026-01-02T03:04:05Z')
 const find = async (params: unknown) => params
 `,
-  'docs/http-cache.md': `${REGISTERED}export const told: string[] = []
+  'docs/reference/http-cache.md': `${REGISTERED}export const told: string[] = []
 const changedAt = async (id: number) => new Date(Date.UTC(2026, 0, id))
 const versionOf = async (id: number) => 'version ' + id
 const handler = async () => { told.push('handled'); return 'the article' }
 `,
-  'docs/links.md': REGISTERED,
-  'docs/pagination.md': `${REGISTERED}const countArticles = async () => 45
+  'docs/reference/links.md': REGISTERED,
+  'docs/reference/pagination.md': `${REGISTERED}const countArticles = async () => 45
 export const asked: object[] = []
 const findArticles = async (wanted: { limit: number, offset: number, sort: string | null, direction: 'asc' | 'desc' }) => { asked.push(wanted); return ['one', 'two'] }
 const asItem = (article: string) => '<li>' + article + '</li>'
 `,
-  'docs/param-converter.md': `${ARTICLE}${START}const articles = { find: async (id: string): Promise<Article | undefined> => id === '7' ? new Article() : undefined }
+  'docs/reference/param-converter.md': `${ARTICLE}${START}const articles = { find: async (id: string): Promise<Article | undefined> => id === '7' ? new Article() : undefined }
 `,
-  'docs/profiles.md': ['', `import { MemoryStorage, type StorageBounds } from 'fastify-hindsight/storage'
+  'docs/how-to/store.md': ['', '', `import { MemoryStorage, type StorageBounds } from 'fastify-hindsight/storage'
 declare class ArchivingStorage extends MemoryStorage { constructor (file: string, bounds?: Partial<StorageBounds>) }
 `],
-  'docs/security.md': [`${ARTICLE}import type { FastifyReply, FastifyRequest } from 'fastify'
+  'docs/how-to/login.md': `${ARTICLE}import type { FastifyReply, FastifyRequest } from 'fastify'
 import type {} from '@fastify/view'
 const db = {
   users: { findOne: async ({ name }: { name: string }) => ['ada', 'grace'].includes(name) ? { identifier: name, password: process.env.TEST_HASH ?? '', roles: ['ROLE_USER'] } : null },
@@ -47,9 +47,10 @@ const db = {
 const tokens = { ownerOf: async (token: string) => token === 'of-ada' ? 'ada' : null }
 const showUser = async (request: FastifyRequest) => ({ shown: request.user?.identifier })
 const saveArticle = async (request: FastifyRequest) => ({ saved: request.user?.identifier })
-`, `${START}const badges = { ownerOf: async (badge: unknown) => badge === 'blue-7' ? 'ada' : null }
+`,
+  'docs/how-to/authenticator.md': [`${START}const badges = { ownerOf: async (badge: unknown) => badge === 'blue-7' ? 'ada' : null }
 `],
-  'docs/template.md': START
+  'docs/reference/template.md': START
 }
 
 /** The pieces of a page in TypeScript and JavaScript that are not marked as unchecked, with what they leave out. */

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
@@ -15,13 +15,15 @@ import type { ListenerEvent } from '../../lib/lifecycle/events.js'
 import type { Profile } from '../../lib/profiler/profile.js'
 import { ROOT, runSnippet, snippetsOf, type Snippet } from '../support/snippets.js'
 
-const PAGES = ['docs/guide.md', 'docs/service.md', 'README.md', 'examples/articles/README.md']
+/** The pages whose pieces these tests run. */
+const GUIDE = ['how-to/existing-application', 'how-to/add-a-listener', 'how-to/authenticator', 'how-to/capture-errors', 'how-to/store', 'explanation/lifecycle', 'explanation/modes']
+  .map((page) => `docs/${page}.md`)
 const HTML = { accept: 'text/html' }
-const snippets = snippetsOf('docs/guide.md')
+const snippets = GUIDE.flatMap(snippetsOf)
 
 function marked (wanted: string): Snippet {
   const found = snippets.find(({ mark }) => mark === wanted)
-  if (found === undefined) throw new Error(`the guide has no piece marked "${wanted}"`)
+  if (found === undefined) throw new Error(`no page has a piece marked "${wanted}"`)
   return found
 }
 
@@ -43,21 +45,12 @@ async function profileOf (app: FastifyInstance, { headers }: { headers: Record<s
   return profile
 }
 
-t.test('what is linked is there, and what is named', async (t) => {
-  for (const page of [...PAGES, 'docs/architecture.md']) {
-    const text = readFileSync(join(ROOT, page), 'utf8')
-    for (const [, link = ''] of text.matchAll(/\]\(((?!https?:)[\w./-]+?)(?:#[\w-]+)?\)/g)) t.ok(existsSync(join(ROOT, page, '..', link)), `${page}: ${link}`)
-  }
-  const guide = readFileSync(join(ROOT, 'docs/guide.md'), 'utf8')
+t.test('the pages name options that exist', async (t) => {
+  const guide = [...GUIDE, 'docs/explanation/security-model.md'].map((page) => readFileSync(join(ROOT, page), 'utf8')).join('')
   for (const name of ['lifecycle', 'leave', 'contentSecurityPolicy', 'clickjacking', 'referrerPolicy', 'xssProtection', 'debugClients', 'debugHosts', 'mask', 'security', 'session', 'cors', 'profiler']) {
     t.ok(name in OPTIONS && guide.includes(name), name)
   }
   t.equal(new Set(Object.values(lifecycle).flat().map(({ listener }) => listener)).size - LEAVABLE.length, 7)
-})
-
-t.test('the service: each variable is told', async (t) => {
-  const [told = [], limits = []] = ['docs/service.md', 'docs/options.md'].map((page) => [...readFileSync(join(ROOT, page), 'utf8').matchAll(/^\| `([A-Z_]+)`/gm)].map(([, name = '']) => name))
-  t.same([...told, ...limits].sort(), [...environmentNames].sort(), 'once, here or among the limits')
 })
 
 t.test('the plugin', async (t) => {
@@ -97,7 +90,7 @@ t.test('one listener', async (t) => {
   t.match(answer.json(), { page: 1, limit: 10 })
   t.equal(answer.headers['content-security-policy'], "default-src 'self'")
   t.notOk('x-frame-options' in answer.headers)
-  const [, table = ''] = /\n\| option \| listeners that it switches on \|\n([^]*?)\n\n/.exec(readFileSync(join(ROOT, 'docs/guide.md'), 'utf8')) ?? []
+  const [, table = ''] = /\n\| option \| listeners that it switches on \|\n([^]*?)\n\n/.exec(readFileSync(join(ROOT, 'docs/explanation/modes.md'), 'utf8')) ?? []
   const rows = table.split('\n').slice(1).map((row) => row.split('|').slice(1, 3).map((cell) => [...cell.matchAll(/`([\w-]+)`/g)].map(([, name = '']) => name)))
   for (const [options = [], listeners] of rows) {
     for (const option of options) t.same([...listenersOf({ [option]: {} })], listeners, option)
@@ -114,11 +107,11 @@ t.test('the documented lifecycle, beside a plugin that does the same', async (t)
   const without = marked('run: full').code.replace(/^ {2}leave: .*\n/m, '').replace("'full',", "'full'")
   const { app: other } = await runSnippet({ ...marked('run: full'), code: without }, folder) as { app: FastifyInstance }
   t.teardown(() => other.close())
-  await t.rejects(async () => await other.ready(), { message: marked('shown').code.trim() }, 'the sentence of docs/guide.md')
+  await t.rejects(async () => await other.ready(), { message: marked('shown').code.trim() }, 'the sentence of docs/explanation/lifecycle.md')
 })
 
 t.test('the preload takes the variables that are named, and switches no listener on', async (t) => {
-  const guide = readFileSync(join(ROOT, 'docs/guide.md'), 'utf8')
+  const guide = readFileSync(join(ROOT, 'docs/how-to/existing-application.md'), 'utf8')
   const [, sentence = ''] = /Options come from the environment: ([^]*?), as the/.exec(guide) ?? []
   const values: Record<string, string> = {
     STORAGE_URL: 'memory',
@@ -322,7 +315,7 @@ t.test('a listener', async (t) => {
 })
 
 t.test('a store', async (t) => {
-  const { app, reports } = await applicationOf(t, 'run: store')
+  const { app, reports } = await applicationOf(t, 'run: reporting store')
   await profileOf(app, await app.inject('/broken'))
   t.same(reports, ['GET http://localhost/broken: Error: no'])
 })

@@ -7,9 +7,9 @@ import { TOOLS } from '../../cli/commands/mcp.js'
 import { execute } from '../../cli/run.js'
 import { build, profileOf } from '../support/app.js'
 
-const PAGE = readFileSync(join(import.meta.dirname, '../../docs/markdown.md'), 'utf8')
+const PAGE = readFileSync(join(import.meta.dirname, '../../docs/how-to/markdown.md'), 'utf8')
 
-t.test('the four ways of docs/markdown.md give the same', async (t) => {
+t.test('the four ways of docs/how-to/markdown.md give the same', async (t) => {
   const dataDir = t.testdir()
   const app = await build(t, { profiler: { storage: 'sqlite', dataDir } }, (app) => { app.get('/', async () => { throw new Error('it failed') }) })
   const { token } = await profileOf(app, await app.inject('/'))

@@ -7,9 +7,9 @@ import { metric } from '../../lib/profiler/server-timing.js'
 import { newest } from '../support/app.js'
 
 const ROOT = join(import.meta.dirname, '../..')
-const PAGE = readFileSync(join(ROOT, 'docs/opentelemetry.md'), 'utf8')
+const PAGE = readFileSync(join(ROOT, 'docs/how-to/opentelemetry.md'), 'utf8')
 
-t.test('the example of docs/opentelemetry.md runs as it stands', async (t) => {
+t.test('the example of docs/how-to/opentelemetry.md runs as it stands', async (t) => {
   const [, code = ''] = /```js\n([^]*?)```/.exec(PAGE) ?? []
   const file = join(t.testdir(), 'example.mjs')
   // Its profiles are those of the test alone.

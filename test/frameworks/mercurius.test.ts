@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { listen, profileOf } from '../support/app.js'
 import { runSnippet, snippetsOf } from '../support/snippets.js'
 
-const PAGE = 'docs/frameworks.md'
+const PAGE = 'docs/how-to/mercurius.md'
 
 interface WithQueries {
   graphql: (text: string) => Promise<{ data: unknown, errors: unknown[] }>

@@ -9,13 +9,15 @@ import { VARIANTS } from './variants.js'
 /** What may differ: nothing, or what the debug surface adds for clients that may see it. */
 export type Allowed = 'nothing' | 'debug surface'
 
-const DEBUG_HEADERS = ['x-debug-token', 'x-debug-token-link']
+/** Headers that are added for clients that may see the debug surface. */
+export const DEBUG_HEADERS = ['x-debug-token', 'x-debug-token-link']
 const TOOLBAR = /<hindsight-toolbar\b[^]*?<\/hindsight-toolbar>/g
 /** Headers that are removed from an HTML page with the toolbar. */
-const VALIDATORS = ['etag', 'last-modified', 'accept-ranges']
-const LENGTH = ['content-length', 'transfer-encoding']
+export const VALIDATORS = ['etag', 'last-modified', 'accept-ranges']
+/** Headers of the length of a body. */
+export const LENGTH = ['content-length', 'transfer-encoding']
 /** Headers that the diagnostic page replaces or removes. */
-const OF_A_PAGE = [...VALIDATORS, ...LENGTH, 'content-type', 'content-encoding', 'content-security-policy', 'content-security-policy-report-only']
+export const OF_A_PAGE = [...VALIDATORS, ...LENGTH, 'content-type', 'content-encoding', 'content-security-policy', 'content-security-policy-report-only']
 /** Characters of a value that are printed, and how many of them precede the first difference. */
 const EXCERPT = 140
 const BEFORE = 30

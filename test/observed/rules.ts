@@ -99,7 +99,7 @@ export const rules: readonly Rule[] = [
   },
   {
     name: 'a login by HTTP basic is not kept in a session',
-    reason: 'Its credentials come with every request (docs/security.md): no session is started for it, nor for a 401 that asks for it.',
+    reason: 'Its credentials come with every request (docs/reference/security.md): no session is started for it, nor for a 401 that asks for it.',
     applies: (one, { status, headers }) => headers['cache-control'] === WITH_SESSION && (status === 401 || /^Basic /i.test(headerOf(one, 'authorization'))),
     expect: (expected) => withHeaders({ ...expected, session: false }, { 'cache-control': 'no-cache, private' })
   },

@@ -78,7 +78,7 @@ t.test('the package has the files that it needs, and no others', async (t) => {
     'dist/app/options.schema.json', 'dist/lib/view/base.css', 'dist/lib/profiler/pages/toolbar/script.js'
   ]
   for (const path of needed) t.ok(paths.includes(path), path)
-  const allowed = /^(?:dist\/.*\.(?:c?js|json|css|sql|d\.c?ts)|bin\/[\w-]+\.js|docs\/.*\.(?:md|png)|examples\/[\w-]+\/README\.md|package\.json|[A-Z]+(?:\.md)?)$/
+  const allowed = /^(?:dist\/.*\.(?:c?js|json|css|sql|d\.c?ts)|bin\/[\w-]+\.js|docs\/.*\.(?:md|png|schema\.json)|examples\/[\w-]+\/README\.md|package\.json|[A-Z]+(?:\.md)?)$/
   t.same(paths.filter((path) => !allowed.test(path)), [])
   t.ok(packed.unpackedSize < 3_500_000, `${packed.unpackedSize} bytes`)
   const linked = [...readFileSync(join(ROOT, 'README.md'), 'utf8').matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, path = '']) => path)

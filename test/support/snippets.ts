@@ -9,7 +9,7 @@ export const ROOT = join(import.meta.dirname, '../..')
 
 /** A fenced piece of a page of the docs. */
 export interface Snippet {
-  /** `docs/recipes.md:12`, where its code begins. */
+  /** `docs/how-to/proxy.md:12`, where its code begins. */
   place: string
   /** What stands behind the fence, such as `ts`; empty where nothing does. */
   language: string

@@ -8,19 +8,20 @@ import { fragmentsOf } from '../../docs/fragments.js'
 const PAGES = ['README.md', ...['docs', 'examples', 'packaging'].flatMap((folder) => readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.md') && !file.includes('node_modules')).map((file) => join(folder, file))), 'CHANGELOG.md']
 
-/** What is shown rather than written: the test that compares it with what there is. */
+/** What is shown rather than written: the test that compares it with what there is, or the script that makes it. */
 const COMPARED: Readonly<Record<string, string>> = {
-  'docs/blocked.md': 'test/slow/docs/shown.test.ts',
-  'docs/controller-attributes.md': 'test/docs/fragments.test.ts',
-  'docs/guide.md': 'test/docs/guide.test.ts',
-  'docs/lifecycle-contract.md': 'test/cli/lifecycle.test.ts',
-  'docs/opentelemetry.md': 'test/docs/opentelemetry.test.ts',
-  'docs/profiles.md': 'test/slow/docs/shown.test.ts',
-  'docs/recipes.md': 'test/slow/docs/recipes.test.ts'
+  'docs/explanation/lifecycle.md': 'test/docs/guide.test.ts',
+  'docs/how-to/blocked.md': 'test/slow/docs/shown.test.ts',
+  'docs/how-to/lifecycle-contract.md': 'test/cli/lifecycle.test.ts',
+  'docs/how-to/opentelemetry.md': 'test/docs/opentelemetry.test.ts',
+  'docs/how-to/production-failures.md': 'test/slow/docs/shown.test.ts',
+  'docs/how-to/proxy.md': 'test/slow/docs/recipes.test.ts',
+  'docs/reference/cli.md': 'docs/scripts/reference.ts',
+  'docs/reference/controller-attributes.md': 'test/docs/fragments.test.ts'
 }
 
 t.test('every page of the documentation is looked at', async (t) => {
-  for (const page of ['docs/guide.md', 'docs/security.md', 'examples/articles/README.md']) t.ok(PAGES.includes(page), page)
+  for (const page of ['docs/how-to/existing-application.md', 'docs/reference/security.md', 'examples/articles/README.md']) t.ok(PAGES.includes(page), page)
   t.ok(PAGES.length >= 32)
 })
 
@@ -34,11 +35,11 @@ t.test('every piece of every page is of a form that can be used', async (t) => {
 t.test('what no compiler and no parser knows is compared with what there is', async (t) => {
   const shown = PAGES.filter((page) => snippetsOf(page).some(({ language, mark }) => !CHECKED.has(language) && !mark.startsWith('unchecked')))
   t.same(shown.sort(), Object.keys(COMPARED), 'each page that shows something is here with its test')
-  for (const [page, test] of Object.entries(COMPARED)) t.match(readFileSync(join(ROOT, test), 'utf8'), page.replace(/^docs\//, ''), test)
+  for (const [page, test] of Object.entries(COMPARED)) t.match(readFileSync(join(ROOT, test), 'utf8'), page.replace(/^docs\/[\w-]+\//, ''), test)
 })
 
 t.test('nothing is left out but where it says why', async (t) => {
   const unchecked = PAGES.flatMap((page) => snippetsOf(page)).filter(({ mark }) => mark.startsWith('unchecked'))
   for (const { mark, place } of unchecked) t.match(mark, /^unchecked: .{10}/, place)
-  t.same(unchecked.map(({ place }) => place.replace(/:\d+$/, '')), ['README.md', 'docs/guide.md'])
+  t.same(unchecked.map(({ place }) => place.replace(/:\d+$/, '')).sort(), ['README.md', 'docs/how-to/existing-application.md', 'docs/troubleshooting.md', 'docs/tutorial/find-a-bug.md', 'docs/tutorial/find-a-bug.md'])
 })

@@ -19,11 +19,11 @@ import { ROOT, runSnippet, snippetsOf, type Snippet } from '../../support/snippe
 type Database = InstanceType<typeof import('@photostructure/sqlite')['DatabaseSync']>
 
 const run = promisify(execFile)
-const PAGE = 'docs/profiles.md'
-const text = readFileSync(join(ROOT, PAGE), 'utf8')
-const section = (title: string): string => text.split(`\n## ${title}\n`)[1]?.split('\n## ')[0] ?? ''
+const SCHEMA = 'docs/reference/storage-schema.md'
+const STORE = 'docs/how-to/store.md'
+const text = readFileSync(join(ROOT, SCHEMA), 'utf8').replaceAll(/\s+/g, ' ')
 /** The commands of the page that call a program. */
-const commandsOf = (program: string): string[] => snippetsOf(PAGE).filter(({ language }) => language === 'sh')
+const commandsOf = (program: string): string[] => snippetsOf(SCHEMA).filter(({ language }) => language === 'sh')
   .flatMap(({ code }) => code.replaceAll(/\\\n */g, '').split('\n').filter((line) => line.startsWith(`${program} `)))
 
 const stored = [
@@ -48,9 +48,9 @@ async function started (t: Test): Promise<{ storage: ProfileStorage, cwd: string
   return { storage: await filled(t, { dataDir }), cwd, file: join(dataDir, STORE_FILE) }
 }
 
-/** The rows of a table of the section, each as its cells; an empty first cell is that of the row before. */
-function rowsOf (title: string, firstHeading: string): string[][] {
-  const lines = section(title).split('\n')
+/** The rows of a table of the page, each as its cells; an empty first cell is that of the row before. */
+function rowsOf (page: string, firstHeading: string): string[][] {
+  const lines = readFileSync(join(ROOT, page), 'utf8').split('\n')
   const start = lines.findIndex((line) => line.startsWith(`| ${firstHeading} |`))
   const rows = lines.slice(start + 2, lines.findIndex((line, i) => i > start && !line.startsWith('|')))
   let first = ''
@@ -64,10 +64,10 @@ function rowsOf (title: string, firstHeading: string): string[][] {
 const plain = (cell = ''): string[] => [...cell.matchAll(/`(\w+)`/g)].map(([, name = '']) => name)
 
 t.test('the schema: the columns of the page are those of both databases', async (t) => {
-  const view = rowsOf('The schema', 'column').map(([name, type = '']) => [plain(name)[0] ?? '', type])
+  const view = rowsOf(SCHEMA, 'column').map(([name, type = '']) => [plain(name)[0] ?? '', type])
   const searched = view.map(([name = '']) => name)
   const tables: Record<string, string[]> = {}
-  for (const [table, columns, , what = ''] of rowsOf('The schema', 'table')) {
+  for (const [table, columns, , what = ''] of rowsOf(SCHEMA, 'table')) {
     const isRange = columns?.includes('` to `') === true
     const names = isRange ? [...searched.slice(0, searched.indexOf('parent') + 1), ...plain(what.split('to `parent`')[1])] : plain(columns)
     const [name = ''] = plain(table)
@@ -85,8 +85,8 @@ t.test('the schema: the columns of the page are those of both databases', async 
     t.same(columnsOf('profiles').map(({ name, type }) => [name, type.toLowerCase()]), view.map(([name, type = '']) => [name, type.split(';')[0]]))
     for (const [name, columns] of Object.entries(tables)) t.same(columnsOf(name).map(({ name }) => name).sort(), [...columns].sort(), name)
     t.same(database.prepare("select name from sqlite_schema where type = 'table' and name not like 'sqlite_%' order by rowid").all().map((row) => (row as { name: string }).name), Object.keys(tables))
-    t.match(section('The schema'), `\`pragma application_id\` is 0x${APPLICATION_ID.toString(16).toUpperCase()}`)
-    t.match(section('The schema'), new RegExp(`\`pragma user_version\` is the version of the schema, ${SCHEMA_VERSION}\\.`))
+    t.match(text, `\`pragma application_id\` is 0x${APPLICATION_ID.toString(16).toUpperCase()}`)
+    t.match(text, new RegExp(`\`pragma user_version\` is the version of the schema, ${SCHEMA_VERSION}\\.`))
   })
 
   await t.test('PostgreSQL', async (t) => {
@@ -153,8 +153,8 @@ process.stdout.write(JSON.stringify({ body, statusCode, isReported: page.include
 })
 
 const marked = (wanted: string): Snippet => {
-  const found = snippetsOf(PAGE).find(({ mark }) => mark === wanted)
-  if (found === undefined) throw new Error(`${PAGE} has no piece marked "${wanted}"`)
+  const found = snippetsOf(STORE).find(({ mark }) => mark === wanted)
+  if (found === undefined) throw new Error(`${STORE} has no piece marked "${wanted}"`)
   return found
 }
 
@@ -168,7 +168,7 @@ t.test('a store of your own', async (t) => {
   await app.hindsight.profiler.flush()
   const lines = readFileSync('failures.ndjson', 'utf8').trim().split('\n')
   t.match(lines.map((line) => JSON.parse(line) as object), [{ status: 500, exceptions: [{ message: 'no' }] }])
-  const methods = rowsOf('A store of your own', 'method').map(([name = '']) => /\w+/.exec(name)?.[0] ?? '')
+  const methods = rowsOf(STORE, 'method').map(([name = '']) => /\w+/.exec(name)?.[0] ?? '')
   t.same(methods.filter((name) => typeof (new MemoryStorage() as unknown as Record<string, unknown>)[name] !== 'function'), [])
   t.equal(methods.length, 7)
 })

@@ -4,21 +4,22 @@ import { build } from '../../support/app.js'
 import { postgresServer } from '../../support/postgres.js'
 import { runSnippet, snippetsOf, type Snippet } from '../../support/snippets.js'
 
-const PAGE = 'docs/recipes.md'
-const marked = (wanted: string): Snippet => {
-  const found = snippetsOf(PAGE).find(({ mark }) => mark === wanted)
-  if (found === undefined) throw new Error(`${PAGE} has no piece marked "${wanted}"`)
+const PROXY = 'docs/how-to/proxy.md'
+const MACHINES = 'docs/how-to/several-machines.md'
+const marked = (page: string, wanted: string): Snippet => {
+  const found = snippetsOf(page).find(({ mark }) => mark === wanted)
+  if (found === undefined) throw new Error(`${page} has no piece marked "${wanted}"`)
   return found
 }
 
 t.test('behind a proxy', async (t) => {
-  const { app } = await runSnippet(marked('run'), t.testdir()) as { app: FastifyInstance }
+  const { app } = await runSnippet(marked(PROXY, 'run'), t.testdir()) as { app: FastifyInstance }
   await app.close()
   t.pass('what it asserts holds')
 })
 
 t.test('nginx hands on what a trusted proxy is believed by', async (t) => {
-  const { code = '' } = snippetsOf(PAGE).find(({ language }) => language === 'nginx') ?? {}
+  const { code = '' } = snippetsOf(PROXY).find(({ language }) => language === 'nginx') ?? {}
   t.match(code, /^location \/ \{\n(?: {2}\w+ [^;{}]+;\n)+\}\n$/, 'directives, each with its end')
   const values: Record<string, string> = { $host: 'shop.example', $remote_addr: '203.0.113.7', $scheme: 'https' }
   const sent = [...code.matchAll(/proxy_set_header ([\w-]+) (\S+);/g)].map(([, name = '', value = '']) => [name.toLowerCase(), values[value] ?? '']).filter(([, value]) => value !== '')
@@ -36,7 +37,7 @@ t.test('several machines', async (t) => {
     if (before === undefined) delete process.env.STORAGE_URL
     else process.env.STORAGE_URL = before
   })
-  await runSnippet(marked('run with PostgreSQL'), t.testdir())
+  await runSnippet(marked(MACHINES, 'run with PostgreSQL'), t.testdir())
   t.pass('what it asserts holds')
   const tables = await postgres.psql("select schemaname || '.' || tablename from pg_tables where schemaname !~ '^(pg_|information_schema)' order by 1")
   t.same(tables.split('\n'), ['hindsight.bodies', 'hindsight.requests', 'hindsight.settings', 'hindsight.totals', 'public.login_attempts', 'public.sessions'])

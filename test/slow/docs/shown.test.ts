@@ -18,7 +18,7 @@ const shown = (page: string): Snippet => {
 }
 
 t.test('blocked.md: the record of headers has these keys and no other', async (t) => {
-  const { code } = shown('docs/blocked.md')
+  const { code } = shown('docs/how-to/blocked.md')
   const app = Fastify() as unknown as FastifyInstance
   t.teardown(() => app.close())
   app.addHook('onRequest', async (_request, reply) => { reply.header('x-before', '1') })
@@ -43,8 +43,8 @@ t.test('blocked.md: the record of headers has these keys and no other', async (t
   t.match(changes.filter(({ name }) => name === 'x-mine'), [{ from: null, to: '2', by: 'handler' }], 'one change of one function')
 })
 
-t.test('profiles.md: the reference of a short page is the token of its profile', async (t) => {
-  const { code } = shown('docs/profiles.md')
+t.test('production-failures.md: the reference of a short page is the token of its profile', async (t) => {
+  const { code } = shown('docs/how-to/production-failures.md')
   const app = await build({ debug: false, profiler: 'errors', declare: (app) => app.get('/', async () => { throw new Error('no') }) })
   t.teardown(() => app.close())
   const { body } = await app.inject({ url: '/', headers: { accept: 'text/html' } })
@@ -63,7 +63,7 @@ function commands (page: string): string[][] {
 // These are for as long as somebody looks, for a terminal, or loaded from elsewhere: their own tests run them.
 const ELSEWHERE = new Set(['tail', 'mcp', 'lifecycle', 'compare', 'to', 'replay'])
 
-for (const page of ['README.md', 'docs/blocked.md', 'docs/cpu.md', 'docs/profiles.md', 'examples/plugin-js/README.md', 'examples/plugin-ts/README.md']) {
+for (const page of ['README.md', 'docs/how-to/blocked.md', 'docs/how-to/cpu.md', 'docs/reference/search.md', 'examples/plugin-js/README.md', 'examples/plugin-ts/README.md']) {
   t.test(`each command of ${page} does what it is for`, async (t) => {
     const dataDir = t.testdir()
     const app = await buildTested(t, { profiler: { storage: 'sqlite', dataDir }, security: { firewalls: [{ name: 'main' }] } }, (app) => app.get('/', async () => { throw new Error('no') }))

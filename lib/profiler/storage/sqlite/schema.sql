@@ -1,4 +1,4 @@
--- The tables of a store; docs/profiles.md documents them. The bodies, which are many times as large, are not in the table
+-- The tables of a store; docs/reference/storage-schema.md documents them. The bodies, which are many times as large, are not in the table
 -- that searches scan. Triggers keep bodies, totals and head consistent, also where another program deletes rows.
 create table requests (
   seq integer primary key autoincrement, token text not null unique, time text not null, duration real not null,

@@ -1,0 +1,48 @@
+import { join } from 'node:path'
+import ts from 'typescript'
+
+const ROOT = join(import.meta.dirname, '../..')
+const ENTRIES = {
+  'fastify-hindsight': 'app/index.ts',
+  'fastify-hindsight/nest': 'app/nest.ts',
+  'fastify-hindsight/storage': 'app/storage.ts',
+  'fastify-hindsight/storage-contract': 'test/contract/storage-contract.ts'
+}
+
+/** The page of what the package exports, as Markdown: names, kinds, and the first sentences of their comments. */
+export function apiPage (): string {
+  const { config } = ts.readConfigFile(join(ROOT, 'tsconfig.json'), ts.sys.readFile) as { config: { compilerOptions: object } }
+  const { options } = ts.convertCompilerOptionsFromJson(config.compilerOptions, ROOT)
+  const program = ts.createProgram(Object.values(ENTRIES).map((file) => join(ROOT, file)), options)
+  const checker = program.getTypeChecker()
+  const sections = Object.entries(ENTRIES).map(([entry, file]) => {
+    const source = program.getSourceFile(join(ROOT, file))
+    const exported = source === undefined ? undefined : checker.getSymbolAtLocation(source)
+    const rows = (exported === undefined ? [] : checker.getExportsOfModule(exported)).map((symbol) => {
+      const target = (symbol.flags & ts.SymbolFlags.Alias) === 0 ? symbol : checker.getAliasedSymbol(symbol)
+      const text = ts.displayPartsToString(target.getDocumentationComment(checker)).replaceAll(/\s+/g, ' ')
+      const sentence = (/^.*?[^.]\.(?= [A-Z]|$)/.exec(text)?.[0] ?? text).replaceAll('|', '\\|')
+      return `| \`${symbol.name}\` | ${kindOf(target)} | ${sentence} |`
+    })
+    return `## ${entry}
+
+| export | kind | what it is |
+|---|---|---|
+${rows.sort().join('\n')}
+`
+  })
+  return `# API types
+
+What the package exports. An editor shows the types and comments of each; \`HindsightOptions\` is
+described in [options](options.md), \`Profile\` in [the JSON of a profile](profile.md).
+\`fastify-hindsight/register\` is the preload and exports nothing.
+
+${sections.join('\n')}`
+}
+
+function kindOf ({ flags }: ts.Symbol): string {
+  if ((flags & ts.SymbolFlags.Class) !== 0) return 'class'
+  if ((flags & ts.SymbolFlags.Function) !== 0) return 'function'
+  if ((flags & (ts.SymbolFlags.Interface | ts.SymbolFlags.TypeAlias)) !== 0) return 'type'
+  return 'value'
+}

@@ -1,0 +1,61 @@
+import Fastify, { type FastifyInstance } from 'fastify'
+import { hindsight } from '../../app/hindsight.js'
+
+/** What each route answers, by its name. */
+const DESCRIPTIONS: Readonly<Record<string, string>> = {
+  _profiler_home: 'The newest profiles, with the form of a search. `/_profiler` redirects here',
+  _profiler_search: 'The profiles that match the [criteria](search.md), as a page, or as JSON by `Accept`',
+  _profiler_search_json: 'The same as JSON',
+  _profiler_latest: 'Redirects to the newest profile that matches the criteria. `panel` selects a panel',
+  _profiler_stream: 'New profiles that match the criteria, as server-sent events',
+  _profiler_purge: 'Removes the profiles that match the criteria of the form',
+  _profiler_asset: 'A stylesheet or script of the pages and of the toolbar',
+  _profiler: 'One profile: a page, JSON or Markdown by `Accept`, or by the suffix `.json` or `.md`. `panel` selects a panel',
+  _profiler_headers: 'The changes of the headers of the response, with the code that made them',
+  _profiler_as: 'The request of a profile in another format: `curl`, `fetch`, `http`, `har` or a test',
+  _profiler_compare_chosen: 'Redirects to the comparison of the two profiles of the query',
+  _profiler_compare_previous: 'The differences of a failure from the last success of its route',
+  _profiler_compare: 'Two profiles side by side',
+  _profiler_pin: 'Pins a profile, or unpins it',
+  _profiler_differences: 'The differences from the last success, as the diagnostic page shows them',
+  _profiler_replay_form: 'The request of a profile as a form, to be sent again',
+  _profiler_replay: 'Sends the request of a profile again',
+  _profiler_cpu: 'The CPU profile of a request, as `.cpuprofile`',
+  _profiler_cpu_repeat: 'Sends the request again and records a CPU profile',
+  _profiler_csp_report: 'Receives reports of browsers about violations of a Content-Security-Policy',
+  _wdt: 'The toolbar of a request, as HTML',
+  _preview_error: 'The error page of a status, as production shows it: `/_error/404`, `/_error/500.json`'
+}
+
+/** The page of the routes, as Markdown: what the plugin declares. */
+export async function routesPage (): Promise<string> {
+  const app = Fastify({ pluginTimeout: 60_000 }) as unknown as FastifyInstance
+  const rows: string[] = []
+  app.addHook('onRoute', ({ method, url, config }) => {
+    const methods = [method].flat()
+    if (methods.includes('HEAD') && methods.length === 1) return
+    const name = config?.name ?? ''
+    const description = DESCRIPTIONS[name]
+    if (description === undefined) throw new Error(`docs/scripts/routes.ts describes no route "${name}" (${url})`)
+    const shown = methods.length > 3 ? 'all' : methods.join(', ')
+    rows.push(`| ${shown} | \`${url.replaceAll('\\\\', '\\').replaceAll('|', '\\|')}\` | \`${name}\` | ${description} |`)
+  })
+  await app.register(hindsight, { lifecycle: 'full', debug: true, profiler: { storage: 'memory' } })
+  await app.ready()
+  await app.close()
+  return `# HTTP routes
+
+The routes of the profiler, in debug mode for clients that
+[may see the debug surface](../explanation/security-model.md#access-to-the-debug-surface). With
+\`profiler.role\` the routes below \`/_profiler/\` exist in production, too, for users with that role.
+In \`observe\` mode a private Fastify instance has them: they are no routes of the application. Below
+a prefix of the plugin they have that prefix.
+
+Routes with GET answer HEAD, too. Changes (POST) need the token of a form of these pages. A request
+of another site is refused with 403. Responses have \`Cache-Control: no-store\`.
+
+| method | path | name | what it answers |
+|---|---|---|---|
+${rows.join('\n')}
+`
+}
