@@ -213,15 +213,39 @@ t.test('the menu changes all links, and remembers the choice', async (t) => {
 })
 
 t.test('the place of a syntax error that Node.js or a compiler names', async (t) => {
-  const folder = t.testdir({ 'broken.cjs': 'const a = 1\nfunction broken ( {\n  return 2\n}\n' })
+  const folder = t.testdir({
+    'broken.cjs': 'const a = 1\nfunction broken ( {\n  return 2\n}\n',
+    'linked.mjs': 'export const a = 1\nexport { nothing } from "node:fs"\n'
+  })
   const app = await build(t, {}, (app) => {
     app.get('/cjs', async () => { await import(`${folder}/broken.cjs`) })
+    app.get('/loaded', async () => { throw new Error(`Parse error ${folder}/broken.cjs:2:9`) })
+    app.get('/linked', async () => { await import(`${folder}/linked.mjs`) })
     app.get('/compiled', async () => { throw Object.assign(new Error(`Transform failed with 1 error:\n${folder}/broken.cjs:3:9: ERROR: Expected "}"`), { stack: '' }) })
   })
-  for (const [url, line] of [['/cjs', 3], ['/compiled', 3]] as const) {
+  for (const [url, file, line] of [['/cjs', 'broken.cjs', 3], ['/compiled', 'broken.cjs', 3], ['/loaded', 'broken.cjs', 2], ['/linked', 'linked.mjs', 2]] as const) {
     const { exceptions } = await report(app, { url })
-    t.match(exceptions[0]?.frames[0], { file: `${folder}/broken.cjs`, line, function: '(syntax)', own: true }, url)
-    t.match(texts(await page(app, { url }), '.where h2'), [/broken\.cjs:3.* \(syntax\)$/])
+    t.match(exceptions[0]?.frames[0], { file: `${folder}/${file}`, line, function: '(syntax)', own: true }, url)
+    t.match(texts(await page(app, { url }), '.where h2')[0], new RegExp(`^In your code: .*${file}:\\d.* \\(syntax\\)$`))
+  }
+})
+
+t.test('the header and the log line name a file of the application, or none', async (t) => {
+  const app = await build(t, {}, (app) => {
+    app.get('/invoice', getInvoice)
+    app.get('/parsed', async () => JSON.parse('{'))
+    app.get('/reported', async () => { throw Object.assign(new Error('reported', { cause: new Error('x') }), { stack: 'Error: reported' }) })
+    app.post('/orders', { schema: { body: { type: 'object', required: ['item'] } } }, async () => 'x')
+  })
+  const own = /card\.test\.ts:\d+$/
+  for (const [method, url, expected] of [
+    ['GET', '/invoice', own], ['GET', '/parsed', own], ['GET', '/reported', own], ['POST', '/orders', own], ['GET', '/nowhere', undefined]
+  ] as const) {
+    const { headers } = await app.inject({ method, url, headers: HTML, ...(method === 'POST' && { payload: {} }) })
+    t.match(headers['x-debug-exception-file'], expected as never, url)
+    const { logs } = await report(app, { method, url, ...(method === 'POST' && { payload: {} }) })
+    const line = logs.find(({ message }) => message.startsWith('Uncaught '))?.message
+    t.match(line, expected ?? /^Uncaught NotFoundError: "No route found for ".*"" *$/, url)
   }
 })
 
