@@ -20,7 +20,7 @@ export interface ExceptionsView {
 const MAX_MESSAGE = 4_000
 /** Characters of all stack traces in full; the last ones come first, the others are cut to MAX_STACK. */
 const MAX_STACKS = 5_000
-const MAX_STACK = 1_000
+const MAX_STACK = 500
 /** Lines before and after the line of a frame that is folded. */
 const AROUND = 3
 /** The place of a frame in the text of a stack. */
