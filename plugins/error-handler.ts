@@ -2,6 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import fp from 'fastify-plugin'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { renderFallback, renderProductionError } from '../lib/error-page/plain-pages.js'
+import { ownFrame } from '../lib/errors/declared-place.js'
 import { dropEntityHeaders, dropInvalidHeaders, prepareFailedReply } from '../lib/errors/failed-reply.js'
 import { loggedError } from '../lib/errors/flatten-error.js'
 import { representation } from '../lib/errors/negotiate.js'
@@ -122,9 +123,9 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     const profile = profiles?.profileOf(request) ?? null
     if (profile !== null) state.profile = profile
     const { body, exception } = pages.diagnosticPage(request, reply, type, reason)
-    const [frame] = exception.frames
+    const frame = ownFrame(request)
     reply.header('x-debug-exception', percentEncoded(exception.message.slice(0, MAX_DEBUG_HEADER)))
-    if (frame !== undefined) reply.header('x-debug-exception-file', `${percentEncoded(frame.file)}:${frame.line}`)
+    if (frame !== null) reply.header('x-debug-exception-file', `${percentEncoded(frame.file)}:${frame.line}`)
     return body
   }
 
@@ -189,8 +190,8 @@ function logUncaught (raised: unknown, request: FastifyRequest, status: number):
     else request.log.info({ statusCode: status }, `${nameOf(raised)}: ${message}`)
     return
   }
-  const frame = last.frames.find(({ own }) => own) ?? last.frames[0]
-  const place = frame === undefined ? '' : ` at ${frame.file}:${frame.line}`
+  const frame = ownFrame(request)
+  const place = frame === null ? '' : ` at ${frame.file}:${frame.line}`
   const line = `Uncaught ${last.name}: "${last.message.slice(0, MAX_DEBUG_HEADER)}"${place}`
   if (status >= 500) logError(request, raised, 'request', line)
   else request.log.warn({ statusCode: status, channel: 'request' }, line)

@@ -8,7 +8,6 @@ import { cut, visibleLine } from '../../view/visible.js'
 import { NO_DIFFERENCE, type LastSuccess } from '../compare/last-success.js'
 import { dataOf, isObject, listOf, type Data } from '../panels/panel.js'
 import type { Profile } from '../profile.js'
-import { listenerLines, raiserOf } from './listener-lines.js'
 import { profileHints } from './profile-hints.js'
 
 const MAX_CHAIN = 5
@@ -49,7 +48,6 @@ export function profileMarkdown (profile: Profile, { success = null, hasEvents }
     ...bounded(['## Request', ...requestParts(profile)]),
     ...bounded(['## Last log lines', logText(profile, hasEvents)]),
     ...success === null ? [] : bounded(differenceParts(success)),
-    ...bounded(['## What the listeners did', ...listenerLines(profile)]),
     ...bounded(profileHints(profile).flatMap((hint) => hintParts(hint, MARKDOWN)))
   ].join('\n\n') + '\n'
 }
@@ -73,6 +71,18 @@ function facts (profile: Profile): string {
   ].join(' · ')
 }
 
+/** What raised the exception of the response: a listener or the handler; null when it is not known. */
+function raiserOf ({ exceptions, events, collectors }: Profile): string | null {
+  const all = listOf(events)
+  const raised = all.find(({ outcome }) => outcome === 'raised')
+  if (raised !== undefined) return `${String(raised.listener)} in ${String(raised.stage)}`
+  const isHandled = isObject(collectors.performance) && typeof collectors.performance.handlerStart === 'number'
+  const hasFailed = listOf(exceptions).length > 0 && all.some(({ pass }) => pass === 'error')
+  const hasResponded = all.some(({ pass, stage, outcome }) =>
+    pass === 'main' && stage === 'kernel.response' && outcome !== 'skipped')
+  return isHandled && hasFailed && !hasResponded ? 'the handler' : null
+}
+
 function routeFact (route: unknown): string {
   if (!isObject(route)) return 'no route matched'
   return [
@@ -88,7 +98,7 @@ function name (value: unknown): string {
 
 function chainParts ({ exceptions }: Profile): string[] {
   const all = listOf(exceptions).map((exception, i) => ({ exception, i }))
-  if (all.length === 0) return ['Nothing was raised.']
+  if (all.length === 0) return ['No exceptions.']
   const left = Math.max(0, all.length - MAX_CHAIN)
   // The root cause, and the errors that are nearest to the response.
   const shown = all.filter(({ i }) => i === 0 || i > left)
@@ -148,7 +158,7 @@ function logText ({ logs }: Profile, hasEvents = false): string {
       message: cut(String(message), MAX_NAME),
       context: isObject(context) ? context : {}
     }) as LogRecord)
-  if (lines.length === 0) return 'No line was logged.'
+  if (lines.length === 0) return 'No log messages.'
   const shown = mostSevere(lines, hasEvents ? MAX_EVENT_LOGS : MAX_LOGS)
   const left = lines.length - shown.length
   const texts = shown.map((line) => cut(logLine(line), MAX_LINE))

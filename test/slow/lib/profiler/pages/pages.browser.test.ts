@@ -149,7 +149,7 @@ if (browser !== undefined) {
     t.equal(await page.locator('.log-count').textContent(), '4 of 4 lines, without 3 notifications of listeners')
     await page.getByLabel('db').uncheck()
     await page.waitForURL(/channel=app/)
-    await page.getByLabel('Containing').fill('ONE')
+    await page.getByLabel('Filter messages').fill('ONE')
     await page.keyboard.press('Enter')
     await page.waitForURL(/q=ONE/)
     t.same(await shown(), ['one'])
