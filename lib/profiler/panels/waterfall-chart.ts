@@ -35,10 +35,10 @@ export function waterfall (profile: Profile, threshold: string): string {
   const total = Math.max(profile.duration || 0, ...spans.map(({ start, duration }) => start + (duration ?? 0)), 0.001)
   const { firstByte } = dataOf(profile, 'performance')
   const ready = typeof firstByte === 'number' ? firstByte : null
-  const options = THRESHOLDS.map((value) => [value, value] as const)
   const { shown, notes } = limited(profile, spans.filter(({ duration }) => (duration ?? Infinity) >= Number(least)))
   return html`<form method="get" class="filters"><input type="hidden" name="panel" value="performance">
-!${select('Min. duration (ms)', 'threshold', options, least)} <button type="submit">Show</button></form>
+!${select('Min. duration (ms)', 'threshold', THRESHOLDS.map((value) => [value, value]), least)}
+<button type="submit">Show</button></form>
 !${legend(profile, spans, ready)}!${notes}<div class="waterfall">!${scale(total, ready)}
 <div class="row head" aria-hidden="true"><span>Name</span><span></span><span class="number">Start</span>
 <span class="number">Duration</span></div>
@@ -65,7 +65,7 @@ function rowsOf (spans: readonly Span[]): Row[] {
   const stages = [...new Set(listeners.map(({ stage }) => stage))].map((stage): Row => {
     const children = listeners.filter((row) => row.stage === stage)
     const duration = children.reduce((sum, { duration }) => sum + Number(duration), 0)
-    const failed = children.some(({ failed }) => failed)
+    const failed = children.some((row) => row.failed)
     return { ...children[0] as Row, name: String(stage), duration, failed, children, isStage: true }
   })
   const top = rows.filter((row, i) => {

@@ -79,15 +79,13 @@ function callSpans (profile: Profile): Span[] {
     const { method, status, error } = call
     const url = String(call.url)
     const { host, pathname } = URL.canParse(url) ? new URL(url) : { host: '', pathname: url }
-    const result = error !== undefined
-      ? String(error)
-      : typeof status === 'number' ? `answered with ${status}` : 'no response yet'
+    const result = error ?? (typeof status === 'number' ? `answered with ${status}` : 'no response yet')
     return {
       kind: 'call',
       name: `${String(method)} ${host === own ? '' : host}${pathname}`,
       ...timesOf(call),
       failed: isFailedCall(call),
-      detail: `${url}: ${result}`,
+      detail: `${url}: ${String(result)}`,
       link: addressOf('http-client', [], `call-${i + 1}`)
     }
   })
