@@ -178,15 +178,18 @@ export function pinForm (
     html`${pinned ? 'Unpin' : 'Pin'}!${name}</button>`, 'pin-form')
 }
 
-/** A duration in milliseconds, for people. */
+/** A duration in milliseconds, for people: in microseconds below 1 ms. */
 export function milliseconds (value: unknown): string {
   if (typeof value !== 'number' || !Number.isFinite(value)) return '–'
+  const microseconds = Math.round(value * 1000)
+  if (microseconds === 0) return '< 1 µs'
+  if (Math.abs(microseconds) < 1000) return `${microseconds} µs`
   return `${value.toLocaleString('en', { maximumFractionDigits: value < 10 ? 2 : value < 100 ? 1 : 0 })} ms`
 }
 
 /** The duration of something that may not have ended, as markup. */
 export function pending (duration: unknown): string {
-  return duration === null ? '<span class="none">pending</span>' : milliseconds(duration)
+  return duration === null ? '<span class="none">pending</span>' : html`${milliseconds(duration)}`
 }
 
 /** A size in bytes, for people. */

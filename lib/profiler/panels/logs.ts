@@ -17,7 +17,7 @@ const LEVELS: ReadonlyMap<string, string> = new Map([
 ])
 const NAMES = [...LEVELS.keys()]
 /** Lines of one page. */
-const PAGE = 500
+export const PAGE = 500
 const MAX_CHANNELS = 20
 const MAX_TEXT = 500
 /** The channel of the lines that say which listener was notified. */

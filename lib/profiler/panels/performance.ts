@@ -5,14 +5,8 @@ import { bytes, failed, milliseconds, note, pairs, pairsSection, postForm, secti
 import type { Profile } from '../profile.js'
 import { addressOf, dataOf, failureOf, fieldOf, isObject, PLAIN_VIEW } from './panel.js'
 import type { Data, Panel, PanelView } from './panel.js'
-import { waterfall } from './waterfall.js'
+import { waterfall } from './waterfall-chart.js'
 
-const TIMES: Readonly<Record<string, string>> = {
-  handlerStart: 'handler began at',
-  handler: 'handler',
-  serialization: 'serialization',
-  firstByte: 'response ready at'
-}
 const CPU_FUNCTIONS = 5
 
 /** Where the time went. */
@@ -28,33 +22,29 @@ export const performancePanel: Panel = {
 }
 
 function timesOf (profile: Profile): Data {
-  const { events, duration } = profile
-  const data = dataOf(profile, 'performance')
-  const [slowest] = [...events].sort((a, b) => b.duration - a.duration)
-  const all = events.reduce((sum, event) => sum + event.duration, 0)
-  const times = Object.entries(TIMES).filter(([name]) => typeof data[name] === 'number')
-  return {
-    total: milliseconds(duration),
-    ...(slowest !== undefined && {
-      'all listeners': milliseconds(all),
-      'slowest listener': `${slowest.listener} (${slowest.stage}), ${milliseconds(slowest.duration)}`
-    }),
-    ...Object.fromEntries(times.map(([name, title]) => [title, milliseconds(data[name])]))
-  }
+  const { firstByte, handlerStart, handler, serialization } = dataOf(profile, 'performance')
+  const times = Object.entries({
+    Total: profile.duration,
+    'Response ready': firstByte,
+    'Handler start': handlerStart,
+    Handler: handler,
+    Serialization: serialization
+  })
+  return Object.fromEntries(times.filter(([, time]) => typeof time === 'number')
+    .map(([name, time]) => [name, milliseconds(time)]))
 }
 
 function processSection (profile: Profile): string {
   const failure = failureOf(profile, 'performance')
   if (failure !== undefined) return failed(failure)
   const { process } = dataOf(profile, 'performance')
-  return isObject(process) ? section('Process', usage(process)) : ''
-}
-
-function usage ({ heapBefore, heapAfter, loopUtilization }: Data): string {
-  return note('Of the whole process while the request ran, other requests included.') + pairs('Process', {
-    'heap in use': `${bytes(heapBefore)} before, ${bytes(heapAfter)} after`,
-    'event loop busy': typeof loopUtilization === 'number' ? `${Math.round(loopUtilization * 100)} % of the time` : ''
-  })
+  if (!isObject(process)) return ''
+  const { heapBefore, heapAfter, loopUtilization: busy } = process
+  return section('Process', note('Of the whole process while the request ran, other requests included.') +
+    pairs('Process', {
+      'Heap in use': `${bytes(heapBefore)} before, ${bytes(heapAfter)} after`,
+      'Event loop busy': typeof busy === 'number' ? `${Math.round(busy * 100)} % of the time` : ''
+    }))
 }
 
 /** The functions that took most CPU time, or the form that repeats the request with a CPU profile. */

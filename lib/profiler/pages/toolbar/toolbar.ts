@@ -161,7 +161,7 @@ function requestItems (data: ToolbarData): string[] {
     item('route', 'router', 'Route', url, routeHead, [
       ['Route', route ?? 'none'], ['Pattern', pattern ?? '–'], ['Handler', handler ?? '–']
     ]),
-    item('time', 'performance', 'Time', url, milliseconds(duration), [
+    item('time', 'performance', 'Time', url, html`${milliseconds(duration)}`, [
       ['Handler', milliseconds(handlerDuration), 'handlerDuration'],
       ['Response ready', milliseconds(firstByte ?? duration), 'firstByte'],
       ['Total', firstByte === null ? '–' : milliseconds(duration), 'duration']
