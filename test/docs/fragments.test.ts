@@ -92,8 +92,7 @@ t.test('http-cache.md', async (t) => {
     ['the tag that it has', { 'if-none-match': first.headers.etag }, 304],
     ['a weak one', { 'if-none-match': `W/${String(first.headers.etag)}` }, 304],
     ['the date', { 'if-modified-since': first.headers['last-modified'] }, 304],
-    ['another tag', { 'if-none-match': '"x"' }, 200],
-    ['another tag that must be there', { 'if-match': '"x"' }, 412]
+    ['another tag', { 'if-none-match': '"x"' }, 200]
   ] as const) {
     told.length = 0
     const answer = await app.inject({ url: '/articles/7', headers: headers as Record<string, string> })

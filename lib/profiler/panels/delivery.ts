@@ -4,7 +4,6 @@ import { collectorPanel, isObject, listOf, type Data, type Panel } from './panel
 const OUTCOMES: Readonly<Record<string, string>> = {
   fresh: 'the copy of the client is fresh: 304',
   stale: 'the copy of the client is stale: the whole response',
-  failed: 'the precondition failed: 412',
   unconditional: 'the request has no precondition: the whole response'
 }
 const LINK_COLUMNS = { rel: 'Relation', href: 'Target', attributes: 'Attributes' }
@@ -12,7 +11,6 @@ const LINK_COLUMNS = { rel: 'Relation', href: 'Target', attributes: 'Attributes'
 /** What the response carries for caches and for the page: HTTP caching, links and front-end assets. */
 export const deliveryPanels: readonly Panel[] = [
   collectorPanel('cache', 'HTTP cache', 'delivery', {
-    problem: ({ outcome }) => outcome === 'failed',
     render: (data) => fields('Decision', { ...data, outcome: OUTCOMES[String(data.outcome)] ?? data.outcome })
   }),
 
