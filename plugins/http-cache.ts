@@ -112,7 +112,7 @@ function respond (
 // The handler may have set `Cache-Control` without regard to the user.
 function turnPrivate (request: FastifyRequest, reply: FastifyReply): boolean {
   const control = [reply.getHeader('cache-control') ?? []].flat().join(', ')
-  if ((stateOf(request).defaultCacheControl && control === '') || EXCLUDES_OTHERS.test(control)) return false
+  if (EXCLUDES_OTHERS.test(control)) return false
   reply.header('cache-control', TURNED_PRIVATE)
   recordOf(request, reply).private = BROUGHT_CREDENTIALS
   return true

@@ -51,9 +51,6 @@ export class HeaderOverflowError extends httpError('HeaderOverflowError', 'HINDS
 /** A path parameter cannot be converted: the cause of a not-found error. */
 export class ParamConversionError extends httpError('ParamConversionError', 'HINDSIGHT_PARAM_CONVERSION', 404) {}
 
-/** A route names a template that does not exist. */
-export class TemplateNotFoundError extends httpError('TemplateNotFoundError', 'HINDSIGHT_TEMPLATE_NOT_FOUND', 500) {}
-
 /** The request did not arrive in time (RFC 9110, section 15.5.9). */
 export class RequestTimeoutError extends httpError('RequestTimeoutError', 'HINDSIGHT_REQUEST_TIMEOUT', 408) {}
 

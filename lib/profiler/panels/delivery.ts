@@ -1,4 +1,4 @@
-import { fields, note, rows, rowsSection, section } from '../pages/components.js'
+import { fields, rowsSection } from '../pages/components.js'
 import { collectorPanel, isObject, listOf, type Data, type Panel } from './panel.js'
 
 const OUTCOMES: Readonly<Record<string, string>> = {
@@ -16,13 +16,8 @@ export const deliveryPanels: readonly Panel[] = [
 
   collectorPanel('links', 'Links', 'delivery', {
     count: ({ route, added }) => listOf(route).length + listOf(added).length,
-    render: ({ route, added, earlyHints }) => {
-      const hints = Array.isArray(earlyHints) ? earlyHints.map((value) => ({ value })) : []
-      return linksSection('Declared by the route', route) +
-        linksSection('Added while the request was handled', added) +
-        section('Sent as early hints (103)',
-          hints.length === 0 ? note('None.') : rows('Early hints', { value: 'Link' }, hints))
-    }
+    render: ({ route, added }) =>
+      linksSection('Declared by the route', route) + linksSection('Added while the request was handled', added)
   }),
 
   collectorPanel('assets', 'Assets', 'delivery', {
