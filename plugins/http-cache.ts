@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { evaluate, isRetrieval, validatorsOf, type Evaluation, type Validators } from '../lib/http/conditional.js'
-import { addVary, dropContent, setIfAbsent } from '../lib/http/responses.js'
+import { evaluate, isRetrieval, type Evaluation, type Validators } from '../lib/http/conditional.js'
+import { addVary, setIfAbsent } from '../lib/http/responses.js'
 import { Answer, listener, Skip } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
@@ -79,34 +79,21 @@ async function decide (
   return new Answer(undefined)
 }
 
-/**
- * Sets `Cache-Control`, `Expires`, `ETag`, `Last-Modified` and `Vary`; answers 304 by the validators that the handler
- * set.
- */
-export const httpCacheResponse = listener('kernel.response', 'http-cache', () => (request, reply, payload) => {
+/** Sets `Cache-Control`, `Expires`, `ETag`, `Last-Modified` and `Vary` as the attribute declares them. */
+export const httpCacheResponse = listener('kernel.response', 'http-cache', () => (request, reply) => {
   const isTurned = stateOf(request).credentialsUsed === true && turnPrivate(request, reply)
-  const result = respond(attributesOf(request)?.cache, request, reply, payload)
-  return isTurned && result instanceof Skip ? undefined : result
+  const skip = respond(attributesOf(request)?.cache, request, reply)
+  return isTurned ? undefined : skip
 })
 
 function respond (
-  cache: CacheAttribute | undefined, request: FastifyRequest, reply: FastifyReply, payload: unknown
-): unknown {
-  if (stateOf(request).failed || reply.statusCode >= 400) return cache === undefined ? notDeclared : notForErrors
-  if (!isRetrieval(request.method)) return cache === undefined ? notDeclared : notKept
-  if (cache !== undefined) {
-    if (!recordOf(request, reply).reached) return notTheRoutes
-    if (KEPT.includes(reply.statusCode)) apply(cache, request, reply)
-  }
-  const unchanged = cache === undefined ? notDeclared : undefined
-  if (reply.statusCode !== 200) return unchanged
-  const validators = validatorsOf(reply.getHeader('etag'), reply.getHeader('last-modified'))
-  const evaluation = evaluate(request.headers, validators)
-  if (evaluation.precondition === null) return unchanged
-  Object.assign(recordOf(request, reply), evaluation, { validators })
-  if (evaluation.outcome !== 'fresh') return
-  setNotModified(reply, validators)
-  return dropContent(reply, payload)
+  cache: CacheAttribute | undefined, request: FastifyRequest, reply: FastifyReply
+): Skip | undefined {
+  if (cache === undefined) return notDeclared
+  if (stateOf(request).failed || reply.statusCode >= 400) return notForErrors
+  if (!isRetrieval(request.method)) return notKept
+  if (!recordOf(request, reply).reached) return notTheRoutes
+  if (KEPT.includes(reply.statusCode)) apply(cache, request, reply)
 }
 
 // The handler may have set `Cache-Control` without regard to the user.

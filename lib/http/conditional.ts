@@ -19,8 +19,6 @@ export interface Evaluation {
   precondition: 'If-None-Match' | 'If-Modified-Since' | null
 }
 
-const ENTITY_TAG = /^(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"$/
-
 /** Whether a method only reads, so that it may be answered with 304. */
 export function isRetrieval (method: string): boolean {
   return method === 'GET' || method === 'HEAD'
@@ -47,15 +45,6 @@ export function entityTag (text: string, weak: boolean): string {
   if (quoted !== undefined) return prefix + quoted
   const isPlain = /^[\x21\x23-\x2b\x2d-\x7e]{1,128}$/.test(text)
   return `${prefix}"${isPlain ? text : createHash('sha256').update(text).digest('base64url')}"`
-}
-
-/** The validators that the headers of a finished response contain; malformed ones are ignored. */
-export function validatorsOf (etag: unknown, lastModified: unknown): Validators {
-  const date = lastModified instanceof Date ? lastModified.toUTCString() : lastModified
-  return {
-    etag: typeof etag === 'string' && ENTITY_TAG.test(etag) ? etag : null,
-    lastModified: typeof date === 'string' ? dateOf(date) : null
-  }
 }
 
 /** Milliseconds without their fraction of a second, which HTTP dates do not have. */
