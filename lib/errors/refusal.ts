@@ -152,14 +152,13 @@ function denialOf (request: FastifyRequest, { rule, expression, decisions }: Sec
   }
   const denied = decisions.findLast(({ granted }) => !granted)
   if (denied === undefined) return null
-  const { by, attribute, subject, strategy } = denied
+  const { by, attribute, subject } = denied
   const votes = denied.votes.filter(({ vote }) => vote === 'denied')
     .map(({ voter, reason }) => reason === '' ? voter : `${voter}: ${reason}`)
   const why = votes.join('; ') || 'no voter granted it'
   const needed = by === 'is-granted' ? `config.isGranted ${route}` : by
   return {
-    what: `${attribute}${subject === null ? '' : ` of ${subject}`}, which ${needed} requires, was denied ` +
-      `(${why}, counted as ${strategy})`,
+    what: `${attribute}${subject === null ? '' : ` of ${subject}`}, which ${needed} requires, was denied (${why})`,
     rule: `${by}: ${attribute}`,
     option: by === 'is-granted' ? 'config.isGranted of the route' : 'security.voters'
   }
