@@ -34,6 +34,8 @@ export interface Command {
   /** The arguments as the help shows them: `<required>` and `[optional]`. They are counted, too. */
   args: string
   summary: string
+  /** More sentences for the help of the command. */
+  details?: string
   /** The criteria of a search are options of the command; `pages`: `--limit` and `--cursor`, too. */
   criteria?: 'pages' | 'all'
   options?: Readonly<Record<string, CommandOption>>

@@ -5,7 +5,7 @@ import { NotSendableError } from '../../lib/profiler/replay/stored-request.js'
 import { TOKEN_PATTERN } from '../../lib/profiler/token.js'
 import { visibleLine } from '../../lib/view/visible.js'
 import { CommandError, findProfile, NO_PROFILE, searchOf, type Command } from '../command.js'
-import { comparisonLines } from './compare.js'
+import { comparisonLines, EVENTS } from './compare.js'
 
 const FORMS = ['curl', 'fetch', 'http', 'har', 'test']
 const FRAMEWORKS = ['node', 'tap']
@@ -21,7 +21,7 @@ export const to: Command = {
     framework: { type: 'string', help: 'of a test: tap, or node for node:test; node by default' },
     app: { type: 'string', help: 'of a test: the specifier of the application in its import; ./app.js by default' }
   },
-  run: async ({ args, flags, print, open }) => {
+  run: async ({ args, flags, terminal, open }) => {
     // The profile may be first, and its form is curl by default.
     const [form = '', token = 'latest'] = isProfile(args[0]) ? [args[1] ?? 'curl', args[0]] : args
     const { framework: given, app } = flags
@@ -40,7 +40,7 @@ export const to: Command = {
     const profile = await findProfile(open, token, searchOf(flags).criteria)
     try {
       const written = writeAs(format, profile, app === undefined ? {} : { app: String(app) })
-      await print(written, () => [written.text.replace(/\n$/, '')])
+      await (flags.json === true ? terminal.json(written, 2) : terminal.line(written.text.replace(/\n$/, '')))
     } catch (error) {
       if (!(error instanceof NotSendableError)) throw error
       throw new CommandError(`The request of profile "${profile.token}" cannot be sent again: ${error.message}`)
@@ -56,6 +56,7 @@ export const replay: Command = {
   args: '<token | latest>',
   summary: 'send a request to the running service again, and show the differences',
   options: {
+    ...EVENTS,
     url: { type: 'string', help: `the address of the service; ${DEFAULT_URL} by default` },
     set: { type: 'string', multiple: true, help: 'name=value for a masked value; parts without a value are not sent' },
     yes: { type: 'boolean', help: 'send a request whose method is not safe, as it may change something' }
@@ -87,7 +88,7 @@ export const replay: Command = {
     const fields = [...values].filter(([, value]) => value !== '').map(([name, value]) => [`value.${name}`, value])
     const body = new URLSearchParams([['form_token', formToken], ['confirm', '1'], ...fields])
     const answer = await send<{ token: string, comparison: Comparison }>(view.token, body)
-    await print(answer, () => comparisonLines(answer.comparison, terminal))
+    await print(answer, () => comparisonLines(answer.comparison, terminal, flags.events === true))
   }
 }
 

@@ -2,8 +2,9 @@ import { spawn } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
+import { stripVTControlCharacters } from 'node:util'
 import t, { type Test } from 'tap'
-import { execute } from '../../cli/run.js'
+import { COMMANDS, execute } from '../../cli/run.js'
 import { withListenerLines, type Profile } from '../../lib/profiler/profile.js'
 import { openStorage } from '../../lib/profiler/storage/open.js'
 import { recordOf } from '../../lib/profiler/summary.js'
@@ -11,6 +12,8 @@ import { failure, profile, tokens } from '../lib/profiler/fixture.js'
 import { sample } from '../lib/profiler/sample.js'
 
 const HOSTILE = 'http://h/\u001b]0;pwned\u0007\u001b[31m\u202etxt\n\r'
+
+delete process.env.COLUMNS
 
 interface Outcome {
   code: number
@@ -21,7 +24,7 @@ interface Outcome {
 /** Runs a command as the shell would; with `columns` its output is a screen that shows colours. */
 async function hindsight (dataDir: string, args: string[], columns?: number): Promise<Outcome> {
   const out = Object.assign(new PassThrough(), columns === undefined ? {} : { isTTY: true, columns, hasColors: () => true })
-  const err = new PassThrough()
+  const err = Object.assign(new PassThrough(), columns === undefined ? {} : { isTTY: true, columns })
   const texts = [out, err].map(async (stream) => {
     let text = ''
     for await (const chunk of stream.setEncoding('utf8')) text += String(chunk)
@@ -57,7 +60,7 @@ t.test('a list for people, and for programs', async (t) => {
   const screen = await hindsight(dataDir, ['list', '--status', '404'], 80)
   t.match(screen.out, '\u001b[33m404')
   t.notMatch(screen.out, /000001/)
-  t.match(screen.out, /03:04:05 {2}.*http:\/\/127\.0\.0\.1:3000\/robots\.t…/, 'as wide as the screen')
+  t.match(screen.out, /03:04:05 {2}.*\/robots\.txt/, 'without the origin')
   t.equal((await hindsight(dataDir, ['list', '--status', '404'], 0)).out, screen.out, 'a screen of unknown width has 80 columns')
   const json = JSON.parse((await hindsight(dataDir, ['list', '--json', '--limit', '2'])).out)
   t.match(json, { profiles: [{ token: '000003', warnings: 1 }, { token: '000002', error: true }], next: String })
@@ -244,10 +247,51 @@ t.test('errors name what is wrong', async (t) => {
 
 t.test('help', async (t) => {
   const dataDir = t.testdir()
-  t.match((await hindsight(dataDir, ['list', '--help'])).out, /^Usage: fastify-hindsight list \[options\]: list the stored profiles, newest first\.[^]*--min-duration {2}/)
+  t.match((await hindsight(dataDir, ['list', '--help'])).out, /^Usage: fastify-hindsight list \[options\]\n\nList the stored profiles, newest first\.\n[^]*--min-duration {2}/)
+  t.match((await hindsight(dataDir, ['show', '--help'])).out, /^Usage: fastify-hindsight show <token \| latest> \[options\]\n/)
   const out = new PassThrough()
   t.equal(await execute([], out, new PassThrough()), 0)
-  t.match(String(out.read()), /^ {2}show <token \| latest>/m)
+  t.match(String(out.read()), /^ {2}show {10} show a profile/m)
+})
+
+t.test('on a terminal no line for people is longer than the terminal', async (t) => {
+  const url = `http://127.0.0.1:3000/orders/17?${'filter[city]=Amsterdam&'.repeat(20)}page=7`
+  const logs = [{ time: '2026-01-02T03:04:05.678Z', level: 'warn' as const, channel: 'app', message: `careful ${'with this '.repeat(30)}${'x'.repeat(300)}`, context: {} }]
+  const dataDir = await stored(t, [
+    { ...sample(), url, logs }, profile('000002', { url: `${url}1${HOSTILE}`, logs: [...logs, ...logs] }), failure('000003', { url: '/short' })
+  ])
+  const commands = [
+    ['list'], ['show', '3fa94c'], ['show', '3fa94c', '--events'], ['headers', '3fa94c'], ['compare', '3fa94c', '000002'], ['compare', '3fa94c', '000002', '--events'],
+    ['cpu', '3fa94c'], ['show', 'x'], ['nothing'], ['headers', '3fa94c', '--header', 'x'], ['help'], ...Object.keys(COMMANDS).map((name) => [name, '--help'])
+  ]
+  for (const columns of [40, 80, 120]) {
+    for (const args of commands) {
+      const { out, err } = await hindsight(dataDir, args, columns)
+      const tooLong = (out + err).split('\n').map((line) => stripVTControlCharacters(line)).filter((line) => [...line].length > columns)
+      t.same(tooLong, [], `${args.join(' ')} at ${columns}`)
+    }
+  }
+  const shown = (await hindsight(dataDir, ['list'], 120)).out
+  t.match(shown, /http:\/\/127\.0\.0\.1:3000\/ord[^ \n]*…[^ \n]*page=7/, 'a URL is shortened in the middle')
+  const { out: listed } = await hindsight(dataDir, ['list'])
+  t.match(listed, url, 'a file has the whole URL')
+  process.env.COLUMNS = '50'
+  t.teardown(() => { delete process.env.COLUMNS })
+  const { out } = await hindsight(dataDir, ['help'])
+  t.ok(out.split('\n').every((line) => line.length <= 50), 'COLUMNS is the width where it is set')
+})
+
+t.test('on a terminal events are shown with --events', async (t) => {
+  const dataDir = await stored(t, [
+    profile('000001', { events: [{ stage: 'kernel.request', listener: 'router', pass: 'main', outcome: 'ran', start: 0, duration: 0.1 }] }),
+    profile('000002', { events: [{ stage: 'kernel.request', listener: 'router', pass: 'main', outcome: 'raised', start: 0, duration: 9 }] })
+  ])
+  for (const [args, pattern] of [[['show', '000002'], 'What the listeners did'], [['compare', '000001', '000002'], 'kernel.request router']] as const) {
+    t.notMatch((await hindsight(dataDir, [...args], 80)).out, pattern)
+    t.match((await hindsight(dataDir, [...args, '--events'], 80)).out, pattern)
+  }
+  t.match((await hindsight(dataDir, ['compare', '000001', '000002'], 80)).out, '2 differences of listeners: --events shows them.')
+  t.equal((await hindsight(dataDir, ['show', '000002', '--markdown'], 80)).out, (await hindsight(dataDir, ['show', '000002'])).out)
 })
 
 t.test('tail follows what another process stores, until it is interrupted', async (t) => {

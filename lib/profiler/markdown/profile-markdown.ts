@@ -34,10 +34,13 @@ export interface MarkdownOptions {
   success?: LastSuccess | null
   /** Whether log lines about listeners are included. */
   hasEvents?: boolean
+  /** Whether the section of the listeners is included: by default. */
+  hasListeners?: boolean
 }
 
 /** A profile as a screen of Markdown, for people and for programs. All values are escaped or fenced, and bounded. */
-export function profileMarkdown (profile: Profile, { success = null, hasEvents }: MarkdownOptions = {}): string {
+export function profileMarkdown (profile: Profile, options: MarkdownOptions = {}): string {
+  const { success = null, hasEvents, hasListeners = true } = options
   const { status, method, url } = profile
   return [
     `# ${escapeMarkdown(cut(headline(profile), MAX_TITLE))}`,
@@ -49,7 +52,7 @@ export function profileMarkdown (profile: Profile, { success = null, hasEvents }
     ...bounded(['## Request', ...requestParts(profile)]),
     ...bounded(['## Last log lines', logText(profile, hasEvents)]),
     ...success === null ? [] : bounded(differenceParts(success)),
-    ...bounded(['## What the listeners did', ...listenerLines(profile)]),
+    ...hasListeners ? bounded(['## What the listeners did', ...listenerLines(profile)]) : [],
     ...bounded(profileHints(profile).flatMap((hint) => hintParts(hint, MARKDOWN)))
   ].join('\n\n') + '\n'
 }
