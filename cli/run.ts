@@ -40,10 +40,10 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
 }
 
 const COMMON: Readonly<Record<string, CommandOption>> = {
-  json: { type: 'boolean', help: 'for programs' },
+  json: { type: 'boolean', help: 'JSON, for programs' },
   storage: { type: 'string', help: 'sqlite, or postgres://… (STORAGE_URL)' },
   'data-dir': { type: 'string', help: 'the folder of the SQLite file (DATA_DIR)' },
-  help: { type: 'boolean', short: 'h', help: 'this page' }
+  help: { type: 'boolean', short: 'h', help: 'print this help' }
 }
 
 /** Runs the command line in its own process, and ends the process. */

@@ -77,7 +77,7 @@ export function headLines (profile: Profile, { columns, style }: Formatter): str
   const { token, time, method, url, status, duration, ip, route, parent } = profile
   const blocked = blockedSentences(profile)
   const facts = [token, readableTime(time), milliseconds(duration), ip, `route ${route?.name ?? 'none'}`]
-  if (parent !== undefined) facts.push(`caused by ${parent}`)
+  if (parent !== undefined) facts.push(`parent request ${parent}`)
   return [
     `${style(statusStyle(status), String(status))} ${style('bold', shorten(`${method} ${url}`, columns - 4))}`,
     style('dim', facts.join(' · ')),

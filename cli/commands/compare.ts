@@ -57,7 +57,7 @@ function successLines ({ token, summary, differences }: LastSuccess, format: For
     ...differences.length === 0 ? [NO_DIFFERENCE] : [],
     ...differences.flatMap(({ what, before, now }) =>
       differenceLines({ what, kind: 'changed', a: before, b: now }, format)),
-    format.style('dim', `Send it again: fastify-hindsight replay ${token}`)
+    format.style('dim', `Replay: fastify-hindsight replay ${token}`)
   ]
 }
 
@@ -76,8 +76,8 @@ export function comparisonLines (comparison: Comparison, format: Formatter, hasE
     .map(({ label, equal }) => `${label} (${equal})`)
   const volatile = sections.reduce((sum, one) => sum + one.always.length, 0)
   const summary = differences === 0
-    ? `Nothing that matters differs; ${counted(equal, 'thing is', 'things are')} the same.`
-    : `${counted(differences, 'thing differs', 'things differ')}, ${counted(equal, 'is', 'are')} the same.`
+    ? `No differences; ${counted(equal, 'value is', 'values are')} equal.`
+    : `${counted(differences, 'difference')}, ${counted(equal, 'value is', 'values are')} equal.`
   return [
     ...comparedLines('A', a, format),
     ...comparedLines('B', b, format),
@@ -86,12 +86,12 @@ export function comparisonLines (comparison: Comparison, format: Formatter, hasE
     ...shown.filter((one) => one.differences.length > 0).flatMap(({ label, differences, equal }) => [
       '',
       style('bold', label.toUpperCase()) +
-        style('dim', ` ${counted(differences.length, 'differs', 'differ')}, ${equal} the same`),
+        style('dim', ` ${counted(differences.length, 'difference')}, ${equal} equal`),
       ...differences.flatMap((difference) => differenceLines(difference, format))
     ]),
     ...hidden === 0 ? [] : ['', style('dim', `${counted(hidden, 'difference')} of listeners: --events shows them.`)],
-    ...same.length === 0 ? [] : ['', style('dim', `The same in both: ${same.join(', ')}.`)],
-    ...volatile === 0 ? [] : [style('dim', `${volatile} more differ each time (times, ids, nonces): --json has them.`)]
+    ...same.length === 0 ? [] : ['', style('dim', `Equal in both: ${same.join(', ')}.`)],
+    ...volatile === 0 ? [] : [style('dim', `Ignored (volatile): ${volatile}; --json has them.`)]
   ]
 }
 

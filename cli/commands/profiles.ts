@@ -10,7 +10,7 @@ const MARKS = 12
 
 export const show: Command = {
   args: '<token | latest>',
-  summary: 'show a profile as Markdown, or the newest that matches the criteria',
+  summary: 'show a profile as Markdown',
   criteria: 'all',
   options: {
     markdown: { type: 'boolean', help: 'Markdown as in a file, neither wrapped nor shortened' },
@@ -41,8 +41,8 @@ export function partOf ({ exceptions, logs, events, collectors }: Profile, name:
   throw new CommandError(`Part "${name.slice(0, 100)}" was not found; this profile has: ${names}.`)
 }
 
-export const pin = pinning('protect a profile from eviction', true)
-export const unpin = pinning('end the protection of a profile', false)
+export const pin = pinning('pin a profile: it is kept until it is unpinned', true)
+export const unpin = pinning('unpin a profile', false)
 
 function pinning (summary: string, pinned: boolean): Command {
   return {

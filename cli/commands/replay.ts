@@ -43,7 +43,7 @@ export const to: Command = {
       await (flags.json === true ? terminal.json(written, 2) : terminal.line(written.text.replace(/\n$/, '')))
     } catch (error) {
       if (!(error instanceof NotSendableError)) throw error
-      throw new CommandError(`The request of profile "${profile.token}" cannot be sent again: ${error.message}`)
+      throw new CommandError(`The request of profile "${profile.token}" cannot be replayed: ${error.message}`)
     }
   }
 }
@@ -54,12 +54,12 @@ function isProfile (text = ''): boolean {
 
 export const replay: Command = {
   args: '<token | latest>',
-  summary: 'send a request to the running service again, and show the differences',
+  summary: 'replay a request on the running service, and compare both',
   options: {
     ...EVENTS,
     url: { type: 'string', help: `the address of the service; ${DEFAULT_URL} by default` },
     set: { type: 'string', multiple: true, help: 'name=value for a masked value; parts without a value are not sent' },
-    yes: { type: 'boolean', help: 'send a request whose method is not safe, as it may change something' }
+    yes: { type: 'boolean', help: 'replay a POST, PUT, PATCH or DELETE: it may repeat side effects' }
   },
   run: async ({ args: [token = ''], flags, terminal, print, signal }) => {
     if (!isProfile(token)) throw new CommandError(NO_PROFILE(token), 2)
@@ -68,7 +68,7 @@ export const replay: Command = {
       await fetchJson(String(flags.url ?? DEFAULT_URL), `/_profiler/${token}/replay`, signal, body)
     const view = await send<ReplayView & { formToken: string }>(token)
     const { request, problem, safe, masked, formToken } = view
-    if (problem !== undefined) throw new CommandError(`It cannot be sent again: ${problem}`)
+    if (problem !== undefined) throw new CommandError(`The request cannot be replayed: ${problem}`)
     const names = masked.map(({ name }) => name)
     const unknown = [...values.keys()].find((name) => !names.includes(name))
     if (unknown !== undefined) {
@@ -83,7 +83,7 @@ export const replay: Command = {
       process.stderr.write(`Not sent, as it is masked in the profile: ${list}. Use --set name=value.\n`)
     }
     if (!safe && flags.yes !== true) {
-      throw new CommandError(`"${request.method} ${request.target}" may change something: --yes sends it.`)
+      throw new CommandError(`"${request.method} ${request.target}" may repeat side effects: --yes replays it.`)
     }
     const fields = [...values].filter(([, value]) => value !== '').map(([name, value]) => [`value.${name}`, value])
     const body = new URLSearchParams([['form_token', formToken], ['confirm', '1'], ...fields])
@@ -118,6 +118,6 @@ async function fetchJson<T> (service: string, path: string, signal: AbortSignal,
     throw new CommandError(`${origin} has no profiler: its answer is not JSON.`)
   }) as T & { detail?: unknown, message?: unknown }
   if (response.ok) return answer
-  const hint = response.status === 404 ? ' (Requests are sent again in debug mode only.)' : ''
+  const hint = response.status === 404 ? ' (Replay works in debug mode only.)' : ''
   throw new CommandError(`The service answered ${response.status}: ${String(answer.detail ?? answer.message)}${hint}`)
 }

@@ -17,7 +17,7 @@ const SLOW_SHARE = 0.1
 export function listenerLines (profile: Profile): string[] {
   const events = listOf(profile.events)
   const notable = events.filter((event) => isNotable(event, profile))
-  const raised = raiserOf(profile) === 'the handler'
+  const raised = raiserOf(profile) === 'the route handler'
   const handlers = handlerSpans({ ...profile, events: events as unknown as Profile['events'] })
     .filter(({ kind }) => kind === 'handler')
     .map(({ name, start, duration }) => ({ start, duration, listener: name, outcome: raised ? 'raised' : 'ran' }))
@@ -32,7 +32,7 @@ export function listenerLines (profile: Profile): string[] {
     ...(left > 0 ? [`${left} more are left out.`] : []),
     events.length === 0
       ? 'No listener was reached.'
-      : `${others} ran without a change to the response; ${skipped} had nothing to do.`
+      : `${others} without changes to the response; ${skipped} skipped.`
   ]
 }
 
@@ -45,7 +45,7 @@ export function raiserOf ({ exceptions, events, collectors }: Profile): string |
   const hasFailed = listOf(exceptions).length > 0 && all.some(({ pass }) => pass === 'error')
   const hasResponded = all.some(({ pass, stage, outcome }) =>
     pass === 'main' && stage === 'kernel.response' && outcome !== 'skipped')
-  return isHandled && hasFailed && !hasResponded ? 'the handler' : null
+  return isHandled && hasFailed && !hasResponded ? 'the route handler' : null
 }
 
 function isNotable ({ outcome, duration, changes }: Data, profile: Profile): boolean {

@@ -31,7 +31,7 @@ function routeHint (profile: Profile): Hint | null {
   if (routes.length === 0) return { title: 'Is a route missing?', text: 'No declared route is similar to this path.' }
   return {
     title: routes.length === 1 ? 'Did you mean this route?' : 'Did you mean one of these routes?',
-    text: 'Declared, and similar:',
+    text: 'Similar routes:',
     routes: routes.map(({ methods, pattern, why }) => ({
       methods: Array.isArray(methods) ? methods.map(String) : [], pattern: String(pattern), why: short(why)
     }))
@@ -71,7 +71,7 @@ function otherErrorHint ({ collectors: { otherErrors } }: Profile): Hint | null 
   const errors = chains.map((chain) => listOf(chain).at(-1)).filter((last) => last !== undefined)
   if (errors.length === 0) return null
   const texts = errors.slice(0, MAX_ITEMS).map(({ name, message }) => `${short(name)}: ${short(message)}`)
-  return { title: 'Other errors were raised', text: texts.join('; ') }
+  return { title: 'Other errors', text: texts.join('; ') }
 }
 
 function short (value: unknown): string {

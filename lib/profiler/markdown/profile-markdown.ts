@@ -52,7 +52,7 @@ export function profileMarkdown (profile: Profile, options: MarkdownOptions = {}
     ...bounded(['## Request', ...requestParts(profile)]),
     ...bounded(['## Last log lines', logText(profile, hasEvents)]),
     ...success === null ? [] : bounded(differenceParts(success)),
-    ...hasListeners ? bounded(['## What the listeners did', ...listenerLines(profile)]) : [],
+    ...hasListeners ? bounded(['## Events', ...listenerLines(profile)]) : [],
     ...bounded(profileHints(profile).flatMap((hint) => hintParts(hint, MARKDOWN)))
   ].join('\n\n') + '\n'
 }
@@ -71,8 +71,8 @@ function facts (profile: Profile): string {
   return [
     `Profile ${code(token)}`, String(time), `${Math.round(Number(duration) * 100) / 100} ms`, `from ${name(ip)}`,
     routeFact(profile.route),
-    ...(raiser === null ? [] : [`raised by ${name(raiser)}`]),
-    ...(parent === undefined ? [] : [`caused by ${name(parent)}`])
+    ...(raiser === null ? [] : [`thrown by ${name(raiser)}`]),
+    ...(parent === undefined ? [] : [`parent request ${name(parent)}`])
   ].join(' · ')
 }
 
@@ -91,7 +91,7 @@ function name (value: unknown): string {
 
 function chainParts ({ exceptions }: Profile): string[] {
   const all = listOf(exceptions).map((exception, i) => ({ exception, i }))
-  if (all.length === 0) return ['Nothing was raised.']
+  if (all.length === 0) return ['No exceptions.']
   const left = Math.max(0, all.length - MAX_CHAIN)
   // The root cause, and the errors that are nearest to the response.
   const shown = all.filter(({ i }) => i === 0 || i > left)
@@ -164,8 +164,8 @@ function differenceParts ({ token, summary, differences }: LastSuccess): string[
     '## Differences from the last success',
     `Last success: profile ${code(summary.token)}, ${summary.status}, ${escapeMarkdown(summary.time)}.`,
     lines.length === 0 ? NO_DIFFERENCE : fence(lines.join('\n'), 'text'),
-    `Send this request again: ${code(`fastify-hindsight replay ${token}`)}. ` +
-      `All differences: ${code(`fastify-hindsight compare ${summary.token} ${token}`)}.`
+    `Replay: ${code(`fastify-hindsight replay ${token}`)}. ` +
+      `Compare: ${code(`fastify-hindsight compare ${summary.token} ${token}`)}.`
   ]
 }
 
