@@ -11,6 +11,7 @@ import { stateOf } from '../lib/lifecycle/request-state.js'
 import { recordHooks } from '../lib/profiler/application-hooks.js'
 import { setOutside, timeHandlers, type LastHook } from '../lib/profiler/handler-time.js'
 import { beginRequest } from '../lib/profiler/observation.js'
+import { addStartMessage } from '../lib/profiler/start-message.js'
 import { openRouteTable } from '../lib/routing/route-table.js'
 import { errorHandler } from '../plugins/error-handler.js'
 import { notFoundHandler } from '../plugins/not-found-handler.js'
@@ -57,6 +58,7 @@ export async function openFull (app: FastifyInstance, plan: Plan): Promise<void>
   // Outside debug mode the pages are for operators, where they have a role.
   const hasPages = 'profiler' in app.hindsight && (debug || app.hindsight.profiler.role !== undefined)
   if (hasPages) await registerPages(app, '', !debug)
+  if (debug && settings !== null) addStartMessage(app)
 }
 
 /** Registers only the listeners of these names, in their order: those that options switch on in `observe` mode. */

@@ -12,7 +12,7 @@ const MAX_FUNCTIONS = 20
 
 export const cpu: Command = {
   args: '<token | latest>',
-  summary: 'show the functions that took the most CPU time, or write a .cpuprofile with -o',
+  summary: 'show the functions by CPU time, or write a .cpuprofile (-o)',
   criteria: 'all',
   options: {
     out: { type: 'string', short: 'o', help: '(-o) a file for Chrome DevTools and VS Code; - for standard output' }
@@ -41,9 +41,9 @@ function recordLines (record: CpuRecord, { columns, style }: Formatter): string[
   const included = others === 0 ? '' : `, ${counted(others, 'other request')} included`
   const row = (own: string, total: string): string => `  ${own.padStart(10)}  ${style('dim', total.padStart(10))}  `
   return [
-    `${milliseconds(busy / 1000)} of work in ${milliseconds(duration)}, of the whole process${included}`,
+    `${milliseconds(busy / 1000)} CPU time in ${milliseconds(duration)}, whole process${included}`,
     '',
-    `${row('self', 'total')}${style('dim', 'function')}`,
+    `${row('Self', 'Total')}${style('dim', 'Function')}`,
     ...heaviest.slice(0, MAX_FUNCTIONS).map(({ self, total, function: { name, file, line, kind } }) => {
       const place = file === '' ? CODE_KINDS[kind] : `${file}${line === 0 ? '' : `:${line}`}`
       const text = style(kind === 'own' ? 'yellow' : 'reset', fit(`${name}  ${place}`, columns - 26))

@@ -15,7 +15,7 @@ import {
 } from './responses.js'
 
 const NotSendableRequestError =
-  createError('HINDSIGHT_NOT_SENDABLE', 'The request of profile "%s" cannot be sent again: %s', 409)
+  createError('HINDSIGHT_NOT_SENDABLE', 'The request of profile "%s" cannot be replayed: %s', 409)
 
 const FORM = 'application/x-www-form-urlencoded'
 const FORM_LIMIT = 16 * 1024

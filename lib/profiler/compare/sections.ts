@@ -23,7 +23,7 @@ export const SECTIONS: ReadonlyArray<readonly [name: string, label: string, comp
   ['security', 'Security', collector('security')],
   ['response', 'Response', values(response)],
   // Also of a header whose value is volatile.
-  ['headers', 'Who set the headers', (section, a, b) => {
+  ['headers', 'Header sources', (section, a, b) => {
     section.values(headerSources(a), headerSources(b), () => false)
   }],
   ['logs', 'Logs', logs],

@@ -7,7 +7,7 @@ const HEADERS = {
   'content-security-policy': 'Enforced', 'content-security-policy-report-only': 'Reported only'
 }
 const VIOLATION_COLUMNS = {
-  directive: 'Directive', blocked: 'Blocked', source: 'Source', allow: 'What would allow it', count: 'Times'
+  directive: 'Directive', blocked: 'Blocked', source: 'Source', allow: 'Allowed by', count: 'Count'
 }
 const DIRECTIVE_COLUMNS = { name: 'Directive', sources: 'Sources' }
 
@@ -22,7 +22,7 @@ export const cspPanel = collectorPanel('csp', 'Content Security Policy', 'securi
       : Array.isArray(ofRoute) && ofRoute.length > 0 ? `the route itself (${ofRoute.join(', ')})` : 'the options'
     const policies = Object.entries(HEADERS).map(([name, title]) => policySections(name, title, profile)).join('')
     return violationSection(csp) +
-      pairsSection('Origin', { 'composed from': origin, 'nonces used in': nonces }) +
+      pairsSection('Policy', { source: origin, 'nonces used in': nonces }) +
       (policies || note('The response has no policy: it is a redirect, or a 304 for which the stored policy applies.'))
   }
 })
@@ -42,7 +42,7 @@ function violationSection (csp: Data): string {
   })
   const { violationsDropped: dropped } = csp
   const more = typeof dropped === 'number' ? note(`${dropped.toLocaleString('en')} more were left out.`) : ''
-  return section('Violations that the browser reported', rows('Violations', VIOLATION_COLUMNS, shown) + more)
+  return section('Violations reported by the browser', rows('Violations', VIOLATION_COLUMNS, shown) + more)
 }
 
 function policySections (name: string, title: string, profile: Profile): string {

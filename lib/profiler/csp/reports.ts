@@ -129,10 +129,10 @@ export function optionOf ({ disposition, decidedBy }: CspViolation, csp: Data): 
 function refusalOf (violation: CspViolation, csp: Data): Refusal {
   const { directive, blocked, disposition, source, allow, decidedBy } = violation
   const option = optionOf(violation, csp)
-  const action = disposition === 'report' ? 'reported (and did not block)' : 'blocked'
+  const action = disposition === 'report' ? 'Reported, not blocked,' : 'Blocked'
   const what = (blocked === 'inline' ? 'inline code' : blocked) + (source === undefined ? '' : ` (${source})`)
   const by = directive + (decidedBy === directive ? '' : `, which falls back on ${decidedBy}`)
-  const sentence = `The browser ${action} ${what} by ${by}: ` +
-    `the option ${option} decides, and would have to allow ${allow}.`
+  const sentence = `${action} by Content Security Policy: ${what}, by ${by}. ` +
+    `To allow it, add ${allow} to ${option}.`
   return { kind: 'csp', sentence, rule: directive, option }
 }

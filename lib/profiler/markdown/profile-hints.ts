@@ -50,7 +50,7 @@ function otherErrorHint ({ collectors: { otherErrors } }: Profile): Hint | null 
   const errors = chains.map((chain) => listOf(chain).at(-1)).filter((last) => last !== undefined)
   if (errors.length === 0) return null
   const texts = errors.slice(0, MAX_ITEMS).map(({ name, message }) => `${short(name)}: ${short(message)}`)
-  return { title: 'Other errors were raised', text: texts.join('; ') }
+  return { title: 'Other errors', text: texts.join('; ') }
 }
 
 function short (value: unknown): string {

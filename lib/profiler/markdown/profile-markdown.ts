@@ -36,7 +36,8 @@ export interface MarkdownOptions {
 }
 
 /** A profile as a screen of Markdown, for people and for programs. All values are escaped or fenced, and bounded. */
-export function profileMarkdown (profile: Profile, { success = null, hasEvents }: MarkdownOptions = {}): string {
+export function profileMarkdown (profile: Profile, options: MarkdownOptions = {}): string {
+  const { success = null, hasEvents } = options
   const { status, method, url } = profile
   return [
     `# ${escapeMarkdown(cut(headline(profile), MAX_TITLE))}`,
@@ -66,8 +67,8 @@ function facts (profile: Profile): string {
   return [
     `Profile ${code(token)}`, String(time), `${Math.round(Number(duration) * 100) / 100} ms`, `from ${name(ip)}`,
     routeFact(profile.route),
-    ...(raiser === null ? [] : [`raised by ${name(raiser)}`]),
-    ...(parent === undefined ? [] : [`caused by ${name(parent)}`])
+    ...(raiser === null ? [] : [`thrown by ${name(raiser)}`]),
+    ...(parent === undefined ? [] : [`parent request ${name(parent)}`])
   ].join(' · ')
 }
 
@@ -171,8 +172,8 @@ function differenceParts ({ token, summary, differences }: LastSuccess): string[
     '## Differences from the last success',
     `Last success: profile ${code(summary.token)}, ${summary.status}, ${escapeMarkdown(summary.time)}.`,
     lines.length === 0 ? NO_DIFFERENCE : fence(lines.join('\n'), 'text'),
-    `Send this request again: ${code(`fastify-hindsight replay ${token}`)}. ` +
-      `All differences: ${code(`fastify-hindsight compare ${summary.token} ${token}`)}.`
+    `Replay: ${code(`fastify-hindsight replay ${token}`)}. ` +
+      `Compare: ${code(`fastify-hindsight compare ${summary.token} ${token}`)}.`
   ]
 }
 

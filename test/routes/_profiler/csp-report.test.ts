@@ -71,7 +71,7 @@ t.test('a report is attached to the profile of its page, which stays pinned', as
   t.match(profile.collectors.blocked, [{ kind: 'csp' }, { kind: 'csp' }])
   await app.hindsight.profiler.flush()
   t.match(await app.hindsight.profiler.search({ criteria: { token }, limit: 1 }), { profiles: [{ token, pinned: true }] })
-  t.match((await app.inject({ url: `/_profiler/${token}?panel=csp`, headers: { accept: 'text/html' } })).body, /Violations that the browser reported/)
+  t.match((await app.inject({ url: `/_profiler/${token}?panel=csp`, headers: { accept: 'text/html' } })).body, /Violations reported by the browser/)
 })
 
 t.test('what is refused, and what it is told', async (t) => {

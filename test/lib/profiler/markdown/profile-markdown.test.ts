@@ -39,10 +39,10 @@ t.test('a failure in one screen: message, source, request, log, hints', async (t
   const markdown = profileMarkdown(sample())
   t.same(markdown.match(/^##? .*$/gm), [
     '# No route found for "GET http://127.0.0.1:3000/robots.txt" plain', '## Exceptions', '## Request', '## Last log lines',
-    '## Hint: A call to another server failed', '## Hint: Other errors were raised'
+    '## Hint: A call to another server failed', '## Hint: Other errors'
   ])
   for (const part of [
-    '**404 Not Found** · `GET http://127.0.0.1:3000/robots.txt?a=plain`', 'Profile `3fa94c` · 2026-01-02T03:04:05.678Z · 4.2 ms', 'raised by `router in kernel.request`',
+    '**404 Not Found** · `GET http://127.0.0.1:3000/robots.txt?a=plain`', 'Profile `3fa94c` · 2026-01-02T03:04:05.678Z · 4.2 ms', 'thrown by `router in kernel.request`',
     '> 3 |   throw error', 'host: plain', '03:04:05.679 ERROR [plain] plain', '"a": "plain"', 'Recorded data:'
   ]) t.ok(markdown.includes(part), part)
 })
@@ -113,7 +113,7 @@ t.test('a request that failed, as its profile has it', async (t) => {
   const summary = (await app.hindsight.profiler.search({ criteria: { route: 'article' }, limit: 1 })).profiles[0]
   const markdown = profileMarkdown(await app.hindsight.profiler.find(summary?.token ?? '') ?? await newest(app))
   t.match(markdown, '# no price, 404')
-  t.match(markdown, 'raised by `the handler`')
+  t.match(markdown, 'thrown by `the route handler`')
   t.match(markdown, /> +\d+ \| +throw new Error\(`no price/)
   t.match(markdown, /WARN {2}\[app\] careful/)
   t.match(markdown, '"password": "******"')

@@ -146,7 +146,7 @@ t.test('exceptions: links to the editor', async t => {
 
 t.test('router: the matched route, its parameters and the other routes', async t => {
   const root = shown('router', sample())
-  t.same(texts(root, 'tr'), ['nameplain', 'pattern/plain', 'methodsGET', 'plainplain', 'RouteMethodsPatternWhy notDistance', 'plainGET/aplain2'])
+  t.same(texts(root, 'tr'), ['nameplain', 'pattern/plain', 'methodsGET', 'plainplain', 'RouteMethodsPatternMismatchDistance', 'plainGET/aplain2'])
   t.equal(root.querySelector('[title="routes/a.ts:3"]')?.textContent, 'routes/a.ts:3')
   t.match(shown('router', profile('000001')).textContent, /No route matched\./)
 })
@@ -154,9 +154,9 @@ t.test('router: the matched route, its parameters and the other routes', async t
 t.test('router: why no route matched', async t => {
   const tried = [{ name: 'GET /a', methods: ['GET'], pattern: '/a', why: 'segment 1 is "a", not "b"', distance: 1 }]
   const root = shown('router', profile('000001', { status: 404, collectors: { router: { matched: null, tried, more: 1_200 } } }))
-  t.same(texts(root, 'h3'), ['Matched route', 'Routes that were tried, the nearest first'])
+  t.same(texts(root, 'h3'), ['Matched route', 'Similar routes'])
   t.same(texts(root, 'tbody tr'), ['GET /aGET/asegment 1 is "a", not "b"1'])
-  t.match(root.textContent, /1,200 more routes are further away\./)
+  t.match(root.textContent, /1,200 more routes are less similar\./)
 })
 
 t.test('session, CORS, cache, locale and pagination: the fields of the collector in words', async t => {
@@ -184,7 +184,7 @@ t.test('HTTP client: calls, and the number of calls without a record', async t =
 t.test('CSP: each directive of each policy', async t => {
   const headers = { 'content-security-policy': "default-src 'self'; script-src 'self' 'nonce-a' 'unsafe-inline'; object-src 'none'; upgrade-insecure-requests, img-src *", 'content-security-policy-report-only': 'font-src https: a.test' }
   const root = shown('csp', profile('000001', { collectors: { csp: { nonces: ['script-src'] }, response: { headers } } }))
-  t.same(texts(root, 'h3'), ['Origin', 'Enforced', 'Enforced', 'Reported only'])
+  t.same(texts(root, 'h3'), ['Policy', 'Enforced', 'Enforced', 'Reported only'])
   t.same(texts(root, 'tbody tr').slice(2), [
     "default-src'self'", "script-src'self' 'nonce-a' 'unsafe-inline'", "object-src'none'", 'upgrade-insecure-requestsnone',
     'img-src*', 'font-srchttps: a.test'
