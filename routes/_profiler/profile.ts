@@ -22,6 +22,7 @@ export default async function profileRoutes (app: FastifyInstance): Promise<void
     const profile = await profileOf(request)
     return { token: profile.token, headers: Object.fromEntries(headerHistory(profile)) }
   })
+  app.get('/:token/cpu', routeOptions(app, '_profiler_cpu'), sendCpuProfile)
   app.get('/:token/as/:format', routeOptions(app, '_profiler_as'), sendAs)
   app.get('/compare', routeOptions(app, '_profiler_compare_chosen'), compareChosen)
   app.get('/:token/compare/previous', routeOptions(app, '_profiler_compare_previous'), comparePrevious)
@@ -74,7 +75,6 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   const view = {
     pinned: summary?.pinned === true,
     replayable: debug,
-    repeatsCpu: debug,
     hasPrevious: previous !== undefined,
     hasSuccess: older !== undefined,
     parent,
@@ -100,6 +100,17 @@ async function sendAs (request: FastifyRequest, reply: FastifyReply): Promise<Fa
   }
   const { file, type, text } = writeAs(format, await profileOf(request), {})
   return sendFile(reply, file, type, text)
+}
+
+async function sendCpuProfile (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const { cpuProfileOf, readCpuRecord, refusalOf } = await import('../../lib/profiler/cpu/record.js')
+  const { visibleJson } = await import('../../lib/view/json.js')
+  const { token, collectors: { cpu } } = await profileOf(request)
+  const record = readCpuRecord(cpu)
+  if (record === null) {
+    throw new NotAvailableError(`Profile "${token}" has no CPU profile: ${refusalOf(cpu) ?? 'none was requested.'}`)
+  }
+  return sendFile(reply, `${token}.cpuprofile`, 'application/json; charset=utf-8', visibleJson(cpuProfileOf(record)))
 }
 
 async function compareChosen (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {

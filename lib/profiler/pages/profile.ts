@@ -26,8 +26,6 @@ export interface ProfilePageOptions extends PageOptions {
   differences: string
   query: Readonly<Record<string, unknown>>
   editor: EditorLink | null
-  /** Whether the page offers to repeat the request with a CPU profile. */
-  repeatsCpu: boolean
 }
 
 /** The formats of a request: the last segment of the URL, and the text of the link. */

@@ -1,7 +1,7 @@
 import { html } from '../../view/html.js'
 import { visibleLine } from '../../view/visible.js'
 import { callTreeOf, percent, readCpuRecord, refusalOf } from '../cpu/record.js'
-import { bytes, failed, milliseconds, note, pairs, pairsSection, postForm, section } from '../pages/components.js'
+import { bytes, failed, milliseconds, note, pairs, pairsSection, section } from '../pages/components.js'
 import type { Profile } from '../profile.js'
 import { addressOf, dataOf, failureOf, fieldOf, isObject, PLAIN_VIEW } from './panel.js'
 import type { Data, Panel, PanelView } from './panel.js'
@@ -57,13 +57,16 @@ function usage ({ heapBefore, heapAfter, loopUtilization }: Data): string {
   })
 }
 
-/** The functions that took most CPU time, or the form that repeats the request with a CPU profile. */
+/** The functions that took most CPU time, or the link to replay the request with a CPU profile. */
 function cpuSection (profile: Profile, view: PanelView): string {
   const data = profile.collectors.cpu
   const record = readCpuRecord(data)
   if (record === null) {
     const refusal = refusalOf(data)
-    const content = (refusal === undefined ? '' : note(refusal)) + repeatForm(profile, view)
+    const replay = view.replayable !== true
+      ? ''
+      : html`<p><a href="${view.base ?? '.'}/${profile.token}/replay">Replay it with a CPU profile…</a></p>`
+    const content = (refusal === undefined ? '' : note(refusal)) + replay
     return content === '' ? '' : section('CPU', content)
   }
   const tree = callTreeOf(record)
@@ -72,12 +75,4 @@ function cpuSection (profile: Profile, view: PanelView): string {
     html`${milliseconds(self / 1000)}, ${percent(self, tree.busy)}</li>`)
   return section('CPU', html`<ol class="cpu-heaviest">!${items}</ol>` +
     html`<p><a href="${addressOf('cpu')}">Flame graph and all functions</a></p>`)
-}
-
-// Only safe methods: repeating another one may repeat its side effects.
-function repeatForm ({ token, method }: Profile, { repeatsCpu = false, base = '', formToken = '' }: PanelView): string {
-  if (!repeatsCpu || (method !== 'GET' && method !== 'HEAD')) return ''
-  return postForm(`${base}/${token}/cpu`, formToken,
-    html`<button type="submit">Repeat with a CPU profile</button> <span class="note">Sends this ${method} again, ` +
-    'with your cookies for this host, and records a CPU profile.</span>', 'pin-form')
 }
