@@ -29,9 +29,6 @@ export interface SessionSettings extends PackageOptions {
   cookie?: Cookie
 }
 
-/** The name of the session's cookie, and the attributes that decide when browsers send it. */
-export type SessionCookie = { name: string } & Pick<Cookie, 'sameSite' | 'path' | 'secure'>
-
 declare module '../lifecycle/request-state.js' {
   interface RequestState {
     /** The session; null after it was destroyed. */
@@ -46,7 +43,7 @@ declare module '../lifecycle/request-state.js' {
 
 declare module '../lifecycle/services.js' {
   interface Services {
-    sessionCookie?: SessionCookie
+    sessionCookie?: { name: string }
     /** The store of records other than sessions, such as the marks of logins that were ended. */
     recordStore?: SessionStore
   }
@@ -75,7 +72,7 @@ export async function openSessions (app: FastifyInstance, settings: SessionSetti
   const guarded = ownStore && guardedStore(ownStore, storeTimeout)
   const store = guarded ?? new MemorySessionStore()
   if (guarded !== undefined && !isOpen) app.hindsight.needs.push(() => readSession(guarded, 'hindsight-probe'))
-  app.hindsight.sessionCookie = { name: cookieName, ...cookie }
+  app.hindsight.sessionCookie = { name: cookieName }
   // A memory store of its own: clients can create any number of sessions, which would displace the marks.
   app.hindsight.recordStore = guarded ?? new MemorySessionStore({ limit: MAX_MARKS })
   app.decorateRequest('session', {

@@ -1,10 +1,10 @@
 import { html } from '../../view/html.js'
 import { visibleLine } from '../../view/visible.js'
 import { callTreeOf, percent, readCpuRecord, refusalOf } from '../cpu/record.js'
-import { bytes, failed, milliseconds, note, pairs, pairsSection, section } from '../pages/components.js'
+import { failed, milliseconds, note, pairsSection, section } from '../pages/components.js'
 import type { Profile } from '../profile.js'
-import { addressOf, dataOf, failureOf, fieldOf, isObject, PLAIN_VIEW } from './panel.js'
-import type { Data, Panel, PanelView } from './panel.js'
+import { addressOf, dataOf, failureOf, fieldOf, PLAIN_VIEW } from './panel.js'
+import type { Panel, PanelView } from './panel.js'
 import { waterfall } from './waterfall.js'
 
 const TIMES: Readonly<Record<string, string>> = {
@@ -24,36 +24,24 @@ export const performancePanel: Panel = {
   problem: (profile) => failureOf(profile, 'performance') !== undefined,
   render: (profile, view = PLAIN_VIEW) =>
     section('Waterfall', waterfall(profile, fieldOf(view, 'threshold'))) + cpuSection(profile, view) +
-    pairsSection('Time', timesOf(profile)) + processSection(profile)
+    timeSection(profile)
 }
 
-function timesOf (profile: Profile): Data {
+function timeSection (profile: Profile): string {
+  const failure = failureOf(profile, 'performance')
+  if (failure !== undefined) return failed(failure)
   const { events, duration } = profile
   const data = dataOf(profile, 'performance')
   const [slowest] = [...events].sort((a, b) => b.duration - a.duration)
   const all = events.reduce((sum, event) => sum + event.duration, 0)
   const times = Object.entries(TIMES).filter(([name]) => typeof data[name] === 'number')
-  return {
+  return pairsSection('Time', {
     total: milliseconds(duration),
     ...(slowest !== undefined && {
       'all listeners': milliseconds(all),
       'slowest listener': `${slowest.listener} (${slowest.stage}), ${milliseconds(slowest.duration)}`
     }),
     ...Object.fromEntries(times.map(([name, title]) => [title, milliseconds(data[name])]))
-  }
-}
-
-function processSection (profile: Profile): string {
-  const failure = failureOf(profile, 'performance')
-  if (failure !== undefined) return failed(failure)
-  const { process } = dataOf(profile, 'performance')
-  return isObject(process) ? section('Process', usage(process)) : ''
-}
-
-function usage ({ heapBefore, heapAfter, loopUtilization }: Data): string {
-  return note('Of the whole process while the request ran, other requests included.') + pairs('Process', {
-    'heap in use': `${bytes(heapBefore)} before, ${bytes(heapAfter)} after`,
-    'event loop busy': typeof loopUtilization === 'number' ? `${Math.round(loopUtilization * 100)} % of the time` : ''
   })
 }
 
