@@ -40,7 +40,10 @@ export async function openFull (app: FastifyInstance, plan: Plan): Promise<void>
   await app.register(errorHandler)
   if (observed) {
     await openProfiler(app, plan)
-    if (settings !== null && debug) await openCpuProfiles(app, settings.maxProfileBytes)
+    if (settings !== null && debug) {
+      const { recordCpuProfiles } = await import('../lib/profiler/cpu/recorder.js')
+      app.addHook('onRequest', ownHook(requestHook(recordCpuProfiles(app, settings.maxProfileBytes))))
+    }
   }
   for (const listeners of Object.values(lifecycle)) {
     for (const { plugin } of listeners) await app.register(plugin, options)
@@ -72,14 +75,4 @@ export async function registerListeners (app: FastifyInstance, plan: Plan, names
   for (const listeners of Object.values(lifecycle)) {
     for (const { listener, plugin } of listeners) if (names.has(listener)) await app.register(plugin, options)
   }
-}
-
-async function openCpuProfiles (app: FastifyInstance, maxProfileBytes: number | undefined): Promise<void> {
-  const { openCpuProfiles } = await import('../lib/profiler/cpu/recorder.js')
-  const cpu = openCpuProfiles(app, maxProfileBytes)
-  app.addHook('onRequest', ownHook(requestHook(cpu.begin)))
-  app.addHook('onResponse', ownHook(function countOthers (request, _reply, done) {
-    cpu.end(request)
-    done()
-  }))
 }

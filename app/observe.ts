@@ -50,7 +50,7 @@ export function beginObservation (app: FastifyInstance, plan: Plan): Observation
     try {
       if (observer?.servePage(request, reply) === true) return
       if (observer?.begin(request, reply) === true) context = { request, reply }
-      recording = observer?.recordCpu(request, reply)
+      recording = observer?.recordCpu?.(request, reply)
     } catch (error) {
       warn('A request is not observed', error)
     }

@@ -7,7 +7,7 @@ import { isStream } from '../lib/http/responses.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 import { requestCollector, responseCollector } from '../lib/profiler/panels/request-collector.js'
 import { routeCollector } from '../lib/profiler/panels/router-collector.js'
-import { openCpuProfiles } from '../lib/profiler/cpu/recorder.js'
+import { recordCpuProfiles } from '../lib/profiler/cpu/recorder.js'
 import { endHandler, setOutside } from '../lib/profiler/handler-time.js'
 import { beginRequest, noteFailure, observe } from '../lib/profiler/observation.js'
 import { insertToolbar, setProfileLink } from '../lib/profiler/pages/toolbar/insert.js'
@@ -37,7 +37,7 @@ export async function openObserver (app: FastifyInstance, plan: Plan) {
   const collectIncoming = requestCollector(app)
   const collectResponse = responseCollector(app)
   const insert = toolbar && debug ? insertToolbar(app) : null
-  const cpu = fromBeginning && debug ? openCpuProfiles(app, settings?.maxProfileBytes) : null
+  const recordCpu = fromBeginning && debug ? recordCpuProfiles(app, settings?.maxProfileBytes) : null
 
   /** Records what came in, once. */
   function collectRequest (request: FastifyRequest): void {
@@ -97,7 +97,7 @@ export async function openObserver (app: FastifyInstance, plan: Plan) {
       return diagnostics.open(request, reply)
     },
     /** Begins a CPU profile, where the request has a parameter or header for one. */
-    recordCpu: (request: FastifyRequest, reply: FastifyReply) => cpu?.begin(request, reply),
+    recordCpu,
     collectRequest,
     fail (request: FastifyRequest, reply: FastifyReply, error: unknown): void {
       collectRequest(request)

@@ -3,7 +3,6 @@ import {
   callTreeOf, CODE_KINDS, cpuProfileOf, readCpuRecord, refusalOf, type CpuRecord
 } from '../../lib/profiler/cpu/record.js'
 import { milliseconds } from '../../lib/profiler/pages/components.js'
-import { counted } from '../../lib/view/counted.js'
 import { visibleJson } from '../../lib/view/json.js'
 import { CommandError, findProfile, searchOf, type Command } from '../command.js'
 import { fit, headLines, type Formatter } from '../terminal.js'
@@ -37,11 +36,9 @@ export const cpu: Command = {
 
 function recordLines (record: CpuRecord, { columns, style }: Formatter): string[] {
   const { busy, heaviest } = callTreeOf(record)
-  const { others, duration } = record
-  const included = others === 0 ? '' : `, ${counted(others, 'other request')} included`
   const row = (own: string, total: string): string => `  ${own.padStart(10)}  ${style('dim', total.padStart(10))}  `
   return [
-    `${milliseconds(busy / 1000)} CPU time in ${milliseconds(duration)}, whole process${included}`,
+    `${milliseconds(busy / 1000)} CPU time in ${milliseconds(record.duration)}, whole process`,
     '',
     `${row('Self', 'Total')}${style('dim', 'Function')}`,
     ...heaviest.slice(0, MAX_FUNCTIONS).map(({ self, total, function: { name, file, line, kind } }) => {

@@ -131,7 +131,6 @@ export function openRequestProfiles (
     collectRequest(request)
     const endedAt = state.endedAt || performance.now()
     if (!state.parent) state.parent = redirects.take(addressOf(request)) ?? ''
-    state.usage?.stop()
     // Headers that are set later are not sent.
     state.sentHeaders ??= headersOf(reply)
     state.sentStatus ??= reply.raw.headersSent ? reply.raw.statusCode : reply.statusCode

@@ -27,9 +27,6 @@ export interface SessionSettings extends PackageOptions {
   cookie?: Cookie
 }
 
-/** The name of the session's cookie, and the attributes that decide when browsers send it. */
-export type SessionCookie = { name: string } & Pick<Cookie, 'sameSite' | 'path' | 'secure'>
-
 declare module '../lifecycle/request-state.js' {
   interface RequestState {
     /** The session; null after it was destroyed. */
@@ -44,7 +41,7 @@ declare module '../lifecycle/request-state.js' {
 
 declare module '../lifecycle/services.js' {
   interface Services {
-    sessionCookie?: SessionCookie
+    sessionCookie?: { name: string }
   }
 }
 
@@ -66,7 +63,7 @@ export async function openSessions (app: FastifyInstance, settings: SessionSetti
   const guarded = ownStore && guardedStore(ownStore, storeTimeout)
   const store = guarded ?? new MemorySessionStore()
   if (guarded !== undefined) app.hindsight.needs.push(() => readSession(guarded, 'hindsight-probe'))
-  app.hindsight.sessionCookie = { name: cookieName, ...cookie }
+  app.hindsight.sessionCookie = { name: cookieName }
   app.decorateRequest('session', {
     getter (this: FastifyRequest) { return use(this) as FastifyRequest['session'] },
     setter (this: FastifyRequest, session: object | null) { stateOf(this).session = session }

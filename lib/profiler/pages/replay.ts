@@ -46,7 +46,8 @@ function form ({ token, request: { method }, safe, masked }: ReplayView, { base,
 <label class="confirm"><input type="checkbox" name="confirm" value="1" required> Replay this ${method}</label>`
   return postForm(`${base}/${token}/replay`, formToken, html`
 !${masked.length === 0 ? '' : note('These values are masked in the profile. Empty values are not sent.')}!${fields}
-!${safe ? '' : warning}<button type="submit">Replay</button>`)
+!${safe ? '' : warning}<label class="confirm"><input type="checkbox" name="cpu" value="1"> Record a CPU profile</label>
+<button type="submit">Replay</button>`)
 }
 
 function messageOf ({ method, target, headers, body }: FilledRequest): string {

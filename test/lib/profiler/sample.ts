@@ -53,18 +53,15 @@ export function sample (text = 'plain'): Profile {
       otherErrors: [[{ name: text, message: text, frames: [], stack: text }]],
       cpu: {
         interval: 250,
-        startup: 4.5,
         duration: 10,
         samples: 40,
-        others: 2,
-        end: 'time',
         leftOut: 500,
         functions: [
           { name: '(root)', file: '', line: 0, column: 0, kind: 'engine' }, { name: text, file: text, line: 3, column: 7, kind: 'own' },
           { name: 'next', file: 'node_modules/fastify/lib/hooks.js', line: 234, column: 19, kind: 'dependency' }, { name: 'run', file: 'node:async_hooks', line: 332, column: 1, kind: 'node' },
           { name: '(idle)', file: '', line: 0, column: 0, kind: 'engine' }
         ],
-        calls: { function: [0, 3, 2, 1, 1, 4], parent: [-1, 0, 1, 2, 3, 0], self: [0, 0, 500, 4500, 1000, 4000] }
+        calls: [[0, -1, 0], [3, 0, 0], [2, 1, 500], [1, 2, 4500], [1, 3, 1000], [4, 0, 4000]]
       },
       custom: { a: [text] },
       broken: { error: `it broke ${text}` }

@@ -80,7 +80,6 @@ t.test('what refused a request, in one sentence, in its profile', async (t) => {
     ['a preflight, by its origin', preflight('/api', 'https://evil.example'), 'cors', /^The preflight of https:\/\/evil\.example was refused: rule 0 .* cors\[0\]\.origin decides/, /origin/],
     ['a cookie', { url: '/dropped', headers: { host: 'app.example', 'x-forwarded-proto': 'http' } }, 'cookie', /^The browser drops the cookie "a": it is Secure, and the request came by http; the option secure of the cookie decides\.$/, /secure/],
     ['a cookie of a header', { url: '/header', headers: { host: 'app.example', 'x-forwarded-proto': 'http' } }, 'cookie', /^The browser drops the cookie "b": it is Secure, and the request came by http; the option secure of the cookie, which is set at \S+blocked\.test\.ts:\d+, decides\.$/, /secure/],
-    ['a lost session', { url: '/session', headers: { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors' } }, 'cookie', /^The session's cookie "sessionId" did not come with the request: the request is cross-site/, /^session\.cookie\.sameSite$/]
   ] as Array<[string, InjectOptions, string, RegExp, RegExp | null]>) {
     const { collectors } = await profileOf(app, await app.inject(request))
     const [first] = collectors.blocked as Array<Record<string, unknown>> ?? []

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { compareProfiles, inOrder, type Comparison } from '../../../../lib/profiler/compare/compare.js'
-import { textChanges } from '../../../../lib/profiler/compare/diff.js'
 import { normalizeVolatile } from '../../../../lib/profiler/compare/volatile.js'
 import type { Profile } from '../../../../lib/profiler/profile.js'
 import { failure, profile } from '../fixture.js'
@@ -70,14 +69,6 @@ t.test('a failure beside a success says why', async (t) => {
   t.match(comparison.a, { token: '000001', status: 200, exception: null })
   t.match(comparison.b, { token: '000002', status: 404, exception: 'NotFoundError: No route found for "GET http://127.0.0.1:3000/robots.txt"' })
   t.same(told(comparison).map((one) => one.split(' | ', 2).join(' | ')), ['outcome | status', 'exceptions | LookupError', 'exceptions | NotFoundError'])
-})
-
-t.test('long texts tell which words differ', async (t) => {
-  t.same(textChanges('the quick brown fox', 'the slow brown fox'), [
-    { text: 'the ', in: 'both' }, { text: 'quick', in: 'a' }, { text: 'slow', in: 'b' }, { text: ' brown fox', in: 'both' }
-  ])
-  t.equal(textChanges('short', 'shore'), undefined)
-  t.equal(textChanges('x'.repeat(20_000), 'y'.repeat(20_000)), undefined)
 })
 
 t.test('the older profile comes first', async (t) => {
