@@ -59,6 +59,9 @@ t.test('a list for people, and for programs', async (t) => {
   t.notMatch(screen.out, /000001/)
   t.match(screen.out, /03:04:05 {2}.*http:\/\/127\.0\.0\.1:3000\/robots\.t…/, 'as wide as the screen')
   t.equal((await hindsight(dataDir, ['list', '--status', '404'], 0)).out, screen.out, 'a screen of unknown width has 80 columns')
+  t.equal((await hindsight(dataDir, ['list', 'status:404'], 80)).out, screen.out, 'criteria as one text')
+  const sorted = JSON.parse((await hindsight(dataDir, ['list', 'robots', '--sort', 'time', '--json'])).out).profiles
+  t.same(sorted.map(({ token }: { token: string }) => token), sorted.map(({ token }: { token: string }) => token).sort())
   const json = JSON.parse((await hindsight(dataDir, ['list', '--json', '--limit', '2'])).out)
   t.match(json, { profiles: [{ token: '000003', warnings: 1 }, { token: '000002', error: true }], next: String })
   const rest = await hindsight(dataDir, ['list', '--limit', '2', '--cursor', json.next, '--json'])
@@ -216,7 +219,9 @@ t.test('errors name what is wrong', async (t) => {
   for (const [args, code, message] of [
     [['lst'], 2, 'There is no command "lst"; the commands are list, search, show, headers, compare, tail, pin, unpin, purge, export, import, to'],
     [['list', '--foo'], 2, 'Unknown option \'--foo\'. "fastify-hindsight list --help" lists the options.'],
-    [['list', 'more'], 2, 'fastify-hindsight list : 1 arguments were given.'],
+    [['list', 'more', 'words'], 2, 'fastify-hindsight list [query]: 2 arguments were given.'],
+    [['list', 'status:bad'], 2, 'Invalid --status: "bad" is neither a status such as 404 nor a class such as 4xx.'],
+    [['list', '--sort', 'url'], 2, 'Invalid --sort: "url" is none of -time, time, -duration, duration, -status, status.'],
     [['list', '--status', 'bad'], 2, 'Invalid --status: "bad" is neither a status such as 404 nor a class such as 4xx.'],
     [['list', '--min-duration', 'x'], 2, 'Invalid --min-duration: "x" is not a number of milliseconds.'],
     [['show'], 2, 'fastify-hindsight show <token | latest>: no argument was given.'],
@@ -244,7 +249,7 @@ t.test('errors name what is wrong', async (t) => {
 
 t.test('help', async (t) => {
   const dataDir = t.testdir()
-  t.match((await hindsight(dataDir, ['list', '--help'])).out, /^Usage: fastify-hindsight list \[options\]: list the stored profiles, newest first\.[^]*--min-duration {2}/)
+  t.match((await hindsight(dataDir, ['list', '--help'])).out, /^Usage: fastify-hindsight list \[query\] \[options\]: list the stored profiles, newest first; [^]*--min-duration {2}/)
   const out = new PassThrough()
   t.equal(await execute([], out, new PassThrough()), 0)
   t.match(String(out.read()), /^ {2}show <token \| latest>/m)
