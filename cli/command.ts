@@ -74,6 +74,7 @@ export const CRITERIA_HELP: Readonly<Record<string, string>> = {
   token: 'token'
 }
 const PAGES = {
+  sort: { type: 'string', help: 'time, duration or status; --sort=-duration: descending' },
   limit: { type: 'string', help: 'how many at most; 50 by default' },
   cursor: { type: 'string', help: 'the cursor of the previous page' }
 } as const
@@ -90,7 +91,7 @@ export function criteriaOptions ({ criteria }: Command): Record<string, CommandO
 
 /** Reads the criteria of a search from options. A `CommandError` names the option that is invalid. */
 export function searchOf (flags: Flags): SearchQuery {
-  const names = [...Object.keys(CRITERIA_HELP), ...Object.keys(PAGES)]
+  const names = [...Object.keys(CRITERIA_HELP), 'q', ...Object.keys(PAGES)]
   try {
     return readSearch(Object.fromEntries(names.map((name) => [name, flags[optionOf(name)]])), MAX_LIMIT)
   } catch (error) {

@@ -10,11 +10,11 @@ import { fit, readableTime, shorten, statusStyle, type Formatter } from '../term
 const NARROW = 120
 
 export const list: Command = {
-  args: '',
-  summary: 'list the stored profiles, newest first',
+  args: '[query]',
+  summary: 'list the stored profiles, newest first; a query is "status:5xx /orders slow:>200ms"',
   criteria: 'pages',
-  run: async ({ flags, terminal, print, open }) => {
-    const query = searchOf(flags)
+  run: async ({ args: [q], flags, terminal, print, open }) => {
+    const query = searchOf({ ...flags, q })
     const { profiles, next } = await (await open()).search(query)
     await print({ profiles, next }, () =>
       profiles.length === 0 ? [nothingFound(query.criteria)] : listLines({ profiles, next }, terminal))

@@ -34,7 +34,8 @@ export default async function profilerRoutes (app: FastifyInstance): Promise<voi
     if (!isNotice(error) || !prefersHtml(request.headers.accept)) throw error
     const { noticePage } = await import('../../lib/profiler/pages/layout.js')
     reply.code(error.statusCode)
-    return await sendPage(request, reply, (options) => noticePage(options, 'Not found', error.message))
+    const title = error.statusCode === 404 ? 'Not found' : 'Not possible'
+    return await sendPage(request, reply, (options) => noticePage(options, title, error.message))
   })
   app.get('/assets/:name', routeOptions(app, '_profiler_asset'), sendAsset)
   // In place of a parser of the application.

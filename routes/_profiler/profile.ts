@@ -9,7 +9,7 @@ import {
 } from './responses.js'
 
 const BadChoiceError = createError('HINDSIGHT_BAD_CHOICE',
-  'Two profiles can be compared, %s given: /_profiler/compare?profile=3fa94c&profile=0b11e2.', 400)
+  'Select two profiles to compare them, %s selected: /_profiler/compare?profile=3fa94c&profile=0b11e2.', 400)
 
 const MAX_CHILDREN = 20
 

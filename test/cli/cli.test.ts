@@ -62,6 +62,9 @@ t.test('a list for people, and for programs', async (t) => {
   t.notMatch(screen.out, /000001/)
   t.match(screen.out, /03:04:05 {2}.*\/robots\.txt/, 'without the origin')
   t.equal((await hindsight(dataDir, ['list', '--status', '404'], 0)).out, screen.out, 'a screen of unknown width has 80 columns')
+  t.equal((await hindsight(dataDir, ['list', 'status:404'], 80)).out, screen.out, 'criteria as one text')
+  const sorted = JSON.parse((await hindsight(dataDir, ['list', 'robots', '--sort', 'time', '--json'])).out).profiles
+  t.same(sorted.map(({ token }: { token: string }) => token), sorted.map(({ token }: { token: string }) => token).sort())
   const json = JSON.parse((await hindsight(dataDir, ['list', '--json', '--limit', '2'])).out)
   t.match(json, { profiles: [{ token: '000003', warnings: 1 }, { token: '000002', error: true }], next: String })
   const rest = await hindsight(dataDir, ['list', '--limit', '2', '--cursor', json.next, '--json'])
@@ -219,7 +222,9 @@ t.test('errors name what is wrong', async (t) => {
   for (const [args, code, message] of [
     [['lst'], 2, 'There is no command "lst"; the commands are list, search, show, headers, compare, tail, pin, unpin, purge, export, import, to'],
     [['list', '--foo'], 2, 'Unknown option \'--foo\'. "fastify-hindsight list --help" lists the options.'],
-    [['list', 'more'], 2, 'fastify-hindsight list : 1 arguments were given.'],
+    [['list', 'more', 'words'], 2, 'fastify-hindsight list [query]: 2 arguments were given.'],
+    [['list', 'status:bad'], 2, 'Invalid --status: "bad" is neither a status such as 404 nor a class such as 4xx.'],
+    [['list', '--sort', 'url'], 2, 'Invalid --sort: "url" is none of -time, time, -duration, duration, -status, status.'],
     [['list', '--status', 'bad'], 2, 'Invalid --status: "bad" is neither a status such as 404 nor a class such as 4xx.'],
     [['list', '--min-duration', 'x'], 2, 'Invalid --min-duration: "x" is not a number of milliseconds.'],
     [['show'], 2, 'fastify-hindsight show <token | latest>: no argument was given.'],
@@ -247,7 +252,7 @@ t.test('errors name what is wrong', async (t) => {
 
 t.test('help', async (t) => {
   const dataDir = t.testdir()
-  t.match((await hindsight(dataDir, ['list', '--help'])).out, /^Usage: fastify-hindsight list \[options\]\n\nList the stored profiles, newest first\.\n[^]*--min-duration {2}/)
+  t.match((await hindsight(dataDir, ['list', '--help'])).out, /^Usage: fastify-hindsight list \[query\] \[options\]\n\nList the stored profiles, newest first\.\n[^]*--min-duration {2}/)
   t.match((await hindsight(dataDir, ['show', '--help'])).out, /^Usage: fastify-hindsight show <token \| latest> \[options\]\n/)
   const out = new PassThrough()
   t.equal(await execute([], out, new PassThrough()), 0)
@@ -286,7 +291,7 @@ t.test('on a terminal events are shown with --events', async (t) => {
     profile('000001', { events: [{ stage: 'kernel.request', listener: 'router', pass: 'main', outcome: 'ran', start: 0, duration: 0.1 }] }),
     profile('000002', { events: [{ stage: 'kernel.request', listener: 'router', pass: 'main', outcome: 'raised', start: 0, duration: 9 }] })
   ])
-  for (const [args, pattern] of [[['show', '000002'], 'Events'], [['compare', '000001', '000002'], 'kernel.request router']] as const) {
+  for (const [args, pattern] of [[['show', '000002'], 'Notified event'], [['compare', '000001', '000002'], 'kernel.request router']] as const) {
     t.notMatch((await hindsight(dataDir, [...args], 80)).out, pattern)
     t.match((await hindsight(dataDir, [...args, '--events'], 80)).out, pattern)
   }

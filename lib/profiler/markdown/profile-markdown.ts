@@ -81,7 +81,7 @@ function raiserOf ({ exceptions, events, collectors }: Profile): string | null {
   const hasFailed = listOf(exceptions).length > 0 && all.some(({ pass }) => pass === 'error')
   const hasResponded = all.some(({ pass, stage, outcome }) =>
     pass === 'main' && stage === 'kernel.response' && outcome !== 'skipped')
-  return isHandled && hasFailed && !hasResponded ? 'the handler' : null
+  return isHandled && hasFailed && !hasResponded ? 'the route handler' : null
 }
 
 function routeFact (route: unknown): string {

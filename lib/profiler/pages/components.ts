@@ -132,12 +132,12 @@ export function statusClass (status: unknown): string {
   return first >= 1 && first <= 5 ? String(first) : '0'
 }
 
-/** A time (ISO 8601); with `now` (ms since the epoch) as its age. */
+/** A time (ISO 8601); with `now` (ms since the epoch) as its age, to which script.js adds the time as a tooltip. */
 export function moment (time: string, now?: number): string {
   const readable = String(time).replace('T', ' ').replace('Z', ' UTC')
   const then = Date.parse(time)
   if (now === undefined || Number.isNaN(then)) return html`<time datetime="${time}">${readable}</time>`
-  return html`<time class="ago" datetime="${time}" title="${readable}">${ageOf(now - then)}</time>`
+  return html`<time datetime="${time}">${ageOf(now - then)}</time>`
 }
 
 // script.js has the same function.
@@ -164,18 +164,14 @@ export function postForm (action: string, formToken: string, content: string, cl
     html`<input type="hidden" name="form_token" value="${formToken}">!${content}</form>`
 }
 
-/** The form that pins or unpins a profile; `back` is the query of the list that the form returns to. */
+/** The form that pins or unpins a profile. */
 export function pinForm (
-  { base, formToken }: Pick<PageOptions, 'base' | 'formToken'>,
-  { token, pinned, back }: { token: string, pinned: boolean, back?: string }
+  { base, formToken }: Pick<PageOptions, 'base' | 'formToken'>, { token, pinned }: { token: string, pinned: boolean }
 ): string {
-  const context = back === undefined
-    ? html`<span class="note">${pinned ? 'Pinned: it is kept until you unpin it.' : 'Pinned profiles are kept.'}</span>`
-    : html`<input type="hidden" name="back" value="${back}">`
-  const name = back === undefined ? '' : html` <span class="hidden-visually">${token}</span>`
-  return postForm(`${base}/${token}/pin`, formToken, context +
-    html`<button type="submit" name="pinned" value="${pinned ? '0' : '1'}"!${pinned ? ' class="is-pinned"' : ''}>` +
-    html`${pinned ? 'Unpin' : 'Pin'}!${name}</button>`, 'pin-form')
+  const context = pinned ? 'Pinned: it is kept until you unpin it.' : 'Pinned profiles are kept.'
+  return postForm(`${base}/${token}/pin`, formToken, html`<span class="note">${context}</span>` +
+    html`<button type="submit" name="pinned" value="${pinned ? '0' : '1'}">${pinned ? 'Unpin' : 'Pin'}</button>`,
+  'pin-form')
 }
 
 /** A duration in milliseconds, for people: in microseconds below 1 ms. */

@@ -42,7 +42,9 @@ export function missingPanel (sentence: string): Panel {
 
 /** The page of one profile: a summary, the menu of panels, and one panel. */
 export function profilePage (profile: Profile, panel: Panel, options: ProfilePageOptions): string {
-  const title = `${profile.status} ${profile.method} ${profile.url} – ${panel.label}`
+  const { status, method, url } = profile
+  const title = `${status} ${method} ${url.replace(/^https?:\/\/[^/]*(?=\/)/, '')}` +
+    (panel.name === 'overview' ? '' : ` – ${panel.label}`)
   const problems = new Map<Panel, Problems>()
   const groups = groupsOf(profile).map(({ title, panels }, i) => {
     for (const item of panels) problems.set(item, problemsOf(item, profile))
@@ -58,7 +60,7 @@ export function profilePage (profile: Profile, panel: Panel, options: ProfilePag
 <section class="panel panel-${panel.name}" id="content" tabindex="-1" aria-labelledby="panel-title">
 <h2 id="panel-title">${panel.label}</h2>!${panelContent(panel, profile, view)}</section>
 </div>
-</main>`)
+</main>`, status)
 }
 
 function summary (profile: Profile, options: ProfilePageOptions): string {

@@ -49,9 +49,9 @@ t.test('two selected profiles, and the previous of the same route', async (t) =>
 t.test('errors of comparisons', async (t) => {
   const app = await start(t)
   for (const [url, status, message] of [
-    ['compare', 400, 'Two profiles can be compared, 0 were given: /_profiler/compare?profile=3fa94c&profile=0b11e2.'],
-    ['compare?profile=00000a', 400, 'Two profiles can be compared, one was given: /_profiler/compare?profile=3fa94c&profile=0b11e2.'],
-    ['compare?profile=00000a&profile=00000b&profile=00000c', 400, 'Two profiles can be compared, 3 were given: /_profiler/compare?profile=3fa94c&profile=0b11e2.'],
+    ['compare', 400, 'Select two profiles to compare them, 0 were selected: /_profiler/compare?profile=3fa94c&profile=0b11e2.'],
+    ['compare?profile=00000a', 400, 'Select two profiles to compare them, one was selected: /_profiler/compare?profile=3fa94c&profile=0b11e2.'],
+    ['compare?profile=00000a&profile=00000b&profile=00000c', 400, 'Select two profiles to compare them, 3 were selected: /_profiler/compare?profile=3fa94c&profile=0b11e2.'],
     ['compare?profile=00000a&profile=ffffff', 404, 'Token "ffffff" was not found.'],
     ['00000a/compare/ffffff', 404, 'Token "ffffff" was not found.'],
     ['ffffff/compare/00000a.json', 404, 'Token "ffffff" was not found.'],
