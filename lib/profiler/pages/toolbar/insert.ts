@@ -1,6 +1,5 @@
 import { isUtf8 } from 'node:buffer'
 import { Readable } from 'node:stream'
-import { getHeapStatistics } from 'node:v8'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { messageOf, nameOf } from '../../../errors/thrown-value.js'
 import { drawNonce } from '../../../http/content-policy.js'
@@ -20,7 +19,7 @@ const BODY_END = /<\/body\s*>/gi
 /** A `<base>` with the URL of an origin. */
 const HREF = /\shref\s*=\s*["']?\s*(?:[a-z][a-z\d+.-]*:|\/\/)/i
 /** The collectors whose data the toolbar shows. */
-const SHOWN = ['router', 'security', 'locale', 'cache', 'http-client']
+const SHOWN = ['router', 'security', 'cache', 'http-client']
 const POLICY_HEADERS = ['content-security-policy', 'content-security-policy-report-only'] as const
 /** Headers about the original bytes: a page with a toolbar is different each time. */
 const VALIDATORS = ['etag', 'last-modified', 'accept-ranges']
@@ -68,7 +67,8 @@ export function insertToolbar (
       style: { href: addresses.style, nonce: nonces.style },
       script: rights.script ? { src: addresses.script, nonce: nonces.script, data } : null
     }
-    const whole = page.slice(0, end) + toolbar(dataOf(request, reply, profile), files) + page.slice(end)
+    const markup = toolbar(dataOf(request, reply, profile), files, servicesOf(request).editor)
+    const whole = page.slice(0, end) + markup + page.slice(end)
     if (!isFull) removeValidators(reply)
     if (reply.hasHeader('content-length')) reply.header('content-length', Buffer.byteLength(whole))
     return whole
@@ -181,10 +181,7 @@ function dataOf (
     duration: now - startedAt,
     exceptions: errors.map((error) => ({ name: mask.text(nameOf(error)), message: mask.text(messageOf(error)) })),
     logs: log?.records() ?? [],
-    collectors: {
-      ...collectors,
-      performance: { ...handler, process: { heapAfter: getHeapStatistics().used_heap_size } }
-    }
+    collectors: { ...collectors, performance: handler }
   }, url)
 }
 
