@@ -52,6 +52,7 @@ if (browser !== undefined) {
       app.get('/', { config: { name: 'home' } }, async (_request, reply) => reply.type('text/html').send(page()))
       app.get('/hostile', { config: { name: HOSTILE } }, async (_request, reply) => reply.type('text/html').send(page('<style>* { all: unset !important; position: static !important; opacity: 0 !important; font-size: 90px !important }</style>')))
       app.get('/early', async (_request, reply) => reply.type('text/html').send(page(EARLY)))
+      app.get('/fails', async () => { throw new Error('fails') })
       app.get('/slow', async () => { await sleep(600); return 'x' })
       app.get('/based', async (_request, reply) => reply.type('text/html').send(page().replace('<head>', '<head><base href="https://cdn.example/a/">')))
       app.get('/policy/:name', async (request, reply) => {
@@ -215,7 +216,7 @@ if (browser !== undefined) {
     await page.goto(`${origin}/`)
     const link = page.locator(`${BAR} .route dd a`)
     t.match(await link.getAttribute('href'), /^vscode:\/\/file\/.+\/toolbar\.browser\.test\.ts:\d+:1$/)
-    await page.goto(`${await page.locator(`${BAR} .profile a`).first().getAttribute('href') ?? ''}?panel=router`)
+    await page.goto(`${origin}/fails`)
     await page.locator('.editor-menu select').selectOption('webstorm')
     await page.goto(`${origin}/`)
     t.match(await link.getAttribute('href'), /^webstorm:\/\/open\?file=\/.+\/toolbar\.browser\.test\.ts&line=\d+&column=1$/)
