@@ -69,7 +69,8 @@ export function beginObservation (app: FastifyInstance, plan: Plan): Observation
     } catch (error) {
       warn('A response was not observed', error)
     }
-    done(null, sent)
+    if (sent instanceof Promise && sent !== payload) sent.then((later: unknown) => done(null, later))
+    else done(null, sent)
   })
 
   app.addHook('onRequest', ownHook(function hindsightRequest (request, reply, done) {

@@ -52,7 +52,10 @@ export async function openObserver (app: FastifyInstance, plan: Plan) {
     }
   }
 
-  /** Records a response, and returns its payload, which the diagnostic page or the toolbar may have changed. */
+  /**
+   * Records a response, and returns its payload, which the diagnostic page or the toolbar may have changed; a promise,
+   * which does not reject, where a stream is read for the toolbar.
+   */
   function respond (request: FastifyRequest, reply: FastifyReply, payload: unknown): unknown {
     const state = stateOf(request)
     state.responses++
@@ -73,19 +76,30 @@ export async function openObserver (app: FastifyInstance, plan: Plan) {
       if (second !== null) noteFailure(request, reply, second)
       state.recorder?.setOutside(reply, 'Hindsight')
     }
-    let sent = page ?? payload
+    let inserted: string | Promise<unknown> | undefined
     if (isProfiled) {
       const token = profiles.begin(request, reply, payload)
       if (maySeeDebug(request)) reply.header('x-debug-token', token)
       const hasLink = setProfileLink(app, request, reply)
-      if (hasLink && page === null && request.method !== 'HEAD') sent = insert?.(request, reply, payload) ?? payload
+      if (hasLink && page === null && request.method !== 'HEAD') inserted = insert?.(request, reply, payload)
     }
-    if (serverTiming && mayReadDebug(request)) addServerTiming(request, reply)
-    collectResponse(request, reply, sent, payload)
-    state.headAt = performance.now()
-    // Only hooks of the route come after this.
-    setOutside(request, reply, 'route')
-    return sent
+    const end = (sent: unknown): unknown => {
+      if (serverTiming && mayReadDebug(request)) addServerTiming(request, reply)
+      collectResponse(request, reply, sent, payload)
+      state.headAt = performance.now()
+      // Only hooks of the route come after this.
+      setOutside(request, reply, 'route')
+      return sent
+    }
+    if (!(inserted instanceof Promise)) return end(inserted ?? page ?? payload)
+    return inserted.then((sent) => {
+      try {
+        return end(sent)
+      } catch (error) {
+        app.hindsight.warn('A response was not observed', error)
+        return sent
+      }
+    })
   }
 
   return {

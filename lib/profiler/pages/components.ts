@@ -113,12 +113,18 @@ export function scrollable (label: string, content: string): string {
 
 /** A place in source (`file:line`), relative to the working directory, as a link if there is an editor. */
 export function place (source: string, editor: EditorLink | null): string {
+  const { shown, href } = placeOf(source, editor)
+  if (href === null) return html`<code title="${source}">${shown}</code>`
+  return html`<a href="${href}" title="${source}"><code>${shown}</code></a>`
+}
+
+/** The parts of a place in source: its text, the URL that opens it in the editor, and the path in that URL. */
+export function placeOf (source: string, editor: EditorLink | null) {
   const [, file = source, line = '1'] = /^(.*):(\d+)$/.exec(source) ?? []
   const near = relative(process.cwd(), file)
   const shown = near.startsWith('..') || near === '' ? source : source.replace(file, near)
   const href = editor?.(file, Number(line), 1) ?? null
-  if (href === null) return html`<code title="${source}">${shown}</code>`
-  return html`<a href="${href}" title="${source}"><code>${shown}</code></a>`
+  return { shown, href, path: href === null ? null : editor?.path?.(file) }
 }
 
 /** A status code, colored by its class. */
