@@ -194,8 +194,8 @@ t.test('CSP: each directive of each policy', async t => {
 
 t.test('links, assets, template, attributes, parameters and trace: tables', async t => {
   const links = shown('links', sample())
-  t.same(texts(links, 'h3'), ['Declared by the route', 'Added while the request was handled', 'Sent as early hints (103)'])
-  t.same(texts(links, 'tbody tr'), ['preload/a.cssas=styleplainnopush', 'nextplainnone', 'plain'])
+  t.same(texts(links, 'h3'), ['Declared by the route', 'Added while the request was handled'])
+  t.same(texts(links, 'tbody tr'), ['preload/a.cssas=styleplainnopush', 'nextplainnone'])
   t.same(texts(shown('assets', sample()), 'table[aria-label=Rendered] tbody tr'), ['stylesheetplain.css'])
   t.same(texts(shown('template', sample()), 'tr'), ['nameplain', 'duration1.5 ms', 'variablesplain'])
   t.same(texts(shown('attributes', sample()), 'tr'), ['templateplain'])
