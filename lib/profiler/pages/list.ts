@@ -212,7 +212,9 @@ function shorten (text: string): string {
   return line.length <= MAX_TEXT ? line : `${line.slice(0, MAX_TEXT - 41)}…${line.slice(-40)}`
 }
 
-function remarks ({ exception, warnings, parent }: ProfileSummary): string {
+function remarks (profile: ProfileSummary): string {
+  const { exception, warnings, parent } = profile
+  if (isNoise(profile)) return ''
   const remark = exception !== null
     ? html`<div class="exception-line">${shorten(exception)}</div>`
     : warnings > 0 ? html`<div class="warning-line">${counted(warnings, 'warning')} logged</div>` : ''

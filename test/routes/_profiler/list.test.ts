@@ -108,6 +108,7 @@ t.test('requests for icons and of scanners are quiet', async (t) => {
   save(thrown('000001', 'x'), failure('000002', { url: 'http://h/favicon.ico' }), failure('000003', { url: 'http://h/wp-login.php' }))
   const document = await load()
   t.same([...document.querySelectorAll('.profiles tbody tr')].map((row) => row.className), ['is-noise', 'is-noise', 'has-problem'])
+  t.equal(document.querySelectorAll('.profiles .exception-line').length, 1, 'only the failure shows its message')
   t.equal((await app.inject('/_profiler/latest?error=1')).headers.location, '/_profiler/000001')
   t.equal((await app.inject('/_profiler/latest?status=404')).headers.location, '/_profiler/000003')
   t.equal((await app.inject('/_profiler/latest')).headers.location, '/_profiler/000003')
