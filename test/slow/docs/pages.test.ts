@@ -11,6 +11,7 @@ const PAGES = ['README.md', ...['docs', 'examples', 'packaging'].flatMap((folder
 /** What is shown rather than written: the test that compares it with what there is, or the script that makes it. */
 const COMPARED: Readonly<Record<string, string>> = {
   'docs/explanation/lifecycle.md': 'test/docs/guide.test.ts',
+  'docs/how-to/add-a-listener.md': 'test/docs/guide.test.ts',
   'docs/how-to/blocked.md': 'test/slow/docs/shown.test.ts',
   'docs/how-to/lifecycle-contract.md': 'test/cli/lifecycle.test.ts',
   'docs/how-to/opentelemetry.md': 'test/docs/opentelemetry.test.ts',
