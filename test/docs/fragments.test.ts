@@ -208,7 +208,7 @@ t.test('service.md', async (t) => {
   t.same(answer.json(), { hello: 'world' })
   const profile = await profileOf(app, answer)
   t.equal(profile.route?.name, 'hello')
-  t.ok(profile.logs.some(({ message }) => message === 'somebody said hello'))
+  t.ok(profile.logs.some(({ message }) => message === 'a client said hello'))
 })
 
 t.test('README.md', async (t) => {

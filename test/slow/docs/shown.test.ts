@@ -17,8 +17,8 @@ const shown = (page: string): Snippet => {
   return found
 }
 
-t.test('blocked.md: the record of headers has these keys and no other', async (t) => {
-  const { code } = shown('docs/how-to/blocked.md')
+t.test('refusals.md: the record of headers has these keys and no other', async (t) => {
+  const { code } = shown('docs/reference/refusals.md')
   const app = Fastify() as unknown as FastifyInstance
   t.teardown(() => app.close())
   app.addHook('onRequest', async (_request, reply) => { reply.header('x-before', '1') })
