@@ -302,7 +302,7 @@ t.test('secure', async (t) => {
   t.match(JSON.stringify((await profileOf(app, night)).collectors.security), /it is 23 o'clock/)
 })
 
-t.test('a listener', async (t) => {
+t.test('add-a-listener.md', async (t) => {
   const { code, ...rest } = marked('listener')
   const absolute = code.replaceAll("'../lib/", `'${pathToFileURL(join(ROOT, 'lib')).href}/`)
   const { permissionsPolicy } = await runSnippet({ ...rest, code: absolute }, folder) as { permissionsPolicy: Listener<'kernel.response'> }

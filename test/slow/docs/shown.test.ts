@@ -27,9 +27,10 @@ t.test('refusals.md: the record of headers has these keys and no other', async (
     preValidation: async (_request, reply) => { reply.header('x-route', '1') }
   }, async (_request, reply) => reply.header('x-route', '2').header('x-mine', '1').header('x-mine', '2').send('x'))
   app.get('/plain', async () => 'x')
+  app.get('/both', { preHandler: async () => {} }, async (_request, reply) => reply.header('x-mine', '1').send('x'))
   app.get('/broken', async () => { throw new Error('no') })
   const changes: Array<Record<string, unknown>> = []
-  for (const url of ['/', '/plain', '/broken']) {
+  for (const url of ['/', '/plain', '/both', '/broken']) {
     const { collectors: { headers } } = await profileOf(app, await app.inject({ url, headers: { accept: 'text/html' } }))
     t.same(Object.keys(headers as object), ['changes'])
     changes.push(...(headers as { changes: Array<Record<string, unknown>> }).changes)
