@@ -12,6 +12,7 @@ import { closeApplication, loadApplication } from '../../cli/lifecycle/load.js'
 import { COMMANDS, execute } from '../../cli/run.js'
 import type { Profile } from '../../lib/profiler/profile.js'
 import { newest } from '../support/app.js'
+import { snippetsOf } from '../support/snippets.js'
 
 const ROOT = join(import.meta.dirname, '../..')
 const NEVER = 60_000
@@ -277,7 +278,8 @@ t.test('a process: it ends though timers are left, nothing but the order is on i
 
 t.test('docs/how-to/lifecycle-contract.md', async (t) => {
   const page = readFileSync(join(ROOT, 'docs/how-to/lifecycle-contract.md'), 'utf8')
-  const [code = '', told = ''] = ['js', 'text'].map((language) => new RegExp(`\`\`\`${language}\n([^]*?)\`\`\``).exec(page)?.[1])
+  const snippets = snippetsOf('docs/how-to/lifecycle-contract.md')
+  const [code = '', told = ''] = ['js', 'text'].map((wanted) => snippets.find(({ language }) => language === wanted)?.code)
   t.ok(code.length > 100 && told.length > 100)
   const path = file(t, 'app.js', code)
   const here = relative(process.cwd(), path)

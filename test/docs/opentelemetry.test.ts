@@ -1,20 +1,20 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { metric } from '../../lib/profiler/server-timing.js'
 import { newest } from '../support/app.js'
+import { ROOT, runSnippet, snippetsOf, type Snippet } from '../support/snippets.js'
 
-const ROOT = join(import.meta.dirname, '../..')
 const PAGE = readFileSync(join(ROOT, 'docs/how-to/opentelemetry.md'), 'utf8')
 
 t.test('the example of docs/how-to/opentelemetry.md runs as it stands', async (t) => {
-  const [, code = ''] = /```js\n([^]*?)```/.exec(PAGE) ?? []
-  const file = join(t.testdir(), 'example.mjs')
-  // Its profiles are those of the test alone.
-  writeFileSync(file, code.replace("'fastify-hindsight'", JSON.stringify(pathToFileURL(join(ROOT, 'app/index.ts')))).replace('{ debug: true }', "{ debug: true, profiler: { storage: 'memory' } }"))
-  const { app } = await import(pathToFileURL(file).href) as { app: FastifyInstance }
+  const [snippet] = snippetsOf('docs/how-to/opentelemetry.md').filter(({ language }) => language === 'js')
+  // Its store is that of the test alone.
+  const folder = t.testdir()
+  process.chdir(folder)
+  t.teardown(() => process.chdir(ROOT))
+  const { app } = await runSnippet(snippet as Snippet, folder) as { app: FastifyInstance }
   t.teardown(() => app.close())
   t.equal((await app.inject('/')).body, 'done')
   t.match((await newest(app)).collectors.spans, { count: 1, spans: [{ name: 'find articles', scope: 'shop', attributes: { articles: 3 } }] })

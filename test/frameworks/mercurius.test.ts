@@ -1,8 +1,9 @@
+import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
 import mercurius from 'mercurius'
 import t, { type Test } from 'tap'
-import { listen, profileOf } from '../support/app.js'
+import { profileOf } from '../support/app.js'
 import { runSnippet, snippetsOf } from '../support/snippets.js'
 
 const PAGE = 'docs/how-to/mercurius.md'
@@ -71,7 +72,7 @@ t.test('queries that succeed have no exceptions, those that are not valid fail a
 
 t.test('by a socket, and beside requests', async (t) => {
   const app = await documented(t)
-  const port = await listen(app)
+  const { port } = app.server.address() as AddressInfo
   const response = await fetch(`http://127.0.0.1:${port}/graphql?query={price(article:"9")}`)
   t.equal(response.status, 200)
   const { exceptions } = await profileOf(app, { headers: Object.fromEntries(response.headers) })

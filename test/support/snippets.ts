@@ -53,10 +53,13 @@ export function compiled (snippets: readonly Snippet[], ahead = ''): string[] {
 
 let count = 0
 
-/** Runs a piece of JavaScript or TypeScript as it stands, from a file in `folder` (within the project, for the package to be found by its name); what it exports. */
+/**
+ * Runs a piece of JavaScript or TypeScript from a file in `folder` (within the project, for the package to be found by
+ * its name), at any free port in place of 3000; returns what it exports.
+ */
 export async function runSnippet ({ code, language }: Snippet, folder: string): Promise<Record<string, unknown>> {
   const file = join(folder, `snippet-${++count}.${language === 'ts' ? 'ts' : 'js'}`)
-  writeFileSync(file, code)
+  writeFileSync(file, code.replaceAll('port: 3000', 'port: 0'))
   return await import(pathToFileURL(file).href) as Record<string, unknown>
 }
 

@@ -11,13 +11,14 @@ const PAGES = ['README.md', ...['docs', 'examples', 'packaging'].flatMap((folder
 /** What is shown rather than written: the test that compares it with what there is, or the script that makes it. */
 const COMPARED: Readonly<Record<string, string>> = {
   'docs/explanation/lifecycle.md': 'test/docs/guide.test.ts',
-  'docs/how-to/blocked.md': 'test/slow/docs/shown.test.ts',
+  'docs/how-to/add-a-listener.md': 'test/docs/guide.test.ts',
   'docs/how-to/lifecycle-contract.md': 'test/cli/lifecycle.test.ts',
   'docs/how-to/opentelemetry.md': 'test/docs/opentelemetry.test.ts',
   'docs/how-to/production-failures.md': 'test/slow/docs/shown.test.ts',
   'docs/how-to/proxy.md': 'test/slow/docs/recipes.test.ts',
   'docs/reference/cli.md': 'docs/scripts/reference.ts',
-  'docs/reference/controller-attributes.md': 'test/docs/fragments.test.ts'
+  'docs/reference/controller-attributes.md': 'test/docs/fragments.test.ts',
+  'docs/reference/refusals.md': 'test/slow/docs/shown.test.ts'
 }
 
 t.test('every page of the documentation is looked at', async (t) => {

@@ -17,8 +17,8 @@ const shown = (page: string): Snippet => {
   return found
 }
 
-t.test('blocked.md: the record of headers has these keys and no other', async (t) => {
-  const { code } = shown('docs/how-to/blocked.md')
+t.test('refusals.md: the record of headers has these keys and no other', async (t) => {
+  const { code } = shown('docs/reference/refusals.md')
   const app = Fastify() as unknown as FastifyInstance
   t.teardown(() => app.close())
   app.addHook('onRequest', async (_request, reply) => { reply.header('x-before', '1') })
@@ -27,9 +27,10 @@ t.test('blocked.md: the record of headers has these keys and no other', async (t
     preValidation: async (_request, reply) => { reply.header('x-route', '1') }
   }, async (_request, reply) => reply.header('x-route', '2').header('x-mine', '1').header('x-mine', '2').send('x'))
   app.get('/plain', async () => 'x')
+  app.get('/both', { preHandler: async () => {} }, async (_request, reply) => reply.header('x-mine', '1').send('x'))
   app.get('/broken', async () => { throw new Error('no') })
   const changes: Array<Record<string, unknown>> = []
-  for (const url of ['/', '/plain', '/broken']) {
+  for (const url of ['/', '/plain', '/both', '/broken']) {
     const { collectors: { headers } } = await profileOf(app, await app.inject({ url, headers: { accept: 'text/html' } }))
     t.same(Object.keys(headers as object), ['changes'])
     changes.push(...(headers as { changes: Array<Record<string, unknown>> }).changes)
