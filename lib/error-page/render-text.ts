@@ -10,6 +10,8 @@ import { cut, timeOfDay, visible, visibleLine } from '../view/visible.js'
 import { chainLines, headline, logCounts, shownCause, shownSource } from './report-facts.js'
 
 const MAX_FRAMES = 8
+/** Where no frame is of the application. */
+const MAX_VENDOR_FRAMES = 3
 const MAX_EXCERPTS = 3
 const MAX_LOGS = 12
 /** Levels of nested AggregateErrors. */
@@ -132,7 +134,8 @@ export function exceptionParts (
   const { heading, prose, code, block, item } = format
   const members = depth < MAX_DEPTH ? errors : []
   const own = frames.filter((frame) => frame.own)
-  const listed = (own.length > 0 ? own : frames).slice(0, MAX_FRAMES)
+  const listed = own.length > 0 ? own.slice(0, MAX_FRAMES) : frames.slice(0, MAX_VENDOR_FRAMES)
+  const vendor = frames.length - Math.max(own.length, listed.length)
   const calls = listed.map((frame) => item(code(`${frame.function} (${placeOf(frame)})`)))
   const excerpts = listed.filter((frame) => frame.excerpt && !shown.has(placeOf(frame))).slice(0, MAX_EXCERPTS)
   for (const frame of excerpts) shown.add(placeOf(frame))
@@ -141,6 +144,7 @@ export function exceptionParts (
     ...(message === '' ? [] : [block(cut(message, MAX_MESSAGE), 'text')]),
     ...(note === undefined ? [] : [prose(note)]),
     ...(calls.length === 0 ? [] : [calls.join('\n')]),
+    ...(vendor === 0 ? [] : [prose(`${counted(vendor, 'vendor frame')}.`)]),
     ...excerpts.flatMap((frame) => [code(placeOf(frame)), excerptBlock(frame, format)]),
     ...members.flatMap((chain, i) => chain.flatMap((member, j) =>
       exceptionParts(member, `${position} error ${i + 1}, [${j + 1}/${chain.length}]`, format, depth + 1, shown)))
