@@ -41,7 +41,7 @@ export const OPTIONS: OptionSchemas = plugin.properties
 export const SERVER_OPTIONS: OptionSchemas = server.properties
 /** What `npm start` takes from the environment besides. */
 export const PROCESS_OPTIONS: OptionSchemas = ofProcess.properties
-/** The replacements of removed options and environment variables, by name. */
+/** The replacements of removed options and environment variables, by name; `[]` stands for any index. */
 export const REMOVED = removed
 
 /** Throws an error that names the first option that is unknown, or whose value is not valid. */
@@ -104,7 +104,8 @@ function checkValue (value: unknown, schema: OptionSchema, path: string): void {
 }
 
 function unknownOption (path: string, name: string, known: string[]): string {
-  if (Object.hasOwn(REMOVED, path + name)) return `Option "${path}${name}" was removed. ${REMOVED[path + name]}`
+  const key = `${path}${name}`.replace(/\[\d+\]/g, '[]')
+  if (Object.hasOwn(REMOVED, key)) return `Option "${path}${name}" was removed. ${REMOVED[key]}`
   // Loaded only for an error, as it would take a tenth of the time in which the plugin registers in production.
   const { closest, distance } = require('fastest-levenshtein') as typeof import('fastest-levenshtein')
   const nearest = closest(name, known)

@@ -29,6 +29,7 @@ type Variables = Readonly<Record<string, string | undefined>>
 /** The options whose values are taken as they are, or separated by commas. */
 const TEXT_NAMES = ['trustedProxies', 'trustedHosts', 'debugClients', 'debugHosts', 'editor', 'editorPaths']
 const TEXTS = Object.fromEntries(Object.entries(OPTIONS).filter(([name]) => TEXT_NAMES.includes(name)))
+const HEALTH = { health: OPTIONS.health as OptionSchema }
 const PROFILER: OptionSchema = { types: ['string'], enum: ['all', 'errors', 'off'], env: 'PROFILER' }
 
 /** Reads the environment; throws an error that names the variable whose value is not valid. */
@@ -64,7 +65,7 @@ function readPluginOptions (source: Variables): HindsightOptions {
   // Throws an error with the variable's name at an invalid address; Fastify's own error has none.
   originResolver({ trustedProxies: options.trustedProxies ?? [] })
   const debug = !isProduction(source)
-  return { ...options, debug, profiler: profilerOf(source), health: healthOf(source.HEALTH ?? '') }
+  return { ...options, debug, profiler: profilerOf(source), ...readOptions(HEALTH, source) }
 }
 
 function isProduction ({ NODE_ENV }: Variables): boolean {
@@ -84,16 +85,6 @@ function profilerOf (source: Variables): false | ProfilerSettings {
     storage: source.STORAGE_URL || 'sqlite',
     dataDir: source.DATA_DIR || DEFAULT_DATA_DIR
   }
-}
-
-function healthOf (text: string): NonNullable<HindsightOptions['health']> {
-  if (text === '' || text === 'off') return false
-  if (text === 'on') return true
-  const [live = '', ready = '', ...more] = list(text)
-  if (ready === '' || more.length > 0) {
-    throw new Error(`Environment: HEALTH must be on, off, or two paths as in "/livez,/readyz", not "${text}"`)
-  }
-  return { live, ready }
 }
 
 function readOptions (schemas: OptionSchemas, source: Variables): object {

@@ -11,6 +11,7 @@ import { stateOf } from '../lib/lifecycle/request-state.js'
 import { recordHooks } from '../lib/profiler/application-hooks.js'
 import { setOutside, timeHandlers, type LastHook } from '../lib/profiler/handler-time.js'
 import { beginRequest } from '../lib/profiler/observation.js'
+import { addStartMessage } from '../lib/profiler/start-message.js'
 import { openRouteTable } from '../lib/routing/route-table.js'
 import { errorHandler } from '../plugins/error-handler.js'
 import { notFoundHandler } from '../plugins/not-found-handler.js'
@@ -39,7 +40,10 @@ export async function openFull (app: FastifyInstance, plan: Plan): Promise<void>
   await app.register(errorHandler)
   if (observed) {
     await openProfiler(app, plan)
-    if (settings !== null && debug) await openCpuProfiles(app, settings.maxProfileBytes)
+    if (settings !== null && debug) {
+      const { recordCpuProfiles } = await import('../lib/profiler/cpu/recorder.js')
+      app.addHook('onRequest', ownHook(requestHook(recordCpuProfiles(app, settings.maxProfileBytes))))
+    }
   }
   for (const listeners of Object.values(lifecycle)) {
     for (const { plugin } of listeners) await app.register(plugin, options)
@@ -57,6 +61,7 @@ export async function openFull (app: FastifyInstance, plan: Plan): Promise<void>
   // Outside debug mode the pages are for operators, where they have a role.
   const hasPages = 'profiler' in app.hindsight && (debug || app.hindsight.profiler.role !== undefined)
   if (hasPages) await registerPages(app, '', !debug)
+  if (debug && settings !== null) addStartMessage(app)
 }
 
 /** Registers only the listeners of these names, in their order: those that options switch on in `observe` mode. */
@@ -70,14 +75,4 @@ export async function registerListeners (app: FastifyInstance, plan: Plan, names
   for (const listeners of Object.values(lifecycle)) {
     for (const { listener, plugin } of listeners) if (names.has(listener)) await app.register(plugin, options)
   }
-}
-
-async function openCpuProfiles (app: FastifyInstance, maxProfileBytes: number | undefined): Promise<void> {
-  const { openCpuProfiles } = await import('../lib/profiler/cpu/recorder.js')
-  const cpu = openCpuProfiles(app, maxProfileBytes)
-  app.addHook('onRequest', ownHook(requestHook(cpu.begin)))
-  app.addHook('onResponse', ownHook(function countOthers (request, _reply, done) {
-    cpu.end(request)
-    done()
-  }))
 }

@@ -4,10 +4,10 @@ import { settlesWithin } from '../lib/profiler/write-queue.js'
 
 export interface HealthOptions {
   /**
-   * Health-check endpoints: whether the process answers, and whether it can work; false for none. `needs` are
-   * checked for readiness beside the store of sessions: unavailable is what throws or rejects.
+   * Whether there are health-check endpoints: `/livez`, whether the process answers, and `/readyz`, whether it can
+   * work: it does not end, and the store of sessions is available.
    */
-  health?: boolean | { live?: string, ready?: string, needs?: Array<() => unknown> }
+  health?: boolean
 }
 
 declare module 'fastify' {
@@ -28,13 +28,7 @@ const MAX_AGE = 1_000
  */
 export function openHealth (app: FastifyInstance, { health = false }: HealthOptions): void {
   app.addHook('preClose', async function markClosing () { app.hindsight.isClosing = true })
-  if (health === false) return
-  const { live = '/livez', ready = '/readyz', needs = [] } = health === true ? {} : health
-  for (const [name, path] of Object.entries({ live, ready })) {
-    if (/^\/[^\s?#]*$/.test(path)) continue
-    throw new Error(`health.${name} (HEALTH): "${path}" is no path, which begins with a slash`)
-  }
-  if (live === ready) throw new Error(`health (HEALTH): live and ready are both "${live}"`)
+  if (!health) return
   let checkedAt = -Infinity
   let checked = Promise.resolve(true)
   const isReady = async (): Promise<boolean> => {
@@ -42,7 +36,7 @@ export function openHealth (app: FastifyInstance, { health = false }: HealthOpti
     if (performance.now() - checkedAt > MAX_AGE) {
       // A check that takes longer is not repeated meanwhile.
       checkedAt = Infinity
-      checked = areAvailable([...app.hindsight.needs, ...needs]).finally(() => { checkedAt = performance.now() })
+      checked = areAvailable(app.hindsight.needs).finally(() => { checkedAt = performance.now() })
     }
     return await checked && !app.hindsight.isClosing
   }
@@ -53,7 +47,7 @@ export function openHealth (app: FastifyInstance, { health = false }: HealthOpti
     const result = check === 'live' ? Promise.resolve(true) : isReady()
     result.then((isUp) => answer(reply, isUp), () => answer(reply, false))
   }))
-  for (const [url, check] of [[live, 'live'], [ready, 'ready']] as const) {
+  for (const [url, check] of [['/livez', 'live'], ['/readyz', 'ready']] as const) {
     app.get(url, { config: { health: check, profile: false }, logLevel: 'silent' }, async () => {})
   }
 }

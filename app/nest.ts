@@ -96,17 +96,9 @@ function noteController (context: ExecutionContext): boolean {
   if (observed && requestContext.getStore() === undefined) requestContext.enterWith({ request, reply })
   if (!debug || !stateOf(request).observed) return true
   const method = context.getHandler()
-  stateOf(request).controller = { name: `${context.getClass().name}.${method.name}`, source: placeOf(method) }
+  stateOf(request).controller = { name: `${context.getClass().name}.${method.name}`, source: functionPlace(method) }
   setOutside(request, reply, 'handler')
   return true
-}
-
-// The inspector is slow.
-const places = new WeakMap<object, string | null>()
-
-function placeOf (method: object): string | null {
-  if (!places.has(method)) places.set(method, functionPlace(method))
-  return places.get(method) ?? null
 }
 
 /**

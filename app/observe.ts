@@ -5,6 +5,7 @@ import { ownHook } from '../lib/lifecycle/listener.js'
 import { requestContext } from '../lib/lifecycle/request-state.js'
 import { recordHooks } from '../lib/profiler/application-hooks.js'
 import { LastHook, timeHandlers } from '../lib/profiler/handler-time.js'
+import { addStartMessage } from '../lib/profiler/start-message.js'
 import { openRouteTable } from '../lib/routing/route-table.js'
 
 /** The observation of one application. */
@@ -49,7 +50,7 @@ export function beginObservation (app: FastifyInstance, plan: Plan): Observation
     try {
       if (observer?.servePage(request, reply) === true) return
       if (observer?.begin(request, reply) === true) context = { request, reply }
-      recording = observer?.recordCpu(request, reply)
+      recording = observer?.recordCpu?.(request, reply)
     } catch (error) {
       warn('A request is not observed', error)
     }
@@ -68,7 +69,8 @@ export function beginObservation (app: FastifyInstance, plan: Plan): Observation
     } catch (error) {
       warn('A response was not observed', error)
     }
-    done(null, sent)
+    if (sent instanceof Promise && sent !== payload) sent.then((later: unknown) => done(null, later))
+    else done(null, sent)
   })
 
   app.addHook('onRequest', ownHook(function hindsightRequest (request, reply, done) {
@@ -93,6 +95,7 @@ export function beginObservation (app: FastifyInstance, plan: Plan): Observation
     for (const path of OWN_PATHS) app.all(path, { config: { profile: false } }, notFound)
   }
   response.addTo(app)
+  if (debug && plan.settings !== null) addStartMessage(app)
   const handler = fromBeginning ? timeHandlers(app, (request) => observer?.collectRequest(request)) : null
   if (handler !== null && debug) recordHooks(app, { preHandler: handler, onSend: response })
   // An application with a short timeout for plugins does not wait for the modules: its first request does.

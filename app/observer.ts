@@ -7,7 +7,7 @@ import { isStream } from '../lib/http/responses.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 import { requestCollector, responseCollector } from '../lib/profiler/panels/request-collector.js'
 import { routeCollector } from '../lib/profiler/panels/router-collector.js'
-import { openCpuProfiles } from '../lib/profiler/cpu/recorder.js'
+import { recordCpuProfiles } from '../lib/profiler/cpu/recorder.js'
 import { endHandler, setOutside } from '../lib/profiler/handler-time.js'
 import { beginRequest, noteFailure, observe } from '../lib/profiler/observation.js'
 import { insertToolbar, setProfileLink } from '../lib/profiler/pages/toolbar/insert.js'
@@ -37,7 +37,7 @@ export async function openObserver (app: FastifyInstance, plan: Plan) {
   const collectIncoming = requestCollector(app)
   const collectResponse = responseCollector(app)
   const insert = toolbar && debug ? insertToolbar(app) : null
-  const cpu = fromBeginning && debug ? openCpuProfiles(app, settings?.maxProfileBytes) : null
+  const recordCpu = fromBeginning && debug ? recordCpuProfiles(app, settings?.maxProfileBytes) : null
 
   /** Records what came in, once. */
   function collectRequest (request: FastifyRequest): void {
@@ -52,7 +52,10 @@ export async function openObserver (app: FastifyInstance, plan: Plan) {
     }
   }
 
-  /** Records a response, and returns its payload, which the diagnostic page or the toolbar may have changed. */
+  /**
+   * Records a response, and returns its payload, which the diagnostic page or the toolbar may have changed; a promise,
+   * which does not reject, where a stream is read for the toolbar.
+   */
   function respond (request: FastifyRequest, reply: FastifyReply, payload: unknown): unknown {
     const state = stateOf(request)
     state.responses++
@@ -73,19 +76,30 @@ export async function openObserver (app: FastifyInstance, plan: Plan) {
       if (second !== null) noteFailure(request, reply, second)
       state.recorder?.setOutside(reply, 'Hindsight')
     }
-    let sent = page ?? payload
+    let inserted: string | Promise<unknown> | undefined
     if (isProfiled) {
       const token = profiles.begin(request, reply, payload)
       if (maySeeDebug(request)) reply.header('x-debug-token', token)
       const hasLink = setProfileLink(app, request, reply)
-      if (hasLink && page === null && request.method !== 'HEAD') sent = insert?.(request, reply, payload) ?? payload
+      if (hasLink && page === null && request.method !== 'HEAD') inserted = insert?.(request, reply, payload)
     }
-    if (serverTiming && mayReadDebug(request)) addServerTiming(request, reply)
-    collectResponse(request, reply, sent, payload)
-    state.headAt = performance.now()
-    // Only hooks of the route come after this.
-    setOutside(request, reply, 'route')
-    return sent
+    const end = (sent: unknown): unknown => {
+      if (serverTiming && mayReadDebug(request)) addServerTiming(request, reply)
+      collectResponse(request, reply, sent, payload)
+      state.headAt = performance.now()
+      // Only hooks of the route come after this.
+      setOutside(request, reply, 'route')
+      return sent
+    }
+    if (!(inserted instanceof Promise)) return end(inserted ?? page ?? payload)
+    return inserted.then((sent) => {
+      try {
+        return end(sent)
+      } catch (error) {
+        app.hindsight.warn('A response was not observed', error)
+        return sent
+      }
+    })
   }
 
   return {
@@ -97,7 +111,7 @@ export async function openObserver (app: FastifyInstance, plan: Plan) {
       return diagnostics.open(request, reply)
     },
     /** Begins a CPU profile, where the request has a parameter or header for one. */
-    recordCpu: (request: FastifyRequest, reply: FastifyReply) => cpu?.begin(request, reply),
+    recordCpu,
     collectRequest,
     fail (request: FastifyRequest, reply: FastifyReply, error: unknown): void {
       collectRequest(request)

@@ -9,7 +9,7 @@ import type { CorsOptions } from '../plugins/cors.js'
 import type { DebugHandlersOptions } from '../plugins/debug-handlers.js'
 import type { DebugToolbarOptions } from '../plugins/debug-toolbar.js'
 import type { DefaultLocaleOptions } from '../plugins/default-locale.js'
-import type { LinkHeaderOptions } from '../plugins/link-header.js'
+import type {} from '../plugins/link-header.js'
 import type { LocaleAwareServicesOptions } from '../plugins/locale-aware-services.js'
 import type { LocaleOptions } from '../plugins/locale.js'
 import type { PaginationOptions } from '../plugins/pagination.js'
@@ -28,7 +28,7 @@ import type { HealthOptions } from './health.js'
 /** Every option of the lifecycle; each listener documents its own. */
 export interface HindsightOptions extends KernelOptions, DebugAccessOptions, EditorOptions, MaskOptions, OriginOptions,
   AssetOptions, ClickjackingOptions, ContentSecurityPolicyOptions, CorsOptions, DebugHandlersOptions,
-  DebugToolbarOptions, DefaultLocaleOptions, HealthOptions, LinkHeaderOptions, LocaleOptions,
+  DebugToolbarOptions, DefaultLocaleOptions, HealthOptions, LocaleOptions,
   LocaleAwareServicesOptions, PaginationOptions, ParamConverterOptions, ProfilerListenerOptions,
   ReferrerPolicyOptions, ResponseOptions, RobotsOptions, Pick<SecurityOptions, 'security'>, SessionOptions,
   TemplateOptions, XssProtectionOptions {}

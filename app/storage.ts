@@ -2,7 +2,7 @@
 export type { Profile } from '../lib/profiler/profile.js'
 export type { Criteria } from '../lib/profiler/storage/criteria.js'
 export type {
-  ProfilePage, ProfileStorage, SearchOptions, StorageBounds, StorageStats
+  ProfilePage, ProfileStorage, SearchOptions, Sort, StorageBounds, StorageStats
 } from '../lib/profiler/storage/storage.js'
 export type { IndexEntry, ProfileRecord, ProfileSummary } from '../lib/profiler/summary.js'
 export { matcher } from '../lib/profiler/storage/criteria.js'

@@ -34,6 +34,8 @@ export interface Command {
   /** The arguments as the help shows them: `<required>` and `[optional]`. They are counted, too. */
   args: string
   summary: string
+  /** More sentences for the help of the command. */
+  details?: string
   /** The criteria of a search are options of the command; `pages`: `--limit` and `--cursor`, too. */
   criteria?: 'pages' | 'all'
   options?: Readonly<Record<string, CommandOption>>
@@ -62,16 +64,17 @@ export const CRITERIA_HELP: Readonly<Record<string, string>> = {
   status: '404, or a class such as 4xx',
   method: 'GET, POST, …',
   route: 'name of the route; * for any part of it',
-  exception: 'text in name or message of any exception of the chain',
-  ip: 'address of the client, or a range such as 10.0.0.0/8',
+  exception: 'text in the name or message of an exception',
+  ip: 'IP address, or a range such as 10.0.0.0/8',
   min_duration: 'milliseconds at least',
   from: 'time in ISO 8601 (UTC where it has no zone)',
   until: 'time in ISO 8601',
   error: '1: failures only; 0: successes only',
-  parent: 'token of the request that caused it',
+  parent: 'token of the parent request',
   token: 'token'
 }
 const PAGES = {
+  sort: { type: 'string', help: 'time, duration or status; --sort=-duration: descending' },
   limit: { type: 'string', help: 'how many at most; 50 by default' },
   cursor: { type: 'string', help: 'the cursor of the previous page' }
 } as const
@@ -88,7 +91,7 @@ export function criteriaOptions ({ criteria }: Command): Record<string, CommandO
 
 /** Reads the criteria of a search from options. A `CommandError` names the option that is invalid. */
 export function searchOf (flags: Flags): SearchQuery {
-  const names = [...Object.keys(CRITERIA_HELP), ...Object.keys(PAGES)]
+  const names = [...Object.keys(CRITERIA_HELP), 'q', ...Object.keys(PAGES)]
   try {
     return readSearch(Object.fromEntries(names.map((name) => [name, flags[optionOf(name)]])), MAX_LIMIT)
   } catch (error) {

@@ -40,10 +40,10 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
 }
 
 const COMMON: Readonly<Record<string, CommandOption>> = {
-  json: { type: 'boolean', help: 'for programs' },
+  json: { type: 'boolean', help: 'JSON, for programs' },
   storage: { type: 'string', help: 'sqlite, or postgres://… (STORAGE_URL)' },
   'data-dir': { type: 'string', help: 'the folder of the SQLite file (DATA_DIR)' },
-  help: { type: 'boolean', short: 'h', help: 'this page' }
+  help: { type: 'boolean', short: 'h', help: 'print this help' }
 }
 
 /** Runs the command line in its own process, and ends the process. */
@@ -61,7 +61,7 @@ export async function run (args: readonly string[]): Promise<void> {
 
 /** Runs a command and returns its exit code: 0, 1 for a failure, 2 for an invalid command line. */
 export async function execute (
-  [name = 'help', ...rest]: readonly string[], out: Output, err: NodeJS.WritableStream,
+  [name = 'help', ...rest]: readonly string[], out: Output, err: Output,
   signal = new AbortController().signal
 ): Promise<number> {
   const terminal = new Terminal(out)
@@ -69,7 +69,7 @@ export async function execute (
   let opening: Promise<ProfileStorage> | undefined
   try {
     if (['help', '--help', '-h'].includes(name)) {
-      await terminal.lines(help())
+      await terminal.help(help())
       return 0
     }
     const { command, flags, args } = readCommand(name, rest)
@@ -80,11 +80,11 @@ export async function execute (
       }))
     const print: CommandContext['print'] = async (data, lines) =>
       await (flags.json === true ? terminal.json(data, 2) : terminal.lines(lines()))
-    if (flags.help === true) await terminal.lines(commandHelp(name, command))
+    if (flags.help === true) await terminal.help(commandHelp(name, command))
     else await command.run({ args, flags, terminal, print, open, signal })
     return 0
   } catch (error) {
-    err.write(`fastify-hindsight: ${visibleLine(messageOf(error))}\n`)
+    await new Terminal(err).lines([`fastify-hindsight: ${visibleLine(messageOf(error))}`])
     return error instanceof CommandError ? error.exitCode : 1
   } finally {
     const store = await opening?.catch(() => undefined)
@@ -121,21 +121,23 @@ export function readCommand (
 
 function help (): string[] {
   return [
-    'Reads the profiles that an application has stored, while it runs or after it has ended.',
+    'Reads the profiles that an application has stored.',
     '',
     'Usage: fastify-hindsight <command> [options]',
     '',
-    ...Object.entries(COMMANDS).map(([name, { args, summary }]) => `  ${`${name} ${args}`.padEnd(24)} ${summary}`),
+    ...Object.entries(COMMANDS).map(([name, { summary }]) => `  ${name.padEnd(14)} ${summary}`),
     '',
     '"fastify-hindsight <command> --help" lists its options.'
   ]
 }
 
 function commandHelp (name: string, command: Command): string[] {
-  const { args, summary, options = {} } = command
+  const { args, summary, details, options = {} } = command
   const criteria = optionLines(criteriaOptions(command))
   return [
-    `Usage: fastify-hindsight ${`${name} ${args}`.trim()} [options]: ${summary}.`,
+    `Usage: fastify-hindsight ${`${name} ${args}`.trim()} [options]`,
+    '',
+    `${summary.charAt(0).toUpperCase()}${summary.slice(1)}.${details === undefined ? '' : ` ${details}`}`,
     '',
     ...optionLines({ ...options, ...COMMON }),
     ...criteria.length === 0 ? [] : ['', 'Criteria, all of which must match:', ...criteria]

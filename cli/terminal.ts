@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { styleText } from 'node:util'
+import { stripVTControlCharacters, styleText } from 'node:util'
 import { milliseconds } from '../lib/profiler/pages/components.js'
 import { blockedSentences } from '../lib/profiler/panels/panel.js'
 import type { Profile } from '../lib/profiler/profile.js'
@@ -24,18 +24,27 @@ export interface Formatter {
   style: (style: Style, text: string) => string
 }
 
+/** The width of a terminal that does not report one, and of the help in a file. */
+const DEFAULT_COLUMNS = 80
+const MIN_COLUMNS = 40
+/** A character, and the colors that begin or end at it. */
+const CHARACTER = /(?:\u001b\[\d+m)*[^](?:\u001b\[\d+m)*/gu
+
 /** Writes for people or for programs. Text of requests is written without control characters. */
 export class Terminal implements Formatter {
   readonly columns: number
+  readonly isTerminal: boolean
   readonly style: Formatter['style']
   readonly #out: Output
 
   constructor (out: Output) {
     this.#out = out
+    this.isTerminal = out.isTTY === true
     // A terminal that does not know its width reports 0.
-    this.columns = out.isTTY === true ? out.columns || 80 : Infinity
+    const columns = Number(process.env.COLUMNS) || (this.isTerminal ? out.columns || DEFAULT_COLUMNS : Infinity)
+    this.columns = Math.max(MIN_COLUMNS, columns)
     // `hasColors` reads NO_COLOR, FORCE_COLOR and TERM.
-    const hasColors = out.isTTY === true && (out.hasColors?.() ?? false)
+    const hasColors = this.isTerminal && (out.hasColors?.() ?? false)
     // By default, styleText checks the standard output of the process.
     this.style = (style, text) =>
       hasColors ? styleText(style, visibleLine(text), { validateStream: false }) : visibleLine(text)
@@ -46,8 +55,15 @@ export class Terminal implements Formatter {
     if (!this.#out.write(`${text}\n`)) await once(this.#out, 'drain')
   }
 
+  /** Writes lines for people: longer ones are wrapped. */
   async lines (lines: readonly string[]): Promise<void> {
-    for (const line of lines) await this.line(line)
+    for (const line of lines) await this.line(wrap(line, this.columns))
+  }
+
+  /** Writes the help, in a file too at the width of a terminal: `  name  text` with aligned texts. */
+  async help (lines: readonly string[]): Promise<void> {
+    const columns = Number.isFinite(this.columns) ? this.columns : DEFAULT_COLUMNS
+    for (const line of lines) await this.line(wrap(line, columns, /^ {2}\S+ +/.exec(line)?.[0].length ?? 0))
   }
 
   /** Writes data as JSON. */
@@ -57,13 +73,13 @@ export class Terminal implements Formatter {
 }
 
 /** The request of a profile, its facts, and why it was refused, if it was. */
-export function headLines (profile: Profile, { style }: Formatter): string[] {
+export function headLines (profile: Profile, { columns, style }: Formatter): string[] {
   const { token, time, method, url, status, duration, ip, route, parent } = profile
   const blocked = blockedSentences(profile)
   const facts = [token, readableTime(time), milliseconds(duration), ip, `route ${route?.name ?? 'none'}`]
-  if (parent !== undefined) facts.push(`caused by ${parent}`)
+  if (parent !== undefined) facts.push(`parent request ${parent}`)
   return [
-    `${style(statusStyle(status), String(status))} ${style('bold', `${method} ${url}`)}`,
+    `${style(statusStyle(status), String(status))} ${style('bold', shorten(`${method} ${url}`, columns - 4))}`,
     style('dim', facts.join(' · ')),
     ...blocked.map((sentence) => style('yellow', sentence)),
     ...isFailure(profile) || blocked.length > 0 ? [] : [style('green', 'Nothing failed.')]
@@ -72,7 +88,27 @@ export function headLines (profile: Profile, { style }: Formatter): string[] {
 
 /** Truncates a line to this number of columns. */
 export function fit (text: string, columns: number): string {
-  return text.length <= columns ? text : `${text.slice(0, Math.max(1, columns - 1))}…`
+  const line = visibleLine(text)
+  return line.length <= columns ? line : `${line.slice(0, Math.max(1, columns - 1))}…`
+}
+
+/** Shortens a line in the middle: the end of a URL is as useful as its beginning. */
+export function shorten (text: string, columns: number): string {
+  const line = visibleLine(text)
+  const end = Math.floor((columns - 1) / 2)
+  return line.length <= columns ? line : `${line.slice(0, columns - 1 - end)}…${line.slice(-end)}`
+}
+
+// Breaks a line at spaces, or within a word that is longer than a line; `indent`: of the lines after the first.
+function wrap (line: string, columns: number, indent = line.search(/[^ ]|$/) + 2): string {
+  const rest = line.match(CHARACTER) ?? []
+  const lines: string[] = []
+  while (rest.length > columns) {
+    const space = rest.findLastIndex((character, i) => i <= columns && stripVTControlCharacters(character) === ' ')
+    const end = space > indent ? space + 1 : columns
+    lines.push(rest.splice(0, end, ...' '.repeat(indent)).join('').trimEnd())
+  }
+  return [...lines, rest.join('')].join('\n')
 }
 
 /** Date and time in UTC, such as `2026-01-31 12:00:00.000`. */

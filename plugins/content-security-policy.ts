@@ -68,7 +68,7 @@ export const contentSecurityPolicyResponse = listener('kernel.response', 'conten
       if (isRedirect(reply)) return onRedirect
       if (reply.statusCode === 304) return onNotModified
       if (missing.length === 0) return kept
-      const uri = reports && isDocument(state, reply) ? app.hindsight.cspReports?.uriOf(request) ?? null : null
+      const uri = reports && isDocument(state, reply) ? app.hindsight.cspReportUri?.(request) ?? null : null
       for (const { header, directives } of missing) {
         const value = withNonces(directives, state)
         reply.header(header, uri === null ? value : withReportUri(value, uri))

@@ -2,6 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import fp from 'fastify-plugin'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { renderFallback, renderProductionError } from '../lib/error-page/plain-pages.js'
+import { ownFrame } from '../lib/errors/declared-place.js'
 import { dropEntityHeaders, dropInvalidHeaders, prepareFailedReply } from '../lib/errors/failed-reply.js'
 import { loggedError } from '../lib/errors/flatten-error.js'
 import { representation } from '../lib/errors/negotiate.js'
@@ -122,9 +123,9 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     const profile = profiles?.profileOf(request) ?? null
     if (profile !== null) state.profile = profile
     const { body, exception } = pages.diagnosticPage(request, reply, type, reason)
-    const [frame] = exception.frames
+    const frame = ownFrame(request)
     reply.header('x-debug-exception', percentEncoded(exception.message.slice(0, MAX_DEBUG_HEADER)))
-    if (frame !== undefined) reply.header('x-debug-exception-file', `${percentEncoded(frame.file)}:${frame.line}`)
+    if (frame !== null) reply.header('x-debug-exception-file', `${percentEncoded(frame.file)}:${frame.line}`)
     return body
   }
 
@@ -132,7 +133,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
   function answerSecond (raised: unknown, second: unknown, request: FastifyRequest, reply: FastifyReply): void {
     const state = stateOf(request)
     if (!state.others.includes(second)) state.others.push(second)
-    logError(request, second, 'request', 'An error was raised while another one was being answered')
+    logError(request, second, { channel: 'request' }, 'An error was raised while another one was being answered')
     const { mask, mayReadDebug } = servicesOf(request)
     const status = statusOf(raised, reply.statusCode)
     const { type, contentType } = representation(request.headers.accept)
@@ -183,21 +184,24 @@ function referenceOf (request: FastifyRequest): string | undefined {
 // The wording is that of the observed service's log.
 function logUncaught (raised: unknown, request: FastifyRequest, status: number): void {
   const last = stateOf(request).exceptions?.at(-1)
+  const { profiles, profilerUrl } = servicesOf(request)
+  // Not the address in the profile: that has the `Host` of the client.
+  const token = profilerUrl === undefined ? undefined : profiles?.profileOf(request)?.token
+  const fields = token === undefined ? {} : { profile: `${profilerUrl}${token}` }
   if (last === undefined) {
     const message = messageOf(raised)
-    if (status >= 500) logError(request, raised, undefined, message)
-    else request.log.info({ statusCode: status }, `${nameOf(raised)}: ${message}`)
+    if (status >= 500) logError(request, raised, fields, message)
+    else request.log.info({ statusCode: status, ...fields }, `${nameOf(raised)}: ${message}`)
     return
   }
-  const frame = last.frames.find(({ own }) => own) ?? last.frames[0]
-  const place = frame === undefined ? '' : ` at ${frame.file}:${frame.line}`
+  const frame = ownFrame(request)
+  const place = frame === null ? '' : ` at ${frame.file}:${frame.line}`
   const line = `Uncaught ${last.name}: "${last.message.slice(0, MAX_DEBUG_HEADER)}"${place}`
-  if (status >= 500) logError(request, raised, 'request', line)
-  else request.log.warn({ statusCode: status, channel: 'request' }, line)
+  if (status >= 500) logError(request, raised, { channel: 'request', ...fields }, line)
+  else request.log.warn({ statusCode: status, channel: 'request', ...fields }, line)
 }
 
-function logError (request: FastifyRequest, error: unknown, channel: string | undefined, message: string): void {
-  const fields = channel === undefined ? {} : { channel }
+function logError (request: FastifyRequest, error: unknown, fields: object, message: string): void {
   try {
     request.log.error({ err: loggedError(error), ...fields }, message)
   } catch {

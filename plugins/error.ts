@@ -4,16 +4,15 @@ import { stateOf } from '../lib/lifecycle/request-state.js'
 
 const notObserved = new Skip('the request leaves no profile')
 
-/** In an error pass: flattens the raised value to the exceptions of the diagnostic page and the profile. */
+/** In an error pass: flattens and masks the raised value: the exceptions of the diagnostic page and the profile. */
 export const error = listener('kernel.controller_arguments', 'error', async (app) => {
   if (!app.hindsight.observed) return 'not in debug mode'
-  const { flattenError } = await import('../lib/errors/flatten-error.js')
+  const { exceptionsOf } = await import('../lib/errors/masked-exceptions.js')
   return {
     when: 'error',
     hook: (request: FastifyRequest) => {
-      const state = stateOf(request)
-      if (!state.observed) return notObserved
-      state.exceptions = flattenError(state.raised)
+      if (!stateOf(request).observed) return notObserved
+      exceptionsOf(request)
     }
   }
 })

@@ -7,13 +7,6 @@ import { openSecurity, type SecurityOptions } from '../lib/security/security.js'
 import type { User } from '../lib/security/users.js'
 
 declare module 'fastify' {
-  interface FastifyInstance {
-    /**
-     * Ends all sessions in which a user is logged in, at the firewall of that name or at all; the user has to log in
-     * again.
-     */
-    endSessions (identifier: string, firewall?: string): Promise<void>
-  }
   interface FastifyRequest {
     /**
      * The user who sent the request; null: no user is logged in. Reading a user of the session makes the response
@@ -48,7 +41,6 @@ export const firewall = listener('kernel.request', 'firewall', async (app, optio
     return await contextOf(this)?.isGranted(attribute, subject, 'request.isGranted') ?? false
   })
   app.decorateRequest('loginForm', function (this: FastifyRequest) { return loginForm(this) })
-  app.decorate('endSessions', security.endSessions)
   await loginRoutes(app, security)
   return (request, reply) => {
     const context = security.contextFor(request)

@@ -1,9 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import {
-  evaluate, isConditional, isRetrieval, validatorsOf, type Evaluation, type Validators
-} from '../lib/http/conditional.js'
-import { PreconditionFailedError } from '../lib/http/http-errors.js'
-import { addVary, discard, dropContent, setIfAbsent } from '../lib/http/responses.js'
+import { evaluate, isRetrieval, type Evaluation, type Validators } from '../lib/http/conditional.js'
+import { addVary, setIfAbsent } from '../lib/http/responses.js'
 import { Answer, listener, Skip } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
@@ -34,8 +31,6 @@ declare module '../lib/lifecycle/request-state.js' {
 /** Attributes of routes whose own checks run after this listener: a refusal takes precedence (RFC 9110, 13.2.1). */
 const guarded = new WeakSet<CacheAttribute>()
 const noValidators = new Skip('the route declares neither etag nor lastModified')
-const unconditional = new Skip('the request has no precondition')
-const noRepresentation = new Skip('the method is about no representation')
 const notKept = new Skip('caches only store responses to GET and HEAD')
 const notTheRoutes = new Skip('the answer is not the handler\'s')
 const notForErrors = new Skip('error responses are not cached by the attribute')
@@ -43,15 +38,13 @@ const notForErrors = new Skip('error responses are not cached by the attribute')
 const BROUGHT_CREDENTIALS = 'the request brought credentials'
 // `private` with a list of header names concerns these only (RFC 9111, section 5.2.2.7).
 const EXCLUDES_OTHERS = /(?:^|,)\s*(?:no-store|private)\s*(?:,|$)/i
-// RFC 9110, section 13.2.1.
-const IGNORING = ['CONNECT', 'OPTIONS', 'TRACE']
 /** The statuses that the attribute applies to, as in the observed service; not to errors. */
 const KEPT = [200, 203, 204, 206, 300, 301, 302, 304, 307, 308]
 const WITH_VALIDATORS = [200, 203, 206, 304]
 
 /**
- * Evaluates the preconditions of a request (RFC 9110, section 13) by the validators that the route declares:
- * answers 304, or throws a 412 error, before the handler runs.
+ * Evaluates `If-None-Match` and `If-Modified-Since` (RFC 9110, section 13) by the validators that the route declares:
+ * answers 304 before the handler runs.
  */
 export const httpCache = listener('kernel.controller', 'http-cache', (app) => {
   app.addHook('onRoute', function checkRoute (route) {
@@ -68,8 +61,7 @@ export const httpCache = listener('kernel.controller', 'http-cache', (app) => {
     if (cache === undefined) return notDeclared
     if (stateOf(request).failed) return ofDiagnosticHandler
     if (cache.etag === undefined && cache.lastModified === undefined) return noValidators
-    if (IGNORING.includes(request.method)) return noRepresentation
-    if (!isRetrieval(request.method) && !isConditional(request.headers)) return unconditional
+    if (!isRetrieval(request.method)) return notKept
     return decide(request, reply, cache)
   }
 })
@@ -78,55 +70,36 @@ async function decide (
   request: FastifyRequest, reply: FastifyReply, cache: CacheAttribute
 ): Promise<Answer | undefined> {
   const validators = await declaredValidators(cache, request)
-  const evaluation = evaluate(request.method, request.headers, validators)
-  const record = Object.assign(recordOf(request, reply), evaluation, { validators })
-  const isDecided = record.outcome === 'failed' || record.outcome === 'fresh'
-  record.deferred = isDecided && guarded.has(cache)
-  if (record.deferred || !isDecided) return
-  if (record.outcome === 'failed') throw preconditionFailed(request, record)
+  const record = Object.assign(recordOf(request, reply), evaluate(request.headers, validators), { validators })
+  const isFresh = record.outcome === 'fresh'
+  record.deferred = isFresh && guarded.has(cache)
+  if (record.deferred || !isFresh) return
   record.reached = true
   setNotModified(reply, validators)
   return new Answer(undefined)
 }
 
-/**
- * Sets `Cache-Control`, `Expires`, `ETag`, `Last-Modified` and `Vary`; answers 304 by the validators that the handler
- * set.
- */
-export const httpCacheResponse = listener('kernel.response', 'http-cache', () => (request, reply, payload) => {
+/** Sets `Cache-Control`, `Expires`, `ETag`, `Last-Modified` and `Vary` as the attribute declares them. */
+export const httpCacheResponse = listener('kernel.response', 'http-cache', () => (request, reply) => {
   const isTurned = stateOf(request).credentialsUsed === true && turnPrivate(request, reply)
-  const result = respond(attributesOf(request)?.cache, request, reply, payload)
-  return isTurned && result instanceof Skip ? undefined : result
+  const skip = respond(attributesOf(request)?.cache, request, reply)
+  return isTurned ? undefined : skip
 })
 
 function respond (
-  cache: CacheAttribute | undefined, request: FastifyRequest, reply: FastifyReply, payload: unknown
-): unknown {
-  if (stateOf(request).failed || reply.statusCode >= 400) return cache === undefined ? notDeclared : notForErrors
-  if (!isRetrieval(request.method)) return cache === undefined ? notDeclared : notKept
-  if (cache !== undefined) {
-    if (!recordOf(request, reply).reached) return notTheRoutes
-    if (KEPT.includes(reply.statusCode)) apply(cache, request, reply)
-  }
-  const unchanged = cache === undefined ? notDeclared : undefined
-  if (reply.statusCode !== 200 || !isConditional(request.headers)) return unchanged
-  const validators = validatorsOf(reply.getHeader('etag'), reply.getHeader('last-modified'))
-  const evaluation = evaluate(request.method, request.headers, validators)
-  if (evaluation.precondition === null) return unchanged
-  const record = Object.assign(recordOf(request, reply), evaluation, { validators })
-  if (evaluation.outcome === 'failed') {
-    discard(payload)
-    throw preconditionFailed(request, record)
-  }
-  if (evaluation.outcome !== 'fresh') return
-  setNotModified(reply, validators)
-  return dropContent(reply, payload)
+  cache: CacheAttribute | undefined, request: FastifyRequest, reply: FastifyReply
+): Skip | undefined {
+  if (cache === undefined) return notDeclared
+  if (stateOf(request).failed || reply.statusCode >= 400) return notForErrors
+  if (!isRetrieval(request.method)) return notKept
+  if (!recordOf(request, reply).reached) return notTheRoutes
+  if (KEPT.includes(reply.statusCode)) apply(cache, request, reply)
 }
 
 // The handler may have set `Cache-Control` without regard to the user.
 function turnPrivate (request: FastifyRequest, reply: FastifyReply): boolean {
   const control = [reply.getHeader('cache-control') ?? []].flat().join(', ')
-  if ((stateOf(request).defaultCacheControl && control === '') || EXCLUDES_OTHERS.test(control)) return false
+  if (EXCLUDES_OTHERS.test(control)) return false
   reply.header('cache-control', TURNED_PRIVATE)
   recordOf(request, reply).private = BROUGHT_CREDENTIALS
   return true
@@ -164,11 +137,10 @@ function whyPrivate (request: FastifyRequest, reply: FastifyReply): string | nul
 }
 
 // Runs after the checks of the route itself: they have let the request pass.
-function answerDeferred (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void {
+function answerDeferred (request: FastifyRequest, reply: FastifyReply, done: () => void): void {
   const record = recordOf(request, reply)
   record.reached = true
   if (!record.deferred || record.validators === null) return done()
-  if (record.outcome === 'failed') return done(preconditionFailed(request, record))
   setNotModified(reply, record.validators)
   reply.send()
 }
@@ -208,17 +180,4 @@ function setValidators (reply: FastifyReply, { etag, lastModified }: Validators)
   if (etag !== null) setIfAbsent(reply, 'etag', etag)
   const isDated = reply.statusCode !== 304 || !reply.hasHeader('etag')
   if (lastModified !== null && isDated) setIfAbsent(reply, 'last-modified', new Date(lastModified).toUTCString())
-}
-
-function preconditionFailed (
-  { headers }: FastifyRequest, { precondition, validators }: CacheRecord
-): PreconditionFailedError {
-  const name = precondition as string
-  const { etag = null, lastModified = null } = validators ?? {}
-  const current = name === 'If-Unmodified-Since' && lastModified !== null
-    ? `the resource was changed at ${new Date(lastModified).toUTCString()}`
-    : etag === null ? 'the resource has no entity tag' : `the current entity tag is ${etag}`
-  return new PreconditionFailedError(
-    `The precondition "${name}: ${headers[name.toLowerCase()] as string}" failed: ${current}.`
-  )
 }

@@ -3,14 +3,13 @@ import { listener, Skip } from '../lib/lifecycle/listener.js'
 import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { Page } from '../lib/pagination/page.js'
 import {
-  checkNames, paginationRule, readPagination,
-  type Pagination, type PaginationRule, type PaginationSettings, type RoutePagination
+  paginationRule, readPagination, type Pagination, type PaginationRule, type PaginationSettings, type RoutePagination
 } from '../lib/pagination/rule.js'
 import { checkAttributes } from '../lib/routing/attribute-schema.js'
 import { routeName } from '../lib/routing/route-table.js'
 
 export interface PaginationOptions {
-  /** The names of the query's fields, and defaults of routes. */
+  /** The defaults of routes. */
   pagination?: PaginationSettings
 }
 
@@ -42,7 +41,6 @@ export const pagination = listener('kernel.request', 'pagination', (
   if (defaultLimit > maxLimit) {
     throw new Error(`pagination.defaultLimit is ${defaultLimit}, more than maxLimit, which is ${maxLimit}`)
   }
-  checkNames(settings)
   const rules = new Map<true | RoutePagination, PaginationRule>()
   app.addHook('onRoute', function readRule (route) {
     const declared = route.config?.pagination
@@ -60,8 +58,8 @@ export const pagination = listener('kernel.request', 'pagination', (
     getter (this: FastifyRequest) { return stateOf(this).pagination ?? null },
     setter (this: FastifyRequest, own: Pagination | null) { stateOf(this).pagination = own }
   })
-  function collect (request: FastifyRequest, { names, sort, maxLimit }: PaginationRule, page: object): void {
-    stateOf(request).collect('pagination', { ...page, fields: names, sortable: sort, maxLimit })
+  function collect (request: FastifyRequest, { sort, maxLimit }: PaginationRule, page: object): void {
+    stateOf(request).collect('pagination', { ...page, sortable: sort, maxLimit })
   }
   app.decorateRequest('paginate', function (this: FastifyRequest, total: number, options?: { links?: boolean }): Page {
     const rule = ruleOf(this)
@@ -69,7 +67,7 @@ export const pagination = listener('kernel.request', 'pagination', (
     if (rule === undefined || !pagination) {
       throw new Error(`paginate: the route "${route?.name ?? this.url}" declares no pagination in its config`)
     }
-    const page = new Page(this, pagination, rule, total)
+    const page = new Page(this, pagination, total)
     if (options?.links !== false) page.addLinks(this)
     collect(this, rule, { ...pagination, total, pages: page.pages })
     return page

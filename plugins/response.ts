@@ -1,7 +1,7 @@
-import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { addVary, dropContent, isRedirect } from '../lib/http/responses.js'
-import { listener, ownHook } from '../lib/lifecycle/listener.js'
-import { routeConfigOf, stateOf, type RouteConfig } from '../lib/lifecycle/request-state.js'
+import { listener } from '../lib/lifecycle/listener.js'
+import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
 
 export interface ResponseOptions {
   /** Whether text types without a charset are completed by UTF-8. */
@@ -10,7 +10,7 @@ export interface ResponseOptions {
 
 declare module '../lib/lifecycle/request-state.js' {
   interface RequestState {
-    /** Whether `Cache-Control` has the default for responses without one, or will have it. */
+    /** Whether `Cache-Control` has the default for responses without one. */
     defaultCacheControl?: boolean
   }
 }
@@ -25,36 +25,13 @@ const NEEDS_CHARSET = /^text\/|^application\/(?:javascript|xhtml\+xml)\b/i
  * none.
  */
 export const response = listener('kernel.response', 'response', (
-  app, options: ResponseOptions & { enabledLocales?: string[] }
+  _app, { charset = false, enabledLocales = [] }: ResponseOptions & { enabledLocales?: string[] }
 ) => {
-  const { charset = false, enabledLocales = [] } = options
-  const slot = app.hindsight.lifecycle.slots.at(-1)?.index ?? -1
-
-  // Hooks of the application that set a `Cache-Control` if there is none run after the listeners: the default is set
-  // after them.
-  const setLastDefault = ownHook(function setLastDefault (
-    request: FastifyRequest, reply: FastifyReply, payload: unknown, done: (error: null, payload: unknown) => void
-  ) {
-    const { recorder } = stateOf(request)
-    if (hasNoCacheControl(reply)) {
-      if (recorder === null) setPrivate(reply)
-      else recorder.amend(slot, reply, setPrivate)
-    }
-    done(null, payload)
-  })
-  // By method and path: a mark in the route's `config` would be visible to the application.
-  const routes = new Set<string>()
-  app.addHook('onRoute', function addLastHook (route: RouteOptions) {
-    route.onSend = [...[route.onSend ?? []].flat(), setLastDefault] as NonNullable<RouteOptions['onSend']>
-    routes.add(keyOf(route))
-  })
-
   return (request, reply, payload) => {
     const { statusCode } = reply
-    if (hasNoCacheControl(reply)) {
+    if (!reply.hasHeader('cache-control') && !(statusCode === 301 && isRedirect(reply))) {
       stateOf(request).defaultCacheControl = true
-      const config = routeConfigOf(request)
-      if (config === undefined || !routes.has(keyOf(config))) setPrivate(reply)
+      reply.header('cache-control', PRIVATE)
     }
     setLanguage(request, reply, enabledLocales.length > 0)
     // The client's own identifier of the request.
@@ -73,18 +50,6 @@ export const response = listener('kernel.response', 'response', (
     }
   }
 })
-
-function hasNoCacheControl (reply: FastifyReply): boolean {
-  return !reply.hasHeader('cache-control') && !(reply.statusCode === 301 && isRedirect(reply))
-}
-
-function setPrivate (reply: FastifyReply): void {
-  reply.header('cache-control', PRIVATE)
-}
-
-function keyOf ({ method, url }: Pick<RouteConfig, 'method' | 'url'>): string {
-  return `${String(method)} ${url}`
-}
 
 // RFC 9110, section 8.5: the language of the audience; not on error pages, redirects and the debug surface.
 function setLanguage (request: FastifyRequest, reply: FastifyReply, hasLocales: boolean): void {

@@ -6,17 +6,26 @@ import { previousOf } from '../../lib/profiler/compare/previous.js'
 import { milliseconds } from '../../lib/profiler/pages/components.js'
 import { counted } from '../../lib/view/counted.js'
 import { CommandError, findProfile, searchOf, type Command } from '../command.js'
-import { fit, readableTime, statusStyle, type Formatter } from '../terminal.js'
+import { fit, readableTime, shorten, statusStyle, type Formatter } from '../terminal.js'
 
 const MAX_VALUE = 1_000
+/** The durations of listeners: their names begin with the stage or the hook. */
+const LISTENER = /^(?:kernel\.|on[A-Z]|pre[A-Z])\S* /
+
+export const EVENTS = {
+  events: { type: 'boolean', help: 'the differences of listeners, too' }
+} as const
 
 export const compare: Command = {
   args: '<a | latest | previous> [b]',
-  summary: 'show how two profiles differ: one alone from the last success of its route, "previous" from the newest ' +
-    'older one of the same route that matches the criteria',
+  summary: 'show the differences between two profiles',
+  details: 'One profile alone is compared with the last success of its route. "previous" is the newest older profile ' +
+    'of the same route that matches the criteria.',
   criteria: 'all',
+  options: EVENTS,
   run: async ({ args: [first = '', second], flags, terminal, print, open }) => {
     const { criteria } = searchOf(flags)
+    const hasEvents = flags.events === true
     const hasCriteria = Object.keys(criteria).length > 0
     if (hasCriteria && first !== 'previous' && first !== 'latest') {
       throw new CommandError('Criteria belong to "previous" or "latest", such as compare previous <b> --error 0.', 2)
@@ -27,7 +36,7 @@ export const compare: Command = {
       if (success === null) throw new CommandError(`No success of the same route is stored before "${b.token}".`)
       const comparison = compareProfiles(await findProfile(open, success.summary.token), b)
       return await print({ ...comparison, lastSuccess: success }, () =>
-        [...successLines(success, terminal), '', ...comparisonLines(comparison, terminal)])
+        [...successLines(success, terminal), '', ...comparisonLines(comparison, terminal, hasEvents)])
     }
     const b = await findProfile(open, second ?? 'latest')
     const store = await open()
@@ -38,7 +47,7 @@ export const compare: Command = {
       throw new CommandError(`No profile of the same route is stored that is older than "${b.token}"${suffix}.`)
     }
     const comparison = compareProfiles(await findProfile(open, token, criteria), b)
-    await print(comparison, () => comparisonLines(comparison, terminal))
+    await print(comparison, () => comparisonLines(comparison, terminal, hasEvents))
   }
 }
 
@@ -48,40 +57,49 @@ function successLines ({ token, summary, differences }: LastSuccess, format: For
     ...differences.length === 0 ? [NO_DIFFERENCE] : [],
     ...differences.flatMap(({ what, before, now }) =>
       differenceLines({ what, kind: 'changed', a: before, b: now }, format)),
-    format.style('dim', `Send it again: fastify-hindsight replay ${token}`)
+    format.style('dim', `Replay: fastify-hindsight replay ${token}`)
   ]
 }
 
-/** Two profiles for people: the differences by section, and how much is the same. */
-export function comparisonLines ({ a, b, differences, equal, sections }: Comparison, format: Formatter): string[] {
+/**
+ * Two profiles for people: the differences by section, and how much is the same; `hasEvents`: those of listeners, too.
+ */
+export function comparisonLines (comparison: Comparison, format: Formatter, hasEvents = true): string[] {
+  const { a, b, differences, equal, sections } = comparison
   const { style } = format
+  const isShown = (section: string, { what }: Difference): boolean =>
+    hasEvents || (section !== 'events' && (section !== 'durations' || !LISTENER.test(what)))
+  const shown = sections.map(({ name, label, differences, equal }) =>
+    ({ label, equal, differences: differences.filter((difference) => isShown(name, difference)) }))
+  const hidden = shown.reduce((rest, one) => rest - one.differences.length, differences)
   const same = sections.filter((one) => one.differences.length === 0 && one.equal > 0)
     .map(({ label, equal }) => `${label} (${equal})`)
   const volatile = sections.reduce((sum, one) => sum + one.always.length, 0)
   const summary = differences === 0
-    ? `Nothing that matters differs; ${counted(equal, 'thing is', 'things are')} the same.`
-    : `${counted(differences, 'thing differs', 'things differ')}, ${counted(equal, 'is', 'are')} the same.`
+    ? `No differences; ${counted(equal, 'value is', 'values are')} equal.`
+    : `${counted(differences, 'difference')}, ${counted(equal, 'value is', 'values are')} equal.`
   return [
     ...comparedLines('A', a, format),
     ...comparedLines('B', b, format),
     '',
     style('bold', summary),
-    ...sections.filter((one) => one.differences.length > 0).flatMap(({ label, differences, equal }) => [
+    ...shown.filter((one) => one.differences.length > 0).flatMap(({ label, differences, equal }) => [
       '',
       style('bold', label.toUpperCase()) +
-        style('dim', ` ${counted(differences.length, 'differs', 'differ')}, ${equal} the same`),
+        style('dim', ` ${counted(differences.length, 'difference')}, ${equal} equal`),
       ...differences.flatMap((difference) => differenceLines(difference, format))
     ]),
-    ...same.length === 0 ? [] : ['', style('dim', `The same in both: ${same.join(', ')}.`)],
-    ...volatile === 0 ? [] : [style('dim', `${volatile} more differ each time (times, ids, nonces): --json has them.`)]
+    ...hidden === 0 ? [] : ['', style('dim', `${counted(hidden, 'difference')} of listeners: --events shows them.`)],
+    ...same.length === 0 ? [] : ['', style('dim', `Equal in both: ${same.join(', ')}.`)],
+    ...volatile === 0 ? [] : [style('dim', `Ignored (volatile): ${volatile}; --json has them.`)]
   ]
 }
 
-function comparedLines (letter: string, compared: Compared, { style }: Formatter): string[] {
+function comparedLines (letter: string, compared: Compared, { columns, style }: Formatter): string[] {
   const { token, time, method, url, status, duration, route, exception } = compared
   return [
     `${style('bold', letter)} ${token} ${style(statusStyle(status), String(status))} ` +
-      style('bold', `${method} ${url}`),
+      style('bold', shorten(`${method} ${url}`, columns - 13)),
     style('dim', `  ${readableTime(time)} · ${milliseconds(duration)} · route ${route ?? 'none'}`),
     ...exception === null ? [] : [style('red', `  ${exception}`)]
   ]

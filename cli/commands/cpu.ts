@@ -3,7 +3,6 @@ import {
   callTreeOf, CODE_KINDS, cpuProfileOf, readCpuRecord, refusalOf, type CpuRecord
 } from '../../lib/profiler/cpu/record.js'
 import { milliseconds } from '../../lib/profiler/pages/components.js'
-import { counted } from '../../lib/view/counted.js'
 import { visibleJson } from '../../lib/view/json.js'
 import { CommandError, findProfile, searchOf, type Command } from '../command.js'
 import { fit, headLines, type Formatter } from '../terminal.js'
@@ -12,7 +11,7 @@ const MAX_FUNCTIONS = 20
 
 export const cpu: Command = {
   args: '<token | latest>',
-  summary: 'show the functions that took the most CPU time, or write a .cpuprofile with -o',
+  summary: 'show the functions by CPU time, or write a .cpuprofile (-o)',
   criteria: 'all',
   options: {
     out: { type: 'string', short: 'o', help: '(-o) a file for Chrome DevTools and VS Code; - for standard output' }
@@ -37,13 +36,11 @@ export const cpu: Command = {
 
 function recordLines (record: CpuRecord, { columns, style }: Formatter): string[] {
   const { busy, heaviest } = callTreeOf(record)
-  const { others, duration } = record
-  const included = others === 0 ? '' : `, ${counted(others, 'other request')} included`
   const row = (own: string, total: string): string => `  ${own.padStart(10)}  ${style('dim', total.padStart(10))}  `
   return [
-    `${milliseconds(busy / 1000)} of work in ${milliseconds(duration)}, of the whole process${included}`,
+    `${milliseconds(busy / 1000)} CPU time in ${milliseconds(record.duration)}, whole process`,
     '',
-    `${row('self', 'total')}${style('dim', 'function')}`,
+    `${row('Self', 'Total')}${style('dim', 'Function')}`,
     ...heaviest.slice(0, MAX_FUNCTIONS).map(({ self, total, function: { name, file, line, kind } }) => {
       const place = file === '' ? CODE_KINDS[kind] : `${file}${line === 0 ? '' : `:${line}`}`
       const text = style(kind === 'own' ? 'yellow' : 'reset', fit(`${name}  ${place}`, columns - 26))

@@ -6,7 +6,7 @@ const STYLES: Readonly<Record<HeaderStep['action'], Style>> = { set: 'green', ch
 
 export const headers: Command = {
   args: '<token | latest>',
-  summary: 'show what set each header of a response, in order, and where',
+  summary: 'show where each response header was set',
   criteria: 'all',
   options: { header: { type: 'string', help: 'only this one' } },
   run: async ({ args: [token = ''], flags, terminal, print, open }) => {

@@ -13,7 +13,7 @@ const DIFF_STYLES: Readonly<Record<string, Style>> = { '+': 'green', '-': 'red',
 
 export const lifecycle: Command = {
   args: '<file>',
-  summary: 'print what each route of an application runs, in order, or compare it with a file',
+  summary: 'print the hooks of each route in order, or compare them with a file',
   options: {
     route: { type: 'string', help: 'only one, such as "GET /articles/:id", as it is declared' },
     check: { type: 'string', help: 'compare with a file that has the output of this command: exit code 1 if not equal' }

@@ -4,18 +4,17 @@ import type { ProfilePage } from '../../lib/profiler/storage/storage.js'
 import type { ProfileSummary } from '../../lib/profiler/summary.js'
 import { counted } from '../../lib/view/counted.js'
 import { nothingFound, searchOf, type Command } from '../command.js'
-import { fit, readableTime, statusStyle, type Formatter } from '../terminal.js'
+import { fit, readableTime, shorten, statusStyle, type Formatter } from '../terminal.js'
 
-const MIN_URL = 30
-/** A terminal with fewer columns shows the time without the date. */
+/** A terminal with fewer columns shows the time without the date, and the URL without the origin. */
 const NARROW = 120
 
 export const list: Command = {
-  args: '',
-  summary: 'list the stored profiles, newest first',
+  args: '[query]',
+  summary: 'list the stored profiles, newest first; a query is "status:5xx /orders slow:>200ms"',
   criteria: 'pages',
-  run: async ({ flags, terminal, print, open }) => {
-    const query = searchOf(flags)
+  run: async ({ args: [q], flags, terminal, print, open }) => {
+    const query = searchOf({ ...flags, q })
     const { profiles, next } = await (await open()).search(query)
     await print({ profiles, next }, () =>
       profiles.length === 0 ? [nothingFound(query.criteria)] : listLines({ profiles, next }, terminal))
@@ -63,7 +62,8 @@ function summaryLines (summary: ProfileSummary, format: Formatter): string[] {
   const mark = error ? '●' : warnings > 0 ? '▲' : pinned ? '★' : ' '
   const shownTime = format.columns < NARROW ? time.slice(11, 19) : readableTime(time)
   const line = columns([token, String(status), fit(method, 7), milliseconds(duration), shownTime], format)
-  const shownUrl = fit(url, Math.max(MIN_URL, format.columns - line.length - 2))
+  const target = format.columns < NARROW ? url.replace(/^https?:\/\/[^/?#]*(?=\/)/, '') : url
+  const shownUrl = shorten(target, format.columns - line.length - 2)
   const remark = exception ?? (warnings > 0 ? `${counted(warnings, 'warning')} logged` : '')
   return [
     `${style(color, mark)} ${style('bold', line.slice(0, 8))}${style(statusStyle(status), line.slice(8, 16))}` +

@@ -79,7 +79,7 @@ export const TOOLS: readonly ProfileTool[] = [
     name: 'read_profile',
     title: 'Read a profile',
     description: 'One request in a page: the error with the source around it, the request, the last log lines, for a ' +
-      'failure its differences from the last success of the route, the changes of each listener, hints. Without a ' +
+      'failure its differences from the last success of the route, hints. Without a ' +
       'token it is the newest, with "error": true the newest failure. ' +
       'With "part", the data of one part as JSON.',
     properties: { token, error, part },

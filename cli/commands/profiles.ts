@@ -3,22 +3,33 @@ import { profileMarkdown } from '../../lib/profiler/markdown/profile-markdown.js
 import type { Profile } from '../../lib/profiler/profile.js'
 import { counted } from '../../lib/view/counted.js'
 import { CommandError, findProfile, searchOf, type Command } from '../command.js'
+import { shorten } from '../terminal.js'
+
+/** Columns beside a URL in Markdown: the method, and marks of code. */
+const MARKS = 12
 
 export const show: Command = {
   args: '<token | latest>',
-  summary: 'show a profile as Markdown, or the newest that matches the criteria',
+  summary: 'show a profile as Markdown',
   criteria: 'all',
   options: {
-    markdown: { type: 'boolean', help: 'as Markdown, as without it' },
-    events: { type: 'boolean', help: 'with the log lines about listeners' },
+    markdown: { type: 'boolean', help: 'Markdown as in a file, neither wrapped nor shortened' },
+    events: { type: 'boolean', help: 'the log lines about listeners, too' },
     panel: { type: 'string', help: 'one part as JSON: exceptions, logs, events, or the data of a collector' }
   },
-  run: async ({ args: [token = ''], flags, terminal, print, open }) => {
+  run: async ({ args: [token = ''], flags, terminal, open }) => {
     const profile = await findProfile(open, token, searchOf(flags).criteria)
     if (flags.panel !== undefined) return await terminal.json(partOf(profile, String(flags.panel)), 2)
     if (flags.markdown === true && flags.json === true) throw new CommandError('Either --markdown or --json.', 2)
-    const options = { success: await successOf(sourceOf(await open()), profile), hasEvents: flags.events === true }
-    await print(profile, () => [profileMarkdown(profile, options).trimEnd()])
+    if (flags.json === true) return await terminal.json(profile, 2)
+    const hasEvents = flags.events === true
+    const success = await successOf(sourceOf(await open()), profile)
+    if (!terminal.isTerminal || flags.markdown === true) {
+      return await terminal.line(profileMarkdown(profile, { success, hasEvents }).trimEnd())
+    }
+    const shown = { ...profile, url: shorten(profile.url, terminal.columns - MARKS) }
+    const markdown = profileMarkdown(shown, { success, hasEvents })
+    await terminal.lines(markdown.trimEnd().split('\n'))
   }
 }
 
@@ -30,8 +41,8 @@ export function partOf ({ exceptions, logs, events, collectors }: Profile, name:
   throw new CommandError(`Part "${name.slice(0, 100)}" was not found; this profile has: ${names}.`)
 }
 
-export const pin = pinning('protect a profile from eviction', true)
-export const unpin = pinning('end the protection of a profile', false)
+export const pin = pinning('pin a profile: it is kept until it is unpinned', true)
+export const unpin = pinning('unpin a profile', false)
 
 function pinning (summary: string, pinned: boolean): Command {
   return {

@@ -5,7 +5,7 @@ import { NotSendableError } from '../../lib/profiler/replay/stored-request.js'
 import { TOKEN_PATTERN } from '../../lib/profiler/token.js'
 import { visibleLine } from '../../lib/view/visible.js'
 import { CommandError, findProfile, NO_PROFILE, searchOf, type Command } from '../command.js'
-import { comparisonLines } from './compare.js'
+import { comparisonLines, EVENTS } from './compare.js'
 
 const FORMS = ['curl', 'fetch', 'http', 'har', 'test']
 const FRAMEWORKS = ['node', 'tap']
@@ -21,7 +21,7 @@ export const to: Command = {
     framework: { type: 'string', help: 'of a test: tap, or node for node:test; node by default' },
     app: { type: 'string', help: 'of a test: the specifier of the application in its import; ./app.js by default' }
   },
-  run: async ({ args, flags, print, open }) => {
+  run: async ({ args, flags, terminal, open }) => {
     // The profile may be first, and its form is curl by default.
     const [form = '', token = 'latest'] = isProfile(args[0]) ? [args[1] ?? 'curl', args[0]] : args
     const { framework: given, app } = flags
@@ -40,10 +40,10 @@ export const to: Command = {
     const profile = await findProfile(open, token, searchOf(flags).criteria)
     try {
       const written = writeAs(format, profile, app === undefined ? {} : { app: String(app) })
-      await print(written, () => [written.text.replace(/\n$/, '')])
+      await (flags.json === true ? terminal.json(written, 2) : terminal.line(written.text.replace(/\n$/, '')))
     } catch (error) {
       if (!(error instanceof NotSendableError)) throw error
-      throw new CommandError(`The request of profile "${profile.token}" cannot be sent again: ${error.message}`)
+      throw new CommandError(`The request of profile "${profile.token}" cannot be replayed: ${error.message}`)
     }
   }
 }
@@ -54,11 +54,12 @@ function isProfile (text = ''): boolean {
 
 export const replay: Command = {
   args: '<token | latest>',
-  summary: 'send a request to the running service again, and show the differences',
+  summary: 'replay a request on the running service, and compare both',
   options: {
+    ...EVENTS,
     url: { type: 'string', help: `the address of the service; ${DEFAULT_URL} by default` },
     set: { type: 'string', multiple: true, help: 'name=value for a masked value; parts without a value are not sent' },
-    yes: { type: 'boolean', help: 'send a request whose method is not safe, as it may change something' }
+    yes: { type: 'boolean', help: 'replay a POST, PUT, PATCH or DELETE: it may repeat side effects' }
   },
   run: async ({ args: [token = ''], flags, terminal, print, signal }) => {
     if (!isProfile(token)) throw new CommandError(NO_PROFILE(token), 2)
@@ -67,7 +68,7 @@ export const replay: Command = {
       await fetchJson(String(flags.url ?? DEFAULT_URL), `/_profiler/${token}/replay`, signal, body)
     const view = await send<ReplayView & { formToken: string }>(token)
     const { request, problem, safe, masked, formToken } = view
-    if (problem !== undefined) throw new CommandError(`It cannot be sent again: ${problem}`)
+    if (problem !== undefined) throw new CommandError(`The request cannot be replayed: ${problem}`)
     const names = masked.map(({ name }) => name)
     const unknown = [...values.keys()].find((name) => !names.includes(name))
     if (unknown !== undefined) {
@@ -82,12 +83,12 @@ export const replay: Command = {
       process.stderr.write(`Not sent, as it is masked in the profile: ${list}. Use --set name=value.\n`)
     }
     if (!safe && flags.yes !== true) {
-      throw new CommandError(`"${request.method} ${request.target}" may change something: --yes sends it.`)
+      throw new CommandError(`"${request.method} ${request.target}" may repeat side effects: --yes replays it.`)
     }
     const fields = [...values].filter(([, value]) => value !== '').map(([name, value]) => [`value.${name}`, value])
     const body = new URLSearchParams([['form_token', formToken], ['confirm', '1'], ...fields])
     const answer = await send<{ token: string, comparison: Comparison }>(view.token, body)
-    await print(answer, () => comparisonLines(answer.comparison, terminal))
+    await print(answer, () => comparisonLines(answer.comparison, terminal, flags.events === true))
   }
 }
 
@@ -117,6 +118,6 @@ async function fetchJson<T> (service: string, path: string, signal: AbortSignal,
     throw new CommandError(`${origin} has no profiler: its answer is not JSON.`)
   }) as T & { detail?: unknown, message?: unknown }
   if (response.ok) return answer
-  const hint = response.status === 404 ? ' (Requests are sent again in debug mode only.)' : ''
+  const hint = response.status === 404 ? ' (Replay works in debug mode only.)' : ''
   throw new CommandError(`The service answered ${response.status}: ${String(answer.detail ?? answer.message)}${hint}`)
 }

@@ -17,7 +17,7 @@ const MAX_LINE = 16 * 1024 * 1024
 
 export const exportCommand: Command = {
   args: '[file]',
-  summary: 'write matching profiles to a file, or to standard output, for import elsewhere',
+  summary: 'write profiles to a file or to standard output, for import',
   criteria: 'pages',
   run: async ({ args: [path = '-'], flags, terminal, print, open }) => {
     const search = searchOf({ limit: String(MAX_LIMIT), ...flags })
@@ -46,7 +46,7 @@ export const exportCommand: Command = {
 
 export const importCommand: Command = {
   args: '<file>',
-  summary: 'read a file of export (- for standard input) into the store',
+  summary: 'import the profiles of an exported file (- for standard input)',
   run: async ({ args: [path = ''], print, open }) => {
     // How many the store has already, and the tokens of which it has another profile.
     let imported = 0

@@ -57,8 +57,8 @@ async function takeReport (): Promise<void> {
 /** The order that can be shown, and the one that cannot. */
 async function takeComparison (): Promise<void> {
   for (const id of [1041, 1042]) await fetch(`${origin}/orders/${id}`)
-  const { url } = await fetch(`${origin}/_profiler/latest`)
-  await take('profile-compare', `${new URL(url).pathname}/compare/previous?error=0`, 'light', 1280)
+  const { profiles } = await (await fetch(`${origin}/_profiler/search.json?limit=2`)).json() as { profiles: Array<{ token: string }> }
+  await take('profile-compare', `/_profiler/${profiles[1]?.token}/compare/${profiles[0]?.token}`, 'light', 1280)
 }
 
 await take('diagnostic-page', '/orders/1042', 'light', 1280)

@@ -40,7 +40,6 @@ export function settings (articles: ArticleStore): HindsightOptions {
     },
     // Scripts of any origin may use the API: it knows no cookies.
     cors: [{ path: '/api/', origin: '*', exposedHeaders: ['ETag', 'Link', 'Location'], maxAge: 600 }],
-    earlyHints: true,
     security
   }
 }

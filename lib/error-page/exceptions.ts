@@ -1,11 +1,14 @@
 import type { FlattenedException, StackFrame } from '../errors/exception.js'
 import { isOwn, placeOf, shortFile, toPath } from '../errors/stack-frame.js'
 import { counted } from '../view/counted.js'
+import { style as readStyle } from '../view/asset.js'
 import type { EditorLink } from '../view/editor.js'
 import { html } from '../view/html.js'
 import { cut, visibleLine } from '../view/visible.js'
 import * as excerpt from './excerpt.js'
 import { everyException } from './report-facts.js'
+
+export const style = readStyle(import.meta.url, './exceptions.css')
 
 export interface ExceptionsView {
   editor: EditorLink | null
@@ -16,8 +19,8 @@ export interface ExceptionsView {
 /** Characters; the whole message is in the stack trace. */
 const MAX_MESSAGE = 4_000
 /** Characters of all stack traces in full; the last ones come first, the others are cut to MAX_STACK. */
-const MAX_STACKS = 10_000
-const MAX_STACK = 1_000
+const MAX_STACKS = 5_000
+const MAX_STACK = 500
 /** Lines before and after the line of a frame that is folded. */
 const AROUND = 3
 /** The place of a frame in the text of a stack. */
@@ -40,13 +43,16 @@ export function renderWhere (title: string, frame: StackFrame, editor: EditorLin
 export function renderExceptions (chain: readonly FlattenedException[], view: ExceptionsView): string {
   return html`<section id="exceptions" aria-labelledby="exceptions-title">
 <h2 id="exceptions-title">Exceptions <span class="count">${chain.length}</span></h2>
-!${renderChain(chain, view, 3)}
+!${renderChain(chain, view)}
 </section>`
 }
 
-/** `before` is the exception that the page lists before the chain. */
-function renderChain (
-  chain: readonly FlattenedException[], view: ExceptionsView, level: number, before?: FlattenedException
+/**
+ * A chain of exceptions, root cause first; `level` is that of the headings, `before` the exception that the page lists
+ * before the chain.
+ */
+export function renderChain (
+  chain: readonly FlattenedException[], view: ExceptionsView, level = 3, before?: FlattenedException
 ): string {
   const heading = `h${Math.min(level, 6)}`
   return chain.map((exception, i) => {
@@ -56,7 +62,7 @@ function renderChain (
 <!${heading}><span class="position">[${i + 1}/${chain.length}]</span> <span class="name">${name}</span></!${heading}>
 !${statusCode === undefined ? '' : html`<span class="tag">status ${statusCode}</span>`}
 !${code === undefined ? '' : html`<span class="tag">code ${code}</span>`}
-<p class="message">${cut(message, MAX_MESSAGE)}</p>
+<p class="message">${cut(message, MAX_MESSAGE) || '(no message)'}</p>
 !${note === undefined ? '' : html`<p class="note">${note}</p>`}
 </header>
 !${renderFrames(exception, chain[i - 1] ?? before, view)}
@@ -100,7 +106,7 @@ function renderFrames (
   ? ''
   : html`<p>${items.length - MAX_VENDOR} more are in the stack trace below.</p>`}</details></li>`)
   const left = frames.length - end
-  if (left > 0) items.push(html`<li class="fold"><p>${left} more, as in the exception before</p></li>`)
+  if (left > 0) items.push(html`<li class="fold"><p>${left} more frames in common with the previous exception</p></li>`)
   const dropped = framesDropped ? html`<p class="note none">${framesDropped} more frames are left out.</p>` : ''
   return html`<ol class="frames">!${items}</ol>!${dropped}`
 }
@@ -155,23 +161,29 @@ function position ({ line, column }: StackFrame): string {
   return line > 0 ? `:${line}${column > 0 ? `:${column}` : ''}` : ''
 }
 
-/** The section Stack Traces: one plain text for each exception; that of the error itself is unfolded. */
+/** The section Stack Traces; the trace of the error itself is unfolded. */
 export function renderStackTraces (chain: readonly FlattenedException[], editor: EditorLink | null): string {
+  return html`<section id="stack-traces" aria-labelledby="stack-traces-title">
+<h2 id="stack-traces-title">Stack Traces <span class="count">${everyException(chain).length}</span></h2>
+!${renderTraces(chain, editor, true)}
+</section>`
+}
+
+/** One plain text for each exception. */
+export function renderTraces (
+  chain: readonly FlattenedException[], editor: EditorLink | null, isOpen = false
+): string {
   const exceptions = everyException(chain)
   let left = MAX_STACKS
-  const traces = exceptions.toReversed().map((exception, fromEnd) => {
+  return exceptions.toReversed().map((exception, fromEnd) => {
     const i = exceptions.length - 1 - fromEnd
     const stack = exception.stack || `${exception.name}: ${exception.message}`
     left -= stack.length
-    return html`<details class="trace card"!${i === exceptions.length - 1 ? ' open' : ''}>
+    return html`<details class="trace card"!${isOpen && fromEnd === 0 ? ' open' : ''}>
 <summary><h3><span class="position">[${i + 1}/${exceptions.length}]</span> ${exception.name}</h3></summary>
 <pre data-copy="Copy">!${linkPlaces(fromEnd === 0 || left > 0 ? stack : cut(stack, MAX_STACK), editor)}</pre>
 </details>`
-  })
-  return html`<section id="stack-traces" aria-labelledby="stack-traces-title">
-<h2 id="stack-traces-title">Stack Traces <span class="count">${exceptions.length}</span></h2>
-!${traces.reverse()}
-</section>`
+  }).reverse().join('')
 }
 
 /** A stack as escaped markup. The places in files of the application are links to the editor. */

@@ -28,9 +28,9 @@ export function renderLogs (report: ErrorReport): string {
 class="hidden-visually">: go to the first</span></a>`
   const content = html`<div class="filters">
 !${levelFilter(others)}!${channelFilter(channels, notifications.length)}
-<label class="find">Containing <input type="search"></label></div>
+<label class="find">Filter messages <input type="search"></label></div>
 !${omission(report)}!${tableOf(logs, channels)}`
-  const none = others.length === 0 ? '<p class="note">No line was logged.</p>' : ''
+  const none = others.length === 0 ? '<p class="note">No log messages.</p>' : ''
   return html`<section id="logs" aria-labelledby="logs-title">
 <h2 id="logs-title">Logs <span class="count">${grouped(lines)}</span>!${failures === 0 ? '' : first}</h2>
 !${none}!${logs.length === 0 ? '' : content}

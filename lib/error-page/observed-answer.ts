@@ -1,6 +1,5 @@
 import { STATUS_CODES } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { flattenError } from '../errors/flatten-error.js'
 import { prefersHtml } from '../errors/negotiate.js'
 import { read } from '../errors/thrown-value.js'
 import { stateOf } from '../lifecycle/request-state.js'
@@ -36,7 +35,6 @@ export function diagnosticAnswer (request: FastifyRequest, reply: FastifyReply, 
   if (statusCode < 400 || request.method === 'HEAD' || !prefersHtml(request.headers.accept)) return null
   if (!servicesOf(request).mayReadDebug(request) || !isDefaultAnswer(request, reply, payload)) return null
   const state = stateOf(request)
-  if (!state.failed) state.exceptions = flattenError(state.missed)
   state.recorder?.setOutside(reply, 'diagnostic page')
   const { body } = diagnosticPage(request, reply, 'html', STATUS_CODES[statusCode] ?? 'Error')
   for (const name of REPLACED) reply.removeHeader(name)

@@ -48,19 +48,12 @@
     return [...document.querySelectorAll(selector)].map(function (element) { return element.textContent.trim() })
   }
 
-  function reportAsText () {
-    const target = textsOf('#request .target').join(' ')
-    return [...textsOf('.band .status'), ...textsOf('h1'), target, ...textsOf('.trace pre')].join('\n\n') + '\n'
-  }
-
   for (const source of document.querySelectorAll('[data-copy]')) {
     source.before(copyButton(source.dataset.copy, function () { return source.textContent }))
   }
   for (const link of document.querySelectorAll('[data-copies]')) {
     const source = document.getElementById(link.dataset.copies)
-    link.replaceWith(copyButton(link.textContent, source
-      ? function () { return source.textContent + differencesAsText() }
-      : reportAsText))
+    link.replaceWith(copyButton(link.textContent, function () { return source.textContent + differencesAsText() }))
   }
 
   // The profile is stored after the response. Scripts in a parsed document do not run.

@@ -9,6 +9,7 @@ import { html, htmlPage } from '../view/html.js'
 import * as theme from '../view/theme.js'
 import { cut, visibleLine } from '../view/visible.js'
 import * as excerpt from './excerpt.js'
+import * as exceptions from './exceptions.js'
 import { fileLink, renderExceptions, renderStackTraces, renderWhere } from './exceptions.js'
 import { renderLogs } from './logs.js'
 import {
@@ -26,7 +27,7 @@ const MAX_TARGET = 200
 const MAX_TITLE = 1_000
 const MAX_VALUE = 2_000
 
-const STYLE = theme.style + readStyle(import.meta.url, './page.css') + excerpt.style
+const STYLE = theme.style + readStyle(import.meta.url, './page.css') + exceptions.style + excerpt.style
 const SCRIPT = `${theme.script};\n${editorMenu.script};\n${readScript(import.meta.url, './page.js')}`
 
 /** The nonces of the page's policy, without which it runs no script and applies no style. */
@@ -76,8 +77,7 @@ function band (report: ErrorReport, editor: EditorLink | null): string {
 !${report.summary === undefined ? '' : html`<p class="what">${report.summary}</p>`}
 <ul class="facts">
 !${facts(report)}
-<li class="copies-of"><a href="#as-markdown" data-copies="as-markdown">Copy for an AI assistant</a>
-<a href="#stack-traces" data-copies="text">Copy as text</a></li>
+<li class="copies-of"><a href="#as-markdown" data-copies="as-markdown">Copy for an AI assistant</a></li>
 </ul>
 </div></header>`
 }
@@ -124,13 +124,13 @@ function inputCard ({ part, fields, malformed }: RejectedInput): string {
   if (malformed !== undefined) {
     const { line, column, excerpt: lines } = malformed
     const frame = { file: 'body.json', line, column: lines?.column ?? 0, function: '', own: false }
-    return html`<div class="where card"><h2>The ${part} is not JSON from line ${line}, column ${column} on</h2>
+    return html`<div class="where card"><h2>Invalid JSON at line ${line}, column ${column} of the ${part}</h2>
 !${lines === undefined ? '' : excerpt.render({ ...frame, excerpt: lines })}</div>`
   }
   const rows = fields?.map(({ field, received, rule, expected }) => html`<tr><th scope="row">${visibleLine(field)}</th>
 <td>!${received === undefined ? 'missing' : html`<code>${received}</code>`}</td><td><code>${rule}</code></td>
 <td>${expected}</td></tr>`)
-  return html`<div class="hints"><div class="hint wide card"><h2>Rejected in the ${part}</h2><table>
+  return html`<div class="hints"><div class="hint wide card"><h2>Validation failed: ${part}</h2><table>
 <thead><tr>!${['Field', 'Received', 'Rule', 'Expected'].map((name) => `<th scope="col">${name}</th>`)}</tr></thead>
 <tbody>!${rows}</tbody></table></div></div>`
 }
@@ -181,8 +181,8 @@ function request ({ request: { method, url, ip, headers } }: ErrorReport): strin
   return html`<aside id="request" class="request wrap" aria-labelledby="request-title">
 <h2 id="request-title">Request</h2>
 <dl class="card">
-<div><dt>Method</dt><dd class="target">${line(method)}</dd></div>
-<div><dt>URL</dt><dd class="target">${line(url)}</dd></div>
+<div><dt>Method</dt><dd>${line(method)}</dd></div>
+<div><dt>URL</dt><dd>${line(url)}</dd></div>
 <div><dt>Client</dt><dd>${line(ip)}</dd></div>
 !${headers.map(([name, value]) => html`<div><dt>${line(name)}</dt><dd>${line(value)}</dd></div>
 `)}

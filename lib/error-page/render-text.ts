@@ -99,7 +99,7 @@ function inputParts ({ input }: ErrorReport, { prose, code, block, item }: TextF
   const { part = '', fields = [], malformed } = input ?? {}
   if (malformed !== undefined) {
     const { line, column, excerpt } = malformed
-    const place = prose(`The ${part} is not JSON from line ${line}, column ${column} on.`)
+    const place = prose(`Invalid JSON at line ${line}, column ${column} of the ${part}.`)
     return excerpt === undefined ? [place] : [place, block(excerpt.lines.join('\n'), 'text')]
   }
   const rows = fields.map(({ field, received, rule, expected }) =>
@@ -164,7 +164,7 @@ function requestText ({ request: { method, url, headers } }: ErrorReport): strin
 
 function logText (report: ErrorReport, { prose, block }: TextFormat): string {
   const shown = mostSevere(report.logs.filter((line) => !isNotification(line)), MAX_LOGS)
-  if (shown.length === 0) return prose('No line was logged.')
+  if (shown.length === 0) return prose('No log messages.')
   const left = logCounts(report).lines - shown.length
   return block([...(left > 0 ? [`… ${counted(left, 'more line')}`] : []), ...shown.map(logLine)].join('\n'), 'text')
 }

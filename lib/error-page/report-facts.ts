@@ -25,9 +25,9 @@ export function shownSource (report: ErrorReport): { frame: StackFrame, title: s
   const frame = shownCause(report)?.frame ?? exceptions.flatMap(({ frames }) => frames).find(({ own }) => own)
   if (frame?.excerpt !== undefined) return { frame, title: 'In your code' }
   if (handler === undefined) return null
-  if (report.input !== undefined) return { frame: handler, title: 'The route' }
-  const isRunning = frame === undefined && report.thrownByHandler === true
-  return { frame: handler, title: isRunning ? 'Thrown while running' : 'The handler of the route' }
+  if (report.input !== undefined) return { frame: handler, title: 'Route' }
+  const isThrown = frame === undefined && report.thrownByHandler === true
+  return { frame: handler, title: isThrown ? 'Thrown by the route handler' : 'Route handler' }
 }
 
 interface ChainLine { before: string, frame: StackFrame | undefined, index: number }

@@ -3,6 +3,7 @@ import type { Debugger, Runtime, Session } from 'node:inspector'
 import { stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { StackFrame } from './exception.js'
+import type {} from './masked-exceptions.js'
 import {
   frameAt, isInternal, originalPlace, packageOf, splitStack, stackFrames, toPath, withSource
 } from './stack-frame.js'
@@ -61,14 +62,34 @@ export function handlerFrame (request: FastifyRequest, declaration = false): Sta
   return null
 }
 
+/**
+ * The frame of the application that is nearest to the error of a response, otherwise the handler of the route; null
+ * where the failure is about neither.
+ */
+export function ownFrame (request: FastifyRequest): StackFrame | null {
+  const { exceptions = [] } = stateOf(request)
+  return exceptions.toReversed().flatMap(({ frames }) => frames).find(({ own }) => own) ?? handlerFrame(request)
+}
+
 const kFunction = Symbol.for('hindsight.function')
 const EXPRESSION = "globalThis[Symbol.for('hindsight.function')]"
 
 /** The URLs of scripts by their ids. The inspector reports all scripts of the process at once. */
 const urls = new Map<string, string>()
 
+/** By function: the inspector takes half a millisecond. */
+const definitions = new WeakMap<object, string | null>()
+
 /** Where a function is defined, `file:line` in the source; null for a function of the runtime. */
 export function functionPlace (callable: object): string | null {
+  const known = definitions.get(callable)
+  if (known !== undefined) return known
+  const place = inspectedPlace(callable)
+  definitions.set(callable, place)
+  return place
+}
+
+function inspectedPlace (callable: object): string | null {
   const globals = globalThis as unknown as Record<symbol, unknown>
   try {
     const { Session } = process.getBuiltinModule('node:inspector')

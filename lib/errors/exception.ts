@@ -1,10 +1,3 @@
-declare module '../lifecycle/request-state.js' {
-  interface RequestState {
-    /** The flattened chain of `raised`, root cause first. */
-    exceptions?: FlattenedException[]
-  }
-}
-
 /** Lines of source; `start` is the 1-based number of the first. */
 export interface CodeExcerpt {
   start: number

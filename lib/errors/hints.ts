@@ -7,6 +7,7 @@ import { servicesOf } from '../lifecycle/services.js'
 import { nearMisses } from '../routing/tried-routes.js'
 import type { RouteTable } from '../routing/route-table.js'
 import { contextOf } from '../security/context.js'
+import { wordFor } from '../view/counted.js'
 import { declaredPlace } from './declared-place.js'
 import { refusalOf } from './refusal.js'
 import type { Hint, HintedRoute } from './report.js'
@@ -20,7 +21,7 @@ const HINTS_BY_CODE = new Map<unknown, Hint>([
     code: "app.post('/…', { bodyLimit: 10 * 1024 * 1024 }, async (request, reply) => { … })\n"
   }],
   ['FST_ERR_CTP_INVALID_MEDIA_TYPE', {
-    title: 'Nothing reads this media type',
+    title: 'No parser for this media type',
     text: 'Fastify reads application/json and text/plain by itself. Plugins such as @fastify/formbody and ' +
       '@fastify/multipart add others, and so does a parser of your own:',
     code: 'app.addContentTypeParser(\'application/…\', { parseAs: \'string\' }, ' +
@@ -61,12 +62,17 @@ function notFound (request: FastifyRequest): Hint[] {
   const method = methodOf(request)
   if (path === '/' && !routeTable.own().some(({ pattern }) => pattern === '/')) return [welcome(request)]
   const routes = nearRoutes(request)
-  const missing = missingRoute(request, 'Is a route missing?', `Nothing declares ${method} ${path}.`)
-  if (routes.length === 0) return missing
-  const near = routes.length === 1
-    ? { title: 'Did you mean this route?', text: 'It is declared, and differs by little.' }
-    : { title: 'Did you mean one of these routes?', text: 'They are declared, and differ by little.' }
-  return [{ ...near, routes }, ...missing]
+  const missing = missingRoute(request, `No route for ${method} ${path}`)
+  return routes.length === 0 ? missing : [similarRoutes(routes), ...missing]
+}
+
+/** The hint at routes that are nearly the requested one. */
+export function similarRoutes (routes: HintedRoute[]): Hint {
+  return {
+    title: wordFor(routes.length, 'Similar route'),
+    text: wordFor(routes.length, 'This route nearly matches.', 'These routes nearly match.'),
+    routes
+  }
 }
 
 function welcome (request: FastifyRequest): Hint {
@@ -84,7 +90,7 @@ function methodNotAllowed (request: FastifyRequest): Hint[] {
   const title = `The path has routes, but not for ${method}`
   return [
     ...(routes.length === 0 ? [] : [{ title, text: 'Is the method the one that was meant?', routes }]),
-    ...missingRoute(request, `Is a route for ${method} missing?`, `Nothing declares ${method} for this path.`)
+    ...missingRoute(request, `No route for ${method} on this path`)
   ]
 }
 
@@ -92,24 +98,23 @@ function nearRoutes (request: FastifyRequest): HintedRoute[] {
   const { host = '', 'accept-version': version = '' } = request.headers
   const wanted = { method: methodOf(request), path: pathnameOf(request), host, version: String(version) }
   const { mask, routeTable } = servicesOf(request)
-  return nearMisses(routeTable.own(), wanted).map(({ route, why, option, path }) => {
+  return nearMisses(routeTable.own(), wanted).map(({ route, why, path }) => {
     const { methods, pattern, declaredAt } = route
-    const remedy = `; with routerOptions: { ${option} } in Fastify's options it would take this request`
     const source = declaredAt === null ? undefined : declaredPlace(declaredAt)?.source
     return {
       methods,
       pattern,
-      why: mask.text(why) + (option === null ? '' : remedy),
+      why: mask.text(why),
       ...(path !== null && mask.text(path) === path && methods.includes('GET') && { path }),
       ...(source !== undefined && { source })
     }
   })
 }
 
-function missingRoute (request: FastifyRequest, title: string, text: string): Hint[] {
+function missingRoute (request: FastifyRequest, title: string): Hint[] {
   const route = routeToPaste(request)
   if (route === null) return []
-  return [{ title, text: `${text} This would, as ${route.file} or beside your other routes:`, code: route.code }]
+  return [{ title, text: `To declare it, save this as ${route.file}, or add it to your routes:`, code: route.code }]
 }
 
 /** A route that would answer the request, with the path of its file; null where no such route can be written. */

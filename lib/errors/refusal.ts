@@ -9,17 +9,10 @@ import { cut, visibleLine } from '../view/visible.js'
 import type { StackFrame } from './exception.js'
 import type { Refusal } from './report.js'
 import { isInternal, packageOf } from './stack-frame.js'
-import { messageOf, read } from './thrown-value.js'
+import { read } from './thrown-value.js'
 
 const KINDS: Readonly<Record<number, Refusal['kind']>> = {
   401: 'credentials', 403: 'access', 405: 'method', 413: 'size', 415: 'type', 429: 'rate'
-}
-/** The options of @fastify/multipart by the codes of its errors. */
-const MULTIPART: Readonly<Record<string, string>> = {
-  FST_REQ_FILE_TOO_LARGE: 'limits.fileSize',
-  FST_FILES_LIMIT: 'limits.files',
-  FST_FIELDS_LIMIT: 'limits.fields',
-  FST_PARTS_LIMIT: 'limits.parts'
 }
 const DEFAULT_BODY_LIMIT = 1_048_576
 /** Characters of a file's path. */
@@ -42,11 +35,6 @@ export function refusalOf (
   const code = read(raised, 'code')
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return tooLarge(request)
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return unsupportedType(request)
-  if (typeof code === 'string' && Object.hasOwn(MULTIPART, code)) {
-    const name = String(MULTIPART[code])
-    const sentence = `@fastify/multipart refused the form (${messageOf(raised)}): its option ${name} decides.`
-    return { kind: 'size', sentence, rule: code, option: `${name} of @fastify/multipart` }
-  }
   if (status === 405 && raisedBy?.listener === 'router') return wrongMethod(request, reply?.getHeader('allow'))
   if (status === 429) return tooMany(request, reply, security)
   return bySecurity(request, status, security) ?? byOtherCode(request, status, kind)
@@ -93,28 +81,19 @@ function wrongMethod (request: FastifyRequest, allowed: unknown): Refusal {
 }
 
 function tooMany (request: FastifyRequest, reply: FastifyReply | null, security: SecurityRecord | null): Refusal {
-  const refusal = rateLimit(request, reply, security) ?? byOtherCode(request, 429, 'rate')
+  const refusal = loginLimit(request, security) ?? byOtherCode(request, 429, 'rate')
   const seconds = reply?.getHeader('retry-after')
   if (seconds === undefined) return refusal
   return { ...refusal, sentence: `${refusal.sentence} It may be tried again in ${shown(request, String(seconds))} s.` }
 }
 
-function rateLimit (
-  request: FastifyRequest, reply: FastifyReply | null, security: SecurityRecord | null
-): Refusal | null {
+function loginLimit (request: FastifyRequest, security: SecurityRecord | null): Refusal | null {
   const code = read(stateOf(request).raised, 'code')
-  if (code === 'HINDSIGHT_TOO_MANY_LOGIN_ATTEMPTS' || (code === undefined && isLoginRoute(request))) {
-    const option = `security.firewalls["${security?.firewall?.name ?? '…'}"].throttling`
-    const logins = 'Too many logins have failed for this user, or from this address'
-    const sentence = `${logins}: the option ${option} (maxAttempts in interval) decides.`
-    return { kind: 'rate', sentence, rule: 'the throttling of logins', option }
-  }
-  const limit = reply?.getHeader('x-ratelimit-limit') ?? reply?.getHeader('ratelimit-limit')
-  if (limit === undefined || !request.server.hasPlugin('@fastify/rate-limit')) return null
-  const option = 'max and timeWindow of @fastify/rate-limit, or of the route\'s config.rateLimit'
-  const requests = `${shown(request, String(limit))} requests pass in its time window, and this was one more`
-  const sentence = `@fastify/rate-limit lets ${requests}: ${option} decide.`
-  return { kind: 'rate', sentence, rule: '@fastify/rate-limit', option }
+  if (code !== 'HINDSIGHT_TOO_MANY_LOGIN_ATTEMPTS' && (code !== undefined || !isLoginRoute(request))) return null
+  const option = `security.firewalls["${security?.firewall?.name ?? '…'}"].throttling`
+  const logins = 'Too many logins have failed for this user, or from this address'
+  const sentence = `${logins}: the option ${option} (maxAttempts in interval) decides.`
+  return { kind: 'rate', sentence, rule: 'the throttling of logins', option }
 }
 
 /** The rule of the option `security` that refused the request; null where none did. */
@@ -173,14 +152,13 @@ function denialOf (request: FastifyRequest, { rule, expression, decisions }: Sec
   }
   const denied = decisions.findLast(({ granted }) => !granted)
   if (denied === undefined) return null
-  const { by, attribute, subject, strategy } = denied
+  const { by, attribute, subject } = denied
   const votes = denied.votes.filter(({ vote }) => vote === 'denied')
     .map(({ voter, reason }) => reason === '' ? voter : `${voter}: ${reason}`)
   const why = votes.join('; ') || 'no voter granted it'
   const needed = by === 'is-granted' ? `config.isGranted ${route}` : by
   return {
-    what: `${attribute}${subject === null ? '' : ` of ${subject}`}, which ${needed} requires, was denied ` +
-      `(${why}, counted as ${strategy})`,
+    what: `${attribute}${subject === null ? '' : ` of ${subject}`}, which ${needed} requires, was denied (${why})`,
     rule: `${by}: ${attribute}`,
     option: by === 'is-granted' ? 'config.isGranted of the route' : 'security.voters'
   }

@@ -7,11 +7,11 @@ import { stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import { isErrorOrWorse, mostSevere, withNotifications, type LogRecord } from '../logs/log-record.js'
 import type { RequestLog } from '../logs/request-log.js'
-import { MASKED, type Mask } from '../mask/mask.js'
+import type { Mask } from '../mask/mask.js'
 import type { FlattenedException, StackFrame } from './exception.js'
-import { flattenError } from './flatten-error.js'
 import { handlerFrame } from './declared-place.js'
 import { hintsFor } from './hints.js'
+import { exceptionsOf, maskFrame, maskOf } from './masked-exceptions.js'
 import { rejectedInput, type RejectedInput } from './rejected-input.js'
 import { hasThrown, placeInLifecycle, whatHappened } from './what-happened.js'
 
@@ -24,11 +24,6 @@ declare module '../lifecycle/request-state.js' {
 
 /** The number of lines of a request's log that a report has; notifications are not counted. */
 const MAX_LOGS = 1_000
-const STRING = /(["'`])((?:(?!\1)[^\\]|\\.){1,500})\1/g
-const ASSIGNMENT =
-  /(?<![\w$.[\]-])((["']?)([\w$.[\]-]{1,128})\2(?:["']\])?\s*[=:]\s*)(["'`])(?:(?!\4)[^\\]|\\.){1,500}\4/g
-// Code often names secrets (`token = request.token`): only literals are masked.
-const LITERAL = /["'`]/
 
 /** A remark that helps to fix the failure; given only where it is certain. */
 export interface Hint {
@@ -102,16 +97,11 @@ export interface ErrorReport {
 /** The report of a failed request, masked. */
 export function reportOf (request: FastifyRequest, status: number, reason: string): ErrorReport {
   const state = stateOf(request)
-  const { mask: maskOfAll, originOf, mode, lifecycle } = servicesOf(request)
-  // The token in the path of a profiler page is no secret to its reader.
-  const isOwnPage = request.routeOptions.config?.debugOnly === true
-  const mask = isOwnPage ? maskOfAll : maskOfAll.hiding(state.sentParams ?? request.params)
+  const { originOf, mode, lifecycle } = servicesOf(request)
+  const mask = maskOf(request)
   const origin = originOf(request)
   const events = state.recorder?.events() ?? []
-  const exceptions = (state.exceptions ?? flattenError(state.raised)).map((exception) =>
-    maskException(exception, mask))
-  // No code of the application raised that no route matched, though its hooks may be in the stack.
-  if (request.is404 && state.route === null) for (const { frames } of exceptions) frames.forEach(dropExcerpt)
+  const exceptions = exceptionsOf(request)
   const input = rejectedInput(request, mask)
   // The schema is part of the declaration.
   const handler = handlerFrame(request, input !== null)
@@ -151,37 +141,4 @@ export function reportedLines (
   if (shown.length === all.length) return { logs }
   const failures = all.filter(isErrorOrWorse).length - shown.filter(isErrorOrWorse).length
   return { logs, logsOmitted: { lines: all.length - shown.length, failures } }
-}
-
-/** The exception with the secrets of its texts masked; in excerpts only literals are. */
-export function maskException (exception: FlattenedException, mask: Mask): FlattenedException {
-  const { name, message, stack, code, note, frames, errors } = exception
-  return {
-    ...exception,
-    name: mask.text(name),
-    message: mask.text(message),
-    ...(code !== undefined && { code: mask.text(code) }),
-    frames: frames.map((frame) => maskFrame(frame, mask)),
-    stack: mask.text(stack),
-    ...(note !== undefined && { note: mask.text(note) }),
-    ...(errors !== undefined && { errors: errors.map((chain) => chain.map((member) => maskException(member, mask))) })
-  }
-}
-
-function maskFrame (frame: StackFrame, mask: Mask): StackFrame {
-  const { excerpt } = frame
-  const masked = { ...frame, function: mask.text(frame.function) }
-  if (excerpt === undefined) return masked
-  const lines = excerpt.lines.map((line) => LITERAL.test(line) ? maskLine(line, mask) : line)
-  return { ...masked, excerpt: { ...excerpt, lines } }
-}
-
-function dropExcerpt (frame: StackFrame): void {
-  delete frame.excerpt
-}
-
-function maskLine (line: string, mask: Mask): string {
-  const assigned = line.replace(ASSIGNMENT, (all, before: string, _quote: string, name: string, quote: string) =>
-    mask.hides(name) ? `${before}${quote}${MASKED}${quote}` : all)
-  return assigned.replace(STRING, (_all, quote: string, text: string) => quote + mask.text(text) + quote)
 }

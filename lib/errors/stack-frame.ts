@@ -142,7 +142,9 @@ export function withSource (frame: StackFrame): StackFrame {
 /** The place of a syntax error, which its stack names before the message, or the message itself; null without one. */
 export function syntaxFrame (stack: string, message: string, root = process.cwd()): StackFrame | null {
   const [, url, line, column = '0'] = /^(\S.*):(\d+)\n[^]*\n\w*SyntaxError: /.exec(stack.slice(0, MAX_LINE_LENGTH)) ??
-    /^((?:[A-Z]:)?[\\/].+?):(\d+):(\d+): error: /im.exec(message.slice(0, MAX_LINE_LENGTH)) ?? []
+    /^((?:[A-Z]:)?[\\/].+?):(\d+):(\d+): error: /im.exec(message.slice(0, MAX_LINE_LENGTH)) ??
+    // The loader of tsx, whose position is the first line where brackets are not balanced.
+    /^Parse error ((?:[A-Z]:)?[\\/].+?):(\d+):(\d+)$/.exec(message.slice(0, MAX_LINE_LENGTH)) ?? []
   if (url === undefined) return null
   const file = toPath(url)
   if (!isAbsolute(file)) return null

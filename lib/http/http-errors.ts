@@ -48,15 +48,8 @@ export class MalformedMessageError extends httpError('MalformedMessageError', 'H
 /** The header section exceeds the server's limit (RFC 6585, section 5). */
 export class HeaderOverflowError extends httpError('HeaderOverflowError', 'HINDSIGHT_HEADER_OVERFLOW', 431) {}
 
-/** A precondition of the request is false (RFC 9110, section 15.5.13). */
-export class PreconditionFailedError
-  extends httpError('PreconditionFailedError', 'HINDSIGHT_PRECONDITION_FAILED', 412) {}
-
 /** A path parameter cannot be converted: the cause of a not-found error. */
 export class ParamConversionError extends httpError('ParamConversionError', 'HINDSIGHT_PARAM_CONVERSION', 404) {}
-
-/** A route names a template that does not exist. */
-export class TemplateNotFoundError extends httpError('TemplateNotFoundError', 'HINDSIGHT_TEMPLATE_NOT_FOUND', 500) {}
 
 /** The request did not arrive in time (RFC 9110, section 15.5.9). */
 export class RequestTimeoutError extends httpError('RequestTimeoutError', 'HINDSIGHT_REQUEST_TIMEOUT', 408) {}

@@ -65,7 +65,7 @@ export function dropContent (reply: FastifyReply, payload: unknown): Readable | 
 }
 
 /** Ends a stream that will not be read. */
-export function discard (payload: unknown): void {
+function discard (payload: unknown): void {
   const stream = payload as { destroy?: unknown, cancel?: unknown } | null | undefined
   if (typeof stream?.destroy === 'function') stream.destroy()
   // A web stream that already has a reader rejects; its reader will end it.

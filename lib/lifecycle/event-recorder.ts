@@ -123,17 +123,6 @@ export class EventRecorder {
     while (this.#running?.isOver === true) this.#running = this.#running.outer
   }
 
-  /**
-   * Attributes header changes to what a listener did before: those that it makes after the hooks of the application.
-   */
-  amend (index: number, reply: FastifyReply, change: (reply: FastifyReply) => void): void {
-    this.#compare(reply)
-    change(reply)
-    const headers = headersOf(reply)
-    this.#frames.findLast(({ what }) => what.index === index)?.headers.push(...changesBetween(this.#headers, headers))
-    this.#headers = headers
-  }
-
   /** Ends the hooks that did not call back: they have answered, or continue after the response. */
   leaveAll (reply: FastifyReply): void {
     while (this.#running !== null) {

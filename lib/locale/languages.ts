@@ -2,7 +2,7 @@ import { match } from '@formatjs/intl-localematcher'
 import Negotiator from 'negotiator'
 
 /** A service in several languages: makes its instance for a locale, or a promise of it. */
-export type LocaleAwareService = ((locale: string) => unknown) | { withLocale: (locale: string) => unknown }
+export type LocaleAwareService = (locale: string) => unknown
 
 const NONE = 'und'
 const MAX_LENGTH = 500

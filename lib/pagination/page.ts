@@ -3,7 +3,7 @@ import { addLink } from '../http/link.js'
 import { pathnameOf, targetOf } from '../http/request-target.js'
 import { servicesOf } from '../lifecycle/services.js'
 import { html } from '../view/html.js'
-import type { Pagination, PaginationRule } from './rule.js'
+import type { Pagination } from './rule.js'
 
 /** One page of a sliding window. */
 export interface PageLink {
@@ -50,9 +50,8 @@ export class Page implements Pagination {
   readonly next: number | null
   readonly #path: string
   readonly #query: string
-  readonly #field: string
 
-  constructor (request: FastifyRequest, pagination: Pagination, { names }: PaginationRule, total: number) {
+  constructor (request: FastifyRequest, pagination: Pagination, total: number) {
     if (!Number.isSafeInteger(total) || total < 0) {
       throw new Error(`paginate: the total must be a whole number from 0, not ${String(total)}`)
     }
@@ -70,13 +69,12 @@ export class Page implements Pagination {
     // Two slashes at the start would be another host (RFC 3986, section 4.2).
     this.#path = prefix + (prefix === '' && path.startsWith('//') ? `/.${path}` : path)
     this.#query = targetOf(request).slice(path.length).replace(/#.*$/s, '')
-    this.#field = names.page
   }
 
   /** The path and query of another page. */
   url (page: number): string {
     const query = new URLSearchParams(this.#query)
-    query.set(this.#field, String(page))
+    query.set('page', String(page))
     return `${this.#path}?${query.toString()}`
   }
 

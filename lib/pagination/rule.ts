@@ -25,16 +25,8 @@ export interface RoutePagination {
   direction?: Direction
 }
 
-/** The settings of the application: the names of the query's fields, and defaults of routes. */
+/** The defaults of routes. */
 export interface PaginationSettings {
-  /** `page` */
-  page?: string
-  /** `limit` */
-  limit?: string
-  /** `sort` */
-  sort?: string
-  /** `direction` */
-  direction?: string
   /** Items on a page: 20. */
   defaultLimit?: number
   /** The maximum that a client may request: 100. */
@@ -55,7 +47,6 @@ export interface Pagination {
 
 /** A route's pagination with all defaults. */
 export interface PaginationRule {
-  names: Record<'page' | 'limit' | 'sort' | 'direction', string>
   limit: number
   maxLimit: number
   sort: readonly string[]
@@ -63,7 +54,6 @@ export interface PaginationRule {
   direction: Direction
 }
 
-const DEFAULT_NAMES = { page: 'page', limit: 'limit', sort: 'sort', direction: 'direction' }
 const DIRECTIONS: readonly unknown[] = ['asc', 'desc']
 const MAX_SHOWN = 100
 /** Larger page numbers could not be multiplied by a limit without loss. */
@@ -81,38 +71,24 @@ export function paginationRule (
   if (defaultSort !== null && !sort.includes(defaultSort)) {
     throw new Error(`${where}.defaultSort "${defaultSort}" is none of sort (${sort.join(', ')})`)
   }
-  return { names: namesOf(settings), limit, maxLimit, sort, defaultSort, direction }
-}
-
-/** The names of the query fields. */
-function namesOf ({ page, limit, sort, direction }: PaginationSettings): PaginationRule['names'] {
-  const given = Object.entries({ page, limit, sort, direction }).filter(([, name]) => name !== undefined)
-  return { ...DEFAULT_NAMES, ...Object.fromEntries(given) as Partial<PaginationRule['names']> }
-}
-
-/** Throws where two query fields have one name. */
-export function checkNames (settings: PaginationSettings): void {
-  const names = Object.values(namesOf(settings))
-  const twice = names.find((name, i) => names.indexOf(name) !== i)
-  if (twice !== undefined) throw new Error(`pagination: two query fields are called "${twice}"`)
+  return { limit, maxLimit, sort, defaultSort, direction }
 }
 
 /** The page that a query requests. Throws a bad-request error that names the field and its valid values. */
-export function readPagination ({ names, ...rule }: PaginationRule, { query }: FastifyRequest): Pagination {
+export function readPagination (rule: PaginationRule, { query }: FastifyRequest): Pagination {
   const fields = (query ?? {}) as Record<string, unknown>
-  const limit = readNumber(fields, names.limit, rule.maxLimit, `a whole number from 1 to ${rule.maxLimit}`) ??
-    rule.limit
-  const page = readNumber(fields, names.page, MAX_PAGE, 'a whole number from 1') ?? 1
-  const sort = readText(fields, names.sort)
+  const limit = readNumber(fields, 'limit', rule.maxLimit, `a whole number from 1 to ${rule.maxLimit}`) ?? rule.limit
+  const page = readNumber(fields, 'page', MAX_PAGE, 'a whole number from 1') ?? 1
+  const sort = readText(fields, 'sort')
   if (sort !== undefined && !rule.sort.includes(sort)) {
     const problem = rule.sort.length === 0
       ? 'there is nothing to sort by here'
       : `"${cut(sort, MAX_SHOWN)}" is none of ${rule.sort.join(', ')}`
-    throw badRequest(`Invalid "${names.sort}": ${problem}.`)
+    throw badRequest(`Invalid "sort": ${problem}.`)
   }
-  const direction = readText(fields, names.direction) ?? rule.direction
+  const direction = readText(fields, 'direction') ?? rule.direction
   if (!DIRECTIONS.includes(direction)) {
-    throw badRequest(`Invalid "${names.direction}": "${cut(direction, MAX_SHOWN)}" is neither asc nor desc.`)
+    throw badRequest(`Invalid "direction": "${cut(direction, MAX_SHOWN)}" is neither asc nor desc.`)
   }
   return { page, limit, offset: (page - 1) * limit, sort: sort ?? rule.defaultSort, direction: direction as Direction }
 }

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { FlattenedException } from '../errors/exception.js'
 import { flattenError } from '../errors/flatten-error.js'
-import { maskException } from '../errors/report.js'
+import { exceptionsOf, maskExceptions, maskOf } from '../errors/masked-exceptions.js'
 import { messageOf } from '../errors/thrown-value.js'
 import { ClientGoneError } from '../http/http-errors.js'
 import { methodOf } from '../http/method-override.js'
@@ -36,14 +36,14 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
   const { endedAt, maxBytes, collected = {}, config } = options
   const state = stateOf(request)
   const { debug, mask: maskOfAll, originOf } = servicesOf(request)
-  const mask = maskOfAll.hiding(state.sentParams ?? request.params)
+  const mask = maskOf(request)
   const origin = originOf(request)
   state.recorder?.leaveAll(reply)
   state.recorder?.finish(state.sentHeaders ?? reply.getHeaders() as Headers)
   const events = state.recorder?.events(mask.header) ?? []
   const status = state.clientGone === true ? 499 : state.upgraded === true ? 101 : state.sentStatus ?? reply.statusCode
-  const { exceptions, others } = errorsOf(state)
-  const masked = (error: unknown): FlattenedException[] => flattenError(error).map((one) => maskException(one, mask))
+  const masked = (error: unknown): FlattenedException[] => maskExceptions(flattenError(error), mask)
+  const { exceptions, others } = errorsOf(request, masked)
   // The mask of a collector does not hide the path parameters of this request.
   const ownData = collectedBy(state)
   const collectors = mask === maskOfAll ? ownData : plainCopy(ownData, mask.redact) as typeof ownData
@@ -63,7 +63,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
     ip: origin.ip,
     status,
     route: (collectors.router as { matched?: ProfiledRoute | null } | undefined)?.matched ?? null,
-    exceptions: exceptions.map((exception) => maskException(exception, mask)),
+    exceptions,
     logs: logsOf(state, mask, maxBytes),
     events,
     collectors,
@@ -73,18 +73,17 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
 }
 
 /** The error that the response is about, and further ones. A response without an error shows the first of those. */
-function errorsOf (state: RequestState): { exceptions: FlattenedException[], others: unknown[] } {
-  const { clientGone, failed, raised, missed, others } = state
-  if (failed) {
-    const exceptions = state.exceptions ?? flattenError(raised)
-    return { exceptions, others: others.filter((other) => other !== raised) }
-  }
+function errorsOf (
+  request: FastifyRequest, masked: (error: unknown) => FlattenedException[]
+): { exceptions: FlattenedException[], others: unknown[] } {
+  const { clientGone, failed, raised, missed, others } = stateOf(request)
+  if (failed) return { exceptions: exceptionsOf(request), others: others.filter((other) => other !== raised) }
   if (clientGone === true) {
     const gone = new ClientGoneError('The client closed the connection before the response was sent')
-    return { exceptions: flattenError(gone), others }
+    return { exceptions: masked(gone), others }
   }
-  if (missed !== null) return { exceptions: flattenError(missed), others }
-  return { exceptions: others.length > 0 ? flattenError(others[0]) : [], others: others.slice(1) }
+  if (missed !== null) return { exceptions: exceptionsOf(request), others }
+  return { exceptions: others.length > 0 ? masked(others[0]) : [], others: others.slice(1) }
 }
 
 // Masking is slower than parsing: lines for which there is no space are not masked.
@@ -121,7 +120,7 @@ function malformedProfile (refused: MalformedMessage, token: string, mask: Mask)
     ip,
     status,
     route: null,
-    exceptions: flattenError(error).map((exception) => maskException(exception, mask)),
+    exceptions: maskExceptions(flattenError(error), mask),
     logs: [],
     events: [],
     collectors: { request: { rawMessage: mask.message(packet) } }

@@ -21,19 +21,10 @@ export interface ConfigurationSummary {
   dependencies?: string
 }
 
-/** The whole configuration of an application that runs in this process, masked; it is not stored. */
-export interface Configuration {
-  versions: Record<string, string>
-  plugins: string
-  fastify: unknown
-  hindsight: unknown
-}
-
 /** An application of this process that has made profiles, and is not closed. */
 interface RunningApplication {
   /** Several may be configured alike. */
   id: string
-  configuration: () => Configuration
   collectors: readonly Collector[]
 }
 
@@ -47,30 +38,18 @@ export function openConfiguration (
   const folder = applicationFolder()
   // Later the folder may have another one than the code that was loaded.
   const revision = debug ? revisionOf(folder) : undefined
-  const { node, v8, uv, openssl } = process.versions
   const hindsight = ownVersion()
-  const platform = `${process.platform} ${process.arch}`
   let summary: ConfigurationSummary | undefined
   let isClosed = false
 
-  // The name `session` would hide all of its options.
-  const shownOptions = (): unknown => {
-    const { session, ...others } = options as { session?: unknown }
-    return { ...mask.value(others) as object, ...(session !== undefined && { session: mask.value(session) }) }
-  }
-
-  const configuration = (): Configuration => ({
-    versions: { node, v8, uv, openssl, fastify: app.version, hindsight, platform },
-    plugins: mask.text(app.printPlugins()),
-    fastify: mask.value(app.initialConfig),
-    hindsight: shownOptions()
-  })
-
   function summarize (): ConfigurationSummary {
+    const { node } = process.versions
     const shown = { node, fastify: app.version, hindsight, mode: process.env.NODE_ENV ?? '', lifecycle }
-    const text = JSON.stringify([shown, shownOptions(), app.initialConfig])
+    // The name `session` would hide all of its options.
+    const { session, ...others } = options as { session?: unknown }
+    const text = JSON.stringify([shown, mask.value(others), mask.value(session), app.initialConfig])
     const id = createHash('sha256').update(text).digest('hex').slice(0, 12)
-    const application = { id, configuration, collectors }
+    const application = { id, collectors }
     // The last profiles may be built after the application was closed.
     if (!isClosed) {
       running.add(application)
@@ -84,18 +63,9 @@ export function openConfiguration (
   return () => (summary ??= summarize())
 }
 
-/** The whole configuration with an id; null where no application of this process has it. */
-export function configurationOf (id: unknown): Configuration | null {
-  return applicationOf(id)?.configuration() ?? null
-}
-
 /** The collectors of the application with this configuration; none where it does not run in this process. */
 export function collectorsOf (id: unknown): readonly Collector[] {
-  return applicationOf(id)?.collectors ?? []
-}
-
-function applicationOf (wanted: unknown): RunningApplication | undefined {
-  return [...running].find(({ id }) => id === wanted)
+  return [...running].find((application) => application.id === id)?.collectors ?? []
 }
 
 /** The version of this package. */

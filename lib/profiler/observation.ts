@@ -1,5 +1,4 @@
 import { performance } from 'node:perf_hooks'
-import { getHeapStatistics } from 'node:v8'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isInjection } from 'light-my-request'
 import { keepReceivedBody } from '../errors/rejected-input.js'
@@ -12,7 +11,6 @@ import type {} from './request-profiles.js'
 
 declare module '../lifecycle/request-state.js' {
   interface RequestState {
-    usage?: UsageMeter
     /** The token of the request that caused this one, where that is known. */
     parent?: string
     /** The token of the profile whose request is sent again by this one. */
@@ -21,31 +19,6 @@ declare module '../lifecycle/request-state.js' {
     replayOf?: string
     /** Whether the request is profiled whatever the options say: a replay, a request with a CPU profile. */
     demanded?: boolean
-  }
-}
-
-/** What the process used while a request was handled: all of the process, other requests too. */
-export interface ProcessUsage {
-  /** Bytes of the JavaScript heap in use when the request arrived. */
-  heapBefore: number
-  heapAfter: number
-  /** The share of the time in which the event loop was busy, from 0 to 1. */
-  loopUtilization: number
-}
-
-/** Measures the process from the arrival of a request to the end of its response. */
-class UsageMeter {
-  readonly #loop = performance.eventLoopUtilization()
-  readonly #heap = getHeapStatistics().used_heap_size
-  #usage: ProcessUsage | null = null
-
-  /** The usage up to the first call. */
-  stop (): ProcessUsage {
-    return (this.#usage ??= {
-      heapBefore: this.#heap,
-      heapAfter: getHeapStatistics().used_heap_size,
-      loopUtilization: Math.round(performance.eventLoopUtilization(this.#loop).utilization * 1000) / 1000
-    })
   }
 }
 
@@ -67,7 +40,6 @@ export function beginRequest (request: FastifyRequest, reply: FastifyReply): voi
   }
   observe(request, reply)
   noteParent(request)
-  state.usage = new UsageMeter()
 }
 
 /**

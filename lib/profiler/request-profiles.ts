@@ -57,6 +57,8 @@ interface RequestProfiles {
   isProfiled: (request: FastifyRequest, reply: FastifyReply) => boolean
   /** To be called when a response begins; returns the token of the request's profile. */
   begin: (request: FastifyRequest, reply: FastifyReply, payload: unknown) => string
+  /** Records that a stream fails while it is sent. */
+  watchStream: (request: FastifyRequest, reply: FastifyReply, stream: Readable) => void
   /** Whether the request leaves a profile even if it succeeds, as far as is known at its beginning. */
   isWanted: (request: FastifyRequest) => boolean
   /** The token and the address of the request's profile; null: it leaves none. */
@@ -131,7 +133,6 @@ export function openRequestProfiles (
     collectRequest(request)
     const endedAt = state.endedAt || performance.now()
     if (!state.parent) state.parent = redirects.take(addressOf(request)) ?? ''
-    state.usage?.stop()
     // Headers that are set later are not sent.
     state.sentHeaders ??= headersOf(reply)
     state.sentStatus ??= reply.raw.headersSent ? reply.raw.statusCode : reply.statusCode
@@ -230,8 +231,11 @@ export function openRequestProfiles (
         const { url, ...client } = addressOf(request)
         redirects.remember(client, location, url, token)
       }
-      if (payload instanceof Readable) payload.once('error', (error) => noteFailedStream(request, reply, error))
+      if (payload instanceof Readable) profiles.watchStream(request, reply, payload)
       return token
+    },
+    watchStream (request, reply, stream) {
+      stream.once('error', (error) => noteFailedStream(request, reply, error))
     }
   }
   app.hindsight.profiles = profiles

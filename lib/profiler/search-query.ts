@@ -1,7 +1,9 @@
 import { isIP } from 'node:net'
 import createError from '@fastify/error'
+import { parse as parseDuration } from '@lukeed/ms'
 import ipaddr from 'ipaddr.js'
 import type { Criteria } from './storage/criteria.js'
+import { SORTS, type Sort } from './storage/storage.js'
 import { TOKEN_PATTERN } from './token.js'
 
 /** An invalid criterion, with the name of its field. */
@@ -14,6 +16,7 @@ export const MAX_LIMIT = 500
 export interface SearchQuery {
   criteria: Criteria
   limit: number
+  sort?: Sort
   cursor?: string
 }
 
@@ -35,7 +38,7 @@ const TOKEN = {
   read: (text: string) => matching(TOKEN_PATTERN, text.toLowerCase()),
   problem: 'not a token of six hexadecimal digits'
 }
-const TIME_PROBLEM = 'not a time in ISO 8601, such as 2026-01-31T12:00:00Z'
+const TIME_PROBLEM = 'neither a time in ISO 8601, such as 2026-01-31T12:00:00Z, nor an age such as 1h'
 const ANY_TEXT = { read: (text: string) => text, problem: '' }
 
 const FIELDS: Readonly<Record<string, Field>> = {
@@ -51,6 +54,7 @@ const FIELDS: Readonly<Record<string, Field>> = {
   route: { key: 'route', ...ANY_TEXT },
   exception: { key: 'exception', ...ANY_TEXT },
   min_duration: { key: 'minDuration', read: readDuration, problem: 'not a number of milliseconds' },
+  slow: { key: 'minDuration', read: readSlow, problem: 'not a duration such as >200ms or >1.5s' },
   from: { key: 'from', read: (text) => readTime(text)?.from, problem: TIME_PROBLEM },
   until: { key: 'until', read: (text) => readTime(text)?.until, problem: TIME_PROBLEM },
   error: { key: 'error', read: (text) => matching(/^[01]$/, text) && text === '1', problem: 'neither 1 nor 0' },
@@ -60,26 +64,57 @@ const FIELDS: Readonly<Record<string, Field>> = {
 /** The names of the criteria in a query. */
 const CRITERIA: readonly string[] = Object.keys(FIELDS)
 
-/** Reads a search; an empty field counts as missing. Throws a `BadCriterionError` at the first invalid field. */
-export function readSearch (fields: Fields, maxLimit = MAX_LIMIT): SearchQuery {
-  const known = [...CRITERIA, 'limit', 'cursor']
-  for (const field of Object.keys(fields)) {
+/**
+ * Reads a search; an empty field counts as missing. The field `q` has criteria as one text. Throws a
+ * `BadCriterionError` at the first invalid field.
+ */
+export function readSearch ({ q, ...given }: Fields, maxLimit = MAX_LIMIT): SearchQuery {
+  const known = [...CRITERIA, 'q', 'sort', 'limit', 'cursor']
+  for (const field of Object.keys(given)) {
     if (known.includes(field)) continue
     throw new BadCriterionError(field, `there is no such criterion; known are ${known.join(', ')}`)
   }
+  const fields: Record<string, unknown> = { ...given }
+  for (const [field, value] of readText(textOf({ q }, 'q') ?? '')) {
+    // Words are parts of the URL; all of them must match.
+    const other = field === 'url' ? undefined : textOf(fields, field)
+    if (other !== undefined) throw new BadCriterionError(field, 'it may be given only once')
+    fields[field] = `${field === 'url' ? textOf(fields, 'url') ?? '' : ''} ${value}`.trim()
+  }
   const cursor = textOf(fields, 'cursor')
   const limit = limitOf(fields, maxLimit)
+  const sort = SORTS.find((sort) => sort === (textOf(fields, 'sort') ?? '-time'))
+  if (sort === undefined) {
+    throw new BadCriterionError('sort', `"${textOf(fields, 'sort')}" is none of ${SORTS.join(', ')}`)
+  }
   const criteria = readCriteria(fields)
   const { from, until } = criteria
   if (from !== undefined && until !== undefined && from > until) {
     throw new BadCriterionError('until', 'it is before "from"')
   }
-  return { criteria, limit, ...(cursor !== undefined && { cursor }) }
+  return { criteria, limit, ...(sort !== '-time' && { sort }), ...(cursor !== undefined && { cursor }) }
 }
 
-/** Reads the criteria of a response that has no pages: there `limit` and `cursor` are invalid. */
+/** The criteria of a text such as `status:5xx "with blank" slow:>200ms`; a word without a name is a part of the URL. */
+function readText (text: string): Array<[field: string, value: string]> {
+  if (text.length > MAX_TEXT) throw tooLong('q', text)
+  if (text.split('"').length % 2 === 0) throw new BadCriterionError('q', 'a quotation mark is not closed')
+  return (text.match(/(?:[^\s"]|"[^"]*")+/g) ?? []).map((word) => {
+    const [, name = 'url', value = word] = /^([a-z_]+):(?!\/\/)(.*)$/i.exec(word) ?? []
+    const field = name.toLowerCase()
+    if (!CRITERIA.includes(field)) {
+      const advice = `known are ${CRITERIA.join(', ')}; a part of a URL with a colon is written in quotes, "${word}"`
+      throw new BadCriterionError(name, `there is no such criterion; ${advice}`)
+    }
+    const content = value.replaceAll('"', '').trim()
+    if (content === '') throw new BadCriterionError(name, 'it has no value')
+    return [field, content]
+  })
+}
+
+/** Reads the criteria of a response that has no pages: there `limit`, `sort` and `cursor` are invalid. */
 export function readFilter (fields: Fields): Criteria {
-  const field = ['limit', 'cursor'].find((name) => textOf(fields, name) !== undefined)
+  const field = ['limit', 'sort', 'cursor'].find((name) => textOf(fields, name) !== undefined)
   if (field !== undefined) throw new BadCriterionError(field, 'there are no pages here')
   return readSearch(fields).criteria
 }
@@ -89,13 +124,15 @@ function readCriteria (fields: Fields): Criteria {
   for (const [field, { key, read, problem }] of Object.entries(FIELDS)) {
     const text = textOf(fields, field)
     if (text === undefined) continue
-    if (text.length > MAX_TEXT) {
-      throw new BadCriterionError(field, `it has ${text.length} characters, ${MAX_TEXT} are the most`)
-    }
+    if (text.length > MAX_TEXT) throw tooLong(field, text)
     criteria[key] = read(text)
     if (criteria[key] === undefined) throw new BadCriterionError(field, `"${text}" is ${problem}`)
   }
   return criteria
+}
+
+function tooLong (field: string, text: string): Error {
+  return new BadCriterionError(field, `it has ${text.length} characters, ${MAX_TEXT} are the most`)
 }
 
 function textOf (fields: Fields, field: string): string | undefined {
@@ -127,8 +164,18 @@ function readDuration (text: string): number | undefined {
   return digits !== undefined && Number.isFinite(Number(digits)) ? Number(digits) : undefined
 }
 
+/** Milliseconds; `>` and the unit may be missing. */
+function readSlow (text: string): number | undefined {
+  return /^\s*>?=?\s*\d/.test(text) ? parseDuration(text.replace(/^[\s>=]+/, '').trim()) : undefined
+}
+
 /** The first and the last millisecond of a time, in UTC where it has no zone; of a date, those of the day. */
 function readTime (text: string): { from: number, until: number } | undefined {
+  const age = /^\s*\d+\s*[a-z]+\s*$/i.test(text) ? parseDuration(text.trim()) : undefined
+  if (age !== undefined) {
+    const time = Math.max(0, Date.now() - age)
+    return { from: time, until: time }
+  }
   const written = matching(ISO_8601, text)?.replace(' ', 'T')
   if (written === undefined) return undefined
   const hasZone = !written.includes('T') || /(?:Z|[+-]\d{2}:?\d{2})$/.test(written.slice(10))

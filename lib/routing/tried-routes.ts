@@ -5,8 +5,6 @@ import type { DeclaredRoute } from './route-table.js'
 const MAX_TRIED = 50
 const MAX_PATH = 300
 const MAX_NEAR = 5
-/** The other values of the options of the router. */
-const OPTIONS = { caseSensitive: false, ignoreTrailingSlash: true, ignoreDuplicateSlashes: true }
 
 /** A route that did not match a request, and why. */
 export interface TriedRoute {
@@ -31,8 +29,6 @@ export interface NearMiss {
   why: string
   /** The path that would match, with the parameters of the request; null where the request lacks a parameter. */
   path: string | null
-  /** The router option with which the route would match, and its other value; null where there is none. */
-  option: string | null
 }
 
 /** The request, as far as routing depends on it. */
@@ -168,18 +164,17 @@ function segment (text: string): Segment {
 }
 
 /**
- * The routes that nearly matched a request, the nearest first: one option away, or each segment a few characters, with
- * at most one segment more or less.
+ * The routes that nearly matched a request, the nearest first: each segment differs by a few characters, with at most
+ * one segment more or less.
  */
 export function nearMisses (routes: readonly DeclaredRoute[], wanted: Wanted): NearMiss[] {
   const segments = segmentsOf(wanted.path.slice(0, MAX_PATH))
   return routes
     .map((route) => ({ ...compare(route, wanted, segments), away: segmentDistance(route, segments) }))
-    .map((near) => ({ ...near, option: optionFor({ ...near.route, why: near.why }, wanted) }))
-    .filter(({ option, rank, away }) => option !== null || rank <= 2 || away !== Infinity)
+    .filter(({ rank, away }) => rank <= 3 || away !== Infinity)
     .sort((a, b) => Math.min(a.rank, 3) - Math.min(b.rank, 3) || a.away - b.away)
     .slice(0, MAX_NEAR)
-    .map(({ route, why, option }) => ({ route, why, option, path: pathFor(route, segments) }))
+    .map(({ route, why }) => ({ route, why, path: pathFor(route, segments) }))
 }
 
 /** The differing characters of all static segments, and 2 for a segment more or less; Infinity: the paths differ. */
@@ -205,20 +200,10 @@ function pathFor ({ pattern }: DeclaredRoute, sent: readonly string[]): string |
   return filled.includes(null) ? null : `/${filled.map((segment) => encodeURIComponent(segment as string)).join('/')}`
 }
 
-function optionFor (
-  { pattern, methods, why }: Pick<TriedRoute, 'pattern' | 'methods' | 'why'>, { method, path }: Wanted
-): string | null {
-  const needed = method === 'HEAD' && !methods.includes('HEAD') ? 'GET' : method
-  const mayMatch = /^(?:upper and lower case|the trailing slash)/.test(why) || path.includes('//')
-  if (!mayMatch || !methods.includes(needed)) return null
-  const found = Object.entries(OPTIONS).find(([name, value]) => takes(pattern, needed, path, { [name]: value }))
-  return found === undefined ? null : found.join(': ')
-}
-
-/** Whether a router with these options would match a path to a route of this pattern. */
-export function takes (pattern: string, method: string, path: string, options: object = {}): boolean {
+/** Whether a router would match a path to a route of this pattern. */
+export function takes (pattern: string, method: string, path: string): boolean {
   try {
-    const router = FindMyWay({ maxParamLength: 16_384, ...options })
+    const router = FindMyWay({ maxParamLength: 16_384 })
     router.on(method as HTTPMethod, pattern, () => {})
     return router.find(method as HTTPMethod, path) !== null
   } catch {

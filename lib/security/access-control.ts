@@ -73,25 +73,12 @@ export interface Decision {
   attribute: string
   subject: string | null
   granted: boolean
-  strategy: Strategy
   votes: RecordedVote[]
 }
 
-const STRATEGIES = {
-  affirmative: (granted: number) => granted > 0,
-  consensus: (granted: number, denied: number) => granted > 0 && granted >= denied,
-  unanimous: (granted: number, denied: number) => granted > 0 && denied === 0
-}
-
-/**
- * Affirmative: one voter that grants is enough. Consensus: at least as many voters grant as deny. Unanimous: none
- * denies. If all abstain, access is denied.
- */
-export type Strategy = keyof typeof STRATEGIES
-
-/** Collects the votes of all voters, and counts them by the strategy. */
+/** Collects the votes of all voters: one that grants is enough. */
 export async function decide (
-  strategy: Strategy, voters: readonly Voter[], attribute: string, subject: unknown, context: VoteContext
+  voters: readonly Voter[], attribute: string, subject: unknown, context: VoteContext
 ): Promise<Decision> {
   const supporters = new Set(voters.filter((voter) => voter.supports(attribute, subject)))
   const votes = [builtInVote(attribute, context, supporters.size > 0)]
@@ -102,9 +89,8 @@ export async function decide (
     const { granted, reason = '' } = typeof ballot === 'object' && ballot !== null ? ballot : { granted: ballot }
     votes.push(recordedVote(voter.name ?? voter.constructor.name, granted, reason))
   }
-  const count = (vote: string): number => votes.filter((one) => one.vote === vote).length
-  const granted = STRATEGIES[strategy](count('granted'), count('denied'))
-  return { attribute, subject: describeSubject(subject), granted, strategy, votes }
+  const granted = votes.some(({ vote }) => vote === 'granted')
+  return { attribute, subject: describeSubject(subject), granted, votes }
 }
 
 /** The vote about roles and authentication: an attribute that no voter supports is a role. */

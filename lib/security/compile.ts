@@ -4,7 +4,6 @@ import { compileRule, decide, type CompiledRule, type VoteContext } from './acce
 import { basicAuthenticator, bearerAuthenticator } from './authenticators.js'
 import { SecurityContext } from './context.js'
 import { credentialsCheck } from './credentials.js'
-import { renewMark } from './login-session.js'
 import { routerPaths, type Paths } from './paths.js'
 import type { FirewallSettings, LoginSettings, LogoutSettings, SecuritySettings } from './security.js'
 import {
@@ -20,17 +19,17 @@ const LOGIN = {
   defaultTargetPath: '/',
   csrf: true
 }
-const LOGOUT: Required<LogoutSettings> = { path: '/logout', target: '/', csrf: true, everywhere: false }
+const LOGOUT: Required<LogoutSettings> = { path: '/logout', target: '/', csrf: true }
 
 /** The settings that decide about the rights of a user. */
 export type Policy = ReturnType<typeof compilePolicy>
 
-function compilePolicy ({ strategy = 'affirmative', voters = [], roleHierarchy }: SecuritySettings) {
+function compilePolicy ({ voters = [], roleHierarchy }: SecuritySettings) {
   return {
     /** A user's roles with the inherited ones. */
     rolesOf: roleResolver(roleHierarchy),
     decide: (attribute: string, subject: unknown, context: VoteContext) =>
-      decide(strategy, voters, attribute, subject, context)
+      decide(voters, attribute, subject, context)
   }
 }
 
@@ -70,17 +69,6 @@ export async function compileSecurity (app: FastifyInstance, settings: SecurityS
     /** The access rule that applies to a request. */
     ruleFor ({ path, request }: SecurityContext): CompiledRule | null {
       return rules.find((rule) => rule.applies(path, request)) ?? null
-    },
-    /** Ends all sessions in which a user is logged in, at one firewall or at all. */
-    async endSessions (identifier: string, firewall?: string): Promise<void> {
-      const ended = firewalls.filter(({ name, marks }) =>
-        marks !== undefined && (firewall === undefined || name === firewall))
-      if (ended.length === 0) {
-        throw new Error(firewall === undefined
-          ? 'app.endSessions(): no firewall has a login'
-          : `app.endSessions(): there is no firewall "${firewall}" with a login`)
-      }
-      await Promise.all(ended.map((one) => renewMark(one, identifier)))
     }
   }
 }
@@ -128,8 +116,6 @@ async function compileFirewall (settings: FirewallSettings, { app, paths, provid
     logout,
     /** The paths that it answers itself. */
     ownPaths: [login?.loginPath, login?.checkPath, logout?.path].filter((path) => path !== undefined),
-    /** The store of the marks of its logins. */
-    marks: login === null ? undefined : app.hindsight.recordStore,
     authenticators: [
       ...custom,
       ...(basic === false || verify === null ? [] : [basicAuthenticator(basic, verify)]),

@@ -4,22 +4,11 @@ import { servicesOf } from '../lifecycle/services.js'
 import { userOf } from './context.js'
 import type { Check } from './route-check.js'
 
-/** Characters of a pattern that is not a literal of the expression. */
-const MAX_PATTERN = 200
-/** Instructions of a pattern: the time of a match is their number times the length of the text. */
-const MAX_PROGRAM = 500
-/** Characters of a duration, of which `-2562047h47m16.854775807s` is the longest. */
-const MAX_DURATION = 40
-
 const literals = new Map<string, RE2JS>()
-const parseDuration = new Environment().registerVariable('text', 'string').parse('duration(text)')
-/** The library's own functions take exponential and cubic time, and cannot be replaced under their names. */
-const REPLACED: ReadonlyMap<string, string> = new Map([['matches', 'matchesLinear'], ['duration', 'durationOf']])
 
 // The Common Expression Language (cel.dev): no unbounded loops, no access to the process, no assignments.
 const environment = new Environment({ enableOptionalTypes: true })
   .registerFunction('string.matchesLinear(string): bool', matches)
-  .registerFunction('durationOf(string): google.protobuf.Duration', durationOf)
   .registerVariable('user', 'dyn', { description: 'identifier, roles and attributes; null without a user' })
   .registerVariable('roles', 'list<string>', { description: "the user's roles, with inherited ones" })
   .registerVariable('params', 'map<string, dyn>', { description: 'path parameters, converted' })
@@ -69,45 +58,38 @@ export function compileExpression (text: string): Check {
   }
 }
 
-/** Replaces functions in a parsed expression; throws for a literal pattern that is invalid. */
+/**
+ * Replaces `matches`, which takes exponential time and cannot be replaced under its name, in a parsed expression, and
+ * compiles its patterns. Throws for one that is invalid or no literal, and for `duration`, which takes cubic time.
+ */
 function replaceFunctions (node: unknown): void {
   if (Array.isArray(node)) for (const part of node) replaceFunctions(part)
   if (typeof node !== 'object' || node === null || !('op' in node && 'args' in node)) return
   const { op, args } = node as ASTNode
   if (op === 'call' || op === 'rcall') {
     const [name] = args
-    if (name === 'matches' && op === 'rcall') {
-      for (const { op, args: pattern } of args[2]) {
-        if (op === 'value' && typeof pattern === 'string') literals.set(pattern, compilePattern(pattern))
+    if (name === 'duration') throw new Error('The function duration is not available')
+    if (name === 'matches') {
+      for (const { op: kind, args: pattern } of op === 'rcall' ? args[2] : []) {
+        if (kind !== 'value' || typeof pattern !== 'string') throw new Error('The pattern of matches must be a literal')
+        literals.set(pattern, compilePattern(pattern))
       }
+      args[0] = 'matchesLinear'
     }
-    args[0] = REPLACED.get(name) ?? name
   }
   replaceFunctions(args)
 }
 
 function matches (text: string, pattern: string): boolean {
-  const literal = literals.get(pattern)
-  if (literal === undefined && pattern.length > MAX_PATTERN) {
-    throw new Error(`A pattern that is not a literal has at most ${MAX_PATTERN} characters, not ${pattern.length}`)
-  }
-  return (literal ?? compilePattern(pattern)).matcher(text).find()
+  return literals.get(pattern)?.matcher(text).find() === true
 }
 
 function compilePattern (pattern: string): RE2JS {
-  let compiled
   try {
-    compiled = RE2JS.compile(pattern)
+    return RE2JS.compile(pattern)
   } catch (error) {
     throw new Error(`The pattern "${pattern}" is invalid: ${(error as Error).message}`, { cause: error })
   }
-  if (compiled.programSize() > MAX_PROGRAM) throw new Error(`The pattern "${pattern}" has too many repetitions`)
-  return compiled
-}
-
-function durationOf (text: string): unknown {
-  if (text.length <= MAX_DURATION) return parseDuration({ text })
-  throw new Error(`A duration has at most ${MAX_DURATION} characters, not ${text.length}`)
 }
 
 /**

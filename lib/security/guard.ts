@@ -11,7 +11,7 @@ import { challengeOf, type Authenticator } from './authenticators.js'
 import type { Firewall } from './compile.js'
 import { userOf, type RecordedAttempt, type SecurityContext } from './context.js'
 import { AccessDeniedError, AuthenticationError } from './errors.js'
-import { currentMark, keepLogin, peekLogin, stampOf } from './login-session.js'
+import { keepLogin, peekLogin, stampOf } from './login-session.js'
 
 /**
  * Recognizes the user of a request: by its credentials, otherwise by its session. Returns undefined if the request has
@@ -62,16 +62,14 @@ async function recognizeSession (context: SecurityContext, firewall: Firewall): 
     attempts.splice(-1, 1, { name: 'session', outcome, ...(reason !== undefined && { reason }) })
   }
   if (login.user === undefined) return record('not supported', 'no user is logged in')
-  const { identifier, stamp, mark = '' } = login.user
+  const { identifier, stamp } = login.user
   const user = await firewall.provider?.load(identifier) ?? null
-  const isCurrent = await currentMark(firewall, identifier) === mark
-  if (user !== null && stampOf(user) === stamp && isCurrent) {
+  if (user !== null && stampOf(user) === stamp) {
     context.login(user, { name: 'session' })
     return record('succeeded')
   }
   keepLogin(request, firewall, { user: undefined })
-  const changed = isCurrent ? 'the password has changed' : 'all sessions of the user were ended'
-  record('failed', user === null ? 'the user is gone' : changed)
+  record('failed', user === null ? 'the user is gone' : 'the password has changed')
 }
 
 /** Applies an access rule to a request: refuses it unless one of the roles is granted. */

@@ -1,17 +1,16 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { createRequire } from 'node:module'
-import type { FastifyRequest, Session } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
-import { readSession } from '../session/session-store.js'
 import type { Firewall } from './compile.js'
 import { InvalidCsrfTokenError } from './errors.js'
 import type { StoredUser } from './users.js'
 
 /** What one firewall keeps in a session. */
 export interface SessionLogin {
-  /** The user who is logged in; the stamp depends on the password, the mark changes when all sessions are ended. */
-  user?: { identifier: string, stamp: string, mark?: string }
+  /** The user who is logged in; the stamp depends on the password. */
+  user?: { identifier: string, stamp: string }
   /** Path and query that a browser requested before it was redirected to the login. */
   target?: string
   /** The failure of the last attempt, for the login page. */
@@ -86,32 +85,4 @@ export function checkCsrfToken (request: FastifyRequest, purpose: string, token:
   if (secret === undefined || typeof token !== 'string' || !tokens().verify(secret, token, purpose)) {
     throw new InvalidCsrfTokenError('Invalid CSRF token.')
   }
-}
-
-/** Longer than any cookie lives (RFC 6265bis, section 5.5), and so than any session that a mark ends. */
-const MARK_LIFETIME = 400 * 24 * 60 * 60 * 1000
-
-/**
- * The mark that the logins of a user need; empty if the user's sessions were never ended. It is stored beside the
- * sessions. A new mark ends all sessions with another one, in all processes that share the store, without synchronized
- * clocks.
- */
-export async function currentMark ({ name, marks }: Firewall, identifier: string): Promise<string> {
-  const record = marks && await readSession(marks, markKey(name, identifier)) as { mark?: string } | undefined
-  return record?.mark ?? ''
-}
-
-/** Ends all sessions in which a user is logged in. */
-export async function renewMark ({ name, marks }: Firewall, identifier: string): Promise<void> {
-  if (marks === undefined) return
-  const cookie = { originalMaxAge: MARK_LIFETIME, expires: new Date(Date.now() + MARK_LIFETIME) }
-  const record = { mark: randomBytes(12).toString('base64url'), cookie } as unknown as Session
-  await new Promise<void>((resolve, reject) => {
-    marks.set(markKey(name, identifier), record, (error) => error ? reject(error) : resolve())
-  })
-}
-
-// Session ids are signed: no cookie can name this key.
-function markKey (firewall: string, identifier: string): string {
-  return `logins-${createHash('sha256').update(JSON.stringify([firewall, identifier])).digest('base64url')}`
 }

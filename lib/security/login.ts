@@ -6,9 +6,7 @@ import type { Firewall } from './compile.js'
 import { contextOf } from './context.js'
 import { AuthenticationError, InvalidCsrfTokenError } from './errors.js'
 import { isLocalPath, isNavigation, locationOf, refuseCredentials } from './guard.js'
-import {
-  checkCsrfToken, csrfToken, currentMark, keepLogin, peekLogin, renewMark, renewSession, stampOf
-} from './login-session.js'
+import { checkCsrfToken, csrfToken, keepLogin, peekLogin, renewSession, stampOf } from './login-session.js'
 import type { Security } from './security.js'
 
 /** The field of a form or query with the CSRF token. */
@@ -77,10 +75,9 @@ async function logIn (
     }
     const user = await firewall.verify(request, username, password)
     const { identifier, roles = [] } = user
-    const mark = await currentMark(firewall, identifier)
     const target = request.session._security?.[name]?.target ?? ''
     await renewSession(request)
-    const kept = { identifier, stamp: stampOf(user), ...(mark !== '' && { mark }) }
+    const kept = { identifier, stamp: stampOf(user) }
     keepLogin(request, firewall, { user: kept, target: undefined, failure: undefined })
     context?.login(user, { name: 'login' })
     context?.attempts.push({ name: 'login', outcome: 'succeeded' })
@@ -105,9 +102,7 @@ async function logOut (
   const { name, cookieName } = firewall
   if (logout.csrf) checkCsrfToken(request, purposeOf('logout', name), tokenOf(request))
   if (servicesOf(request).cookiesOf(request)[cookieName] !== undefined) {
-    const { cookie: { path = '/', domain }, _security: kept } = request.session
-    const identifier = kept?.[name]?.user?.identifier
-    if (logout.everywhere && identifier !== undefined) await renewMark(firewall, identifier)
+    const { cookie: { path = '/', domain } } = request.session
     await request.session.destroy()
     reply.clearCookie(cookieName, { path, ...(domain !== undefined && { domain }) })
   }

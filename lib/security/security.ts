@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import type { AccessRule, Strategy, Voter } from './access-control.js'
+import type { AccessRule, Voter } from './access-control.js'
 import type { Authenticator, BasicSettings, BearerSettings } from './authenticators.js'
 import type { compileSecurity } from './compile.js'
 import type { ThrottlingSettings } from './credentials.js'
@@ -29,8 +29,6 @@ export interface LogoutSettings {
   target?: string
   /** Whether the request needs a CSRF token, which `request.logoutPath()` contains. Default: true. */
   csrf?: boolean
-  /** Whether it ends all sessions of the user instead of one. Default: false. */
-  everywhere?: boolean
 }
 
 /** A part of the application's URL space and how users are recognized in it. */
@@ -63,8 +61,6 @@ export interface SecuritySettings {
   providers?: Record<string, UserProvider>
   accessControl?: AccessRule[]
   roleHierarchy?: RoleHierarchy
-  /** How the votes are counted. Default: `affirmative`. */
-  strategy?: Strategy
   voters?: Voter[]
   /** Verifies password hashes; Argon2id by default. */
   hasher?: PasswordHasher

@@ -19,18 +19,13 @@ export interface SessionSettings extends PackageOptions {
    */
   store?: SessionStore
   /**
-   * What happens while such a store is unavailable: `closed` (the default) answers 503 to requests that use the
-   * session; `open` continues with a new session, which is not stored.
+   * Milliseconds after which such a store counts as unavailable, so that requests that use the session are answered
+   * with 503; 2,000 by default, 0 for no limit.
    */
-  storeFailure?: 'closed' | 'open'
-  /** Milliseconds after which such a store counts as unavailable; 2,000 by default, 0 for no limit. */
   storeTimeout?: number
   /** The cookie's attributes (RFC 6265bis, section 4.1.2); `maxAge` in milliseconds. */
   cookie?: Cookie
 }
-
-/** The name of the session's cookie, and the attributes that decide when browsers send it. */
-export type SessionCookie = { name: string } & Pick<Cookie, 'sameSite' | 'path' | 'secure'>
 
 declare module '../lifecycle/request-state.js' {
   interface RequestState {
@@ -46,14 +41,9 @@ declare module '../lifecycle/request-state.js' {
 
 declare module '../lifecycle/services.js' {
   interface Services {
-    sessionCookie?: SessionCookie
-    /** The store of records other than sessions, such as the marks of logins that were ended. */
-    recordStore?: SessionStore
+    sessionCookie?: { name: string }
   }
 }
-
-/** Maximum number of marks of users who were logged out everywhere. */
-const MAX_MARKS = 100_000
 
 /** The sessions of an application. */
 export type Sessions = Awaited<ReturnType<typeof openSessions>>
@@ -64,20 +54,16 @@ export type Sessions = Awaited<ReturnType<typeof openSessions>>
  */
 export async function openSessions (app: FastifyInstance, settings: SessionSettings) {
   const {
-    secret, cookieName = 'sessionId', cookiePrefix = '', rolling = false,
-    store: ownStore, storeFailure = 'closed', storeTimeout = 2_000
+    secret, cookieName = 'sessionId', cookiePrefix = '', rolling = false, store: ownStore, storeTimeout = 2_000
   } = settings
   if ([secret ?? ''].flat().some(({ length }) => length < 32)) {
     throw new Error('session.secret (SESSION_SECRET) is missing or too short: at least 32 characters are needed')
   }
-  const isOpen = storeFailure === 'open'
   const cookie = { path: '/', httpOnly: true, sameSite: 'lax', secure: 'auto', ...settings.cookie } as const
   const guarded = ownStore && guardedStore(ownStore, storeTimeout)
   const store = guarded ?? new MemorySessionStore()
-  if (guarded !== undefined && !isOpen) app.hindsight.needs.push(() => readSession(guarded, 'hindsight-probe'))
-  app.hindsight.sessionCookie = { name: cookieName, ...cookie }
-  // A memory store of its own: clients can create any number of sessions, which would displace the marks.
-  app.hindsight.recordStore = guarded ?? new MemorySessionStore({ limit: MAX_MARKS })
+  if (guarded !== undefined) app.hindsight.needs.push(() => readSession(guarded, 'hindsight-probe'))
+  app.hindsight.sessionCookie = { name: cookieName }
   app.decorateRequest('session', {
     getter (this: FastifyRequest) { return use(this) as FastifyRequest['session'] },
     setter (this: FastifyRequest, session: object | null) { stateOf(this).session = session }
@@ -87,14 +73,14 @@ export async function openSessions (app: FastifyInstance, settings: SessionSetti
   }
   const hooks = await host(app, fastifySession as never, options, { name: 'hindsight/session', withhold: ['session'] })
 
-  /** Reads or begins the session; `cookies`: in place of those of the request. */
-  function start (request: FastifyRequest, reply: FastifyReply, cookies?: object): undefined | Promise<void> {
-    return runHooks(hooks.get('onRequest') ?? [], viewOf(request, cookies), reply)
+  /** Reads or begins the session. */
+  function start (request: FastifyRequest, reply: FastifyReply): undefined | Promise<void> {
+    return runHooks(hooks.get('onRequest') ?? [], viewOf(request), reply)
   }
 
   function use (request: FastifyRequest): unknown {
     const state = stateOf(request)
-    if (state.sessionError !== undefined && !isOpen) throw state.sessionError
+    if (state.sessionError !== undefined) throw state.sessionError
     if (state.session === undefined) {
       // Before the slot of the listener there is no session.
       if (state.cookieReply === undefined) return undefined
@@ -105,7 +91,7 @@ export async function openSessions (app: FastifyInstance, settings: SessionSetti
     return state.session
   }
 
-  /** Reads the session of a request; false if the store is unavailable. In `closed` mode its use throws then. */
+  /** Reads the session of a request; false if the store is unavailable: its use throws then. */
   async function read (request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
     try {
       await start(request, reply)
@@ -113,10 +99,6 @@ export async function openSessions (app: FastifyInstance, settings: SessionSetti
     } catch (error) {
       if (!(error instanceof SessionStoreError)) throw error
       stateOf(request).sessionError = error
-      if (!isOpen) return false
-      warn(request, error)
-      // Without a cookie @fastify/session begins a new session, and does not read the store.
-      start(request, reply, {})
       return false
     }
   }
@@ -125,16 +107,10 @@ export async function openSessions (app: FastifyInstance, settings: SessionSetti
   async function save (request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<boolean> {
     // The session that the cookie names is unavailable: it must not be replaced by the new one.
     if (stateOf(request).sessionError !== undefined) return false
-    try {
-      if (await wasEnded(request)) return false
-      setSecure(request)
-      await runHooks(hooks.get('onSend') ?? [], viewOf(request), reply, payload)
-      return true
-    } catch (error) {
-      if (!isOpen || !(error instanceof SessionStoreError)) throw error
-      warn(request, error)
-      return false
-    }
+    if (await wasEnded(request)) return false
+    setSecure(request)
+    await runHooks(hooks.get('onSend') ?? [], viewOf(request), reply, payload)
+    return true
   }
 
   /** Whether the session of a request is the one that its cookie names. */
@@ -161,10 +137,10 @@ export async function openSessions (app: FastifyInstance, settings: SessionSetti
   }
 
   /** The request with the scheme that trusted proxies report: @fastify/session reads `request.protocol`. */
-  function viewOf (request: FastifyRequest, cookies?: object): FastifyRequest {
-    const values = { protocol: app.hindsight.originOf(request).scheme, ...(cookies !== undefined && { cookies }) }
+  function viewOf (request: FastifyRequest): FastifyRequest {
+    const { scheme } = app.hindsight.originOf(request)
     return new Proxy(request, {
-      get: (target, name) => Reflect.get(Object.hasOwn(values, name) ? values : target, name) as unknown,
+      get: (target, name) => name === 'protocol' ? scheme : Reflect.get(target, name) as unknown,
       set: (target, name, value) => Reflect.set(target, name, value)
     })
   }
@@ -178,10 +154,4 @@ function sessionOf (request: FastifyRequest) {
   // `destroy` leaves null; for a path outside the cookie's @fastify/session sets an empty object.
   const session = stateOf(request).session as Partial<FastifyRequest['session']> | null | undefined
   return session?.sessionId === undefined ? undefined : session as FastifyRequest['session']
-}
-
-function warn (request: FastifyRequest, error: SessionStoreError): void {
-  request.log.warn(
-    { err: error, channel: 'session' }, 'The session store is unavailable; the request continues without its session'
-  )
 }

@@ -41,7 +41,11 @@
   }
   select.addEventListener('change', function () {
     apply()
-    try { localStorage.setItem(KEY, select.selectedOptions[0].text) } catch {}
+    try {
+      localStorage.setItem(KEY, select.selectedOptions[0].text)
+      // For the toolbar, which has no menu.
+      localStorage.setItem(KEY + '-url', select.value)
+    } catch {}
   })
   menu.hidden = false
 })()

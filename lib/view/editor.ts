@@ -27,6 +27,8 @@ export interface EditorLink {
   (file: string, line: number, column: number): string | null
   /** The URL with `%f`, `%l` and `%c`. */
   readonly template?: string
+  /** The value of `%f` for a file. */
+  readonly path?: (file: string) => string
 }
 
 const PRESETS: Readonly<Record<string, string>> = {
@@ -61,13 +63,17 @@ export function editorLink ({ editor = '', editorPaths = {} }: EditorOptions): E
   if (editor === '') return null
   const template = Object.hasOwn(PRESETS, editor) ? PRESETS[editor] as string : checked(editor)
   const query = template.indexOf('?')
-  return Object.assign(link, { template: template.replaceAll(/\{(f|l|c)\w+\}/g, '%$1') })
+  return Object.assign(link, { template: template.replaceAll(/\{(f|l|c)\w+\}/g, '%$1'), path })
+
+  function path (file: string): string {
+    return mapped(file, paths).replaceAll('\\', '/').split('/').map(encodeURIComponent).join('/')
+      .replace(/^([A-Za-z])%3A\//, '$1:/')
+  }
 
   function link (file: string, line: number, column: number): string | null {
     if (!ABSOLUTE.test(file)) return null
-    const path = mapped(file, paths).replaceAll('\\', '/')
     try {
-      const encoded = path.split('/').map(encodeURIComponent).join('/').replace(/^([A-Za-z])%3A\//, '$1:/')
+      const encoded = path(file)
       return template.replace(PLACEHOLDER, (placeholder, at: number) => {
         if (placeholder === '%l' || placeholder === '{line}') return String(Math.max(1, line))
         if (placeholder === '%c' || placeholder === '{column}') return String(Math.max(1, column))

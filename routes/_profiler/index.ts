@@ -4,7 +4,6 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { prefersHtml } from '../../lib/errors/negotiate.js'
 import { visibleJson } from '../../lib/view/json.js'
 import { escapeMarkdown } from '../../lib/view/markdown.js'
-import cpuRoutes from './cpu.js'
 import reportRoutes from './csp-report.js'
 import differencesRoutes from './differences.js'
 import listRoutes from './list.js'
@@ -15,7 +14,7 @@ import {
 } from './responses.js'
 
 const NotSendableRequestError =
-  createError('HINDSIGHT_NOT_SENDABLE', 'The request of profile "%s" cannot be sent again: %s', 409)
+  createError('HINDSIGHT_NOT_SENDABLE', 'The request of profile "%s" cannot be replayed: %s', 409)
 
 const FORM = 'application/x-www-form-urlencoded'
 const FORM_LIMIT = 16 * 1024
@@ -35,13 +34,14 @@ export default async function profilerRoutes (app: FastifyInstance): Promise<voi
     if (!isNotice(error) || !prefersHtml(request.headers.accept)) throw error
     const { noticePage } = await import('../../lib/profiler/pages/layout.js')
     reply.code(error.statusCode)
-    return await sendPage(request, reply, (options) => noticePage(options, 'Not found', error.message))
+    const title = error.statusCode === 404 ? 'Not found' : 'Not possible'
+    return await sendPage(request, reply, (options) => noticePage(options, title, error.message))
   })
   app.get('/assets/:name', routeOptions(app, '_profiler_asset'), sendAsset)
   // In place of a parser of the application.
   if (app.hasContentTypeParser(FORM)) app.removeContentTypeParser(FORM)
   await app.register(formbody, { bodyLimit: FORM_LIMIT })
-  for (const routes of [listRoutes, profileRoutes, differencesRoutes, replayRoutes, cpuRoutes, reportRoutes]) {
+  for (const routes of [listRoutes, profileRoutes, differencesRoutes, replayRoutes, reportRoutes]) {
     await app.register(routes)
   }
 }

@@ -1,7 +1,6 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Profiler } from '../../lib/profiler/profiler.js'
-import { readFilter } from '../../lib/profiler/search-query.js'
 import type { Criteria } from '../../lib/profiler/storage/criteria.js'
 import type { ProfileSummary } from '../../lib/profiler/summary.js'
 import {
@@ -10,7 +9,7 @@ import {
 } from './responses.js'
 
 const BadChoiceError = createError('HINDSIGHT_BAD_CHOICE',
-  'Two profiles can be compared, %s given: /_profiler/compare?profile=3fa94c&profile=0b11e2.', 400)
+  'Select two profiles to compare them, %s selected: /_profiler/compare?profile=3fa94c&profile=0b11e2.', 400)
 
 const MAX_CHILDREN = 20
 
@@ -22,9 +21,9 @@ export default async function profileRoutes (app: FastifyInstance): Promise<void
     const profile = await profileOf(request)
     return { token: profile.token, headers: Object.fromEntries(headerHistory(profile)) }
   })
+  app.get('/:token/cpu', routeOptions(app, '_profiler_cpu'), sendCpuProfile)
   app.get('/:token/as/:format', routeOptions(app, '_profiler_as'), sendAs)
   app.get('/compare', routeOptions(app, '_profiler_compare_chosen'), compareChosen)
-  app.get('/:token/compare/previous', routeOptions(app, '_profiler_compare_previous'), comparePrevious)
   app.get('/:token/compare/:other', routeOptions(app, '_profiler_compare'), compareTwo)
   app.post('/:token/pin', routeOptions(app, '_profiler_pin'), async function pinProfile (request, reply) {
     const { pinned, back } = formOf(request)
@@ -74,9 +73,8 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   const view = {
     pinned: summary?.pinned === true,
     replayable: debug,
-    repeatsCpu: debug,
-    hasPrevious: previous !== undefined,
-    hasSuccess: older !== undefined,
+    previous: previous ?? null,
+    lastSuccess: older ?? null,
     parent,
     children,
     differences: showsDifferences ? renderDifferences(success, baseOf(request), debug) : '',
@@ -102,6 +100,17 @@ async function sendAs (request: FastifyRequest, reply: FastifyReply): Promise<Fa
   return sendFile(reply, file, type, text)
 }
 
+async function sendCpuProfile (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const { cpuProfileOf, readCpuRecord, refusalOf } = await import('../../lib/profiler/cpu/record.js')
+  const { visibleJson } = await import('../../lib/view/json.js')
+  const { token, collectors: { cpu } } = await profileOf(request)
+  const record = readCpuRecord(cpu)
+  if (record === null) {
+    throw new NotAvailableError(`Profile "${token}" has no CPU profile: ${refusalOf(cpu) ?? 'none was requested.'}`)
+  }
+  return sendFile(reply, `${token}.cpuprofile`, 'application/json; charset=utf-8', visibleJson(cpuProfileOf(record)))
+}
+
 async function compareChosen (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { profile } = request.query as { profile?: unknown }
   const tokens = [profile ?? []].flat().map(String)
@@ -110,21 +119,6 @@ async function compareChosen (request: FastifyRequest, reply: FastifyReply): Pro
   const { inOrder } = await import('../../lib/profiler/compare/compare.js')
   const [older, newer] = inOrder(await profileOf(request, one), await profileOf(request, other))
   return reply.redirect(`${baseOf(request)}/${older.token}/compare/${newer.token}`, 302)
-}
-
-async function comparePrevious (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const { profiler } = request.server.hindsight
-  const profile = await profileOf(request)
-  const { token } = profile
-  const criteria = readFilter(request.query as Fields)
-  const { previousOf } = await import('../../lib/profiler/compare/previous.js')
-  const previous = await previousOf(profile, criteria, (options) => profiler.search(options))
-  if (previous === undefined) {
-    const matching = Object.keys(criteria).length === 0 ? '' : ' and matches'
-    throw new NotAvailableError(`No profile of the same route is stored that is older than "${token}"${matching}.`)
-  }
-  const suffix = formatOf(request, reply) === 'json' ? '.json' : ''
-  return reply.redirect(`${baseOf(request)}/${previous.token}/compare/${token}${suffix}`, 302)
 }
 
 async function compareTwo (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {

@@ -1,6 +1,7 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { stateOf } from '../../lib/lifecycle/request-state.js'
+import { CPU_HEADER } from '../../lib/profiler/cpu/record.js'
 import type { ReplayView } from '../../lib/profiler/pages/replay.js'
 import {
   BadFieldError, baseOf, formatOf, formOf, formTokenOf, profileOf, routeOptions, sendPage, type Fields
@@ -59,6 +60,7 @@ async function replayRequest (request: FastifyRequest, reply: FastifyReply): Pro
   }
   // The request that is injected from here on finds the token in the context of this one.
   stateOf(request).replays = token
+  if (fields.cpu === '1') stored.headers.push([CPU_HEADER, '1'])
   const again = await replay(app.hindsight.app, stored, values).catch((error: unknown) => {
     if (error instanceof MissingValueError) {
       throw new BadFieldError(`${VALUE}${error.missing}`, 'it is masked in the profile, and the request requires it')
@@ -66,7 +68,8 @@ async function replayRequest (request: FastifyRequest, reply: FastifyReply): Pro
     throw error instanceof ReplayFailedError ? new ReplayError(token, error.message) : error
   })
   if (formatOf(request, reply) !== 'json') {
-    return reply.redirect(`${baseOf(request)}/${token}/compare/${again.token}`, 303)
+    const target = fields.cpu === '1' ? `${again.token}?panel=cpu` : `${token}/compare/${again.token}`
+    return reply.redirect(`${baseOf(request)}/${target}`, 303)
   }
   const { compareProfiles } = await import('../../lib/profiler/compare/compare.js')
   const { token: newToken, status } = again
@@ -76,7 +79,7 @@ async function replayRequest (request: FastifyRequest, reply: FastifyReply): Pro
 function valuesOf (fields: Fields, masked: readonly string[]): Map<string, string> {
   const values = new Map<string, string>()
   for (const [field, value] of Object.entries(fields)) {
-    if (field === 'form_token' || field === 'confirm') continue
+    if (['form_token', 'confirm', 'cpu'].includes(field)) continue
     const name = field.startsWith(VALUE) ? field.slice(VALUE.length) : ''
     if (!masked.includes(name)) {
       const names = masked.map((one) => VALUE + one).join(', ')

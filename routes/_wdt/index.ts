@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { absoluteUrl } from '../../lib/http/origin.js'
+import { servicesOf } from '../../lib/lifecycle/services.js'
 import { TOKEN_PATTERN } from '../../lib/profiler/token.js'
 import { addressesOf, toolbarAssets } from '../../lib/profiler/pages/assets.js'
 import { toolbar, toolbarOf } from '../../lib/profiler/pages/toolbar/toolbar.js'
@@ -25,6 +26,6 @@ export default async function toolbarRoutes (app: FastifyInstance): Promise<void
     return sendHtml(reply, ({ script, style }) => toolbar(data, {
       style: { href: addresses.style, nonce: style },
       script: { src: addresses.script, nonce: script, data: `${path}/_wdt/${token}.json` }
-    }))
+    }, servicesOf(request).editor))
   })
 }

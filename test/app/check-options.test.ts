@@ -19,6 +19,9 @@ t.test('the schema', async (t) => {
 })
 
 const mistakes: Array<[name: string, options: object, message: string]> = [
+  ['a removed option', { earlyHints: true }, 'Option "earlyHints" was removed. Call reply.raw.writeEarlyHints in the handler, or let the proxy send the hints.'],
+  ['a removed setting of a list', { security: { firewalls: [{ name: 'main', logout: { everywhere: true } }] } },
+    'Option "security.firewalls[0].logout.everywhere" was removed. A new hash of the user\'s password ends all sessions of that user.'],
   ['a slip of the pen', { defaultLocal: 'en' }, 'Unknown option "defaultLocal"; did you mean "defaultLocale"?'],
   ['another case', { Cors: [] }, 'Unknown option "Cors"; did you mean "cors"?'],
   ['a nested slip', { session: { ...session, cokieName: 'a' } }, 'Unknown option "session.cokieName"; did you mean "cookieName"?'],
@@ -39,8 +42,6 @@ const mistakes: Array<[name: string, options: object, message: string]> = [
   ['a name to mask of another type', { mask: [5] }, 'Option "mask[0]" must be a string or a RegExp, not a number'],
   ['a voter without a function', { security: { firewalls: [], voters: [{ supports: true, vote: () => 'granted' }] } }, 'Option "security.voters[0].supports" must be a function, not a boolean'],
   ['an empty role', { security: { firewalls: [], accessControl: [{ roles: [''] }] } }, 'Option "security.accessControl[0].roles[0]" must be a role, not another string'],
-  ['a query field without a name', { pagination: { page: '' } }, 'Option "pagination.page" must be a string that is not empty, not another string'],
-  ['two query fields of one name', { pagination: { page: 'limit' } }, 'pagination: two query fields are called "limit"'],
   ['a rule about frames that says nothing', { clickjacking: [{ path: '/' }] }, 'Option "clickjacking[0].frameOptions" is missing'],
   ['a source of another type', { contentSecurityPolicy: { reportOnly: { 'img-src': [5] } } }, 'contentSecurityPolicy.reportOnly.img-src: a string, a list of strings or null is needed']
 ]

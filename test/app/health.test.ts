@@ -44,39 +44,30 @@ t.test('they need no login and no host, set no cookie, leave no profile and no l
   }
 })
 
-t.test('paths of one’s own', async (t) => {
-  const app = await build({ health: { live: '/up', ready: '/ready' } })
+t.test('over a socket', async (t) => {
+  const app = await build({ health: true })
   t.teardown(() => app.close())
-  t.same(await Promise.all(['/up', '/ready', '/livez'].map(async (url) => (await health(app, url))[0])), [200, 200, 404])
-  const answer = await raw(await listen(app), 'GET /up HTTP/1.1\r\nHost: localhost\r\n\r\n')
-  t.match(answer, { status: 200, text: 'ok\n' })
+  t.match(await raw(await listen(app), 'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n'), { status: 200, text: 'ok\n' })
 })
 
-t.test('not ready is what needs somebody who is away, hangs, or ends', async (t) => {
-  let need: () => unknown = () => 'there'
-  let asked = 0
-  const app = await build({ health: { needs: [() => { asked++; return need() }] } })
+t.test('a service is not ready while its store of sessions is unavailable, and while it ends', async (t) => {
+  let read: () => unknown = () => 'there'
+  let reads = 0
+  const none = (...args: unknown[]): void => (args.at(-1) as () => void)()
+  const store = { set: none, destroy: none, get: (_id: string, done: (error: unknown) => void) => { reads++; Promise.resolve().then(read).then(() => done(null), done) } } as never
+  const app = await build({ health: true, session: { secret: 'x'.repeat(32), store, storeTimeout: 100 } })
   t.teardown(() => app.close())
   t.same(await health(app, '/readyz'), [200, 'ok\n'])
   for (let i = 0; i < 20; i++) await health(app, '/readyz')
-  t.equal(asked, 1, 'asked once a second at most')
-  for (const [name, away] of [
-    ['throws', () => { throw new Error('the password is hunter2') }],
-    ['rejects', async () => { throw new Error('away') }],
-    ['hangs', () => new Promise(() => {})]
+  t.equal(reads, 1, 'it is read once a second at most')
+  for (const [name, unavailable] of [
+    ['rejects', async () => { throw new Error('the password is hunter2') }], ['does not answer', () => new Promise(() => {})]
   ] as Array<[string, () => unknown]>) {
-    need = away
-    for (;;) {
-      const answer = await health(app, '/readyz')
-      if (answer[0] === 200) {
-        await sleep(50)
-        continue
-      }
-      t.same(answer, [503, 'unavailable\n'], name)
-      break
-    }
-    t.same(await health(app, '/livez'), [200, 'ok\n'], 'but it lives')
-    need = () => 'there'
+    read = unavailable
+    while ((await health(app, '/readyz'))[0] === 200) await sleep(50)
+    t.same(await health(app, '/readyz'), [503, 'unavailable\n'], name)
+    t.same(await health(app, '/livez'), [200, 'ok\n'], 'the process answers')
+    read = () => 'there'
     while ((await health(app, '/readyz'))[0] === 503) await sleep(50)
   }
   app.hindsight.isClosing = true
@@ -84,12 +75,6 @@ t.test('not ready is what needs somebody who is away, hangs, or ends', async (t)
   t.same(await health(app, '/livez'), [200, 'ok\n'])
 })
 
-for (const [options, message] of [
-  [{ health: { live: 'up' } }, 'health.live (HEALTH): "up" is no path, which begins with a slash'],
-  [{ health: { live: '/x', ready: '/x' } }, 'health (HEALTH): live and ready are both "/x"'],
-  [{ health: { red: '/x' } }, 'Unknown option "health.red"; known are live, ready, needs']
-] as const) {
-  t.test(`${JSON.stringify(options)} stops the start`, async (t) => {
-    t.equal(await refusal(options), message)
-  })
-}
+t.test('paths and checks of the application stop the start', async (t) => {
+  t.equal(await refusal({ health: { live: '/x' } as never }), 'Option "health" must be a boolean, not an object')
+})

@@ -74,27 +74,6 @@ t.test('the content type of a route stays as it is, and what it sends is told to
   t.equal((await asked.inject('/css')).headers['content-type'], 'text/css; charset=utf-8', 'charset')
 })
 
-t.test('a hook sets Cache-Control where neither route nor handler has', async (t) => {
-  const declare: Declare = (app) => {
-    app.addHook('onSend', async (request, reply) => {
-      if (request.url !== '/silent' && !reply.hasHeader('cache-control')) reply.header('cache-control', 'public, max-age=300')
-    })
-    app.get('/', async () => 'x')
-    app.get('/silent', async () => 'x')
-    app.get('/own', async (_request, reply) => { reply.header('cache-control', 'no-store'); return 'x' })
-  }
-  for (const debug of [true, false]) {
-    const app = await application(t, declare, { debug })
-    for (const [url, expected] of [['/', 'public, max-age=300'], ['/silent', 'no-cache, private'], ['/own', 'no-store']] as const) {
-      t.equal((await app.inject(url)).headers['cache-control'], expected, url)
-    }
-    if (!debug) continue
-    const { events, collectors } = await profileOf(app, await app.inject('/silent'))
-    t.match(events.find(({ listener }) => listener === 'response')?.changes, { headers: [{ name: 'cache-control', to: 'no-cache, private' }] })
-    t.notMatch(collectors.headers, { changes: [{ name: 'cache-control' }] }, 'it is told once')
-  }
-})
-
 t.test('sessions of the application that stand on the cookies that are here', async (t) => {
   const sessions = fp(async (app: FastifyInstance) => {
     app.decorateRequest('visits', 0)

@@ -2,8 +2,9 @@ import { spawn } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
+import { stripVTControlCharacters } from 'node:util'
 import t, { type Test } from 'tap'
-import { execute } from '../../cli/run.js'
+import { COMMANDS, execute } from '../../cli/run.js'
 import { withListenerLines, type Profile } from '../../lib/profiler/profile.js'
 import { openStorage } from '../../lib/profiler/storage/open.js'
 import { recordOf } from '../../lib/profiler/summary.js'
@@ -11,6 +12,8 @@ import { failure, profile, tokens } from '../lib/profiler/fixture.js'
 import { sample } from '../lib/profiler/sample.js'
 
 const HOSTILE = 'http://h/\u001b]0;pwned\u0007\u001b[31m\u202etxt\n\r'
+
+delete process.env.COLUMNS
 
 interface Outcome {
   code: number
@@ -21,7 +24,7 @@ interface Outcome {
 /** Runs a command as the shell would; with `columns` its output is a screen that shows colours. */
 async function hindsight (dataDir: string, args: string[], columns?: number): Promise<Outcome> {
   const out = Object.assign(new PassThrough(), columns === undefined ? {} : { isTTY: true, columns, hasColors: () => true })
-  const err = new PassThrough()
+  const err = Object.assign(new PassThrough(), columns === undefined ? {} : { isTTY: true, columns })
   const texts = [out, err].map(async (stream) => {
     let text = ''
     for await (const chunk of stream.setEncoding('utf8')) text += String(chunk)
@@ -57,8 +60,11 @@ t.test('a list for people, and for programs', async (t) => {
   const screen = await hindsight(dataDir, ['list', '--status', '404'], 80)
   t.match(screen.out, '\u001b[33m404')
   t.notMatch(screen.out, /000001/)
-  t.match(screen.out, /03:04:05 {2}.*http:\/\/127\.0\.0\.1:3000\/robots\.t…/, 'as wide as the screen')
+  t.match(screen.out, /03:04:05 {2}.*\/robots\.txt/, 'without the origin')
   t.equal((await hindsight(dataDir, ['list', '--status', '404'], 0)).out, screen.out, 'a screen of unknown width has 80 columns')
+  t.equal((await hindsight(dataDir, ['list', 'status:404'], 80)).out, screen.out, 'criteria as one text')
+  const sorted = JSON.parse((await hindsight(dataDir, ['list', 'robots', '--sort', 'time', '--json'])).out).profiles
+  t.same(sorted.map(({ token }: { token: string }) => token), sorted.map(({ token }: { token: string }) => token).sort())
   const json = JSON.parse((await hindsight(dataDir, ['list', '--json', '--limit', '2'])).out)
   t.match(json, { profiles: [{ token: '000003', warnings: 1 }, { token: '000002', error: true }], next: String })
   const rest = await hindsight(dataDir, ['list', '--limit', '2', '--cursor', json.next, '--json'])
@@ -85,7 +91,7 @@ t.test('every criterion is a flag', async (t) => {
 t.test('a profile in one screen', async (t) => {
   const dataDir = await stored(t, [sample('\u001b[31mred')])
   const { out } = await hindsight(dataDir, ['show', '3fa94c'])
-  for (const part of ['## Exceptions', '## Last log lines', '## What the listeners did', '## Request', '3fa94c', '␛[31mred']) t.match(out, part)
+  for (const part of ['## Exceptions', '## Last log lines', '## Request', '3fa94c', '␛[31mred']) t.match(out, part)
   t.notMatch(out, '\u001b')
   t.equal((await hindsight(dataDir, ['show', 'latest'])).out, out)
   t.equal((await hindsight(dataDir, ['show', 'latest', '--method', sample().method])).out, out)
@@ -109,20 +115,20 @@ t.test('who set each header', async (t) => {
   const { code, out, err } = await hindsight(dataDir, ['headers', '000001'])
   t.same([code, err], [0, ''])
   t.equal(out.slice(out.indexOf('\n\n') + 2), `content-type
-  set     your handler /app/routes/a.ts:3
+  set     route handler /app/routes/a.ts:3
           text/plain
   changed response plugins/response.ts
           http://h/␛]0;pwned␇␛[31m⟨U+202E⟩txt␊␍
 
 x-gone
-  removed the error handler
+  removed error handler
 
 x-other
   set     a␛[31m
           b
 `)
   const json = JSON.parse((await hindsight(dataDir, ['headers', '000001', '--json', '--header', 'X-Gone'])).out)
-  t.same(json, { token: '000001', headers: { 'x-gone': [{ action: 'removed', by: 'the error handler', from: 'a', to: null }] } })
+  t.same(json, { token: '000001', headers: { 'x-gone': [{ action: 'removed', by: 'error handler', from: 'a', to: null }] } })
   t.match((await hindsight(dataDir, ['headers', 'latest', '--url', 'robots'])).out, 'No header was set.')
   t.match(await hindsight(dataDir, ['headers', '000001', '--header', 'x']), { code: 1, err: 'fastify-hindsight: The response has no header "x"; it has: content-type, x-gone, x-other.\n' })
   t.match(await hindsight(dataDir, ['headers', '00000f']), { code: 1, err: 'fastify-hindsight: Token "00000f" was not found.\n' })
@@ -216,7 +222,9 @@ t.test('errors name what is wrong', async (t) => {
   for (const [args, code, message] of [
     [['lst'], 2, 'There is no command "lst"; the commands are list, search, show, headers, compare, tail, pin, unpin, purge, export, import, to'],
     [['list', '--foo'], 2, 'Unknown option \'--foo\'. "fastify-hindsight list --help" lists the options.'],
-    [['list', 'more'], 2, 'fastify-hindsight list : 1 arguments were given.'],
+    [['list', 'more', 'words'], 2, 'fastify-hindsight list [query]: 2 arguments were given.'],
+    [['list', 'status:bad'], 2, 'Invalid --status: "bad" is neither a status such as 404 nor a class such as 4xx.'],
+    [['list', '--sort', 'url'], 2, 'Invalid --sort: "url" is none of -time, time, -duration, duration, -status, status.'],
     [['list', '--status', 'bad'], 2, 'Invalid --status: "bad" is neither a status such as 404 nor a class such as 4xx.'],
     [['list', '--min-duration', 'x'], 2, 'Invalid --min-duration: "x" is not a number of milliseconds.'],
     [['show'], 2, 'fastify-hindsight show <token | latest>: no argument was given.'],
@@ -244,10 +252,51 @@ t.test('errors name what is wrong', async (t) => {
 
 t.test('help', async (t) => {
   const dataDir = t.testdir()
-  t.match((await hindsight(dataDir, ['list', '--help'])).out, /^Usage: fastify-hindsight list \[options\]: list the stored profiles, newest first\.[^]*--min-duration {2}/)
+  t.match((await hindsight(dataDir, ['list', '--help'])).out, /^Usage: fastify-hindsight list \[query\] \[options\]\n\nList the stored profiles, newest first; [^]*--min-duration {2}/)
+  t.match((await hindsight(dataDir, ['show', '--help'])).out, /^Usage: fastify-hindsight show <token \| latest> \[options\]\n/)
   const out = new PassThrough()
   t.equal(await execute([], out, new PassThrough()), 0)
-  t.match(String(out.read()), /^ {2}show <token \| latest>/m)
+  t.match(String(out.read()), /^ {2}show {10} show a profile/m)
+})
+
+t.test('on a terminal no line for people is longer than the terminal', async (t) => {
+  const url = `http://127.0.0.1:3000/orders/17?${'filter[city]=Amsterdam&'.repeat(20)}page=7`
+  const logs = [{ time: '2026-01-02T03:04:05.678Z', level: 'warn' as const, channel: 'app', message: `careful ${'with this '.repeat(30)}${'x'.repeat(300)}`, context: {} }]
+  const dataDir = await stored(t, [
+    { ...sample(), url, logs }, profile('000002', { url: `${url}1${HOSTILE}`, logs: [...logs, ...logs] }), failure('000003', { url: '/short' })
+  ])
+  const commands = [
+    ['list'], ['show', '3fa94c'], ['show', '3fa94c', '--events'], ['headers', '3fa94c'], ['compare', '3fa94c', '000002'], ['compare', '3fa94c', '000002', '--events'],
+    ['cpu', '3fa94c'], ['show', 'x'], ['nothing'], ['headers', '3fa94c', '--header', 'x'], ['help'], ...Object.keys(COMMANDS).map((name) => [name, '--help'])
+  ]
+  for (const columns of [40, 80, 120]) {
+    for (const args of commands) {
+      const { out, err } = await hindsight(dataDir, args, columns)
+      const tooLong = (out + err).split('\n').map((line) => stripVTControlCharacters(line)).filter((line) => [...line].length > columns)
+      t.same(tooLong, [], `${args.join(' ')} at ${columns}`)
+    }
+  }
+  const shown = (await hindsight(dataDir, ['list'], 120)).out
+  t.match(shown, /http:\/\/127\.0\.0\.1:3000\/ord[^ \n]*…[^ \n]*page=7/, 'a URL is shortened in the middle')
+  const { out: listed } = await hindsight(dataDir, ['list'])
+  t.match(listed, url, 'a file has the whole URL')
+  process.env.COLUMNS = '50'
+  t.teardown(() => { delete process.env.COLUMNS })
+  const { out } = await hindsight(dataDir, ['help'])
+  t.ok(out.split('\n').every((line) => line.length <= 50), 'COLUMNS is the width where it is set')
+})
+
+t.test('on a terminal events are shown with --events', async (t) => {
+  const dataDir = await stored(t, [
+    profile('000001', { events: [{ stage: 'kernel.request', listener: 'router', pass: 'main', outcome: 'ran', start: 0, duration: 0.1 }] }),
+    profile('000002', { events: [{ stage: 'kernel.request', listener: 'router', pass: 'main', outcome: 'raised', start: 0, duration: 9 }] })
+  ])
+  for (const [args, pattern] of [[['show', '000002'], 'Notified event'], [['compare', '000001', '000002'], 'kernel.request router']] as const) {
+    t.notMatch((await hindsight(dataDir, [...args], 80)).out, pattern)
+    t.match((await hindsight(dataDir, [...args, '--events'], 80)).out, pattern)
+  }
+  t.match((await hindsight(dataDir, ['compare', '000001', '000002'], 80)).out, '2 differences of listeners: --events shows them.')
+  t.equal((await hindsight(dataDir, ['show', '000002', '--markdown'], 80)).out, (await hindsight(dataDir, ['show', '000002'])).out)
 })
 
 t.test('tail follows what another process stores, until it is interrupted', async (t) => {
@@ -277,9 +326,9 @@ t.test('two profiles side by side', async (t) => {
   const { out, code } = await hindsight(dataDir, ['compare', '000001', '000002'])
   t.equal(code, 0)
   t.notMatch(out, /[\u0007\u001b\r]/)
-  t.match(out, /^A 000001 200 GET .*\n.*\nB 000002 404 GET .*\n.*\n {2}NotFoundError: .*\n\n3 things differ, \d+ are the same\.\n\nSTATUS AND ROUTE 1 differs, \d+ the same\n {2}status\n {4}- 200\n {4}\+ 404\n/)
+  t.match(out, /^A 000001 200 GET .*\n.*\nB 000002 404 GET .*\n.*\n {2}NotFoundError: .*\n\n3 differences, \d+ values are equal\.\n\nSTATUS AND ROUTE 1 difference, \d+ equal\n {2}status\n {4}- 200\n {4}\+ 404\n/)
   t.match(JSON.parse((await hindsight(dataDir, ['compare', '000001', '000002', '--json'])).out), { a: { token: '000001' }, b: { token: '000002' }, differences: 3 })
-  t.match((await hindsight(dataDir, ['compare', '000002', '000002'])).out, 'Nothing that matters differs')
+  t.match((await hindsight(dataDir, ['compare', '000002', '000002'])).out, 'No differences')
   t.equal((await hindsight(dataDir, ['compare', 'previous', 'latest', '--method', 'get', '--json'])).code, 0)
   for (const [args, expected, message] of [
     [['compare', '000001'], 1, /No success of the same route is stored before "000001"\./],
@@ -308,7 +357,7 @@ t.test('a failure beside the last success of its route', async (t) => {
   for (const args of [['000002'], ['latest', '--error', '1']]) {
     const { code, out } = await hindsight(dataDir, ['compare', ...args])
     t.equal(code, 0)
-    t.match(out, /^Differences from the last success 000001\n {2}request body count\n {4}- 1\n {4}\+ "⟨U\+202E⟩\\u001b1"\nSend it again: fastify-hindsight replay 000002\n\nA 000001 /)
+    t.match(out, /^Differences from the last success 000001\n {2}request body count\n {4}- 1\n {4}\+ "⟨U\+202E⟩\\u001b1"\nReplay: fastify-hindsight replay 000002\n\nA 000001 /)
   }
   t.match(JSON.parse((await hindsight(dataDir, ['compare', '000002', '--json'])).out), { a: { token: '000001' }, b: { token: '000002' }, lastSuccess: { token: '000002', summary: { token: '000001' }, differences: [{ what: 'request body count' }] } })
   t.match(await hindsight(dataDir, ['compare', 'latest', '000002']), { code: 0, out: /^A 000003/ })
@@ -360,7 +409,7 @@ t.test('the request of a profile in other forms', async (t) => {
     [['python', '3fa94c'], 2, '"python" is not a form; the forms are curl, fetch, http, har, test.'],
     [['curl', 'x'], 2, '"x" is neither a token of six hexadecimal digits nor "latest".'],
     [['curl', '00000f'], 1, 'Token "00000f" was not found.'],
-    [['curl', '000001'], 1, 'The request of profile "000001" cannot be sent again: Its method cannot be sent.'],
+    [['curl', '000001'], 1, 'The request of profile "000001" cannot be replayed: Its method cannot be sent.'],
     [['tap', '3fa94c'], 2, '"tap" is not a form; the forms are curl, fetch, http, har, test.'],
     [['test', '3fa94c', '--framework', 'jest'], 2, '--framework: "jest" is neither tap nor node.'],
     [['curl', '3fa94c', '--framework', 'tap'], 2, '--framework and --app belong to the form test.'],
@@ -372,8 +421,8 @@ t.test('a CPU profile as a table, as a file and as JSON', async (t) => {
   const dataDir = await stored(t, [profile('000001'), profile('000002', { collectors: { cpu: { refused: 'Another one ran.' } } }), sample('\u001b[31m<b>')])
   const { code, out } = await hindsight(dataDir, ['cpu', '3fa94c'])
   t.equal(code, 0)
-  t.match(out, '6 ms of work in 10 ms, of the whole process, 2 other requests included')
-  t.match(out, '      5.5 ms      5.5 ms  ␛[31m<b>  ␛[31m<b>:3\n      0.5 ms        6 ms  next  node_modules/fastify/lib/hooks.js:234\n')
+  t.match(out, '6 ms CPU time in 10 ms, whole process')
+  t.match(out, '      5.5 ms      5.5 ms  ␛[31m<b>  ␛[31m<b>:3\n      500 µs        6 ms  next  node_modules/fastify/lib/hooks.js:234\n')
   t.notMatch(out, '\u001b')
   const file = join(dataDir, 'one.cpuprofile')
   t.match(await hindsight(dataDir, ['cpu', '3fa94c', '-o', file]), { code: 0, out: /was written to .*one\.cpuprofile/ })

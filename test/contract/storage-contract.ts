@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Profile } from '../../lib/profiler/profile.js'
 import type { Criteria } from '../../lib/profiler/storage/criteria.js'
-import type { ProfileStorage, SearchOptions, StorageBounds } from '../../lib/profiler/storage/storage.js'
+import type { ProfileStorage, SearchOptions, Sort, StorageBounds } from '../../lib/profiler/storage/storage.js'
 import { recordOf } from '../../lib/profiler/summary.js'
 
 /** One test; `run` rejects with an `AssertionError` where the store breaks the contract. */
@@ -115,7 +115,8 @@ const CASES: Case[] = [
       [{ ip: '2001:db8::/32' }, ['000003']], [{ ip: '2001:0db8:0:0:0:0:0:7' }, ['000003']],
       [{ method: 'post' }, ['000001']], [{ method: 'DELETE' }, []],
       [{ status: '404' }, ['000002']], [{ status: '5xx' }, ['000004', '000003']], [{ status: '3xx' }, []],
-      [{ url: 'red%20shoes' }, ['000001']], [{ url: 'o' }, all], [{ url: 'nowhere' }, []],
+      [{ url: 'red%20shoes' }, ['000001']], [{ url: 'shoes nothing' }, []],
+      [{ url: ' SHOES shop.test ' }, ['000001']], [{ url: 'o' }, all], [{ url: 'nowhere' }, []],
       [{ url: 'ROBOTS.txt' }, ['000004', '000003', '000002']],
       [{ route: 'shop_show' }, ['000001']], [{ route: 'shop' }, []], [{ route: 'SHOP_*' }, []],
       [{ route: 'shop_*' }, ['000004', '000001']], [{ route: 's*p_s*w' }, ['000001']],
@@ -153,6 +154,31 @@ const CASES: Case[] = [
     assert.ok(pages.slice(0, -1).every(({ length }) => length === 9))
     assert.deepEqual(pages.flat(), all.filter((_, i) => isMissing(i)).reverse())
     await finds(storage, [{ url: '/i/000001' }, ['000001']], [{ url: 'I/00069' }, tokens(690, 699).reverse()])
+  }],
+  ['a search has an order, in both directions, and its pages have it', {}, async (storage) => {
+    const durations = [0.1 + 0.2, 5e-7, 12, 0.3, 1_000.25]
+    await put(storage, tokens(1, 10).map((token, i) =>
+      profile(token, { duration: durations[i % 5] ?? 0, status: [404, 200, 500][i % 3] ?? 0 })))
+    const orders: Array<[Sort, number[]]> = [
+      ['time', [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]], ['-time', [10, 9, 8, 7, 6, 5, 4, 3, 2, 1]],
+      ['duration', [2, 7, 4, 9, 1, 6, 3, 8, 5, 10]], ['-duration', [10, 5, 8, 3, 6, 1, 9, 4, 7, 2]],
+      ['status', [2, 5, 8, 1, 4, 7, 10, 3, 6, 9]], ['-status', [9, 6, 3, 10, 7, 4, 1, 8, 5, 2]]
+    ]
+    for (const [sort, expected] of orders) {
+      const ordered = expected.flatMap((number) => tokens(number, number))
+      assert.deepEqual((await allPages(storage, { limit: 20, sort })).flat(), ordered, sort)
+      assert.deepEqual((await allPages(storage, { limit: 1, sort })).flat(), ordered, `${sort}, one by one`)
+      const { next } = await storage.search({ limit: 3, sort })
+      await put(storage, [profile('000011', { duration: 12, status: 404 })])
+      const rest = (await allPages(storage, { limit: 3, sort, cursor: next ?? '' })).flat()
+      assert.deepEqual(rest.filter((token) => token !== '000011'), ordered.slice(3), `${sort}, with a new profile`)
+      assert.equal(await storage.purge({ token: '000011' }), 1)
+    }
+    const failures = await allPages(storage, { limit: 2, sort: '-duration', criteria: { status: '404' } })
+    assert.deepEqual(failures, [['000010', '000001'], ['000004', '000007']])
+    for (const cursor of ['1', 'x:1', '1:x', '1:999999999', ':', 'Infinity:1', '__proto__:1']) {
+      await assert.rejects(async () => await storage.search({ limit: 1, sort: '-status', cursor }), { statusCode: 400 })
+    }
   }],
   ['after selects the profiles that were put after a head', {}, async (storage) => {
     const { head: empty } = await storage.search({ limit: 1 })

@@ -4,6 +4,7 @@ import { Readable } from 'node:stream'
 import t, { type Test } from 'tap'
 import { JSDOM } from 'jsdom'
 import type { FastifyInstance } from 'fastify'
+import { toolbarAssets } from '../../lib/profiler/pages/assets.js'
 import { build, listen, profileOf, raw, type BuildOptions } from '../support/app.js'
 
 const HTML = '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Ü</title></head><body><p>Ü</p></body></html>\n'
@@ -19,6 +20,7 @@ async function start (t: Test, options: BuildOptions = {}, setup: Setup = () => 
       app.get('/errors', { config: { name: '<script>alert(1)</script>"' } }, async (request, reply) => {
         request.log.error('one')
         request.log.fatal('two')
+        request.log.warn('three')
         return reply.code(503).type('text/html').send(HTML)
       })
       app.get('/buffer', async (_request, reply) => reply.type('text/html').send(Buffer.from(HTML)))
@@ -76,15 +78,17 @@ t.test('what the bar tells', async t => {
   const response = await app.inject('/')
   const bar = barOf(response.body)
   const token = String(response.headers['x-debug-token'])
-  t.match(heads(bar), ['Status: 200', 'Route: GET home', /^Time: [\d.,]+ ms$/, /^Memory: [\d.,]+ MB$/, /^Log: \d+ logs?$/, 'Locale: en', '0 requests', `Profile ${token}`])
+  t.match(heads(bar), ['Status: 200', 'Route: GET home', /^Time: [\d.,]+ ms$/, /^Log: \d+ logs?$/, '0 requests', `Profile ${token}`])
   t.match(facts(bar, 'route'), ['Routehome', 'Pattern/', /^Handler.*debug-toolbar\.test\.ts:\d+$/])
-  t.same(facts(bar, 'locale'), ['Localeen', 'Sourcedefault'])
-  t.match(facts(bar, 'time'), [/^Handler[\d.,]+ ms$/, /^Response ready[\d.,]+ ms$/, 'Total–'])
+  t.match(bar?.querySelector('.route dd a')?.getAttribute('href'), /^vscode:\/\/file\/.+\/test\/plugins\/debug-toolbar\.test\.ts:\d+:1$/)
+  t.match(bar?.querySelector('.route dd a')?.getAttribute('data-file'), /^\/.+\/test\/plugins\/debug-toolbar\.test\.ts$/)
+  t.match(facts(bar, 'time'), [/^Handler[\d.,]+ (ms|µs)$/, /^Response ready[\d.,]+ (ms|µs)$/, 'Total–'])
   t.equal(bar?.querySelector('.profile a')?.getAttribute('href'), response.headers['x-debug-token-link'])
   t.equal(bar?.querySelector('.route a')?.getAttribute('href'), `${response.headers['x-debug-token-link']}?panel=router`)
   t.equal(bar?.querySelector('.bad'), null)
   const failing = barOf((await app.inject('/errors')).body)
-  t.match(heads(failing), ['Status: 503', 'Route: GET <script>alert(1)</script>"', /^Time/, /^Memory/, 'Log: 2 errors'])
+  t.match(heads(failing), ['Status: 503', 'Route: GET <script>alert(1)</script>"', /^Time/, 'Log: 2 errors 1 warning'])
+  t.same([...failing?.querySelectorAll('.logs span:is(.bad, .warn)') ?? []].map(({ className, textContent }) => [className, textContent]), [['bad', '2 errors'], ['warn', '1 warning']])
   t.equal(failing?.querySelector('script, [onclick], [style]'), null)
   t.ok(failing?.querySelector('.logs.bad'))
 })
@@ -101,17 +105,19 @@ t.test('what it tells of security, HTTP cache and outgoing calls', async t => {
     })
   })
   const bar = barOf((await app.inject({ url: '/all', headers: { authorization: 'Bearer ada' } })).body)
-  t.match(heads(bar).slice(5), ['Security: <b>ada', 'Locale: en', 'HTTP cache: cache unconditional', 'Outgoing calls: 1 call', '0 requests', /^Profile/])
+  t.match(heads(bar).slice(4), ['Security: <b>ada', 'HTTP cache: cache unconditional', 'Outgoing calls: 1 call', '0 requests', /^Profile/])
   t.same(facts(bar, 'security'), ['User<b>ada', 'RolesROLE_A, ROLE_B', 'Authenticated bybearer', 'Firewallmain'])
   t.same(facts(bar, 'calls'), ['Outgoing calls1', 'Failed1'])
   t.ok(bar?.querySelector('.calls.bad'))
-  t.match(heads(barOf((await app.inject('/')).body)), ['Status: 200', /^Route/, /^Time/, /^Memory/, /^Log/, 'Security: anonymous'])
+  t.match(heads(barOf((await app.inject('/')).body)), ['Status: 200', /^Route/, /^Time/, /^Log/, 'Security: anonymous'])
 })
 
-t.test('the bar is light', async t => {
+t.test('the toolbar has at most 14 kB', async t => {
   const app = await start(t)
   const [bar = ''] = BAR.exec((await app.inject('/')).body) ?? []
-  t.ok(Buffer.byteLength(bar) < 4_000, `${Buffer.byteLength(bar)} bytes`)
+  const size = [bar, toolbarAssets.style.content, toolbarAssets.script.content].reduce((sum, text) => sum + Buffer.byteLength(text), 0)
+  t.ok(size <= 14_000, `${size} bytes with its script and stylesheet`)
+  t.ok(Buffer.byteLength(bar) < 3_000, `${Buffer.byteLength(bar)} bytes`)
 })
 
 t.test('where there is none', async t => {

@@ -227,7 +227,7 @@ t.test('what the profile says', async t => {
     inheritedRoles: ['ROLE_USER', 'ROLE_EDITOR'],
     rule: { index: 1, path: '/admin', methods: [], ips: [], roles: ['ROLE_ADMIN'], granted: true },
     decisions: [{
-      by: 'access_control', attribute: 'ROLE_ADMIN', subject: null, granted: true, strategy: 'affirmative', votes: [{ voter: 'role', vote: 'granted', reason: 'the user has the role' }]
+      by: 'access_control', attribute: 'ROLE_ADMIN', subject: null, granted: true, votes: [{ voter: 'role', vote: 'granted', reason: 'the user has the role' }]
     }],
     expression: null
   })
@@ -286,7 +286,7 @@ t.test('mistakes stop the start', async t => {
   const main = (more: object) => ({ providers: { people: users }, firewalls: [{ name: 'main', ...more }] })
   const table: Array<[string, unknown, string]> = [
     ['no firewalls', {}, 'Option "security.firewalls" is missing'],
-    ['an unknown key', { firewalls: [], acces: [] }, 'Unknown option "security.acces"; known are firewalls, providers, accessControl, roleHierarchy, strategy, voters, hasher'],
+    ['an unknown key', { firewalls: [], acces: [] }, 'Unknown option "security.acces"; known are firewalls, providers, accessControl, roleHierarchy, voters, hasher'],
     ['no name', { firewalls: [{}] }, 'Option "security.firewalls[0].name" is missing'],
     ['a name with a space', { firewalls: [{ name: 'a b' }] }, 'Option "security.firewalls[0].name" must be a name of letters, digits, ".", "_" or "-", not another string'],
     ['a name twice', { firewalls: [{ name: 'a' }, { name: 'a' }] }, 'security.firewalls: the name "a" is there twice'],
@@ -308,7 +308,6 @@ t.test('mistakes stop the start', async t => {
     ['a rule with an empty list of roles', { firewalls: [], accessControl: [{ path: '/x', roles: [] }] }, 'security.accessControl[0].roles: name a role, or PUBLIC_ACCESS'],
     ['a rule with a relative path', { firewalls: [], accessControl: [{ path: 'x', roles: 'A' }] }, 'Option "security.accessControl[0].path" must be a path that starts with "/", or a RegExp, not another string'],
     ['a rule for no network', { firewalls: [], accessControl: [{ roles: 'A', ips: ['10.0.0.0/99'] }] }, 'security.accessControl[0].ips: invalid range on address: 10.0.0.0/99; use addresses, CIDR ranges, loopback, linklocal or uniquelocal'],
-    ['an unknown strategy', { firewalls: [], strategy: 'toString' }, 'Option "security.strategy" must be "affirmative", "consensus" or "unanimous", not "toString"'],
     ['half a voter', { firewalls: [], voters: [{ supports: () => true }] }, 'Option "security.voters[0].vote" is missing'],
     ['throttling by nothing', main({ authenticators: { basic: true }, throttling: { maxAttempts: 0 } }), 'Option "security.firewalls[0].throttling.maxAttempts" must be a whole number from 1, not 0'],
     ['a slip in a login', main({ authenticators: { login: { csfr: true } } }), 'Unknown option "security.firewalls[0].authenticators.login.csfr"; known are loginPath, checkPath, usernameField, passwordField, defaultTargetPath, csrf'],
@@ -328,7 +327,7 @@ t.test('mistakes stop the start', async t => {
     ['a check elsewhere', main({ authenticators: { login: { checkPath: '/\\evil.example' } } }), 'Option "security.firewalls[0].authenticators.login.checkPath" must be a path of this application, which starts with one "/" and has no "//", backslash or control character, not another string'],
     ['a target elsewhere', main({ authenticators: { login: { defaultTargetPath: 'https://evil' } } }), 'Option "security.firewalls[0].authenticators.login.defaultTargetPath" must be a path of this application, which starts with one "/" and has no "//", backslash or control character, not another string'],
     ['a target that a browser reads as elsewhere', main({ authenticators: { login: { defaultTargetPath: '/\t/evil' } } }), 'Option "security.firewalls[0].authenticators.login.defaultTargetPath" must be a path of this application, which starts with one "/" and has no "//", backslash or control character, not another string'],
-    ['a slip in a logout', main({ logout: { csfr: true } }), 'Unknown option "security.firewalls[0].logout.csfr"; known are path, target, csrf, everywhere'],
+    ['a slip in a logout', main({ logout: { csfr: true } }), 'Unknown option "security.firewalls[0].logout.csfr"; known are path, target, csrf'],
     ['a logout to nowhere', main({ logout: { target: 5 } }), 'Option "security.firewalls[0].logout.target" must be a path of this application, which starts with one "/" and has no "//", backslash or control character, not a number'],
     ['a logout to elsewhere', main({ logout: { target: '//evil' } }), 'Option "security.firewalls[0].logout.target" must be a path of this application, which starts with one "/" and has no "//", backslash or control character, not another string'],
     ['a slip in the throttling', main({ authenticators: { basic: true }, throttling: { maxAttempt: 1 } }), 'Unknown option "security.firewalls[0].throttling.maxAttempt"; did you mean "maxAttempts"?'],

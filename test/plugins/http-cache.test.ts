@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream'
 import t, { type Test } from 'tap'
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import { hindsight } from '../../app/hindsight.js'
@@ -37,8 +36,6 @@ function declare (app: FastifyInstance): void {
   app.get('/future', { config: { cache: { lastModified: () => new Date(Date.now() + 86_400_000) } } }, handler)
   app.get('/both', { config: { cache: { public: true, maxAge: 60, etag: () => 'abc', lastModified: async () => CHANGED, vary: ['Accept'] } } }, handler)
   app.put('/both', { config: { cache: { etag: () => 'abc', lastModified: () => CHANGED } } }, handler)
-  app.put('/created', { config: { cache: { etag: () => null } } }, handler)
-  app.options('/both', { config: { cache: { etag: () => 'abc' } } }, handler)
   app.get('/wrong-etag', { config: { cache: { etag: () => 3 as unknown as string } } }, handler)
   app.get('/wrong-date', { config: { cache: { lastModified: () => new Date(NaN) } } }, handler)
   app.get('/throws', { config: { cache: { etag: async () => { throw new Error('no database') } } } }, handler)
@@ -58,18 +55,9 @@ function declare (app: FastifyInstance): void {
   app.get('/boom', { config: { cache: { public: true, maxAge: 600 } } }, async () => { throw new Error('boom') })
   app.post('/cached', { config: { cache: { public: true, maxAge: 600 } } }, handler)
   app.get('/handler-etag', async (_request, reply) => reply.header('etag', '"own"').type('text/html').send('<p>fine</p>'))
-  app.get('/handler-dated', async (_request, reply) => reply.header('last-modified', CHANGED_AT).header('content-language', 'en').send('fine'))
-  app.get('/handler-both', async (_request, reply) => reply.headers({ etag: '"own"', 'last-modified': CHANGED_AT }).send('fine'))
-  app.post('/handler-etag', async (_request, reply) => reply.header('etag', '"own"').send('fine'))
-  app.get('/handler-404', async (_request, reply) => reply.code(404).header('etag', '"own"').send('nothing'))
-  app.get('/stream', async (_request, reply) => {
-    streamed = new Readable({ read () { this.push('chunk') } })
-    return reply.header('etag', '"own"').type('text/plain').send(streamed)
-  })
+  app.get('/handler-dated', async (_request, reply) => reply.header('last-modified', CHANGED_AT).send('fine'))
   app.get('/guarded', { config: { cache: { public: true, etag: () => 'abc' } }, preHandler: async (request, reply) => { if (request.headers['x-key'] !== 'k') return reply.code(401).send('who?') } }, handler)
 }
-
-let streamed: Readable | null = null
 
 async function start (t: Test, options: BuildOptions = {}): Promise<FastifyInstance> {
   const app = await build({ declare, ...options })
@@ -140,17 +128,9 @@ t.test('conditional requests by the attribute, before the handler runs', async (
     ['any', 'GET', '/both', { 'if-none-match': '*' }, 304],
     ['another tag', 'GET', '/both', { 'if-none-match': '"x"', 'if-modified-since': CHANGED_AT }, 200],
     ['the date', 'GET', '/both', { 'if-modified-since': CHANGED_AT }, 304],
-    ['the date, in an obsolete form', 'GET', '/dated', { 'if-modified-since': 'Thursday, 15-Jan-26 12:00:00 GMT' }, 304],
     ['an earlier date', 'GET', '/both', { 'if-modified-since': EARLIER }, 200],
     ['a malformed date', 'GET', '/both', { 'if-modified-since': CHANGED.toISOString() }, 200],
-    ['If-Match', 'GET', '/both', { 'if-match': '"x"' }, 412],
-    ['If-Match holds', 'PUT', '/both', { 'if-match': '"abc"' }, 200],
-    ['If-Match fails', 'PUT', '/both', { 'if-match': '"x"' }, 412],
-    ['If-Unmodified-Since fails', 'PUT', '/both', { 'if-unmodified-since': EARLIER }, 412],
-    ['If-Unmodified-Since holds', 'PUT', '/both', { 'if-unmodified-since': CHANGED_AT }, 200],
-    ['to overwrite', 'PUT', '/both', { 'if-none-match': '*' }, 412],
-    ['to create', 'PUT', '/created', { 'if-none-match': '*' }, 200],
-    ['to change what is not there', 'PUT', '/created', { 'if-match': '*' }, 412],
+    ['only GET and HEAD are conditional', 'PUT', '/both', { 'if-none-match': '"abc"', 'if-match': '"x"' }, 200],
     ['nothing to compare', 'GET', '/cached', { 'if-none-match': '"abc"' }, 200]
   ]
   for (const [name, method, url, headers, status] of cases) {
@@ -162,7 +142,6 @@ t.test('conditional requests by the attribute, before the handler runs', async (
     t.equal(response.body, '', name)
     t.notOk(['content-type', 'content-length', 'content-encoding', 'transfer-encoding'].some((header) => header in response.headers), `${name}: no content headers`)
   }
-  t.equal((await app.inject({ method: 'OPTIONS', url: '/both', headers: { 'if-match': '"x"' } })).statusCode, 200, 'OPTIONS is about no representation')
 })
 
 t.test('the headers of a 304 (RFC 9110, section 15.4.5)', async (t) => {
@@ -199,60 +178,12 @@ t.test('who was recognised otherwise gets a private response, too', async (t) =>
   t.equal((await app.inject('/cached')).headers['cache-control'], 'public, s-maxage=600')
 })
 
-t.test('by what the handler itself has set', async (t) => {
+t.test('tags and dates of the handler are sent, and not compared', async (t) => {
   const app = await start(t)
-  const cases: Array<[name: string, method: 'GET' | 'HEAD' | 'POST', url: string, headers: Record<string, string>, status: number]> = [
-    ['no condition', 'GET', '/handler-etag', {}, 200],
-    ['the tag', 'GET', '/handler-etag', { 'if-none-match': 'W/"own"' }, 304],
-    ['the tag, HEAD', 'HEAD', '/handler-etag', { 'if-none-match': '"own"' }, 304],
-    ['another', 'GET', '/handler-etag', { 'if-none-match': '"x"' }, 200],
-    ['the date', 'GET', '/handler-dated', { 'if-modified-since': CHANGED_AT }, 304],
-    ['the tag before the date', 'GET', '/handler-both', { 'if-none-match': '"x"', 'if-modified-since': CHANGED_AT }, 200],
-    ['If-Match', 'GET', '/handler-etag', { 'if-match': '"x"' }, 412],
-    ['If-Unmodified-Since', 'GET', '/handler-dated', { 'if-unmodified-since': EARLIER }, 412],
-    ['what was done is not undone', 'POST', '/handler-etag', { 'if-match': '"x"' }, 200],
-    ['an error is one', 'GET', '/handler-404', { 'if-none-match': '"own"' }, 404],
-    ['nothing to compare', 'GET', '/plain', { 'if-none-match': '"x"', 'if-match': '"y"' }, 200],
-    ['beside an attribute', 'GET', '/own', { 'if-none-match': '"own"' }, 304]
-  ]
-  for (const [name, method, url, headers, status] of cases) {
-    const response = await app.inject({ method, url, headers })
-    t.equal(response.statusCode, status, name)
-    if (status !== 304) continue
-    t.equal(response.body, '', name)
-    t.notOk(['content-type', 'content-length'].some((header) => header in response.headers), `${name}: no content headers`)
-  }
-  t.equal((await app.inject({ url: '/handler-dated', headers: { 'if-modified-since': CHANGED_AT } })).headers['content-language'], 'en')
-  t.notOk('last-modified' in (await app.inject({ url: '/handler-both', headers: { 'if-none-match': '"own"' } })).headers)
-  t.equal((await app.inject({ url: '/stream', headers: { 'if-none-match': '"own"' } })).statusCode, 304)
-  t.equal(streamed?.destroyed, true, 'a stream that nobody reads is ended')
-  t.equal((await app.inject({ url: '/stream', headers: { 'if-match': '"x"' } })).statusCode, 412)
-  t.equal(streamed?.destroyed, true)
-})
-
-t.test('412 is explained', async (t) => {
-  const app = await start(t)
-  for (const [url, headers, message] of [
-    ['/both', { 'if-match': '"x"' }, 'The precondition "If-Match: "x"" failed: the current entity tag is "abc".'],
-    ['/both', { 'if-unmodified-since': EARLIER }, `The precondition "If-Unmodified-Since: ${EARLIER}" failed: the resource was changed at ${CHANGED_AT}.`],
-    ['/created', { 'if-match': '*' }, 'The precondition "If-Match: *" failed: the resource has no entity tag.'],
-    ['/both', { 'if-none-match': '"abc"' }, 'The precondition "If-None-Match: "abc"" failed: the current entity tag is "abc".']
-  ] as const) {
-    const response = await app.inject({ method: 'PUT', url, headers: { ...headers, accept: 'application/json' } })
-    t.equal(response.statusCode, 412)
-    const [exception] = response.json<{ exceptions: Array<{ name: string, message: string }> }>().exceptions
-    t.match(exception, { name: 'PreconditionFailedError', message })
-    t.equal(response.headers['cache-control'], DEFAULT)
-    const events = (await profileOf(app, response)).events.filter(({ listener }) => listener === 'http-cache')
-    t.match(events, [
-      { stage: 'kernel.controller', pass: 'main', outcome: 'raised' },
-      { stage: 'kernel.controller', pass: 'error', outcome: 'skipped', reason: 'the diagnostic handler declares no attributes' },
-      { stage: 'kernel.response', pass: 'error', outcome: 'skipped', reason: 'error responses are not cached by the attribute' }
-    ])
-  }
-  const late = await app.inject({ url: '/handler-etag', headers: { 'if-match': '"x"', accept: 'text/html' } })
-  t.equal(late.statusCode, 412)
-  t.match(late.body, /The precondition .*If-Match: .*x.* failed/, 'also where the response was on its way')
+  const tagged = await app.inject({ url: '/handler-etag', headers: { 'if-none-match': '"own"' } })
+  t.match([tagged.statusCode, tagged.headers.etag], [200, '"own"'])
+  const dated = await app.inject({ url: '/handler-dated', headers: { 'if-modified-since': CHANGED_AT } })
+  t.match([dated.statusCode, dated.headers['last-modified']], [200, CHANGED_AT])
 })
 
 t.test('validators that are none, or cannot be found, are errors by the route\'s name', async (t) => {
@@ -272,9 +203,7 @@ t.test('who may refuse is asked before a precondition is answered', async (t) =>
   const app = await start(t)
   const cases: Array<[name: string, method: 'GET' | 'PUT', headers: Record<string, string>, status: number]> = [
     ['refused', 'GET', { 'if-none-match': '"abc"' }, 401],
-    ['refused, not 412', 'GET', { 'if-match': '"x"' }, 401],
     ['let through, fresh', 'GET', { 'x-key': 'k', 'if-none-match': '"abc"' }, 304],
-    ['let through, failed', 'GET', { 'x-key': 'k', 'if-match': '"x"' }, 412],
     ['let through, stale', 'GET', { 'x-key': 'k', 'if-none-match': '"x"' }, 200]
   ]
   for (const [name, method, headers, status] of cases) {
@@ -298,8 +227,7 @@ t.test('what the profile tells', async (t) => {
     ['stale', '/both', { 'if-modified-since': EARLIER }, { outcome: 'stale', precondition: 'If-Modified-Since' }, ['ran', 'ran']],
     ['private', '/cached', { authorization: 'Bearer x' }, { private: 'the request has an Authorization header', cacheControl: PRIVATE }, ['skipped: the route declares neither etag nor lastModified', 'ran']],
     ['session', '/session', {}, { private: 'the session was used', cacheControl: PRIVATE }, ['ran', 'ran']],
-    ['declared so', '/browser', {}, { private: 'the route does not declare it public' }, ['skipped: the route declares neither etag nor lastModified', 'ran']],
-    ['by the handler', '/handler-etag', { 'if-none-match': '"own"' }, { outcome: 'fresh', precondition: 'If-None-Match', etag: '"own"' }, ['skipped: not configured', 'ran']]
+    ['declared so', '/browser', {}, { private: 'the route does not declare it public' }, ['skipped: the route declares neither etag nor lastModified', 'ran']]
   ]
   for (const [name, url, headers, cache, outcomes] of cases) {
     const profile = await profileOf(app, await app.inject({ url, headers }))
@@ -307,7 +235,7 @@ t.test('what the profile tells', async (t) => {
     else t.match(profile.collectors.cache, cache, name)
     t.strictSame(profile.events.filter(({ listener }) => listener === 'http-cache')
       .map(({ outcome, reason }) => reason === undefined ? outcome : `${outcome}: ${reason}`), outcomes, name)
-    if (name === 'by the handler') t.match(profile.collectors.response, { status: 304, size: null })
+    if (name === 'fresh') t.match(profile.collectors.response, { status: 304, size: null })
   }
 })
 
@@ -337,12 +265,10 @@ t.test('over a socket, in production too', async (t) => {
     const again = await fetch(`${url}/both`, { headers: { 'if-none-match': first.headers.get('etag') ?? '' } })
     t.equal(again.status, 304)
     t.equal(await again.text(), '')
-    const failed = await fetch(`${url}/both`, { method: 'PUT', headers: { 'if-match': '"x"' } })
-    t.equal(failed.status, 412)
     // What stands behind a 304 on the wire is the next response, not a body.
-    const wire = await raw(port, `GET /handler-etag HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nIf-None-Match: "own"\r\nConnection: close\r\n\r\n`)
+    const wire = await raw(port, `GET /both HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nIf-None-Match: "abc"\r\nConnection: close\r\n\r\n`)
     t.equal(wire?.status, 304)
-    t.equal(wire?.headers.etag, '"own"')
+    t.equal(wire?.headers.etag, '"abc"')
     t.notOk(wire !== null && ('content-length' in wire.headers || 'content-type' in wire.headers || 'transfer-encoding' in wire.headers))
     // Two lines of one list (RFC 9110, section 5.3).
     const lists = await raw(port, `GET /both HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nIf-None-Match: "x"\r\nIf-None-Match: "abc"\r\n\r\n`)

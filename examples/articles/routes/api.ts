@@ -7,7 +7,7 @@ export const autoPrefix = '/api/articles'
 
 const one = {
   params: { article: 'article' },
-  // For GET a 304, for PUT and DELETE a 412 where `If-Match` names another version.
+  // A client that has this version receives 304.
   cache: {
     public: true,
     maxAge: '10 seconds',

@@ -7,7 +7,7 @@ import { servicesOf } from '../../lifecycle/services.js'
 import type { SecurityRecord } from '../../security/context.js'
 import { cut, visibleLine } from '../../view/visible.js'
 import type { CorsVerdict } from '../panels/cors-collector.js'
-import { droppedCookies, lostSession } from './cookies.js'
+import { droppedCookies } from './cookies.js'
 
 const MAX_TEXT = 300
 
@@ -23,7 +23,7 @@ export function blockedBy (
   // A preflight that CORS refuses has no other reason.
   const isRefusedPreflight = verdict?.preflight === true && verdict.allowed === false
   const refusal = isRefusedPreflight ? null : refusalOf(request, reply, status, record)
-  const all = [refusal, corsBlock(request, reply, verdict), ...cookieBlocks(request, reply, record)]
+  const all = [refusal, corsBlock(request, reply, verdict), ...cookieBlocks(request, reply)]
   return all.filter((one) => one !== null)
 }
 
@@ -86,32 +86,17 @@ function verdictBlock (verdict: CorsVerdict, withCredentials: boolean, path: str
   return refusal(`${text} allows ${rule.origin}${answer}`, `${name}.origin`)
 }
 
-function cookieBlocks (request: FastifyRequest, reply: FastifyReply, security: SecurityRecord | null): Refusal[] {
-  const { cookiesOf, originOf, sessionCookie = null } = servicesOf(request)
-  const { sessionTouched, recorder } = stateOf(request)
+function cookieBlocks (request: FastifyRequest, reply: FastifyReply): Refusal[] {
   const setCookie = sentHeaders(request, reply)['set-cookie']
-  const mayBeLost = sessionCookie !== null && (sessionTouched === true || security !== null)
-  if (setCookie === undefined && !mayBeLost) return []
+  if (setCookie === undefined) return []
+  const { originOf, sessionCookie } = servicesOf(request)
+  const { recorder } = stateOf(request)
   const { scheme, host } = originOf(request)
   const { 'sec-fetch-site': site, 'sec-fetch-mode': mode } = request.headers as Record<string, string | undefined>
-  const sessionBlock = !mayBeLost
-    ? null
-    : lostSession({
-      cookie: sessionCookie,
-      sent: cookiesOf(request)[sessionCookie.name] !== undefined,
-      used: sessionTouched === true,
-      security,
-      method: request.method,
-      path: pathnameOf(request),
-      scheme,
-      site,
-      mode
-    })
   const setAt = (name: string): string | null => recorder?.outsideChanges.findLast((change) =>
     change.name === 'set-cookie' && [change.to].flat().some((cookie) => String(cookie).startsWith(`${name}=`))
   )?.source ?? null
-  const context = { scheme, host, site, mode, sessionCookie: sessionCookie?.name ?? null, setAt }
-  return [...(sessionBlock === null ? [] : [sessionBlock]), ...droppedCookies(setCookie, context)]
+  return droppedCookies(setCookie, { scheme, host, site, mode, sessionCookie: sessionCookie?.name ?? null, setAt })
 }
 
 function sentHeaders (request: FastifyRequest, reply: FastifyReply): Readonly<Record<string, unknown>> {

@@ -1,11 +1,9 @@
 import { isIP } from 'node:net'
 import { parseSetCookie, type Cookie } from 'set-cookie-parser'
 import type { Refusal } from '../../errors/report.js'
-import type { SecurityRecord } from '../../security/context.js'
-import type { SessionCookie } from '../../session/sessions.js'
 import { cut, visibleLine } from '../../view/visible.js'
 
-/** The facts of a request that decide whether a browser accepts or sends cookies. */
+/** The facts of a request that decide whether a browser accepts cookies. */
 export interface CookieContext {
   scheme: string
   /** Without the port. */
@@ -99,58 +97,4 @@ function isLoopback (host: string): boolean {
 function isAllowedDomain (host: string, domain: string): boolean {
   if (host === domain) return true
   return isIP(host.replace(/^\[|\]$/g, '')) === 0 && domain.includes('.') && host.endsWith(`.${domain}`)
-}
-
-/** The facts of a request that may need a session. */
-export interface SessionFacts {
-  cookie: SessionCookie | null
-  /** Whether the request has the session cookie. */
-  sent: boolean
-  /** Whether the request used the session. */
-  used: boolean
-  security: SecurityRecord | null
-  method: string
-  path: string
-  scheme: string
-  site: string | undefined
-  mode: string | undefined
-}
-
-/** Why the browser did not send the session cookie although the request needed it; null where it did. */
-export function lostSession (facts: SessionFacts): Refusal | null {
-  const { cookie, sent, used, security, method, path, scheme, site, mode } = facts
-  if (cookie === null || sent || !(used || needsLogin(security))) return null
-  const refusal = (rule: string, why: string, attribute: string): Refusal => {
-    const option = `session.cookie.${attribute}`
-    const sentence = `The session's cookie "${cookie.name}" did not come with the request: ${why}; ` +
-      `the option ${option} decides.`
-    return { kind: 'cookie', sentence, rule, option }
-  }
-  if (cookie.path !== undefined && !isBelow(path, cookie.path)) {
-    return refusal('Path', `browsers send it only to ${cookie.path} and paths below it`, 'path')
-  }
-  if (cookie.secure === true && scheme !== 'https') {
-    return refusal('Secure', 'it is Secure, and the request came by http', 'secure')
-  }
-  const sameSite = cookie.sameSite === true ? 'strict' : String(cookie.sameSite || 'lax').toLowerCase()
-  const isLink = mode === 'navigate' && (method === 'GET' || method === 'HEAD')
-  if (site !== 'cross-site' || sameSite === 'none' || (sameSite === 'lax' && isLink)) return null
-  const [value, when] = sameSite === 'strict'
-    ? ['Strict', 'within its own site only']
-    : ['Lax', 'from other sites with links only']
-  const why = `the request is cross-site (Sec-Fetch-Site), and browsers send a cookie with SameSite=${value} ${when}`
-  return refusal(`SameSite=${value}`, why, 'sameSite')
-}
-
-function needsLogin (security: SecurityRecord | null): boolean {
-  if (security === null || security.user !== null) return false
-  const { authenticators, rule, expression, decisions } = security
-  return authenticators.some(({ name }) => name === 'session') &&
-    (rule?.granted === false || expression?.result === false || decisions.some(({ granted }) => !granted))
-}
-
-// RFC 6265bis, section 5.1.4.
-function isBelow (path: string, cookiePath: string): boolean {
-  return path === cookiePath ||
-    (path.startsWith(cookiePath) && (cookiePath.endsWith('/') || path[cookiePath.length] === '/'))
 }

@@ -1,6 +1,5 @@
 import { listOf } from '../panels/panel.js'
 import type { Profile } from '../profile.js'
-import type { Change } from './diff.js'
 import { SectionBuilder } from './section-builder.js'
 import { collector, SECTIONS } from './sections.js'
 
@@ -12,8 +11,6 @@ export interface Difference {
   /** The value in each profile; null where there is none. */
   a: unknown
   b: unknown
-  /** The pieces of two texts that have words in common. */
-  parts?: Change[]
 }
 
 /** One part of two profiles. */

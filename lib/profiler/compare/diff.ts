@@ -1,24 +1,7 @@
-import { diffArrays, diffWordsWithSpace } from 'diff'
-
-/** A piece of two texts, and which of them have it. */
-export interface Change {
-  text: string
-  in: 'both' | 'a' | 'b'
-}
+import { diffArrays } from 'diff'
 
 // The cost of a diff grows with the number of edits.
-const MAX_EDITS = 400
-const MAX_TEXT = 10_000
-const MIN_TEXT = 12
-
-/** The pieces of two texts, word by word; undefined when the texts are too short or have too little in common. */
-export function textChanges (a: string, b: string): Change[] | undefined {
-  if (Math.min(a.length, b.length) < MIN_TEXT || Math.max(a.length, b.length) > MAX_TEXT) return undefined
-  const found = diffWordsWithSpace(a, b, { maxEditLength: MAX_EDITS }) ?? []
-  const isShared = found.some(({ added, removed, value }) => !added && !removed && value.trim() !== '')
-  if (!isShared) return undefined
-  return found.map(({ value, added, removed }) => ({ text: value, in: added ? 'b' : removed ? 'a' : 'both' }))
-}
+const MAX_EDITS = 2_000
 
 /** An item of each list, or of one of them. */
 export type Pair<T> = readonly [a: T | undefined, b: T | undefined]
@@ -32,7 +15,7 @@ export function align<T> (
   isReplaced: (a: T, b: T) => boolean = () => false
 ): Array<Pair<T>> {
   const keys = [a.map((item) => keyOf(item, 'a')), b.map((item) => keyOf(item, 'b'))] as const
-  const chunks = diffArrays(...keys, { maxEditLength: 5 * MAX_EDITS })
+  const chunks = diffArrays(...keys, { maxEditLength: MAX_EDITS })
   if (chunks === undefined) return Array.from({ length: Math.max(a.length, b.length) }, (_, i) => [a[i], b[i]] as const)
   const pairs: Array<Pair<T>> = []
   const [restA, restB] = [[...a], [...b]]

@@ -1,6 +1,5 @@
 import { isObject, type Data } from '../panels/panel.js'
 import type { Difference, Section } from './compare.js'
-import { textChanges } from './diff.js'
 import { isVolatile, normalizeVolatile } from './volatile.js'
 
 const MAX_LEAVES = 2_000
@@ -50,14 +49,8 @@ export class SectionBuilder {
 }
 
 function difference (what: string, a: unknown, b: unknown): Difference {
-  const parts = typeof a === 'string' && typeof b === 'string' ? textChanges(a, b) : undefined
-  return {
-    what,
-    kind: a === undefined ? 'only-b' : b === undefined ? 'only-a' : 'changed',
-    a: a ?? null,
-    b: b ?? null,
-    ...(parts !== undefined && { parts })
-  }
+  const kind = a === undefined ? 'only-b' : b === undefined ? 'only-a' : 'changed'
+  return { what, kind, a: a ?? null, b: b ?? null }
 }
 
 function textOf (value: unknown): string {

@@ -1,6 +1,7 @@
 import type { FlattenedException } from '../../errors/exception.js'
 import type { ListenerEvent } from '../../lifecycle/events.js'
 import type { LogRecord } from '../../logs/log-record.js'
+import { milliseconds } from '../pages/components.js'
 import { dataOf, isObject, listOf, type Data } from '../panels/panel.js'
 import type { Profile } from '../profile.js'
 import { align, type Pair } from './diff.js'
@@ -22,7 +23,7 @@ export const SECTIONS: ReadonlyArray<readonly [name: string, label: string, comp
   ['security', 'Security', collector('security')],
   ['response', 'Response', values(response)],
   // Also of a header whose value is volatile.
-  ['headers', 'Who set the headers', (section, a, b) => {
+  ['headers', 'Header sources', (section, a, b) => {
     section.values(headerSources(a), headerSources(b), () => false)
   }],
   ['logs', 'Logs', logs],
@@ -157,7 +158,7 @@ function durations (section: SectionBuilder, a: Profile, b: Profile): void {
     const longer = Math.max(one, other)
     const isClose = longer - shorter < MIN_DIFFERENCE || longer < MIN_RATIO * shorter
     if (isClose) section.section.equal++
-    else section.different(what, `${rounded(one)} ms`, `${rounded(other)} ms`)
+    else section.different(what, milliseconds(one), milliseconds(other))
   }
   const [one, other] = [dataOf(a, 'performance'), dataOf(b, 'performance')]
   compare('whole request', a.duration, b.duration)
@@ -200,10 +201,6 @@ export function splitUrl (url: string): { origin: string | undefined, path: stri
     return [name, values.length === 1 ? String(values[0]) : values] as const
   })
   return { origin, path, query: Object.fromEntries(query) }
-}
-
-function rounded (ms: number): number {
-  return Math.round(ms * 100) / 100
 }
 
 /** The objects of a list. A store may contain profiles that were imported without a complete check. */

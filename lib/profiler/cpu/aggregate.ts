@@ -4,74 +4,84 @@ import { isInternal, originalPlace, toPath } from '../../errors/stack-frame.js'
 import { cut } from '../../view/visible.js'
 import type { CodeKind, CpuFunction, CpuRecord } from './record.js'
 
-/** What is known of a recording beside its samples. */
-export type CpuFacts = Pick<CpuRecord, 'interval' | 'startup' | 'others' | 'end'>
-
-const LEFT_OUT: CpuFunction = { name: '(left out)', file: '', line: 0, column: 0, kind: 'engine' }
 const RECORDER = new URL('./recorder', import.meta.url).href
 const MAX_NAME = 200
 const MAX_FILE = 500
 const NO_SCRIPT = '0'
 
-/** The calls of one function that its caller made, with the recorder left out. Times are microseconds. */
+/** A call: its function, its caller (an index), and the microseconds in itself and with the calls that it made. */
 interface Call {
   function: CpuFunction
+  caller: number
   self: number
   total: number
-  /** By the key of the function. */
-  callees: Map<string, Call>
 }
 
 /** Makes the record of a recording, with at most `maxBytes` of JSON: if necessary, small calls are merged. */
 export function aggregate (
-  profile: Profiler.Profile,
-  facts: CpuFacts,
-  maxBytes: number,
-  mask: (text: string) => string
+  profile: Profiler.Profile, interval: number, maxBytes: number, mask: (text: string) => string
 ): CpuRecord {
-  const root = treeOf(profile, mask)
-  const total = root?.total ?? 0
-  let leftOut = 0
-  for (;;) {
+  const all = callsOf(profile, mask)
+  const total = all[0]?.total ?? 0
+  const facts = { interval, duration: total / 1000, samples: profile.samples?.length ?? 0 }
+  for (let leftOut = 0; ; leftOut = leftOut === 0 ? Math.ceil(total / 10_000) + 1 : leftOut * 2) {
+    const calls = withoutSmall(all, leftOut)
+    const functions = [...new Set(calls.map((call) => call.function))]
+    const indexes = new Map(functions.map((one, i) => [one, i]))
     const record: CpuRecord = {
       ...facts,
-      duration: Math.round(total) / 1000,
-      samples: profile.samples?.length ?? 0,
       ...(leftOut > 0 && { leftOut }),
-      ...columnsOf(root, leftOut)
+      functions,
+      calls: calls.map((call) => [indexes.get(call.function) ?? 0, call.caller, call.self])
     }
     if (leftOut > total || JSON.stringify(record).length <= maxBytes) return record
-    leftOut = leftOut === 0 ? Math.ceil(total / 10_000) + 1 : leftOut * 2
   }
 }
 
-/** The call tree: calls of one function by the same caller are one call. */
-function treeOf (profile: Profiler.Profile, mask: (text: string) => string): Call | undefined {
+/** The call tree, callers first: calls of one function by the same caller are one call. */
+function callsOf (profile: Profiler.Profile, mask: (text: string) => string): Call[] {
   const nodes = new Map(profile.nodes.map((node) => [node.id, node]))
   const functions = new Map<string, CpuFunction>()
   const times = timesOf(profile)
-  function add (node: Profiler.ProfileNode, siblings: Map<string, Call>): number {
+  const calls: Call[] = []
+  const indexes = new Map<string, number>()
+  function add (node: Profiler.ProfileNode, caller: number): void {
+    // Starting and stopping the recorder is no work of the request.
+    if (isRecorder(node)) return
     const { scriptId, lineNumber, columnNumber, functionName } = node.callFrame
     const key = `${scriptId} ${lineNumber} ${columnNumber} ${functionName}`
     const called = functions.get(key) ?? functionOf(node.callFrame, mask)
     functions.set(key, called)
-    const call = siblings.get(key) ?? { function: called, self: 0, total: 0, callees: new Map<string, Call>() }
-    siblings.set(key, call)
-    const self = times.get(node.id) ?? 0
-    let total = self
+    const index = indexes.get(`${caller} ${key}`) ?? calls.push({ function: called, caller, self: 0, total: 0 }) - 1
+    indexes.set(`${caller} ${key}`, index)
+    const call = calls[index] as Call
+    call.self += times.get(node.id) ?? 0
     for (const id of node.children ?? []) {
       const callee = nodes.get(id)
-      // Starting and stopping the recorder is no work of the request.
-      if (callee !== undefined && !isRecorder(callee)) total += add(callee, call.callees)
+      if (callee !== undefined) add(callee, index)
     }
-    call.self += self
-    call.total += total
-    return total
   }
-  const roots = new Map<string, Call>()
   const [root] = profile.nodes
-  if (root !== undefined) add(root, roots)
-  return [...roots.values()][0]
+  if (root !== undefined) add(root, -1)
+  for (const call of calls.toReversed()) {
+    call.total += call.self
+    const caller = calls[call.caller]
+    if (caller !== undefined) caller.total += call.total
+  }
+  return calls
+}
+
+/** The calls, of which those with a total below `least` are merged into their callers. */
+function withoutSmall (all: readonly Call[], least: number): Call[] {
+  const kept: Call[] = []
+  const positions: number[] = []
+  for (const call of all) {
+    const caller = positions[call.caller] ?? -1
+    const isKept = caller === -1 || call.total >= least
+    if (!isKept) (kept[caller] as Call).self += call.self
+    positions.push(isKept ? kept.push({ ...call, caller }) - 1 : caller)
+  }
+  return kept
 }
 
 function isRecorder ({ callFrame: { url } }: Profiler.ProfileNode): boolean {
@@ -88,25 +98,6 @@ function timesOf ({ samples = [], timeDeltas = [], startTime, endTime }: Profile
     at = next
   }
   return times
-}
-
-/** The tree as it is stored. Calls with a total below `leftOut` are merged into one call below their caller. */
-function columnsOf (root: Call | undefined, leftOut: number): Pick<CpuRecord, 'functions' | 'calls'> {
-  const functions = new Map<CpuFunction, number>()
-  const calls: CpuRecord['calls'] = { function: [], parent: [], self: [] }
-  function add (call: Call, parent: number): void {
-    const index = functions.get(call.function) ?? functions.size
-    functions.set(call.function, index)
-    calls.function.push(index)
-    calls.parent.push(parent)
-    const position = calls.self.push(call.self) - 1
-    const callees = [...call.callees.values()]
-    for (const callee of callees) if (callee.total >= leftOut) add(callee, position)
-    const self = callees.reduce((sum, { total }) => total < leftOut ? sum + total : sum, 0)
-    if (self > 0) add({ function: LEFT_OUT, self, total: self, callees: new Map() }, position)
-  }
-  if (root !== undefined) add(root, -1)
-  return { functions: [...functions.keys()], calls }
 }
 
 /** The function of a call frame: its place in the source before compilation, and its owner. */

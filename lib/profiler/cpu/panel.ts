@@ -1,9 +1,9 @@
-import { counted, wordFor } from '../../view/counted.js'
+import { counted } from '../../view/counted.js'
 import { html } from '../../view/html.js'
 import { visibleLine } from '../../view/visible.js'
 import { failed, lead, milliseconds, note, section, table } from '../pages/components.js'
-import { addressOf, collectorPanel, fieldOf } from '../panels/panel.js'
-import { callersOf, callTreeOf, CODE_KINDS, isIdle, percent, readCpuRecord, refusalOf } from './record.js'
+import { collectorPanel } from '../panels/panel.js'
+import { callTreeOf, CODE_KINDS, isIdle, percent, readCpuRecord, refusalOf } from './record.js'
 import type { Call, CpuFunction, CpuRecord, FunctionTime } from './record.js'
 
 const MAX_FUNCTIONS = 30
@@ -13,12 +13,6 @@ const MAX_FRAMES = 2_000
 /** Shares of the width: narrower calls have no frame, narrower frames no text. */
 const MIN_WIDTH = 0.0015
 const MIN_TEXT_WIDTH = 0.02
-/** The id of the flame graph's section. */
-const FRAGMENT = 'flame'
-const END_NOTES: Readonly<Record<string, string[]>> = {
-  time: ['The recording ended before the response: it reached its time limit.'],
-  gone: ['The recording ended when the connection was closed.']
-}
 
 /** The CPU profile of the request: a flame graph and the functions that took most time. */
 export const cpuPanel = collectorPanel('cpu', 'CPU', 'overview', {
@@ -27,34 +21,28 @@ export const cpuPanel = collectorPanel('cpu', 'CPU', 'overview', {
     if (refusal !== undefined) return lead(refusal)
     const record = readCpuRecord(cpu)
     if (record === null) return failed('its data cannot be shown')
-    const tree = callTreeOf(record)
-    const { calls, idle, busy, heaviest } = tree
-    const top = calls.find(({ index }) => String(index) === fieldOf(view, 'call')) ?? calls[0]
+    const { calls: [root], idle, busy, heaviest } = callTreeOf(record)
     const rows = heaviest.slice(0, MAX_FUNCTIONS).map((time) => functionRow(time, busy))
     return lead(`${milliseconds(busy / 1000)} busy and ${milliseconds(idle / 1000)} idle ` +
       `in ${milliseconds(record.duration)}`) +
       remarks(record).map(note).join('') +
       html`<p class="note"><a href="${view.base ?? '.'}/${token}/cpu" download>Download as .cpuprofile</a>, ` +
       html`for Chrome DevTools or VS Code.</p>` +
-      section('Flame graph', flameGraph(top, busy), FRAGMENT) +
+      section('Flame graph', flameGraph(root, busy)) +
       section('Heaviest functions',
         table('Heaviest functions', ['Function', ['Self'], ['Total'], 'Code'], rows, 'heaviest'))
   }
 })
 
 /** Notes on how to read the figures. */
-function remarks ({ others, interval, startup, end, leftOut, samples }: CpuRecord): string[] {
-  const included = others === 0
-    ? 'no other request ran at that time.'
-    : `${counted(others, 'other request')} ran at that time and ${wordFor(others, 'is', 'are')} included.`
+function remarks ({ interval, leftOut, samples }: CpuRecord): string[] {
   return [
-    `Of the whole process while the request ran: ${included}`,
-    `${counted(samples, 'sample')}, one each ${interval} µs. The recorder took ${milliseconds(startup)} to start, ` +
-      'which the waterfall includes. Code runs slower while it is recorded, especially at first.',
-    ...(END_NOTES[end] ?? []),
+    'Of the whole process while the request ran, other requests included, for at most 30 seconds.',
+    `${counted(samples, 'sample')}, one each ${interval} µs. The waterfall includes the time in which the recorder ` +
+      'started. Code runs slower while it is recorded, especially at first.',
     ...(leftOut === undefined
       ? []
-      : [`To limit the size, calls of less than ${milliseconds(leftOut / 1000)} are merged as “(left out)”.`])
+      : [`To limit the size, calls of less than ${milliseconds(leftOut / 1000)} are counted to their callers.`])
   ]
 }
 
@@ -77,38 +65,26 @@ interface Frame {
   width: number
 }
 
-/**
- * An icicle: a bar for each call below its caller, as wide as its time. It begins with the callers of `top`, each a
- * link back. The table shows the same to screen readers.
- */
-function flameGraph (top: Call, busy: number): string {
-  // Idle time is not in the graph, so that the root is as wide as the time of work.
-  const timeOf = (call: Call): number => call.index === 0 ? busy : call.total
-  if (timeOf(top) <= 0) return note('The processor was idle.')
-  const callers = callersOf(top)
-  const { frames, hidden } = framesOf(top, callers, timeOf(top))
+/** An icicle: a bar for each call below its caller, as wide as its time. The table shows the same to screen readers. */
+function flameGraph (root: Call, busy: number): string {
+  if (busy <= 0) return note('The processor was idle.')
+  const { frames, hidden } = framesOf(root, busy)
   const height = ((frames.at(-1)?.row ?? 0) + 1) * ROW_HEIGHT
-  const bars = frames.map((frame) => bar(frame, timeOf(frame.call), busy, frame.row < callers.length))
-  return (callers.length === 0
-    ? ''
-    : html`<p class="note">Below ${visibleLine(top.function.name)} only. <a href="${linkTo(0)}">Show all</a></p>`) +
-    legend(frames) + html`<svg class="flame" width="100%" height="${height}" aria-hidden="true">!${bars}</svg>` +
-    (hidden === 0
-      ? ''
-      : note(`${counted(hidden, 'call is', 'calls are')} too narrow or too deep to be shown: ` +
-      'click on a bar to see what is below it.'))
+  return legend(frames) + html`<svg class="flame" width="100%" height="${height}" aria-hidden="true">!${
+    frames.map((frame) => bar(frame, busy))}</svg>` +
+    (hidden === 0 ? '' : note(`${counted(hidden, 'call is', 'calls are')} too narrow or too deep to be shown.`))
 }
 
-function framesOf (top: Call, callers: readonly Call[], whole: number): { frames: Frame[], hidden: number } {
-  const frames = [...callers, top].map((call, row): Frame => ({ call, row, x: 0, width: 1 }))
+// Idle time is not in the graph: the root is as wide as the time of work.
+function framesOf (root: Call, busy: number): { frames: Frame[], hidden: number } {
+  const frames: Frame[] = [{ call: { ...root, total: busy }, row: 0, x: 0, width: 1 }]
   let hidden = 0
   // Row by row, so that the limit hides the deepest calls.
   for (const { call, row, x } of frames) {
-    if (row < callers.length) continue
     let left = x
     for (const callee of call.callees.filter((one) => !isIdle(one))) {
-      const width = callee.total / whole
-      const isShown = width >= MIN_WIDTH && row + 1 < callers.length + MAX_ROWS && frames.length < MAX_FRAMES
+      const width = callee.total / busy
+      const isShown = width >= MIN_WIDTH && row + 1 < MAX_ROWS && frames.length < MAX_FRAMES
       if (isShown) frames.push({ call: callee, row: row + 1, x: left, width })
       else hidden++
       left += width
@@ -117,16 +93,14 @@ function framesOf (top: Call, callers: readonly Call[], whole: number): { frames
   return { frames, hidden }
 }
 
-function bar ({ call, row, x, width }: Frame, time: number, busy: number, isCaller: boolean): string {
+function bar ({ call, row, x, width }: Frame, busy: number): string {
   const { name, file, kind } = call.function
   const label = file === '' ? name : `${name}, ${placeOf(call.function)}`
-  const title = visibleLine(`${label}: ${milliseconds(time / 1000)} (${percent(time, busy)})`)
+  const title = visibleLine(`${label}: ${milliseconds(call.total / 1000)} (${percent(call.total, busy)})`)
   const text = html`<text x="4" y="14">${visibleLine(width > 0.25 ? label : name)}</text>`
   const place = html`x="${(x * 100).toFixed(3)}%" y="${row * ROW_HEIGHT}" width="${(width * 100).toFixed(3)}%"`
-  const className = `frame code-${kind}${isCaller ? ' is-caller' : ''}`
-  return html`<a href="${linkTo(call.index)}" tabindex="-1"><svg class="${className}" !${place} ` +
-    html`height="${ROW_HEIGHT - 1}"><title>${title}</title><rect width="100%" height="100%"/>` +
-    html`!${width < MIN_TEXT_WIDTH ? '' : text}</svg></a>`
+  return html`<svg class="frame code-${kind}" !${place} height="${ROW_HEIGHT - 1}"><title>${title}</title>` +
+    html`<rect width="100%" height="100%"/>!${width < MIN_TEXT_WIDTH ? '' : text}</svg>`
 }
 
 function legend (frames: readonly Frame[]): string {
@@ -134,8 +108,4 @@ function legend (frames: readonly Frame[]): string {
   return html`<ul class="legend" aria-label="Legend">!${kinds.map(([kind, label]) =>
     html`<li><svg class="swatch code-${kind}" viewBox="0 0 10 10" aria-hidden="true">` +
     html`<rect width="10" height="10"/></svg>${label}</li>`)}</ul>`
-}
-
-function linkTo (index: number): string {
-  return addressOf('cpu', index === 0 ? [] : [['call', String(index)]], FRAGMENT)
 }

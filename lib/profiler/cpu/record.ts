@@ -27,24 +27,21 @@ export interface CpuFunction {
   kind: CodeKind
 }
 
+/** A call: the index of its function, the index of its caller among the calls (the root: -1), and its own time. */
+type StoredCall = [called: number, caller: number, self: number]
+
 /** The CPU profile of the process while one request was handled. Times are microseconds unless noted. */
 export interface CpuRecord {
   /** Between two samples. */
   interval: number
-  /** Milliseconds that the start of the recorder took. */
-  startup: number
   /** Milliseconds of the recording. */
   duration: number
   samples: number
-  /** The number of other requests of the process during the recording. */
-  others: number
-  /** Why the recording ended: the response, a closed connection, or its time limit. */
-  end: 'response' | 'gone' | 'time'
-  /** Calls with a shorter total are merged into "(left out)", to limit the size. */
+  /** Calls with a shorter total are counted to their callers, to limit the size. */
   leftOut?: number
   functions: CpuFunction[]
-  /** The call tree in columns of equal length; a parent precedes its calls, and the parent of the first is -1. */
-  calls: { function: number[], parent: number[], self: number[] }
+  /** The call tree; a caller precedes its calls. */
+  calls: StoredCall[]
 }
 
 /** Stored in place of a record if the request could not be recorded. */
@@ -59,11 +56,10 @@ const MAX_ENTRIES = 30_000
 /** Returns stored data if they have the form of a record; otherwise null. */
 export function readCpuRecord (data: unknown): CpuRecord | null {
   const { functions, calls } = (data ?? {}) as Partial<CpuRecord>
-  const { function: called, parent, self } = calls ?? {}
-  const isRecord = isList(functions, isFunction) && isList(self, isCount) && self.length > 0 &&
-    isList(called, (index) => isCount(index) && index < functions.length) && called.length === self.length &&
-    isList(parent, (above, i) => i === 0 ? above === -1 : isCount(above) && above < i) && parent.length === self.length
-  return isRecord ? data as CpuRecord : null
+  const isValid = isList(functions) && functions.every(isFunction) && isList(calls) && calls.length > 0 &&
+    calls.every((call, i) => isList(call) && call.slice(1).every((one) => Number.isSafeInteger(one)) &&
+      functions[call[0]] !== undefined && (i === 0 ? call[1] === -1 : call[1] >= 0 && call[1] < i) && call[2] >= 0)
+  return isValid ? data as CpuRecord : null
 }
 
 /** The reason why there is no record, if one is stored. */
@@ -73,21 +69,17 @@ export function refusalOf (data: unknown): string | undefined {
 }
 
 function isFunction (value: CpuFunction | null): boolean {
-  return value !== null && typeof value.name === 'string' && typeof value.file === 'string' && isCount(value.line) &&
-    isCount(value.column) && Object.hasOwn(CODE_KINDS, String(value.kind))
+  return typeof value?.name === 'string' && typeof value.file === 'string' && typeof value.line === 'number' &&
+    typeof value.column === 'number' && Object.hasOwn(CODE_KINDS, String(value.kind))
 }
 
-function isList<T> (values: T[] | undefined, isItem: (value: T, index: number) => boolean): values is T[] {
-  return Array.isArray(values) && values.length <= MAX_ENTRIES && values.every(isItem)
-}
-
-function isCount (value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0
+function isList<T> (value: T[] | undefined): value is T[] {
+  return Array.isArray(value) && value.length <= MAX_ENTRIES
 }
 
 /** One call of the tree. Times are microseconds. */
 export interface Call {
-  /** The position in the columns of the record; 0: the root. */
+  /** The position in the record; 0: the root. */
   index: number
   function: CpuFunction
   self: number
@@ -106,9 +98,9 @@ export interface FunctionTime {
   total: number
 }
 
-/** A record with what is derived from its columns. */
+/** A record with what is derived from its calls. */
 export interface CallTree {
-  /** In the order of the columns. */
+  /** In the order of the record. */
   calls: [root: Call, ...others: Call[]]
   idle: number
   busy: number
@@ -116,14 +108,12 @@ export interface CallTree {
   heaviest: FunctionTime[]
 }
 
-export function callTreeOf ({ functions, calls: { function: called, parent, self } }: CpuRecord): CallTree {
-  const calls = called.map((one, index): Call => {
-    const own = self[index] as number
-    return { index, function: functions[one] as CpuFunction, self: own, total: own, callees: [] }
-  })
+export function callTreeOf ({ functions, calls: stored }: CpuRecord): CallTree {
+  const calls = stored.map(([called, , self], index): Call =>
+    ({ index, function: functions[called] as CpuFunction, self, total: self, callees: [] }))
   // From the leaves to the root, so that a total is complete when it is added to that of the caller.
   for (const call of calls.toReversed()) {
-    const caller = calls[parent[call.index] as number]
+    const caller = calls[stored[call.index]?.[1] ?? -1]
     if (caller === undefined) continue
     call.caller = caller
     caller.callees.push(call)
@@ -135,7 +125,7 @@ export function callTreeOf ({ functions, calls: { function: called, parent, self
     const time = times.get(call.function) ?? { function: call.function, self: 0, total: 0 }
     times.set(call.function, time)
     time.self += call.self
-    if (!callersOf(call).some((caller) => caller.function === call.function)) time.total += call.total
+    if (!isRecursive(call)) time.total += call.total
   }
   const heaviest = [...times.values()].filter((time) => time.self > 0 && !isIdle(time))
     .sort((a, b) => b.self - a.self || b.total - a.total)
@@ -143,11 +133,9 @@ export function callTreeOf ({ functions, calls: { function: called, parent, self
   return { calls: calls as CallTree['calls'], idle, busy: (calls[0]?.total ?? 0) - idle, heaviest }
 }
 
-/** The callers of a call, from the root on. */
-export function callersOf ({ caller }: Call): Call[] {
-  const callers: Call[] = []
-  for (let one = caller; one !== undefined; one = one.caller) callers.push(one)
-  return callers.reverse()
+function isRecursive (call: Call): boolean {
+  for (let one = call.caller; one !== undefined; one = one.caller) if (one.function === call.function) return true
+  return false
 }
 
 /** Whether the processor had nothing to do. */
@@ -171,7 +159,7 @@ export function cpuProfileOf (record: CpuRecord): object {
   return {
     nodes: calls.map(({ index, function: called, self, callees }) => ({
       id: index + 1,
-      callFrame: callFrameOf(called, record.calls.function[index] as number),
+      callFrame: callFrameOf(called, record.calls[index]?.[0] ?? 0),
       hitCount: Math.round(self / Math.max(1, record.interval)),
       children: callees.map((callee) => callee.index + 1)
     })),

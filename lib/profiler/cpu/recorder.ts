@@ -21,23 +21,16 @@ export function currentRecording (): Recording | undefined {
 /** Records the CPU profile of the process for one request, from its construction on. */
 class Recording {
   readonly token: string
-  /** By `performance.now()`. */
-  readonly startedAt: number
-  /** Milliseconds. */
-  readonly startup: number
-  others = 0
-  end: CpuRecord['end'] = 'response'
   /** Set at the end, unless the profiler failed. */
   profile?: Profiler.Profile
   /** Why the profiler failed. */
   problem?: string
   #session?: Session
-  readonly #timer = setTimeout(() => this.stop('time'), MAX_DURATION).unref()
+  readonly #timer = setTimeout(() => this.stop(), MAX_DURATION).unref()
 
   constructor (token: string) {
     this.token = token
     current = this
-    const requestedAt = performance.now()
     try {
       // Node.js may be built without the inspector.
       const { Session } = process.getBuiltinModule('node:inspector')
@@ -49,17 +42,14 @@ class Recording {
       post(this.#session, 'Profiler.start')
     } catch (error) {
       this.problem = String(error)
-      this.stop('response')
+      this.stop()
     }
-    this.startedAt = performance.now()
-    this.startup = this.startedAt - requestedAt
   }
 
   /** Ends the recording and disconnects from the inspector. Only the first call has an effect; never throws. */
-  stop (end: CpuRecord['end']): void {
+  stop (): void {
     if (current !== this) return
     current = undefined
-    this.end = end
     clearTimeout(this.#timer)
     if (this.#session === undefined) return
     try {
@@ -90,24 +80,18 @@ function post (session: Session, method: string, params: object = {}): unknown {
   return result
 }
 
-/** The hooks that record CPU profiles of an application's requests. */
-export interface CpuProfiles {
-  /** Starts a recording if the request asks for one; called before the first listener. */
-  begin: (request: FastifyRequest, reply: FastifyReply) => undefined | Promise<void>
-  /** Counts a request that ran at the same time as the recorded one; called after its response. */
-  end: (request: FastifyRequest) => void
-}
-
 /**
  * Records CPU profiles in debug mode, of requests that have the header or the query parameter and come from clients
  * that may see the debug surface. `maxProfileBytes`, the limit of the whole profile, limits the size of a record.
+ * The returned hook begins the recording; it is called before the first listener.
  */
-export function openCpuProfiles (app: FastifyInstance, maxProfileBytes = Infinity): CpuProfiles {
+export function recordCpuProfiles (
+  app: FastifyInstance, maxProfileBytes = Infinity
+): (request: FastifyRequest, reply: FastifyReply) => undefined | Promise<void> {
   const { mask } = app.hindsight
   const maxBytes = Math.min(MAX_BYTES, maxProfileBytes / 3)
 
   function begin (request: FastifyRequest, reply: FastifyReply): undefined | Promise<void> {
-    if (current !== undefined) current.others++
     if (!isRequested(request)) return
     const state = stateOf(request)
     // Keeps the profile whatever the options leave out.
@@ -121,25 +105,17 @@ export function openCpuProfiles (app: FastifyInstance, maxProfileBytes = Infinit
     }
     const recording = new Recording(token)
     // Before the listeners that build the profile.
-    reply.raw.prependOnceListener('finish', () => recording.stop('response'))
-    reply.raw.prependOnceListener('close', () => recording.stop('gone'))
+    for (const event of ['finish', 'close']) reply.raw.prependOnceListener(event, () => recording.stop())
     state.collect('cpu', () => recordOf(recording))
     // The call tree of the request must not begin below the recorder.
     return nextTurn()
   }
 
   function recordOf (recording: Recording): CpuRecord | CpuRefusal {
-    recording.stop('response')
-    const { profile, problem = 'the recorder failed', others, end } = recording
+    recording.stop()
+    const { profile, problem = 'the recorder failed' } = recording
     if (profile === undefined) return { refused: `The CPU profile could not be recorded: ${mask.text(problem)}.` }
-    const startup = Math.round(recording.startup * 1000) / 1000
-    return aggregate(profile, { interval: INTERVAL, startup, others, end }, maxBytes, (text) => mask.text(text))
-  }
-
-  function end (request: FastifyRequest): void {
-    const { startedAt, token } = stateOf(request)
-    // Requests that began later were counted by `begin`.
-    if (current !== undefined && startedAt < current.startedAt && token !== current.token) current.others++
+    return aggregate(profile, INTERVAL, maxBytes, (text) => mask.text(text))
   }
 
   function isRequested (request: FastifyRequest): boolean {
@@ -148,10 +124,10 @@ export function openCpuProfiles (app: FastifyInstance, maxProfileBytes = Infinit
     if (headers[CPU_HEADER] !== '1' && parameter !== '1') return false
     const state = stateOf(request)
     if (!state.observed || !app.hindsight.maySeeDebug(request)) return false
-    // Pages of other sites must not start recordings (Fetch Metadata, section 2.4).
+    // Pages of other sites must not start recordings (Fetch Metadata, section 2.4); a replay has the headers of then.
     const site = headers['sec-fetch-site']
-    return site === undefined || site === 'same-origin' || site === 'none'
+    return state.replayOf !== undefined || site === undefined || site === 'same-origin' || site === 'none'
   }
 
-  return { begin, end }
+  return begin
 }

@@ -1,14 +1,11 @@
 import { note, pairsSection, rows, section } from '../pages/components.js'
 import { collectorPanel, dataOf, isObject, listOf, type Data } from '../panels/panel.js'
 import type { Profile } from '../profile.js'
-import { optionOf, type CspViolation } from './reports.js'
 
 const HEADERS = {
   'content-security-policy': 'Enforced', 'content-security-policy-report-only': 'Reported only'
 }
-const VIOLATION_COLUMNS = {
-  directive: 'Directive', blocked: 'Blocked', source: 'Source', allow: 'What would allow it', count: 'Times'
-}
+const VIOLATION_COLUMNS = { directive: 'Directive', blocked: 'Blocked', source: 'Source', count: 'Count' }
 const DIRECTIVE_COLUMNS = { name: 'Directive', sources: 'Sources' }
 
 /** The policies of the response by directive, and the violations that browsers have reported. */
@@ -22,27 +19,17 @@ export const cspPanel = collectorPanel('csp', 'Content Security Policy', 'securi
       : Array.isArray(ofRoute) && ofRoute.length > 0 ? `the route itself (${ofRoute.join(', ')})` : 'the options'
     const policies = Object.entries(HEADERS).map(([name, title]) => policySections(name, title, profile)).join('')
     return violationSection(csp) +
-      pairsSection('Origin', { 'composed from': origin, 'nonces used in': nonces }) +
+      pairsSection('Policy', { source: origin, 'nonces used in': nonces }) +
       (policies || note('The response has no policy: it is a redirect, or a 304 for which the stored policy applies.'))
   }
 })
 
 function violationSection (csp: Data): string {
-  const violations = listOf(csp.violations) as unknown as CspViolation[]
+  const violations = listOf(csp.violations)
   if (violations.length === 0) return ''
-  const shown = violations.map((violation) => {
-    const { directive, blocked, source = 'unknown', sample, count, disposition, allow, decidedBy } = violation
-    return {
-      directive: decidedBy === directive ? directive : `${directive}, by ${decidedBy}`,
-      blocked: sample === undefined ? blocked : `${blocked}: ${sample}`,
-      source,
-      allow: `${allow} in ${optionOf(violation, csp)}`,
-      count: disposition === 'report' ? `${count}, not blocked` : count
-    }
-  })
-  const { violationsDropped: dropped } = csp
-  const more = typeof dropped === 'number' ? note(`${dropped.toLocaleString('en')} more were left out.`) : ''
-  return section('Violations that the browser reported', rows('Violations', VIOLATION_COLUMNS, shown) + more)
+  const shown = violations.map(({ disposition, count, ...violation }) =>
+    ({ ...violation, count: disposition === 'report' ? `${count}, not blocked` : count }))
+  return section('Blocked by Content Security Policy', rows('Violations', VIOLATION_COLUMNS, shown))
 }
 
 function policySections (name: string, title: string, profile: Profile): string {

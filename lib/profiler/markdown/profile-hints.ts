@@ -1,8 +1,7 @@
-import { hintOfCode } from '../../errors/hints.js'
+import { hintOfCode, similarRoutes } from '../../errors/hints.js'
 import type { Hint } from '../../errors/report.js'
 import { cut } from '../../view/visible.js'
-import { blockedSentences } from '../panels/panel.js'
-import { dataOf, isObject, listOf, type Data } from '../panels/panel.js'
+import { blockedSentences, dataOf, listOf } from '../panels/panel.js'
 import type { Profile } from '../profile.js'
 
 const MAX_ITEMS = 5
@@ -10,16 +9,12 @@ const MAX_TEXT = 300
 
 /** Hints that help with a failure; only those that the profile proves. */
 export function profileHints (profile: Profile): Hint[] {
-  return [errorHint, routeHint, parameterHint, refusalHint, callHint, otherErrorHint]
+  return [errorHint, routeHint, refusalHint, callHint, otherErrorHint]
     .map((hintOf) => hintOf(profile)).filter((hint) => hint !== null)
 }
 
 function errorHint ({ exceptions }: Profile): Hint | null {
-  const { code, message } = listOf(exceptions).at(-1) ?? {}
-  const isUntrusted = String(message ?? '').startsWith('Untrusted Host ')
-  return hintOfCode(code) ?? (isUntrusted
-    ? { title: 'Is this host yours?', text: 'Only the hosts of the option trustedHosts (TRUSTED_HOSTS) are accepted.' }
-    : null)
+  return hintOfCode(listOf(exceptions).at(-1)?.code)
 }
 
 function routeHint (profile: Profile): Hint | null {
@@ -28,26 +23,10 @@ function routeHint (profile: Profile): Hint | null {
   const maxDistance = Math.max(2, Math.floor(path.length / 5))
   const routes = listOf(dataOf(profile, 'router').tried)
     .filter(({ distance }) => typeof distance === 'number' && distance <= maxDistance).slice(0, MAX_ITEMS)
-  if (routes.length === 0) return { title: 'Is a route missing?', text: 'No declared route is similar to this path.' }
-  return {
-    title: routes.length === 1 ? 'Did you mean this route?' : 'Did you mean one of these routes?',
-    text: 'Declared, and similar:',
-    routes: routes.map(({ methods, pattern, why }) => ({
-      methods: Array.isArray(methods) ? methods.map(String) : [], pattern: String(pattern), why: short(why)
-    }))
-  }
-}
-
-function parameterHint (profile: Profile): Hint | null {
-  const isFailed = ([, data]: [string, unknown]): boolean =>
-    isObject(data) && data.value === undefined && data.sent !== null && data.sent !== undefined
-  const [name, data] = Object.entries(dataOf(profile, 'params')).find(isFailed) ?? []
-  if (profile.status !== 404 || name === undefined) return null
-  const { converter, sent } = data as Data
-  return {
-    title: 'A path parameter could not be converted',
-    text: `The converter "${short(converter)}" returned nothing for "${short(sent)}", the parameter ${short(name)}.`
-  }
+  if (routes.length === 0) return { title: 'No similar route', text: 'No declared route is similar to this path.' }
+  return similarRoutes(routes.map(({ methods, pattern, why }) => ({
+    methods: Array.isArray(methods) ? methods.map(String) : [], pattern: String(pattern), why: short(why)
+  })))
 }
 
 function refusalHint (profile: Profile): Hint | null {
@@ -71,7 +50,7 @@ function otherErrorHint ({ collectors: { otherErrors } }: Profile): Hint | null 
   const errors = chains.map((chain) => listOf(chain).at(-1)).filter((last) => last !== undefined)
   if (errors.length === 0) return null
   const texts = errors.slice(0, MAX_ITEMS).map(({ name, message }) => `${short(name)}: ${short(message)}`)
-  return { title: 'Other errors were raised', text: texts.join('; ') }
+  return { title: 'Other errors', text: texts.join('; ') }
 }
 
 function short (value: unknown): string {

@@ -8,7 +8,6 @@ import { cut, visibleLine } from '../../view/visible.js'
 import { NO_DIFFERENCE, type LastSuccess } from '../compare/last-success.js'
 import { dataOf, isObject, listOf, type Data } from '../panels/panel.js'
 import type { Profile } from '../profile.js'
-import { listenerLines, raiserOf } from './listener-lines.js'
 import { profileHints } from './profile-hints.js'
 
 const MAX_CHAIN = 5
@@ -37,7 +36,8 @@ export interface MarkdownOptions {
 }
 
 /** A profile as a screen of Markdown, for people and for programs. All values are escaped or fenced, and bounded. */
-export function profileMarkdown (profile: Profile, { success = null, hasEvents }: MarkdownOptions = {}): string {
+export function profileMarkdown (profile: Profile, options: MarkdownOptions = {}): string {
+  const { success = null, hasEvents } = options
   const { status, method, url } = profile
   return [
     `# ${escapeMarkdown(cut(headline(profile), MAX_TITLE))}`,
@@ -49,7 +49,6 @@ export function profileMarkdown (profile: Profile, { success = null, hasEvents }
     ...bounded(['## Request', ...requestParts(profile)]),
     ...bounded(['## Last log lines', logText(profile, hasEvents)]),
     ...success === null ? [] : bounded(differenceParts(success)),
-    ...bounded(['## What the listeners did', ...listenerLines(profile)]),
     ...bounded(profileHints(profile).flatMap((hint) => hintParts(hint, MARKDOWN)))
   ].join('\n\n') + '\n'
 }
@@ -68,9 +67,21 @@ function facts (profile: Profile): string {
   return [
     `Profile ${code(token)}`, String(time), `${Math.round(Number(duration) * 100) / 100} ms`, `from ${name(ip)}`,
     routeFact(profile.route),
-    ...(raiser === null ? [] : [`raised by ${name(raiser)}`]),
-    ...(parent === undefined ? [] : [`caused by ${name(parent)}`])
+    ...(raiser === null ? [] : [`thrown by ${name(raiser)}`]),
+    ...(parent === undefined ? [] : [`parent request ${name(parent)}`])
   ].join(' · ')
+}
+
+/** What raised the exception of the response: a listener or the handler; null when it is not known. */
+function raiserOf ({ exceptions, events, collectors }: Profile): string | null {
+  const all = listOf(events)
+  const raised = all.find(({ outcome }) => outcome === 'raised')
+  if (raised !== undefined) return `${String(raised.listener)} in ${String(raised.stage)}`
+  const isHandled = isObject(collectors.performance) && typeof collectors.performance.handlerStart === 'number'
+  const hasFailed = listOf(exceptions).length > 0 && all.some(({ pass }) => pass === 'error')
+  const hasResponded = all.some(({ pass, stage, outcome }) =>
+    pass === 'main' && stage === 'kernel.response' && outcome !== 'skipped')
+  return isHandled && hasFailed && !hasResponded ? 'the route handler' : null
 }
 
 function routeFact (route: unknown): string {
@@ -88,7 +99,7 @@ function name (value: unknown): string {
 
 function chainParts ({ exceptions }: Profile): string[] {
   const all = listOf(exceptions).map((exception, i) => ({ exception, i }))
-  if (all.length === 0) return ['Nothing was raised.']
+  if (all.length === 0) return ['No exceptions.']
   const left = Math.max(0, all.length - MAX_CHAIN)
   // The root cause, and the errors that are nearest to the response.
   const shown = all.filter(({ i }) => i === 0 || i > left)
@@ -148,7 +159,7 @@ function logText ({ logs }: Profile, hasEvents = false): string {
       message: cut(String(message), MAX_NAME),
       context: isObject(context) ? context : {}
     }) as LogRecord)
-  if (lines.length === 0) return 'No line was logged.'
+  if (lines.length === 0) return 'No log messages.'
   const shown = mostSevere(lines, hasEvents ? MAX_EVENT_LOGS : MAX_LOGS)
   const left = lines.length - shown.length
   const texts = shown.map((line) => cut(logLine(line), MAX_LINE))
@@ -161,8 +172,8 @@ function differenceParts ({ token, summary, differences }: LastSuccess): string[
     '## Differences from the last success',
     `Last success: profile ${code(summary.token)}, ${summary.status}, ${escapeMarkdown(summary.time)}.`,
     lines.length === 0 ? NO_DIFFERENCE : fence(lines.join('\n'), 'text'),
-    `Send this request again: ${code(`fastify-hindsight replay ${token}`)}. ` +
-      `All differences: ${code(`fastify-hindsight compare ${summary.token} ${token}`)}.`
+    `Replay: ${code(`fastify-hindsight replay ${token}`)}. ` +
+      `Compare: ${code(`fastify-hindsight compare ${summary.token} ${token}`)}.`
   ]
 }
 

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import * as exceptions from '../../error-page/exceptions.js'
 import * as excerpt from '../../error-page/excerpt.js'
 import { script, style } from '../../view/asset.js'
 import * as theme from '../../view/theme.js'
@@ -16,7 +17,7 @@ type AssetPair = Readonly<Record<'style' | 'script', HashedAsset>>
 
 /** The assets of the profiler's pages. Each part of the script has a scope of its own. */
 export const pageAssets = assetPair(
-  theme.style + excerpt.style + style(import.meta.url, './pages.css'),
+  theme.style + exceptions.style + excerpt.style + style(import.meta.url, './pages.css'),
   [theme.script, script(import.meta.url, './script.js')].map((part) => `{\n${part}}\n`).join('')
 )
 
@@ -25,9 +26,15 @@ export const toolbarAssets = assetPair(
   script(import.meta.url, './toolbar/script.js')
 )
 
+/** The icons of pages, by class of status. */
+export const iconAssets = ['#4a5364', '#1f4f8f', '#1d6b41', '#1f4f8f', '#b05a08', '#b8202f'].map((color) =>
+  hashedAsset('svg', 'image/svg+xml',
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><circle cx="8" cy="8" r="7" fill="${color}"/></svg>`))
+
 /** The asset with that name. */
 export function findAsset (name: string): HashedAsset | undefined {
-  return [pageAssets, toolbarAssets].flatMap((pair) => Object.values(pair)).find((asset) => asset.name === name)
+  const pairs = [pageAssets, toolbarAssets].flatMap((pair) => Object.values(pair))
+  return [...pairs, ...iconAssets].find((asset) => asset.name === name)
 }
 
 /** The URLs of a pair; `base` is the path of the profiler's routes, without a trailing slash. */

@@ -54,13 +54,7 @@ function sidesTable (label: string, differences: readonly Difference[]): string 
 }
 
 function side (difference: Difference, which: 'a' | 'b'): string {
-  const { kind, parts } = difference
-  if (kind === (which === 'a' ? 'only-b' : 'only-a')) return html`<span class="none">absent</span>`
-  if (parts !== undefined) {
-    const tag = which === 'a' ? 'del' : 'ins'
-    return parts.filter((part) => part.in === 'both' || part.in === which)
-      .map(({ in: where, text }) => where === 'both' ? html`${text}` : html`<!${tag}>${text}</!${tag}>`).join('')
-  }
+  if (difference.kind === (which === 'a' ? 'only-b' : 'only-a')) return html`<span class="none">absent</span>`
   const value = difference[which]
   const text = typeof value === 'string' ? value : JSON.stringify(value, null, 1)
   if (text === '') return html`<span class="none">empty</span>`

@@ -113,12 +113,18 @@ export function scrollable (label: string, content: string): string {
 
 /** A place in source (`file:line`), relative to the working directory, as a link if there is an editor. */
 export function place (source: string, editor: EditorLink | null): string {
+  const { shown, href } = placeOf(source, editor)
+  if (href === null) return html`<code title="${source}">${shown}</code>`
+  return html`<a href="${href}" title="${source}"><code>${shown}</code></a>`
+}
+
+/** The parts of a place in source: its text, the URL that opens it in the editor, and the path in that URL. */
+export function placeOf (source: string, editor: EditorLink | null) {
   const [, file = source, line = '1'] = /^(.*):(\d+)$/.exec(source) ?? []
   const near = relative(process.cwd(), file)
   const shown = near.startsWith('..') || near === '' ? source : source.replace(file, near)
   const href = editor?.(file, Number(line), 1) ?? null
-  if (href === null) return html`<code title="${source}">${shown}</code>`
-  return html`<a href="${href}" title="${source}"><code>${shown}</code></a>`
+  return { shown, href, path: href === null ? null : editor?.path?.(file) }
 }
 
 /** A status code, colored by its class. */
@@ -132,12 +138,12 @@ export function statusClass (status: unknown): string {
   return first >= 1 && first <= 5 ? String(first) : '0'
 }
 
-/** A time (ISO 8601); with `now` (ms since the epoch) as its age. */
+/** A time (ISO 8601); with `now` (ms since the epoch) as its age, to which script.js adds the time as a tooltip. */
 export function moment (time: string, now?: number): string {
   const readable = String(time).replace('T', ' ').replace('Z', ' UTC')
   const then = Date.parse(time)
   if (now === undefined || Number.isNaN(then)) return html`<time datetime="${time}">${readable}</time>`
-  return html`<time class="ago" datetime="${time}" title="${readable}">${ageOf(now - then)}</time>`
+  return html`<time datetime="${time}">${ageOf(now - then)}</time>`
 }
 
 // script.js has the same function.
@@ -164,29 +170,28 @@ export function postForm (action: string, formToken: string, content: string, cl
     html`<input type="hidden" name="form_token" value="${formToken}">!${content}</form>`
 }
 
-/** The form that pins or unpins a profile; `back` is the query of the list that the form returns to. */
+/** The form that pins or unpins a profile. */
 export function pinForm (
-  { base, formToken }: Pick<PageOptions, 'base' | 'formToken'>,
-  { token, pinned, back }: { token: string, pinned: boolean, back?: string }
+  { base, formToken }: Pick<PageOptions, 'base' | 'formToken'>, { token, pinned }: { token: string, pinned: boolean }
 ): string {
-  const context = back === undefined
-    ? html`<span class="note">${pinned ? 'Pinned: it is kept until you unpin it.' : 'Pinned profiles are kept.'}</span>`
-    : html`<input type="hidden" name="back" value="${back}">`
-  const name = back === undefined ? '' : html` <span class="hidden-visually">${token}</span>`
-  return postForm(`${base}/${token}/pin`, formToken, context +
-    html`<button type="submit" name="pinned" value="${pinned ? '0' : '1'}"!${pinned ? ' class="is-pinned"' : ''}>` +
-    html`${pinned ? 'Unpin' : 'Pin'}!${name}</button>`, 'pin-form')
+  const context = pinned ? 'Pinned: it is kept until you unpin it.' : 'Pinned profiles are kept.'
+  return postForm(`${base}/${token}/pin`, formToken, html`<span class="note">${context}</span>` +
+    html`<button type="submit" name="pinned" value="${pinned ? '0' : '1'}">${pinned ? 'Unpin' : 'Pin'}</button>`,
+  'pin-form')
 }
 
-/** A duration in milliseconds, for people. */
+/** A duration in milliseconds, for people: in microseconds below 1 ms. */
 export function milliseconds (value: unknown): string {
   if (typeof value !== 'number' || !Number.isFinite(value)) return '–'
+  const microseconds = Math.round(value * 1000)
+  if (microseconds === 0) return '< 1 µs'
+  if (Math.abs(microseconds) < 1000) return `${microseconds} µs`
   return `${value.toLocaleString('en', { maximumFractionDigits: value < 10 ? 2 : value < 100 ? 1 : 0 })} ms`
 }
 
 /** The duration of something that may not have ended, as markup. */
 export function pending (duration: unknown): string {
-  return duration === null ? '<span class="none">pending</span>' : milliseconds(duration)
+  return duration === null ? '<span class="none">pending</span>' : html`${milliseconds(duration)}`
 }
 
 /** A size in bytes, for people. */

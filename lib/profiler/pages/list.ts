@@ -3,9 +3,9 @@ import { html } from '../../view/html.js'
 import { visibleLine } from '../../view/visible.js'
 import { DEFAULT_LIMIT } from '../search-query.js'
 import type { StorageStats } from '../storage/storage.js'
-import type { ProfileSummary } from '../summary.js'
+import { isNoise, type ProfileSummary } from '../summary.js'
 import type { WriteCounters } from '../write-queue.js'
-import { bytes, milliseconds, moment, note, pinForm, postForm, scrollable, select, statusBadge } from './components.js'
+import { bytes, milliseconds, moment, note, postForm, scrollable, select, statusBadge } from './components.js'
 import { layout, type PageOptions } from './layout.js'
 
 /** The fields of a search, as in the query. */
@@ -15,7 +15,7 @@ export type Fields = Readonly<Record<string, string>>
 export interface SearchResult {
   fields: Fields
   problem?: string
-  /** Newest first. */
+  /** In the order of the search. */
   profiles: readonly ProfileSummary[]
   /** The cursor of the next page; null: this is the last. */
   next: string | null
@@ -43,10 +43,19 @@ const TEXT_FIELDS: Readonly<Record<string, readonly [label: string, placeholder?
 }
 const OUTCOMES = [['', 'All'], ['1', 'Failures'], ['0', 'Successes']] as const
 const LIMITS = ['20', '50', '100', '500'].map((limit) => [limit, limit] as const)
+const ORDERS = [
+  ['', 'Newest first'], ['time', 'Oldest first'], ['-duration', 'Slowest first'], ['duration', 'Fastest first'],
+  ['-status', 'Highest status first'], ['status', 'Lowest status first']
+] as const
 /** Fields that are no criteria. */
-const DISPLAY_FIELDS = new Set(['limit', 'cursor'])
+const DISPLAY_FIELDS = new Set(['sort', 'limit', 'cursor'])
+const DEFAULTS: Fields = { limit: String(DEFAULT_LIMIT), sort: '-time' }
+/** Queries of links, by their text. */
+const PRESETS = { All: '', Failures: 'error:1', '5xx': 'status:5xx', Slow: 'slow:>200ms', 'Last hour': 'from:1h' }
+/** Characters of a URL or an exception in a row: a list of 50 stays below 40 kB. */
+const MAX_TEXT = 90
 
-/** The list of stored profiles that match a search, newest first. */
+/** The list of stored profiles that match a search. */
 export function searchPage (result: SearchResult, options: PageOptions): string {
   const { fields, problem, profiles, next, stats } = result
   const isSearch = criteriaOf(fields).length > 0
@@ -60,12 +69,12 @@ export function searchPage (result: SearchResult, options: PageOptions): string 
     : html`<p class="failure" role="alert">${problem}</p>`
   return layout(options, title, html`<main id="content">
 <div class="title-row"><h1>${title}</h1>!${controls}</div>
-!${searchForm(fields, options, isSearch || problem !== undefined)}
-!${losses(result)}
+!${searchForm(fields, options)}
+<div class="results">!${losses(result)}
 !${content}
 !${pagination(fields, next, options)}
 !${stats === undefined ? '' : html`<div class="stats">!${note(statsText(stats))}!${purgeForm(fields, options)}</div>`}
-</main>`)
+</div></main>`, profiles[0]?.status)
 }
 
 /** The fields that select profiles. */
@@ -76,7 +85,7 @@ function criteriaOf (fields: Fields): Array<[string, string]> {
 /** The query of a search, without fields that are empty or the default. */
 function queryOf (fields: Fields): string {
   return String(new URLSearchParams(Object.entries(fields)
-    .filter(([name, value]) => value !== '' && !(name === 'limit' && value === String(DEFAULT_LIMIT)))))
+    .filter(([name, value]) => value !== '' && value !== DEFAULTS[name])))
 }
 
 // Only the page of the newest profiles can be live.
@@ -84,27 +93,37 @@ function live (fields: Fields, { base }: PageOptions): string {
   if (fields.cursor) return ''
   const query = String(new URLSearchParams(criteriaOf(fields)))
   return html`<p class="live" data-stream="${base}/stream?${query}" hidden>
-<span class="live-state" role="status"></span> <button type="button" aria-pressed="true">Live</button></p>`
+<span class="live-state" role="status"></span> <button type="button">Pause</button></p>`
 }
 
 // The check boxes of the rows belong to this form.
 function compareForm ({ base }: PageOptions): string {
   return html`<form method="get" action="${base}/compare" id="compare">
-<button type="submit" aria-describedby="compare-how">Compare</button>
-<span class="note" id="compare-how">the two selected</span></form>`
+<button type="submit">Compare selected</button></form>`
 }
 
-function searchForm (fields: Fields, { base }: PageOptions, isOpen: boolean): string {
+function searchForm (fields: Fields, { base }: PageOptions): string {
+  const { q = '', error = '', limit = DEFAULTS.limit, sort = '' } = fields
+  const isOpen = Object.keys({ ...TEXT_FIELDS, error }).some((name) => (fields[name] ?? '') !== '')
+  const presets = Object.entries(PRESETS).map(([text, query]) => {
+    const href = query === '' ? `${base}/` : `${base}/search?${String(new URLSearchParams({ q: query }))}`
+    return html`<a href="${href}"!${query === q && !isOpen ? ' aria-current="page"' : ''}>${text}</a> `
+  })
   const texts = Object.entries(TEXT_FIELDS).map(([name, [label, placeholder = '']]) =>
     html`<label><span>${label}</span> <input type="text" name="${name}" value="${fields[name] ?? ''}" ` +
     html`placeholder="${placeholder}" autocomplete="off" spellcheck="false"></label>`)
-  return html`<details class="search"!${isOpen ? ' open' : ''}><summary>Search</summary>
-<form method="get" action="${base}/search" role="search">
+  return html`<form method="get" action="${base}/search" role="search" class="search">
+<div class="query"><input type="search" name="q" value="${q}" aria-label="Search profiles" ` +
+    html`placeholder="status:5xx method:POST /orders slow:>200ms" autocomplete="off" spellcheck="false">
+<button type="submit">Search</button></div>
+<nav class="presets" aria-label="Presets">!${presets}</nav>
+<details!${isOpen ? ' open' : ''}><summary>Advanced</summary><div class="fields">
 !${texts}
-!${select('Outcome', 'error', OUTCOMES, fields.error ?? '')}
-!${select('Results per page', 'limit', LIMITS, fields.limit ?? String(DEFAULT_LIMIT))}
+!${select('Outcome', 'error', OUTCOMES, error)}
+!${select('Order', 'sort', ORDERS, sort)}
+!${select('Results per page', 'limit', LIMITS, limit ?? '')}
 <div class="actions"><button type="submit">Search</button> <a href="${base}/">Reset</a></div>
-</form></details>`
+</div></details></form>`
 }
 
 function losses ({ counters, lastLoss = '' }: SearchResult): string {
@@ -116,33 +135,88 @@ function losses ({ counters, lastLoss = '' }: SearchResult): string {
     html`${failed} because the store or their data failed. ${last}</p>`
 }
 
-function table ({ profiles, fields, now }: SearchResult, options: PageOptions): string {
-  const back = queryOf(fields)
-  const hidden = profiles.length === 0 ? ' hidden' : ''
-  return scrollable('Stored profiles', html`<table class="rows profiles"!${hidden}><thead><tr><th scope="col">Token</th>
-<th scope="col">Status</th><th scope="col">Method</th><th scope="col">URL</th>
-<th scope="col" class="number">Duration</th><th scope="col">IP address</th><th scope="col">Time</th>
-<th scope="col"><span class="hidden-visually">Pin</span></th>
-</tr></thead><tbody>!${profiles.map((profile) => row(profile, options, back, now))}</tbody></table>`)
+function table (result: SearchResult, { base, formToken }: PageOptions): string {
+  const { profiles, fields } = result
+  if (profiles.length === 0) return ''
+  const head = (label: string, column: string, className = ''): string => {
+    const sort = fields.sort || '-time'
+    const order = sort === column ? 'ascending' : sort === `-${column}` ? 'descending' : ''
+    const { cursor: _, ...others } = fields
+    const query = queryOf({ ...others, sort: order === 'descending' ? column : `-${column}` })
+    return html`<th scope="col"!${className}!${order && html` aria-sort="${order}"`}>` +
+      html`<a href="${base}/search?${query}">${label}</a></th>`
+  }
+  // The buttons of the rows belong to this form.
+  const pin = html`<form method="post" action="${base}/" id="pin" hidden>
+<input type="hidden" name="form_token" value="${formToken}">
+<input type="hidden" name="back" value="${queryOf(fields)}"></form>`
+  return pin + scrollable('Stored profiles', html`<table class="rows profiles">
+<thead><tr><th scope="col">Token</th>!${head('Status', 'status')}<th scope="col">Method</th><th scope="col">URL</th>
+<th scope="col">Route</th>!${head('Duration', 'duration', ' class="number"')}<th scope="col">IP address</th>
+!${head('Time', 'time')}<th scope="col"><span class="hidden-visually">Pin</span></th>
+</tr></thead>!${groupsOf(result).map((group) => bodyOf(group, result, base))}</table>`)
 }
 
-function row (profile: ProfileSummary, options: PageOptions, back: string, now: number): string {
-  const { token, status, error, warnings, pinned, method, url, duration, ip, time } = profile
-  const mark = error ? ' class="has-problem"' : warnings > 0 ? ' class="has-warning"' : ''
-  const pin = '<span class="pin" title="pinned"><span aria-hidden="true">★</span>' +
+/** The rows of a page, equal failures together at the place of the first; in another order than by time, all alone. */
+function groupsOf ({ profiles, fields }: SearchResult): ProfileSummary[][] {
+  const groups = new Map<string, ProfileSummary[]>()
+  for (const profile of profiles) {
+    const key = !fields.sort || fields.sort.endsWith('time') ? failureKey(profile) : profile.token
+    groups.set(key, [...groups.get(key) ?? [], profile])
+  }
+  return [...groups.values()]
+}
+
+/** Equal for failures of one route with the same status and exception, apart from numbers and identifiers. */
+function failureKey ({ token, error, method, status, route, exception }: ProfileSummary): string {
+  if (!error || (route === null && exception === null)) return token
+  const message = exception?.replace(/\b(?=[\da-f-]*\d)[\da-f-]+\b/gi, '#')
+  return [method, status, route, message].join(' ')
+}
+
+// The check box expands the group, by the stylesheet alone. The oldest profile identifies it while it grows.
+function bodyOf (group: readonly ProfileSummary[], result: SearchResult, base: string): string {
+  const toggle = group.length === 1
+    ? ''
+    : html`<label class="equal"><input type="checkbox" class="hidden-visually" value="group ${group.at(-1)?.token}">` +
+      html` × ${group.length}<span class="hidden-visually"> equal failures</span></label>`
+  return html`<tbody>!${group.map((profile, i) => row(profile, result, base, i === 0 ? toggle : null))}</tbody>`
+}
+
+function row (profile: ProfileSummary, { profiles, now }: SearchResult, base: string, toggle: string | null): string {
+  const { token, status, error, warnings, pinned, method, url, route, duration, ip, time } = profile
+  const mark = isNoise(profile) ? 'is-noise' : error ? 'has-problem' : warnings > 0 ? 'has-warning' : ''
+  const [origin, action] = [originOf(url), pinned ? 'Unpin' : 'Pin']
+  // The origin is shown where the page has more than one.
+  const shown = profiles.every((other) => originOf(other.url) === origin) ? url.slice(origin.length) || '/' : url
+  const star = '<span class="pin" title="pinned"><span aria-hidden="true">★</span>' +
     '<span class="hidden-visually"> pinned</span></span>'
-  return html`<tr!${mark}>
+  return html`<tr!${mark && ` class="${mark}"`}>
 <th scope="row"><input type="checkbox" name="profile" value="${token}" form="compare" aria-label="Compare ${token}">` +
-    html`<a href="${options.base}/${token}">${token}</a>!${pinned ? pin : ''}</th>
-<td>!${statusBadge(status)}!${error ? '<span class="hidden-visually"> failed</span>' : ''}</td>
-<td>${method}</td><td class="text">${visibleLine(url)}!${remarks(profile)}</td>
-<td class="number">${milliseconds(duration)}</td><td>${ip}</td>
-<td>!${moment(time, now)}</td><td>!${pinForm(options, { token, pinned, back })}</td></tr>`
+    html`<a href="${base}/${token}">${token}</a>!${pinned ? star : ''}</th>
+<td>!${statusBadge(status)}</td><td>${shorten(method)}</td>` +
+    html`<td class="text">${shorten(shown)}!${toggle ?? ''}!${toggle === null ? '' : remarks(profile)}</td>
+<td>${shorten(route?.replace(/^[A-Z|]+ (?=\/)/, '') ?? '')}</td>` +
+    html`<td class="number">${milliseconds(duration)}</td><td>${ip}</td><td>!${moment(time, now)}</td>
+<td><button type="submit" form="pin" formaction="${base}/${token}/pin" name="pinned" value="${pinned ? '0' : '1'}" ` +
+    html`aria-label="${action} ${token}">${action}</button></td></tr>`
 }
 
-function remarks ({ exception, warnings, parent }: ProfileSummary): string {
+function originOf (url: string): string {
+  return /^https?:\/\/[^/?#]*/.exec(url)?.[0] ?? ''
+}
+
+/** Text on one line, without its middle where it is long. */
+function shorten (text: string): string {
+  const line = visibleLine(text)
+  return line.length <= MAX_TEXT ? line : `${line.slice(0, MAX_TEXT - 41)}…${line.slice(-40)}`
+}
+
+function remarks (profile: ProfileSummary): string {
+  const { exception, warnings, parent } = profile
+  if (isNoise(profile)) return ''
   const remark = exception !== null
-    ? html`<div class="exception-line">${visibleLine(exception)}</div>`
+    ? html`<div class="exception-line">${shorten(exception)}</div>`
     : warnings > 0 ? html`<div class="warning-line">${counted(warnings, 'warning')} logged</div>` : ''
   if (parent === null || parent === undefined) return remark
   return remark + html`<div class="parent-line">sub-request of <code>${parent}</code></div>`
@@ -167,7 +241,7 @@ function statsText ({ engine, place, profiles, maxProfiles, failures, pinned, ..
 // Folded, with a description and a required check box, against accidental use.
 function purgeForm (fields: Fields, { base, formToken }: PageOptions): string {
   const criteria = criteriaOf(fields)
-  const search = criteria.map(([name, value]) => `${name} ${value}`).join(', ')
+  const search = criteria.map(([name, value]) => name === 'q' ? value : `${name} ${value}`).join(', ')
   const what = criteria.length === 0 ? 'all profiles' : `all profiles that match this search (${search})`
   const inputs = criteria.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)
   return html`<details class="purge"><summary>Purge…</summary>!${postForm(`${base}/purge`, formToken, html`!${inputs}

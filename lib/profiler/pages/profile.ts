@@ -15,9 +15,9 @@ export interface ProfilePageOptions extends PageOptions {
   pinned: boolean
   /** Whether the page offers to replay the request. */
   replayable: boolean
-  /** Whether an older profile of the same route is stored, and whether one that succeeded is. */
-  hasPrevious: boolean
-  hasSuccess: boolean
+  /** The newest older profile of the same route, and the newest of a success. */
+  previous: ProfileSummary | null
+  lastSuccess: ProfileSummary | null
   /** The request that caused this one; null: its profile is not stored, or there is none. */
   parent: ProfileSummary | null
   /** Requests that this one caused, newest first. */
@@ -26,8 +26,6 @@ export interface ProfilePageOptions extends PageOptions {
   differences: string
   query: Readonly<Record<string, unknown>>
   editor: EditorLink | null
-  /** Whether the page offers to repeat the request with a CPU profile. */
-  repeatsCpu: boolean
 }
 
 /** The formats of a request: the last segment of the URL, and the text of the link. */
@@ -44,7 +42,9 @@ export function missingPanel (sentence: string): Panel {
 
 /** The page of one profile: a summary, the menu of panels, and one panel. */
 export function profilePage (profile: Profile, panel: Panel, options: ProfilePageOptions): string {
-  const title = `${profile.status} ${profile.method} ${profile.url} – ${panel.label}`
+  const { status, method, url } = profile
+  const title = `${status} ${method} ${url.replace(/^https?:\/\/[^/]*(?=\/)/, '')}` +
+    (panel.name === 'overview' ? '' : ` – ${panel.label}`)
   const problems = new Map<Panel, Problems>()
   const groups = groupsOf(profile).map(({ title, panels }, i) => {
     for (const item of panels) problems.set(item, problemsOf(item, profile))
@@ -60,7 +60,7 @@ export function profilePage (profile: Profile, panel: Panel, options: ProfilePag
 <section class="panel panel-${panel.name}" id="content" tabindex="-1" aria-labelledby="panel-title">
 <h2 id="panel-title">${panel.label}</h2>!${panelContent(panel, profile, view)}</section>
 </div>
-</main>`)
+</main>`, status)
 }
 
 function summary (profile: Profile, options: ProfilePageOptions): string {
@@ -93,15 +93,15 @@ function blockedList (profile: Profile): string {
     html`<li>${visibleLine(sentence)}</li>`)}</ul></div>`
 }
 
-function actions (path: string, { replayable, hasPrevious, hasSuccess }: ProfilePageOptions): string {
-  const link = (href: string, label: string, isEnabled: boolean, why: string): string => isEnabled
-    ? html`<a href="${path}/${href}">${label}</a>`
-    : html`<a role="link" aria-disabled="true" class="is-disabled" title="${why}">${label}</a>`
+function actions (path: string, { base, replayable, previous, lastSuccess }: ProfilePageOptions): string {
+  const link = (other: ProfileSummary | null, label: string, why: string): string => other === null
+    ? html`<a role="link" aria-disabled="true" class="is-disabled" title="${why}">${label}</a>`
+    : html`<a href="${base}/${other.token}/compare/${path.slice(-6)}">${label}</a>`
   const items = (names: readonly string[], attribute: string): string[] => names.map((name) =>
     html`<li><a href="${path}/as/${name}" !${attribute}>${FORMATS[name]}</a></li>`)
-  const previous = link('compare/previous', 'previous of this route', hasPrevious, 'No older profile of it is stored')
-  const success = link('compare/previous?error=0', 'last success', hasSuccess, 'No older success of it is stored')
-  return html`<div class="actions-row"><span>Compare with the !${previous} or its !${success}</span>
+  return html`<div class="actions-row"><span>Compare with the !${
+    link(previous, 'previous of this route', 'No older profile of it is stored')} or its !${
+    link(lastSuccess, 'last success', 'No older success of it is stored')}</span>
 <a href="${path}.md" data-copy>Copy for an AI assistant</a>
 <details class="copy-as"><summary>Copy as</summary><ul>!${items(COPIED, 'data-copy')}</ul></details>
 <details class="copy-as"><summary>Download</summary><ul>!${items(Object.keys(FORMATS), 'download')}</ul></details>

@@ -25,16 +25,16 @@ export function replayPage (view: ReplayView, options: PageOptions): string {
   const { token, request, problem, notes } = view
   const failure = problem === undefined
     ? ''
-    : html`<p class="failure" role="alert">It cannot be replayed: ${problem}</p>`
+    : html`<p class="failure" role="alert">The request cannot be replayed: ${problem}</p>`
   const list = html`<ul>!${notes.map((one) => html`<li>${one}</li>`)}</ul>`
   return layout(options, `Replay ${token}`, html`<main id="content" class="replay">
 <h1>Replay</h1>
-<p class="note">The request of the profile <a href="${options.base}/${token}">${token}</a> is sent to this application
-again, in this process and not over the network. The new profile is then compared with this one.</p>
+<p class="note">The request of the profile <a href="${options.base}/${token}">${token}</a> is replayed
+in this process, not over the network. The new profile is compared with this one.</p>
 !${failure}
 !${section('The request', html`<pre class="data sent">${messageOf(request)}</pre>`, '', 2)}
-!${notes.length === 0 ? '' : section('Different from the original', list, '', 2)}
-!${problem === undefined ? section('Send it', form(view, options), '', 2) : ''}
+!${notes.length === 0 ? '' : section('Differences from the original', list, '', 2)}
+!${problem === undefined ? section('Send', form(view, options), '', 2) : ''}
 </main>`)
 }
 
@@ -46,7 +46,8 @@ function form ({ token, request: { method }, safe, masked }: ReplayView, { base,
 <label class="confirm"><input type="checkbox" name="confirm" value="1" required> Replay this ${method}</label>`
   return postForm(`${base}/${token}/replay`, formToken, html`
 !${masked.length === 0 ? '' : note('These values are masked in the profile. Empty values are not sent.')}!${fields}
-!${safe ? '' : warning}<button type="submit">Replay</button>`)
+!${safe ? '' : warning}<label class="confirm"><input type="checkbox" name="cpu" value="1"> Record a CPU profile</label>
+<button type="submit">Replay</button>`)
 }
 
 function messageOf ({ method, target, headers, body }: FilledRequest): string {

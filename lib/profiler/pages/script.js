@@ -57,36 +57,59 @@ function ageOf (ms) {
   return seconds < 86400 ? Math.floor(seconds / 3600) + ' h ago' : Math.floor(seconds / 86400) + ' d ago'
 }
 
+// Equal elements of two versions of the list.
+const identityOf = (element) => element.getAttribute('href') ?? element.getAttribute('formaction') ?? element.value
+
+function countSelected () {
+  const count = document.querySelectorAll('.profiles [name=profile]:checked').length
+  for (const button of document.querySelectorAll('#compare button')) {
+    button.textContent = 'Compare selected (' + count + ')'
+    button.disabled = count !== 2
+  }
+}
+
+document.addEventListener('change', countSelected)
+addEventListener('pageshow', countSelected)
+countSelected()
+
+// Empty fields would make the address of a search long.
+document.querySelector('.search')?.addEventListener('formdata', function ({ formData }) {
+  for (const [name, value] of [...formData]) if (value === '') formData.delete(name)
+})
+
 if (live !== null && 'EventSource' in window) {
   const button = live.querySelector('button')
   const state = live.querySelector('.live-state')
-  const table = document.querySelector('.profiles')
-  const body = table.tBodies[0]
+  const results = document.querySelector('.results')
   const changed = new Set()
   let source = null
   let added = 0
 
-  const tokenOf = (row) => row.querySelector('th a').textContent
+  const tokens = (parent) => [...parent.querySelectorAll('.profiles [name=profile]')].map(({ value }) => value)
 
-  // The server renders the newest rows. Unchanged ones are reused: they keep their check boxes and the focus.
+  // The server renders the newest rows; check boxes and the focus are kept.
   const refresh = async function () {
-    const tokens = new Set(changed)
     changed.clear()
     const response = await fetch(location.href, { headers: { accept: 'text/html' } })
     if (!response.ok) return
     const page = new DOMParser().parseFromString(await response.text(), 'text/html')
-    const known = new Map([...body.rows].map((row) => [tokenOf(row), row]))
-    const rows = [...page.querySelectorAll('.profiles tbody tr')]
-    added += rows.filter((row) => !known.has(tokenOf(row))).length
-    const focused = document.activeElement
-    body.replaceChildren(...rows.map((row) => tokens.has(tokenOf(row)) ? row : known.get(tokenOf(row)) ?? row))
-    if (document.contains(focused)) focused.focus({ preventScroll: true })
-    table.hidden = rows.length === 0
-    if (!table.hidden) document.querySelector('.empty')?.remove()
+    const known = new Set(tokens(results))
+    added += tokens(page).filter((token) => !known.has(token)).length
+    const checked = new Set([...results.querySelectorAll('input:checked')].map(identityOf))
+    const focused = results.contains(document.activeElement) ? identityOf(document.activeElement) : null
+    const purge = results.querySelector('.stats:has([open])')
+    results.replaceChildren(...page.querySelector('.results').childNodes)
+    if (purge !== null) results.querySelector('.stats')?.replaceWith(purge)
+    for (const element of results.querySelectorAll('.profiles :is(a, button, input)')) {
+      if (element.type === 'checkbox') element.checked = checked.has(identityOf(element))
+      if (identityOf(element) === focused) element.focus({ preventScroll: true })
+    }
+    countSelected()
+    document.querySelector('link[rel=icon]').href = page.querySelector('link[rel=icon]').getAttribute('href')
   }
 
   const follow = function (isOn) {
-    button.setAttribute('aria-pressed', String(isOn))
+    button.textContent = isOn ? 'Pause' : 'Live'
     source?.close()
     source = null
     state.textContent = isOn ? 'Waiting for requests' : 'Paused'
@@ -103,10 +126,13 @@ if (live !== null && 'EventSource' in window) {
   live.hidden = false
   button.addEventListener('click', () => follow(source === null))
   setInterval(async function () {
-    for (const time of document.querySelectorAll('time.ago')) {
+    for (const time of document.querySelectorAll('.profiles time')) {
       time.textContent = ageOf(Date.now() - Date.parse(time.dateTime))
+      time.title = time.dateTime
     }
-    if (source === null || changed.size === 0) return
+    // No row moves while one is pressed, or after the page was scrolled.
+    const isInUse = results.matches(':active') || results.getBoundingClientRect().top < 0
+    if (source === null || changed.size === 0 || isInUse) return
     const before = added
     await refresh().catch(() => {})
     if (added > before) state.textContent = added + (added === 1 ? ' new profile' : ' new profiles')
@@ -116,3 +142,42 @@ if (live !== null && 'EventSource' in window) {
   addEventListener('pageshow', function (event) { if (event.persisted && source !== null) follow(true) })
   follow(true)
 }
+
+const shortcuts = document.querySelector('.shortcuts')
+const enabled = shortcuts.querySelector('input')
+const help = document.querySelector('.help')
+let previousKey = ''
+
+// Storage is refused in a sandbox: the choice then holds for this page only.
+try {
+  enabled.checked = localStorage.getItem('hindsight-shortcuts') !== 'off'
+  enabled.addEventListener('change', () => localStorage.setItem('hindsight-shortcuts', enabled.checked ? 'on' : 'off'))
+} catch {}
+help.hidden = false
+help.addEventListener('click', () => shortcuts.showModal())
+
+function moveFocus (step) {
+  const links = [...document.querySelectorAll('.profiles tbody th a')].filter((link) => link.offsetParent !== null)
+  const at = links.findIndex((link) => link.closest('tr').contains(document.activeElement))
+  links[at === -1 ? 0 : Math.max(0, Math.min(links.length - 1, at + step))]?.focus()
+}
+
+const ACTIONS = {
+  '/': () => document.querySelector('.search [name=q]')?.focus(),
+  j: () => moveFocus(1),
+  k: () => moveFocus(-1),
+  o: () => document.activeElement.closest('.profiles tbody tr')?.querySelector('th a').click(),
+  'g e': () => document.querySelector('.top a[href$="latest?error=1"]').click(),
+  '?': () => shortcuts.showModal()
+}
+
+document.addEventListener('keydown', function (event) {
+  const { key, target } = event
+  const action = ACTIONS[previousKey + ' ' + key] ?? (key.length === 1 ? ACTIONS[key] : undefined)
+  if (!enabled.checked || shortcuts.open || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return
+  if (target.closest('input:not([type=checkbox], [type=radio]), select, textarea')) return
+  previousKey = key
+  if (action === undefined) return
+  event.preventDefault()
+  action()
+})

@@ -1,10 +1,9 @@
-import { fields, note, rows, rowsSection, section } from '../pages/components.js'
+import { fields, rowsSection } from '../pages/components.js'
 import { collectorPanel, isObject, listOf, type Data, type Panel } from './panel.js'
 
 const OUTCOMES: Readonly<Record<string, string>> = {
   fresh: 'the copy of the client is fresh: 304',
   stale: 'the copy of the client is stale: the whole response',
-  failed: 'the precondition failed: 412',
   unconditional: 'the request has no precondition: the whole response'
 }
 const LINK_COLUMNS = { rel: 'Relation', href: 'Target', attributes: 'Attributes' }
@@ -12,19 +11,13 @@ const LINK_COLUMNS = { rel: 'Relation', href: 'Target', attributes: 'Attributes'
 /** What the response carries for caches and for the page: HTTP caching, links and front-end assets. */
 export const deliveryPanels: readonly Panel[] = [
   collectorPanel('cache', 'HTTP cache', 'delivery', {
-    problem: ({ outcome }) => outcome === 'failed',
     render: (data) => fields('Decision', { ...data, outcome: OUTCOMES[String(data.outcome)] ?? data.outcome })
   }),
 
   collectorPanel('links', 'Links', 'delivery', {
     count: ({ route, added }) => listOf(route).length + listOf(added).length,
-    render: ({ route, added, earlyHints }) => {
-      const hints = Array.isArray(earlyHints) ? earlyHints.map((value) => ({ value })) : []
-      return linksSection('Declared by the route', route) +
-        linksSection('Added while the request was handled', added) +
-        section('Sent as early hints (103)',
-          hints.length === 0 ? note('None.') : rows('Early hints', { value: 'Link' }, hints))
-    }
+    render: ({ route, added }) =>
+      linksSection('Declared by the route', route) + linksSection('Added while the request was handled', added)
   }),
 
   collectorPanel('assets', 'Assets', 'delivery', {

@@ -1,14 +1,11 @@
 import { counted } from '../../view/counted.js'
 import { html } from '../../view/html.js'
 import { visibleLine } from '../../view/visible.js'
-import { configurationOf } from '../configuration.js'
-import {
-  fields, fold, json, milliseconds, note, pairs, pairsSection, pending, section, statusBadge, table
-} from '../pages/components.js'
+import { fields, fold, milliseconds, note, pairs, pending, statusBadge, table } from '../pages/components.js'
 import { collectorPanel, isFailedCall, isObject, listOf, onlyErrors, type Data, type Panel } from './panel.js'
 import { headerTable } from './request.js'
 
-/** What surrounds the request: other servers, traces, and the configuration of the application. */
+/** What surrounds the request: other servers, traces, and the versions of the application. */
 export const environmentPanels: readonly Panel[] = [
   collectorPanel('http-client', 'HTTP client', 'environment', {
     count: ({ count }) => typeof count === 'number' ? count : undefined,
@@ -30,21 +27,8 @@ export const environmentPanels: readonly Panel[] = [
   // The place of the request in a distributed trace (W3C Trace Context).
   collectorPanel('trace', 'Trace', 'environment', { render: (data) => fields('Trace', data) }),
 
-  // The versions, and the whole configuration while the application still runs in this process.
-  collectorPanel('config', 'Configuration', 'environment', {
-    render: ({ id, ...summary }) => {
-      const whole = configurationOf(id)
-      if (whole === null) {
-        return pairsSection('Versions', summary) +
-          note('The rest is not stored. It is shown while the application runs in this process, unchanged.')
-      }
-      const { versions, hindsight, fastify, plugins } = whole
-      return pairsSection('Versions', { ...versions, mode: summary.mode }) +
-        pairsSection('Options of Hindsight', hindsight, 'All by default.') +
-        pairsSection('Options of Fastify', fastify) +
-        section('Plugins', fold('Tree of plugins, in the order in which they were loaded', json(plugins)))
-    }
-  })
+  // Enough to distinguish two configurations.
+  collectorPanel('config', 'Configuration', 'environment', { render: (data) => fields('Versions', data) })
 ]
 
 /** A table of calls or spans; `count` is the number of all, of which the first are recorded. */

@@ -18,7 +18,7 @@ export const eventsPanel: Panel = {
     const isObserved = dataOf(profile, 'config').lifecycle === 'observe'
     const numbered = events.map((event, i) => ({ ...event, number: i + 1 }))
     const ran = events.length === 0
-      ? note(isObserved ? 'No hook of the application ran.' : 'No listener was reached.')
+      ? note(isObserved ? 'No application hook ran.' : 'No listener was reached.')
       : filters(events) + runsOf(numbered, ({ pass }) => pass).map((run) => passTable(run, view)).join('')
     return ran + headerTable(profile, view)
   }
@@ -43,7 +43,7 @@ function passTable (events: readonly NumberedEvent[], view: PanelView): string {
 <tr class="stage"><th scope="rowgroup" colspan="5">${run[0]?.stage}</th></tr>!${
     run.map((event) => row(event, view))}</tbody>`)
   return section(title, scrollable(title, html`<table class="rows events" aria-label="${title}"><thead><tr>
-<th scope="col">#</th><th scope="col">Listener</th><th scope="col">Outcome</th><th scope="col">What it did</th>
+<th scope="col">#</th><th scope="col">Listener</th><th scope="col">Outcome</th><th scope="col">Changes</th>
 <th scope="col" class="number">Duration</th></tr></thead>!${stages}</table>`))
 }
 
@@ -74,7 +74,7 @@ function change (from: string | null, to: string | null): string {
 function headerTable (profile: Profile, view: PanelView): string {
   const rows = [...headerHistory(profile)].map(([name, steps]) => html`<tr><th scope="row" class="header">${name}</th>
 <td><ol>!${steps.map((step) => stepMarkup(step, view))}</ol></td></tr>`)
-  return section('Headers of the response, and what set them', rows.length === 0
+  return section('Response headers, and where they were set', rows.length === 0
     ? note('None was set.')
     : table('Headers', ['Header', 'History'], rows, 'rows history'))
 }

@@ -17,11 +17,11 @@ export interface HeaderStep {
 }
 
 const CODE: Readonly<Record<string, string>> = {
-  handler: 'your handler',
-  'handler or route hooks': 'your handler, or a hook of its route',
-  'route hooks': 'hooks of the route',
-  'error handler': 'the error handler',
-  'diagnostic page': 'the diagnostic page',
+  handler: 'route handler',
+  'handler or route hooks': 'route handler or route hook',
+  'route hooks': 'route hook',
+  'error handler': 'error handler',
+  'diagnostic page': 'diagnostic page',
   'before Hindsight': 'a hook or plugin registered before Hindsight'
 }
 const EXTENSION = extname(import.meta.url)

@@ -17,7 +17,7 @@ const LEVELS: ReadonlyMap<string, string> = new Map([
 ])
 const NAMES = [...LEVELS.keys()]
 /** Lines of one page. */
-const PAGE = 500
+export const PAGE = 500
 const MAX_CHANNELS = 20
 const MAX_TEXT = 500
 /** The channel of the lines that say which listener was notified. */
@@ -53,7 +53,7 @@ export const logsPanel: Panel = {
     return { errors, warnings: logs.filter(isWarningOrWorse).length - errors }
   },
   render: (profile, view = PLAIN_VIEW) =>
-    profile.logs.length === 0 ? note('Nothing was logged.') : render(profile, view)
+    profile.logs.length === 0 ? note('No log messages.') : render(profile, view)
 }
 
 function render ({ logs, time }: Profile, view: PanelView): string {
@@ -148,15 +148,17 @@ function filterForm (logs: readonly LogRecord[], all: readonly LogRecord[], filt
   const from = (name: string): number =>
     NAMES.slice(severityOf(name)).reduce((sum, one) => sum + (counts.get(one) ?? 0), 0)
   const levels = [...LEVELS].map(([name, label]) => [name, `${label} (${from(name)})`] as const)
-  const times = (['absolute', 'relative'] as const).map((name) => {
+  const times = (['Absolute', 'Relative'] as const).map((label) => {
+    const name = label.toLowerCase()
     const checked = name === time ? ' checked' : ''
-    return html`<label><input type="radio" name="time" value="${name}"!${checked}>${name}</label>`
+    return html`<label><input type="radio" name="time" value="${name}"!${checked}>${label}</label>`
   })
   return html`<form method="get" class="filters log-filters"><input type="hidden" name="panel" value="logs">
 !${events ? '<input type="hidden" name="events" value="1">' : ''}!${select('Level', 'level', levels, level)}
 !${channelBoxes(all, filter)}
 <fieldset><legend>Time</legend>!${times}</fieldset>
-<label>Containing <input type="search" name="q" value="${text}" maxlength="!${MAX_TEXT}" autocomplete="off"></label>
+<label>Filter messages
+<input type="search" name="q" value="${text}" maxlength="!${MAX_TEXT}" autocomplete="off"></label>
 <button type="submit">Filter</button></form>`
 }
 

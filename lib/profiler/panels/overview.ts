@@ -34,7 +34,7 @@ export function happened (profile: Profile): string {
     : [`The ${ended.stage.startsWith('kernel.') ? 'listener' : `${ended.stage} hook`} "${ended.listener}" ` +
       (ended.outcome === 'raised' ? 'threw an error.' : 'sent the response.')]
   if (status === 499) return `The client closed the connection after ${milliseconds(duration)}, before the response.`
-  const answer = `${method} was answered with ${statusText(status)} after ${milliseconds(duration)}`
+  const answer = `${method} returned ${statusText(status)} in ${milliseconds(duration)}`
   const last = exceptions.at(-1)
   if (last === undefined) return [`${answer}${bodyText(profile)}.`, ...by].join(' ')
   const [root = last] = exceptions
@@ -84,7 +84,7 @@ function tilesOf (profile: Profile, view: PanelView): Map<string, string> {
     ['Outgoing calls', callsText(profile)],
     ['Log', lines === 0 ? 'Nothing was logged' : html`<a href="${addressOf('logs')}">${counted(lines, 'line')}</a>`],
     ...(route?.handler === undefined ? [] : [['Handler', place(route.handler, view.editor)] as const]),
-    ...(frame === undefined ? [] : [['Raised at', place(`${frame.file}:${frame.line}`, view.editor)] as const])
+    ...(frame === undefined ? [] : [['Thrown at', place(`${frame.file}:${frame.line}`, view.editor)] as const])
   ])
 }
 

@@ -21,10 +21,8 @@ export interface PanelView {
   editor: EditorLink | null
   /** The path of the profiler's routes. */
   base?: string
-  /** The hidden field `form_token` of forms that change something. */
-  formToken?: string
-  /** Whether the page offers to repeat the request with a CPU profile. */
-  repeatsCpu?: boolean
+  /** Whether the page offers to replay the request. */
+  replayable?: boolean
   /** The request that caused this one; null: its profile is not stored. */
   parent?: ProfileSummary | null
   /** Requests that this one caused, newest first. */

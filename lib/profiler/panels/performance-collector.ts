@@ -1,6 +1,5 @@
 import type { ListenerEvent } from '../../lifecycle/events.js'
 import type { RequestState } from '../../lifecycle/request-state.js'
-import type { ProcessUsage } from '../observation.js'
 
 /** Durations, and times since the request arrived, in milliseconds. */
 export interface PerformanceRecord {
@@ -11,7 +10,6 @@ export interface PerformanceRecord {
   serialization?: number
   /** When the response was ready to be sent. */
   firstByte?: number
-  process?: ProcessUsage
 }
 
 export function performanceRecord (
@@ -19,7 +17,7 @@ export function performanceRecord (
   events: readonly ListenerEvent[],
   endedAt: number
 ): PerformanceRecord {
-  const { startedAt, handlerStart, handlerEnd, serializeStart, headAt, usage } = state
+  const { startedAt, handlerStart, handlerEnd, serializeStart, headAt } = state
   const since = (time: number): number => round(time - startedAt)
   const response = serializeStart === 0
     ? undefined
@@ -29,8 +27,7 @@ export function performanceRecord (
     total: since(endedAt),
     ...(handlerEnd !== 0 && { handlerStart: since(handlerStart), handler: round(handlerEnd - handlerStart) }),
     ...(response !== undefined && { serialization: round(response.start - since(serializeStart)) }),
-    ...(headAt !== 0 && { firstByte: since(headAt) }),
-    ...(usage !== undefined && { process: usage.stop() })
+    ...(headAt !== 0 && { firstByte: since(headAt) })
   }
 }
 

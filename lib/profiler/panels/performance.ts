@@ -1,18 +1,12 @@
 import { html } from '../../view/html.js'
 import { visibleLine } from '../../view/visible.js'
 import { callTreeOf, percent, readCpuRecord, refusalOf } from '../cpu/record.js'
-import { bytes, failed, milliseconds, note, pairs, pairsSection, postForm, section } from '../pages/components.js'
+import { failed, milliseconds, note, pairsSection, section } from '../pages/components.js'
 import type { Profile } from '../profile.js'
-import { addressOf, dataOf, failureOf, fieldOf, isObject, PLAIN_VIEW } from './panel.js'
-import type { Data, Panel, PanelView } from './panel.js'
-import { waterfall } from './waterfall.js'
+import { addressOf, dataOf, failureOf, fieldOf, PLAIN_VIEW } from './panel.js'
+import type { Panel, PanelView } from './panel.js'
+import { waterfall } from './waterfall-chart.js'
 
-const TIMES: Readonly<Record<string, string>> = {
-  handlerStart: 'handler began at',
-  handler: 'handler',
-  serialization: 'serialization',
-  firstByte: 'response ready at'
-}
 const CPU_FUNCTIONS = 5
 
 /** Where the time went. */
@@ -24,46 +18,34 @@ export const performancePanel: Panel = {
   problem: (profile) => failureOf(profile, 'performance') !== undefined,
   render: (profile, view = PLAIN_VIEW) =>
     section('Waterfall', waterfall(profile, fieldOf(view, 'threshold'))) + cpuSection(profile, view) +
-    pairsSection('Time', timesOf(profile)) + processSection(profile)
+    timeSection(profile)
 }
 
-function timesOf (profile: Profile): Data {
-  const { events, duration } = profile
-  const data = dataOf(profile, 'performance')
-  const [slowest] = [...events].sort((a, b) => b.duration - a.duration)
-  const all = events.reduce((sum, event) => sum + event.duration, 0)
-  const times = Object.entries(TIMES).filter(([name]) => typeof data[name] === 'number')
-  return {
-    total: milliseconds(duration),
-    ...(slowest !== undefined && {
-      'all listeners': milliseconds(all),
-      'slowest listener': `${slowest.listener} (${slowest.stage}), ${milliseconds(slowest.duration)}`
-    }),
-    ...Object.fromEntries(times.map(([name, title]) => [title, milliseconds(data[name])]))
-  }
-}
-
-function processSection (profile: Profile): string {
+function timeSection (profile: Profile): string {
   const failure = failureOf(profile, 'performance')
   if (failure !== undefined) return failed(failure)
-  const { process } = dataOf(profile, 'performance')
-  return isObject(process) ? section('Process', usage(process)) : ''
-}
-
-function usage ({ heapBefore, heapAfter, loopUtilization }: Data): string {
-  return note('Of the whole process while the request ran, other requests included.') + pairs('Process', {
-    'heap in use': `${bytes(heapBefore)} before, ${bytes(heapAfter)} after`,
-    'event loop busy': typeof loopUtilization === 'number' ? `${Math.round(loopUtilization * 100)} % of the time` : ''
+  const { firstByte, handlerStart, handler, serialization } = dataOf(profile, 'performance')
+  const times = Object.entries({
+    Total: profile.duration,
+    'Response ready': firstByte,
+    'Handler start': handlerStart,
+    Handler: handler,
+    Serialization: serialization
   })
+  return pairsSection('Time', Object.fromEntries(times.filter(([, time]) => typeof time === 'number')
+    .map(([name, time]) => [name, milliseconds(time)])))
 }
 
-/** The functions that took most CPU time, or the form that repeats the request with a CPU profile. */
+/** The functions that took most CPU time, or the link to replay the request with a CPU profile. */
 function cpuSection (profile: Profile, view: PanelView): string {
   const data = profile.collectors.cpu
   const record = readCpuRecord(data)
   if (record === null) {
     const refusal = refusalOf(data)
-    const content = (refusal === undefined ? '' : note(refusal)) + repeatForm(profile, view)
+    const replay = view.replayable !== true
+      ? ''
+      : html`<p><a href="${view.base ?? '.'}/${profile.token}/replay">Replay it with a CPU profile…</a></p>`
+    const content = (refusal === undefined ? '' : note(refusal)) + replay
     return content === '' ? '' : section('CPU', content)
   }
   const tree = callTreeOf(record)
@@ -72,12 +54,4 @@ function cpuSection (profile: Profile, view: PanelView): string {
     html`${milliseconds(self / 1000)}, ${percent(self, tree.busy)}</li>`)
   return section('CPU', html`<ol class="cpu-heaviest">!${items}</ol>` +
     html`<p><a href="${addressOf('cpu')}">Flame graph and all functions</a></p>`)
-}
-
-// Only safe methods: repeating another one may repeat its side effects.
-function repeatForm ({ token, method }: Profile, { repeatsCpu = false, base = '', formToken = '' }: PanelView): string {
-  if (!repeatsCpu || (method !== 'GET' && method !== 'HEAD')) return ''
-  return postForm(`${base}/${token}/cpu`, formToken,
-    html`<button type="submit">Repeat with a CPU profile</button> <span class="note">Sends this ${method} again, ` +
-    'with your cookies for this host, and records a CPU profile.</span>', 'pin-form')
 }

@@ -6,9 +6,9 @@ import { collectorPanel, dataOf, failureOf, isObject, listOf, onlyErrors, PLAIN_
 import type { Data, Panel, PanelView } from './panel.js'
 
 const ROUTE_COLUMNS = {
-  name: 'Route', methods: 'Methods', pattern: 'Pattern', why: 'Why not', distance: 'Distance'
+  name: 'Route', methods: 'Methods', pattern: 'Pattern', why: 'Mismatch', distance: 'Distance'
 }
-const PARAM_COLUMNS = { name: 'Parameter', sent: 'Sent value', converter: 'Converter', value: 'Value of the handler' }
+const PARAM_COLUMNS = { name: 'Parameter', sent: 'Sent value', converter: 'Converter', value: 'Converted value' }
 
 /** The route of the request, and what it declares. */
 export const routingPanels: readonly Panel[] = [
@@ -34,7 +34,7 @@ export const routingPanels: readonly Panel[] = [
       const conversions = conversionsOf(data).map((conversion) => isFailed(conversion)
         ? { ...conversion, value: 'none: this conversion or one before it failed' }
         : conversion)
-      return rowsSection('Conversions', PARAM_COLUMNS, conversions, 'The route converts none.')
+      return rowsSection('Conversions', PARAM_COLUMNS, conversions, 'No path parameter was converted.')
     }
   }),
 
@@ -60,10 +60,10 @@ function triedRoutes (profile: Profile): string {
   const failure = failureOf(profile, 'router')
   if (failure !== undefined) return failed(failure)
   const { tried, more } = dataOf(profile, 'router')
-  const title = 'Routes that were tried, the nearest first'
+  const title = 'Similar routes'
   const table = rows(title, ROUTE_COLUMNS, listOf(tried), 'The application has no routes.')
   return (tried === undefined ? '' : section(title, table)) +
-    (typeof more === 'number' ? note(`${counted(more, 'more route is', 'more routes are')} further away.`) : '')
+    (typeof more === 'number' ? note(`${counted(more, 'more route is', 'more routes are')} less similar.`) : '')
 }
 
 function declared (data: Data): Data {

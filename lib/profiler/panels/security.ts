@@ -42,10 +42,10 @@ function userOf ({ user, authenticatedBy, roles, inheritedRoles }: Data): string
   })
 }
 
-function decisionOf ({ by, attribute, subject, granted, strategy, votes }: Data): string {
+function decisionOf ({ by, attribute, subject, granted, votes }: Data): string {
   const about = subject === null || subject === undefined ? '' : ` of ${String(subject)}`
   return html`<h4>${`${String(attribute)}${about}: ${granted === true ? 'granted' : 'denied'}`}</h4>
-<p class="facts">requested by ${String(by)}, strategy ${String(strategy)}</p>` +
+<p class="facts">requested by ${String(by)}</p>` +
     rows(`Votes on ${String(attribute)}`, VOTE_COLUMNS, listOf(votes), 'No voter voted.')
 }
 

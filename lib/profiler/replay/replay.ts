@@ -17,7 +17,7 @@ export class ReplayFailedError extends Error {}
 /** The response did not begin in time. */
 export class ResponseTimeoutError extends ReplayFailedError {}
 
-/** Why the request cannot be sent again. */
+/** Why the request cannot be replayed. */
 export function replayProblem ({ bodyProblem, path }: StoredRequest): string | undefined {
   if (bodyProblem !== undefined) return `Its body is not stored as a whole: ${bodyProblem}.`
   const [first = ''] = path.map(decoded).filter((segment) => segment !== '')

@@ -37,7 +37,7 @@ export interface StoredRequest {
   /** `name=value` pairs. */
   cookies: string[]
   body?: Body
-  /** Why the body cannot be sent again. */
+  /** Why the body cannot be replayed. */
   bodyProblem?: string
   masked: MaskedValue[]
   /** Other differences from the original request. */

@@ -10,7 +10,7 @@ export interface Criteria {
   method?: string
   /** A status such as `404`, or a class such as `4xx`. */
   status?: string
-  /** A part of the URL, in any case. */
+  /** Parts of the URL, separated by blanks, in any case. */
   url?: string
   /** The whole name of the route; `*` matches any part of it. */
   route?: string
@@ -36,7 +36,7 @@ export function conditionsOf (criteria: Criteria): Condition[] {
   const { token, parent, error, method, status, minDuration, from, until, ip, route, url, exception } = criteria
   const timeOf = (time: number | undefined) => time === undefined ? undefined : new Date(time).toISOString()
   const [firstAddress, lastAddress] = ip === undefined ? [] : addressRange(ip)
-  const conditions: Array<[Condition[0], Operator, value: Condition[2] | undefined]> = [
+  const conditions: Array<readonly [Condition[0], Operator, value: Condition[2] | undefined]> = [
     ['token', '=', token],
     ['parent', '=', parent],
     ['failure', '=', error === undefined ? undefined : Number(error)],
@@ -50,7 +50,7 @@ export function conditionsOf (criteria: Criteria): Condition[] {
     ['ip_key', '<=', lastAddress],
     ['route', 'matches', route],
     // An empty part is in every text, also where there is none.
-    ['url_text', 'contains', url?.toLowerCase() || undefined],
+    ...(url ?? '').toLowerCase().split(/\s+/).map((part) => ['url_text', 'contains', part || undefined] as const),
     ['exception_text', 'contains', exception?.toLowerCase() || undefined]
   ]
   return conditions.filter((condition): condition is Condition => condition[2] !== undefined)

@@ -1,7 +1,7 @@
 import type { Profile } from '../profile.js'
 import { matcher, type Criteria } from './criteria.js'
 import { emptyTotals, groupToEvict, mayPin, sumOf, type RetentionGroup } from './retention.js'
-import { DEFAULT_BOUNDS, rangeOf, TooManyPinnedError } from './storage.js'
+import { cursorOf, DEFAULT_BOUNDS, rangeOf, TooManyPinnedError } from './storage.js'
 import type {
   ProfilePage, ProfileStorage, PurgeOptions, SearchOptions, StorageBounds, StorageStats
 } from './storage.js'
@@ -44,12 +44,19 @@ export class MemoryStorage implements ProfileStorage {
 
   search (options: SearchOptions): ProfilePage {
     const { criteria = {}, limit } = options
-    const [after, before] = rangeOf(options, this.#head)
+    const range = rangeOf(options, this.#head)
+    const { seq: [after, before], column, isDescending, last } = range
     const matches = matcher(criteria)
-    const found = [...this.#entries.values()].reverse()
+    const columnsOf = ({ seq, summary: { duration, status } }: Entry) => ({ seq, duration, status })
+    const compare = ([value, seq]: [number, number], [otherValue, otherSeq]: [number, number]): number =>
+      (value - otherValue || seq - otherSeq) * (isDescending ? -1 : 1)
+    const found = [...this.#entries.values()]
       .filter((entry) => entry.seq > after && entry.seq < before && matches(entry))
+      .map((entry) => ({ entry, key: [columnsOf(entry)[column], entry.seq] as [number, number] }))
+      .filter(({ key }) => last === undefined || compare(key, last) > 0)
+      .sort((a, b) => compare(a.key, b.key)).map(({ entry }) => entry)
     const page = found.slice(0, limit)
-    const next = found.length > limit ? String(page.at(-1)?.seq) : null
+    const next = found.length > limit ? cursorOf(range, columnsOf(page.at(-1) as Entry)) : null
     return { profiles: page.map(({ summary }) => ({ ...summary })), next, head: String(this.#head) }
   }
 

@@ -1,9 +1,9 @@
 import type { Profile } from '../profile.js'
 import { columnsOf, conditionsOf, type Criteria } from './criteria.js'
 import { emptyTotals, groupToEvict, mayPin, sumOf, type Totals } from './retention.js'
-import { DEFAULT_BOUNDS, rangeOf, TooManyPinnedError } from './storage.js'
+import { cursorOf, DEFAULT_BOUNDS, rangeOf, TooManyPinnedError } from './storage.js'
 import type {
-  Awaitable, ProfilePage, ProfileStorage, PurgeOptions, SearchOptions, StorageBounds, StorageStats
+  Awaitable, PageRange, ProfilePage, ProfileStorage, PurgeOptions, SearchOptions, StorageBounds, StorageStats
 } from './storage.js'
 import type { ProfileRecord, ProfileSummary } from '../summary.js'
 
@@ -33,7 +33,7 @@ export interface SqlDatabase {
 interface Find {
   columns: string
   criteria: Criteria
-  range: ReturnType<typeof rangeOf>
+  range: PageRange
   limit: number
   onlyUnpinned?: boolean
 }
@@ -81,10 +81,11 @@ export class SqlStorage implements ProfileStorage {
     const { criteria = {}, limit } = options
     return await this.#database.read(async (query) => {
       const head = await this.#head(query)
-      const find: Find = { columns: COLUMNS, criteria, range: rangeOf(options, head), limit: limit + 1 }
-      const found = await this.#find(query, find)
+      const range = rangeOf(options, head)
+      const found = await this.#find(query, { columns: COLUMNS, criteria, range, limit: limit + 1 })
       const page = found.slice(0, limit)
-      const next = found.length > limit ? String(page.at(-1)?.seq) : null
+      const last = page.at(-1) as Row & Record<'seq' | 'duration' | 'status', number>
+      const next = found.length > limit ? cursorOf(range, last) : null
       return { profiles: page.map(summaryOf), next, head: String(head) }
     })
   }
@@ -106,8 +107,8 @@ export class SqlStorage implements ProfileStorage {
     let purged = 0
     for (let before = head + 1; ;) {
       const found = await this.#database.write(async (query) => {
-        const find: Find = { columns: 'seq', criteria, range: [0, before], limit: STEP, onlyUnpinned: !pinned }
-        const rows = await this.#find(query, find)
+        const range: PageRange = { seq: [0, before], column: 'seq', isDescending: true }
+        const rows = await this.#find(query, { columns: 'seq', criteria, range, limit: STEP, onlyUnpinned: !pinned })
         await this.#delete(query, rows)
         return rows
       })
@@ -190,9 +191,14 @@ export class SqlStorage implements ProfileStorage {
     return groupToEvict(totals, bounds) === null
   }
 
-  /** Rows that match, with a `seq` between two numbers, newest first. */
+  /** Rows that match, in the order of the range. */
   async #find (query: Query, { columns, criteria, range, limit, onlyUnpinned = false }: Find): Promise<Row[]> {
-    const [conditions, values]: [string[], Value[]] = [['seq > ?', 'seq < ?'], [...range]]
+    const { seq, column: first, isDescending, last } = range
+    const [conditions, values]: [string[], Value[]] = [['seq > ?', 'seq < ?'], [...seq]]
+    if (last !== undefined) {
+      conditions.push(`(${first}, seq) ${isDescending ? '<' : '>'} (?, ?)`)
+      values.push(...last)
+    }
     if (onlyUnpinned) conditions.push('pinned = 0')
     for (const [column, operator, value] of conditionsOf(criteria)) {
       const text = withoutNul(String(value))
@@ -209,7 +215,9 @@ export class SqlStorage implements ProfileStorage {
       }
     }
     const where = conditions.join(' and ')
-    const sql = `select ${columns} from ${this.#requests} where ${where} order by seq desc limit ?`
+    const direction = isDescending ? 'desc' : 'asc'
+    const order = [...new Set([first, 'seq'])].map((column) => `${column} ${direction}`).join()
+    const sql = `select ${columns} from ${this.#requests} where ${where} order by ${order} limit ?`
     return await query(sql, [...values, limit])
   }
 

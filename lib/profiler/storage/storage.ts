@@ -12,14 +12,20 @@ export interface SearchOptions {
   criteria?: Criteria
   /** At most this many; at least 1. */
   limit: number
+  /** `-time` by default: newest first. */
+  sort?: Sort
   /** The `next` of the previous page. A position that the store has not reached is an `InvalidCursorError`. */
   cursor?: string
   /** The `head` of an earlier page: only profiles put after it. Otherwise as `cursor`. */
   after?: string
 }
 
+/** The orders of a search, `-` for descending. By time, the newest is the one that was put last. */
+export const SORTS = ['-time', 'time', '-duration', 'duration', '-status', 'status'] as const
+export type Sort = (typeof SORTS)[number]
+
 export interface ProfilePage {
-  /** Newest first. */
+  /** In the order of the search. */
   profiles: ProfileSummary[]
   /** Opaque; null on the last page. */
   next: string | null
@@ -74,13 +80,38 @@ export function isInvalidCursor (error: unknown): error is Error {
   return error instanceof Error && 'code' in error && error.code === 'HINDSIGHT_INVALID_CURSOR'
 }
 
-/** The numbers between which a page is: after the first, before the second. `head`: the highest `seq` that was used. */
-export function rangeOf ({ cursor, after }: SearchOptions, head: number): [after: number, before: number] {
-  for (const given of [cursor, after]) {
-    const isNumber = given === undefined || /^(?:0|[1-9]\d{0,14})$/.test(given)
-    if (!isNumber || Number(given) > head) throw new InvalidCursorError(given)
+/** Where a page is: `seq` after the first number and before the second, and in the order after `last`. */
+export interface PageRange {
+  seq: [after: number, before: number]
+  column: 'seq' | 'duration' | 'status'
+  isDescending: boolean
+  /** The last profile of the previous page: the value of the column and its `seq`. */
+  last?: [value: number, seq: number]
+}
+
+/** The range of a page. `head`: the highest `seq` that was used. */
+export function rangeOf ({ cursor, after = '0', sort = '-time' }: SearchOptions, head: number): PageRange {
+  const name = sort.replace('-', '') as 'time' | 'duration' | 'status'
+  const order = { column: name === 'time' ? 'seq' as const : name, isDescending: sort.startsWith('-') }
+  const [first, end] = [seqOf(after, after, head), head + 1]
+  if (cursor === undefined) return { ...order, seq: [first, end] }
+  if (order.column === 'seq') {
+    const seq = seqOf(cursor, cursor, head)
+    return { ...order, seq: order.isDescending ? [first, seq] : [Math.max(first, seq), end] }
   }
-  return [Number(after ?? 0), Number(cursor ?? head + 1)]
+  const [value = '', seq = ''] = cursor.split(':')
+  if (value === '' || !Number.isFinite(Number(value))) throw new InvalidCursorError(cursor)
+  return { ...order, seq: [first, end], last: [Number(value), seqOf(seq, cursor, head)] }
+}
+
+function seqOf (text: string, cursor: string, head: number): number {
+  if (!/^(?:0|[1-9]\d{0,14})$/.test(text) || Number(text) > head) throw new InvalidCursorError(cursor)
+  return Number(text)
+}
+
+/** The cursor of the page after the one whose last profile has these columns. */
+export function cursorOf ({ column }: PageRange, last: Record<'seq' | 'duration' | 'status', unknown>): string {
+  return column === 'seq' ? String(last.seq) : `${String(last[column])}:${String(last.seq)}`
 }
 
 export interface PurgeOptions {
@@ -100,7 +131,7 @@ export interface ProfileStorage {
    */
   put (profiles: readonly ProfileRecord[]): Awaitable<void>
   get (token: string): Awaitable<Profile | undefined>
-  /** The summaries that match, newest first. */
+  /** The summaries that match, in the order of the search. */
   search (options: SearchOptions): Awaitable<ProfilePage>
   /** Protects a profile from eviction and purge, or no longer; false where there is none. */
   pin (token: string, pinned: boolean): Awaitable<boolean>

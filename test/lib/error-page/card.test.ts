@@ -65,6 +65,7 @@ t.test('a failed request to another server shows its reason and address', async 
 t.test('an AggregateError shows the common cause, or the number of each kind', async (t) => {
   const app = await build(t, {}, (app) => {
     app.get('/one', async () => await Promise.any([1, 2, 3].map(async () => { throw Object.assign(new Error('no connection'), { code: 'ECONNREFUSED' }) })))
+    app.get('/wrapped', async () => await Promise.any([1, 2, 3].map(async () => { throw new Error('Supplier\nunavailable', { cause: new Error('no connection') }) })))
     app.get('/many', async () => { throw new AggregateError([new TypeError('a'), new TypeError('a'), new RangeError('b')], 'The batch failed') })
   })
   const one = await page(app, { url: '/one' })
@@ -72,6 +73,12 @@ t.test('an AggregateError shows the common cause, or the number of each kind', a
   t.equal(one.querySelectorAll('#exceptions .excerpt, .where .excerpt').length, 1, 'the same source is shown once')
   t.notMatch(texts(one, '.members').join(), '\\n')
   t.notMatch(texts(one, '#logs pre').join(), '\\n', 'line breaks of stacks are line breaks')
+  const { body } = await app.inject({ url: '/wrapped', headers: HTML })
+  t.ok(Buffer.byteLength(body) <= 60_000, `${Buffer.byteLength(body)} bytes`)
+  const wrapped = new JSDOM(body).window.document
+  t.equal(wrapped.querySelectorAll('#exceptions details[open] .excerpt').length, 0, 'its source is above')
+  t.ok(wrapped.querySelectorAll('.members .above').length >= 6)
+  t.notMatch(texts(wrapped, '.members, #logs pre, #stack-traces pre').join(), '\\n')
   const many = await page(app, { url: '/many' })
   t.same([texts(many, 'h1'), texts(many, '.cause')], [['The batch failed'], ['AggregateError 2 × TypeError: a, 1 × RangeError: b']])
   t.match((await app.inject({ url: '/one', headers: { accept: 'text/markdown' } })).body.match(/^```ts$/gm), { length: 1 })
@@ -84,11 +91,11 @@ t.test('without a frame of the application: the handler of the route', async (t)
     app.get('/string', async () => { throw 'a string' })
   })
   const document = await page(app, { url: '/invoice' })
-  t.match(texts(document, '.where h2'), [/^Thrown while running: test\/lib\/error-page\/card\.test\.ts:\d+ getInvoice$/])
+  t.match(texts(document, '.where h2'), [/^Thrown by the route handler: test\/lib\/error-page\/card\.test\.ts:\d+ getInvoice$/])
   t.match(texts(document, '.where mark .source'), [/^async function getInvoice/])
   const string = await page(app, { url: '/string' })
   t.same([texts(string, 'h1'), texts(string, '.cause')], [['a string'], ['Thrown string']])
-  t.match(texts(string, '.where h2'), [/^Thrown while running: .*card\.test\.ts:\d+ the handler of GET \/string$/])
+  t.match(texts(string, '.where h2'), [/^Thrown by the route handler: .*card\.test\.ts:\d+ the handler of GET \/string$/])
   t.match(texts(string, '.what'), [/ threw a value that is no Error \(string\), /])
 })
 
@@ -114,7 +121,7 @@ t.test('what a schema rejected, masked', async (t) => {
   const document = await page(app, { method: 'POST', url: '/orders/7', payload: { item: 'x', quantity: 0 } })
   t.same(texts(document, '.hint td, .hint tbody th'), ['quantity', '0', 'minimum', '>= 1'])
   t.match(texts(document, '.what'), [/^The schema of POST \/orders\/:id \(.*card\.test\.ts:\d+\) rejected the body; the handler did not run\.$/])
-  t.match(texts(document, '.where h2'), [/^The route: .*card\.test\.ts:\d+ /])
+  t.match(texts(document, '.where h2'), [/^Route: .*card\.test\.ts:\d+ /])
   const { body } = await app.inject({ method: 'POST', url: '/orders/7', payload: { item: 'x', quantity: 0 }, headers: { accept: 'text/markdown' } })
   t.match(body, '- `body.quantity`: received `0`, rule `minimum`, expected \\>= 1\n')
 })
@@ -135,7 +142,7 @@ t.test('where a body is not JSON', async (t) => {
   t.equal(await place(`{"a": "${'y'.repeat(70_000)}", }`), undefined, 'larger bodies are not kept')
   t.equal(await place('{"__proto__": 1}'), undefined, 'JSON that is refused for another reason')
   const document = await page(app, { method: 'POST', url: '/orders', payload: '{"a": <b>}', headers: { 'content-type': 'application/json' } })
-  t.match(texts(document, '.where h2')[0], 'The body is not JSON from line 1, column 7 on')
+  t.match(texts(document, '.where h2')[0], 'Invalid JSON at line 1, column 7 of the body')
   t.match(texts(document, '.where .source')[0], '{"a": <b>}')
   t.match(texts(document, '.what'), [/^The body is not valid JSON; the handler of POST \/orders \(.*\) did not run\.$/])
   t.match((await app.inject({ method: 'POST', url: '/orders', payload: { a: 1 } })).body, 'x', 'valid bodies arrive')
@@ -213,15 +220,39 @@ t.test('the menu changes all links, and remembers the choice', async (t) => {
 })
 
 t.test('the place of a syntax error that Node.js or a compiler names', async (t) => {
-  const folder = t.testdir({ 'broken.cjs': 'const a = 1\nfunction broken ( {\n  return 2\n}\n' })
+  const folder = t.testdir({
+    'broken.cjs': 'const a = 1\nfunction broken ( {\n  return 2\n}\n',
+    'linked.mjs': 'export const a = 1\nexport { nothing } from "node:fs"\n'
+  })
   const app = await build(t, {}, (app) => {
     app.get('/cjs', async () => { await import(`${folder}/broken.cjs`) })
+    app.get('/loaded', async () => { throw new Error(`Parse error ${folder}/broken.cjs:2:9`) })
+    app.get('/linked', async () => { await import(`${folder}/linked.mjs`) })
     app.get('/compiled', async () => { throw Object.assign(new Error(`Transform failed with 1 error:\n${folder}/broken.cjs:3:9: ERROR: Expected "}"`), { stack: '' }) })
   })
-  for (const [url, line] of [['/cjs', 3], ['/compiled', 3]] as const) {
+  for (const [url, file, line] of [['/cjs', 'broken.cjs', 3], ['/compiled', 'broken.cjs', 3], ['/loaded', 'broken.cjs', 2], ['/linked', 'linked.mjs', 2]] as const) {
     const { exceptions } = await report(app, { url })
-    t.match(exceptions[0]?.frames[0], { file: `${folder}/broken.cjs`, line, function: '(syntax)', own: true }, url)
-    t.match(texts(await page(app, { url }), '.where h2'), [/broken\.cjs:3.* \(syntax\)$/])
+    t.match(exceptions[0]?.frames[0], { file: `${folder}/${file}`, line, function: '(syntax)', own: true }, url)
+    t.match(texts(await page(app, { url }), '.where h2')[0], new RegExp(`^In your code: .*${file}:\\d.* \\(syntax\\)$`))
+  }
+})
+
+t.test('the header and the log line name a file of the application, or none', async (t) => {
+  const app = await build(t, {}, (app) => {
+    app.get('/invoice', getInvoice)
+    app.get('/parsed', async () => JSON.parse('{'))
+    app.get('/reported', async () => { throw Object.assign(new Error('reported', { cause: new Error('x') }), { stack: 'Error: reported' }) })
+    app.post('/orders', { schema: { body: { type: 'object', required: ['item'] } } }, async () => 'x')
+  })
+  const own = /card\.test\.ts:\d+$/
+  for (const [method, url, expected] of [
+    ['GET', '/invoice', own], ['GET', '/parsed', own], ['GET', '/reported', own], ['POST', '/orders', own], ['GET', '/nowhere', undefined]
+  ] as const) {
+    const { headers } = await app.inject({ method, url, headers: HTML, ...(method === 'POST' && { payload: {} }) })
+    t.match(headers['x-debug-exception-file'], expected as never, url)
+    const { logs } = await report(app, { method, url, ...(method === 'POST' && { payload: {} }) })
+    const line = logs.find(({ message }) => message.startsWith('Uncaught '))?.message
+    t.match(line, expected ?? /^Uncaught NotFoundError: "No route found for ".*"" *$/, url)
   }
 })
 

@@ -195,22 +195,6 @@ t.test('changes in a loop are bounded', async (t) => {
   t.equal(many.outsideChanges.length, 100)
 })
 
-t.test('a listener may change headers after the hooks of the application', async (t) => {
-  const events = recorder()
-  const headers: HeadersOfReply = {}
-  const reply = replyOf(headers)
-  run(events, slot('seven'), reply)
-  headers.theirs = '1'
-  run(events, hook('onSend', 'stamp'), reply)
-  events.amend(slot('seven').index, reply, () => { headers.ours = '1' })
-  events.finish({ ...headers })
-  t.same(events.events().map(({ listener, changes }) => [listener, changes?.headers?.map(({ name }) => name)]), [['seven', ['ours']], ['stamp', undefined]])
-  t.match(events.outsideChanges, [{ name: 'theirs' }])
-  const unreached = recorder()
-  unreached.amend(slot('seven').index, reply, () => { headers.ours = '2' })
-  t.same(unreached.events(), [], 'one that did not run is not there')
-})
-
 t.test('the token of each request is in its own changes, also where events were read meanwhile', async (t) => {
   for (const token of ['aaaaaa', 'bbbbbb', 'bbbbbb', 'bbbbbb', 'cccccc']) {
     const events = recorder()

@@ -44,7 +44,7 @@ export function sample (text = 'plain'): Profile {
       locale: { locale: text, source: text, default: text, enabled: [text], acceptLanguage: { enabled: true, header: text }, services: [text] },
       pagination: { page: 4, limit: 2, offset: 6, sort: text, direction: 'asc', total: 3, pages: 2, fields: { page: text }, sortable: [text], maxLimit: 9 },
       config: { id: 'none', node: text, fastify: text, hindsight: text, mode: text },
-      links: { route: [{ rel: 'preload', href: '/a.css', attributes: { as: 'style', [text]: true, nopush: true } }], added: [{ rel: 'next', href: text }], earlyHints: [text] },
+      links: { route: [{ rel: 'preload', href: '/a.css', attributes: { as: 'style', [text]: true, nopush: true } }], added: [{ rel: 'next', href: text }] },
       assets: { manifest: text, base: '/', rendered: [`stylesheet ${text}.css`] },
       template: { name: text, duration: 1.5, variables: [text] },
       attributes: { template: text, cache: null },
@@ -53,18 +53,15 @@ export function sample (text = 'plain'): Profile {
       otherErrors: [[{ name: text, message: text, frames: [], stack: text }]],
       cpu: {
         interval: 250,
-        startup: 4.5,
         duration: 10,
         samples: 40,
-        others: 2,
-        end: 'time',
         leftOut: 500,
         functions: [
           { name: '(root)', file: '', line: 0, column: 0, kind: 'engine' }, { name: text, file: text, line: 3, column: 7, kind: 'own' },
           { name: 'next', file: 'node_modules/fastify/lib/hooks.js', line: 234, column: 19, kind: 'dependency' }, { name: 'run', file: 'node:async_hooks', line: 332, column: 1, kind: 'node' },
           { name: '(idle)', file: '', line: 0, column: 0, kind: 'engine' }
         ],
-        calls: { function: [0, 3, 2, 1, 1, 4], parent: [-1, 0, 1, 2, 3, 0], self: [0, 0, 500, 4500, 1000, 4000] }
+        calls: [[0, -1, 0], [3, 0, 0], [2, 1, 500], [1, 2, 4500], [1, 3, 1000], [4, 0, 4000]]
       },
       custom: { a: [text] },
       broken: { error: `it broke ${text}` }

@@ -24,6 +24,42 @@ const good: Array<[name: string, fields: Record<string, unknown>, criteria: obje
   ['a parent', { parent: '000001' }, { parent: '000001' }]
 ]
 
+const texts: Array<[q: string, criteria: object]> = [
+  ['', {}],
+  ['  ', {}],
+  ['/orders', { url: '/orders' }],
+  ['status:5xx method:POST /orders slow:>200ms', { status: '5xx', method: 'POST', url: '/orders', minDuration: 200 }],
+  ['/orders  Red', { url: '/orders Red' }],
+  ['url:/a /b "c d"', { url: '/a /b c d' }],
+  ['STATUS:404', { status: '404' }],
+  ['exception:"not found: x" route:shop_*', { exception: 'not found: x', route: 'shop_*' }],
+  ['route:"GET /a/:id"', { route: 'GET /a/:id' }],
+  ['http://h:80/x?a:b', { url: 'http://h:80/x?a:b' }],
+  ['"localhost:3000"', { url: 'localhost:3000' }],
+  ['slow:1.5s', { minDuration: 1_500 }],
+  ['slow:>=20', { minDuration: 20 }],
+  ['ip:::1 token:3FA94C parent:000001 error:1', { ip: '::1', token: '3fa94c', parent: '000001', error: true }],
+  ['from:2026-01-31T12:00:00Z', { from: time }]
+]
+
+for (const [q, criteria] of texts) {
+  t.test(`the query "${q}"`, async (t) => t.strictSame(readSearch({ q }), { criteria, limit: 50 }))
+}
+
+t.test('an age is a time before now', async (t) => {
+  const { criteria } = readSearch({ q: 'from:1h', until: '5min' })
+  const [from, until] = [Number(criteria.from), Number(criteria.until)]
+  t.ok(Math.abs(Date.now() - 3_600_000 - from) < 5_000)
+  t.ok(Math.abs(Date.now() - 300_000 - until) < 5_000)
+  t.equal(readSearch({ from: `${'9'.repeat(15)}y` }).criteria.from, 0)
+})
+
+t.test('fields and the query are combined', async (t) => {
+  t.strictSame(readSearch({ q: 'status:404 /b', url: '/a', method: 'GET' }).criteria, { method: 'GET', status: '404', url: '/a /b' })
+  t.strictSame(readSearch({ sort: '-time' }), { criteria: {}, limit: 50 })
+  t.strictSame(readSearch({ sort: 'duration' }), { criteria: {}, limit: 50, sort: 'duration' })
+})
+
 for (const [name, fields, criteria] of good) {
   t.test(`${name} is a valid search`, async (t) => t.strictSame(readSearch(fields), { criteria, limit: 50 }))
 }
@@ -34,7 +70,23 @@ t.test('limit and cursor', async (t) => {
   t.strictSame(readSearch({ limit: '1000000' }, 1_000_000), { criteria: {}, limit: 1_000_000 })
 })
 
+const words = 'token, ip, method, status, url, route, exception, min_duration, slow, from, until, error, parent'
 const bad: Array<[fields: Record<string, unknown>, message: string]> = [
+  [{ q: 'status:50' }, 'Invalid "status": "50" is neither a status such as 404 nor a class such as 4xx.'],
+  [{ q: 'statu:500' }, `Invalid "statu": there is no such criterion; known are ${words}; a part of a URL with a colon is written in quotes, "statu:500".`],
+  [{ q: '__proto__:1' }, `Invalid "__proto__": there is no such criterion; known are ${words}; a part of a URL with a colon is written in quotes, "__proto__:1".`],
+  [{ q: 'limit:5' }, `Invalid "limit": there is no such criterion; known are ${words}; a part of a URL with a colon is written in quotes, "limit:5".`],
+  [{ q: 'status:' }, 'Invalid "status": it has no value.'],
+  [{ q: 'exception:""' }, 'Invalid "exception": it has no value.'],
+  [{ q: 'exception:"open' }, 'Invalid "q": a quotation mark is not closed.'],
+  [{ q: 'status:404 status:500' }, 'Invalid "status": it may be given only once.'],
+  [{ q: 'status:404', status: '500' }, 'Invalid "status": it may be given only once.'],
+  [{ q: ['a', 'b'] }, 'Invalid "q": it may be given only once.'],
+  [{ q: 'x '.repeat(251) }, 'Invalid "q": it has 502 characters, 500 are the most.'],
+  [{ q: 'slow:<200ms' }, 'Invalid "slow": "<200ms" is not a duration such as >200ms or >1.5s.'],
+  [{ q: 'slow:-5' }, 'Invalid "slow": "-5" is not a duration such as >200ms or >1.5s.'],
+  [{ sort: 'url' }, 'Invalid "sort": "url" is none of -time, time, -duration, duration, -status, status.'],
+  [{ sort: '--time' }, 'Invalid "sort": "--time" is none of -time, time, -duration, duration, -status, status.'],
   [{ token: '3fa94' }, 'Invalid "token": "3fa94" is not a token of six hexadecimal digits.'],
   [{ ip: 'localhost' }, 'Invalid "ip": "localhost" is neither an IP address nor a range such as 10.0.0.0/8.'],
   [{ ip: '10.0.0.0/33' }, 'Invalid "ip": "10.0.0.0/33" is neither an IP address nor a range such as 10.0.0.0/8.'],
@@ -44,9 +96,9 @@ const bad: Array<[fields: Record<string, unknown>, message: string]> = [
   [{ url: 'x'.repeat(501) }, 'Invalid "url": it has 501 characters, 500 are the most.'],
   [{ min_duration: '-1' }, 'Invalid "min_duration": "-1" is not a number of milliseconds.'],
   [{ min_duration: '1s' }, 'Invalid "min_duration": "1s" is not a number of milliseconds.'],
-  [{ from: 'yesterday' }, 'Invalid "from": "yesterday" is not a time in ISO 8601, such as 2026-01-31T12:00:00Z.'],
-  [{ until: '2026-02-31T12:00:00Z' }, 'Invalid "until": "2026-02-31T12:00:00Z" is not a time in ISO 8601, such as 2026-01-31T12:00:00Z.'],
-  [{ until: '2026-01-31T25:00:00Z' }, 'Invalid "until": "2026-01-31T25:00:00Z" is not a time in ISO 8601, such as 2026-01-31T12:00:00Z.'],
+  [{ from: 'yesterday' }, 'Invalid "from": "yesterday" is neither a time in ISO 8601, such as 2026-01-31T12:00:00Z, nor an age such as 1h.'],
+  [{ until: '2026-02-31T12:00:00Z' }, 'Invalid "until": "2026-02-31T12:00:00Z" is neither a time in ISO 8601, such as 2026-01-31T12:00:00Z, nor an age such as 1h.'],
+  [{ until: '2026-01-31T25:00:00Z' }, 'Invalid "until": "2026-01-31T25:00:00Z" is neither a time in ISO 8601, such as 2026-01-31T12:00:00Z, nor an age such as 1h.'],
   [{ from: '2026-02-01', until: '2026-01-01' }, 'Invalid "until": it is before "from".'],
   [{ error: 'yes' }, 'Invalid "error": "yes" is neither 1 nor 0.'],
   [{ parent: 'x' }, 'Invalid "parent": "x" is not a token of six hexadecimal digits.'],
@@ -54,8 +106,8 @@ const bad: Array<[fields: Record<string, unknown>, message: string]> = [
   [{ limit: '0' }, 'Invalid "limit": "0" is not a whole number from 1 to 500.'],
   [{ limit: '501' }, 'Invalid "limit": "501" is not a whole number from 1 to 500.'],
   [{ limit: '1e2' }, 'Invalid "limit": "1e2" is not a whole number from 1 to 500.'],
-  [{ colour: 'red' }, 'Invalid "colour": there is no such criterion; known are token, ip, method, status, url, route, exception, min_duration, from, until, error, parent, limit, cursor.'],
-  [{ constructor: 'red' }, 'Invalid "constructor": there is no such criterion; known are token, ip, method, status, url, route, exception, min_duration, from, until, error, parent, limit, cursor.']
+  [{ colour: 'red' }, 'Invalid "colour": there is no such criterion; known are token, ip, method, status, url, route, exception, min_duration, slow, from, until, error, parent, q, sort, limit, cursor.'],
+  [{ constructor: 'red' }, 'Invalid "constructor": there is no such criterion; known are token, ip, method, status, url, route, exception, min_duration, slow, from, until, error, parent, q, sort, limit, cursor.']
 ]
 
 for (const [fields, message] of bad) {

@@ -1,5 +1,3 @@
-import type { Firewall } from '../../../lib/security/compile.js'
-import { renewMark } from '../../../lib/security/login-session.js'
 import fastifySession from '@fastify/session'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
@@ -7,7 +5,7 @@ import type { HindsightOptions } from '../../../app/options.js'
 import type { LoginForm } from '../../../lib/security/login.js'
 import type { SecuritySettings } from '../../../lib/security/security.js'
 import { get, listen, statusOf } from '../../support/app.js'
-import { build, HTML, Jar, recordOf, users } from './support.js'
+import { build, HTML, Jar, users } from './support.js'
 
 const SECRET = 'a secret for tests, 32 letters or more'
 const main = { name: 'main', authenticators: { login: true as const }, logout: true as const }
@@ -222,68 +220,13 @@ t.test('a session that was signed by an older secret and is ended stays ended', 
   t.same((await app.inject({ url: '/session', headers: { cookie } })).json(), {})
 })
 
-t.test('logout everywhere', async t => {
-  for (const [name, session] of [...STORES, ['in the store of @fastify/session', () => ({ secret: SECRET, store: new fastifySession.MemoryStore() })]] as typeof STORES) {
-    const app = await build(t, { ...settings, firewalls: [{ ...main, logout: { everywhere: true } }] }, routes, { session: session() })
-    const [phone, desk, other] = [browser(app), browser(app), browser(app)]
-    await phone.login()
-    await desk.login()
-    await desk.send({ url: '/set/cart/1' })
-    await other.login('bob', 'builder')
-    const { logout } = await phone.body<{ logout: string }>('/account')
-    t.equal((await phone.send({ url: '/logout?_csrf_token=forged' })).statusCode, 403, name)
-    t.equal(await desk.who(), 'ada', `${name}: not without its token`)
-    t.equal((await phone.send({ url: logout })).statusCode, 302, name)
-    t.equal(await phone.who(), null, `${name}: here`)
-    const response = await desk.send({ url: '/who' })
-    t.same(response.json(), { user: null }, `${name}: there`)
-    t.same((await recordOf(app, response)).authenticators, [{ name: 'session', outcome: 'failed', reason: 'all sessions of the user were ended' }], `${name}: the profile says why`)
-    t.same(await desk.body('/session'), { cart: '1' }, `${name}: what else is in it stays`)
-    t.equal(await other.who(), 'bob', `${name}: nobody else's`)
-    await phone.login()
-    t.equal(await phone.who(), 'ada', `${name}: a new login is one`)
-    t.equal(await desk.who(), null, `${name}: and the old one stays ended`)
-    await app.endSessions('ada')
-    t.equal(await phone.who(), null, `${name}: by the application`)
-    await phone.login()
-    await app.endSessions('bob', 'main')
-    t.same([await phone.who(), await other.who()], ['ada', null], `${name}: by the name of a firewall`)
-    await t.rejects(app.endSessions('ada', 'nix'), { message: 'app.endSessions(): there is no firewall "nix" with a login' }, name)
-  }
-  const none = await build(t, { firewalls: [{ name: 'main' }] }, routes)
-  await t.rejects(none.endSessions('ada'), { message: 'app.endSessions(): no firewall has a login' })
-})
-
-t.test('sessions that anybody makes do not bring back those that were ended', async t => {
-  const firewalls = [{ name: 'free', pattern: '/set', security: false as const }, { ...main, logout: { everywhere: true } }]
-  const app = await build(t, { ...settings, firewalls }, routes, { debug: false })
-  const desk = browser(app)
-  await desk.login()
-  await app.endSessions('ada')
-  // It is used where nobody asks who it is, and so outlives what was kept before.
-  await desk.send({ url: '/set/cart/1' })
-  for (let i = 0; i < 10_000; i += 100) await Promise.all(Array.from({ length: i === 0 ? 99 : 100 }, async () => await app.inject('/set/cart/1')))
-  t.same(await desk.body('/session'), { cart: '1' }, 'the session is there')
-  t.equal(await desk.who(), null)
-})
-
-t.test('a logout is about one session unless it is told otherwise', async t => {
+t.test('a logout ends one session', async t => {
   const app = await build(t, settings, routes)
   const [phone, desk] = [browser(app), browser(app)]
   await phone.login()
   await desk.login()
   await phone.send({ url: (await phone.body<{ logout: string }>('/account')).logout })
   t.same([await phone.who(), await desk.who()], [null, 'ada'])
-})
-
-t.test('a store that cannot say whether sessions were ended lets nobody in', async t => {
-  const store = laterStore()
-  const app = await build(t, settings, routes, { session: { secret: SECRET, store } })
-  const visitor = browser(app)
-  await visitor.login()
-  const { get: read } = store
-  store.get = (id, done) => id.startsWith('logins-') ? done(new Error('the store is gone')) : read.call(store, id, done)
-  t.equal((await visitor.send({ url: '/who' })).statusCode, 503)
 })
 
 t.test('the flags of the cookie, by what the browser speaks', async t => {
@@ -316,9 +259,4 @@ t.test('a session that began in the clear and is logged in over https has a cook
   t.match(cookieOf(await secure.login()), /; Secure/, 'at the login')
   t.match(cookieOf(await secure.send({ url: '/set/cart/2' })), /; Secure/, 'and from then on')
   t.equal(cookieOf(await visitor.send({ url: '/set/cart/3' })), '', 'it is not given out in the clear')
-})
-
-t.test('logout everywhere without a store of its own ends this session only', async t => {
-  await renewMark({ name: 'main', marks: undefined } as unknown as Firewall, 'alice')
-  t.pass('it does not wait for a store')
 })

@@ -98,7 +98,7 @@ t.test('what cannot be sent, and what means nothing, is told', async (t) => {
   app.hindsight.profiler.save({ ...requested({ rawMessage: 'X' }), token: '00000c' })
   app.hindsight.profiler.save({ ...requested({ target: '/%5Fprofiler/purge' }, { method: 'POST' }), token: '00000d' })
   for (const [token, fields, status, message] of [
-    ['00000a', { confirm: '1' }, 409, 'The request of profile "00000a" cannot be sent again: Its body is not stored as a whole: it was truncated: about 9 bytes were left out.'],
+    ['00000a', { confirm: '1' }, 409, 'The request of profile "00000a" cannot be replayed: Its body is not stored as a whole: it was truncated: about 9 bytes were left out.'],
     ['00000b', {}, 400, 'Invalid "value.path.2": it is masked in the profile, and the request requires it.'],
     ['00000b', { 'value.nix': 'x' }, 400, 'Invalid "value.nix": nothing of that name is masked; masked are value.path.2, value.x-key.'],
     ['00000b', { 'value.path.2': 'x', 'value.x-key': 'a\r\nb: c' }, 400, 'Invalid "value.x-key": it has a line break.'],
@@ -173,7 +173,7 @@ t.test('the command has the service send it again', async (t) => {
     const code = await execute(['replay', ...args], out, err)
     return { code, out: String(out.read() ?? ''), err: String(err.read() ?? '') }
   }
-  t.match(await command(token, '--url', url), { code: 1, err: /"POST \/orders" may change something: --yes sends it\./ })
+  t.match(await command(token, '--url', url), { code: 1, err: /"POST \/orders" may repeat side effects: --yes replays it\./ })
   t.equal(orders.length, 1)
   t.match(await command(token, '--url', `${url}/`, '--yes', '--set', 'body.password=a=b'), { code: 0, out: /^A [0-9a-f]{6} 200 POST .*\/orders\n/ })
   t.match(orders[1], { body: { amount: 2, password: 'a=b' } })

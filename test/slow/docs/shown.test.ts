@@ -102,7 +102,7 @@ t.test('the tour of examples/articles: what its commands print', async (t) => {
     /^link: [^]*rel="?next[^]*limit/i,
     /^HTTP\/1.1 304 [^]*etag: "1\.1"/i,
     /^403\nthe author is grace\n$/,
-    /^HTTP\/1.1 201 [^]*location: [^]*\n412\n$/i,
+    /^HTTP\/1.1 201 [^]*location: /i,
     /^access-control-allow-origin: \*$/im,
     /^# /
   ].entries()) t.match(printed[i], wanted, `piece ${i + 1}`)

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { getHeapStatistics } from 'node:v8'
+import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { messageOf, nameOf } from '../../../errors/thrown-value.js'
 import { drawNonce } from '../../../http/content-policy.js'
@@ -12,16 +12,19 @@ import { addressesOf, toolbarAssets } from '../assets.js'
 import {
   extendHeader, metaPolicies, policiesIn, rightsUnder, startTags, type ToolbarNonces, type ToolbarRights
 } from './policy.js'
+import { readStream } from './read-stream.js'
 import { toolbar, toolbarOf, type ToolbarData, type ToolbarFiles } from './toolbar.js'
 
 const BODY_END = /<\/body\s*>/gi
 /** A `<base>` with the URL of an origin. */
 const HREF = /\shref\s*=\s*["']?\s*(?:[a-z][a-z\d+.-]*:|\/\/)/i
 /** The collectors whose data the toolbar shows. */
-const SHOWN = ['router', 'security', 'locale', 'cache', 'http-client']
+const SHOWN = ['router', 'security', 'cache', 'http-client']
 const POLICY_HEADERS = ['content-security-policy', 'content-security-policy-report-only'] as const
 /** Headers about the original bytes: a page with a toolbar is different each time. */
 const VALIDATORS = ['etag', 'last-modified', 'accept-ranges']
+/** Bytes of a stream that is read. */
+const MAX_LENGTH = 1_000_000
 
 /**
  * Sets `X-Debug-Token-Link`, the absolute URL of the request's profile.
@@ -36,19 +39,20 @@ export function setProfileLink (app: FastifyInstance, request: FastifyRequest, r
 
 /**
  * Returns the function that inserts the toolbar into a response, for an `onSend` hook. It returns the new payload, or
- * undefined, without a change of headers, if the response gets no toolbar. In `full` mode it adds nonces to the
- * policies of the response; in `observe` mode it leaves them as they are, and removes the validators.
+ * undefined, without a change of headers, if the response gets no toolbar; a promise of the payload to send where it
+ * reads a stream. In `full` mode it adds nonces to the policies of the response; in `observe` mode it leaves them as
+ * they are, and removes the validators.
  */
 export function insertToolbar (
   app: FastifyInstance
-): (request: FastifyRequest, reply: FastifyReply, payload: unknown) => string | undefined {
-  const { mayReadDebug, originOf, base } = app.hindsight
-  return (request, reply, payload) => {
+): (request: FastifyRequest, reply: FastifyReply, payload: unknown) => string | Promise<string | Readable> | undefined {
+  const { mayReadDebug, originOf, base, warn } = app.hindsight
+
+  function insert (request: FastifyRequest, reply: FastifyReply, payload: unknown): string | undefined {
     const profile = app.hindsight.profiles?.profileOf(request) ?? null
-    if (profile === null || !mayReadDebug(request) || !isNavigation(request) || !isWholePage(request, reply)) return
     const page = textOf(payload)
     const end = [...page.matchAll(BODY_END)].at(-1)?.index
-    if (end === undefined) return
+    if (profile === null || end === undefined) return
     const isFull = app.hindsight.mode === 'full'
     const origin = originOf(request)
     const rights = rightsOn(page, reply, origin, isFull)
@@ -63,11 +67,44 @@ export function insertToolbar (
       style: { href: addresses.style, nonce: nonces.style },
       script: rights.script ? { src: addresses.script, nonce: nonces.script, data } : null
     }
-    const whole = page.slice(0, end) + toolbar(dataOf(request, reply, profile), files) + page.slice(end)
-    if (!isFull) for (const name of VALIDATORS) reply.removeHeader(name)
+    const markup = toolbar(dataOf(request, reply, profile), files, servicesOf(request).editor)
+    const whole = page.slice(0, end) + markup + page.slice(end)
+    if (!isFull) removeValidators(reply)
     if (reply.hasHeader('content-length')) reply.header('content-length', Buffer.byteLength(whole))
     return whole
   }
+
+  async function insertIntoStream (
+    request: FastifyRequest, reply: FastifyReply, stream: Readable, length: number
+  ): Promise<string | Readable> {
+    const page = await readStream(stream, length, reply.raw)
+    if (!Buffer.isBuffer(page)) {
+      app.hindsight.profiles?.watchStream(request, reply, page)
+      return page
+    }
+    try {
+      const whole = insert(request, reply, page)
+      // Those of a file: the browser would show the toolbar of an earlier request.
+      if (whole !== undefined) removeValidators(reply)
+      return whole ?? Readable.from([page])
+    } catch (error) {
+      warn('A page is sent without the toolbar', error)
+      return Readable.from([page])
+    }
+  }
+
+  return (request, reply, payload) => {
+    const isPage = mayReadDebug(request) && isNavigation(request) && isWholePage(request, reply)
+    if (!isPage || app.hindsight.profiles?.profileOf(request) == null) return
+    if (!(payload instanceof Readable)) return insert(request, reply, payload)
+    const length = Number(reply.getHeader('content-length'))
+    const isRead = request.method !== 'HEAD' && reply.statusCode !== 304 && length > 0 && length <= MAX_LENGTH
+    return isRead ? insertIntoStream(request, reply, payload, length) : undefined
+  }
+}
+
+function removeValidators (reply: FastifyReply): void {
+  for (const name of VALIDATORS) reply.removeHeader(name)
 }
 
 // Fetch Metadata, section 2.1: scripts request pages that are not displayed.
@@ -144,10 +181,7 @@ function dataOf (
     duration: now - startedAt,
     exceptions: errors.map((error) => ({ name: mask.text(nameOf(error)), message: mask.text(messageOf(error)) })),
     logs: log?.records() ?? [],
-    collectors: {
-      ...collectors,
-      performance: { ...handler, process: { heapAfter: getHeapStatistics().used_heap_size } }
-    }
+    collectors: { ...collectors, performance: handler }
   }, url)
 }
 

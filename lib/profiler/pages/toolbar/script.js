@@ -3,21 +3,14 @@
   const MAX_ROWS = 100
   const FOLDED = 'hindsight-toolbar'
   const own = document.currentScript
-  const host = own.parentNode
+  const root = own.parentNode.shadowRoot
   const dataUrl = own.dataset.more
   own.remove()
-  let root = host.shadowRoot
-  const template = host.querySelector('template')
-  // Browsers without declarative shadow roots leave the template in the page.
-  if (root === null && template !== null) {
-    root = host.attachShadow({ mode: 'open' })
-    root.append(template.content)
-    template.remove()
-  }
-  if (root === null) return
-  const frame = root.querySelector('.frame')
-  const fold = root.querySelector('.fold')
-  const requests = root.querySelector('.requests')
+  // Browsers without declarative shadow roots have no toolbar.
+  if (!root) return
+  const $ = (selector) => root.querySelector(selector)
+  const fold = $('.fold')
+  const requests = $('.requests')
   const button = requests.querySelector('button')
   const list = requests.querySelector('ol')
   const realFetch = window.fetch
@@ -30,42 +23,45 @@
   }
 
   // Without storage the state of the fold is not remembered.
-  attempt(function () {
-    fold.checked = localStorage.getItem(FOLDED) === 'folded'
-    const theme = localStorage.getItem('hindsight-theme')
-    if (theme !== null) frame.dataset.theme = theme
+  attempt(() => {
+    fold.checked = localStorage[FOLDED] === 'folded'
+    const theme = localStorage['hindsight-theme']
+    if (theme) $('.frame').dataset.theme = theme
+    // The editor that was chosen on a page of the profiler.
+    const template = localStorage['hindsight-editor-url']
+    const link = $('[data-file]')
+    const { file } = link.dataset
+    const path = /^\/|\?.*%f/.test(file[0] + template) ? file : '/' + file
+    const values = { '%f': path, '%l': /\d+$/.exec(link.textContent), '%c': 1 }
+    if (template) link.href = template.replace(/%[flc]/g, (name) => values[name])
   })
-  fold.addEventListener('change', function () {
-    attempt(() => fold.checked ? localStorage.setItem(FOLDED, 'folded') : localStorage.removeItem(FOLDED))
+  fold.addEventListener('change', () => {
+    attempt(() => { localStorage[FOLDED] = fold.checked ? 'folded' : '' })
   })
 
   // CSS opens pop-ups by hover and focus. Escape closes one until the pointer and the focus have left it.
   function setOpen (isOpen) {
     requests.toggleAttribute('data-open', isOpen)
-    button.setAttribute('aria-expanded', String(isOpen))
+    button.setAttribute('aria-expanded', isOpen)
   }
-  for (const item of root.querySelectorAll('.item')) {
-    const reopen = () => item.removeAttribute('data-closed')
-    item.addEventListener('pointerleave', reopen)
-    item.addEventListener('focusout', reopen)
+  const items = root.querySelectorAll('.item')
+  for (const item of items) {
+    item.onpointerleave = () => item.removeAttribute('data-closed')
+    item.addEventListener('focusout', item.onpointerleave)
   }
-  root.addEventListener('keydown', function (event) {
+  root.addEventListener('keydown', (event) => {
     if (event.key !== 'Escape') return
-    for (const item of root.querySelectorAll('.item:is(:hover, :focus-within, [data-open])')) item.dataset.closed = ''
+    for (const item of items) if (item.matches(':hover, :focus-within, [data-open]')) item.dataset.closed = ''
     setOpen(false)
   })
-  button.addEventListener('click', function () {
-    const isOpen = requests.dataset.open === undefined || requests.dataset.closed !== undefined
+  button.addEventListener('click', () => {
+    const isOpen = !requests.matches('[data-open]:not([data-closed])')
     requests.toggleAttribute('data-closed', !isOpen)
     setOpen(isOpen)
   })
 
   function milliseconds (value) {
     return value.toLocaleString('en', { maximumFractionDigits: value < 10 ? 2 : value < 100 ? 1 : 0 }) + ' ms'
-  }
-
-  function megabytes (value) {
-    return (value / 1e6).toLocaleString('en', { maximumFractionDigits: 1 }) + ' MB'
   }
 
   // Values that were unknown when the page was sent are requested when the pointer or the focus first enters.
@@ -76,21 +72,19 @@
     try {
       // Relative to the page: `<base>` may name another origin.
       const { href } = new URL(dataUrl, location.href)
-      const response = await realFetch.call(window, href, { headers: { accept: 'application/json' } })
-      const data = response.ok ? await response.json() : {}
+      const data = await (await realFetch.call(window, href, { headers: { accept: 'application/json' } })).json()
       for (const place of root.querySelectorAll('[data-fill]')) {
-        const { fill } = place.dataset
-        const format = fill === 'memory' ? megabytes : milliseconds
-        if (typeof data[fill] === 'number') place.textContent = format(data[fill])
+        const value = data[place.dataset.fill]
+        if (typeof value === 'number') place.textContent = milliseconds(value)
       }
     } catch {}
   }
-  root.querySelector('ul').addEventListener('pointerover', fill)
-  root.querySelector('ul').addEventListener('focusin', fill)
+  $('ul').addEventListener('pointerover', fill)
+  $('ul').addEventListener('focusin', fill)
 
   // Without the clipboard, or the right to connect, the link leads to the text.
-  const copy = root.querySelector('[data-copy]')
-  copy.addEventListener('click', async function (event) {
+  const copy = $('[data-copy]')
+  copy.addEventListener('click', async (event) => {
     if (dataUrl === undefined || !navigator.clipboard) return
     event.preventDefault()
     try {
@@ -103,68 +97,75 @@
     }
   })
 
-  function nameOf (url) {
-    const { origin, pathname, search, href } = new URL(url, document.baseURI)
-    return origin === location.origin ? pathname + search : href
-  }
-
   // Responses of other origins can contain any URL: only profiles of their origin or of this one are linked.
   function profileLink (link, url) {
-    const { protocol, origin, pathname } = new URL(link)
-    const isOwn = origin === location.origin || origin === new URL(url || location.href, location.href).origin
-    return isOwn && /^https?:$/.test(protocol) && /\/_profiler\/[0-9a-f]{6}$/.test(pathname) ? link : null
+    const { protocol, origin, pathname } = attempt(() => new URL(link)) ?? {}
+    const isOwn = origin === location.origin || origin === attempt(() => new URL(url).origin)
+    return isOwn && /^https?:$/.test(protocol) && /\/_profiler\/[0-9a-f]{6}$/.test(pathname) ? link : undefined
   }
 
   // Adds a row, and returns the function that completes it.
   let count = 0
+  let failed = 0
   function begin (method, url) {
     const startedAt = performance.now()
-    const name = attempt(() => nameOf(url)) ?? String(url)
-    const texts = { code: '…', method, where: name, took: '', link: '' }
-    const cells = Object.entries(texts).map(function ([className, textContent]) {
-      return Object.assign(document.createElement('span'), { className, textContent })
-    })
-    const [code, , where, took, link] = cells
-    where.title = String(url)
+    const target = attempt(() => new URL(url, document.baseURI)) ?? { href: url }
+    const isSame = target.origin === location.origin
+    const where = isSame ? target.pathname + target.search : target.href
     const row = document.createElement('li')
-    row.append(...cells)
+    const texts = Object.entries({ code: '…', method, where, took: '', link: '' })
+    const [code, , , took, link] = texts.map(([className, textContent]) => {
+      const cell = document.createElement('span')
+      return row.appendChild(Object.assign(cell, { className, textContent, title: textContent }))
+    })
     list.prepend(row)
-    if (list.childElementCount > MAX_ROWS) list.lastElementChild.remove()
-    requests.hidden = false
-    requests.querySelector('.count').textContent = String(++count)
-    requests.querySelector('.label').textContent = count === 1 ? 'request' : 'requests'
-    return function end (status, finalUrl, profile) {
-      code.textContent = status === 0 ? 'failed' : String(status)
+    if (list.childElementCount > MAX_ROWS) list.lastChild.remove()
+    $('.count').textContent = ++count
+    return function end (status, href, text = href?.slice(-6), duration = performance.now() - startedAt) {
+      code.textContent = status === 0 ? 'failed' : status ?? '–'
       code.className = 'code code-' + Math.trunc(status / 100)
-      if (status === 0 || status >= 400) requests.classList.add('bad')
-      took.textContent = milliseconds(performance.now() - startedAt)
-      const href = profile && attempt(() => profileLink(profile, finalUrl))
-      if (!href) return
-      const anchor = document.createElement('a')
-      link.append(Object.assign(anchor, { href, target: '_top', textContent: href.slice(-6) }))
+      took.textContent = milliseconds(duration)
+      if (status === 0 || status >= 400) {
+        requests.classList.add('bad')
+        failed++
+        for (const place of requests.querySelectorAll('.failed')) place.textContent = `, ${failed} failed`
+      }
+      if (href) link.append(Object.assign(document.createElement('a'), { href, target: '_top', textContent: text }))
     }
   }
 
-  if (typeof realFetch === 'function') {
+  // Requests that began before this moment do not pass the proxies below; all that begin later do. `startTime` has the
+  // clock and the precision of `now()`: no request is in both groups.
+  const now = performance.now()
+  attempt(() => new PerformanceObserver((entries) => {
+    for (const { name, initiatorType, startTime, duration, responseStatus } of entries.getEntries()) {
+      if (startTime >= now || !/^(fetch|xmlhttprequest)$/.test(initiatorType)) continue
+      // An entry has no headers: the list of profiles is searched for its path.
+      const { origin, pathname } = new URL(name)
+      const search = $('.profile a').href.replace(/\w+$/, 'search?url=' + encodeURIComponent(pathname))
+      begin('–', name)(responseStatus || undefined, origin === location.origin && search, 'find', duration)
+    }
+  }).observe({ type: 'resource', buffered: true }))
+
+  if (realFetch) {
     window.fetch = new Proxy(realFetch, {
       apply (target, self, args) {
         const promise = Reflect.apply(target, self, args)
-        const end = attempt(function () {
+        const end = attempt(() => {
           const [input, init] = args
           const { method, url } = input instanceof Request ? input : { method: 'GET', url: String(input) }
           return begin(String(init?.method ?? method).toUpperCase(), url)
         })
         if (end === undefined || typeof promise?.then !== 'function') return promise
-        return promise.then(function (response) {
-          attempt(function () {
+        return promise.then((response) => {
+          attempt(() => {
             // Opaque responses of other origins have neither status nor headers.
-            const isOpaque = response.type === 'opaque' || response.type === 'opaqueredirect'
-            const link = isOpaque ? null : response.headers.get('x-debug-token-link')
-            end(isOpaque ? response.status || 200 : response.status, response.url, link)
+            const { type, status, url, headers } = response
+            end(type.startsWith('opaque') ? undefined : status, profileLink(headers.get('x-debug-token-link'), url))
           })
           return response
-        }, function (error) {
-          attempt(() => end(0, '', null))
+        }, (error) => {
+          attempt(() => end(0))
           throw error
         })
       }
@@ -177,24 +178,22 @@
   prototype.open = new Proxy(prototype.open, {
     apply (target, xhr, args) {
       const result = Reflect.apply(target, xhr, args)
-      attempt(() => opened.set(xhr, [String(args[0]).toUpperCase(), String(args[1])]))
+      attempt(() => {
+        const isFirst = !opened.has(xhr)
+        opened.set(xhr, args.map(String))
+        if (!isFirst) return
+        let end
+        xhr.addEventListener('loadstart', () => {
+          const [method, url] = opened.get(xhr)
+          end = attempt(() => begin(method.toUpperCase(), url))
+        })
+        xhr.addEventListener('loadend', () => attempt(() => {
+          // getResponseHeader() of a header that is not exposed would log an error to the console.
+          const link = /^x-debug-token-link: *(\S+)/im.exec(xhr.getAllResponseHeaders())
+          end(xhr.status, profileLink(link?.[1], xhr.responseURL))
+        }))
+      })
       return result
-    }
-  })
-  prototype.send = new Proxy(prototype.send, {
-    apply (target, xhr, args) {
-      const end = attempt(() => opened.has(xhr) ? begin(...opened.get(xhr)) : undefined)
-      if (end !== undefined) {
-        opened.delete(xhr)
-        xhr.addEventListener('loadend', function () {
-          attempt(function () {
-            // getResponseHeader() of a header that is not exposed would log an error to the console.
-            const link = /^x-debug-token-link: *(\S+)/im.exec(xhr.getAllResponseHeaders())
-            end(xhr.status, xhr.responseURL, link && link[1])
-          })
-        }, { once: true })
-      }
-      return Reflect.apply(target, xhr, args)
     }
   })
 })()

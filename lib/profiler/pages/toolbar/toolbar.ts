@@ -1,11 +1,12 @@
 import { STATUS_CODES } from 'node:http'
 import { isErrorOrWorse, type LogRecord } from '../../../logs/log-record.js'
 import { wordFor } from '../../../view/counted.js'
+import type { EditorLink } from '../../../view/editor.js'
 import { html } from '../../../view/html.js'
 import { cut, visibleLine } from '../../../view/visible.js'
 import { dataOf, isFailedCall, isObject, listOf } from '../../panels/panel.js'
 import type { Profile } from '../../profile.js'
-import { bytes, milliseconds, statusClass } from '../components.js'
+import { milliseconds, placeOf, statusClass } from '../components.js'
 
 type ProfileFields = 'token' | 'status' | 'method' | 'route' | 'duration' | 'collectors'
 
@@ -22,8 +23,7 @@ export type ToolbarData = ReturnType<typeof toolbarOf>
 export function toolbarOf (profile: ToolbarSource, url: string) {
   const { token, status, method, route, duration, logs, exceptions, collectors } = profile
   const error = exceptions.at(-1)
-  const { handler, firstByte, process } = dataOf(profile, 'performance')
-  const { locale, source } = dataOf(profile, 'locale')
+  const { handler, firstByte } = dataOf(profile, 'performance')
   const { firewall, user, authenticatedBy, roles } = dataOf(profile, 'security')
   const { count, calls } = dataOf(profile, 'http-client')
   return {
@@ -40,8 +40,6 @@ export function toolbarOf (profile: ToolbarSource, url: string) {
     handlerDuration: numberOf(handler),
     /** Until the response was ready to be sent. */
     firstByte: numberOf(firstByte),
-    /** Bytes of the JavaScript heap in use after the request. */
-    memory: numberOf(fieldOf(process, 'heapAfter')),
     /** Lines, without the notifications of listeners. */
     logs: logs.filter(({ channel }) => channel !== 'event').length,
     errors: logs.filter(isErrorOrWorse).length,
@@ -56,7 +54,6 @@ export function toolbarOf (profile: ToolbarSource, url: string) {
           authenticatedBy: textOf(authenticatedBy),
           roles: Array.isArray(roles) ? roles.map(String) : []
         },
-    locale: typeof locale === 'string' ? { locale, source: String(source) } : null,
     /** The outcome of the preconditions of HTTP caching. */
     cache: textOf(dataOf(profile, 'cache').outcome),
     /** Requests to other servers. */
@@ -92,15 +89,15 @@ export interface ToolbarFiles {
 type Fact = readonly [name: string, value: string | number, fill?: string]
 
 const MAX_EXCEPTION = 300
-const REQUESTS = '<li class="item requests" hidden><button type="button" class="head" aria-expanded="false">' +
-  '<span class="count">0</span> <span class="label">requests</span></button>' +
-  '<div class="pop"><p>Requests of this page</p><ol></ol></div></li>'
+const REQUESTS = '<li class="item requests"><button type="button" class="head" aria-expanded="false">' +
+  '<span class="count">0</span> <span class="label">requests<span class="failed"></span></span></button>' +
+  '<div class="pop"><p>Requests of this page<span class="failed"></span></p><ol></ol></div></li>'
 
 /**
  * The toolbar as markup for any page: in a shadow root, so that neither affects the other. Its stylesheet shows it.
  * Pop-ups open by hover and focus without the script.
  */
-export function toolbar (data: ToolbarData, files: ToolbarFiles): string {
+export function toolbar (data: ToolbarData, files: ToolbarFiles, editor: EditorLink | null): string {
   const { url, token, status } = data
   const link = html`href="${url}" target="_top"`
   const { style, script } = files
@@ -113,7 +110,7 @@ export function toolbar (data: ToolbarData, files: ToolbarFiles): string {
 <aside class="frame" aria-label="Debug toolbar" hidden>
 <input class="fold" type="checkbox" title="Fold the toolbar" aria-label="Fold the toolbar">
 <a class="small status-!${statusClass(status)}" !${link}>${status}!${hidden(` Profile ${token}`)}</a>
-<ul>!${[...requestItems(data), ...optionalItems(data)]}!${script === null ? '' : REQUESTS}
+<ul>!${[...requestItems(data, editor), ...optionalItems(data)]}!${script === null ? '' : REQUESTS}
 <li class="item profile"><a class="head" !${link}><span class="label">Profile </span><code>${token}</code></a>
 <div class="pop"><a href="${url}.md" target="_top" data-copy>Copy for an AI assistant` +
     html`<span role="status"></span></a></div>
@@ -129,6 +126,10 @@ function label (text: string): string {
   return html`<span class="label">${text}</span>`
 }
 
+function counted (count: number, word: string): string {
+  return html`${count} !${label(wordFor(count, word))}`
+}
+
 function name (text: string): string {
   return html`<span class="name">${visibleLine(text)}</span>`
 }
@@ -137,45 +138,46 @@ function attribute (name: string, value: string | null | undefined): string {
   return value === null || value === undefined ? '' : html` !${name}="${value}"`
 }
 
-/** A link to a panel with a pop-up of facts; `title` is for screen readers, `head` is markup. */
-function item (name: string, panel: string, title: string, url: string, head: string, facts: readonly Fact[]): string {
+/** A link to a panel with a pop-up of facts; `title` is for screen readers, `head` and `more` are markup. */
+function item (
+  name: string, panel: string, title: string, url: string, head: string, facts: readonly Fact[], more = ''
+): string {
   const rows = facts.map(([label, value, fill]) =>
     html`<div><dt>${label}</dt><dd!${attribute('data-fill', fill)}>${visibleLine(String(value))}</dd></div>`)
+  const pop = html`<dl class="pop">!${rows}!${more}</dl>`
   return html`<li class="item ${name}"><a class="head" href="${url}?panel=${panel}" target="_top">` +
-    html`!${hidden(`${title}: `)}!${head}</a><dl class="pop">!${rows}</dl></li>`
+    html`!${hidden(`${title}: `)}!${head}</a>!${facts.length === 0 ? '' : pop}</li>`
 }
 
-function requestItems (data: ToolbarData): string[] {
-  const { url, status, method, token, duration, handlerDuration, firstByte, memory } = data
+function requestItems (data: ToolbarData, editor: EditorLink | null): string[] {
+  const { url, status, method, duration, handlerDuration, firstByte } = data
   const { route, pattern, handler, logs, errors, warnings } = data
   // A route without a name is named by its method and pattern.
   const routeName = route?.startsWith(`${method} `) ? route.slice(method.length + 1) : route ?? 'no route'
   const routeHead = html`<span class="label long">${method}</span> !${name(routeName)}`
-  const [mark, count, word] = errors > 0
-    ? ['bad', errors, 'error'] as const
-    : warnings > 0 ? ['warn', warnings, 'warning'] as const : ['', logs, 'log'] as const
+  const { shown, href, path } = placeOf(handler ?? '–', editor)
+  const link = href === null ? '' : html` href="${href}"!${attribute('data-file', path)}`
+  const handlerFact = html`<div><dt>Handler</dt><dd><a!${link}>${shown}</a></dd></div>`
+  const problems = [['bad', errors, 'error'], ['warn', warnings, 'warning']] as const
+  const found = problems.filter(([, count]) => count > 0)
+  const logHead = found.map(([mark, count, word]) => html`<span class="${mark}">!${counted(count, word)}</span>`)
   return [
     item(`status status-${statusClass(status)}`, 'request', 'Status', url, html`${status}`, [
-      ['Status', `${status} ${STATUS_CODES[status] ?? ''}`], ['Method', method], ['Profile', token]
+      ['Status', `${status} ${STATUS_CODES[status] ?? ''}`], ['Method', method]
     ]),
     item('route', 'router', 'Route', url, routeHead, [
-      ['Route', route ?? 'none'], ['Pattern', pattern ?? '–'], ['Handler', handler ?? '–']
-    ]),
-    item('time', 'performance', 'Time', url, milliseconds(duration), [
+      ['Route', route ?? 'none'], ['Pattern', pattern ?? '–']
+    ], handlerFact),
+    item('time', 'performance', 'Time', url, html`${milliseconds(duration)}`, [
       ['Handler', milliseconds(handlerDuration), 'handlerDuration'],
       ['Response ready', milliseconds(firstByte ?? duration), 'firstByte'],
       ['Total', firstByte === null ? '–' : milliseconds(duration), 'duration']
     ]),
-    memory === null
-      ? ''
-      : item('memory', 'performance', 'Memory', url, bytes(memory), [['Heap in use', bytes(memory), 'memory']]),
-    item(`logs ${mark}`, 'logs', 'Log', url, html`${count} !${label(wordFor(count, word))}`, [
-      ['Lines', logs], ['Errors', errors], ['Warnings', warnings]
-    ])
+    item(`logs ${found[0]?.[0] ?? ''}`, 'logs', 'Log', url, logHead.join(' ') || counted(logs, 'log'), [])
   ]
 }
 
-function optionalItems ({ url, exception, security, locale, cache, calls }: ToolbarData): string[] {
+function optionalItems ({ url, exception, security, cache, calls }: ToolbarData): string[] {
   const items: string[] = []
   if (exception !== null) {
     items.push(item('exception bad', 'exceptions', 'Exception', url, label('exception'), [
@@ -190,17 +192,12 @@ function optionalItems ({ url, exception, security, locale, cache, calls }: Tool
       ['Firewall', security.firewall ?? 'none']
     ]))
   }
-  if (locale !== null) {
-    items.push(item('locale', 'locale', 'Locale', url, html`${visibleLine(locale.locale)}`, [
-      ['Locale', locale.locale], ['Source', locale.source]
-    ]))
-  }
   if (cache !== null) {
     items.push(item('cache', 'cache', 'HTTP cache', url, html`!${label('cache')} ${cache}`, [['Outcome', cache]]))
   }
   if (calls.count > 0) {
-    const title = html`${calls.count} !${label(wordFor(calls.count, 'call'))}`
-    items.push(item(`calls${calls.failed > 0 ? ' bad' : ''}`, 'http-client', 'Outgoing calls', url, title, [
+    const mark = calls.failed > 0 ? 'bad' : ''
+    items.push(item(`calls ${mark}`, 'http-client', 'Outgoing calls', url, counted(calls.count, 'call'), [
       ['Outgoing calls', calls.count], ['Failed', calls.failed]
     ]))
   }

@@ -4,7 +4,6 @@ import { aggregate, functionOf } from '../../../../lib/profiler/cpu/aggregate.js
 import { callTreeOf, readCpuRecord } from '../../../../lib/profiler/cpu/record.js'
 import { sample } from '../sample.js'
 
-const FACTS = { interval: 250, startup: 1, others: 0, end: 'response' } as const
 const keep = (text: string): string => text
 const frame = (functionName: string, lineNumber = 0, url = 'file:///app/a.js') => ({ functionName, scriptId: '1', url, lineNumber, columnNumber: 0 })
 
@@ -17,9 +16,9 @@ function recording (names: ReadonlyArray<readonly [name: string, parent: number]
 
 t.test('a sample lasts until the next, and what is the same function below the same parent is one call', async (t) => {
   const profile = recording([['(root)', 0], ['a', 1], ['b', 2], ['b', 2], ['a', 4]], [2, 3, 3, 4, 5, 1])
-  const record = aggregate(profile, FACTS, 10_000, keep)
+  const record = aggregate(profile, 250, 10_000, keep)
   t.same(record.functions.map(({ name }) => name), ['(root)', 'a', 'b'])
-  t.same(record.calls, { function: [0, 1, 2, 1], parent: [-1, 0, 1, 2], self: [1000, 1000, 3000, 1000] })
+  t.same(record.calls, [[0, -1, 1000], [1, 0, 1000], [2, 1, 3000], [1, 2, 1000]])
   t.equal(record.duration, 6)
   const times = callTreeOf(record).heaviest.map(({ function: { name }, self, total }) => [name, self, total])
   t.same(times, [['b', 3000, 4000], ['a', 2000, 5000], ['(root)', 1000, 6000]], 'what calls itself is counted once')
@@ -30,39 +29,41 @@ t.test('a recording of any size fits, and says what it left out', async (t) => {
   const names = Array.from({ length: size }, (_, i) => [`function number ${i}`, i === 0 ? 0 : 1 + Math.floor(i / 3)] as const)
   const profile = recording(names, Array.from({ length: 60_000 }, (_, i) => 1 + (i * 7919) % size), (i) => i)
   for (const bytes of [200_000, 20_000, 2_000]) {
-    const record = aggregate(profile, FACTS, bytes, keep)
+    const record = aggregate(profile, 250, bytes, keep)
     t.ok(JSON.stringify(record).length <= bytes, String(bytes))
     t.ok((record.leftOut ?? 0) > 0)
     t.equal(record.duration, 60_000)
-    t.equal(record.calls.self.reduce((sum, time) => sum + time, 0), 60_000_000, 'no time is lost')
+    t.equal(record.calls.reduce((sum, [, , time]) => sum + time, 0), 60_000_000, 'no time is lost')
     t.not(readCpuRecord(JSON.parse(JSON.stringify(record))), null)
   }
-  t.ok(aggregate(profile, FACTS, 1, keep).functions.length <= 2, 'even where nothing fits it ends')
+  t.equal(aggregate(profile, 250, 1, keep).functions.length, 1, 'where nothing fits the root remains')
 })
 
 t.test('an empty recording, and one that contradicts itself', async (t) => {
-  const empty = aggregate({ nodes: [], startTime: 0, endTime: 0 }, FACTS, 1000, keep)
+  const empty = aggregate({ nodes: [], startTime: 0, endTime: 0 }, 250, 1000, keep)
   t.equal(readCpuRecord(JSON.parse(JSON.stringify(empty))), null)
-  const odd = aggregate({ ...recording([['(root)', 0]], [1, 99, 1]), timeDeltas: [5, -7, 3], endTime: 0 }, FACTS, 1000, keep)
-  t.ok(odd.calls.self.every((time) => time >= 0))
+  const odd = aggregate({ ...recording([['(root)', 0]], [1, 99, 1]), timeDeltas: [5, -7, 3], endTime: 0 }, 250, 1000, keep)
+  t.ok(odd.calls.every(([, , time]) => time >= 0))
 })
 
 t.test('what a store gave back is shown only where it is of the right form', async (t) => {
   const good = sample().collectors.cpu as Record<string, unknown>
   t.not(readCpuRecord(good), null)
-  const calls = good.calls as object
+  const calls = good.calls as number[][]
+  const changed = (i: number, call: unknown) => ({ ...good, calls: calls.toSpliced(i, 1, call as number[]) })
   for (const [name, data] of Object.entries({
     nothing: undefined,
     text: 'x',
     'no functions': { ...good, functions: undefined },
     'a function without a name': { ...good, functions: [{}] },
     'a kind that nobody knows': { ...good, functions: [{ name: '', file: '', line: 0, column: 0, kind: 'constructor' }] },
-    'columns of different lengths': { ...good, calls: { ...calls, self: [1] } },
-    'a parent behind its child': { ...good, calls: { ...calls, parent: [-1, 2, 1, 0, 0, 0] } },
-    'two roots': { ...good, calls: { ...calls, parent: [-1, -1, 1, 2, 3, 0] } },
-    'no calls': { ...good, calls: { function: [], parent: [], self: [] } },
-    'a function that is not there': { ...good, calls: { ...calls, function: [0, 9, 2, 1, 1, 4] } },
-    'a negative time': { ...good, calls: { ...calls, self: [0, 0, 500, -1, 1000, 4000] } }
+    'a call of another form': changed(1, { called: 3 }),
+    'a call without a time': changed(1, [3, 0]),
+    'a caller after its call': changed(1, [3, 2, 0]),
+    'two roots': changed(1, [3, -1, 0]),
+    'no calls': { ...good, calls: [] },
+    'an unknown function': changed(1, [9, 0, 0]),
+    'a negative time': changed(3, [1, 2, -1])
   })) t.equal(readCpuRecord(data), null, name)
 })
 

@@ -62,12 +62,12 @@ t.test('a busy function is among the heaviest, with its place, and the file for 
     const first = tree.heaviest.slice(0, 10).find(({ function: { name } }) => name === 'spin')
     t.match(first?.function, { kind: 'own', file: 'test/lib/profiler/cpu/recorder.test.ts', line: 26 }, url)
     t.ok((first?.total ?? 0) > 10_000 && (first?.total ?? 0) <= record.duration * 1000, `${first?.total} of ${record.duration}`)
-    t.match(record, { interval: 250, others: 0, end: 'response' })
+    t.equal(record.interval, 250)
     t.ok(record.functions.some(({ kind, file }) => kind === 'hindsight' && file.startsWith('plugins/')))
     t.ok(record.functions.some(({ kind, file }) => kind === 'dependency' && file.startsWith('node_modules/fastify/')))
     t.ok(record.functions.some(({ kind, file }) => kind === 'node' && file.startsWith('node:')))
     t.notOk(record.functions.some(({ name }) => name === 'post'), 'the recorder is not part of it')
-    t.equal(Math.round(record.calls.self.reduce((sum, time) => sum + time, 0) / 1000), Math.round(record.duration))
+    t.equal(Math.round(record.calls.reduce((sum, [, , time]) => sum + time, 0) / 1000), Math.round(record.duration))
     const file = cpuProfileOf(record) as { nodes: Array<{ id: number, children?: number[], callFrame: { functionName: string, url: string } }>, samples: number[], timeDeltas: number[], endTime: number }
     const ids = new Set(file.nodes.map(({ id }) => id))
     t.ok(file.samples.length === file.timeDeltas.length && file.samples.every((id) => ids.has(id)) && file.nodes.every(({ children = [] }) => children.every((id) => ids.has(id))))
@@ -107,37 +107,25 @@ t.test('one that would leave no profile leaves one when it asks, and so does a f
   t.ok(recordOf(await profileOf(app, await app.inject({ url: '/nowhere', headers: ASKED }))))
 })
 
-t.test('one recording at a time: the second profile says why it has none, and the first counts the requests beside it', async (t) => {
+t.test('one recording at a time: the second profile says why it has none, and the first includes the work of other requests', async (t) => {
   const waiting = deferred<string>()
   const begun = deferred<void>()
-  const early = deferred<string>()
-  const earlyBegun = deferred<void>()
   const app = await build(t, {
     declare (app) {
       app.get('/waits', async () => {
         begun.resolve()
         return await waiting.promise
       })
-      app.get('/early', async () => {
-        earlyBegun.resolve()
-        return await early.promise
-      })
     }
   })
-  const before = app.inject('/early')
-  await earlyBegun.promise
   const first = app.inject({ url: '/waits', headers: ASKED })
   await begun.promise
   const token = currentRecording()?.token
   const second = await profileOf(app, await app.inject({ url: '/busy', headers: ASKED }))
   t.same(second.collectors.cpu, { refused: `A CPU profile was being recorded for ${token}, and only one runs at a time. Try again.` })
-  await app.inject('/quick')
-  early.resolve('done')
-  await before
   waiting.resolve('done')
   const profile = await profileOf(app, await first)
   t.equal(profile.token, token)
-  t.match(recordOf(profile), { others: 3, end: 'response' })
   t.ok(callTreeOf(recordOf(profile)).heaviest.slice(0, 30).some(({ function: { name } }) => name === 'spin'), 'what they did is in it')
   t.ok(recordOf(await profileOf(app, await app.inject({ url: '/quick', headers: ASKED }))), 'the next one is recorded')
 })
@@ -160,13 +148,11 @@ t.test('it ends after 30 seconds, and the next one may be recorded', async (t) =
   await begun.promise
   while (currentRecording() !== undefined) await sleep(5)
   t.equal(sessions().length, 1, 'the inspector is let go of, while the request goes on')
-  const second = recordOf(await profileOf(app, await app.inject({ url: '/busy', headers: ASKED })))
-  t.equal(second.end, 'response')
+  t.ok(recordOf(await profileOf(app, await app.inject({ url: '/busy', headers: ASKED }))))
   waiting.resolve('done')
   const answer = await first
   t.same([answer.statusCode, answer.body], [200, 'done'], 'it is answered as ever')
   const record = recordOf(await profileOf(app, answer))
-  t.equal(record.end, 'time')
   t.ok(callTreeOf(record).heaviest.slice(0, 10).some(({ function: { name } }) => name === 'spin'), 'the profile has what ran until then')
   t.equal(currentRecording(), undefined)
   t.equal(moments.length, 0)
@@ -194,7 +180,7 @@ t.test('it ends with the connection', async (t) => {
   t.equal(currentRecording(), undefined)
   const profile = await app.hindsight.profiler.find(found)
   t.match(profile, { status: 499 })
-  t.equal(recordOf(profile as Profile).end, 'gone')
+  t.ok(recordOf(profile as Profile))
 })
 
 t.test('a hostile name is stored as it is, and bounded', async (t) => {

@@ -13,7 +13,7 @@ const change = (listener: string, name: string, from: string | null, to: string 
 
 t.test('passes, stages, outcomes and what changed', async t => {
   const root = shown(eventsPanel, sample())
-  t.same(texts(root, 'h3'), ['Main pass', 'Error pass', 'Headers of the response, and what set them'])
+  t.same(texts(root, 'h3'), ['Main pass', 'Error pass', 'Response headers, and where they were set'])
   t.same(texts(root, '.stage'), ['kernel.request', 'kernel.controller_arguments', 'kernel.response'])
   t.same(texts(root, '.event td:first-child'), ['1', '2', '3', '4'])
   t.same(texts(root, '.event > th'), ['cors', 'router', 'error', 'clickjacking'])
@@ -37,11 +37,11 @@ t.test('the history of a header', async t => {
   const outside = (by: string, from: string | null, to: string | null, after: number, more: object = {}): object => ({ name: 'a', by, from, to, after, ...more })
   for (const [name, events, changes, expected] of [
     ['set by a listener', [change('clickjacking', 'a', null, '1')], [], [['clickjacking', null, '1']]],
-    ['set by the handler, changed by a listener', [change('response', 'a', '1', '2')], [outside('handler', null, '1', 0)], [['your handler', null, '1'], ['response', '1', '2']]],
-    ['set early, changed by the handler, and again', [change('cors', 'a', null, '1', { stage: 'kernel.request' }), change('response', 'a', '2', null)], [outside('handler', '1', '2', 1)], [['cors', null, '1'], ['your handler', '1', '2'], ['response', '2', null]]],
-    ['set by hooks of the route', [change('response', 'a', '1', '2')], [outside('route hooks', null, '1', 0)], [['hooks of the route', null, '1'], ['response', '1', '2']]],
-    ['an error pass', [change('response', 'a', '1', '2', { pass: 'error' })], [outside('error handler', null, '1', 0)], [['the error handler', null, '1'], ['response', '1', '2']]],
-    ['the page', [], [outside('diagnostic page', 'x', null, 0)], [['the diagnostic page', 'x', null]]],
+    ['set by the handler, changed by a listener', [change('response', 'a', '1', '2')], [outside('handler', null, '1', 0)], [['route handler', null, '1'], ['response', '1', '2']]],
+    ['set early, changed by the handler, and again', [change('cors', 'a', null, '1', { stage: 'kernel.request' }), change('response', 'a', '2', null)], [outside('handler', '1', '2', 1)], [['cors', null, '1'], ['route handler', '1', '2'], ['response', '2', null]]],
+    ['set by route hook', [change('response', 'a', '1', '2')], [outside('route hooks', null, '1', 0)], [['route hook', null, '1'], ['response', '1', '2']]],
+    ['an error pass', [change('response', 'a', '1', '2', { pass: 'error' })], [outside('error handler', null, '1', 0)], [['error handler', null, '1'], ['response', '1', '2']]],
+    ['the page', [], [outside('diagnostic page', 'x', null, 0)], [['diagnostic page', 'x', null]]],
     ['before and after all', [change('response', 'b', null, '1')], [outside('before Hindsight', null, '1', 0), outside('Fastify', '1', '2', 1), outside('Hindsight', '2', '3', 9)], [['a hook or plugin registered before Hindsight', null, '1'], ['Fastify', '1', '2'], ['Hindsight', '2', '3']]],
     ['other words', [], [outside('<b>', null, '1', 0), { name: 'a', by: 7, from: 7, after: 'x' }], [['<b>', null, '1']]]
   ] as const) {
@@ -75,17 +75,17 @@ t.test('the history of a real response', async t => {
   }
   const here = (what: string, value: string) => new RegExp(`^${what} test/lib/profiler/panels/events\\.test\\.ts:\\d+: ${value}$`)
   t.match(await historyOf('/'), {
-    'x-own': [here('set by your handler', '1')],
-    'x-frame-options': [here('set by your handler', 'SAMEORIGIN')],
-    'content-type': [here('set by your handler', 'text/plain'), 'changed by response plugins/response.ts: text/plain; charset=utf-8'],
+    'x-own': [here('set by route handler', '1')],
+    'x-frame-options': [here('set by route handler', 'SAMEORIGIN')],
+    'content-type': [here('set by route handler', 'text/plain'), 'changed by response plugins/response.ts: text/plain; charset=utf-8'],
     'x-content-type-options': ['set by content-type plugins/content-type.ts: nosniff']
   })
   t.match(await historyOf('/hooks'), {
-    'x-own': [here('set by hooks of the route', '1'), here('changed by your handler', '2')],
-    'x-late': [here('set by hooks of the route', '1')]
+    'x-own': [here('set by route hook', '1'), here('changed by route handler', '2')],
+    'x-late': [here('set by route hook', '1')]
   })
   t.match(await historyOf('/fails'), {
-    'x-own': [here('set by stamp', '1'), here('changed by your handler', '2')],
-    'x-failed': ['set by the error handler: 1']
+    'x-own': [here('set by stamp', '1'), here('changed by route handler', '2')],
+    'x-failed': ['set by error handler: 1']
   })
 })

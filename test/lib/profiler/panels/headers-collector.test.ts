@@ -123,7 +123,7 @@ for (const mode of ['observe', 'full'] as const) {
     t.match((await app.inject(`/_profiler/${token}/headers.json`)).json(), {
       token,
       headers: {
-        'x-own': [{ action: 'set', by: 'your handler', source: HERE, to: '1' }],
+        'x-own': [{ action: 'set', by: 'route handler', source: HERE, to: '1' }],
         'content-type': [{ action: 'set', to: 'application/json; charset=utf-8' }],
         ...(mode === 'full' && { 'x-content-type-options': [{ action: 'set', by: 'content-type', source: 'plugins/content-type.ts' }] })
       }

@@ -71,7 +71,7 @@ t.test('a very long log comes in pages, each filtered by the server', async t =>
 })
 
 t.test('nothing was logged', async t => {
-  t.equal(shown(logsPanel, profile('000001')).textContent, 'Nothing was logged.')
+  t.equal(shown(logsPanel, profile('000001')).textContent, 'No log messages.')
 })
 
 t.test('notifications of listeners are hidden until they are requested', async t => {

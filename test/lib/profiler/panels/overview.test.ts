@@ -30,8 +30,8 @@ t.test('the answers to the first questions', async t => {
   const problems = [[exceptionsPanel, problemsOf(exceptionsPanel, whole)]] as const
   const root = JSDOM.fragment(overviewPanel.render(whole, { query: {}, editor, base: '/_profiler', parent, children, problems, differences: '<p id="d"></p>' }))
   t.same(texts(root, '.tiles > div'), [
-    'Status500 Internal Server Error', 'TimeTotal 20 msHandler 15 msResponse ready 18 ms', 'Slowest parthandler orders 15 msGET http://b.test/ 9 ms',
-    'ProblemsExceptions: 2 errors', 'Outgoing calls2 calls, 1 failed', 'Log1 line', 'Handler/app/routes/orders.ts:12', 'Raised at/app/plugins/router.ts:3'
+    'Status500 Internal Server Error', 'TimeTotal 20 msHandler 15 msResponse ready 18 ms', 'Slowest parthandler orders 15 msGET b.test/ 9 ms',
+    'ProblemsExceptions: 2 errors', 'Outgoing calls2 calls, 1 failed', 'Log1 line', 'Handler/app/routes/orders.ts:12', 'Thrown at/app/plugins/router.ts:3'
   ])
   t.ok(root.querySelector('#d'), 'the differences')
   t.same([...root.querySelectorAll('a')].map(link => link.getAttribute('href')), [
@@ -46,13 +46,13 @@ t.test('the answers to the first questions', async t => {
 t.test('what happened, in one sentence of facts', async t => {
   const response = { size: 12_345, contentType: 'text/html; charset=utf-8' }
   for (const [changes, expected] of [
-    [{ collectors: { response } }, 'GET was answered with 200 OK after 1.25 ms, 12.3 kB of text/html.'],
-    [{ status: 302, collectors: { response: { headers: { location: '/login' } } } }, 'GET was answered with 302 Found after 1.25 ms, to /login.'],
-    [{ status: 204, events: [event('cors', 'answered')] }, 'GET was answered with 204 No Content after 1.25 ms. The listener "cors" sent the response.'],
-    [{ status: 401, events: [event('auth', 'raised', 'onRequest')] }, 'GET was answered with 401 Unauthorized after 1.25 ms. The onRequest hook "auth" threw an error.'],
+    [{ collectors: { response } }, 'GET returned 200 OK in 1.25 ms, 12.3 kB of text/html.'],
+    [{ status: 302, collectors: { response: { headers: { location: '/login' } } } }, 'GET returned 302 Found in 1.25 ms, to /login.'],
+    [{ status: 204, events: [event('cors', 'answered')] }, 'GET returned 204 No Content in 1.25 ms. The listener "cors" sent the response.'],
+    [{ status: 401, events: [event('auth', 'raised', 'onRequest')] }, 'GET returned 401 Unauthorized in 1.25 ms. The onRequest hook "auth" threw an error.'],
     [{ status: 499 }, 'The client closed the connection after 1.25 ms, before the response.'],
-    [{ status: 799 }, 'GET was answered with 799 after 1.25 ms.']
+    [{ status: 799 }, 'GET returned 799 in 1.25 ms.']
   ] as const) t.equal(happened(profile('000001', changes as never)), expected)
-  t.equal(happened(whole), 'GET was answered with 500 Internal Server Error after 20 ms: NotFoundError: No route found for ' +
+  t.equal(happened(whole), 'GET returned 500 Internal Server Error in 20 ms: NotFoundError: No route found for ' +
     '"GET http://127.0.0.1:3000/robots.txt" (/app/plugins/router.ts:3). Its root cause is LookupError: No routes found for "/robots.txt/".')
 })

@@ -3,6 +3,8 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import t from 'tap'
 import { hindsight } from '../../../../app/hindsight.js'
 import { toolbarOf } from '../../../../lib/profiler/pages/toolbar/toolbar.js'
+import { milliseconds, pending } from '../../../../lib/profiler/pages/components.js'
+import { logsPanel } from '../../../../lib/profiler/panels/logs.js'
 import { performancePanel } from '../../../../lib/profiler/panels/performance.js'
 import { spansOf } from '../../../../lib/profiler/panels/waterfall.js'
 import { profile } from '../fixture.js'
@@ -22,32 +24,128 @@ const whole = profile('000001', {
   }
 })
 
-t.test('the waterfall has a row for each listener, handler, call and span', async t => {
+/** The names of the rows, each below the names of the rows around it. */
+const outline = (list: Element | null): unknown[] => [...list?.children ?? []].map((item) => {
+  const name = item.querySelector('.name')?.textContent ?? ''
+  const inner = item.querySelector(':scope > ol, :scope > details > ol')
+  return inner === null ? name : [name, ...outline(inner)]
+})
+const rows = (root: ParentNode) => texts(root, '.waterfall li .row').map((row) => row.replace(/(?<= )(start|duration) /g, ''))
+const ticks = (changes: object) => texts(shown(performancePanel, profile('000001', { events: [event('a', 0, 0)], ...changes })), '.scale text')
+
+t.test('the waterfall has a row for each stage, handler, call and span', async t => {
   const root = shown(performancePanel, whole)
-  t.same(texts(root, '.waterfall tbody tr'), [
-    'router kernel.request: ran router: 1 ms + 0.5 ms 1 ms 0.5 ms',
-    'handler home the handler of the route home handler home: 2 ms + 5 ms 2 ms 5 ms',
-    'GET http://a.test/ answered with 503 GET http://a.test/: 3 ms + 2 ms 3 ms 2 ms',
-    'GET http://b.test/ no response yet GET http://b.test/: 4 ms + – 4 ms pending',
-    'serialization from the result of the handler to the first listener of the response serialization: 7.5 ms + 0.5 ms 7.5 ms 0.5 ms',
-    'response kernel.response: ran response: 8 ms + 0.25 ms 8 ms 0.25 ms'
+  t.same(rows(root), [
+    'kernel.request 1 listener 1 ms 500 µs',
+    'router kernel.request: ran 1 ms 500 µs',
+    'handler home the handler of the route home 2 ms 5 ms',
+    'GET a.test/ http://a.test/: answered with 503 3 ms 2 ms',
+    'GET b.test/ http://b.test/: no response yet 4 ms pending',
+    'serialization from the result of the handler to the first listener of the response 7.5 ms 500 µs',
+    'kernel.response 1 listener 8 ms 250 µs',
+    'response kernel.response: ran 8 ms 250 µs'
   ])
-  t.same([...root.querySelectorAll('.waterfall tbody rect')].map((bar) => [bar.getAttribute('class'), bar.getAttribute('x'), bar.getAttribute('width')]), [
-    ['bar-request', '100.0', '50.0'], ['bar-handler', '200.0', '500.0'], ['bar-failed', '300.0', '200.0'], ['bar-call', '400.0', '600.0'],
-    ['bar-serialization', '750.0', '50.0'], ['bar-response', '800.0', '25.0']
+  t.same([...root.querySelectorAll('.waterfall rect')].map((bar) => [bar.getAttribute('class'), bar.getAttribute('x'), bar.getAttribute('width')]), [
+    ['bar-listener', '10.00%', '5.00%'], ['bar-listener', '10.00%', '5.00%'], ['bar-handler', '20.00%', '50.00%'], ['bar-failed', '30.00%', '20.00%'], ['bar-call', '40.00%', '60.00%'],
+    ['bar-serialization', '75.00%', '5.00%'], ['bar-listener', '80.00%', '2.50%'], ['bar-listener', '80.00%', '2.50%']
   ])
-  t.same([...root.querySelectorAll('.waterfall th a')].map((link) => link.getAttribute('href')), [
+  t.same([...root.querySelectorAll('.waterfall a.name')].map((link) => link.getAttribute('href')), [
     '?panel=events#event-1', '?panel=router', '?panel=http-client#call-1', '?panel=http-client#call-2', '?panel=router', '?panel=events#event-2'
   ])
-  t.equal(root.querySelectorAll('.waterfall tbody .first-byte').length, 6)
-  t.same(texts(root, '.legend li'), ['kernel.request 0.5 ms', 'handler 5 ms', 'serialization 0.5 ms', 'kernel.response 0.25 ms', 'outgoing HTTP call 2 ms', 'failed', 'response ready 9 ms'])
-  t.same(texts(root, '.ticks span'), ['0 ms', '2.5 ms', '5 ms', '7.5 ms'])
+  t.equal(root.querySelector('.scale .ready')?.getAttribute('x1'), '90.00%')
+  t.same(texts(root, '.legend li'), ['outgoing HTTP call', 'failed', 'Response ready 9 ms'])
+})
+
+t.test('ticks are at 4 to 8 round times', async t => {
+  t.same(ticks({ duration: 10 }), ['0', '2 ms', '4 ms', '6 ms', '8 ms', '10 ms'])
+  t.same(ticks({ duration: 3 }), ['0', '0.5 ms', '1 ms', '1.5 ms', '2 ms', '2.5 ms', '3 ms'])
+  t.same(ticks({ duration: 0.04 }), ['0', '10 µs', '20 µs', '30 µs', '40 µs'])
+  t.same(ticks({ duration: 4_321 }), ['0', '1,000 ms', '2,000 ms', '3,000 ms', '4,000 ms'])
+  const positions = [...shown(performancePanel, { ...whole, duration: 16 }).querySelectorAll('.scale .tick')].map((line) => line.getAttribute('x1'))
+  t.same(positions, ['0.00%', '31.25%', '62.50%', '93.75%'])
+  for (let duration = 0.001; duration < 1e6; duration *= 1.07) {
+    const labels = ticks({ duration })
+    t.ok(labels.length >= 4 && labels.length <= 8, `${duration}: ${labels.join()}`)
+  }
+})
+
+t.test('the listeners of a stage are one row; hooks of the application are rows of their own', async t => {
+  const raised = { ...event('error', 9, 1, 'kernel.response') as object, pass: 'error', outcome: 'raised' } as never
+  const root = shown(performancePanel, profile('000001', {
+    duration: 10, events: [event('cors', 0, 0.25), event('authenticate', 0.5, 1, 'onRequest'), event('router', 2, 0.5), event('etag', 8, 0.25, 'kernel.response'), raised]
+  }))
+  t.same(outline(root.querySelector('.waterfall > ol')), [['kernel.request 2 listeners', 'cors', 'router'], 'authenticate', ['kernel.response 1 listener', 'etag'], ['kernel.response, error pass 1 listener', 'error']])
+  t.equal(rows(root)[0], 'kernel.request 2 listeners < 1 µs 750 µs')
+  t.same([...root.querySelector('summary')?.querySelectorAll('rect') ?? []].map((bar) => bar.getAttribute('x')), ['0.00%', '20.00%'])
+  t.same([...root.querySelectorAll('details')].map(({ open }) => open), [false, false, true], 'only a stage that failed is open')
+  t.same(texts(root, '.legend li'), ['application hook', 'failed'])
+})
+
+t.test('calls and spans are below what started them', async t => {
+  const call = (url: string, start: number, duration: number | null = 1) => ({ method: 'GET', url, status: 200, start, duration })
+  const span = (name: string, start: number, spanId: string, parentId?: string) => ({ name, kind: 'client', start, duration: 1, spanId, parentId })
+  const root = shown(performancePanel, profile('000001', {
+    duration: 20,
+    url: 'https://shop.test:8443/orders?a=1',
+    events: [event('authenticate', 1, 3, 'onRequest')],
+    collectors: {
+      performance: { handlerStart: 5, handler: 10 },
+      'http-client': { count: 5, calls: [call('https://login.test/user?token=x', 2), call('https://shop.test:8443/rates?currency=EUR', 6, null), call('https://shop.test/rates', 7), call('http://late.test/', 16), call('unknown', 17)] },
+      spans: { spans: [span('select', 8, 'b', 'a'), span('transaction', 7.5, 'a', 'gone'), span('circle', 9, 'd', 'e'), span('of circle', 9.5, 'e', 'd'), span('itself', 10, 'f', 'f')] }
+    }
+  }))
+  t.same(outline(root.querySelector('.waterfall > ol')), [
+    ['authenticate', 'GET login.test/user'],
+    ['handler unnamed', 'GET /rates', 'GET shop.test/rates', ['transaction', 'select'], ['circle', 'of circle'], 'itself'],
+    'GET late.test/', 'GET unknown'
+  ])
+  t.match(root.querySelector('.tip')?.nextElementSibling?.localName, 'svg')
+  t.match(texts(root, '.tip')[1], /^https:\/\/login\.test\/user\?token=x: answered with 200$/)
+})
+
+t.test('of 500 calls those that failed and the longest are shown, and the others are counted', async t => {
+  const calls = Array.from({ length: 200 }, (_, i) => ({ method: 'GET', url: `http://a.test/${i}`, status: i === 7 ? 500 : 200, start: 3 + i / 1000, duration: i === 150 ? null : i / 1000 }))
+  const { collectors, ...rest } = whole
+  const root = shown(performancePanel, { ...rest, collectors: { ...collectors, 'http-client': { count: 500, calls } } })
+  const names = texts(root, '.waterfall li li .name').filter((name) => name.startsWith('GET'))
+  t.same([names.length, names[0], names[1], names[2], names.at(-1)], [30, 'GET a.test/7', 'GET a.test/150', 'GET a.test/172', 'GET a.test/199'])
+  t.match(texts(root, '.note')[0], '30 of 500 outgoing HTTP calls are shown, by time: those that failed, then the longest. Show all that were recorded')
+  t.equal(root.querySelector('.note a')?.getAttribute('href'), '?panel=http-client')
+  t.ok((root.querySelector('.waterfall')?.outerHTML.length ?? Infinity) < 20_000)
+  t.equal(texts(shown(performancePanel, { ...whole, collectors: { 'http-client': { count: 500, calls } } }, { threshold: '50' }), '.note').length, 0)
+})
+
+t.test('log lines are marks at their times, linked to the panel of the log', async t => {
+  const line = (level: string, ms: number, message = level, channel = 'app') => ({ time: new Date(Date.parse(whole.time) + ms).toISOString(), level, channel, message, context: {} }) as never
+  const marks = (logs: never[]) => {
+    const root = shown(performancePanel, { ...whole, logs })
+    return [...root.querySelectorAll('.waterfall a[tabindex]')].map((mark) => [mark.getAttribute('href'), mark.textContent, mark.firstElementChild?.getAttribute('class'), mark.firstElementChild?.getAttribute('x')])
+  }
+  t.same(marks([line('error', 5, '<b>lost\n\u202e'), line('debug', 0, 'Notified', 'event'), line('info', 2), line('verbose', 3), line('warn', 99), { ...line('fatal', 0) as object, offset: 0.5 } as never]), [
+    ['?panel=logs&level=trace&page=1#line-4', '3 ms, verbose: verbose○', 'mark-debug', '30.00%'],
+    ['?panel=logs&level=trace&page=1#line-3', '2 ms, info: info●', 'mark-info', '20.00%'],
+    ['?panel=logs&level=trace&page=1#line-5', '99 ms, warn: warn▲', 'mark-warn', '100.00%'],
+    ['?panel=logs&level=trace&page=1#line-1', '5 ms, error: <b>lost␊⟨U+202E⟩■', 'mark-error', '50.00%'],
+    ['?panel=logs&level=trace&page=1#line-6', '500 µs, fatal: fatal◆', 'mark-fatal', '5.00%']
+  ])
+  const many = Array.from({ length: 1_200 }, (_, i) => line(i === 3 ? 'warn' : 'info', i / 200))
+  const root = shown(performancePanel, { ...whole, logs: many })
+  t.equal(texts(root, '.waterfall .name')[0], '1,200 log lines the 100 most severe or latest')
+  t.same([marks(many).length, marks(many)[0]?.[0], marks(many).at(-1)?.[0]], [100, '?panel=logs&level=trace&page=3#line-1102', '?panel=logs&level=trace&page=1#line-4'])
+  t.same(texts(root, '.legend li').slice(-2), ['●info', '▲warn'])
+  t.equal(shown(logsPanel, { ...whole, logs: many }, { level: 'trace', page: '3' }).querySelectorAll('#line-1102').length, 1)
+})
+
+t.test('durations are in microseconds below 1 ms', async t => {
+  t.same([0, 0.0004, 0.0005, 0.012, 0.9994, 0.9996, 1, 1.234, 12.34, 1234.5, -0.5].map(milliseconds), ['< 1 µs', '< 1 µs', '1 µs', '12 µs', '999 µs', '1 ms', '1 ms', '1.23 ms', '12.3 ms', '1,235 ms', '-500 µs'])
+  t.same([null, undefined, '1', NaN, Infinity].map(milliseconds), ['–', '–', '–', '–', '–'])
+  t.same([null, 0, 2].map(pending), ['<span class="none">pending</span>', '&#60; 1 µs', '2 ms'])
 })
 
 t.test('the time of a handler is the same in the waterfall, the table and the toolbar', async t => {
   const sent = { ...whole, collectors: { performance: { handlerStart: 2, handler: 7.5 } } }
   t.match(spansOf(sent).find(({ kind }) => kind === 'handler'), { start: 2, duration: 7.5 })
-  t.ok(texts(shown(performancePanel, sent), '.pairs tr').includes('handler7.5 ms'))
+  t.ok(texts(shown(performancePanel, sent), '.pairs tr').includes('Handler7.5 ms'))
   t.equal(toolbarOf(sent, '').handlerDuration, 7.5)
 })
 
@@ -72,33 +170,23 @@ for (const lifecycle of ['observe', 'full'] as const) {
 }
 
 t.test('a minimum duration hides shorter rows, but no pending ones', async t => {
-  const visible = (threshold: unknown) => texts(shown(performancePanel, whole, { threshold }), '.span:not([hidden]) th a')
-  t.same(visible('1'), ['handler home', 'GET http://a.test/', 'GET http://b.test/'])
-  t.same(visible('50'), ['GET http://b.test/'])
+  const visible = (threshold: unknown) => texts(shown(performancePanel, whole, { threshold }), '.waterfall a.name')
+  t.same(visible('1'), ['handler home', 'GET a.test/', 'GET b.test/'])
+  t.same(visible('50'), ['GET b.test/'])
   for (const nonsense of ['', 'x', '-1', '3']) t.equal(visible(nonsense).length, 6, nonsense)
-  t.same(texts(shown(performancePanel, whole, { threshold: '5' }), 'option[selected]'), ['5 ms'])
+  const form = shown(performancePanel, whole, { threshold: '5' }).querySelector('form')
+  t.same([texts(form as Element, 'label > span'), texts(form as Element, 'option[selected]')], [['Min. duration (ms)'], ['5']])
 })
 
 t.test('skipped listeners have no row, and odd data no bar', async t => {
   t.same(spansOf(sample()).map(({ name, failed }) => [name, failed]), [['router', true], ['error', false], ['clickjacking', false], ['GET plain', true], ['plain', false]])
   const root = shown(performancePanel, profile('000001', { duration: 0, events: [event('a', 0, 0)], collectors: { 'http-client': { calls: [{ start: 'x' }, {}] } } }))
   t.notMatch(root.querySelector('.waterfall')?.innerHTML, /NaN|Infinity|undefined/)
-  t.equal(root.querySelectorAll('.span').length, 1)
+  t.equal(root.querySelectorAll('.waterfall a.name').length, 1)
   t.match(shown(performancePanel, profile('000001')).textContent, /No listener was reached\./)
 })
 
-t.test('the total and the slowest listener', async t => {
-  t.same(texts(shown(performancePanel, sample()), '.pairs tr'), [
-    'total4.2 ms', 'all listeners0.4 ms', 'slowest listenercors (kernel.request), 0.1 ms', 'handler0 ms'
-  ])
-})
-
-t.test('the usage of the process', async t => {
-  const process = { heapBefore: 5_000, heapAfter: 12_345_678, loopUtilization: 0.974 }
-  const root = shown(performancePanel, profile('000001', { collectors: { performance: { total: 4, handlerStart: 1, handler: 2, serialization: 0.5, firstByte: 3.25, process } } }))
-  t.same(texts(root, '.pairs tr'), [
-    'total1.25 ms', 'handler began at1 ms', 'handler2 ms', 'serialization0.5 ms', 'response ready at3.25 ms',
-    'heap in use5,000 bytes before, 12.3 MB after', 'event loop busy97 % of the time'
-  ])
-  t.match(root.textContent, /Of the whole process while the request ran, other requests included\./)
+t.test('the times', async t => {
+  const root = shown(performancePanel, profile('000001', { collectors: { performance: { total: 4, handlerStart: 1, handler: 2, serialization: 0.5, firstByte: 3.25 } } }))
+  t.same(texts(root, '.pairs tr'), ['Total1.25 ms', 'Response ready3.25 ms', 'Handler start1 ms', 'Handler2 ms', 'Serialization500 µs'])
 })

@@ -13,8 +13,8 @@ const data = {
   inheritedRoles: ['ROLE_USER'],
   rule: { index: 1, path: '/admin', methods: [], ips: [], roles: ['ROLE_ADMIN'], granted: true },
   decisions: [
-    { by: 'access_control', attribute: 'ROLE_ADMIN', subject: null, granted: true, strategy: 'affirmative', votes: [{ voter: 'role', vote: 'granted', reason: 'the user has the role' }] },
-    { by: 'is-granted', attribute: 'EDIT', subject: 'Article 7', granted: false, strategy: 'affirmative', votes: [{ voter: 'ArticleVoter', vote: 'denied', reason: 'the author is bob' }] }
+    { by: 'access_control', attribute: 'ROLE_ADMIN', subject: null, granted: true, votes: [{ voter: 'role', vote: 'granted', reason: 'the user has the role' }] },
+    { by: 'is-granted', attribute: 'EDIT', subject: 'Article 7', granted: false, votes: [{ voter: 'ArticleVoter', vote: 'denied', reason: 'the author is bob' }] }
   ],
   expression: null
 }

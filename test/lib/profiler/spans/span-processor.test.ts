@@ -58,8 +58,9 @@ t.test('what the application traces is in the profile of its own request, and in
   t.notMatch(JSON.stringify(one), 'hunter2')
 
   const whole = profile('000001', { duration: 100, collectors: { spans: one } })
-  const rows = texts(shown(performancePanel, whole), '.waterfall tbody tr')
-  t.match(rows[0], /^SELECT one ?client span of pg, failed: lost; db\.system\.name: postgresql; /)
+  const rows = texts(shown(performancePanel, whole), '.waterfall li > .row')
+  t.match(rows[0], /^SELECT one client span of pg, failed: lost start /)
+  t.equal(shown(performancePanel, whole).querySelector('.waterfall li li .name')?.textContent, 'inner')
   t.match(rows[2], /pending$/)
   t.equal(shown(performancePanel, whole).querySelector('.waterfall a')?.getAttribute('href'), '?panel=spans#span-1')
   const panel = shown(spansPanel, whole)

@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { build, listen } from '../../../../../support/app.js'
@@ -8,6 +9,10 @@ import { HOSTILE } from '../../../../../lib/profiler/hostile.js'
 
 const page = (script = '') => `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Page</title></head><body><main><h1>Page</h1><p>Text</p></main>${script}</body></html>\n`
 const OWN = '<style nonce="own">p { color: rgb(1, 2, 3) }</style><script nonce="own">window.ran = true</script>'
+const EARLY = `<script>
+  fetch('/json?early'); fetch('/slow?early'); fetch('/nowhere')
+  const xhr = new XMLHttpRequest(); xhr.open('POST', '/chunks'); xhr.send()
+</script>`
 const HELMET = "default-src 'self';base-uri 'self';font-src 'self' https: data:;form-action 'self';frame-ancestors 'self';img-src 'self' data:;" +
   "object-src 'none';script-src 'self';script-src-attr 'none';style-src 'self' https: 'unsafe-inline';upgrade-insecure-requests"
 
@@ -46,6 +51,9 @@ if (browser !== undefined) {
     declare (app) {
       app.get('/', { config: { name: 'home' } }, async (_request, reply) => reply.type('text/html').send(page()))
       app.get('/hostile', { config: { name: HOSTILE } }, async (_request, reply) => reply.type('text/html').send(page('<style>* { all: unset !important; position: static !important; opacity: 0 !important; font-size: 90px !important }</style>')))
+      app.get('/early', async (_request, reply) => reply.type('text/html').send(page(EARLY)))
+      app.get('/fails', async () => { throw new Error('fails') })
+      app.get('/slow', async () => { await sleep(600); return 'x' })
       app.get('/based', async (_request, reply) => reply.type('text/html').send(page().replace('<head>', '<head><base href="https://cdn.example/a/">')))
       app.get('/policy/:name', async (request, reply) => {
         const { policy = '', own, reportOnly } = POLICIES[(request.params as { name: string }).name] ?? {}
@@ -130,6 +138,8 @@ if (browser !== undefined) {
     t.notOk(await pop.isVisible())
     await page.locator(`${BAR} .route .head`).focus()
     await page.keyboard.press('Tab')
+    t.ok(await page.locator(`${BAR} .route dd a`).evaluate((link) => link.matches(':focus')), 'the handler')
+    await page.keyboard.press('Tab')
     t.ok(await pop.isVisible(), 'by keyboard')
     await page.waitForFunction(() => /\d ms/.test(document.querySelector('hindsight-toolbar')?.shadowRoot?.querySelector('[data-fill=firstByte]')?.textContent ?? ''))
     t.match(await page.locator(`${BAR} [data-fill=duration]`).textContent(), /^[\d.,]+ ms$/)
@@ -181,6 +191,66 @@ if (browser !== undefined) {
     t.same(heard, [])
     await page.keyboard.press('Escape')
     t.notOk(await page.locator(`${BAR} .requests .pop`).isVisible())
+    await page.close()
+  })
+
+  t.test('requests of inline scripts before the toolbar are listed, each once', async t => {
+    const { page } = await watchedPage(browser, origin)
+    await page.goto(`${origin}/early`)
+    await page.evaluate(async () => { await Promise.all(['/json?early', '/json?late'].map(async (url) => await (await fetch(url)).text())) })
+    await page.locator(`${BAR} .requests ol li`).nth(5).waitFor({ state: 'attached' })
+    await sleep(300)
+    const rows = await page.locator(`${BAR} .requests ol li`).evaluateAll((rows) => rows.map((row) => [...row.children].map((cell) => cell.textContent ?? '')))
+    t.same(rows.map((row) => row.slice(0, 3).join(' ')).sort(), ['200 GET /json?early', '200 GET /json?late', '200 – /json?early', '200 – /slow?early', '404 – /nowhere', '405 – /chunks'])
+    t.ok(rows.every(([, , , took]) => /^[\d.,]+ ms$/.test(took ?? '')))
+    t.equal(await page.locator(`${BAR} .requests .count`).textContent(), '6')
+    t.equal(await page.locator(`${BAR} .requests .pop p`).textContent(), 'Requests of this page, 2 failed')
+    await page.locator(`${BAR} .requests button`).click()
+    await page.locator(`${BAR} .requests ol li`, { hasText: '/slow' }).getByRole('link', { name: 'find' }).click()
+    t.match(await page.locator('main').textContent(), '/slow?early')
+    await page.close()
+  })
+
+  t.test('the handler opens in the chosen editor', async t => {
+    const { page } = await watchedPage(browser, origin)
+    await page.goto(`${origin}/`)
+    const link = page.locator(`${BAR} .route dd a`)
+    t.match(await link.getAttribute('href'), /^vscode:\/\/file\/.+\/toolbar\.browser\.test\.ts:\d+:1$/)
+    await page.goto(`${origin}/fails`)
+    await page.locator('.editor-menu select').selectOption('webstorm')
+    await page.goto(`${origin}/`)
+    t.match(await link.getAttribute('href'), /^webstorm:\/\/open\?file=\/.+\/toolbar\.browser\.test\.ts&line=\d+&column=1$/)
+    await page.close()
+  })
+
+  t.test('the page does not shift, and the toolbar causes no long task', async t => {
+    const { page } = await watchedPage(browser, origin)
+    await page.addInitScript(() => {
+      const found = Object.assign(window, { shifts: 0, tasks: [] as number[] })
+      new PerformanceObserver((list) => {
+        for (const entry of list.getEntries()) found.shifts += (entry as PerformanceEntry & { value: number }).value
+      }).observe({ type: 'layout-shift', buffered: true })
+      new PerformanceObserver((list) => { found.tasks.push(...list.getEntries().map(({ duration }) => duration)) }).observe({ type: 'longtask' })
+    })
+    await page.goto(`${origin}/early`)
+    const { cost, ...found } = await page.evaluate(async () => {
+      const found = window as unknown as { shifts: number, tasks: number[] }
+      await new Promise((resolve) => setTimeout(resolve, 1000))
+      found.tasks.length = 0
+      let cost = 0
+      for (let i = 0; i < 500; i += 10) {
+        const startedAt = performance.now()
+        const requests = Array.from({ length: 10 }, async (_, j) => await (await fetch(`/json?${i + j}`)).text())
+        cost = Math.max(cost, performance.now() - startedAt)
+        await Promise.all(requests)
+      }
+      await new Promise((resolve) => setTimeout(resolve, 300))
+      return { shifts: found.shifts, tasks: found.tasks, cost }
+    })
+    t.equal(found.shifts, 0)
+    // A long task of a busy machine is not the toolbar's.
+    t.comment(`long tasks (ms): ${found.tasks.join()}`)
+    t.ok(cost < 50, `ten calls of fetch take at most ${cost.toFixed(1)} ms`)
     await page.close()
   })
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { maskException } from '../../../lib/errors/report.js'
+import { maskExceptions } from '../../../lib/errors/masked-exceptions.js'
 import { createMask } from '../../../lib/mask/mask.js'
 
 t.test('an exception loses the secrets in all of its texts, its members too', async t => {
@@ -8,9 +8,9 @@ t.test('an exception loses the secrets in all of its texts, its members too', as
   const frame = { file: '/a.ts', line: 1, column: 2, own: true, excerpt: { start: 1, lines: [text] } }
   const given = { name: text, message: text, stack: `Error: ${text}`, code: text, note: text, statusCode: 400, frames: [{ ...frame, function: text }] }
   const expected = { name: shown, message: shown, stack: `Error: ${shown}`, code: shown, note: shown, statusCode: 400, frames: [{ ...frame, function: shown }] }
-  t.strictSame(maskException({ ...given, errors: [[given]] }, createMask()), { ...expected, errors: [[expected]] })
+  t.strictSame(maskExceptions([{ ...given, errors: [[given]] }], createMask()), [{ ...expected, errors: [[expected]] }])
   const bare = { name: 'Error', message: '', stack: '', frames: [] }
-  t.strictSame(maskException(bare, createMask()), bare, 'nothing is added')
+  t.strictSame(maskExceptions([bare], createMask()), [bare], 'nothing is added')
 })
 
 t.test('an excerpt loses the secrets that are written into it, and stays code', async t => {
@@ -28,7 +28,7 @@ t.test('an excerpt loses the secrets that are written into it, and stays code', 
     ['  session: { secret: process.env.SECRET },', '  session: { secret: process.env.SECRET },']
   ] as const) {
     const frame = { file: '/a.ts', line: 1, column: 2, own: true, function: 'f', excerpt: { start: 1, lines: [line] } }
-    const { frames } = maskException({ name: 'E', message: '', stack: '', frames: [frame] }, mask)
-    t.same(frames[0]?.excerpt, { start: 1, lines: [expected] }, line)
+    const [exception] = maskExceptions([{ name: 'E', message: '', stack: '', frames: [frame] }], mask)
+    t.same(exception?.frames[0]?.excerpt, { start: 1, lines: [expected] }, line)
   }
 })

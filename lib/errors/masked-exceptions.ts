@@ -1,0 +1,88 @@
+import type { FastifyRequest } from 'fastify'
+import { stateOf } from '../lifecycle/request-state.js'
+import { servicesOf } from '../lifecycle/services.js'
+import { MASKED, type Mask } from '../mask/mask.js'
+import type { FlattenedException, StackFrame } from './exception.js'
+import { flattenError } from './flatten-error.js'
+
+declare module '../lifecycle/request-state.js' {
+  interface RequestState {
+    /** What was raised, flattened and masked; root cause first. */
+    exceptions?: FlattenedException[]
+  }
+}
+
+const STRING = /(["'`])((?:(?!\1)[^\\]|\\.){1,500})\1/g
+const ASSIGNMENT =
+  /(?<![\w$.[\]-])((["']?)([\w$.[\]-]{1,128})\2(?:["']\])?\s*[=:]\s*)(["'`])(?:(?!\4)[^\\]|\\.){1,500}\4/g
+// Code often names secrets (`token = request.token`): only literals are masked.
+const LITERAL = /["'`]/
+
+/** The mask of what is shown about a request: it hides the secrets among its path parameters, too. */
+export function maskOf (request: FastifyRequest): Mask {
+  const { mask } = servicesOf(request)
+  // The token in the path of a profiler page is no secret to its reader.
+  const isOwnPage = request.routeOptions.config?.debugOnly === true
+  return isOwnPage ? mask : mask.hiding(stateOf(request).sentParams ?? request.params)
+}
+
+/** The error that a response is about as a chain, root cause first, masked: the same on the page and in the profile. */
+export function exceptionsOf (request: FastifyRequest): FlattenedException[] {
+  const state = stateOf(request)
+  if (state.exceptions !== undefined) return state.exceptions
+  const exceptions = maskExceptions(flattenError(state.failed ? state.raised : state.missed), maskOf(request))
+  // No code of the application raised that no route matched, though its hooks may be in the stack.
+  if (request.is404 && state.route === null) for (const { frames } of exceptions) frames.forEach(dropExcerpt)
+  state.exceptions = exceptions
+  return exceptions
+}
+
+/** The functions of a mask that exceptions need. */
+type TextMask = Pick<Mask, 'text' | 'hides'>
+
+/** A chain with the secrets of its texts masked; in excerpts only literals are. */
+export function maskExceptions (chain: readonly FlattenedException[], mask: TextMask): FlattenedException[] {
+  // Each text is masked once: the errors of a chain have most frames in common, and frames most of their lines.
+  const known = new Map<string, string>()
+  function text (plain: string): string {
+    const shown = known.get(plain) ?? mask.text(plain)
+    known.set(plain, shown)
+    return shown
+  }
+  return maskChain(chain, { text, hides: mask.hides })
+}
+
+function maskChain (chain: readonly FlattenedException[], mask: TextMask): FlattenedException[] {
+  return chain.map((exception) => {
+    const { name, message, stack, code, note, frames, errors } = exception
+    return {
+      ...exception,
+      name: mask.text(name),
+      message: mask.text(message),
+      ...(code !== undefined && { code: mask.text(code) }),
+      frames: frames.map((frame) => maskFrame(frame, mask)),
+      stack: mask.text(stack),
+      ...(note !== undefined && { note: mask.text(note) }),
+      ...(errors !== undefined && { errors: errors.map((member) => maskChain(member, mask)) })
+    }
+  })
+}
+
+/** A frame, masked in the same way. */
+export function maskFrame (frame: StackFrame, mask: TextMask): StackFrame {
+  const { excerpt } = frame
+  const masked = { ...frame, function: mask.text(frame.function) }
+  if (excerpt === undefined) return masked
+  const lines = excerpt.lines.map((line) => LITERAL.test(line) ? maskLine(line, mask) : line)
+  return { ...masked, excerpt: { ...excerpt, lines } }
+}
+
+function maskLine (line: string, mask: TextMask): string {
+  const assigned = line.replace(ASSIGNMENT, (all, before: string, _quote: string, name: string, quote: string) =>
+    mask.hides(name) ? `${before}${quote}${MASKED}${quote}` : all)
+  return assigned.replace(STRING, (_all, quote: string, text: string) => quote + mask.text(text) + quote)
+}
+
+function dropExcerpt (frame: StackFrame): void {
+  delete frame.excerpt
+}

@@ -1,0 +1,146 @@
+import fastify, { type FastifyInstance } from 'fastify'
+import { JSDOM } from 'jsdom'
+import t, { type Test } from 'tap'
+import type { Profile } from '../../../lib/profiler/profile.js'
+import { Profiler } from '../../../lib/profiler/profiler.js'
+import { MemoryStorage } from '../../../lib/profiler/storage/memory.js'
+import profilerRoutes from '../../../routes/_profiler/index.js'
+import { failure, profile, tokens } from '../../lib/profiler/fixture.js'
+import { HOSTILE } from '../../lib/profiler/hostile.js'
+
+const html = { accept: 'text/html' }
+
+async function start (t: Test): Promise<{ app: FastifyInstance, save: (...profiles: Profile[]) => void, load: (path?: string) => Promise<Document> }> {
+  const app = fastify()
+  const profiler = new Profiler({ storage: new MemoryStorage(), warn: () => {} })
+  app.decorate('hindsight', { profiler, debug: false, editor: null } as never)
+  await app.register(profilerRoutes, { prefix: '/_profiler' })
+  t.teardown(() => app.close())
+  const load = async (path = '') => new JSDOM((await app.inject({ url: `/_profiler/${path}`, headers: html })).body).window.document
+  return { app, save: (...profiles) => { for (const one of profiles) profiler.save(one) }, load }
+}
+
+function routed (pattern: string): Pick<Profile, 'route'> {
+  return { route: { name: `GET|HEAD ${pattern}`, pattern, params: {}, methods: ['GET', 'HEAD'] } }
+}
+
+const thrown = (token: string, message: string, changes: Partial<Profile> = {}): Profile =>
+  profile(token, { status: 500, ...routed('/orders/:id'), exceptions: [{ name: 'TypeError', message, frames: [], stack: '' }], ...changes })
+const listed = (document: Document) => [...document.querySelectorAll('.profiles tbody th a')].map((link) => link.textContent)
+const texts = (document: Document, selector: string) => [...document.querySelectorAll(selector)].map((element) => element.textContent)
+
+t.test('the columns of the list, and the link of a row', async (t) => {
+  const { save, load } = await start(t)
+  save(profile('000001', { ...routed('/a/:b'), url: 'http://127.0.0.1:3000/a/1?q=2' }), profile('000002'))
+  const document = await load()
+  t.same(texts(document, '.profiles thead th'), ['Token', 'Status', 'Method', 'URL', 'Route', 'Duration', 'IP address', 'Time', 'Pin'])
+  t.same(texts(document, '.profiles tbody:last-child td:nth-child(-n+7)'), ['200', 'GET', '/a/1?q=2', '/a/:b', '1.25 ms', '127.0.0.1'], 'without the origin, which all have')
+  t.equal(document.querySelector('.profiles tbody th a')?.getAttribute('href'), '/_profiler/000002')
+  t.equal(document.querySelectorAll('.profiles tbody tr a').length, 2, 'one link in a row')
+  save(profile('000003', { url: 'http://other.example/' }))
+  t.same(texts(await load(), '.profiles td.text'), ['http://other.example/', 'http://127.0.0.1:3000/robots.txt', 'http://127.0.0.1:3000/a/1?q=2'], 'origins differ')
+})
+
+t.test('long text has no middle, and hostile text is escaped', async (t) => {
+  const { save, load } = await start(t)
+  save(profile('000001', { url: `http://h/start${'x'.repeat(1_000)}end`, method: 'M'.repeat(500) }), thrown('000002', 'y'.repeat(1_000), { url: `http://h/${HOSTILE}`, method: HOSTILE, ip: HOSTILE, route: { name: HOSTILE, pattern: '/', params: {}, methods: [] } }))
+  const document = await load()
+  t.match(document.querySelector('tr:last-child td.text')?.textContent, /^.{88,}$/)
+  t.match(texts(document, '.profiles td.text').at(-1), /^\/startx+…x+end$/)
+  t.equal(document.querySelectorAll('main :is(script, img, b, [style], [onerror])').length, 0)
+})
+
+t.test('column heads sort in both directions, and keep the search', async (t) => {
+  const { app, save, load } = await start(t)
+  save(profile('000001', { duration: 5 }), profile('000002', { duration: 50, status: 404 }), profile('000003', { duration: 0.5, status: 302 }))
+  const head = async (path: string, name: string) => {
+    const document = await load(path)
+    const cell = [...document.querySelectorAll('.profiles thead th')].find((cell) => cell.textContent === name)
+    return [cell?.getAttribute('aria-sort') ?? null, cell?.querySelector('a')?.getAttribute('href'), listed(document).join(' ')]
+  }
+  t.same(await head('', 'Time'), ['descending', '/_profiler/search?sort=time', '000003 000002 000001'])
+  t.same(await head('search?sort=time', 'Time'), ['ascending', '/_profiler/search?', '000001 000002 000003'])
+  t.same(await head('search?q=robots&limit=20', 'Duration'), [null, '/_profiler/search?q=robots&limit=20&sort=-duration', '000003 000002 000001'])
+  t.same(await head('search?sort=-duration', 'Duration'), ['descending', '/_profiler/search?sort=duration', '000002 000001 000003'])
+  t.same(await head('search?sort=duration', 'Duration'), ['ascending', '/_profiler/search?sort=-duration', '000003 000001 000002'])
+  t.same(await head('search?sort=-status', 'Status'), ['descending', '/_profiler/search?sort=status', '000002 000003 000001'])
+  const first = (await app.inject('/_profiler/search.json?sort=-duration&limit=2')).json()
+  t.same((await app.inject(`/_profiler/search.json?sort=-duration&limit=2&cursor=${encodeURIComponent(first.next)}`)).json().profiles[0].token, '000003')
+  const next = (await load('search?sort=-duration&limit=2')).querySelector('a[rel=next]')?.getAttribute('href') ?? ''
+  t.same(listed(await load(next.replace('/_profiler/', ''))), ['000003'])
+  for (const cursor of ['3', 'x:1', '1:x', '1:99', '1:1:1e9']) t.equal((await app.inject(`/_profiler/search.json?sort=duration&cursor=${cursor}`)).statusCode, cursor === '1:1:1e9' ? 200 : 400, cursor)
+})
+
+t.test('equal failures are a group at the place of the newest', async (t) => {
+  const { save, load } = await start(t)
+  save(thrown('000001', 'order 17 is locked'), profile('000002', routed('/orders/:id')), thrown('000003', 'order 18 is locked'), thrown('000004', 'order 0b9f-77aa is locked'), thrown('000005', 'order 18 is gone'), thrown('000006', 'order 18 is locked', routed('/carts/:id')), profile('000007', { status: 500 }), profile('000008', { status: 500 }))
+  const document = await load()
+  const groups = [...document.querySelectorAll('.profiles tbody')].map((body) => [...body.querySelectorAll('th a')].map(({ textContent }) => textContent).join(' '))
+  t.same(groups, ['000008', '000007', '000006', '000005', '000004 000003 000001', '000002'])
+  t.same(texts(document, '.equal'), [' × 3 equal failures'])
+  t.equal(document.querySelector('.equal input')?.getAttribute('value'), 'group 000001', 'stays the same while the group grows')
+  t.same(texts(document, '.exception-line').length, 3, 'one exception for each group')
+  t.equal((await load('search?sort=-duration')).querySelectorAll('.equal').length, 0, 'another order has no groups')
+})
+
+t.test('presets are links, and the query stays in its box', async (t) => {
+  const { save, load } = await start(t)
+  save(profile('000001', { duration: 300 }), failure('000002'), thrown('000003', 'x'), profile('000004', { time: new Date().toISOString() }))
+  const found: Record<string, unknown> = {}
+  for (const link of (await load()).querySelectorAll('.presets a')) {
+    const document = await load(link.getAttribute('href')?.replace('/_profiler/', ''))
+    found[link.textContent ?? ''] = listed(document).join(' ')
+    t.equal(document.querySelector('.presets [aria-current]')?.textContent, link.textContent)
+  }
+  t.same(found, { All: '000004 000003 000002 000001', Failures: '000003 000002', '5xx': '000003', Slow: '000001', 'Last hour': '000004' })
+  const document = await load('search?q=status:5xx+"<b>"')
+  t.equal(document.querySelector<HTMLInputElement>('[name=q]')?.value, 'status:5xx "<b>"')
+  t.match(document.querySelector('.empty')?.textContent, 'No profiles match.')
+  t.equal(document.querySelector('details')?.hasAttribute('open'), false)
+  t.equal((await load('search?status=404')).querySelector('details')?.hasAttribute('open'), true)
+  const wrong = await load('search?q=status:50+"a+b"')
+  t.equal(wrong.querySelector('[role=alert]')?.textContent, 'Invalid "status": "50" is neither a status such as 404 nor a class such as 4xx.')
+  t.equal(wrong.querySelector<HTMLInputElement>('[name=q]')?.value, 'status:50 "a b"')
+})
+
+t.test('requests for icons and of scanners are quiet', async (t) => {
+  const { app, save, load } = await start(t)
+  save(thrown('000001', 'x'), failure('000002', { url: 'http://h/favicon.ico' }), failure('000003', { url: 'http://h/wp-login.php' }))
+  const document = await load()
+  t.same([...document.querySelectorAll('.profiles tbody tr')].map((row) => row.className), ['is-noise', 'is-noise', 'has-problem'])
+  t.equal(document.querySelectorAll('.profiles .exception-line').length, 1, 'only the failure shows its message')
+  t.equal((await app.inject('/_profiler/latest?error=1')).headers.location, '/_profiler/000001')
+  t.equal((await app.inject('/_profiler/latest?status=404')).headers.location, '/_profiler/000003')
+  t.equal((await app.inject('/_profiler/latest')).headers.location, '/_profiler/000003')
+})
+
+t.test('title and icon have the status', async (t) => {
+  const { app, save, load } = await start(t)
+  save(thrown('000001', 'x', { url: 'http://h/orders/1042' }), profile('000002'))
+  const icon = (document: Document) => document.querySelector('link[rel=icon]')?.getAttribute('href') ?? ''
+  const [list, failed, succeeded] = [await load(), await load('000001'), await load('000002')]
+  t.same([list.title, failed.title, (await load('000001?panel=logs')).title], ['Profiles · Hindsight', '500 GET /orders/1042 · Hindsight', '500 GET /orders/1042 – Logs · Hindsight'])
+  t.equal(icon(list), icon(succeeded), 'of the first row')
+  t.not(icon(failed), icon(succeeded))
+  const { headers, body } = await app.inject(icon(failed))
+  t.match([headers['content-type'], body], ['image/svg+xml', /^<svg [^>]*><circle/])
+})
+
+t.test('a list of 50 is at most 40 kB of HTML', async (t) => {
+  for (const query of ['', `?q=${'long'.repeat(400)}`]) {
+    const { app, save } = await start(t)
+    for (const [i, token] of tokens(1, 50).entries()) {
+      const url = `http://127.0.0.1:3000/orders/${1_000 + i}/items${query}`
+      save(i % 5 === 0 ? thrown(token, `Cannot read properties of undefined (reading 'price${'abcde'.charAt(i / 10)}')`, { url }) : profile(token, { url, ...routed('/orders/:id/items') }))
+    }
+    const { rawPayload } = await app.inject({ url: '/_profiler/', headers: html })
+    t.ok(rawPayload.length < 40_000, `${rawPayload.length} bytes`)
+  }
+})
+
+t.test('a comparison needs two profiles', async (t) => {
+  const { save, load } = await start(t)
+  save(profile('000001'))
+  const document = await load('compare?profile=000001')
+  t.same([document.querySelector('h1')?.textContent, document.querySelector('.lead')?.textContent], ['Not possible', 'Select two profiles to compare them, one was selected: /_profiler/compare?profile=3fa94c&profile=0b11e2.'])
+})
