@@ -115,7 +115,7 @@ t.test('on the diagnostic page, the page of the profile and by the command', asy
   const { profilePage } = await import('../../../../lib/profiler/pages/profile.js')
   const { requestPanel } = await import('../../../../lib/profiler/panels/request.js')
   const hostile = { ...profile, collectors: { ...profile.collectors, blocked: [{ sentence: '<script>\u202e' }, null, { sentence: 1 }] } }
-  const html = (shown: typeof profile) => page(profilePage(shown, requestPanel, { base: '', nonce: { script: 'a', style: 'b' }, assets: { style: '', script: '' }, formToken: '', pinned: false, children: [], query: {}, editor: null } as never))
+  const html = (shown: typeof profile) => page(profilePage(shown, requestPanel, { base: '', nonce: { script: 'a', style: 'b' }, assets: { style: '', script: '', icons: [] }, formToken: '', pinned: false, children: [], previous: null, lastSuccess: null, query: {}, editor: null } as never))
   t.match(html(profile).querySelector('.summary .blocked')?.textContent, /Why was it refused\?Rule 0 of security/)
   t.same([...html(hostile).querySelectorAll('.blocked li')].map(({ textContent }) => textContent), ['<script>⟨U+202E⟩'])
   const dataDir = t.testdir()
