@@ -15,8 +15,8 @@ interface Edge {
 const ROOT = join(import.meta.dirname, '..')
 const SOURCES = ['app', 'cli', 'lib', 'plugins', 'routes']
 
-/** Imports go from a higher floor to a lower one, or stay within their own part. */
-const FLOORS: ReadonlyArray<readonly [folder: string, floor: number, part?: string]> = [
+/** Imports go from a higher layer to a lower one, or stay within their own part. */
+const LAYERS: ReadonlyArray<readonly [folder: string, layer: number, part?: string]> = [
   ['app', 9],
   ['cli', 9],
   ['routes', 8],
@@ -38,8 +38,8 @@ const FLOORS: ReadonlyArray<readonly [folder: string, floor: number, part?: stri
   ['lib/postgres.ts', 1]
 ]
 
-/** What the floors alone would allow, or cannot see because it stays within one part. */
-const WALLS: ReadonlyArray<{ says: string, breaks: (from: string, to: string) => boolean }> = [
+/** What the layers alone would allow, or cannot see because it stays within one part. */
+const BOUNDARIES: ReadonlyArray<{ says: string, breaks: (from: string, to: string) => boolean }> = [
   {
     says: 'listeners do not know each other',
     breaks: (from, to) => within(from, 'plugins') && within(to, 'plugins')
@@ -71,8 +71,8 @@ function isSource (file: string): boolean {
   return SOURCES.some((folder) => within(file, folder))
 }
 
-function partOf (file: string): readonly [part: string, floor: number] | undefined {
-  const found = FLOORS.find(([folder]) => within(file, folder) || file === folder)
+function partOf (file: string): readonly [part: string, layer: number] | undefined {
+  const found = LAYERS.find(([folder]) => within(file, folder) || file === folder)
   return found && [found[2] ?? found[0], found[1]]
 }
 
@@ -132,19 +132,19 @@ function violations (edges: readonly Edge[]): string[] {
   for (const { from, to } of edges) {
     const importer = partOf(from)
     const imported = partOf(to)
-    if (!importer) broken.push(`on no floor: ${from}`)
-    if (isSource(to) && !imported) broken.push(`on no floor: ${to}`)
+    if (!importer) broken.push(`on no layer: ${from}`)
+    if (isSource(to) && !imported) broken.push(`on no layer: ${to}`)
     if (importer && imported && importer[0] !== imported[0] && importer[1] <= imported[1]) {
       broken.push(`not downward: ${from} (${importer[1]}) > ${to} (${imported[1]})`)
     }
-    for (const { says, breaks } of WALLS) {
+    for (const { says, breaks } of BOUNDARIES) {
       if (breaks(from, to)) broken.push(`${says}: ${from} > ${to}`)
     }
   }
   return broken
 }
 
-t.test('imports go downward, without circles, and the walls stand', async (t) => {
+t.test('imports go downward, without circles, and the boundaries hold', async (t) => {
   const edges = edgesOf(ROOT)
   t.ok(edges.length > 0, 'there are imports to judge')
   t.same(edges.filter(({ to }) => !existsSync(join(ROOT, to))), [], 'each import was followed to a file')
@@ -162,7 +162,7 @@ t.test('no line of a stylesheet has more than 120 columns', async (t) => {
   }
 })
 
-t.test('every file has a floor', async (t) => {
+t.test('every file has a layer', async (t) => {
   t.same(sourceFiles(ROOT).filter((file) => !partOf(file)), [])
 })
 
@@ -176,7 +176,7 @@ t.test('every file loads', async (t) => {
 
 t.test('each rule can fail', async (t) => {
   const cases: Array<[name: string, imports: Array<[from: string, to: string, typeOnly?: 'type']>, expected: string[]]> = [
-    ['down by one floor and by five', [
+    ['down by one layer and by five', [
       ['app/app.ts', 'plugins/cors.ts'],
       ['app/app.ts', 'lib/lifecycle/lifecycle.ts'],
       ['routes/_profiler/index.ts', 'lib/profiler/profiler.ts']
@@ -209,7 +209,7 @@ t.test('each rule can fail', async (t) => {
     ], []],
     ['storage and more of the profiler', [['lib/profiler/storage/memory.ts', 'lib/profiler/token.ts']],
       ['storage knows only the profile, its summary and the connections to PostgreSQL: lib/profiler/storage/memory.ts > lib/profiler/token.ts']],
-    ['storage and a lower floor', [['lib/profiler/storage/memory.ts', 'lib/lifecycle/lifecycle.ts']],
+    ['storage and a lower layer', [['lib/profiler/storage/memory.ts', 'lib/lifecycle/lifecycle.ts']],
       ['storage knows only the profile, its summary and the connections to PostgreSQL: lib/profiler/storage/memory.ts > lib/lifecycle/lifecycle.ts']],
     ['a listener and a panel', [['plugins/toolbar.ts', 'lib/profiler/panels/logs.ts']],
       ['listeners never know a panel: plugins/toolbar.ts > lib/profiler/panels/logs.ts']],
@@ -219,8 +219,8 @@ t.test('each rule can fail', async (t) => {
     ]],
     ['the tests', [['routes/index.ts', 'test/support/browser.ts']],
       ['what is shipped imports only what is shipped: routes/index.ts > test/support/browser.ts']],
-    ['a part without a floor', [['lib/misc/a.ts', 'lib/lifecycle/lifecycle.ts']],
-      ['on no floor: lib/misc/a.ts']]
+    ['a part without a layer', [['lib/misc/a.ts', 'lib/lifecycle/lifecycle.ts']],
+      ['on no layer: lib/misc/a.ts']]
   ]
   for (const [name, imports, expected] of cases) {
     t.same(violations(imports.map(([from, to, type]) => ({ from, to, typeOnly: type === 'type' }))), expected, name)

@@ -20,7 +20,6 @@ t.test('the table holds the observed order', async (t) => {
   const table = Object.entries(lifecycle).map(([stage, listeners]) => [stage, listeners.map(({ listener }) => listener)])
   t.strictSame(table, wanted)
   t.strictSame(Object.keys(lifecycle), [...STAGES])
-  t.equal(Object.values(lifecycle).flat().length, 42)
   for (const [stage, listeners] of Object.entries(lifecycle)) {
     for (const entry of listeners) t.equal(entry.stage, stage, `${entry.listener} stands in its own stage`)
   }
@@ -28,7 +27,7 @@ t.test('the table holds the observed order', async (t) => {
   t.strictSame(Object.keys(observed.names).filter((word) => !words.has(word)), [], 'each word with a name is one of the document')
 })
 
-t.test('each of the 42 is registered at its place, with a hook or a reason', async (t) => {
+t.test('each listener is registered at its place, with a hook or a reason', async (t) => {
   const app = await build()
   t.teardown(() => app.close())
   const table = Object.entries(lifecycle).flatMap(([stage, listeners]) => listeners.map(({ listener }) => `${stage} ${listener}`))
@@ -339,7 +338,7 @@ t.test('production walks the same order', async (t) => {
       for (const names of routes) t.strictSame(names.filter((name) => wanted.includes(name)), wanted)
     }
     const names = app.hindsight.lifecycle.slots.map(({ stage, listener }) => `${stage} ${listener}`)
-    t.strictSame(names, debug.hindsight.lifecycle.slots.map(({ stage, listener }) => `${stage} ${listener}`), `${mode}: all 42 in their order`)
+    t.strictSame(names, debug.hindsight.lifecycle.slots.map(({ stage, listener }) => `${stage} ${listener}`), `${mode}: all in their order`)
   }
 
   const DEBUG_ONLY = new Set(['x-debug-token', 'x-debug-token-link', 'x-debug-exception', 'x-debug-exception-file', 'x-robots-tag'])

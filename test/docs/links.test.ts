@@ -3,7 +3,7 @@ import { dirname, join, relative } from 'node:path'
 import t from 'tap'
 import { ROOT } from '../support/snippets.js'
 
-const PAGES = ['README.md', 'CHANGELOG.md', ...['docs', 'examples', 'packaging'].flatMap((folder) => readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+const PAGES = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', ...['docs', 'examples', 'packaging'].flatMap((folder) => readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.md') && !/node_modules|\.vitepress/.test(file)).map((file) => join(folder, file)))]
 const textOf = (page: string): string => readFileSync(join(ROOT, page), 'utf8')
 
