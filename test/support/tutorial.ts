@@ -25,6 +25,9 @@ export interface Step {
 
 const PART = /^(?:<!-- *(.*?) *-->\n+)?```(\w*)\n([^]*?)^```$|^- (.*(?:\n {2}.*)*)$|Open\s<(http[^>]+)>|[Cc]hoose\s(?:the token of\s`([^`]+)`|\*([^*]+)\*)/gm
 
+/** What the comment before a piece says that replaces a line of the application. */
+const REPLACES = 'unchecked: it replaces the line '
+
 /** The steps of the page, with `port` in place of 3000. */
 export function stepsOf (port: number): Step[] {
   const text = readFileSync(join(ROOT, TUTORIAL), 'utf8').replaceAll('3000', String(port))
@@ -37,7 +40,7 @@ export function stepsOf (port: number): Step[] {
     else if (row !== undefined || label !== undefined) add({ do: 'choose', what: row ?? label ?? '' })
     else if (item !== undefined) last?.sees.push(...[...item.matchAll(/`([^`]+)`|\*([^*]+)\*/g)].map(([, code, words]) => (code ?? words ?? '').replaceAll(/\s+/g, ' ').replace(/:$/, '')))
     else if (mark.startsWith('file: ')) add({ do: 'save', what: mark.slice(6), code })
-    else if (mark.startsWith('replaces: ')) add({ do: 'replace', what: mark.slice(10), code })
+    else if (mark.startsWith(REPLACES)) add({ do: 'replace', what: mark.slice(REPLACES.length), code })
     else if (mark === 'start') add({ do: 'start', what: code.trim() })
     else if (language === 'sh') for (const command of code.trim().split('\n')) add({ do: 'run', what: command })
     else if (last !== undefined) last.shows = code
