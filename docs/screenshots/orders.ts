@@ -5,7 +5,8 @@ interface Order { id: string, total: string }
 
 const orders = new Map<string, Order>([['1041', { id: '1041', total: 'EUR 12.50' }], ['1042', { id: '1042', total: 'EUR 99,90' }]])
 
-const PAGE = '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Orders</title></head><body><main><h1>Orders</h1><p>One order is open.</p></main></body></html>'
+const HEAD = '<head><meta charset="utf-8"><title>Orders</title></head>'
+const PAGE = `<!doctype html><html lang="en">${HEAD}<body><h1>Orders</h1><p>One order is open.</p></body></html>`
 
 function parseTotal (order: Order): number {
   const amount = Number(order.total.replace(/^[A-Z]{3} /, ''))
@@ -14,7 +15,8 @@ function parseTotal (order: Order): number {
 }
 
 function readCatalogue (): Order[] {
-  return JSON.parse(JSON.stringify(Array.from({ length: 20_000 }, (_, i) => ({ id: String(i), total: `EUR ${(i * 7919) % 1000}` })))) as Order[]
+  const all = Array.from({ length: 20_000 }, (_, i) => ({ id: String(i), total: `EUR ${(i * 7919) % 1000}` }))
+  return JSON.parse(JSON.stringify(all)) as Order[]
 }
 
 function sortByTotal (all: Order[]): Order[] {

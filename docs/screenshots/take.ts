@@ -1,9 +1,12 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { AddressInfo } from 'node:net'
 import Fastify from 'fastify'
 import { chromium, type Page } from 'playwright-core'
 import application, { options } from '../../app/app.js'
+import { freePort, project, startShop, stepsOf } from '../../test/support/tutorial.js'
 
 // The pictures of the README and the docs, taken from the program itself: `npm run screenshots`.
 const here = dirname(fileURLToPath(import.meta.url))
@@ -21,19 +24,21 @@ const browser = await chromium.launch({
 })
 async function take (name: string, path: string, colorScheme: 'light' | 'dark', width: number, prepare: (page: Page) => Promise<unknown> = async () => {}, height = 900): Promise<void> {
   const page = await browser.newPage({ viewport: { width, height }, colorScheme })
-  await page.goto(origin + path)
+  await page.goto(new URL(path, origin).href)
   await prepare(page)
   await hidePlace(page)
   await page.screenshot({ path: join(here, `${name}.png`) })
   await page.close()
 }
 
-/** Where the project lies on the machine that takes the pictures says nothing to who looks at them. */
+/** Replaces the folder and the port of the machine that takes the pictures. */
 async function hidePlace (page: Page): Promise<void> {
-  await page.evaluate((root) => {
+  await page.evaluate(([root, folder, origin]) => {
     const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
-    while (walker.nextNode() !== null) walker.currentNode.nodeValue = walker.currentNode.nodeValue?.replaceAll(root, '/app/') ?? ''
-  }, join(here, '../../'))
+    while (walker.nextNode() !== null) {
+      walker.currentNode.nodeValue = walker.currentNode.nodeValue?.replaceAll(root, '/app/').replaceAll(`${folder}/`, '/').replaceAll(origin, 'http://127.0.0.1:3000') ?? ''
+    }
+  }, [join(here, '../../'), folder, new URL(page.url()).origin] as const)
 }
 
 /** Another panel of the profile that the page shows. */
@@ -51,7 +56,7 @@ async function takeReport (): Promise<void> {
   const { headers } = await fetch(`${origin}/report?_cpu=1`)
   const token = headers.get('x-debug-token') ?? ''
   await take('profile-cpu', `/_profiler/${token}?panel=cpu`, 'light', 1280, async () => {}, 760)
-  await take('profile-headers', `/_profiler/${token}?panel=events`, 'light', 1280, async (page) => { await page.getByRole('heading', { name: 'Headers of the response' }).evaluate((heading) => heading.scrollIntoView({ behavior: 'instant' })) }, 620)
+  await take('profile-headers', `/_profiler/${token}?panel=events`, 'light', 1280, async (page) => { await page.getByRole('heading', { name: 'Response headers' }).evaluate((heading) => heading.scrollIntoView({ behavior: 'instant' })) }, 620)
 }
 
 /** The order that can be shown, and the one that cannot. */
@@ -61,8 +66,32 @@ async function takeComparison (): Promise<void> {
   await take('profile-compare', `/_profiler/${profiles[1]?.token}/compare/${profiles[0]?.token}`, 'light', 1280)
 }
 
-await take('diagnostic-page', '/orders/1042', 'light', 1280)
-await take('diagnostic-page-dark', '/orders/1042', 'dark', 1280)
+/** Waits for the part of the page that its script loads. */
+async function loaded (page: Page): Promise<unknown> {
+  return await page.getByText('All differences').waitFor()
+}
+
+/** The application of the tutorial, and what its reader sees. */
+async function takeTutorial (): Promise<void> {
+  const port = await freePort()
+  const place = await project(folder)
+  writeFileSync(join(place, 'app.js'), stepsOf(port).find(({ what }) => what === 'app.js')?.code ?? '')
+  const shop = await startShop(place)
+  const url = `http://127.0.0.1:${port}`
+  const reader = await browser.newPage()
+  for (let i = 0; i < 3; i++) await reader.goto(`${url}/orders/1?currency=USD`)
+  await reader.close()
+  await take('tutorial-profile', `${url}/_profiler/latest?url=orders/1&panel=performance`, 'light', 1000, async () => {}, 640)
+  await take('tutorial-failure', `${url}/orders/1?currency=usd`, 'light', 1000, loaded, 940)
+  shop.kill()
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'hindsight-pictures-'))
+// The first page loads modules, and a failure is compared with a success.
+for (const path of ['/orders', '/orders/1041']) await fetch(origin + path)
+await takeTutorial()
+await take('diagnostic-page', '/orders/1042', 'light', 1280, loaded)
+await take('diagnostic-page-dark', '/orders/1042', 'dark', 1280, loaded)
 await take('diagnostic-page-narrow', '/orders/1042', 'light', 360)
 await take('diagnostic-page-not-found', '/order/1042', 'light', 1280)
 await take('profile-events', '/_profiler/latest', 'light', 1280, panel('events'))
@@ -75,3 +104,4 @@ await takeReport()
 await takeComparison()
 await browser.close()
 await app.close()
+rmSync(folder, { recursive: true })

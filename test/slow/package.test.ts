@@ -9,13 +9,13 @@ import t from 'tap'
 import ts from 'typescript'
 import type { Profile } from '../../lib/profiler/profile.js'
 import { compile, SOURCE } from '../frameworks/nest-application.js'
+import { link as linkTo, pack, unpack, type Packed } from '../support/packed.js'
 import { run as start } from '../support/process.js'
 
 const run = promisify(execFile)
 const ROOT = join(import.meta.dirname, '../..')
 const require = createRequire(import.meta.url)
 
-interface Packed { files: Array<{ path: string }>, filename: string, unpackedSize: number }
 interface Manifest {
   dependencies: Record<string, string>
   devDependencies: Record<string, string>
@@ -40,28 +40,20 @@ t.setTimeout(300_000)
 delete process.env.NODE_OPTIONS
 
 t.before(async () => {
-  const { stdout } = await run('npm', ['pack', '--json', '--loglevel=error', '--pack-destination', folder], { cwd: ROOT })
-  const found = JSON.parse(stdout) as Packed[] | Record<string, Packed>
-  packed = Object.values(found)[0] as Packed
+  packed = await pack(folder)
   archive = join(folder, packed.filename)
-  // As npm installs it, with the dependencies that are here already.
-  mkdirSync(installed, { recursive: true })
-  await run('tar', ['-xzf', archive, '-C', installed, '--strip-components=1'])
-  const { dependencies } = manifestOf(installed)
+  const dependencies = await unpack(archive, consumer)
   // fastify-cli resolves modules to preload from its own folder.
   cpSync(join(ROOT, 'node_modules/fastify-cli'), join(consumer, 'node_modules/fastify-cli'), { recursive: true })
-  const needed = { ...manifestOf(join(ROOT, 'node_modules/fastify-cli')).dependencies, ...dependencies }
-  for (const name of [...Object.keys(needed), 'fastify', '@nestjs', 'rxjs', 'reflect-metadata', '@types/node', 'undici-types', 'typescript']) link(name)
+  const needed = new Set([...Object.keys(manifestOf(join(ROOT, 'node_modules/fastify-cli')).dependencies), ...dependencies])
+  for (const name of [...needed, 'fastify', '@nestjs', 'rxjs', 'reflect-metadata', '@types/node', 'undici-types', 'typescript']) link(name)
   writeFileSync(join(consumer, 'package.json'), '{ "private": true, "type": "module" }')
   cpSync(join(import.meta.dirname, '../fixtures/consumer'), consumer, { recursive: true })
 })
 
 /** Makes a package of this project available to the consumer. */
 function link (name: string, target = name): string {
-  const place = join(consumer, 'node_modules', name)
-  mkdirSync(join(place, '..'), { recursive: true })
-  if (existsSync(join(ROOT, 'node_modules', target)) && !existsSync(place)) symlinkSync(join(ROOT, 'node_modules', target), place)
-  return place
+  return linkTo(consumer, name, target)
 }
 
 function manifestOf (place: string): Manifest {

@@ -18,7 +18,8 @@ const COMPARED: Readonly<Record<string, string>> = {
   'docs/how-to/proxy.md': 'test/slow/docs/recipes.test.ts',
   'docs/reference/cli.md': 'docs/scripts/reference.ts',
   'docs/reference/controller-attributes.md': 'test/docs/fragments.test.ts',
-  'docs/reference/refusals.md': 'test/slow/docs/shown.test.ts'
+  'docs/reference/refusals.md': 'test/slow/docs/shown.test.ts',
+  'docs/tutorial/find-a-bug.md': 'test/slow/docs/tutorial.test.ts'
 }
 
 t.test('every page of the documentation is looked at', async (t) => {
