@@ -71,7 +71,7 @@ if (browser !== undefined) {
     await page.locator('th a', { hasText: '00000a' }).waitFor()
     t.equal(await first.getAttribute('class'), 'has-problem')
     t.equal(await first.locator('a').getAttribute('href'), '/_profiler/00000a')
-    t.match(await first.locator('.exception-line').textContent(), /^NotFoundError: No route found/)
+    t.match(await first.locator('.text p').textContent(), /^NotFoundError: No route found/)
     t.equal(await first.locator(':is(script, img, b)').count(), 0)
     t.equal(await page.locator('.empty').count(), 0)
     for (const token of tokens(100, 350)) app.hindsight.profiler.save(profile(token))
