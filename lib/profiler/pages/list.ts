@@ -196,7 +196,7 @@ function row (profile: ProfileSummary, { profiles, now }: SearchResult, toggle: 
 <th scope="row"><input type="checkbox" name="profile" value="${token}" form="compare" aria-label="Compare ${token}">` +
     html`<a href="${token}">${token}</a>!${pinned ? star : ''}</th>
 <td>!${statusBadge(status)}</td><td>${shorten(method)}</td>` +
-    html`<td class="text">${shorten(shown)}!${toggle ?? ''}!${toggle === null ? '' : remarks(profile)}</td>
+    html`<td>${shorten(shown)}!${toggle ?? ''}!${toggle === null ? '' : remarks(profile)}</td>
 <td>${shorten(route?.replace(/^[A-Z|]+ (?=\/)/, '') ?? '')}</td>` +
     html`<td>${milliseconds(duration)}</td><td>${ip}</td><td>!${moment(time, now)}</td>
 <td><button type="submit" form="pin" formaction="${token}/pin" name="pinned" value="${pinned ? '0' : '1'}" ` +
