@@ -51,7 +51,8 @@ const FIELDS: Readonly<Record<string, Field>> = {
     problem: 'neither a status such as 404 nor a class such as 4xx'
   },
   url: { key: 'url', ...ANY_TEXT },
-  route: { key: 'route', ...ANY_TEXT },
+  // The list shows the name of a route without its methods.
+  route: { key: 'route', read: (text) => text.startsWith('/') ? `* ${text}` : text, problem: '' },
   exception: { key: 'exception', ...ANY_TEXT },
   min_duration: { key: 'minDuration', read: readDuration, problem: 'not a number of milliseconds' },
   slow: { key: 'minDuration', read: readSlow, problem: 'not a duration such as >200ms or >1.5s' },

@@ -83,17 +83,12 @@ export function summarize (profile: Profile, pinned = false): ProfileSummary {
   }
 }
 
-/** What an engine indexes of a profile. */
-function entryOf (profile: Profile): IndexEntry {
-  const { otherErrors } = profile.collectors
-  const others = Array.isArray(otherErrors) ? otherErrors.flat() as typeof profile.exceptions : []
-  const lines = [...profile.exceptions, ...others].map(line)
-  return { summary: summarize(profile), exceptions: lines.join('\n').slice(0, MAX_EXCEPTIONS) }
-}
-
 /** A profile as an engine receives it. */
 export function recordOf (profile: Profile): ProfileRecord {
-  return { ...entryOf(profile), json: JSON.stringify(profile) }
+  const { otherErrors } = profile.collectors
+  const others = Array.isArray(otherErrors) ? otherErrors.flat() as typeof profile.exceptions : []
+  const exceptions = [...profile.exceptions, ...others].map(line).join('\n').slice(0, MAX_EXCEPTIONS)
+  return { summary: summarize(profile), exceptions, json: JSON.stringify(profile) }
 }
 
 function line ({ name, message }: { name: string, message: string }): string {

@@ -176,7 +176,7 @@ const CASES: Case[] = [
     }
     const failures = await allPages(storage, { limit: 2, sort: '-duration', criteria: { status: '404' } })
     assert.deepEqual(failures, [['000010', '000001'], ['000004', '000007']])
-    for (const cursor of ['1', 'x:1', '1:x', '1:999999999', ':', 'Infinity:1', '__proto__:1']) {
+    for (const cursor of ['1', 'x:1', '1:x', '1:999999999', ':', 'Infinity:1', '1.5:1', '1e10:1', '__proto__:1']) {
       await assert.rejects(async () => await storage.search({ limit: 1, sort: '-status', cursor }), { statusCode: 400 })
     }
   }],

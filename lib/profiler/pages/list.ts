@@ -53,7 +53,7 @@ const DEFAULTS: Fields = { limit: String(DEFAULT_LIMIT), sort: '-time' }
 /** Queries of links, by their text. */
 const PRESETS = { All: '', Failures: 'error:1', '5xx': 'status:5xx', Slow: 'slow:>200ms', 'Last hour': 'from:1h' }
 /** Characters of a URL or an exception in a row: a list of 50 stays below 40 kB. */
-const MAX_TEXT = 90
+const MAX_TEXT = 60
 
 /** The list of stored profiles that match a search. */
 export function searchPage (result: SearchResult, options: PageOptions): string {
@@ -154,7 +154,7 @@ function table (result: SearchResult, { base, formToken }: PageOptions): string 
 <thead><tr><th scope="col">Token</th>!${head('Status', 'status')}<th scope="col">Method</th><th scope="col">URL</th>
 <th scope="col">Route</th>!${head('Duration', 'duration', ' class="number"')}<th scope="col">IP address</th>
 !${head('Time', 'time')}<th scope="col"><span class="hidden-visually">Pin</span></th>
-</tr></thead>!${groupsOf(result).map((group) => bodyOf(group, result, base))}</table>`)
+</tr></thead>!${groupsOf(result).map((group) => bodyOf(group, result))}</table>`)
 }
 
 /** The rows of a page, equal failures together at the place of the first; in another order than by time, all alone. */
@@ -175,15 +175,16 @@ function failureKey ({ token, error, method, status, route, exception }: Profile
 }
 
 // The check box expands the group, by the stylesheet alone. The oldest profile identifies it while it grows.
-function bodyOf (group: readonly ProfileSummary[], result: SearchResult, base: string): string {
+function bodyOf (group: readonly ProfileSummary[], result: SearchResult): string {
   const toggle = group.length === 1
     ? ''
     : html`<label class="equal"><input type="checkbox" class="hidden-visually" value="group ${group.at(-1)?.token}">` +
       html` × ${group.length}<span class="hidden-visually"> equal failures</span></label>`
-  return html`<tbody>!${group.map((profile, i) => row(profile, result, base, i === 0 ? toggle : null))}</tbody>`
+  return html`<tbody>!${group.map((profile, i) => row(profile, result, i === 0 ? toggle : null))}</tbody>`
 }
 
-function row (profile: ProfileSummary, { profiles, now }: SearchResult, base: string, toggle: string | null): string {
+// The addresses are relative to the list: a page is smaller.
+function row (profile: ProfileSummary, { profiles, now }: SearchResult, toggle: string | null): string {
   const { token, status, error, warnings, pinned, method, url, route, duration, ip, time } = profile
   const mark = isNoise(profile) ? 'is-noise' : error ? 'has-problem' : warnings > 0 ? 'has-warning' : ''
   const [origin, action] = [originOf(url), pinned ? 'Unpin' : 'Pin']
@@ -193,12 +194,12 @@ function row (profile: ProfileSummary, { profiles, now }: SearchResult, base: st
     '<span class="hidden-visually"> pinned</span></span>'
   return html`<tr!${mark && ` class="${mark}"`}>
 <th scope="row"><input type="checkbox" name="profile" value="${token}" form="compare" aria-label="Compare ${token}">` +
-    html`<a href="${base}/${token}">${token}</a>!${pinned ? star : ''}</th>
+    html`<a href="${token}">${token}</a>!${pinned ? star : ''}</th>
 <td>!${statusBadge(status)}</td><td>${shorten(method)}</td>` +
-    html`<td class="text">${shorten(shown)}!${toggle ?? ''}!${toggle === null ? '' : remarks(profile)}</td>
+    html`<td>${shorten(shown)}!${toggle ?? ''}!${toggle === null ? '' : remarks(profile)}</td>
 <td>${shorten(route?.replace(/^[A-Z|]+ (?=\/)/, '') ?? '')}</td>` +
-    html`<td class="number">${milliseconds(duration)}</td><td>${ip}</td><td>!${moment(time, now)}</td>
-<td><button type="submit" form="pin" formaction="${base}/${token}/pin" name="pinned" value="${pinned ? '0' : '1'}" ` +
+    html`<td>${milliseconds(duration)}</td><td>${ip}</td><td>!${moment(time, now)}</td>
+<td><button type="submit" form="pin" formaction="${token}/pin" name="pinned" value="${pinned ? '0' : '1'}" ` +
     html`aria-label="${action} ${token}">${action}</button></td></tr>`
 }
 
@@ -209,14 +210,14 @@ function originOf (url: string): string {
 /** Text on one line, without its middle where it is long. */
 function shorten (text: string): string {
   const line = visibleLine(text)
-  return line.length <= MAX_TEXT ? line : `${line.slice(0, MAX_TEXT - 41)}…${line.slice(-40)}`
+  return line.length <= MAX_TEXT ? line : `${line.slice(0, MAX_TEXT - 21)}…${line.slice(-20)}`
 }
 
 function remarks (profile: ProfileSummary): string {
   const { exception, warnings, parent } = profile
   if (isNoise(profile)) return ''
   const remark = exception !== null
-    ? html`<div class="exception-line">${shorten(exception)}</div>`
+    ? html`<p>${shorten(exception)}</p>`
     : warnings > 0 ? html`<div class="warning-line">${counted(warnings, 'warning')} logged</div>` : ''
   if (parent === null || parent === undefined) return remark
   return remark + html`<div class="parent-line">sub-request of <code>${parent}</code></div>`

@@ -48,7 +48,6 @@ for (const link of document.querySelectorAll('a[data-copy]')) {
 }
 
 const live = document.querySelector('.live')
-const INTERVAL = 1000
 
 function ageOf (ms) {
   const seconds = Math.max(0, Math.round(ms / 1000))
@@ -136,7 +135,7 @@ if (live !== null && 'EventSource' in window) {
     const before = added
     await refresh().catch(() => {})
     if (added > before) state.textContent = added + (added === 1 ? ' new profile' : ' new profiles')
-  }, INTERVAL)
+  }, 1000)
   // A page in the back/forward cache must not keep its connection.
   addEventListener('pagehide', () => source?.close())
   addEventListener('pageshow', function (event) { if (event.persisted && source !== null) follow(true) })

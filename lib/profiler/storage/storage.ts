@@ -100,7 +100,9 @@ export function rangeOf ({ cursor, after = '0', sort = '-time' }: SearchOptions,
     return { ...order, seq: order.isDescending ? [first, seq] : [Math.max(first, seq), end] }
   }
   const [value = '', seq = ''] = cursor.split(':')
-  if (value === '' || !Number.isFinite(Number(value))) throw new InvalidCursorError(cursor)
+  // A status is an integer of 32 bits in a database.
+  const isValid = name === 'status' ? /^\d{1,9}$/.test(value) : value !== '' && Number.isFinite(Number(value))
+  if (!isValid) throw new InvalidCursorError(cursor)
   return { ...order, seq: [first, end], last: [Number(value), seqOf(seq, cursor, head)] }
 }
 

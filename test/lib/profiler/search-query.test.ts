@@ -13,6 +13,7 @@ const good: Array<[name: string, fields: Record<string, unknown>, criteria: obje
   ['a status', { status: '404' }, { status: '404' }],
   ['a class of statuses', { status: '4XX' }, { status: '4xx' }],
   ['text', { url: '/a b', route: 'shop_*', exception: 'Type' }, { url: '/a b', route: 'shop_*', exception: 'Type' }],
+  ['a route without its methods, as the list shows it', { route: '/a/:id' }, { route: '* /a/:id' }],
   ['a duration', { min_duration: '12.5' }, { minDuration: 12.5 }],
   ['a time in UTC', { from: '2026-01-31T12:00:00Z' }, { from: time }],
   ['a time in a zone', { from: '2026-01-31T13:00:00+01:00' }, { from: time }],

@@ -194,7 +194,7 @@ t.test('the list shows what is stored, newest first, page by page', async t => {
   t.match((await app.inject({ url: '/_profiler/', headers: html })).body, /No request has been profiled yet/)
   for (const token of tokens(1, 5)) app.hindsight.profiler.save(token === '000004' ? failure(token) : profile(token))
   const document = page((await app.inject({ url: '/_profiler/?limit=3', headers: html })).body)
-  t.same([...document.querySelectorAll('tbody th a')].map(link => link.getAttribute('href')), ['/_profiler/000005', '/_profiler/000004', '/_profiler/000003'])
+  t.same([...document.querySelectorAll('tbody th a')].map(link => link.getAttribute('href')), ['000005', '000004', '000003'])
   t.same([...document.querySelectorAll('tr.has-problem th')].map(cell => cell.textContent), ['000004'])
   const next = document.querySelector('a[rel=next]')?.getAttribute('href') ?? ''
   const rest = page((await app.inject({ url: next, headers: html })).body)
@@ -266,7 +266,7 @@ t.test('a search finds, says what has a problem, and keeps its criteria from pag
   t.match(first.json(), { profiles: [{ token: '000004' }, { token: '000003' }, { token: '000002' }], next: String })
   t.same((await app.inject('/_profiler/search.json?status=4xx&limit=3&url=ROBOTS')).json(), first.json())
   const document = page((await app.inject({ url, headers: html })).body)
-  t.same([...document.querySelectorAll('tr.has-problem .exception-line')].length, 1, 'once for equal failures')
+  t.same([...document.querySelectorAll('tr.has-problem p')].length, 1, 'once for equal failures')
   t.equal(document.querySelector('input[name=status]')?.getAttribute('value'), '4xx')
   const next = document.querySelector('a[rel=next]')?.getAttribute('href') ?? ''
   const rest = page((await app.inject({ url: next, headers: html })).body)

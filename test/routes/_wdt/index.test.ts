@@ -13,6 +13,7 @@ t.test('the bar of a stored profile', async t => {
   const log = (level: 'info' | 'error' | 'fatal') => ({ time: '2026-01-02T03:04:05.678Z', level, channel: 'app', message: 'm', context: {} })
   app.hindsight.profiler.save(profile('00000a', { route, logs: [log('info'), log('error'), log('fatal')], collectors: { performance: { handler: 0.5, firstByte: 1, process: { heapAfter: 12_345_678 } } } }))
   app.hindsight.profiler.save(failure('00000b'))
+  app.hindsight.profiler.save(profile('00000d', { route: { ...route, name: 'HEAD|GET /static/*' } }))
   app.hindsight.profiler.save(profile('00000c', { method: HOSTILE, route: { ...route, name: HOSTILE } }))
 
   const data = {
@@ -51,6 +52,7 @@ t.test('the bar of a stored profile', async t => {
 
   t.match((await app.inject('/_wdt/00000b.json')).json(), { status: 404, route: null })
   t.match((await app.inject('/_wdt/00000b')).body, 'no route')
+  t.match((await app.inject('/_wdt/00000d')).body, '<span class="name">/static/*</span>', 'without the methods')
   const hostile = JSDOM.fragment((await app.inject('/_wdt/00000c')).body).querySelector<HTMLTemplateElement>('template')?.content
   t.equal(hostile?.querySelectorAll('script, img, b').length, 0)
   t.match(hostile?.textContent, '<script>alert(1)</script>')

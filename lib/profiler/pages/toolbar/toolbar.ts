@@ -152,8 +152,8 @@ function item (
 function requestItems (data: ToolbarData, editor: EditorLink | null): string[] {
   const { url, status, method, duration, handlerDuration, firstByte } = data
   const { route, pattern, handler, logs, errors, warnings } = data
-  // A route without a name is named by its method and pattern.
-  const routeName = route?.startsWith(`${method} `) ? route.slice(method.length + 1) : route ?? 'no route'
+  // A route without a name is named by its methods and pattern.
+  const routeName = route?.replace(/^[A-Z|]+ (?=\/)/, '') ?? 'no route'
   const routeHead = html`<span class="label long">${method}</span> !${name(routeName)}`
   const { shown, href, path } = placeOf(handler ?? '–', editor)
   const link = href === null ? '' : html` href="${href}"!${attribute('data-file', path)}`
