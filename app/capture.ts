@@ -3,7 +3,7 @@ import { stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
 import type {} from '../lib/profiler/request-profiles.js'
 
-/** What `request.hindsight` offers. */
+/** The type of `request.hindsight`. */
 export interface RequestHindsight {
   /**
    * Adds an error, or whatever else was thrown, to the profile of the request: for errors that a framework catches and

@@ -62,14 +62,14 @@ async function closeWithin (app: FastifyInstance, timeout: number): Promise<bool
   let isComplete = true
   const timer = setTimeout(() => {
     isComplete = false
-    app.log.warn(`Requests that were under way for ${timeout} ms were cut off (CLOSE_TIMEOUT)`)
+    app.log.warn(`Requests that did not end within ${timeout} ms were aborted (CLOSE_TIMEOUT)`)
     app.server.closeAllConnections()
   }, timeout)
   try {
     await app.close()
     return isComplete
   } catch (err) {
-    app.log.error({ err }, 'The application could not be closed as a whole')
+    app.log.error({ err }, 'The application could not be closed completely')
     return false
   } finally {
     clearTimeout(timer)

@@ -20,7 +20,7 @@ export function checkLeave (names: readonly string[] = []): void {
     if (LEAVABLE.includes(name)) continue
     const why = ESSENTIAL.has(name)
       ? 'cannot be left to the application, as the other listeners need it'
-      : `is no listener; did you mean "${closest(name, [...LEAVABLE])}"?`
+      : `is not a listener; did you mean "${closest(name, [...LEAVABLE])}"?`
     throw new Error(`Option "leave[${i}]": "${name}" ${why}`)
   }
 }

@@ -29,9 +29,9 @@ export const hindsight = fp(async function hindsight (app: FastifyInstance, opti
   begun.delete(app)
   const { mode, debug } = app.hindsight
   if (app.pluginName.split(' -> ')[0] !== 'fastify' && (mode === 'full' || debug)) {
-    app.hindsight.warn('fastify-hindsight is registered in a part of the application: requests of other parts, and ' +
-      'those without a route, have no diagnostic pages and profiles. Register it at the root; what fastify-cli loads ' +
-      'is at the root if it is exported by fastify-plugin.')
+    app.hindsight.warn('fastify-hindsight is registered in an encapsulated plugin: requests outside of it, and ' +
+      'those without a route, have no diagnostic pages and profiles. Register it at the root; a plugin of ' +
+      'fastify-cli is at the root if fastify-plugin wraps it.')
   }
   if (mode === 'full') {
     const { openFull } = await import('./full.js')
@@ -52,7 +52,7 @@ export const hindsight = fp(async function hindsight (app: FastifyInstance, opti
 // Before anything is awaited: an application with a short timeout for plugins has hooks that are added at once.
 function begin (app: FastifyInstance, given: HindsightOptions): Plan {
   if (app.hasDecorator('hindsight')) {
-    throw new Error('fastify-hindsight is registered twice: by two calls of register, or by one beside the preload ' +
+    throw new Error('fastify-hindsight is registered twice: by two calls of register, or by one and the preload ' +
       'fastify-hindsight/register')
   }
   checkOptions(given)

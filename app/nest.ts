@@ -25,9 +25,8 @@ const LEVELS: Readonly<Record<LogLevel, RecordLevel>> = {
 type Callable = (...args: unknown[]) => unknown
 
 /**
- * Imported by the root module of a NestJS application on `@nestjs/platform-fastify`: profiles have its exceptions and
- * the method of the controller that the route calls, and the diagnostic page replaces Nest's default answer to an
- * exception. Answers nothing itself.
+ * A module for NestJS on `@nestjs/platform-fastify`: profiles have exceptions and the method of the controller, and
+ * the diagnostic page replaces Nest's default answer to an exception.
  */
 export class HindsightModule implements NestModule {
   readonly #config: ApplicationConfig
@@ -102,8 +101,8 @@ function noteController (context: ExecutionContext): boolean {
 }
 
 /**
- * A logger for `NestFactory.create`, which writes through the given one (by default a `ConsoleLogger`) as it does by
- * itself. Lines that it writes while a request is handled are in the profile of the request, too.
+ * A logger for `NestFactory.create`, which adds the lines of a request to its profile and writes all lines with the
+ * given logger, by default a `ConsoleLogger`.
  */
 export function hindsightLogger<T extends LoggerService = ConsoleLogger> (
   logger: T = new ConsoleLogger() as LoggerService as T

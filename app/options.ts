@@ -25,7 +25,7 @@ import type { SecurityOptions } from '../lib/security/security.js'
 import type { EditorOptions } from '../lib/view/editor.js'
 import type { HealthOptions } from './health.js'
 
-/** Every option of the lifecycle; each listener documents its own. */
+/** The options of the plugin; each listener documents its own. */
 export interface HindsightOptions extends KernelOptions, DebugAccessOptions, EditorOptions, MaskOptions, OriginOptions,
   AssetOptions, ClickjackingOptions, ContentSecurityPolicyOptions, CorsOptions, DebugHandlersOptions,
   DebugToolbarOptions, DefaultLocaleOptions, HealthOptions, LocaleOptions,

@@ -34,7 +34,7 @@ export function serverOptions (given: Partial<ServerSettings> = {}): FastifyHttp
   return { ...fastify, http: node }
 }
 
-/** The same for a server with TLS: Fastify takes no `http` beside `https`, so its options are in `https` here. */
+/** The server options for TLS. Fastify accepts no `http` with `https`: its options are in `https` here. */
 export function httpsServerOptions (
   https: HttpsOptions, given: Partial<ServerSettings> = {}
 ): FastifyHttpsOptions<HttpsServer> {

@@ -60,22 +60,22 @@ export function messageOf (error: unknown): string {
 
 /** The criteria of a search and their help: the criterion `min_duration` is the option `--min-duration`. */
 export const CRITERIA_HELP: Readonly<Record<string, string>> = {
-  url: 'text that the URL contains, in any case',
+  url: 'parts of the URL, separated by blanks',
   status: '404, or a class such as 4xx',
   method: 'GET, POST, …',
   route: 'name of the route; * for any part of it',
   exception: 'text in the name or message of an exception',
   ip: 'IP address, or a range such as 10.0.0.0/8',
-  min_duration: 'milliseconds at least',
-  from: 'time in ISO 8601 (UTC where it has no zone)',
-  until: 'time in ISO 8601',
+  min_duration: 'minimum duration in milliseconds',
+  from: 'time in ISO 8601 (UTC without a zone), or an age such as 1h',
+  until: 'time in ISO 8601, or an age such as 1h',
   error: '1: failures only; 0: successes only',
   parent: 'token of the parent request',
   token: 'token'
 }
 const PAGES = {
-  sort: { type: 'string', help: 'time, duration or status; --sort=-duration: descending' },
-  limit: { type: 'string', help: 'how many at most; 50 by default' },
+  sort: { type: 'string', help: 'time, duration or status; -time (descending) by default' },
+  limit: { type: 'string', help: 'how many profiles; 50 by default' },
   cursor: { type: 'string', help: 'the cursor of the previous page' }
 } as const
 /** The greatest `--limit`. */

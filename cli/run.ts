@@ -161,7 +161,7 @@ async function openStore (flags: Flags, mayCreate: boolean): Promise<ProfileStor
     throw new CommandError(`The store cannot be opened: ${NO_SQLITE}.`)
   }
   if (storage === 'sqlite' && !mayCreate && !existsSync(path)) {
-    const advice = 'run the command where the service was started, or name its folder with --data-dir (DATA_DIR)'
+    const advice = 'run the command in the folder where the application was started, or set --data-dir (DATA_DIR)'
     throw new CommandError(`There is no store at ${path}: ${advice}.`)
   }
   return await openStorage({ storage, dataDir, warn: (message) => process.stderr.write(`${message}\n`) })

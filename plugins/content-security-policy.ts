@@ -33,7 +33,7 @@ export const DEFAULT_DIRECTIVES: CspDirectives = {
 }
 
 const { contentSecurityPolicy: helmetPolicy } = fastifyHelmet
-const onNotModified = new Skip('a 304 keeps the policy of the stored page, with other nonces')
+const onNotModified = new Skip('a 304 keeps the policy of the stored page, with different nonces')
 const kept = new Skip('the route has set a policy of its own')
 
 /** A policy header and its directives. */
@@ -100,7 +100,7 @@ function policyOf (option: 'enforce' | 'reportOnly', directives: CspDirectives |
   for (const [name, value] of Object.entries(directives)) {
     const values: unknown[] = [value ?? []].flat()
     if (values.some((source) => typeof source !== 'string')) {
-      throw new Error(`contentSecurityPolicy.${option}.${name}: a string, a list of strings or null is needed`)
+      throw new Error(`contentSecurityPolicy.${option}.${name} must be a string, a list of strings or null`)
     }
   }
   // Without default-src, a policy restricts only what it names (CSP3, section 6.1.3); helmet requires that explicitly.

@@ -44,7 +44,7 @@ const PROFILER_PATHS = /^\/_(?:profiler|wdt)(?:\/|$)/i
 const noRule = new Skip('no CORS rule for this path')
 const noOrigin = new Skip('the request has no Origin')
 const sameOrigin = new Skip('same origin')
-const ownOnly = new Skip('the profiler is for its own origin only')
+const ownOnly = new Skip('the profiler allows its own origin only')
 const noPreflight = new Skip('not a preflight')
 const preflighted = new Skip('answered as a preflight')
 

@@ -22,7 +22,7 @@ declare module 'fastify' {
 
 const noFirewall = new Skip('no firewall for this path')
 const unguarded = new Skip('the firewall is without security')
-const anonymous = new Skip('the request brings no credentials, and needs none')
+const anonymous = new Skip('the request has no credentials, and needs none')
 
 /** Recognizes the user of a request, and applies the access rule of its path. */
 export const firewall = listener('kernel.request', 'firewall', async (app, options: SecurityOptions) => {

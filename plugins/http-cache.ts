@@ -35,7 +35,7 @@ const notKept = new Skip('caches only store responses to GET and HEAD')
 const notTheRoutes = new Skip('the answer is not the handler\'s')
 const notForErrors = new Skip('error responses are not cached by the attribute')
 
-const BROUGHT_CREDENTIALS = 'the request brought credentials'
+const BROUGHT_CREDENTIALS = 'the request has credentials'
 // `private` with a list of header names concerns these only (RFC 9111, section 5.2.2.7).
 const EXCLUDES_OTHERS = /(?:^|,)\s*(?:no-store|private)\s*(?:,|$)/i
 /** The statuses that the attribute applies to, as in the observed service; not to errors. */

@@ -26,6 +26,6 @@ function subjectReader (
 ): (request: FastifyRequest) => unknown {
   if (typeof subject !== 'string') return subject ?? (() => undefined)
   const names: string[] = url.match(/(?<=:)\w+|\*$/g) ?? []
-  if (!names.includes(subject)) throw new Error(`the subject "${subject}" is no parameter of the route`)
+  if (!names.includes(subject)) throw new Error(`the subject "${subject}" is not a parameter of the route`)
   return ({ params }) => (params as Record<string, unknown>)[subject]
 }

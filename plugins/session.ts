@@ -23,7 +23,7 @@ declare module '../lib/lifecycle/services.js' {
 }
 
 const PRIVATE = 'max-age=0, must-revalidate, private'
-const noCookies = new Skip('the request brought no cookies')
+const noCookies = new Skip('the request has no cookies')
 const unavailable = new Skip('the session store is unavailable')
 const unused = new Skip('the session was not used, no cookie is set')
 

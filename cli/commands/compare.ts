@@ -13,7 +13,7 @@ const MAX_VALUE = 1_000
 const LISTENER = /^(?:kernel\.|on[A-Z]|pre[A-Z])\S* /
 
 export const EVENTS = {
-  events: { type: 'boolean', help: 'the differences of listeners, too' }
+  events: { type: 'boolean', help: 'also show the differences of listeners' }
 } as const
 
 export const compare: Command = {

@@ -8,7 +8,7 @@ export const headers: Command = {
   args: '<token | latest>',
   summary: 'show where each response header was set',
   criteria: 'all',
-  options: { header: { type: 'string', help: 'only this one' } },
+  options: { header: { type: 'string', help: 'show only this header' } },
   run: async ({ args: [token = ''], flags, terminal, print, open }) => {
     const profile = await findProfile(open, token, searchOf(flags).criteria)
     const history = headerHistory(profile)

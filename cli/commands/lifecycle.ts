@@ -15,13 +15,13 @@ export const lifecycle: Command = {
   args: '<file>',
   summary: 'print the hooks of each route in order, or compare them with a file',
   options: {
-    route: { type: 'string', help: 'only one, such as "GET /articles/:id", as it is declared' },
-    check: { type: 'string', help: 'compare with a file that has the output of this command: exit code 1 if not equal' }
+    route: { type: 'string', help: 'only one route, as it is declared, such as "GET /articles/:id"' },
+    check: { type: 'string', help: 'compare with a file of earlier output: exit code 1 if not equal' }
   },
   run: async ({ args: [file = ''], flags, terminal, print }) => {
     const { route, check } = flags as { route?: string, check?: string }
     if (check !== undefined && flags.json === true) {
-      throw new CommandError('--check compares the text: --json does not go with it.', 2)
+      throw new CommandError('--check and --json cannot be combined.', 2)
     }
     const { app, order } = await withStdoutOnStderr(() => loadApplication(file))
     try {
@@ -93,7 +93,7 @@ async function compare (file: string, lines: readonly string[], command: string,
   const patch = createTwoFilesPatch(visibleLine(file), 'as it runs now', before, now, undefined, undefined, options)
   await terminal.lines(patch.trimEnd().split('\n').map((line) =>
     terminal.style(DIFF_STYLES[line.charAt(0)] ?? 'reset', line)))
-  throw new CommandError(`The order is not the same as in ${file}. If that is intended, write it again: ${command}`)
+  throw new CommandError(`The order is not the same as in ${file}. If that is intended, write the file: ${command}`)
 }
 
 function quoted (word: string): string {

@@ -11,7 +11,8 @@ const NARROW = 120
 
 export const list: Command = {
   args: '[query]',
-  summary: 'list the stored profiles, newest first; a query is "status:5xx /orders slow:>200ms"',
+  summary: 'list the stored profiles, newest first',
+  details: 'A query has criteria as one text, such as "status:5xx /orders slow:>200ms".',
   criteria: 'pages',
   run: async ({ args: [q], flags, terminal, print, open }) => {
     const query = searchOf({ ...flags, q })
@@ -46,7 +47,7 @@ export function listLines ({ profiles, next }: Pick<ProfilePage, 'profiles' | 'n
   return [
     headingLine(format),
     ...profiles.flatMap((summary) => summaryLines(summary, format)),
-    ...next === null ? [] : [format.style('dim', `There are more: --cursor ${next}`)]
+    ...next === null ? [] : [format.style('dim', `More profiles: --cursor ${next}`)]
   ]
 }
 

@@ -14,13 +14,13 @@ export const show: Command = {
   criteria: 'all',
   options: {
     markdown: { type: 'boolean', help: 'Markdown as in a file, neither wrapped nor shortened' },
-    events: { type: 'boolean', help: 'the log lines about listeners, too' },
+    events: { type: 'boolean', help: 'also show the log lines about listeners' },
     panel: { type: 'string', help: 'one part as JSON: exceptions, logs, events, or the data of a collector' }
   },
   run: async ({ args: [token = ''], flags, terminal, open }) => {
     const profile = await findProfile(open, token, searchOf(flags).criteria)
     if (flags.panel !== undefined) return await terminal.json(partOf(profile, String(flags.panel)), 2)
-    if (flags.markdown === true && flags.json === true) throw new CommandError('Either --markdown or --json.', 2)
+    if (flags.markdown === true && flags.json === true) throw new CommandError('Give --markdown or --json.', 2)
     if (flags.json === true) return await terminal.json(profile, 2)
     const hasEvents = flags.events === true
     const success = await successOf(sourceOf(await open()), profile)
@@ -62,8 +62,8 @@ export const purge: Command = {
   summary: 'remove the profiles that match all criteria and are not pinned',
   criteria: 'all',
   options: {
-    all: { type: 'boolean', help: 'everything that is not pinned' },
-    pinned: { type: 'boolean', help: 'pinned profiles, too' }
+    all: { type: 'boolean', help: 'remove all profiles that are not pinned' },
+    pinned: { type: 'boolean', help: 'also remove pinned profiles' }
   },
   run: async ({ flags, print, open }) => {
     const { criteria } = searchOf(flags)

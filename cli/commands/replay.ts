@@ -34,7 +34,7 @@ export const to: Command = {
       throw new CommandError(`"${form}" is not a form; the forms are ${FORMS.join(', ')}.`, 2)
     }
     if (form !== 'test' && (given !== undefined || app !== undefined)) {
-      throw new CommandError('--framework and --app belong to the form test.', 2)
+      throw new CommandError('--framework and --app need the form test.', 2)
     }
     if (app === '') throw new CommandError('--app is empty.', 2)
     const profile = await findProfile(open, token, searchOf(flags).criteria)
@@ -111,7 +111,7 @@ async function fetchJson<T> (service: string, path: string, signal: AbortSignal,
     signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT)])
   }).catch(({ message, cause }: Error) => {
     const reason = cause instanceof Error && cause.message !== '' ? cause.message : message
-    throw new CommandError(`The service at ${origin} cannot be reached: ${reason}. Name it with --url.`)
+    throw new CommandError(`The service at ${origin} cannot be reached: ${reason}. Set its address with --url.`)
   })
   const answer = await response.json().catch((error: unknown) => {
     if (!(error instanceof SyntaxError)) throw error

@@ -21,7 +21,7 @@ export function apiPage (): string {
     const rows = (exported === undefined ? [] : checker.getExportsOfModule(exported)).map((symbol) => {
       const target = (symbol.flags & ts.SymbolFlags.Alias) === 0 ? symbol : checker.getAliasedSymbol(symbol)
       const text = ts.displayPartsToString(target.getDocumentationComment(checker)).replaceAll(/\s+/g, ' ')
-      const sentence = (/^.*?[^.]\.(?= [A-Z]|$)/.exec(text)?.[0] ?? text).replaceAll('|', '\\|')
+      const sentence = (/^.*?[^.]\.(?= [A-Z`]|$)/.exec(text)?.[0] ?? text).replaceAll('|', '\\|')
       return `| \`${symbol.name}\` | ${kindOf(target)} | ${sentence} |`
     })
     return `## ${entry}
@@ -33,8 +33,8 @@ ${rows.sort().join('\n')}
   })
   return `# API types
 
-What the package exports. An editor shows the types and comments of each; \`HindsightOptions\` is
-described in [options](options.md), \`Profile\` in [the JSON of a profile](profile.md).
+The exports of the package. An editor shows their types and comments. [Options](options.md) has
+\`HindsightOptions\`, [the JSON of a profile](profile.md) has \`Profile\`.
 \`fastify-hindsight/register\` is the preload and exports nothing.
 
 ${sections.join('\n')}`

@@ -12,13 +12,18 @@ ${await printed([name, '--help'])}
 `))
   return `# Command line
 
-\`npx fastify-hindsight\` reads the store of profiles while the application runs and when it does not.
-The store is the one that \`STORAGE_URL\` and \`DATA_DIR\` name, or \`--storage\` and \`--data-dir\`.
+\`npx fastify-hindsight\` reads the store of profiles, also while the application does not run. The
+store is that of \`STORAGE_URL\` and \`DATA_DIR\`, or of \`--storage\` and \`--data-dir\`. [Search
+criteria](search.md) describes the criteria.
 
-The exit code is 0 where the command was successful, 1 where something was not found or failed, and
-2 where the command line is invalid. Control characters that requests contained are not printed. In
-JSON and exports they, and characters that reorder text, are escaped. The criteria are described in
-[search criteria](search.md).
+| exit code | meaning |
+|---|---|
+| 0 | success |
+| 1 | something was not found, or failed |
+| 2 | the command line is invalid |
+
+Control characters of requests are not printed. JSON and exports escape them, and characters that
+reorder text. \`COLUMNS\` sets the width of the output.
 
 \`\`\`text
 ${await printed(['help'])}

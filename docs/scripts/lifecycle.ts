@@ -25,11 +25,12 @@ ${rows.join('\n')}
   })
   return `# Events
 
-A profile has an event for each listener and for each hook of the application that ran. In \`full\`
-mode these ${number} listeners run, in this order. In \`observe\` mode a listener runs only where one of
-the options of its row is given. The stages are described in
-[the documented lifecycle](../explanation/lifecycle.md); the members of an event in
-[the JSON of a profile](profile.md#listenerevent).
+A profile has an event for each listener, and for each hook of the application that ran. In \`full\`
+mode these ${number} listeners run, in this order. In \`observe\` mode a listener runs if one of the
+options of its row is given.
+
+[The documented lifecycle](../explanation/lifecycle.md) describes the stages, [the JSON of a
+profile](profile.md#listenerevent) the members of an event.
 
 ${sections.join('\n')}`
 }
@@ -47,10 +48,11 @@ export async function hooksPage (): Promise<string> {
   const names = [...new Set(counts.flatMap((count) => [...count.keys()]))]
   return `# Hooks
 
-How many hooks of each kind the plugin adds to an application without hooks of its own, by mode.
-Hooks of the application run after those that were added before them, as Fastify defines. In debug
-mode of \`observe\` one more \`onSend\` and \`preHandler\` hook is added after each of the application's,
-so that the last of them is Hindsight's: see
+How many hooks the plugin adds, by mode, to an application without its own hooks. Fastify runs hooks
+in the order in which they were added.
+
+In debug mode of \`observe\`, the plugin adds an \`onSend\` or \`preHandler\` hook after each such hook of
+the application, so that the last one is Hindsight's: see
 [architecture](../architecture.md#the-public-api-and-four-exceptions).
 
 | mode | ${names.map((name) => `\`${name}\``).join(' | ')} |

@@ -4,10 +4,12 @@ import { OPTIONS, PROCESS_OPTIONS, SERVER_OPTIONS, type OptionSchema, type Optio
 export function optionsPage (): string {
   return `# Options
 
-The options of the plugin: \`app.register(hindsight, { … })\`, and in the service \`hindsight\` in
-\`app/app.ts\`. An unknown option, or one with an invalid value, stops the start with an error that
-names it. Options with an environment variable are read from it by \`npm start\`: see
+The options of the plugin: \`app.register(hindsight, { … })\`. In the service they are in \`hindsight\`
+of \`app/app.ts\`, and \`npm start\` reads those with a variable from the
 [environment](environment.md). The limits of the server are on that page, too.
+
+An unknown option, or an invalid value, stops the start with an error that names the option.
+Durations without a unit are in milliseconds.
 
 | option | environment | type | default | what it does |
 |---|---|---|---|---|
@@ -20,8 +22,8 @@ export function environmentPage (): string {
   return `# Environment
 
 The service (\`npm start\`) reads these variables. An invalid value stops the start with an error that
-names the variable. The plugin reads \`NODE_ENV\` and no other; which ones the preload reads is in
-[existing application](../how-to/existing-application.md#the-preload).
+names the variable. The plugin reads only \`NODE_ENV\`. [Existing
+application](../how-to/existing-application.md#the-preload) has the variables of the preload.
 
 ## The process
 
@@ -37,9 +39,8 @@ ${variables(OPTIONS, true).join('\n')}
 
 ## Limits of the server
 
-Options of the server itself, which fastify-cli takes with \`--options\`, too (\`options\` in
-\`app/app.ts\`). Times are in milliseconds, and 0 is none. The bounds of what is parsed are in
-[limits](limits.md).
+Options of the server. fastify-cli reads them with \`--options\` from \`options\` in \`app/app.ts\`.
+Times are in milliseconds; 0 is no limit. [Limits](limits.md) has the limits of what is parsed.
 
 | variable | default | what it does |
 |---|---|---|

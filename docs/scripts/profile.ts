@@ -22,9 +22,10 @@ export function profilePage (): string {
   const schema = JSON.parse(readFileSync(PROFILE_SCHEMA, 'utf8')) as Schema
   return `# The JSON of a profile
 
-\`/_profiler/<token>.json\`, \`fastify-hindsight show <token> --json\` and the column \`json\` of the
-[tables of a store](storage-schema.md) have the same JSON. Its
-[JSON Schema](profile.schema.json) is part of the package. All values are masked and bounded.
+A profile has the same JSON at \`/_profiler/<token>.json\`, in the output of
+\`fastify-hindsight show <token> --json\`, and in the column \`json\` of the
+[tables of a store](storage-schema.md). The package has its [JSON Schema](profile.schema.json). All
+values are masked and bounded.
 
 ${table(schema)}
 ${Object.entries(schema.$defs ?? {}).map(([name, each]) => `## ${name}\n\n${each.description ?? ''}\n\n${table(each)}`).join('\n')}`

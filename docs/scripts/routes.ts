@@ -3,7 +3,7 @@ import { hindsight } from '../../app/hindsight.js'
 
 /** What each route answers, by its name. */
 const DESCRIPTIONS: Readonly<Record<string, string>> = {
-  _profiler_home: 'The newest profiles, with the form of a search. `/_profiler` redirects here',
+  _profiler_home: 'The list of profiles. `/_profiler` redirects here',
   _profiler_search: 'The profiles that match the [criteria](search.md), as a page, or as JSON by `Accept`',
   _profiler_search_json: 'The same as JSON',
   _profiler_latest: 'Redirects to the newest profile that matches the criteria. `panel` selects a panel',
@@ -12,17 +12,15 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   _profiler_asset: 'A stylesheet or script of the pages and of the toolbar',
   _profiler: 'One profile: a page, JSON or Markdown by `Accept`, or by the suffix `.json` or `.md`. `panel` selects a panel',
   _profiler_headers: 'The changes of the headers of the response, with the code that made them',
-  _profiler_as: 'The request of a profile in another format: `curl`, `fetch`, `http`, `har` or a test',
-  _profiler_compare_chosen: 'Redirects to the comparison of the two profiles of the query',
-  _profiler_compare_previous: 'The differences of a failure from the last success of its route',
-  _profiler_compare: 'Two profiles side by side',
+  _profiler_as: 'The request of a profile in another format: see the command [to](cli.md#to)',
+  _profiler_compare_chosen: 'Redirects to the comparison of the two profiles in `profile` of the query',
+  _profiler_compare: 'Two profiles side by side: a page or JSON by `Accept`, or JSON by the suffix `.json`',
   _profiler_pin: 'Pins a profile, or unpins it',
   _profiler_differences: 'The differences from the last success, as the diagnostic page shows them',
-  _profiler_replay_form: 'The request of a profile as a form, to be sent again',
-  _profiler_replay: 'Sends the request of a profile again',
+  _profiler_replay_form: 'The form that replays the request of a profile',
+  _profiler_replay: 'Replays the request of a profile; with `cpu=1` it records a CPU profile',
   _profiler_cpu: 'The CPU profile of a request, as `.cpuprofile`',
-  _profiler_cpu_repeat: 'Sends the request again and records a CPU profile',
-  _profiler_csp_report: 'Receives reports of browsers about violations of a Content-Security-Policy',
+  _profiler_csp_report: 'Receives the reports of browsers about violations of a Content-Security-Policy: `application/csp-report` of at most 64 kB, from pages of its own origin. A profile keeps 50 of them',
   _wdt: 'The toolbar of a request, as HTML',
   _preview_error: 'The error page of a status, as production shows it: `/_error/404`, `/_error/500.json`'
 }
@@ -45,14 +43,17 @@ export async function routesPage (): Promise<string> {
   await app.close()
   return `# HTTP routes
 
-The routes of the profiler, in debug mode for clients that
-[may see the debug surface](../explanation/security-model.md#access-to-the-debug-surface). With
-\`profiler.role\` the routes below \`/_profiler/\` exist in production, too, for users with that role.
-In \`observe\` mode a private Fastify instance has them: they are no routes of the application. Below
-a prefix of the plugin they have that prefix.
+The routes of the profiler exist in debug mode, for clients that [may see the debug
+surface](../explanation/security-model.md#access-to-the-debug-surface). With \`profiler.role\` the
+routes below \`/_profiler/\` exist in production, too, for users with that role.
 
-Routes with GET answer HEAD, too. Changes (POST) need the token of a form of these pages. A request
-of another site is refused with 403. Responses have \`Cache-Control: no-store\`.
+In \`observe\` mode these are not routes of the application: a private Fastify instance has them. If
+the plugin is registered with a prefix, they have that prefix.
+
+- GET routes answer HEAD, too.
+- POST needs the token of a form of these pages.
+- A request of another site is refused with 403.
+- Responses have \`Cache-Control: no-store\`.
 
 | method | path | name | what it answers |
 |---|---|---|---|

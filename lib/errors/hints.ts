@@ -17,19 +17,18 @@ import { messageOf, read } from './thrown-value.js'
 const HINTS_BY_CODE = new Map<unknown, Hint>([
   ['FST_ERR_CTP_BODY_TOO_LARGE', {
     title: 'The body is larger than allowed',
-    text: 'Fastify takes bodies of up to bodyLimit bytes, 1 MiB by default; a route may have a limit of its own:',
+    text: 'Fastify accepts bodies of up to bodyLimit bytes, 1 MiB by default; a route may have its own limit:',
     code: "app.post('/…', { bodyLimit: 10 * 1024 * 1024 }, async (request, reply) => { … })\n"
   }],
   ['FST_ERR_CTP_INVALID_MEDIA_TYPE', {
     title: 'No parser for this media type',
-    text: 'Fastify reads application/json and text/plain by itself. Plugins such as @fastify/formbody and ' +
-      '@fastify/multipart add others, and so does a parser of your own:',
+    text: 'Fastify parses application/json and text/plain. Plugins such as @fastify/formbody add others; or add one:',
     code: 'app.addContentTypeParser(\'application/…\', { parseAs: \'string\' }, ' +
       '(request, body, done) => { done(null, body) })\n'
   }],
   ['FST_ERR_MAX_PARAM_LENGTH', {
     title: 'A parameter of the path is longer than allowed',
-    text: 'The router takes parameters of up to routerOptions.maxParamLength characters, 100 by default.'
+    text: 'The router accepts parameters of up to routerOptions.maxParamLength characters, 100 by default.'
   }]
 ])
 
@@ -49,7 +48,7 @@ export function hintsFor (request: FastifyRequest, status: number): Hint[] {
   if (raisedBy?.listener === 'request-validation' && messageOf(raised).startsWith('Untrusted Host ')) {
     return [{
       title: 'Is this host yours?',
-      text: 'Requests are taken for the hosts that the option trustedHosts (TRUSTED_HOSTS) names, and for no others.'
+      text: 'Only requests for the hosts of the option trustedHosts (TRUSTED_HOSTS) are accepted.'
     }]
   }
   if (raisedBy?.listener !== 'router') return []
@@ -77,10 +76,9 @@ export function similarRoutes (routes: HintedRoute[]): Hint {
 
 function welcome (request: FastifyRequest): Hint {
   const route = routeToPaste(request)
-  const text = 'The service runs, and this page is what it shows whenever a request fails: here, because nothing ' +
-    'answers at / yet. Every request leaves a profile, listed at /_profiler/.'
+  const text = 'The application runs, and has no route for / yet. Every request has a profile: see /_profiler/.'
   if (route === null) return { title: 'Welcome to Hindsight', text }
-  const save = `To answer this one, save these lines as ${route.file}:`
+  const save = `To answer this request, save these lines as ${route.file}:`
   return { title: 'Welcome to Hindsight', text: `${text} ${save}`, code: route.code }
 }
 
@@ -89,7 +87,7 @@ function methodNotAllowed (request: FastifyRequest): Hint[] {
   const routes = nearRoutes(request).filter(({ why }) => why.startsWith('the method is '))
   const title = `The path has routes, but not for ${method}`
   return [
-    ...(routes.length === 0 ? [] : [{ title, text: 'Is the method the one that was meant?', routes }]),
+    ...(routes.length === 0 ? [] : [{ title, text: 'Is the method correct?', routes }]),
     ...missingRoute(request, `No route for ${method} on this path`)
   ]
 }

@@ -68,16 +68,16 @@ function unsupportedType (request: FastifyRequest): Refusal {
   const known = COMMON_TYPES.filter((one) => request.server.hasContentTypeParser(one))
   const others = known.length === 0 ? '' : ` (of the common types, these have a parser: ${known.join(', ')})`
   const decides = 'app.addContentTypeParser, or a plugin that calls it, decides'
-  const sentence = `Nothing reads a body of the type "${type}" here${others}: ${decides}.`
+  const sentence = `No parser accepts a body of the type "${type}" here${others}: ${decides}.`
   const option = 'addContentTypeParser of Fastify'
   return { kind: 'type', sentence, rule: 'the content type parsers of the route\'s scope', option }
 }
 
 function wrongMethod (request: FastifyRequest, allowed: unknown): Refusal {
   const allow = shown(request, String(allowed ?? 'others'))
-  const sentence = `No route takes ${request.method} at this path: those that are there take ${allow}; ` +
-    'the method that a route is declared with decides.'
-  return { kind: 'method', sentence, rule: `the routes of the path take ${allow}`, option: 'method of the route' }
+  const sentence = `No route accepts ${request.method} at this path: its routes accept ${allow}; ` +
+    'the method of the route decides.'
+  return { kind: 'method', sentence, rule: `the routes of the path accept ${allow}`, option: 'method of the route' }
 }
 
 function tooMany (request: FastifyRequest, reply: FastifyReply | null, security: SecurityRecord | null): Refusal {
@@ -124,7 +124,7 @@ function byCsrf (request: FastifyRequest, record: SecurityRecord | null): Refusa
   const isLogout = request.routeOptions.config?.name?.startsWith('_logout_') === true
   const option = `security.firewalls["${record?.firewall?.name ?? ''}"].` +
     (isLogout ? 'logout.csrf' : 'authenticators.login.csrf')
-  const what = `The ${isLogout ? 'logout' : 'login'} brought no CSRF token that was made for its session ` +
+  const what = `The ${isLogout ? 'logout' : 'login'} has no CSRF token of its session ` +
     '(a form that is older than the session, or a request without the session\'s cookie)'
   return byOption('access', what, 'the CSRF token', option)
 }
@@ -173,7 +173,7 @@ function userOf ({ user, roles, inheritedRoles, authenticators }: SecurityRecord
   const names = authenticators.map(({ name }) => name).join(', ')
   if (names === '') return 'no user is logged in, as no firewall of this path has an authenticator'
   const lost = session === undefined ? '' : `; session: ${String(session.reason)}`
-  return `no user is logged in: the request brought no credentials that ${firewall} reads (${names}${lost})`
+  return `no user is logged in: the request has no credentials that ${firewall} reads (${names}${lost})`
 }
 
 /** A refusal that no rule of Hindsight made, with the code that raised or sent it. */

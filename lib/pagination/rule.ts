@@ -82,7 +82,7 @@ export function readPagination (rule: PaginationRule, { query }: FastifyRequest)
   const sort = readText(fields, 'sort')
   if (sort !== undefined && !rule.sort.includes(sort)) {
     const problem = rule.sort.length === 0
-      ? 'there is nothing to sort by here'
+      ? 'this route has no sortable fields'
       : `"${cut(sort, MAX_SHOWN)}" is none of ${rule.sort.join(', ')}`
     throw badRequest(`Invalid "sort": ${problem}.`)
   }

@@ -122,7 +122,7 @@ function dropExcerpts (exception: FlattenedException): void {
 
 function withoutMembers ({ errors, ...exception }: FlattenedException, reason: string): FlattenedException {
   if (errors === undefined) return exception
-  const members = `The errors that it holds are left out: ${reason}.`
+  const members = `Its errors are left out: ${reason}.`
   return { ...exception, note: exception.note === undefined ? members : `${exception.note} ${members}` }
 }
 

@@ -47,11 +47,11 @@ export function checkCollectors (collectors: readonly Collector[]): void {
     const option = `profiler.collectors[${i}]`
     if (typeof name !== 'string' || !NAME.test(name)) {
       const valid = 'a letter, then letters, digits, "-" and "_", 64 at most'
-      throw new Error(`${option}.name: "${String(name)}" is no name: ${valid}`)
+      throw new Error(`${option}.name: "${String(name)}" is not a valid name: ${valid}`)
     }
     if (OWN_NAMES.has(name)) throw new Error(`${option}.name: "${name}" is the name of a collector of Hindsight`)
-    if (names.has(name)) throw new Error(`${option}.name: "${name}" is there twice`)
-    if (typeof collect !== 'function') throw new Error(`${option}.collect: a function is needed`)
+    if (names.has(name)) throw new Error(`${option}.name: "${name}" is used twice`)
+    if (typeof collect !== 'function') throw new Error(`${option}.collect must be a function`)
     names.add(name)
   }
 }

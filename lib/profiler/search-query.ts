@@ -116,7 +116,7 @@ function readText (text: string): Array<[field: string, value: string]> {
 /** Reads the criteria of a response that has no pages: there `limit`, `sort` and `cursor` are invalid. */
 export function readFilter (fields: Fields): Criteria {
   const field = ['limit', 'sort', 'cursor'].find((name) => textOf(fields, name) !== undefined)
-  if (field !== undefined) throw new BadCriterionError(field, 'there are no pages here')
+  if (field !== undefined) throw new BadCriterionError(field, 'this address has no pages')
   return readSearch(fields).criteria
 }
 
@@ -133,7 +133,7 @@ function readCriteria (fields: Fields): Criteria {
 }
 
 function tooLong (field: string, text: string): Error {
-  return new BadCriterionError(field, `it has ${text.length} characters, ${MAX_TEXT} are the most`)
+  return new BadCriterionError(field, `it has ${text.length} characters; the maximum is ${MAX_TEXT}`)
 }
 
 function textOf (fields: Fields, field: string): string | undefined {

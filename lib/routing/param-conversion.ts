@@ -65,7 +65,7 @@ export function paramConversions (
     const where = `Route "${route}": config.params.${param}`
     if (!inPattern.includes(param)) {
       const has = inPattern.length === 0 ? 'no parameters' : inPattern.map((name) => `"${name}"`).join(', ')
-      throw new Error(`${where} is no parameter of the pattern "${pattern}", which has ${has}`)
+      throw new Error(`${where} is not a parameter of the pattern "${pattern}", which has ${has}`)
     }
     if (typeof attribute === 'object' && 'enum' in attribute) {
       return { param, converter: 'enum', convert: (value) => memberOf(attribute.enum, value) }

@@ -24,10 +24,10 @@ export function compileRule (rule: AccessRule, index: number, paths: Paths) {
   const { path: pattern, ips = [] } = rule
   const where = `security.accessControl[${index}]`
   const roles = [rule.roles].flat()
-  if (roles.length === 0) throw new Error(`${where}.roles: name a role, or PUBLIC_ACCESS`)
+  if (roles.length === 0) throw new Error(`${where}.roles: a role or PUBLIC_ACCESS is required`)
   const methods = (rule.methods ?? []).map((method) => method.toUpperCase())
   const unknown = methods.findIndex((method) => !METHODS.includes(method))
-  if (unknown !== -1) throw new Error(`${where}.methods[${unknown}]: "${methods[unknown]}" is no method of HTTP`)
+  if (unknown !== -1) throw new Error(`${where}.methods[${unknown}]: "${methods[unknown]}" is not an HTTP method`)
   const matches = paths.matcher(pattern)
   const contains = addressRanges(ips, `${where}.ips`)
   return {

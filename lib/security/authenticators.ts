@@ -59,7 +59,7 @@ export function basicAuthenticator (given: true | BasicSettings, verify: VerifyC
       // RFC 7617, section 2: the first colon ends the name; neither part has control characters.
       const colon = text.indexOf(':')
       if (colon === -1 || /\p{Cc}/u.test(text)) {
-        throw AuthenticationError.invalid('the header holds no name and password')
+        throw AuthenticationError.invalid('the header has no name and password')
       }
       return await verify(request, text.slice(0, colon), text.slice(colon + 1))
     }
@@ -69,7 +69,7 @@ export function basicAuthenticator (given: true | BasicSettings, verify: VerifyC
 /** Bearer tokens in the `Authorization` header (RFC 6750, section 2.1), never in the query or the body. */
 export function bearerAuthenticator (given: BearerSettings, where: string): Authenticator {
   const { realm = 'Secured Area', tokens = [], verify } = given
-  if (tokens.length === 0 && verify === undefined) throw new Error(`${where}: give tokens, or a function verify`)
+  if (tokens.length === 0 && verify === undefined) throw new Error(`${where}: tokens or a function verify is required`)
   const users = new Map(tokens.map(({ sha256, user }) => [sha256.toLowerCase(), user]))
   return {
     name: 'bearer',
@@ -78,7 +78,7 @@ export function bearerAuthenticator (given: BearerSettings, where: string): Auth
     insufficient: () => challengeOf('Bearer', { realm, error: 'insufficient_scope' }),
     async authenticate (request) {
       const token = credentialsOf(request, 'bearer') ?? ''
-      if (!/^[\w.~+/-]+=*$/.test(token)) throw AuthenticationError.invalid('the header holds no token')
+      if (!/^[\w.~+/-]+=*$/.test(token)) throw AuthenticationError.invalid('the header has no token')
       // The time of a lookup by digest reveals nothing about the tokens.
       return users.get(createHash('sha256').update(token).digest('hex')) ?? await verify?.(token, request) ?? null
     }

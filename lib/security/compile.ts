@@ -44,7 +44,7 @@ export async function compileSecurity (app: FastifyInstance, settings: SecurityS
   for (const one of debug ? [PROFILER, ...settings.firewalls] : settings.firewalls) {
     const firewall = await compileFirewall(one, { app, paths, providers, hasher, cookieName })
     if (firewalls.some(({ name }) => name === firewall.name)) {
-      throw new Error(`security.firewalls: the name "${firewall.name}" is there twice`)
+      throw new Error(`security.firewalls: the name "${firewall.name}" is used twice`)
     }
     firewalls.push(firewall)
   }
@@ -140,7 +140,7 @@ function providerOf (
     if (found !== undefined) return found
     throw new Error(`${where}.provider: there is no provider "${name}"${list === '' ? '' : `; there are ${list}`}`)
   }
-  if (providers.size > 1 && needed) throw new Error(`${where}.provider: say which one of ${list}`)
+  if (providers.size > 1 && needed) throw new Error(`${where}.provider: one of these is required: ${list}`)
   if (providers.size === 0 && needed) throw new Error(`${where}: security.providers has no provider of users`)
   return providers.size === 1 ? [...providers.values()][0] ?? null : null
 }
@@ -151,7 +151,7 @@ function checkOwnPaths (firewalls: readonly Firewall[]): void {
     for (const path of firewall.ownPaths) {
       const owner = firewalls.find(({ matches }) => matches(path))
       if (owner === firewall) continue
-      const actual = owner === undefined ? 'is behind no firewall' : `belongs to the firewall "${owner.name}"`
+      const actual = owner === undefined ? 'is not protected by a firewall' : `belongs to the firewall "${owner.name}"`
       throw new Error(`security.firewalls.${firewall.name}: its own path "${path}" ${actual}`)
     }
   }

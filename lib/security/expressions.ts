@@ -31,7 +31,7 @@ export function compileExpression (text: string): Check {
   replaceFunctions(evaluate.ast)
   const { valid, type, error } = evaluate.check()
   if (!valid) throw error ?? new Error('The expression has no type')
-  if (!['bool', 'dyn'].includes(String(type))) throw new Error(`The expression gives ${String(type)}, not bool`)
+  if (!['bool', 'dyn'].includes(String(type))) throw new Error(`The expression returns ${String(type)}, not bool`)
   return (context) => {
     const { request, roles, path } = context
     const user = userOf(request)

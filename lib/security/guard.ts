@@ -69,7 +69,7 @@ async function recognizeSession (context: SecurityContext, firewall: Firewall): 
     return record('succeeded')
   }
   keepLogin(request, firewall, { user: undefined })
-  record('failed', user === null ? 'the user is gone' : 'the password has changed')
+  record('failed', user === null ? 'the user does not exist any more' : 'the password has changed')
 }
 
 /** Applies an access rule to a request: refuses it unless one of the roles is granted. */

@@ -113,7 +113,7 @@ async function logOut (
 /** The data of the login page of a request's firewall; throws if the firewall has no login. */
 export function loginForm (request: FastifyRequest): LoginForm {
   const firewall = contextOf(request)?.firewall ?? null
-  if (firewall === null) throw new Error('request.loginForm(): no firewall is in front of this path')
+  if (firewall === null) throw new Error('request.loginForm(): no firewall protects this path')
   const { name, login } = firewall
   if (login === null) throw new Error(`request.loginForm(): the firewall "${name}" has no login`)
   const { failure } = peekLogin(request, firewall)

@@ -41,7 +41,7 @@ export function compileProvider (name: string, provider: UserProvider) {
   const users = new Map<string, StoredUser>()
   for (const user of provider.users) {
     const { identifier } = user
-    if (users.has(identifier)) throw new Error(`security.providers.${name}: the user "${identifier}" is there twice`)
+    if (users.has(identifier)) throw new Error(`security.providers.${name}: the user "${identifier}" is used twice`)
     users.set(identifier, user)
   }
   const hashes = provider.users.flatMap(({ password }) => password ?? [])

@@ -9,7 +9,7 @@ export function text (value: string): string {
 }
 
 /**
- * The template tag of every page: escapes each value as `text` does. A value after an exclamation mark, `!${markup}`,
+ * The template tag for HTML: escapes each value as `text` does. A value after an exclamation mark, `!${markup}`,
  * is markup and is inserted as it is; an array of markup is joined. Attributes must be in double quotes.
  */
 export function html ({ raw }: TemplateStringsArray, ...values: Fragment[]): string {

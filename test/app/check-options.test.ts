@@ -38,12 +38,12 @@ const mistakes: Array<[name: string, options: object, message: string]> = [
   ['fewer than none', { debug: true, profiler: { maxProfiles: -1 } }, 'Option "profiler.maxProfiles" must be a whole number from 1, not -1'],
   ['no profile at all', { debug: true, profiler: { maxProfiles: 0 } }, 'Option "profiler.maxProfiles" must be a whole number from 1, not 0'],
   ['half a profile', { debug: true, profiler: { maxProfiles: 1.5 } }, 'Option "profiler.maxProfiles" must be a whole number from 1, not 1.5'],
-  ['a directive of another type', { contentSecurityPolicy: { enforce: { defaultSrc: 5 } } }, 'contentSecurityPolicy.enforce.defaultSrc: a string, a list of strings or null is needed'],
+  ['a directive of another type', { contentSecurityPolicy: { enforce: { defaultSrc: 5 } } }, 'contentSecurityPolicy.enforce.defaultSrc must be a string, a list of strings or null'],
   ['a name to mask of another type', { mask: [5] }, 'Option "mask[0]" must be a string or a RegExp, not a number'],
   ['a voter without a function', { security: { firewalls: [], voters: [{ supports: true, vote: () => 'granted' }] } }, 'Option "security.voters[0].supports" must be a function, not a boolean'],
   ['an empty role', { security: { firewalls: [], accessControl: [{ roles: [''] }] } }, 'Option "security.accessControl[0].roles[0]" must be a role, not another string'],
   ['a rule about frames that says nothing', { clickjacking: [{ path: '/' }] }, 'Option "clickjacking[0].frameOptions" is missing'],
-  ['a source of another type', { contentSecurityPolicy: { reportOnly: { 'img-src': [5] } } }, 'contentSecurityPolicy.reportOnly.img-src: a string, a list of strings or null is needed']
+  ['a source of another type', { contentSecurityPolicy: { reportOnly: { 'img-src': [5] } } }, 'contentSecurityPolicy.reportOnly.img-src must be a string, a list of strings or null']
 ]
 
 for (const [name, options, message] of mistakes) {

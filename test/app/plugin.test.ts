@@ -37,7 +37,7 @@ t.test('the plugin needs no option: pages, profiles, toolbar', async (t) => {
   t.match(page.body, /_wdt|hindsight/)
   t.equal((await app.inject('/_profiler/')).statusCode, 200)
   t.equal((await app.inject(`/_wdt/${String(page.headers['x-debug-token'])}`)).statusCode, 200)
-  t.equal((await reasonsOf(app)).get('kernel.request session'), 'the request brought no cookies')
+  t.equal((await reasonsOf(app)).get('kernel.request session'), 'the request has no cookies')
 })
 
 t.test('debug pages are for nobody else, whatever form a client asks for', async (t) => {
@@ -222,7 +222,7 @@ t.test('who registers it in a part of the application is told what that means', 
     part.get('/', async () => 'x')
   })
   t.equal((await app.inject('/')).statusCode, 200)
-  t.match(lines.join(''), /registered in a part of the application.*fastify-plugin/)
+  t.match(lines.join(''), /registered in an encapsulated plugin.*fastify-plugin/)
   const root = Fastify({ logger: { level: 'warn', stream: { write: (line: string) => { lines.push(line) } } } })
   t.teardown(() => root.close())
   lines.length = 0
@@ -249,7 +249,7 @@ for (const name of LEAVABLE) {
 }
 
 const refused: Array<[options: object, message: string]> = [
-  [{ leave: ['corse'] }, 'Option "leave[0]": "corse" is no listener; did you mean "cors"?'],
+  [{ leave: ['corse'] }, 'Option "leave[0]": "corse" is not a listener; did you mean "cors"?'],
   [{ leave: ['cors', 'router'] }, 'Option "leave[1]": "router" cannot be left to the application, as the other listeners need it'],
   [{ leave: 'cors' }, 'Option "leave" must be an array, not a string'],
   [{ lifecycle: 'half' }, 'Option "lifecycle" must be "observe" or "full", not "half"']

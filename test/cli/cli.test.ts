@@ -69,7 +69,7 @@ t.test('a list for people, and for programs', async (t) => {
   t.match(json, { profiles: [{ token: '000003', warnings: 1 }, { token: '000002', error: true }], next: String })
   const rest = await hindsight(dataDir, ['list', '--limit', '2', '--cursor', json.next, '--json'])
   t.match(JSON.parse(rest.out), { profiles: [{ token: '000001' }], next: null })
-  t.match((await hindsight(dataDir, ['search', '--limit', '1'])).out, /There are more: --cursor \S+/)
+  t.match((await hindsight(dataDir, ['search', '--limit', '1'])).out, /More profiles: --cursor \S+/)
   t.notMatch((await hindsight(dataDir, ['list', '--json'])).out, /[\u0007\u001b]/)
 })
 
@@ -237,7 +237,7 @@ t.test('errors name what is wrong', async (t) => {
     [['purge'], 2, 'purge needs a criterion, or --all for everything.'],
     [['purge', '--all', '--limit', '3'], 2, 'Unknown option \'--limit\'.'],
     [['list', '--cursor', 'x'], 1, 'Invalid "cursor": "x" is not one of a previous page.'],
-    [['list', '--data-dir', missing], 1, `There is no store at ${missing}/profiles.db: run the command where the service was started, or name its folder with --data-dir (DATA_DIR).`],
+    [['list', '--data-dir', missing], 1, `There is no store at ${missing}/profiles.db: run the command in the folder where the application was started, or set --data-dir (DATA_DIR).`],
     [['list', '--storage', 'memory'], 2, '--storage (STORAGE_URL): the memory of another process cannot be read; use sqlite or postgres://….'],
     [['list', '--storage', 'ftp://u:secret@h'], 1, 'profiler.storage (STORAGE_URL): "ftp://h" is neither sqlite nor memory, nor an address such as postgres://localhost:5432/hindsight'],
     [['import', missing], 1, `ENOENT: no such file or directory, open '${missing}'`],
@@ -252,7 +252,7 @@ t.test('errors name what is wrong', async (t) => {
 
 t.test('help', async (t) => {
   const dataDir = t.testdir()
-  t.match((await hindsight(dataDir, ['list', '--help'])).out, /^Usage: fastify-hindsight list \[query\] \[options\]\n\nList the stored profiles, newest first; [^]*--min-duration {2}/)
+  t.match((await hindsight(dataDir, ['list', '--help'])).out, /^Usage: fastify-hindsight list \[query\] \[options\]\n\nList the stored profiles, newest first\. A query [^]*--min-duration {2}/)
   t.match((await hindsight(dataDir, ['show', '--help'])).out, /^Usage: fastify-hindsight show <token \| latest> \[options\]\n/)
   const out = new PassThrough()
   t.equal(await execute([], out, new PassThrough()), 0)
@@ -367,7 +367,7 @@ t.test('a failure beside the last success of its route', async (t) => {
   t.equal((await hindsight(dataDir, ['show', '000002'])).out, markdown)
   t.notMatch(markdown, 'Notified event')
   t.match((await hindsight(dataDir, ['show', '000002', '--events'])).out, 'Notified event "kernel.request" to listener "router"')
-  t.match(await hindsight(dataDir, ['show', '000002', '--markdown', '--json']), { code: 2, err: /Either --markdown or --json/ })
+  t.match(await hindsight(dataDir, ['show', '000002', '--markdown', '--json']), { code: 2, err: /Give --markdown or --json/ })
   t.notMatch((await hindsight(dataDir, ['show', '000001'])).out, 'last success')
 })
 
@@ -412,7 +412,7 @@ t.test('the request of a profile in other forms', async (t) => {
     [['curl', '000001'], 1, 'The request of profile "000001" cannot be replayed: Its method cannot be sent.'],
     [['tap', '3fa94c'], 2, '"tap" is not a form; the forms are curl, fetch, http, har, test.'],
     [['test', '3fa94c', '--framework', 'jest'], 2, '--framework: "jest" is neither tap nor node.'],
-    [['curl', '3fa94c', '--framework', 'tap'], 2, '--framework and --app belong to the form test.'],
+    [['curl', '3fa94c', '--framework', 'tap'], 2, '--framework and --app need the form test.'],
     [['test', '3fa94c', '--app', ''], 2, '--app is empty.']
   ] as const) t.match(await hindsight(dataDir, ['to', ...args]), { code: expected, err: message }, args.join(' '))
 })

@@ -230,7 +230,7 @@ t.test('an order that cannot be printed is an error with its reason', async (t) 
   for (const [name, content, args, code, message] of [
     ['a.mjs', PLAIN, ['--route', 'GET /none'], 1, /--route: there is no route "GET \/none"\. Without --route, all routes are printed\.\n$/],
     ['b.mjs', PLAIN, ['--route', 'nonsense'], 1, /there is no route "nonsense"/],
-    ['c.mjs', PLAIN, ['--check', 'x', '--json'], 2, /--check compares the text: --json does not go with it\./],
+    ['c.mjs', PLAIN, ['--check', 'x', '--json'], 2, /--check and --json cannot be combined\./],
     ['e.mjs', 'throw new Error("no \\u001b[31mdatabase")', [], 1, /e\.mjs cannot be loaded: no ␛\[31mdatabase\n$/],
     ['f.mjs', 'export default async function (app) { throw new Error("no database") }', [], 1, /f\.mjs cannot be loaded: no database\n$/],
     ['h.mjs', 'import Fastify from "fastify"\nconst app = Fastify()\napp.register(async () => { throw new Error("no database") })\napp.listen({ port: 1 }, () => process.exit(1))', [], 1, /h\.mjs cannot be loaded: no database\n$/]

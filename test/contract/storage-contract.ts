@@ -4,7 +4,7 @@ import type { Criteria } from '../../lib/profiler/storage/criteria.js'
 import type { ProfileStorage, SearchOptions, Sort, StorageBounds } from '../../lib/profiler/storage/storage.js'
 import { recordOf } from '../../lib/profiler/summary.js'
 
-/** One test; `run` rejects with an `AssertionError` where the store breaks the contract. */
+/** One test; `run` rejects with an `AssertionError` if the store breaks the contract. */
 export interface StorageContractCase {
   name: string
   run: () => Promise<void>

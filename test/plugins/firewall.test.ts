@@ -247,7 +247,7 @@ t.test('outcomes in the Events panel', async t => {
     return events.filter(({ listener }) => listener === 'firewall' || listener === 'logout-url').map(({ stage, listener, outcome, reason }) => [stage, listener, outcome, reason].join(' ').trim())
   }
   const finish = 'kernel.finish_request firewall ran'
-  t.same(await outcomes('/'), ['kernel.request logout-url skipped the firewall has no logout', 'kernel.request firewall skipped the request brings no credentials, and needs none', finish])
+  t.same(await outcomes('/'), ['kernel.request logout-url skipped the firewall has no logout', 'kernel.request firewall skipped the request has no credentials, and needs none', finish])
   t.same(await outcomes('/assets/a'), ['kernel.request logout-url skipped the firewall has no logout', 'kernel.request firewall skipped the firewall is without security', finish])
   t.same(await outcomes('/admin'), ['kernel.request logout-url skipped the firewall has no logout', 'kernel.request firewall raised', finish])
   t.same(await outcomes('/admin', basic('ada', 'lovelace')), ['kernel.request logout-url skipped the firewall has no logout', 'kernel.request firewall ran', finish])
@@ -289,23 +289,23 @@ t.test('mistakes stop the start', async t => {
     ['an unknown key', { firewalls: [], acces: [] }, 'Unknown option "security.acces"; known are firewalls, providers, accessControl, roleHierarchy, voters, hasher'],
     ['no name', { firewalls: [{}] }, 'Option "security.firewalls[0].name" is missing'],
     ['a name with a space', { firewalls: [{ name: 'a b' }] }, 'Option "security.firewalls[0].name" must be a name of letters, digits, ".", "_" or "-", not another string'],
-    ['a name twice', { firewalls: [{ name: 'a' }, { name: 'a' }] }, 'security.firewalls: the name "a" is there twice'],
+    ['a name twice', { firewalls: [{ name: 'a' }, { name: 'a' }] }, 'security.firewalls: the name "a" is used twice'],
     ['an unknown key of a firewall', main({ form: {} }), 'Unknown option "security.firewalls[0].form"; known are name, pattern, security, provider, authenticators, logout, throttling, stateless'],
     ['an unknown authenticator', main({ authenticators: { digest: {} } }), 'Unknown option "security.firewalls[0].authenticators.digest"; known are custom, basic, bearer, login'],
     ['a relative pattern', main({ pattern: 'admin' }), 'Option "security.firewalls[0].pattern" must be a path that starts with "/", or a RegExp, not another string'],
     ['an unknown provider', main({ provider: 'persons', authenticators: { basic: true } }), 'security.firewalls.main.provider: there is no provider "persons"; there are people'],
     ['no provider', { firewalls: [{ name: 'main', authenticators: { basic: true } }] }, 'security.firewalls.main: security.providers has no provider of users'],
-    ['two providers', { ...main({ authenticators: { basic: true } }), providers: { a: users, b: users } }, 'security.firewalls.main.provider: say which one of a, b'],
+    ['two providers', { ...main({ authenticators: { basic: true } }), providers: { a: users, b: users } }, 'security.firewalls.main.provider: one of these is required: a, b'],
     ['a password in the clear', { providers: { p: { users: [{ identifier: 'ada', password: 'lovelace' }] } }, firewalls: [{ name: 'main', authenticators: { basic: true } }] }, 'security.providers.p: a password is not in the form of a hash that can be verified; make one with hashPassword()'],
-    ['a user twice', { providers: { p: { users: [{ identifier: 'a' }, { identifier: 'a' }] } }, firewalls: [] }, 'security.providers.p: the user "a" is there twice'],
-    ['a bearer without tokens', main({ authenticators: { bearer: {} } }), 'security.firewalls.main.authenticators.bearer: give tokens, or a function verify'],
+    ['a user twice', { providers: { p: { users: [{ identifier: 'a' }, { identifier: 'a' }] } }, firewalls: [] }, 'security.providers.p: the user "a" is used twice'],
+    ['a bearer without tokens', main({ authenticators: { bearer: {} } }), 'security.firewalls.main.authenticators.bearer: tokens or a function verify is required'],
     ['a token in the clear', main({ authenticators: { bearer: { tokens: [{ sha256: TOKEN, user: 'ada' }] } } }), 'Option "security.firewalls[0].authenticators.bearer.tokens[0].sha256" must be the SHA-256 of a token, 64 hexadecimal digits, not another string'],
     ['a login without a session to keep it', main({ stateless: true, authenticators: { login: true } }), 'security.firewalls.main: a login needs the session, which a stateless firewall does not read'],
     ['a login path of another firewall', { providers: { people: users }, firewalls: [{ name: 'a', pattern: '/login', security: false }, { name: 'b', authenticators: { login: true } }] }, 'security.firewalls.b: its own path "/login" belongs to the firewall "a"'],
-    ['a login path of none', main({ pattern: '/admin', authenticators: { login: true } }), 'security.firewalls.main: its own path "/login" is behind no firewall'],
+    ['a login path of none', main({ pattern: '/admin', authenticators: { login: true } }), 'security.firewalls.main: its own path "/login" is not protected by a firewall'],
     ['half an authenticator', main({ authenticators: { custom: [{ name: 'x' }] } }), 'Option "security.firewalls[0].authenticators.custom[0].supports" is missing'],
     ['a rule without roles', { firewalls: [], accessControl: [{ path: '/x' }] }, 'Option "security.accessControl[0].roles" is missing'],
-    ['a rule with an empty list of roles', { firewalls: [], accessControl: [{ path: '/x', roles: [] }] }, 'security.accessControl[0].roles: name a role, or PUBLIC_ACCESS'],
+    ['a rule with an empty list of roles', { firewalls: [], accessControl: [{ path: '/x', roles: [] }] }, 'security.accessControl[0].roles: a role or PUBLIC_ACCESS is required'],
     ['a rule with a relative path', { firewalls: [], accessControl: [{ path: 'x', roles: 'A' }] }, 'Option "security.accessControl[0].path" must be a path that starts with "/", or a RegExp, not another string'],
     ['a rule for no network', { firewalls: [], accessControl: [{ roles: 'A', ips: ['10.0.0.0/99'] }] }, 'security.accessControl[0].ips: invalid range on address: 10.0.0.0/99; use addresses, CIDR ranges, loopback, linklocal or uniquelocal'],
     ['half a voter', { firewalls: [], voters: [{ supports: () => true }] }, 'Option "security.voters[0].vote" is missing'],
@@ -331,7 +331,7 @@ t.test('mistakes stop the start', async t => {
     ['a logout to nowhere', main({ logout: { target: 5 } }), 'Option "security.firewalls[0].logout.target" must be a path of this application, which starts with one "/" and has no "//", backslash or control character, not a number'],
     ['a logout to elsewhere', main({ logout: { target: '//evil' } }), 'Option "security.firewalls[0].logout.target" must be a path of this application, which starts with one "/" and has no "//", backslash or control character, not another string'],
     ['a slip in the throttling', main({ authenticators: { basic: true }, throttling: { maxAttempt: 1 } }), 'Unknown option "security.firewalls[0].throttling.maxAttempt"; did you mean "maxAttempts"?'],
-    ['a method that is none', { firewalls: [], accessControl: [{ roles: 'A', methods: ['GET', 'DELTE'] }] }, 'security.accessControl[0].methods[1]: "DELTE" is no method of HTTP'],
+    ['a method that is none', { firewalls: [], accessControl: [{ roles: 'A', methods: ['GET', 'DELTE'] }] }, 'security.accessControl[0].methods[1]: "DELTE" is not an HTTP method'],
     ['a method that is no name', { firewalls: [], accessControl: [{ roles: 'A', methods: [5] }] }, 'Option "security.accessControl[0].methods[0]" must be a string, not a number'],
     ['a slip in a user', { firewalls: [], providers: { p: { users: [{ identifier: 'a', pasword: 'x' }] } } }, 'Unknown option "security.providers.p.users[0].pasword"; did you mean "password"?'],
     ['one role as if it were several', { firewalls: [], providers: { p: { users: [{ identifier: 'a', role: 'x' }] } } }, 'Unknown option "security.providers.p.users[0].role"; did you mean "roles"?'],

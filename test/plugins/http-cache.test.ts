@@ -381,6 +381,6 @@ t.test('credentials make private what the handler itself has called public', asy
     t.equal((await app.inject({ method, url, headers: { 'x-key': 'a' } })).headers['cache-control'], known, `${method} ${url}: somebody`)
   }
   const { collectors, events } = await profileOf(app, await app.inject({ url: '/public', headers: { 'x-key': 'a' } }))
-  t.match(collectors.cache, { private: 'the request brought credentials', cacheControl: PRIVATE })
+  t.match(collectors.cache, { private: 'the request has credentials', cacheControl: PRIVATE })
   t.match(events.find(({ listener, stage }) => listener === 'http-cache' && stage === 'kernel.response'), { outcome: 'ran' })
 })

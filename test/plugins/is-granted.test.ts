@@ -138,8 +138,8 @@ t.test('mistakes stop the start, and name the route', async t => {
   // The shape is checked by the controller-attributes listener.
   const mistyped = (found: string) => `Route "GET /a/:id": config.isGranted is ${found}; it has to be a role or attribute, { attribute, subject }, or a list of these`
   const table: Array<[unknown, string]> = [
-    [{ attribute: 'EDIT', subject: 'article' }, 'Route GET /a/:id: config.isGranted: the subject "article" is no parameter of the route'],
-    [{ attribute: 'EDIT', subject: 'i' }, 'Route GET /a/:id: config.isGranted: the subject "i" is no parameter of the route'],
+    [{ attribute: 'EDIT', subject: 'article' }, 'Route GET /a/:id: config.isGranted: the subject "article" is not a parameter of the route'],
+    [{ attribute: 'EDIT', subject: 'i' }, 'Route GET /a/:id: config.isGranted: the subject "i" is not a parameter of the route'],
     [{ attribute: 'EDIT', subjct: 'id' }, mistyped("{ attribute: 'EDIT', subjct: 'id' }")],
     [{ attribute: 'EDIT', subject: 1 }, mistyped("{ attribute: 'EDIT', subject: 1 }")],
     [{}, mistyped('{}')],

@@ -74,7 +74,7 @@ t.test('nonsense is refused, with the name of the field and what would be right'
     t.same([response.statusCode, exceptions.at(-1)?.name, exceptions.at(-1)?.message], [400, 'BadRequestError', message], query.slice(0, 40))
   }
   const unsortable = await app.inject({ url: '/plain?sort=title', headers: { accept: 'application/json' } })
-  t.match(unsortable.json(), { exceptions: [{ message: 'Invalid "sort": there is nothing to sort by here.' }] })
+  t.match(unsortable.json(), { exceptions: [{ message: 'Invalid "sort": this route has no sortable fields.' }] })
 })
 
 t.test('the bounds are the application\'s', async t => {

@@ -168,10 +168,10 @@ t.test('a mistake stops the start', async (t) => {
     ['/x/:id', { id: 'artcle' }, 'Route "GET /x/:id": config.params.id names the converter "artcle", which is unknown; did you mean "article"? known are int, date, uuid, article'],
     ['/x/:id', { id: { converter: 'decimal' } }, 'Route "GET /x/:id": config.params.id names the converter "decimal", which is unknown; known are int, date, uuid, article'],
     ['/x/:id', { id: 'toString' }, 'Route "GET /x/:id": config.params.id names the converter "toString", which is unknown; known are int, date, uuid, article'],
-    ['/x/:id', { slug: 'int' }, 'Route "GET /x/:id": config.params.slug is no parameter of the pattern "/x/:id", which has "id"'],
-    ['/x', { id: 'int' }, 'Route "GET /x": config.params.id is no parameter of the pattern "/x", which has no parameters'],
-    ['/x/::id', { id: 'int' }, 'Route "GET /x/::id": config.params.id is no parameter of the pattern "/x/::id", which has no parameters'],
-    ['/x/:hour(^\\d{2})h:minute(^\\d{2})m', { second: 'int' }, 'Route "GET /x/:hour(^\\d{2})h:minute(^\\d{2})m": config.params.second is no parameter of the pattern "/x/:hour(^\\d{2})h:minute(^\\d{2})m", which has "hour", "minute"']
+    ['/x/:id', { slug: 'int' }, 'Route "GET /x/:id": config.params.slug is not a parameter of the pattern "/x/:id", which has "id"'],
+    ['/x', { id: 'int' }, 'Route "GET /x": config.params.id is not a parameter of the pattern "/x", which has no parameters'],
+    ['/x/::id', { id: 'int' }, 'Route "GET /x/::id": config.params.id is not a parameter of the pattern "/x/::id", which has no parameters'],
+    ['/x/:hour(^\\d{2})h:minute(^\\d{2})m', { second: 'int' }, 'Route "GET /x/:hour(^\\d{2})h:minute(^\\d{2})m": config.params.second is not a parameter of the pattern "/x/:hour(^\\d{2})h:minute(^\\d{2})m", which has "hour", "minute"']
   ]
   for (const [pattern, params, message] of cases) {
     const app = Fastify()

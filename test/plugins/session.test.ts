@@ -36,7 +36,7 @@ t.test('a session that is not touched leaves no trace', async t => {
     const response = await app.inject(url)
     t.equal(response.headers['set-cookie'], undefined, url)
     const profile = await profileOf(app, response)
-    t.match(eventOf(profile, 'kernel.request', 'session'), { outcome: 'skipped', reason: 'the request brought no cookies' })
+    t.match(eventOf(profile, 'kernel.request', 'session'), { outcome: 'skipped', reason: 'the request has no cookies' })
     t.match(eventOf(profile, 'kernel.response', 'session'), { outcome: 'skipped', reason: 'the session was not used, no cookie is set' })
     t.equal(response.headers['cache-control'], 'no-cache, private')
   }

@@ -47,7 +47,7 @@ function commandsOf (code: string): string[][] {
 
 /** A line as the words of its commands, without what is redirected. */
 export function wordsOf (line: string): string[] {
-  return [...line.replaceAll(/\d?>>? *\S+/g, '').matchAll(/&&|\|\|?|[;&]|(?:'[^']*'|"[^"]*"|[^\s'";|&])+/g)].map(([word]) => word.replaceAll(/'([^']*)'|"([^"]*)"/g, '$1$2'))
+  return [...line.replaceAll(/('[^']*'|"[^"]*")|\d?>>? *\S+/g, '$1').matchAll(/&&|\|\|?|[;&]|(?:'[^']*'|"[^"]*"|[^\s'";|&])+/g)].map(([word]) => word.replaceAll(/'([^']*)'|"([^"]*)"/g, '$1$2'))
 }
 
 function commandProblems (words: readonly string[]): string[] {

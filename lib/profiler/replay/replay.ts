@@ -21,7 +21,7 @@ export class ResponseTimeoutError extends ReplayFailedError {}
 export function replayProblem ({ bodyProblem, path }: StoredRequest): string | undefined {
   if (bodyProblem !== undefined) return `Its body is not stored as a whole: ${bodyProblem}.`
   const [first = ''] = path.map(decoded).filter((segment) => segment !== '')
-  return /^_(?:profiler|wdt|error)$/i.test(first) ? 'It was for the profiler itself.' : undefined
+  return /^_(?:profiler|wdt|error)$/i.test(first) ? 'It is a request of the profiler itself.' : undefined
 }
 
 /**
@@ -44,7 +44,7 @@ export async function replay (
     throw error instanceof ReplayFailedError ? error : new ReplayFailedError(`It could not be sent: ${error.message}`)
   })
   const profile = token === undefined ? undefined : await writtenProfile(app, token)
-  if (profile === undefined) throw new ReplayFailedError('It was answered, but left no profile.')
+  if (profile === undefined) throw new ReplayFailedError('It was answered, but has no profile.')
   return profile
 }
 
@@ -64,7 +64,7 @@ export async function send (
     await finished(response.stream().resume())
   } catch (error) {
     if (typeof token === 'string') return token
-    throw abort.signal.aborted ? new ResponseTimeoutError(`No answer came within ${timeout / 1_000} seconds.`) : error
+    throw abort.signal.aborted ? new ResponseTimeoutError(`No response within ${timeout / 1_000} seconds.`) : error
   } finally {
     clearTimeout(timer)
   }

@@ -70,9 +70,8 @@ export interface HindsightSpanProcessor {
 }
 
 /**
- * Makes a span processor that shows the spans of the application's instrumentation in the profile of the request in
- * whose asynchronous context they were started:
- * `new NodeTracerProvider({ spanProcessors: [hindsightSpanProcessor(), …] })`.
+ * Makes a span processor that adds the spans of the application to the profile of the request in whose asynchronous
+ * context they started: `new NodeTracerProvider({ spanProcessors: [hindsightSpanProcessor(), …] })`.
  * It keeps a reference to a span until the profile is built, and does nothing where no request is observed.
  */
 export function hindsightSpanProcessor (): HindsightSpanProcessor {

@@ -22,8 +22,10 @@ export interface SearchOptions {
 
 /** The orders of a search, `-` for descending. By time, the newest is the one that was put last. */
 export const SORTS = ['-time', 'time', '-duration', 'duration', '-status', 'status'] as const
+/** The order of a search; `-` is descending. */
 export type Sort = (typeof SORTS)[number]
 
+/** A page of profiles. */
 export interface ProfilePage {
   /** In the order of the search. */
   profiles: ProfileSummary[]
@@ -42,6 +44,7 @@ export interface StorageBounds {
 
 export const DEFAULT_BOUNDS: StorageBounds = { maxProfiles: 10_000, maxBytes: 256 * 1024 * 1024 }
 
+/** The amount of profiles in a store, and its bounds. */
 export interface StorageStats extends StorageBounds {
   /** `sqlite`, `memory`, `postgres`, or the name of a store of the application. */
   engine: string

@@ -232,7 +232,7 @@ t.test('a session ends with its user, and with the password', async t => {
   people.clear()
   const response = await visitor.get('/')
   t.equal(response.json<{ user: null }>().user, null, 'no user any more')
-  t.same((await recordOf(app, response)).authenticators, [{ name: 'session', outcome: 'failed', reason: 'the user is gone' }])
+  t.same((await recordOf(app, response)).authenticators, [{ name: 'session', outcome: 'failed', reason: 'the user does not exist any more' }])
 })
 
 t.test('two firewalls are two logins', async t => {
@@ -337,5 +337,5 @@ t.test('failures at other addresses do not lock out a user', async t => {
 t.test('no login page where there is no login', async t => {
   const app = await build(t, { firewalls: [{ name: 'api', pattern: '/login' }] }, app => { routes(app); app.get('/x', async request => request.loginForm()) })
   t.match((await app.inject('/login')).body, 'request.loginForm(): the firewall &#34;api&#34; has no login')
-  t.match((await app.inject('/x')).body, 'request.loginForm(): no firewall is in front of this path')
+  t.match((await app.inject('/x')).body, 'request.loginForm(): no firewall protects this path')
 })

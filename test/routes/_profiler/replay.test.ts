@@ -102,7 +102,7 @@ t.test('what cannot be sent, and what means nothing, is told', async (t) => {
     ['00000b', {}, 400, 'Invalid "value.path.2": it is masked in the profile, and the request requires it.'],
     ['00000b', { 'value.nix': 'x' }, 400, 'Invalid "value.nix": nothing of that name is masked; masked are value.path.2, value.x-key.'],
     ['00000b', { 'value.path.2': 'x', 'value.x-key': 'a\r\nb: c' }, 400, 'Invalid "value.x-key": it has a line break.'],
-    ['00000d', { confirm: '1' }, 409, /It was for the profiler itself\.$/]
+    ['00000d', { confirm: '1' }, 409, /It is a request of the profiler itself\.$/]
   ] as const) {
     const response = await send(app, token, fields)
     t.match([response.statusCode, response.json().detail], [status, message], token)
@@ -117,7 +117,7 @@ t.test('what cannot be sent, and what means nothing, is told', async (t) => {
 
 t.test('what never ends is cut off', async (t) => {
   const { app } = await start(t)
-  await t.rejects(replay(app, storedRequest(requested({ target: '/never' })), new Map(), 100), { message: 'No answer came within 0.1 seconds.' })
+  await t.rejects(replay(app, storedRequest(requested({ target: '/never' })), new Map(), 100), { message: 'No response within 0.1 seconds.' })
   t.match(await replay(app, storedRequest(requested({ target: '/always' })), new Map(), 200), { url: /\/always$/ })
 })
 
