@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { renderProductionError } from '../lib/error-page/plain-pages.js'
 import { representation } from '../lib/errors/negotiate.js'
 import { pathnameOf } from '../lib/http/request-target.js'
@@ -42,8 +42,8 @@ async function openPages ({ hindsight }: FastifyInstance): Promise<FastifyInstan
   const pages = Fastify({ logger: false })
   isOpening = false
   pages.decorate('hindsight', hindsight)
-  pages.setErrorHandler((error: { statusCode?: number }, request, reply) => {
-    return answer(error.statusCode ?? 500, request, reply)
+  pages.setErrorHandler(({ statusCode = 500, message }: FastifyError, request, reply) => {
+    return answer(statusCode, request, reply, statusCode < 500 ? message : undefined)
   })
   pages.setNotFoundHandler((request, reply) => {
     const list = `${hindsight.base}/_profiler`
@@ -67,8 +67,8 @@ export async function registerPages (app: FastifyInstance, base: string, onlyPro
   await app.register(errorRoutes, { prefix: `${base}/_error` })
 }
 
-function answer (status: number, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+function answer (status: number, request: FastifyRequest, reply: FastifyReply, detail?: string): FastifyReply {
   const { type, contentType } = representation(request.headers.accept)
   reply.code(status).header('vary', 'accept').header('content-type', contentType)
-  return reply.send(renderProductionError(status, STATUS_CODES[status] ?? 'Error', type))
+  return reply.send(renderProductionError(status, STATUS_CODES[status] ?? 'Error', type, undefined, detail))
 }

@@ -2,6 +2,7 @@ import { withListenerLines, type Profile } from '../lib/profiler/profile.js'
 import { readSearch, type SearchQuery } from '../lib/profiler/search-query.js'
 import type { Criteria } from '../lib/profiler/storage/criteria.js'
 import type { ProfileStorage } from '../lib/profiler/storage/storage.js'
+import { newestOf } from '../lib/profiler/summary.js'
 import { TOKEN_PATTERN } from '../lib/profiler/token.js'
 import type { Terminal } from './terminal.js'
 
@@ -118,7 +119,7 @@ export async function findProfile (
     throw new CommandError(NO_PROFILE(wanted), 2)
   }
   const store = await open()
-  const token = wanted === 'latest' ? (await store.search({ criteria, limit: 1 })).profiles[0]?.token : wanted
+  const token = wanted === 'latest' ? (await newestOf(store, criteria))?.token : wanted
   if (token === undefined) throw new CommandError(nothingFound(criteria))
   const profile = await store.get(token)
   if (profile === undefined) throw new CommandError(`Token "${token}" was not found.`)

@@ -10,13 +10,13 @@ const FALLBACK_TITLE = 'An error occurred while an error was explained'
 const MAX_STACK = 10_000
 
 /**
- * The error for clients that may not see the diagnostic page; `token` is a reference for the operators. Its HTML has no
- * style and no script, so that any policy of the application allows it.
+ * The error for clients that may not see the diagnostic page; `token` is a reference for the operators. `detail` is
+ * the reason, and is in the JSON only. The HTML has no style and no script: any policy of the application allows it.
  */
 export function renderProductionError (
-  status: number, reason: string, type: Representation['type'], token?: string
+  status: number, reason: string, type: Representation['type'], token?: string, detail?: string
 ): string {
-  if (type === 'json') return problem({ title: reason, status, token })
+  if (type === 'json') return problem({ title: reason, status, detail, token })
   const title = `An Error Occurred: ${visibleLine(reason)}`
   const phrase = `${status} ${visibleLine(reason)}`
   const remark = status >= 500 ? SERVER_ERROR : CLIENT_ERROR

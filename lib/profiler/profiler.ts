@@ -8,7 +8,7 @@ import type { Criteria } from './storage/criteria.js'
 import type {
   Awaitable, ProfilePage, ProfileStorage, PurgeOptions, SearchOptions, StorageStats
 } from './storage/storage.js'
-import type { ProfileSummary } from './summary.js'
+import { newestOf, type ProfileSummary } from './summary.js'
 import { newToken, TOKEN_PATTERN } from './token.js'
 import { settlesWithin, WriteQueue, type Warn, type WriteCounters } from './write-queue.js'
 
@@ -125,9 +125,9 @@ export class Profiler {
     return await this.#query(() => this.#storage.get(token))
   }
 
-  /** The newest profile that matches. */
+  /** The newest profile that matches; see `newestOf`. */
   async latest (criteria: Criteria = {}): Promise<ProfileSummary | undefined> {
-    return (await this.search({ criteria, limit: 1 })).profiles[0]
+    return await newestOf(this, criteria)
   }
 
   /** A page of summaries, newest first. */

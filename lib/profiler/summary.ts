@@ -1,4 +1,6 @@
 import type { Profile } from './profile.js'
+import type { Criteria } from './storage/criteria.js'
+import type { Awaitable, ProfilePage, SearchOptions } from './storage/storage.js'
 
 /** What a list shows of a profile, without reading the profile. */
 export interface ProfileSummary {
@@ -41,6 +43,7 @@ export interface ProfileRecord extends IndexEntry {
 }
 
 const MAX_URL = 2_000
+const MAX_PASSED_OVER = 20
 const MAX_EXCEPTION = 300
 const MAX_EXCEPTIONS = 3_000
 const WARNINGS = new Set(['warn', 'error', 'fatal'])
@@ -60,6 +63,17 @@ const PROBE = /\/(?:\.(?!well-known)[^/]+|wp-[^/]*|cgi-bin|[^/]+\.(?:php|aspx?|j
 export function isNoise ({ status, route, url }: Pick<ProfileSummary, 'status' | 'route' | 'url'>): boolean {
   const path = url.replace(/^https?:\/\/[^/?#]*|[?#].*$/gs, '')
   return status === 404 && route === null && (ICON.test(path) || PROBE.test(path))
+}
+
+/**
+ * The newest profile that matches. Of failures, a 404 that is no problem of the application is passed over, unless the
+ * newest 20 are all such.
+ */
+export async function newestOf (
+  store: { search: (options: SearchOptions) => Awaitable<ProfilePage> }, criteria: Criteria
+): Promise<ProfileSummary | undefined> {
+  const { profiles } = await store.search({ criteria, limit: MAX_PASSED_OVER })
+  return profiles.find((profile) => criteria.error !== true || !isNoise(profile)) ?? profiles[0]
 }
 
 /** The part of a profile that lists show. */

@@ -5,7 +5,6 @@ import { follow, type FollowOptions } from '../../lib/profiler/follow.js'
 import type { Profiler } from '../../lib/profiler/profiler.js'
 import { BadCriterionError, readFilter, readSearch } from '../../lib/profiler/search-query.js'
 import { isInvalidCursor, type ProfilePage } from '../../lib/profiler/storage/storage.js'
-import { isNoise } from '../../lib/profiler/summary.js'
 import { visibleJson } from '../../lib/view/json.js'
 import { baseOf, formatOf, formOf, routeOptions, sendPage, suffixOf, type Fields } from './responses.js'
 
@@ -14,8 +13,6 @@ const TooManyFollowersError =
   createError('HINDSIGHT_TOO_MANY_FOLLOWERS', 'At most %s clients may follow the stream at once.', 503)
 
 const MAX_FOLLOWERS = 50
-/** The latest failure is the first of so many that is no noise. */
-const LATEST = 20
 
 /** Lists of profiles: the newest, pages of a search, the stream of new ones, and the form that removes them. */
 export default async function listRoutes (app: FastifyInstance): Promise<void> {
@@ -37,8 +34,7 @@ export default async function listRoutes (app: FastifyInstance): Promise<void> {
 async function redirectToLatest (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { panel, ...fields } = request.query as Fields
   const criteria = readFilter(fields)
-  const { profiles } = await request.server.hindsight.profiler.search({ criteria, limit: LATEST })
-  const latest = profiles.find((profile) => criteria.error !== true || !isNoise(profile)) ?? profiles[0]
+  const latest = await request.server.hindsight.profiler.latest(criteria)
   if (latest === undefined) {
     const { error, ...others } = criteria
     const kind = error === true ? 'failure' : 'profile'

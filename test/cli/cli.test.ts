@@ -250,6 +250,12 @@ t.test('errors name what is wrong', async (t) => {
   }
 })
 
+t.test('the latest failure is not the 404 of an icon', async (t) => {
+  const dataDir = await stored(t, [failure('000001'), failure('000002', { url: 'http://h/favicon.ico', status: 404, route: null })])
+  t.match(JSON.parse((await hindsight(dataDir, ['show', 'latest', '--error', '1', '--json'])).out), { token: '000001' })
+  t.match(JSON.parse((await hindsight(dataDir, ['show', 'latest', '--json'])).out), { token: '000002' })
+})
+
 t.test('help', async (t) => {
   const dataDir = t.testdir()
   t.match((await hindsight(dataDir, ['list', '--help'])).out, /^Usage: fastify-hindsight list \[query\] \[options\]\n\nList the stored profiles, newest first\. A query [^]*--min-duration {2}/)

@@ -191,6 +191,8 @@ t.test('the pages answer under an authenticating root hook and a `/*` route, and
   })
   for (const url of ['/_profiler/', '/_error/500']) t.not((await app.inject({ url, headers: HTML })).statusCode, 401, url)
   t.equal((await app.inject('/_profiler')).statusCode < 400, true)
+  const refused = await app.inject({ url: '/_profiler/search?q=bogus:1', headers: { accept: 'application/json' } })
+  t.match([refused.statusCode, refused.json()], [400, { title: 'Bad Request', detail: /bogus/ }])
   t.equal((await app.inject('/_profiler?error=1')).headers.location, '/_profiler/?error=1')
   t.equal((await app.inject({ method: 'POST', url: '/_profiler' })).statusCode, 404, 'only GET and HEAD are redirected')
   t.equal((await app.inject('/_profiler/ffffff')).statusCode, 404)
