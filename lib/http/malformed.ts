@@ -93,6 +93,7 @@ function decodingProblem (url: string): Error | null {
   if (/[^\x00-\x7f]/.test(url)) {
     return badRequest(`Invalid URL "${headerText(url)}": characters outside US-ASCII must be percent-encoded.`)
   }
+  if (!url.includes('%')) return null
   try {
     decodeURIComponent(url.replace(/[?#].*$/s, ''))
     return null
