@@ -167,7 +167,11 @@ function collectVerdict (
     preflight,
     wanted: preflight ? { method: mask.text(String(method)), headers: mask.text(String(headers ?? '')) } : null,
     reason: reason === null ? null : mask.text(reason)
-  }, shownHeaders(state.sentHeaders ?? reply.getHeaders(), mask)))
+  }, shownHeaders(corsHeaders(state.sentHeaders ?? reply.getHeaders()), mask)))
+}
+
+function corsHeaders (headers: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith('access-control-')))
 }
 
 // Fetch, section 3.3.2.

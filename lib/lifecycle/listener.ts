@@ -156,7 +156,9 @@ function proceedWith (result: unknown, _reply: FastifyReply, payload: unknown, d
   done(null, result === undefined || result instanceof Skip ? payload : result)
 }
 
-/** Concludes at once where nothing has to be awaited, as a response may be read before the next turn of the event loop. */
+/**
+ * Concludes at once where nothing has to be awaited, as a response may be read before the next turn of the event loop.
+ */
 function call (
   run: ResponseHook, conclude: Conclude, request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Done
 ): void {
