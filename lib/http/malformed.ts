@@ -78,15 +78,13 @@ function routedTarget (app: FastifyInstance, message: IncomingMessage, methodOve
   if (url === UNROUTABLE) return url
   if (message.headers.host === undefined) noteMessage(message, { isHostless: true })
   const problem = framingProblem(message) ?? pipeliningProblem(message) ??
-    (methodOverride ? overriding(app, message) : null) ?? decodingProblem(url)
+    (methodOverride
+      ? overrideMethod(message, () => app.hindsight.originOf({ raw: message } as FastifyRequest))
+      : null) ?? decodingProblem(url)
   // RFC 9112: a server accepts the absolute form (section 3.2.2) and `*` (section 3.2.4).
   if (problem === null && messageState(message).unknownMethod === undefined) return pathOf(url)
   noteMessage(message, { target: url, ...(problem !== null && { refused: problem }) })
   return UNROUTABLE
-}
-
-function overriding (app: FastifyInstance, message: IncomingMessage): Error | null {
-  return overrideMethod(message, () => app.hindsight.originOf({ raw: message } as FastifyRequest))
 }
 
 function decodingProblem (url: string): Error | null {

@@ -52,7 +52,6 @@ export function runHooks (hooks: readonly CaughtHook[], ...args: unknown[]): und
     const running = runHook(hook, args)
     if (running !== undefined) return running.then(() => runHooks(hooks.slice(i + 1), ...args))
   }
-  return undefined
 }
 
 function runHook (hook: CaughtHook, args: unknown[]): undefined | Promise<unknown> {

@@ -89,9 +89,11 @@ function recorded (slot: Slot, hook: ResponseHook, skipOf: (state: RequestState)
     const frame = isRepeated ? undefined : recorder?.enter(reply, slot, pass)
     try {
       const result = skipOf(state) ?? hook(request, reply, payload)
-      return isPromise(result)
-        ? returnedLater(result, slot, pass, frame, request, reply)
-        : returned(result, frame, request, reply)
+      if (!isPromise(result)) return returned(result, frame, request, reply)
+      return result.then(
+        (later) => returned(later, frame, request, reply),
+        (error: unknown) => raised(error, slot, pass, frame, request, reply)
+      )
     } catch (error) {
       return raised(error, slot, pass, frame, request, reply)
     }
@@ -104,16 +106,6 @@ function returned (result: unknown, frame: Frame | undefined, request: FastifyRe
   if (result instanceof Skip) recorder?.leave(frame, 'skipped', reply, result.reason)
   else recorder?.leave(frame, result instanceof Answer ? 'answered' : 'ran', reply)
   return result
-}
-
-function returnedLater (
-  running: Promise<unknown>, slot: Slot, pass: PassName, frame: Frame | undefined,
-  request: FastifyRequest, reply: FastifyReply
-): Promise<unknown> {
-  return running.then(
-    (result) => returned(result, frame, request, reply),
-    (error: unknown) => raised(error, slot, pass, frame, request, reply)
-  )
 }
 
 /** Throws the error again in the main pass. In the error pass it is added to the others, and the pass continues. */
@@ -168,14 +160,8 @@ function call (
   } catch (raised) {
     return done(errorOf(raised))
   }
-  if (isPromise(result)) concludeLater(result, conclude, reply, payload, done)
-  else conclude(result, reply, payload, done)
-}
-
-function concludeLater (
-  running: Promise<unknown>, conclude: Conclude, reply: FastifyReply, payload: unknown, done: Done
-): void {
-  running.then((result) => conclude(result, reply, payload, done), (raised: unknown) => done(errorOf(raised)))
+  if (!isPromise(result)) return conclude(result, reply, payload, done)
+  result.then((later) => conclude(later, reply, payload, done), (raised: unknown) => done(errorOf(raised)))
 }
 
 // Fastify takes a falsy error for none, and would continue.

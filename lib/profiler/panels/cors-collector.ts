@@ -1,3 +1,6 @@
+import type { Mask } from '../../mask/mask.js'
+import { shownHeaders } from './headers-collector.js'
+
 /** The facts that decide about a request from another origin (Fetch, section 3.3). */
 export interface CorsDecision {
   /** The rule of the path; null: none. */
@@ -18,8 +21,10 @@ export interface CorsVerdict extends CorsDecision {
   headers: Record<string, unknown>
 }
 
-/** Whether the browser lets the page read the response, according to the CORS headers that were sent. */
-export function corsVerdict (decision: CorsDecision, headers: Record<string, unknown>): CorsVerdict {
+/** Whether the browser lets the page read the response, according to the headers that were sent. */
+export function corsVerdict (decision: CorsDecision, sent: Record<string, unknown>, mask: Mask): CorsVerdict {
+  const ofCors = Object.entries(sent).filter(([name]) => name.startsWith('access-control-'))
+  const headers = shownHeaders(Object.fromEntries(ofCors), mask)
   const verdict = (allowed: boolean | null, why: string): CorsVerdict => ({ ...decision, allowed, why, headers })
   const { rule, origin, reason } = decision
   if (origin === null) return verdict(null, 'the request has no Origin: it is not from a page of another origin')
