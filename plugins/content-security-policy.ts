@@ -36,10 +36,10 @@ const { contentSecurityPolicy: helmetPolicy } = fastifyHelmet
 const onNotModified = new Skip('a 304 keeps the policy of the stored page, with different nonces')
 const kept = new Skip('the route has set a policy of its own')
 
-/** A policy header and its directives. */
+/** A policy header and its value without nonces. */
 interface Policy {
   header: string
-  directives: readonly string[]
+  policy: string
 }
 
 /** Makes `reply.cspNonce` available, with new nonces for each request; they are generated when they are first read. */
@@ -69,15 +69,16 @@ export const contentSecurityPolicyResponse = listener('kernel.response', 'conten
       if (reply.statusCode === 304) return onNotModified
       if (missing.length === 0) return kept
       const uri = reports && isDocument(state, reply) ? app.hindsight.cspReportUri?.(request) ?? null : null
-      for (const { header, directives } of missing) {
-        const value = withNonces(directives, state)
+      for (const { header, policy } of missing) {
+        const value = withNonces(policy, state)
         reply.header(header, uri === null ? value : withReportUri(value, uri))
       }
     }
   })
 
-function withNonces (directives: readonly string[], { scriptNonce = '', styleNonce = '' }: RequestState): string {
-  return withNonce(withNonce(directives, 'script-src', scriptNonce), 'style-src', styleNonce).join(';')
+function withNonces (policy: string, { scriptNonce = '', styleNonce = '' }: RequestState): string {
+  if (scriptNonce === '' && styleNonce === '') return policy
+  return withNonce(withNonce(policy.split(';'), 'script-src', scriptNonce), 'style-src', styleNonce).join(';')
 }
 
 // Browsers report violations of documents. A diagnostic page has a policy of its own.
@@ -109,7 +110,7 @@ function policyOf (option: 'enforce' | 'reportOnly', directives: CspDirectives |
   const header = `content-security-policy${option === 'reportOnly' ? '-report-only' : ''}`
   const policies: Policy[] = []
   const response = {
-    setHeader (_name: string, value: string) { policies.push({ header, directives: value.split(';') }) }
+    setHeader (_name: string, policy: string) { policies.push({ header, policy }) }
   }
   const fail = (error?: unknown): void => { if (error) throw error }
   try {

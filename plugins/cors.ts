@@ -7,7 +7,6 @@ import { Answer, listener, Skip } from '../lib/lifecycle/listener.js'
 import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
 import { corsVerdict, originsText } from '../lib/profiler/panels/cors-collector.js'
-import { shownHeaders } from '../lib/profiler/panels/headers-collector.js'
 
 /** What a path allows other origins (Fetch, section 3.3), as @fastify/cors takes it. */
 export interface CorsRule extends PathRule, Pick<FastifyCorsOptions, 'origin' | 'credentials' | 'maxAge'> {
@@ -167,7 +166,7 @@ function collectVerdict (
     preflight,
     wanted: preflight ? { method: mask.text(String(method)), headers: mask.text(String(headers ?? '')) } : null,
     reason: reason === null ? null : mask.text(reason)
-  }, shownHeaders(state.sentHeaders ?? reply.getHeaders(), mask)))
+  }, state.sentHeaders ?? reply.getHeaders(), mask))
 }
 
 // Fetch, section 3.3.2.

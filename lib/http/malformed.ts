@@ -77,9 +77,10 @@ function routedTarget (app: FastifyInstance, message: IncomingMessage, methodOve
   const { url = '/' } = message
   if (url === UNROUTABLE) return url
   if (message.headers.host === undefined) noteMessage(message, { isHostless: true })
-  const originOf = () => app.hindsight.originOf({ raw: message } as FastifyRequest)
   const problem = framingProblem(message) ?? pipeliningProblem(message) ??
-    (methodOverride ? overrideMethod(message, originOf) : null) ?? decodingProblem(url)
+    (methodOverride
+      ? overrideMethod(message, () => app.hindsight.originOf({ raw: message } as FastifyRequest))
+      : null) ?? decodingProblem(url)
   // RFC 9112: a server accepts the absolute form (section 3.2.2) and `*` (section 3.2.4).
   if (problem === null && messageState(message).unknownMethod === undefined) return pathOf(url)
   noteMessage(message, { target: url, ...(problem !== null && { refused: problem }) })
@@ -90,6 +91,7 @@ function decodingProblem (url: string): Error | null {
   if (/[^\x00-\x7f]/.test(url)) {
     return badRequest(`Invalid URL "${headerText(url)}": characters outside US-ASCII must be percent-encoded.`)
   }
+  if (!url.includes('%')) return null
   try {
     decodeURIComponent(url.replace(/[?#].*$/s, ''))
     return null

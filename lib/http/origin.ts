@@ -88,9 +88,9 @@ function resolve (raw: IncomingMessage, isTrusted: Ranges, trustedHosts: RegExp[
   const isSecure = values.proto === undefined ? encrypted : /^(?:https|on|ssl|1)$/i.test(values.proto[0] ?? '')
   const sent = headerText(values.host?.[0] ?? targetAuthority(raw) ?? raw.headers.host ?? '').trim()
   const authority = (sent === '' ? localAuthority(raw) : sent).toLowerCase()
-  const host = authority.replace(/:\d+$/, '')
+  const [, host = authority, ownPort = '0'] = /^(.*):(\d+)$/s.exec(authority) ?? []
   const wrongHost = hostProblem(raw, host, sent, trustedHosts)
-  const [port, wrongPort] = portOf(values.port?.[0]?.replace(/^.*:/, '') ?? /:(\d+)$/.exec(authority)?.[1] ?? '0')
+  const [port, wrongPort] = portOf(values.port?.[0]?.replace(/^.*:/, '') ?? ownPort)
   const isDefaultPort = port === 0 || port === (isSecure ? 443 : 80)
   const { ip, proxies, problem: wrongClient } = clientOf(remoteAddress, values.for, isTrusted)
   const prefix = values.prefix?.[0] ?? ''
@@ -135,8 +135,8 @@ function hostProblem (raw: IncomingMessage, host: string, sent: string, trustedH
 
 // RFC 3986, section 3.2.3, with the range of TCP.
 function portOf (text: string): [number, Error | null] {
-  const port = /^\d+$/.test(text) ? Number(text) : NaN
-  if (port <= 65_535) return [port, null]
+  const port = Number(text)
+  if (/^\d+$/.test(text) && port <= 65_535) return [port, null]
   return [0, badRequest(`Invalid port "${headerText(text)}": a port is a number from 0 to 65535.`)]
 }
 

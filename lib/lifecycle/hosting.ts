@@ -52,19 +52,19 @@ export function runHooks (hooks: readonly CaughtHook[], ...args: unknown[]): und
     const running = runHook(hook, args)
     if (running !== undefined) return running.then(() => runHooks(hooks.slice(i + 1), ...args))
   }
-  return undefined
 }
 
 function runHook (hook: CaughtHook, args: unknown[]): undefined | Promise<unknown> {
-  let outcome: { error: unknown } | undefined
-  let settle = (error: unknown): void => { outcome = { error } }
-  const result = hook(...args, (error?: unknown) => settle(error ?? null))
+  const call: { error?: unknown, resume?: () => void } = {}
+  const result = hook(...args, (error: unknown = null) => {
+    call.error = error
+    call.resume?.()
+  })
   if (result instanceof Promise) return result
-  if (outcome === undefined) {
-    return new Promise<void>((resolve, reject) => {
-      settle = (error) => error === null ? resolve() : reject(error)
-    })
-  }
-  if (outcome.error !== null) throw outcome.error
-  return undefined
+  if (call.error !== undefined) return endCall(call)
+  return new Promise<void>((resolve) => { call.resume = resolve }).then(() => endCall(call))
+}
+
+function endCall ({ error }: { error?: unknown }): undefined {
+  if (error !== null) throw error
 }

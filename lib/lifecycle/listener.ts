@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest 
 import type { Frame } from './event-recorder.js'
 import type { PassName } from './events.js'
 import { HOOK_OF_STAGE, type Slot, type Stage } from './lifecycle.js'
-import { stateOf } from './request-state.js'
+import { stateOf, type RequestState } from './request-state.js'
 
 /** Returned by a listener that answers the request itself, after it has set status and headers. */
 export class Answer {
@@ -66,11 +66,10 @@ export function listener<S extends Stage, Options = object> (
     const hook: ResponseHook | RequestHook = onlyErrors ? created.hook : created
     const isAfterRouter = name !== 'router' && slots.some(({ listener }) => listener === 'router')
     const needsRoute = stage === 'kernel.request' && isAfterRouter
-    const run = slot.run = recorded(slot, (request, reply, payload) => {
-      const { failed, missed } = stateOf(request)
+    const run = slot.run = recorded(slot, hook, ({ failed, missed }) => {
       if (onlyErrors && !failed) return nothingRaised
       // A not-found handler of the application may answer a request without a route.
-      return needsRoute && missed !== null ? unrouted : hook(request, reply, payload)
+      return needsRoute && missed !== null ? unrouted : null
     })
     const fastifyHook = HOOK_OF_STAGE[stage] === 'onSend' ? sendHook(run) : requestHook(run)
     Object.defineProperty(fastifyHook, 'name', { value: name })
@@ -79,16 +78,17 @@ export function listener<S extends Stage, Options = object> (
   return { stage, listener: name, plugin: fp(register, { fastify: '5.x', name: `hindsight/${stage}/${name}` }) }
 }
 
-/** The same listener, which records what it does for requests that are observed. */
-function recorded (slot: Slot, hook: ResponseHook): ResponseHook {
+/** The same listener, which records what it does for requests that are observed, unless `skipOf` has a reason. */
+function recorded (slot: Slot, hook: ResponseHook, skipOf: (state: RequestState) => Skip | null): ResponseHook {
   const isController = slot.stage.startsWith('kernel.controller')
   return (request, reply, payload) => {
-    const { recorder, pass } = stateOf(request)
+    const state = stateOf(request)
+    const { recorder, pass } = state
     // `reply.callNotFound()` runs the hooks of the controller a second time.
     const isRepeated = isController && pass === 'main' && recorder?.reached(slot.index, pass) === true
     const frame = isRepeated ? undefined : recorder?.enter(reply, slot, pass)
     try {
-      const result = hook(request, reply, payload)
+      const result = skipOf(state) ?? hook(request, reply, payload)
       if (!isPromise(result)) return returned(result, frame, request, reply)
       return result.then(
         (later) => returned(later, frame, request, reply),
@@ -123,43 +123,45 @@ function raised (
   request.log.error({ err: error, channel: 'event' }, `Listener "${listener}" of "${stage}" raised in the error pass`)
 }
 
-type Done = (error?: Error) => void
-type Sent = (error: Error | null, payload?: unknown) => void
+type Done = (error?: Error | null, payload?: unknown) => void
+type Conclude = (result: unknown, reply: FastifyReply, payload: unknown, done: Done) => void
 
 /** The Fastify hook of a listener before the handler. */
 export function requestHook (
   run: ResponseHook | RequestHook
-): (request: FastifyRequest, reply: FastifyReply, done: Done) => void {
-  return function (request, reply, done) {
-    settle(() => run(request, reply, undefined), (verdict) => {
-      if (verdict instanceof Answer) reply.send(verdict.payload)
-      else done()
-    }, done)
-  }
+): (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void {
+  return function (request, reply, done) { call(run, proceed, request, reply, undefined, done as Done) }
+}
+
+function proceed (verdict: unknown, reply: FastifyReply, _payload: unknown, done: Done): void {
+  if (verdict instanceof Answer) reply.send(verdict.payload)
+  else done()
 }
 
 function sendHook (
   run: ResponseHook
-): (request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Sent) => void {
-  return function (request, reply, payload, done) {
-    settle(() => run(request, reply, payload), (result) => {
-      done(null, result === undefined || result instanceof Skip ? payload : result)
-    }, done)
-  }
+): (request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Done) => void {
+  return function (request, reply, payload, done) { call(run, proceedWith, request, reply, payload, done) }
+}
+
+function proceedWith (result: unknown, _reply: FastifyReply, payload: unknown, done: Done): void {
+  done(null, result === undefined || result instanceof Skip ? payload : result)
 }
 
 /**
- * Calls back at once where nothing has to be awaited, as a response may be read before the next turn of the event loop.
+ * Concludes at once where nothing has to be awaited, as a response may be read before the next turn of the event loop.
  */
-function settle (run: () => unknown, done: (result: unknown) => void, failed: (error: Error) => void): void {
+function call (
+  run: ResponseHook, conclude: Conclude, request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Done
+): void {
   let result: unknown
   try {
-    result = run()
+    result = run(request, reply, payload)
   } catch (raised) {
-    return failed(errorOf(raised))
+    return done(errorOf(raised))
   }
-  if (isPromise(result)) result.then(done, (raised: unknown) => failed(errorOf(raised)))
-  else done(result)
+  if (!isPromise(result)) return conclude(result, reply, payload, done)
+  result.then((later) => conclude(later, reply, payload, done), (raised: unknown) => done(errorOf(raised)))
 }
 
 // Fastify takes a falsy error for none, and would continue.

@@ -1,3 +1,6 @@
+import type { Mask } from '../../mask/mask.js'
+import { shownHeaders } from './headers-collector.js'
+
 /** The facts that decide about a request from another origin (Fetch, section 3.3). */
 export interface CorsDecision {
   /** The rule of the path; null: none. */
@@ -19,15 +22,16 @@ export interface CorsVerdict extends CorsDecision {
 }
 
 /** Whether the browser lets the page read the response, according to the headers that were sent. */
-export function corsVerdict (decision: CorsDecision, headers: Readonly<Record<string, unknown>>): CorsVerdict {
-  const given = Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith('access-control-')))
-  const verdict = (allowed: boolean | null, why: string): CorsVerdict => ({ ...decision, allowed, why, headers: given })
+export function corsVerdict (decision: CorsDecision, sent: Record<string, unknown>, mask: Mask): CorsVerdict {
+  const ofCors = Object.entries(sent).filter(([name]) => name.startsWith('access-control-'))
+  const headers = shownHeaders(Object.fromEntries(ofCors), mask)
+  const verdict = (allowed: boolean | null, why: string): CorsVerdict => ({ ...decision, allowed, why, headers })
   const { rule, origin, reason } = decision
   if (origin === null) return verdict(null, 'the request has no Origin: it is not from a page of another origin')
   if (rule === null) return verdict(false, 'no rule matches this path, so browsers withhold the response')
   if (reason === 'same origin') return verdict(null, 'the request is from the same origin')
   if (reason !== null) return verdict(false, reason)
-  const allowed = given['access-control-allow-origin']
+  const allowed = headers['access-control-allow-origin']
   if (allowed === '*') return verdict(true, 'the rule allows any origin')
   if (allowed === origin) return verdict(true, 'the rule allows this origin')
   return verdict(false, `the rule does not allow this origin: it allows ${rule.origin}`)
