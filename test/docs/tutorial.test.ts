@@ -29,7 +29,7 @@ t.test('the application of the tutorial fails as the page says', async (t) => {
   for (const text of ['Cannot read properties of undefined (reading', 'toPay', 'found the order']) t.ok(body.includes(text), text)
 })
 
-t.test('the correction of the tutorial', async (t) => {
+t.test('the correction of the tutorial fixes the failure', async (t) => {
   const correction = marked('run: correction').code
   const app = await started(t, (code) => code.replace(/^function toPay [^]*?^\}\n/m, () => correction))
   t.same((await app.inject('/orders/2')).json(), { id: 2, toPay: 25 })
