@@ -168,7 +168,7 @@ t.test('every file has a layer', async (t) => {
 
 // A file that no test loads would be missing from the table of coverage, which would then tell too much.
 // The process itself cannot be loaded without starting it.
-t.test('every file loads', async (t) => {
+t.test('every file can be imported', async (t) => {
   for (const file of sourceFiles(ROOT).filter((file) => file !== 'app/server.ts')) {
     await t.resolves(import(pathToFileURL(join(ROOT, file)).href), file)
   }
@@ -227,7 +227,7 @@ t.test('each rule can fail', async (t) => {
   }
 })
 
-t.test('every way of writing an import is seen', async (t) => {
+t.test('every form of import is detected', async (t) => {
   const root = t.testdir({
     app: {
       'app.ts': [

@@ -37,7 +37,7 @@ const copied = all('COPY').filter((line) => !line.startsWith('--from')).flatMap(
 const compose = parse(text('compose.yaml').replaceAll(/\$\{\w+:-([^}]*)\}/g, '$1'), { merge: true }) as { services: Record<string, Service>, volumes: Record<string, unknown> }
 const services = Object.entries(compose.services)
 
-t.test('the Dockerfile: what it copies is there, comes through .dockerignore, and is all that runs', async (t) => {
+t.test('the Dockerfile copies existing files that .dockerignore includes, and all product folders', async (t) => {
   t.ok(copied.length >= 7)
   for (const path of copied) {
     t.ok(existsSync(join(ROOT, path)), path)
@@ -48,7 +48,7 @@ t.test('the Dockerfile: what it copies is there, comes through .dockerignore, an
   t.notOk(copied.some((path) => /node_modules|test|\.env/.test(path)))
 })
 
-t.test('the Dockerfile: variables of the service, its port, its command, and a user without rights', async (t) => {
+t.test('the Dockerfile: variables of the service, its port, its command, and an unprivileged user', async (t) => {
   t.same(Object.keys(variables).filter((name) => !environmentNames.includes(name)), [])
   const { host, port, production, options } = readEnvironment({ ...variables, SESSION_SECRET: SECRET })
   t.match({ host, port, production, health: options.health }, { host: '0.0.0.0', port: 3000, production: true, health: true })
@@ -67,7 +67,7 @@ t.test('the Dockerfile: variables of the service, its port, its command, and a u
   t.same(all('VOLUME'), [variables.DATA_DIR])
 })
 
-t.test('the check of health asks what the service answers', async (t) => {
+t.test('the health check of the Dockerfile requests /livez', async (t) => {
   const [, command = ''] = /HEALTHCHECK[^]*?CMD (\[.*\])/.exec(text('Dockerfile')) ?? []
   const [node, flag, script = ''] = JSON.parse(command) as string[]
   t.same([node, flag], ['node', '-e'])
@@ -76,7 +76,7 @@ t.test('the check of health asks what the service answers', async (t) => {
   t.doesNotThrow(() => new Script(script))
 })
 
-t.test('compose: services of known variables, with the port of the service, when PostgreSQL is available', async (t) => {
+t.test('compose: services have known variables and the port of the service, and wait for PostgreSQL', async (t) => {
   t.same(services.map(([name]) => name), ['service', 'service-2', 'development', 'postgres'])
   for (const [name, { build, image, environment = {}, ports = [], depends_on: needs = {}, volumes = [] }] of services) {
     t.not(build === undefined, image === undefined, `${name} is built, or fetched`)
@@ -105,6 +105,6 @@ t.test('compose: services of known variables, with the port of the service, when
   t.same(development?.profiles, ['development'])
 })
 
-t.test('the page tells what can be used', async (t) => {
+t.test('the examples of the container page are valid', async (t) => {
   t.same(pageProblems('docs/how-to/containers.md'), [])
 })

@@ -13,7 +13,7 @@ async function told (app: FastifyInstance, request: object): Promise<{ status: n
   return { status: response.statusCode, chain: chainOf(response.json<{ exceptions: Exception[] }>().exceptions), headers: response.headers }
 }
 
-t.test('whatever a handler throws', async t => {
+t.test('any value that a handler throws is answered and recorded', async t => {
   const circular = new Error('around')
   circular.cause = circular
   const hostile = Object.defineProperties(new Error('never read'), {
@@ -72,7 +72,7 @@ t.test('whatever a handler throws', async t => {
   }
 })
 
-t.test('the members of an AggregateError are told each', async t => {
+t.test('each member of an AggregateError has its chain of causes', async t => {
   const app = await build(t, {}, app => app.get('/', () => {
     throw new AggregateError([new Error('one', { cause: new Error('root of one') }), 'two'], 'both')
   }))
@@ -80,7 +80,7 @@ t.test('the members of an AggregateError are told each', async t => {
   t.same(exception?.errors?.map(chainOf), [['Error: root of one', 'Error: one'], ['Thrown string: two']])
 })
 
-t.test('what an error says of its status and its headers', async t => {
+t.test('the status and the headers of an error are sent if they are valid', async t => {
   const failing = (fields: object) => Object.assign(new Error('boom'), fields)
   for (const [name, value, status, headers] of [
     ['statusCode', failing({ statusCode: 409 }), 409, {}],
@@ -107,7 +107,7 @@ t.test('what an error says of its status and its headers', async t => {
   }
 })
 
-t.test('a header that cannot be sent does not keep the page back', async t => {
+t.test('a header that cannot be sent does not prevent the page', async t => {
   const app = await build(t, {}, app => {
     app.get('/value', (_request, reply) => reply.header('x-bad', 'a\r\nx-evil: 1').send('x'))
     app.get('/name', async (_request, reply) => { reply.header('bad name', 'x'); return 'x' })
@@ -125,7 +125,7 @@ t.test('a header that cannot be sent does not keep the page back', async t => {
   }
 })
 
-t.test('a status that the reply has already is kept', async t => {
+t.test('an error status that the reply has already is kept', async t => {
   const app = await build(t, {}, app => {
     app.get('/conflict', (_request, reply) => { reply.code(409); throw new Error('boom') })
     app.get('/ok', (_request, reply) => { reply.code(201); throw new Error('boom') })
@@ -134,7 +134,7 @@ t.test('a status that the reply has already is kept', async t => {
   t.equal((await app.inject('/ok')).statusCode, 500)
 })
 
-t.test('reply.send(error)', async t => {
+t.test('reply.send(error) and a returned error are failures', async t => {
   const app = await build(t, {}, app => {
     app.get('/', (_request, reply) => { reply.send(Object.assign(new Error('sent'), { statusCode: 403 })) })
     app.get('/async', async (_request, reply) => reply.send(new Error('sent')))
@@ -145,7 +145,7 @@ t.test('reply.send(error)', async t => {
   t.match(await told(app, { url: '/returned' }), { status: 500, chain: ['Error: returned'] })
 })
 
-t.test('what a handler said of another body does not stand on the page', async t => {
+t.test('headers for another body are removed from the diagnostic page', async t => {
   const app = await build(t, {}, app => app.get('/', (_request, reply) => {
     reply.headers({
       'content-type': 'image/png',
@@ -171,7 +171,7 @@ t.test('what a handler said of another body does not stand on the page', async t
   for (const name of ['etag', 'content-encoding', 'content-disposition', 'last-modified', 'expires', 'location']) t.equal(headerOf(answer, name), undefined, name)
 })
 
-t.test('a rejection behind a response that was sent', async t => {
+t.test('an error after the response is in the profile, and the response is unchanged', async t => {
   const app = await build(t, {}, app => app.get('/', async (_request, reply) => {
     reply.send('fine')
     await later()
@@ -193,7 +193,7 @@ const HOOKS: Record<string, (app: FastifyInstance, raise: () => never) => void> 
   preSerialization: (app, raise) => app.addHook('preSerialization', async () => raise())
 }
 
-t.test('hooks of the application', async t => {
+t.test('errors of hooks of the application are answered and recorded', async t => {
   for (const [name, add] of Object.entries(HOOKS)) {
     const app = await build(t, {}, app => {
       add(app, () => { throw Object.assign(new Error(`thrown in ${name}`), { statusCode: 503 }) })
@@ -209,7 +209,7 @@ t.test('hooks of the application', async t => {
   }
 })
 
-t.test('hooks with a callback', async t => {
+t.test('errors of hooks with a callback are answered and recorded', async t => {
   const app = await build(t, {}, app => {
     app.addHook('preHandler', (_request, _reply, done) => { setTimeout(() => done(new Error('called back')), 2) })
     app.get('/', () => 'x')
@@ -217,7 +217,7 @@ t.test('hooks with a callback', async t => {
   t.match(await told(app, { url: '/' }), { status: 500, chain: ['Error: called back'] })
 })
 
-t.test('an onSend hook that throws once', async t => {
+t.test('the page shows the error of an onSend hook that throws once', async t => {
   const app = await build(t, {}, app => {
     let thrown = false
     app.addHook('onSend', async () => {
@@ -233,7 +233,7 @@ t.test('an onSend hook that throws once', async t => {
   t.same(chainOf((await profileOf(app, response)).exceptions), ['Error: thrown in onSend'])
 })
 
-t.test('an onSend hook that always throws: the small page names both', async t => {
+t.test('if an onSend hook always throws, the fallback page names both errors', async t => {
   const app = await build(t, {}, app => {
     app.addHook('onSend', async () => { throw new Error('always <b>thrown</b> in onSend') })
     app.get('/ok', () => 'x')
@@ -254,7 +254,7 @@ t.test('an onSend hook that always throws: the small page names both', async t =
   t.match(await raw(port, 'GARBAGE\r\n\r\n'), /^HTTP\/1\.1 400/)
 })
 
-t.test('the same for those who may not see it', async t => {
+t.test('the error of an onSend hook is hidden from clients that may not see the debug surface', async t => {
   const app = await build(t, { debug: false }, app => {
     app.addHook('onSend', async () => { throw new Error('thrown in onSend') })
     app.get('/boom', () => { throw new Error('the first one') })
@@ -265,7 +265,7 @@ t.test('the same for those who may not see it', async t => {
   t.notOk(/thrown in onSend|the first one/.test(body))
 })
 
-t.test('an onResponse hook that throws does no harm', async t => {
+t.test('an error of an onResponse hook does not affect the response', async t => {
   const app = await build(t, {}, app => {
     app.addHook('onResponse', async () => { throw new Error('thrown in onResponse') })
     app.get('/', () => 'x')
@@ -277,7 +277,7 @@ t.test('an onResponse hook that throws does no harm', async t => {
   }
 })
 
-t.test('what a client sends wrong', async t => {
+t.test('invalid requests are answered with a client error and its reason', async t => {
   const app = await build(t, {}, app => {
     app.post('/', { schema: { body: { type: 'object', required: ['name'], properties: { name: { type: 'string' } } }, querystring: { type: 'object', properties: { n: { type: 'integer' } } } } }, () => 'x')
     app.post('/any', () => 'x')
@@ -303,14 +303,14 @@ t.test('what a client sends wrong', async t => {
   }
 })
 
-t.test('a body that is announced and does not come whole', async t => {
+t.test('an incomplete body is refused', async t => {
   const app = await build(t, {}, app => app.post('/', () => 'x'))
   const port = await listen(app)
   const long = await raw(port, 'POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 99999999\r\n\r\n')
   t.equal(statusOf(long), 413, 'refused by its announced length')
 })
 
-t.test('a response that its schema refuses', async t => {
+t.test('a response that does not match its schema is a failure', async t => {
   const app = await build(t, {}, app => {
     app.get('/', { schema: { response: { 200: { type: 'object', required: ['a'], properties: { a: { type: 'string' } } } } } }, () => ({}))
     app.get('/circular', () => { const a: Record<string, unknown> = {}; a.a = a; return a })
@@ -323,7 +323,7 @@ t.test('a response that its schema refuses', async t => {
   t.match((await told(app, { url: '/number' })).chain[0], 'Attempted to send payload of invalid type')
 })
 
-t.test('a stream that fails', async t => {
+t.test('a failing stream is recorded', async t => {
   const app = await build(t, {}, app => {
     app.get('/before', (_request, reply) => reply.send(new Readable({ read () { this.destroy(new Error('failed before the first octet')) } })))
     app.get('/behind', (_request, reply) => {
@@ -352,7 +352,7 @@ t.test('a stream that fails', async t => {
   t.ok(JSON.stringify(profile.logs).includes('failed behind the first octet'), 'its log says why')
 })
 
-t.test('the client is gone', async t => {
+t.test('a request that the client aborts is recorded with status 499', async t => {
   let arrived: () => void = () => {}
   let left: () => void = () => {}
   const app = await build(t, {}, app => app.get('/', async () => {
@@ -377,7 +377,7 @@ t.test('the client is gone', async t => {
   t.equal((await app.hindsight.profiler.search({ limit: 10 })).profiles.length, 1)
 })
 
-t.test('the client is gone while its body is on its way', async t => {
+t.test('a request that is aborted before its body is complete is recorded with status 499', async t => {
   const app = await build(t, {}, app => app.post('/', () => 'x'))
   const port = await listen(app)
   const socket = connect(port, '127.0.0.1', () => socket.write('POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\nbeginning'))
@@ -390,7 +390,7 @@ t.test('the client is gone while its body is on its way', async t => {
   t.equal((await app.hindsight.profiler.search({ limit: 10 })).profiles.length, 1)
 })
 
-t.test('a hijacked reply is left alone', async t => {
+t.test('a hijacked reply is not changed', async t => {
   const app = await build(t, {}, app => {
     app.get('/', (_request, reply) => { reply.hijack(); reply.raw.end('raw') })
     app.get('/boom', async (_request, reply) => { reply.hijack(); reply.raw.end('raw'); throw new Error('behind it') })
@@ -398,7 +398,7 @@ t.test('a hijacked reply is left alone', async t => {
   for (const url of ['/', '/boom']) t.match(await app.inject(url), { statusCode: 200, body: 'raw' }, url)
 })
 
-t.test('an error handler of the application is the application\'s', async t => {
+t.test('the error handler of the application answers', async t => {
   const app = await build(t, {}, async app => {
     await app.register(async scope => {
       scope.setErrorHandler((error: Error, _request: FastifyRequest, reply: FastifyReply) => reply.code(418).send({ mine: error.message }))
@@ -412,7 +412,7 @@ t.test('an error handler of the application is the application\'s', async t => {
   t.equal((await app.inject('/ours')).statusCode, 500)
 })
 
-t.test('concurrent failures are each about themselves', async t => {
+t.test('concurrent failures have separate reports', async t => {
   const app = await build(t, {}, app => app.get('/:n', async request => {
     await later()
     throw new Error(`failure ${(request.params as { n: string }).n}`)
@@ -425,7 +425,7 @@ t.test('concurrent failures are each about themselves', async t => {
   }))
 })
 
-t.test('two applications in one process keep apart', async t => {
+t.test('two applications in one process share no profiles and no options', async t => {
   const routes = (name: string) => (app: FastifyInstance) => {
     app.get('/boom', request => { request.log.info(`log of ${name}`); throw new Error(`boom of ${name}`) })
   }

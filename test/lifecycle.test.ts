@@ -15,7 +15,7 @@ interface ObservedOrder {
 
 const observed = JSON.parse(readFileSync(join(import.meta.dirname, 'fixtures/observed-order.json'), 'utf8')) as ObservedOrder
 
-t.test('the table holds the observed order', async (t) => {
+t.test('the lifecycle table has the observed order', async (t) => {
   const wanted = Object.entries(observed.stages).map(([stage, words]) => [stage, words.split('; ').map((word) => observed.names[word] ?? `no name for "${word}"`)])
   const table = Object.entries(lifecycle).map(([stage, listeners]) => [stage, listeners.map(({ listener }) => listener)])
   t.strictSame(table, wanted)
@@ -247,7 +247,7 @@ function check (t: Test, profile: Profile, { events, status, outcome, at, messag
   t.equal(profile.exceptions.at(-1)?.message, message)
 }
 
-t.test('what ran is what the table says', async (t) => {
+t.test('the listeners run in the order of the table', async (t) => {
   for (const one of cases) {
     const { name, method = 'GET', url, headers = {}, body, options } = one
     await t.test(`${name}: over inject`, async (t) => {
@@ -268,7 +268,7 @@ t.test('what ran is what the table says', async (t) => {
   }
 })
 
-t.test('what the parser refuses runs no listener', async (t) => {
+t.test('a message that the parser refuses runs no listener', async (t) => {
   const app = await build({ declare })
   t.teardown(() => app.close())
   const port = await listen(app)
@@ -293,7 +293,7 @@ t.test('what the parser refuses runs no listener', async (t) => {
   }
 })
 
-t.test('what only a socket can bring is refused by request validation', async (t) => {
+t.test('invalid messages that only a socket can send are refused by request validation', async (t) => {
   const app = await build({ declare })
   t.teardown(() => app.close())
   const port = await listen(app)
@@ -315,7 +315,7 @@ t.test('what only a socket can bring is refused by request validation', async (t
   }
 })
 
-t.test('a request after a failed one is walked like any other', async (t) => {
+t.test('a request after a failed one runs the complete order', async (t) => {
   const app = await build({ ...BROKEN_STORE, declare })
   t.teardown(() => app.close())
   for (const url of ['/boom', '/session', '/onSend', '/nowhere']) {
@@ -325,7 +325,7 @@ t.test('a request after a failed one is walked like any other', async (t) => {
   }
 })
 
-t.test('production walks the same order', async (t) => {
+t.test('production runs the same order', async (t) => {
   const debug = await build({ ...CORS, declare })
   const production = await build({ ...CORS, debug: false, declare })
   t.teardown(() => Promise.all([debug.close(), production.close()]))
@@ -353,7 +353,7 @@ t.test('production walks the same order', async (t) => {
   }
 })
 
-t.test('production: a listener of the response that throws is answered once, and shortly', async (t) => {
+t.test('production: an error in a listener of the response is answered once, with the short page', async (t) => {
   for (const [url, options, status, says] of [['/cross', BROKEN_CORS, 500, 'An Error Occurred'], ['/session', BROKEN_STORE, 503, 'Service Unavailable']] as const) {
     const app = await build({ ...options, debug: false, declare })
     t.teardown(() => app.close())

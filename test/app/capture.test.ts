@@ -85,7 +85,7 @@ for (const [mode, start] of MODES) {
     t.match((await profileOf(app, await app.inject('/'))).exceptions, [{ name: 'Thrown undefined' }])
   })
 
-  t.test(`${mode}: an error that is captured and thrown is one`, async (t) => {
+  t.test(`${mode}: an error that is captured and then thrown is in the profile once`, async (t) => {
     const app = await start(t, (app) => app.get('/', async (request) => {
       const error = new Error('both')
       request.hindsight.capture(error)
@@ -96,7 +96,7 @@ for (const [mode, start] of MODES) {
     t.equal(collectors.otherErrors, undefined)
   })
 
-  t.test(`${mode}: 25 are kept of one request`, async (t) => {
+  t.test(`${mode}: a profile holds at most 25 exceptions`, async (t) => {
     const app = await start(t, (app) => app.get('/', async (request) => {
       for (let i = 0; i < 1_000; i++) request.hindsight.capture(new Error(`number ${i}`))
       return 'fine'
@@ -123,7 +123,7 @@ for (const [mode, start] of MODES) {
   })
 }
 
-t.test('in production it does nothing, in both modes', async (t) => {
+t.test('in production capture() does nothing, in both modes', async (t) => {
   const declare: Declare = (app) => app.get('/', async (request) => {
     request.hindsight.capture(new Error('caught'))
     return 'fine'
@@ -137,7 +137,7 @@ t.test('in production it does nothing, in both modes', async (t) => {
   }
 })
 
-t.test('in production with profiles of failures only, what is captured makes a failure', async (t) => {
+t.test('in production with profiles of failures only, a captured error makes the request a failure', async (t) => {
   const profiler = { storage: 'memory', production: true, onlyExceptions: true } as const
   let kept: FastifyRequest | undefined
   const app = await observed(t, (app) => {

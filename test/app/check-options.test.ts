@@ -13,7 +13,7 @@ type Same<A, B> = [A, B] extends [B, A] ? true : false
 const namesAreSame: Same<keyof typeof schema.plugin.properties, keyof HindsightOptions> = true
 const serverNamesAreSame: Same<keyof typeof schema.server.properties, keyof ServerSettings> = true
 
-t.test('the schema', async (t) => {
+t.test('the checked options are those of the schema', async (t) => {
   t.ok(namesAreSame && serverNamesAreSame)
   t.same([OPTIONS, SERVER_OPTIONS], [schema.plugin.properties, schema.server.properties])
 })
@@ -54,7 +54,7 @@ for (const [name, options, message] of mistakes) {
   })
 }
 
-t.test('an option that is undefined is one that was not given', async (t) => {
+t.test('an option with the value undefined is not set', async (t) => {
   const app = Fastify()
   t.teardown(() => app.close())
   await app.register(hindsight, { lifecycle: 'full', session, ...{ cors: undefined } } as object)

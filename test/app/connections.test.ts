@@ -63,7 +63,7 @@ for (const [name, options, dial] of kinds) {
     t.ok(socket.bytesRead < SIZE, 'not all was sent')
   })
 
-  t.test(`${name}: a client that reads slowly receives all of it, and its connection is kept`, async (t) => {
+  t.test(`${name}: a slowly reading client receives the whole response, and its connection stays open`, async (t) => {
     const { port } = await service(t, options({ connectionTimeout: TIMEOUT }))
     const socket = dial(port)
     t.teardown(() => socket.destroy())
@@ -91,7 +91,7 @@ for (const [name, options, dial] of kinds) {
     t.match((await answer)[0], /^HTTP\/1\.1 200[^]*ok$/)
   })
 
-  t.test(`${name}: a handler that sends nothing for longer than the connection timeout has no client any more`, async (t) => {
+  t.test(`${name}: the connection is closed when a handler sends nothing for the connection timeout`, async (t) => {
     const { port } = await service(t, options({ connectionTimeout: TIMEOUT }))
     const socket = dial(port).on('error', () => {})
     socket.write(request('/silent'))
@@ -99,7 +99,7 @@ for (const [name, options, dial] of kinds) {
     t.equal(socket.bytesRead, 0)
   })
 
-  t.test(`${name}: when the application closes, requests under way are answered, and connections without one are closed`, async (t) => {
+  t.test(`${name}: closing the application answers pending requests, and closes idle connections`, async (t) => {
     const { app, port } = await service(t, options({}))
     const [silent, kept, slow] = [dial(port), dial(port), dial(port)].map((socket) => socket.on('error', () => {}).setEncoding('latin1')) as [Socket, Socket, Socket]
     // Before the handshake, where there is one.
@@ -118,7 +118,7 @@ for (const [name, options, dial] of kinds) {
   })
 }
 
-t.test('more connections than there may be are turned away, with one warning a minute', async (t) => {
+t.test('connections above the limit are refused, with one warning a minute', async (t) => {
   const { app, port, lines, open } = await service(t, serverOptions(), { maxConnections: 2 })
   t.equal(app.server.maxConnections, 2)
   const kept = await Promise.all([0, 1].map(async () => {
@@ -142,7 +142,7 @@ t.test('more connections than there may be are turned away, with one warning a m
   socket.destroy()
 })
 
-t.test('without a limit there is none', async (t) => {
+t.test('the number of connections is unlimited when the limit is 0', async (t) => {
   const { app } = await service(t, serverOptions(), { maxConnections: 0 })
   t.equal(app.server.maxConnections, undefined)
 })

@@ -7,14 +7,14 @@ import { readEnvironment } from '../../app/environment.js'
 const SESSION_SECRET = 'a secret of thirty-two characters or more'
 const dir = mkdtempSync(join(tmpdir(), 'hindsight-'))
 
-t.test('nothing set', async t => {
+t.test('without variables the defaults apply', async t => {
   const { host, port, production, logLevel, options } = readEnvironment({ DATA_DIR: dir })
   t.same([host, port, production, logLevel], ['127.0.0.1', 3000, false, 'info'])
   t.match(options, { debug: true, trustedProxies: [], trustedHosts: [], debugClients: [], debugHosts: [] })
   t.match((options.session as { secret: string }).secret, /^[0-9a-f]{64}$/)
 })
 
-t.test('everything set', async t => {
+t.test('every variable sets its option', async t => {
   const environment = readEnvironment({
     HOST: '0.0.0.0',
     PORT: '8080',
@@ -46,7 +46,7 @@ t.test('everything set', async t => {
   })
 })
 
-t.test('an empty variable is one that is not set', async t => {
+t.test('an empty variable is not set', async t => {
   const environment = readEnvironment({ HOST: '', PORT: '', NODE_ENV: '', LOG_LEVEL: '', SESSION_SECRET, TRUSTED_PROXIES: '' })
   t.match(environment, { host: '127.0.0.1', port: 3000, production: false, logLevel: 'info', options: { trustedProxies: [] } })
 })
@@ -57,7 +57,7 @@ t.test('debug is off in production only', async t => {
   }
 })
 
-t.test('a value that a variable cannot have names it', async t => {
+t.test('an invalid value is an error that names the variable', async t => {
   for (const [variables, message] of [
     [{ PORT: 'http' }, 'Environment: PORT must be a whole number from 0 to 65535, not "http"'],
     [{ PORT: '-1' }, 'Environment: PORT must be a whole number from 0 to 65535, not "-1"'],
@@ -75,6 +75,6 @@ t.test('a value that a variable cannot have names it', async t => {
   }
 })
 
-t.test('every level of the logger', async t => {
+t.test('every level of the logger is valid', async t => {
   for (const LOG_LEVEL of ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']) t.equal(readEnvironment({ LOG_LEVEL, SESSION_SECRET }).logLevel, LOG_LEVEL)
 })

@@ -9,13 +9,13 @@ async function health (app: FastifyInstance, url: string, headers = {}): Promise
   return [statusCode, body]
 }
 
-t.test('there are none unless they are wanted', async (t) => {
+t.test('the health routes exist only when the option is set', async (t) => {
   const app = await build()
   t.teardown(() => app.close())
   for (const url of ['/livez', '/readyz']) t.equal((await health(app, url))[0], 404)
 })
 
-t.test('they need no login and no host, set no cookie, leave no profile and no line', async (t) => {
+t.test('health routes need no login and no host, set no cookie, and leave no profile and no log line', async (t) => {
   const lines: string[] = []
   const server: FastifyServerOptions = { logger: { level: 'info', stream: { write: (line: string) => { lines.push(line) } } } }
   const options: HindsightOptions = {
@@ -44,7 +44,7 @@ t.test('they need no login and no host, set no cookie, leave no profile and no l
   }
 })
 
-t.test('over a socket', async (t) => {
+t.test('the health routes answer over a socket', async (t) => {
   const app = await build({ health: true })
   t.teardown(() => app.close())
   t.match(await raw(await listen(app), 'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n'), { status: 200, text: 'ok\n' })

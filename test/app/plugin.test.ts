@@ -40,7 +40,7 @@ t.test('the plugin needs no option: pages, profiles, toolbar', async (t) => {
   t.equal((await reasonsOf(app)).get('kernel.request session'), 'the request has no cookies')
 })
 
-t.test('debug pages are for nobody else, whatever form a client asks for', async (t) => {
+t.test('clients that may not see the debug surface receive no debug page in any format', async (t) => {
   for (const lifecycle of ['observe', 'full'] as const) {
     const app = await application(t, (app) => { app.get('/', async () => 'x') }, { lifecycle })
     const token = String((await app.inject('/')).headers['x-debug-token'])
@@ -57,7 +57,7 @@ t.test('debug pages are for nobody else, whatever form a client asks for', async
   }
 })
 
-t.test('what keeps the pages for a role cannot be left to the application', async (t) => {
+t.test('the listener that restricts the pages to a role cannot be left to the application', async (t) => {
   const app = Fastify()
   t.teardown(() => app.close())
   await t.rejects(async () => await app.register(hindsight, {
@@ -69,7 +69,7 @@ t.test('what keeps the pages for a role cannot be left to the application', asyn
   }), { message: /"is-granted" cannot be left to the application/ })
 })
 
-t.test('below a prefix the pages are below it too, and all links lead there', async (t) => {
+t.test('below a prefix the pages and all links have the prefix', async (t) => {
   const app = Fastify()
   t.teardown(() => app.close())
   await app.register(async (child) => {
@@ -87,7 +87,7 @@ t.test('below a prefix the pages are below it too, and all links lead there', as
   t.notOk((await app.inject('/shop/_profiler/nowhere/at/all')).headers['x-debug-token'], 'its own pages leave no profiles')
 })
 
-t.test('below a prefix, callNotFound() leads to the application around it, which goes on', async (t) => {
+t.test('below a prefix, callNotFound() reaches the not-found handler of the outer application', async (t) => {
   for (const lifecycle of ['observe', 'full'] as const) {
     for (const debug of [true, false]) {
       const app = Fastify({ pluginTimeout: 60_000 })
@@ -108,7 +108,7 @@ t.test('below a prefix, callNotFound() leads to the application around it, which
   }
 })
 
-t.test('debug mode is off where NODE_ENV says production', async (t) => {
+t.test('debug mode is off if NODE_ENV is production', async (t) => {
   const before = process.env.NODE_ENV
   process.env.NODE_ENV = 'production'
   t.teardown(() => { if (before === undefined) delete process.env.NODE_ENV; else process.env.NODE_ENV = before })
@@ -117,7 +117,7 @@ t.test('debug mode is off where NODE_ENV says production', async (t) => {
   t.equal((await app.inject('/_profiler/')).statusCode, 404)
 })
 
-t.test('twice is refused', async (t) => {
+t.test('a second registration is refused', async (t) => {
   const app = Fastify()
   t.teardown(() => app.close())
   await app.register(hindsight, { profiler: { storage: 'memory' } })
@@ -213,7 +213,7 @@ t.test('sessions of the application beside ours are refused', async (t) => {
   t.throws(() => after.decorateRequest('session', null as never), { code: 'FST_ERR_DEC_ALREADY_PRESENT' }, 'afterwards Fastify refuses the second decorator')
 })
 
-t.test('who registers it in a part of the application is told what that means', async (t) => {
+t.test('a registration in a part of the application logs a warning that names fastify-plugin', async (t) => {
   const lines: string[] = []
   const app = Fastify({ logger: { level: 'warn', stream: { write: (line: string) => { lines.push(line) } } } })
   t.teardown(() => app.close())

@@ -4,7 +4,7 @@ import { preloadOptions } from '../../app/environment.js'
 import { hindsight, preload } from '../../app/hindsight.js'
 import { profileOf } from '../support/app.js'
 
-t.test('the options of the preload come from the environment, and switch on no listener', async (t) => {
+t.test('the options of the preload come from the environment, and enable no listener', async (t) => {
   t.match(preloadOptions({ NODE_ENV: 'production' }), { debug: false, profiler: { production: false } })
   t.equal(preloadOptions({ PROFILER: 'off' }).profiler, false)
   t.match(preloadOptions({ NODE_ENV: 'production', PROFILER: 'errors', STORAGE_URL: 'memory' }), { debug: false, profiler: { production: true, onlyExceptions: true } })
@@ -15,7 +15,7 @@ t.test('the options of the preload come from the environment, and switch on no l
   t.throws(() => preloadOptions({ PROFILER: 'some' }), { message: /PROFILER/ })
 })
 
-t.test('routes and hooks that are declared at once are seen', async (t) => {
+t.test('routes and hooks that are declared immediately are recorded', async (t) => {
   const app = Fastify()
   preload(app, { debug: true, profiler: { storage: 'memory' } })
   app.addHook('onRequest', async function mine () {})
@@ -27,7 +27,7 @@ t.test('routes and hooks that are declared at once are seen', async (t) => {
   t.ok(app.hasPlugin('fastify-hindsight'), 'it is the plugin')
 })
 
-t.test('the plugin beside the preload is refused', async (t) => {
+t.test('registering the plugin in addition to the preload is refused', async (t) => {
   const app = Fastify()
   preload(app, { debug: true, profiler: { storage: 'memory' } })
   t.teardown(() => app.close())

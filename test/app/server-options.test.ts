@@ -3,7 +3,7 @@ import { SERVER_OPTIONS } from '../../app/check-options.js'
 import { readServerOptions } from '../../app/environment.js'
 import { serverOptions } from '../../app/server-options.js'
 
-t.test('the environment sets limits', async (t) => {
+t.test('environment variables set the limits of the server', async (t) => {
   t.same(readServerOptions({}), Object.fromEntries(Object.entries(SERVER_OPTIONS).map(([name, { default: preset }]) => [name, preset])))
   t.match(readServerOptions({ HEADERS_TIMEOUT: '0', BODY_LIMIT: '10', MAX_CONNECTIONS: '' }), { headersTimeout: 0, bodyLimit: 10, maxConnections: 10_000 })
 })
@@ -14,12 +14,12 @@ for (const [variables, message] of [
   [{ MAX_CONNECTIONS: '-1' }, 'Environment: MAX_CONNECTIONS must be a whole number from 0, not "-1"'],
   [{ REQUEST_TIMEOUT: '1.5' }, 'Environment: REQUEST_TIMEOUT must be a whole number from 0, not "1.5"']
 ] as const) {
-  t.test(`${JSON.stringify(variables)} is named`, async (t) => {
+  t.test(`${JSON.stringify(variables)} is an error that names the variable`, async (t) => {
     t.throws(() => readServerOptions(variables), { message })
   })
 }
 
-t.test('the options of the server', async (t) => {
+t.test('serverOptions() returns the options of the server', async (t) => {
   t.match(serverOptions(), { requestTimeout: 60_000, connectionTimeout: 120_000, keepAliveTimeout: 72_000, bodyLimit: 1_048_576, maxRequestsPerSocket: 0, http: { headersTimeout: 20_000, connectionsCheckingInterval: 5_000 } })
   t.equal(serverOptions({ headersTimeout: 0, requestTimeout: 0 }).http?.connectionsCheckingInterval, 5_000)
   t.equal(serverOptions({ headersTimeout: 400 }).http?.connectionsCheckingInterval, 100)

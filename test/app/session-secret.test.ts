@@ -7,19 +7,19 @@ import { sessionSecret } from '../../app/session-secret.js'
 const GIVEN = 'a secret of thirty-two characters or more'
 const folder = () => mkdtempSync(join(tmpdir(), 'hindsight-'))
 
-t.test('the operator\'s is taken as it is', async t => {
+t.test('a configured secret is used unchanged', async t => {
   for (const production of [true, false]) t.equal(sessionSecret(GIVEN, production, '/nowhere'), GIVEN)
   t.equal(sessionSecret('x'.repeat(32), true, '/nowhere').length, 32)
   for (const production of [true, false]) t.throws(() => sessionSecret('x'.repeat(31), production, '/nowhere'), { message: 'SESSION_SECRET is too short: 31 characters, at least 32 are needed' })
 })
 
-t.test('production makes none', async t => {
+t.test('production generates no secret', async t => {
   const dir = folder()
   t.throws(() => sessionSecret('', true, dir), { message: 'SESSION_SECRET is not set: production needs one of at least 32 characters' })
   t.throws(() => statSync(join(dir, 'session-secret')), { code: 'ENOENT' })
 })
 
-t.test('development makes one and keeps it, for its owner alone', async t => {
+t.test('development generates a secret, and stores it in a file that only its owner can read', async t => {
   const dir = join(folder(), 'deep', 'er')
   const made = sessionSecret('', false, dir)
   t.match(made, /^[0-9a-f]{64}$/)
@@ -28,7 +28,7 @@ t.test('development makes one and keeps it, for its owner alone', async t => {
   t.not(sessionSecret('', false, folder()), made)
 })
 
-t.test('one that was cut off is made anew', async t => {
+t.test('a truncated secret is generated again', async t => {
   const dir = folder()
   writeFileSync(join(dir, 'session-secret'), 'abc')
   const made = sessionSecret('', false, dir)
@@ -36,7 +36,7 @@ t.test('one that was cut off is made anew', async t => {
   t.equal(readFileSync(join(dir, 'session-secret'), 'utf8').trim(), made)
 })
 
-t.test('where it cannot be kept, the message says what to do', async t => {
+t.test('when the secret cannot be stored, the error names DATA_DIR and the reason', async t => {
   const dir = folder()
   writeFileSync(join(dir, 'file'), '')
   t.throws(() => sessionSecret('', false, join(dir, 'file')), { message: /^DATA_DIR: a development session secret cannot be kept in .*\/file\/session-secret \(.+\); set SESSION_SECRET or another DATA_DIR$/ })

@@ -41,7 +41,7 @@ const sent: Array<[name: string, onSend: (request: FastifyRequest, reply: Fastif
 ]
 for (const [name, onSend] of sent) {
   for (const debug of [true, false]) {
-    t.test(`what a hook sends is sent whole: ${name}${debug ? '' : ', outside debug mode'}`, async (t) => {
+    t.test(`a payload from a hook is sent completely: ${name}${debug ? '' : ', outside debug mode'}`, async (t) => {
       const declare: Declare = (app) => {
         app.addHook('onSend', async (request, reply) => onSend(request, reply))
         app.get('/', async () => ({ hello: 'world' }))
@@ -56,7 +56,7 @@ for (const [name, onSend] of sent) {
   }
 }
 
-t.test('the content type of a route stays as it is, and what it sends is told to its hooks', async (t) => {
+t.test('the content type of a route and the payload of its hooks are unchanged', async (t) => {
   const payloads: unknown[] = []
   const declare: Declare = (app) => {
     app.addHook('onSend', async (_request, _reply, payload) => { payloads.push(payload); return payload })
@@ -74,7 +74,7 @@ t.test('the content type of a route stays as it is, and what it sends is told to
   t.equal((await asked.inject('/css')).headers['content-type'], 'text/css; charset=utf-8', 'charset')
 })
 
-t.test('sessions of the application that stand on the cookies that are here', async (t) => {
+t.test('a session plugin of the application works with the cookies of Hindsight', async (t) => {
   const sessions = fp(async (app: FastifyInstance) => {
     app.decorateRequest('visits', 0)
     app.addHook('onRequest', async (request) => { Object.assign(request, { visits: Number(request.cookies.visits ?? 0) }) })
@@ -105,7 +105,7 @@ t.test('a plugin that relies on cookies finds them registered', async (t) => {
   t.match((await app.inject('/')).headers['set-cookie'], /^plain=x/)
 })
 
-t.test('a logger that is none of pino\'s writes what it is told, and the profile keeps it', async (t) => {
+t.test('a logger other than pino receives its lines, and the profile has them too', async (t) => {
   const written: string[] = []
   const write = (level: string) => (...args: unknown[]): void => { written.push(`${level} ${String(args.at(-1))}`) }
   const logger = { level: 'info', fatal: write('fatal'), error: write('error'), warn: write('warn'), info: write('info'), debug: write('debug'), trace: write('trace'), silent: write('silent'), child: () => logger }
@@ -128,7 +128,7 @@ t.test('loggers of requests that the application makes itself are theirs', async
 })
 
 // As @fastify/websocket makes the requests of `injectWS`.
-t.test('what a plugin makes up for a request is none of the network, and is handled', async (t) => {
+t.test('a request object that a plugin constructs is handled', async (t) => {
   for (const debug of [true, false]) {
     const app = await application(t, (app) => { app.get('/', async () => ({ hello: 'world' })) }, { debug })
     await app.ready()
@@ -143,7 +143,7 @@ t.test('what a plugin makes up for a request is none of the network, and is hand
   }
 })
 
-t.test('a request without a host is the server\'s to refuse, unless the application lets it through', async (t) => {
+t.test('a request without a host is refused by the server, unless the application accepts it', async (t) => {
   const declare: Declare = (app) => { app.get('/', async (request) => ({ host: request.host })) }
   for (const [requireHostHeader, status] of [[true, 400], [false, 200]] as const) {
     const server = { http: { requireHostHeader } } as FastifyServerOptions
@@ -154,7 +154,7 @@ t.test('a request without a host is the server\'s to refuse, unless the applicat
   t.equal((await raw(await listen(trusting), 'GET / HTTP/1.1\r\nConnection: close\r\n\r\n'))?.status, 400, 'where hosts are named, it is none of them')
 })
 
-t.test('the config of a route is what the application declares', async (t) => {
+t.test('the config of a route is unchanged', async (t) => {
   const seen: unknown[] = []
   const declare: Declare = (app) => {
     app.get('/', { config: { foo: 'bar' } as object, onSend: async (request) => { seen.push(request.routeOptions.config) } }, async () => 'x')
@@ -164,7 +164,7 @@ t.test('the config of a route is what the application declares', async (t) => {
   t.strictSame(seen[0], seen[1])
 })
 
-t.test('routes that differ in their constraints are told apart, in whatever order they are declared', async (t) => {
+t.test('routes with different constraints are distinguished in any order of declaration', async (t) => {
   const app = await application(t, (app) => {
     for (const url of ['/plain-first', '/plain-last']) {
       const declare = [

@@ -45,7 +45,7 @@ async function stored (t: Test, profiles: readonly Profile[]): Promise<string> {
   return dataDir
 }
 
-t.test('a list for people, and for programs', async (t) => {
+t.test('list prints a table, or JSON', async (t) => {
   const warning = { time: '2026-01-02T03:04:05.678Z', level: 'warn' as const, channel: 'app', message: 'careful', context: {} }
   const dataDir = await stored(t, [profile('000001'), failure('000002'), profile('000003', { logs: [warning], url: HOSTILE, method: 'PROPFIND', duration: 1234.5 })])
   const { code, out, err } = await hindsight(dataDir, ['list'])
@@ -88,7 +88,7 @@ t.test('every criterion is a flag', async (t) => {
   }
 })
 
-t.test('a profile in one screen', async (t) => {
+t.test('show prints a profile on one screen', async (t) => {
   const dataDir = await stored(t, [sample('\u001b[31mred')])
   const { out } = await hindsight(dataDir, ['show', '3fa94c'])
   for (const part of ['## Exceptions', '## Last log lines', '## Request', '3fa94c', '␛[31mred']) t.match(out, part)
@@ -101,7 +101,7 @@ t.test('a profile in one screen', async (t) => {
   t.match((await hindsight(dataDir, ['show', '3fa94c', '--panel', 'request'])).out, /"headers"/)
 })
 
-t.test('who set each header', async (t) => {
+t.test('headers prints the code that set each header', async (t) => {
   const change = { pass: 'main', outcome: 'ran', start: 0, duration: 0, stage: 'kernel.response', listener: 'response' } as const
   const changes = [
     { name: 'content-type', from: null, to: 'text/plain', after: 0, by: 'handler', source: '/app/routes/a.ts:3' },
@@ -135,7 +135,7 @@ x-other
   t.match(await hindsight(dataDir, ['headers', '../x']), { code: 2 })
 })
 
-t.test('pinned, unpinned, purged', async (t) => {
+t.test('profiles are pinned, unpinned and purged', async (t) => {
   const dataDir = await stored(t, tokens(1, 4).map((token) => profile(token, { status: token === '000004' ? 500 : 200 })))
   t.equal((await hindsight(dataDir, ['pin', '000001'])).out, '000001 is pinned: it stays until it is unpinned.\n')
   t.equal((await hindsight(dataDir, ['purge', '--status', '2xx'])).out, '2 profiles were removed.\n')
@@ -167,7 +167,7 @@ t.test('an export is imported into another store in its order, with its pins', a
   t.match((await hindsight(there, ['import', join(here, 'other.ndjson')])).out, /^0 imported, \d already stored\.\nLeft out, as the store has another profile with the token: 000001 000002/)
 })
 
-t.test('a token that a file has twice is a conflict, unless it is the same profile', async (t) => {
+t.test('a token that occurs twice in a file is a conflict, unless the profiles are equal', async (t) => {
   const dataDir = t.testdir()
   const file = join(dataDir, 'in.ndjson')
   const lines = [profile('000001'), profile('000001'), profile('000002'), profile('000002', { time: '2026-01-03T00:00:00.000Z' })]
@@ -216,7 +216,7 @@ t.test('an invalid file is refused with the number of its line', async (t) => {
   }
 })
 
-t.test('errors name what is wrong', async (t) => {
+t.test('errors name the invalid argument', async (t) => {
   const dataDir = await stored(t, [profile('000001')])
   const missing = join(dataDir, 'nowhere')
   for (const [args, code, message] of [
@@ -256,7 +256,7 @@ t.test('the latest failure is not the 404 of an icon', async (t) => {
   t.match(JSON.parse((await hindsight(dataDir, ['show', 'latest', '--json'])).out), { token: '000002' })
 })
 
-t.test('help', async (t) => {
+t.test('help is printed for each command', async (t) => {
   const dataDir = t.testdir()
   t.match((await hindsight(dataDir, ['list', '--help'])).out, /^Usage: fastify-hindsight list \[query\] \[options\]\n\nList the stored profiles, newest first\. A query [^]*--min-duration {2}/)
   t.match((await hindsight(dataDir, ['show', '--help'])).out, /^Usage: fastify-hindsight show <token \| latest> \[options\]\n/)
@@ -265,7 +265,7 @@ t.test('help', async (t) => {
   t.match(String(out.read()), /^ {2}show {10} show a profile/m)
 })
 
-t.test('on a terminal no line for people is longer than the terminal', async (t) => {
+t.test('no line of a table is longer than the terminal', async (t) => {
   const url = `http://127.0.0.1:3000/orders/17?${'filter[city]=Amsterdam&'.repeat(20)}page=7`
   const logs = [{ time: '2026-01-02T03:04:05.678Z', level: 'warn' as const, channel: 'app', message: `careful ${'with this '.repeat(30)}${'x'.repeat(300)}`, context: {} }]
   const dataDir = await stored(t, [
@@ -305,7 +305,7 @@ t.test('on a terminal events are shown with --events', async (t) => {
   t.equal((await hindsight(dataDir, ['show', '000002', '--markdown'], 80)).out, (await hindsight(dataDir, ['show', '000002'])).out)
 })
 
-t.test('tail follows what another process stores, until it is interrupted', async (t) => {
+t.test('tail follows the profiles of another process, until it is interrupted', async (t) => {
   const dataDir = await stored(t, [profile('000001')])
   const child = spawn(process.execPath, [join(import.meta.dirname, '../../bin/fastify-hindsight.js'), 'tail', '--json', '--error', '1', '--data-dir', dataDir], { stdio: ['ignore', 'pipe', 'inherit'] })
   t.teardown(() => child.kill('SIGKILL'))
@@ -325,7 +325,7 @@ t.test('tail follows what another process stores, until it is interrupted', asyn
   t.equal(await ended, 0)
 })
 
-t.test('two profiles side by side', async (t) => {
+t.test('compare prints two profiles side by side', async (t) => {
   const dataDir = await stored(t, [
     profile('000001', { time: '2026-01-01T00:00:00.000Z', url: `${HOSTILE}x` }), failure('000002', { url: `${HOSTILE}x`, time: '2026-01-02T00:00:00.000Z' })
   ])
@@ -351,7 +351,7 @@ t.test('two profiles side by side', async (t) => {
   }
 })
 
-t.test('a failure beside the last success of its route', async (t) => {
+t.test('compare prints a failure beside the last success of its route', async (t) => {
   const route = { name: 'orders', pattern: '/', params: {}, methods: ['GET'] }
   const request = (count: unknown): Profile['collectors'] => ({ request: { headers: {}, body: { count } } })
   const notified = [{ stage: 'kernel.request' as const, listener: 'router', pass: 'main' as const, outcome: 'ran' as const, start: 0, duration: 0 }]
@@ -377,7 +377,7 @@ t.test('a failure beside the last success of its route', async (t) => {
   t.notMatch((await hindsight(dataDir, ['show', '000001'])).out, 'last success')
 })
 
-t.test('JSON and exports have characters that reorder text as escapes', async (t) => {
+t.test('JSON and exports escape characters that reorder text', async (t) => {
   const text = 'a\u202eb\u2066c\u200bd'
   const dataDir = await stored(t, [profile('000001', { url: `http://h/${text}`, collectors: { request: { body: text } } })])
   for (const args of [['show', '000001', '--json'], ['show', '000001', '--panel', 'request'], ['list', '--json'], ['export'], ['compare', '000001', '000001', '--json']]) {
@@ -390,7 +390,7 @@ t.test('JSON and exports have characters that reorder text as escapes', async (t
   t.notMatch(readFileSync(file, 'utf8'), /[\u200b\u202e\u2066]/)
 })
 
-t.test('the request of a profile in other forms', async (t) => {
+t.test('the request of a profile is printed in other formats', async (t) => {
   const dataDir = await stored(t, [sample('\u001b[31mred'), { ...profile('000001'), method: 'not one' }])
   for (const [args, content] of [
     [['curl', '3fa94c'], /^# Made from the profile 3fa94c [^]*\ncurl --silent/],
@@ -423,7 +423,7 @@ t.test('the request of a profile in other forms', async (t) => {
   ] as const) t.match(await hindsight(dataDir, ['to', ...args]), { code: expected, err: message }, args.join(' '))
 })
 
-t.test('a CPU profile as a table, as a file and as JSON', async (t) => {
+t.test('a CPU profile is printed as a table, a file or JSON', async (t) => {
   const dataDir = await stored(t, [profile('000001'), profile('000002', { collectors: { cpu: { refused: 'Another one ran.' } } }), sample('\u001b[31m<b>')])
   const { code, out } = await hindsight(dataDir, ['cpu', '3fa94c'])
   t.equal(code, 0)

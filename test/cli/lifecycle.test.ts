@@ -92,7 +92,7 @@ for (const [mode, options] of [
   ['debug', '{ debug: true, profiler: { storage: "memory" }, cors: [{ origin: true }] }'],
   ['production', '{ debug: false, profiler: { storage: "memory", production: true } }']
 ] as const) {
-  t.test(`what is printed is what runs, in ${mode} mode`, async (t) => {
+  t.test(`the printed order is the order of execution, in ${mode} mode`, async (t) => {
     const { app, order } = await loadApplication(file(t, 'app.js', application(options)))
     t.teardown(() => app.close())
     const declared = order.routes().filter(({ isDeclared }) => isDeclared)
@@ -193,7 +193,7 @@ await app.listen({ port: 1 })
 console.log('listening on', app.server.address().port)
 `
 
-t.test('an application without the plugin, that makes itself and listens', async (t) => {
+t.test('an application that creates its own instance and listens needs no plugin', async (t) => {
   const path = file(t, 'server.mjs', PLAIN)
   const here = relative(process.cwd(), path)
   const { code, out, err } = await lifecycle(path)
@@ -205,7 +205,7 @@ t.test('an application without the plugin, that makes itself and listens', async
   ].flatMap(([title, handler, added]) => ['', title, '  onRequest', `    first (${here})`, ...added === undefined ? [] : ['  preHandler', added], '  handler', handler]), ''].join('\n'))
 })
 
-t.test('the check: the same, another, none', async (t) => {
+t.test('the check compares the order with a file, and reports a difference or a missing file', async (t) => {
   // A module is loaded once, and a plugin as often as it is registered.
   const path = file(t, 'app.mjs', "export default async function (app) {\n  app.addHook('onRequest', async function first () {})\n  app.get('/host', { constraints: { host: /^a/ } }, async function ofHost () {})\n}")
   const kept = join(t.testdirName, 'it\'s.txt')
@@ -266,7 +266,7 @@ t.test('an application that does not close is abandoned after the timeout', asyn
   t.equal(app.server.listening, false)
 })
 
-t.test('a process: it ends though timers are left, nothing but the order is on its standard output, and the preload adds no hook to it', async (t) => {
+t.test('a process ends with pending timers, prints only the order, and gets no hook from the preload', async (t) => {
   const path = file(t, 'server.cjs', 'const app = require("fastify")({ logger: true })\nconsole.log("hello")\nsetInterval(() => {}, 1000)\napp.get("/", async function home () {})\napp.log.info("hello")\napp.addHook("onRequest", async function own () {})\napp.listen({ port: 1 })')
   const child = spawn(process.execPath, ['--import=tsx', '--import=./app/register.ts', 'bin/fastify-hindsight.js', 'lifecycle', path], { cwd: ROOT, env: { ...process.env, NODE_ENV: 'test', PROFILER_STORAGE: 'memory', DATA_DIR: t.testdirName }, stdio: ['ignore', 'pipe', 'pipe'] })
   t.teardown(() => child.kill('SIGKILL'))
@@ -276,7 +276,7 @@ t.test('a process: it ends though timers are left, nothing but the order is on i
   t.match(out, /^Lifecycle in debug mode\n\nGET \/\n {2}onRequest\n {4}own \(.*server\.cjs\)\n {2}handler\n {4}home \(.*server\.cjs\)\n$/)
 })
 
-t.test('docs/how-to/lifecycle-contract.md', async (t) => {
+t.test('the example of docs/how-to/lifecycle-contract.md has the printed order', async (t) => {
   const page = readFileSync(join(ROOT, 'docs/how-to/lifecycle-contract.md'), 'utf8')
   const snippets = snippetsOf('docs/how-to/lifecycle-contract.md')
   const [code = '', told = ''] = ['js', 'text'].map((wanted) => snippets.find(({ language }) => language === wanted)?.code)

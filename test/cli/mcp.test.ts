@@ -38,7 +38,7 @@ async function put (dataDir: string, profiles: readonly Profile[]): Promise<void
   await store.close()
 }
 
-t.test('a model lists, searches, reads and compares what a service has stored', async (t) => {
+t.test('a model lists, searches, reads and compares the profiles of a service', async (t) => {
   const dataDir = t.testdir()
   const { client, call } = await connect(t, dataDir)
   t.match(await call('list_profiles'), { isError: true, text: `There is no store at ${dataDir}/profiles.db` }, 'the service has not run yet')
@@ -85,7 +85,7 @@ t.test('a model lists, searches, reads and compares what a service has stored', 
   }
 })
 
-t.test('every tool answers within bounds, whatever is stored', async (t) => {
+t.test('every tool has bounded answers, for any profile', async (t) => {
   const store = new MemoryStorage()
   const long = `${HOSTILE}\`\`\``.repeat(500)
   const odd = { ...profile('000002'), exceptions: undefined, logs: undefined, events: undefined, collectors: { request: null } }
@@ -99,7 +99,7 @@ t.test('every tool answers within bounds, whatever is stored', async (t) => {
   t.match(await TOOLS[3]?.run(store, { left: '000001', right: '000001' }), 'No differences')
 })
 
-t.test('it ends with its client, and says what is missing', async (t) => {
+t.test('the server ends with its client, and reports a missing package', async (t) => {
   const run = promisify(execFile)
   const ended = run(process.execPath, [...COMMAND, '--data-dir', t.testdir()], { cwd: ROOT })
   ended.child.stdin?.end()

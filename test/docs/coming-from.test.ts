@@ -9,7 +9,7 @@ const page = readFileSync(join(ROOT, 'docs/explanation/coming-from.md'), 'utf8')
 const ours = page.split('\n').filter((line) => line.startsWith('| ')).map((line) => line.split(' | ').slice(1).join(' | ')).join('\n')
 const attributes = ['template', 'cache', 'params', 'security', 'isGranted', 'links', 'name']
 
-t.test('what is said of this project is there', async (t) => {
+t.test('the stages, attributes and options that the page names exist', async (t) => {
   for (const [, name = ''] of ours.matchAll(/`config\.(\w+)`/g)) t.ok(attributes.includes(name), `config.${name}`)
   for (const [, stage = ''] of ours.matchAll(/`(kernel\.\w+)`/g)) t.ok(stage in lifecycle, stage)
   for (const [, names = ''] of ours.matchAll(/options? ((?:`[\w.]+`(?:, | and )?)+)/g)) {

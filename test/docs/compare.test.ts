@@ -17,7 +17,7 @@ const stored = [
   failure('0b11e2', { route, method: 'POST' }), profile('00000f')
 ]
 
-t.test('each command of docs/how-to/compare.md does what it says', async (t) => {
+t.test('each command of docs/how-to/compare.md has the described effect', async (t) => {
   t.ok(commands.length > 10, `${commands.length} commands`)
   const dataDir = t.testdir()
   const store = await openStorage({ dataDir })

@@ -60,7 +60,7 @@ t.test('controller-attributes.md', async (t) => {
   t.match((await profileOf(app, answer)).collectors.attributes, { template: 'articles/show', isGranted: 'ROLE_USER' }, 'the panel Attributes')
 })
 
-t.test('controller-attributes.md: what stops the start says what is shown', async (t) => {
+t.test('controller-attributes.md shows the messages of invalid attributes', async (t) => {
   const [told = ''] = snippetsOf('docs/reference/controller-attributes.md').filter(({ language }) => language === '').map(({ code }) => code)
   const configs = [{ name: 'article', cache: { maxAge: 'soon' } }, { name: 'article', tempalte: 'articles/show' }]
   const messages = await Promise.all(configs.map(async (config) => {

@@ -62,7 +62,7 @@ t.test('the plugin', async (t) => {
   t.equal((await app.inject('/_profiler/')).statusCode, 200)
 })
 
-t.test('what profiles show of an application that exists already', async (t) => {
+t.test('the profiles of an existing application have the described contents', async (t) => {
   const { app } = await applicationOf(t, 'run: existing')
   const answer = await app.inject({ url: '/', headers: { host: 'blue.localhost', origin: 'https://app.example' } })
   t.same(Object.keys(answer.headers).sort(), ['access-control-allow-origin', 'connection', 'content-length', 'content-type', 'date', 'x-debug-token', 'x-debug-token-link', 'x-tenant'], 'two headers are added')
@@ -77,7 +77,7 @@ t.test('what profiles show of an application that exists already', async (t) => 
   t.match(collectors.headers, { changes: [{ name: 'content-type', by: 'handler', source: /snippet-\d+\.js:12$/ }] })
 })
 
-t.test('errors that other code catches', async (t) => {
+t.test('errors that other code catches are recorded', async (t) => {
   const { app } = await applicationOf(t, 'run: capture')
   const answer = await app.inject('/price')
   t.same([answer.statusCode, answer.json()], [200, { errors: [{ message: 'The price is unknown' }] }])
@@ -110,7 +110,7 @@ t.test('the documented lifecycle, beside a plugin that does the same', async (t)
   await t.rejects(async () => await other.ready(), { message: marked('shown').code.trim() }, 'the sentence of docs/explanation/lifecycle.md')
 })
 
-t.test('the preload takes the variables that are named, and switches no listener on', async (t) => {
+t.test('the preload reads the listed variables, and enables no listener', async (t) => {
   const guide = readFileSync(join(ROOT, 'docs/how-to/existing-application.md'), 'utf8')
   const [, sentence = ''] = /Options come from the environment: ([^]*?), as the/.exec(guide) ?? []
   const values: Record<string, string> = {
@@ -147,7 +147,7 @@ const SET = {
   'cache-control': { leave: ['response'] }
 } satisfies Record<string, HindsightOptions>
 
-t.test('the headers that are set, what takes them off, and that a route may set its own', async (t) => {
+t.test('the listed headers are set, options remove them, and routes can set their own', async (t) => {
   const declare = (app: FastifyInstance): void => {
     app.get('/', async () => 'x')
     app.get('/own', async (_request, reply) => {
@@ -166,7 +166,7 @@ t.test('the headers that are set, what takes them off, and that a route may set 
   t.same(Object.keys(headers).filter((name) => !(name in SET) && !['content-type', 'content-length', 'date', 'connection'].includes(name)), [], 'no other')
 })
 
-t.test('what is registered before the plugin, and a plugin that is not waited for', async (t) => {
+t.test('hooks before the plugin, and a plugin without await, behave as described', async (t) => {
   const declare = (app: FastifyInstance): void => {
     app.addHook('onRequest', async function mine (_request, reply) { reply.header('x-mine', '1') })
     app.get('/', async () => { throw new Error('broken') })
@@ -272,7 +272,7 @@ t.test('limits: stack traces keep their length, and source maps are not switched
   t.same([Error.stackTraceLimit, switched], [depth, false])
 })
 
-t.test('options that have an effect in full mode only', async (t) => {
+t.test('the listed options have an effect in full mode only', async (t) => {
   const app = Fastify({ pluginTimeout: 60_000 })
   t.teardown(() => app.close())
   await app.register(hindsight, { debug: true, health: true, leave: ['router'], profiler: { storage: 'memory' } })

@@ -9,7 +9,7 @@ import { build, profileOf } from '../support/app.js'
 
 const PAGE = readFileSync(join(import.meta.dirname, '../../docs/how-to/markdown.md'), 'utf8')
 
-t.test('the four ways of docs/how-to/markdown.md give the same', async (t) => {
+t.test('the four ways of docs/how-to/markdown.md have the same result', async (t) => {
   const dataDir = t.testdir()
   const app = await build(t, { profiler: { storage: 'sqlite', dataDir } }, (app) => { app.get('/', async () => { throw new Error('it failed') }) })
   const { token } = await profileOf(app, await app.inject('/'))
@@ -36,7 +36,7 @@ t.test('the four ways of docs/how-to/markdown.md give the same', async (t) => {
   t.same(answers.map((answer) => answer === answers[0]), [true, true, true, true])
 })
 
-t.test('the tools that it tells are those that there are', async (t) => {
+t.test('the listed tools and arguments exist', async (t) => {
   const told = [...PAGE.matchAll(/^\| `(\w+)` \| (.*?) \|/gm)]
   t.same(told.map(([, name]) => name), TOOLS.map(({ name }) => name))
   for (const [i, [, name, given = '']] of told.entries()) {

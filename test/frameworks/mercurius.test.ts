@@ -70,7 +70,7 @@ t.test('queries that succeed have no exceptions, those that are not valid fail a
   t.match((await profileOf(app, wrong)).exceptions.at(-1), { code: 'MER_ERR_GQL_VALIDATION' })
 })
 
-t.test('by a socket, and beside requests', async (t) => {
+t.test('queries over a socket and other requests are recorded', async (t) => {
   const app = await documented(t)
   const { port } = app.server.address() as AddressInfo
   const response = await fetch(`http://127.0.0.1:${port}/graphql?query={price(article:"9")}`)

@@ -82,7 +82,7 @@ t.test('a profile has the exceptions and the controller; requests that prefer HT
   }
 })
 
-t.test('a request that succeeds has its controller, and headers of its method are attributed to it', async (t) => {
+t.test('a successful request has its controller, and headers of its method are attributed to it', async (t) => {
   const { AppModule, PlainModule } = await application(t)
   const { fastify } = await start(t, AppModule)
   const { fastify: plain } = await start(t, PlainModule, { options: null })
@@ -97,7 +97,7 @@ t.test('a request that succeeds has its controller, and headers of its method ar
   t.match((await fastify.inject({ url: `/_profiler/${token}?panel=router`, headers: HTML })).body, FIND)
 })
 
-t.test('what filters of the application answer stays; the profile has the exception', async (t) => {
+t.test('answers of exception filters are unchanged, and the profile has the exception', async (t) => {
   const { AppModule, LoginFilter } = await application(t)
   const { fastify } = await start(t, AppModule, { prepare: (app) => app.useGlobalFilters(new LoginFilter()) })
   for (const [url, status, body, message] of [
@@ -127,7 +127,7 @@ t.test('a body that a hook of the application has changed is not replaced', asyn
   t.equal(response.json<{ enveloped: { message: string } }>().enveloped.message, 'Not for you')
 })
 
-t.test('what a middleware throws is in the profile; Nest sends its answer without Fastify', async (t) => {
+t.test('an error of a middleware is in the profile, and Nest sends the answer without Fastify', async (t) => {
   const { AppModule, PlainModule } = await application(t)
   const { fastify } = await start(t, AppModule)
   const { fastify: plain } = await start(t, PlainModule, { options: null })
@@ -170,7 +170,7 @@ t.test('lines of Nest\'s logger are in the profile of their request, and are wri
   t.same(lines[0]?.map(([level]) => level), ['log', 'log', 'error'])
 })
 
-t.test('a logger keeps what else it offers, and its failures stay its own', async (t) => {
+t.test('other methods of a wrapped logger work, and its errors are thrown', async (t) => {
   class Own {
     readonly #prefix = 'own'
     log (message: string): string { return `${this.#prefix} ${message}` }
@@ -185,7 +185,7 @@ t.test('a logger keeps what else it offers, and its failures stay its own', asyn
   t.throws(() => logger.error(), { message: 'full' })
 })
 
-t.test('in production nothing differs', async (t) => {
+t.test('in production the answers are the same as without the plugin', async (t) => {
   const { AppModule, PlainModule } = await application(t)
   const { fastify } = await start(t, AppModule, { options: { debug: false } })
   const { fastify: plain } = await start(t, PlainModule, { options: null })
@@ -209,7 +209,7 @@ t.test('errors of controllers are profiled in production, where requests are', a
   t.equal(profiles.length, 1)
 })
 
-t.test('the module does nothing without the plugin', async (t) => {
+t.test('without the plugin the module does not change any answer', async (t) => {
   const { AppModule, PlainModule } = await application(t)
   const { fastify } = await start(t, AppModule, { options: null })
   const { fastify: plain } = await start(t, PlainModule, { options: null })
@@ -243,7 +243,7 @@ t.test('an adapter may have another copy of Fastify', async (t) => {
   t.same(exceptions.map(({ message }) => message), ['The box is open', 'The cat is not in the box'])
 })
 
-t.test('requests of a kept connection have their own exceptions', async (t) => {
+t.test('requests on one connection have separate exceptions', async (t) => {
   const { AppModule } = await application(t)
   const { fastify } = await start(t, AppModule, { logger: hindsightLogger() as LoggerService })
   const port = await listen(fastify)
@@ -263,7 +263,7 @@ t.test('requests of a kept connection have their own exceptions', async (t) => {
   t.equal(answer?.text, '{"message":"Forbidden resource","error":"Forbidden","statusCode":403}')
 })
 
-t.test('in contexts other than HTTP, errors stay as they are', async (t) => {
+t.test('errors in contexts other than HTTP are unchanged', async (t) => {
   const { AppModule } = await application(t)
   const { app } = await start(t, AppModule)
   const resolver = { field () { throw new Error('in a resolver') } }

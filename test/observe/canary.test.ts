@@ -4,7 +4,7 @@ import t from 'tap'
 
 // What `observe` mode relies on beside the documented interface of Fastify. A release that changes it fails here first.
 
-t.test('an encapsulated instance inherits from the one around it: the scope of a hook is found by that', async (t) => {
+t.test('an encapsulated instance has its parent as prototype: the scope of a hook relies on that', async (t) => {
   const app = Fastify()
   t.teardown(() => app.close())
   let child: FastifyInstance | undefined
@@ -58,7 +58,7 @@ const DEFAULTS: Array<[name: string, raised: unknown, body: string]> = [
   ['an object', { broken: true }, '{"broken":true}']
 ]
 for (const [name, raised, body] of DEFAULTS) {
-  t.test(`what Fastify answers by default, and that onError has the raised value: ${name}`, async (t) => {
+  t.test(`Fastify sends its default answer, and onError receives the raised value: ${name}`, async (t) => {
     const app = Fastify()
     t.teardown(() => app.close())
     const seen: unknown[] = []
@@ -69,7 +69,7 @@ for (const [name, raised, body] of DEFAULTS) {
   })
 }
 
-t.test('what Fastify answers where there is no route, and after reply.callNotFound()', async (t) => {
+t.test('Fastify sends its default 404 for an unknown URL and after reply.callNotFound()', async (t) => {
   const app = Fastify()
   t.teardown(() => app.close())
   const is404: boolean[] = []
@@ -81,7 +81,7 @@ t.test('what Fastify answers where there is no route, and after reply.callNotFou
   t.same(is404, [true, true])
 })
 
-t.test('what Fastify logs when a handler fails after its response', async (t) => {
+t.test('Fastify logs its default line if a handler fails after its response', async (t) => {
   const lines: Array<{ msg: string, err?: { message: string } }> = []
   const app = Fastify({ logger: { stream: { write: (line: string) => { lines.push(JSON.parse(line)) } } } })
   t.teardown(() => app.close())
@@ -93,7 +93,7 @@ t.test('what Fastify logs when a handler fails after its response', async (t) =>
   t.match(lines.find(({ err }) => err?.message === 'too late')?.msg, /^Promise errored, but reply\.sent = true was set$/, 'lib/logs/log-capture.ts: LATE_ERROR')
 })
 
-t.test('one subscriber of the channel of handlers changes the status that an error handler finds, so that there is none', async (t) => {
+t.test('Hindsight does not subscribe to the channel of handlers, which would change the error status', async (t) => {
   const app = Fastify()
   t.teardown(() => app.close())
   app.setErrorHandler((_error, _request, reply) => reply.send({ status: reply.statusCode }))

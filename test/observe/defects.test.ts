@@ -58,7 +58,7 @@ for (const [mode, debug] of Object.entries(MODES)) {
     }
   })
 
-  t.test(`a handler is what the application declares, ${mode}`, async (t) => {
+  t.test(`the handler of a route is unchanged, ${mode}`, async (t) => {
     const declared = async function declared (): Promise<string> { return 'x' }
     const app = await application(t, debug, (app) => {
       app.addHook('onRoute', ({ handler }) => { t.equal(handler, declared) })
@@ -75,7 +75,7 @@ for (const [mode, debug] of Object.entries(MODES)) {
     t.ok(body.startsWith(PAGE.slice(0, PAGE.indexOf('</body>'))), 'the page is as it was sent')
   })
 
-  t.test(`an application may use the names that full mode has, ${mode}`, async (t) => {
+  t.test(`an application can decorate the names of full mode, ${mode}`, async (t) => {
     const app = await application(t, debug, (app) => {
       const names = app as unknown as Record<'decorate' | 'decorateRequest' | 'decorateReply', (name: string, value: string) => unknown>
       for (const name of ['profiler', 'lifecycle']) names.decorate(name, 'mine')
@@ -87,7 +87,7 @@ for (const [mode, debug] of Object.entries(MODES)) {
     t.same((await app.inject('/')).json(), Array(7).fill('mine'))
   })
 
-  t.test(`no name but hindsight is added, ${mode}`, async (t) => {
+  t.test(`hindsight is the only decorator that is added, ${mode}`, async (t) => {
     const names = async (debug: boolean | undefined): Promise<string[]> => {
       const found: string[] = []
       const app = await application(t, debug, (app) => {
@@ -102,7 +102,7 @@ for (const [mode, debug] of Object.entries(MODES)) {
     t.same((await names(debug)).filter((name) => !known.includes(name) && !name.endsWith('.hindsight')), [])
   })
 
-  t.test(`a hook that hangs is reported by its name, ${mode}`, async (t) => {
+  t.test(`the error of a hook that times out names the hook, ${mode}`, async (t) => {
     const app = await application(t, debug, (app) => { app.addHook('onReady', function hangsForever (_done) {}) }, { pluginTimeout: 1_000 })
     await t.rejects(async () => await app.ready(), { code: 'FST_ERR_HOOK_TIMEOUT', message: /'onReady' hook "hangsForever"/ })
   })
@@ -114,7 +114,7 @@ async function preloaded (body: string): Promise<string> {
   return await node(['--input-type=module', '--eval', program], { preload: true })
 }
 
-t.test('a hook that hangs is reported by its name, with the preload', async (t) => {
+t.test('the error of a hook that times out names the hook, with the preload', async (t) => {
   t.match(await preloaded(`
     const app = Fastify({ pluginTimeout: 1000 })
     app.addHook('onReady', function hangsForever (done) {})

@@ -76,7 +76,7 @@ t.test('header changes beside hooks are attributed to the handler, to hooks of t
   t.match(await changesOf('/hooks'), { 'x-last': 'route hooks' })
 })
 
-t.test('request.hindsight.capture adds an error that a framework has answered', async (t) => {
+t.test('request.hindsight.capture adds an error that a framework has handled', async (t) => {
   for (const debug of [true, false]) {
     const app = await application(t, (app) => {
       app.get('/', async (request) => {
@@ -116,7 +116,7 @@ t.test('a listener is switched on by its option, and no other', async (t) => {
   t.same(['content-security-policy', 'referrer-policy', 'x-content-type-options', 'cache-control', 'x-robots-tag'].filter((name) => name in headers), [])
 })
 
-t.test('a firewall that is switched on refuses, and the profile has the reason', async (t) => {
+t.test('a firewall that is enabled refuses, and the profile has the reason', async (t) => {
   const security = { providers: { people: { users: [] } }, firewalls: [{ name: 'all', stateless: true, authenticators: { basic: true as const } }], accessControl: [{ path: '/', roles: 'ROLE_USER' }] }
   const app = await application(t, (app) => { app.get('/', async () => 'x') }, { security } as unknown as HindsightOptions)
   const response = await app.inject('/')
@@ -209,7 +209,7 @@ t.test('the pages answer under an authenticating root hook and a `/*` route, and
   t.match(page.body, '/shop/_profiler/assets/')
 })
 
-t.test('neither the depth of stacks nor source maps are changed', async (t) => {
+t.test('the plugin changes neither the depth of stacks nor source maps', async (t) => {
   const { stackTraceLimit } = Error
   const prepare = Error.prepareStackTrace
   await application(t, (app) => { app.get('/', async () => 'x') })
@@ -254,7 +254,7 @@ t.test('the wildcard route of @fastify/cors does not make a path exist', async (
   t.equal((await full.inject({ url: '/nowhere', headers: HTML })).statusCode, 404)
 })
 
-t.test('what the application brings that throws when it is read changes no answer and ends no process', async (t) => {
+t.test('getters of the application that throw change no answer and end no process', async (t) => {
   const declare = (app: FastifyInstance): void => {
     app.decorateRequest('cookies', { getter () { throw new Error('not ready') } } as never)
     app.get('/', { constraints: null as never }, async () => 'x')

@@ -58,7 +58,7 @@ const MAIN = [
   '<link rel="modulepreload" href="/build/assets/base.js">'
 ]
 
-t.test('the tags of an entry, in Vite\'s order', async t => {
+t.test('the tags of an entry are in the order of Vite', async t => {
   const app = await start(t)
   for (const [query, expected] of [
     ['entry=src/main.ts', MAIN],
@@ -76,7 +76,7 @@ t.test('the tags of an entry, in Vite\'s order', async t => {
   t.equal((await app.inject('/url?name=src/main.ts')).body, '/build/assets/main-BRBmoGS9.js')
 })
 
-t.test('each tag stands once in a response, and again in the next', async t => {
+t.test('each tag occurs once in a response, and again in the next', async t => {
   const app = await start(t)
   const both = [...MAIN, '--', '<script type="module" src="/build/assets/admin.js"></script>']
   t.same(await tags(app, '/?entry=src/main.ts&entry=src/admin.ts'), both)
@@ -87,14 +87,14 @@ t.test('each tag stands once in a response, and again in the next', async t => {
   t.same(answers.filter((answer) => answer.length !== MAIN.length), [])
 })
 
-t.test('a script that is there is not preloaded', async t => {
+t.test('a script that is included is not preloaded', async t => {
   const app = await start(t, {}, {
     declare (app) { app.get('/both', async (request, reply) => reply.type('text/plain').send(request.assetTags('src/print.css') + request.assetTags('src/admin.ts') + request.preload('src/admin.ts') + request.preload('src/print.css'))) }
   })
   t.same((await tags(app, '/both')).filter((tag) => /admin|print/.test(tag)), ['<link rel="stylesheet" href="/build/assets/print.css">', '<script type="module" src="/build/assets/admin.js"></script>'])
 })
 
-t.test('integrity is computed from the built files, or the manifest\'s own', async t => {
+t.test('integrity is computed from the built files, or read from the manifest', async t => {
   for (const [integrity, expected] of [[true, sri('assets/admin.js')], ['sha512', sri('assets/admin.js', 'sha512')]] as const) {
     const app = await start(t, { integrity })
     const [script = ''] = (await tags(app, '/?entry=src/admin.ts')).filter((tag) => tag.startsWith('<script'))
@@ -107,12 +107,12 @@ t.test('integrity is computed from the built files, or the manifest\'s own', asy
   t.equal(document.querySelector('[rel=modulepreload]')?.getAttribute('integrity'), sri('assets/shared-B7PI925R.js'))
 })
 
-t.test('another host\'s files are asked for by CORS', async t => {
+t.test('files of another host are requested with CORS', async t => {
   const app = await start(t, { base: 'https://cdn.test/app' })
   t.equal((await tags(app, '/?entry=src/print.css'))[0], '<link rel="stylesheet" href="https://cdn.test/app/assets/print.css" crossorigin="anonymous">')
 })
 
-t.test('nonces are those of the policy', async t => {
+t.test('tags have the nonces of the policy', async t => {
   const app = await start(t, { nonce: true })
   const response = await app.inject('/?entry=src/main.ts')
   const document = JSDOM.fragment(response.body)
@@ -133,7 +133,7 @@ t.test('names and values are escaped', async t => {
   t.equal(document.querySelector('script')?.getAttribute('src'), '/"><b>/a%22%3E%3Cscript%3E.js')
 })
 
-t.test('an entry that the build does not have', async t => {
+t.test('an entry that the build does not have is an error', async t => {
   const app = await start(t)
   for (const url of ['/?entry=src/nope.ts', '/?preload=constructor', '/url?name=__proto__']) {
     const response = await app.inject({ url, headers: { accept: 'application/json' } })
@@ -147,7 +147,7 @@ t.test('an entry that the build does not have', async t => {
     { exceptions: [{ message: 'There are no assets: set the option assets.manifest to the path of a Vite manifest' }] })
 })
 
-t.test('a build that cannot be used stops the start', async t => {
+t.test('an invalid build stops the start', async t => {
   const dir = t.testdir({ 'no.json': '{', 'list.json': '[]', 'odd.json': '{"x":{}}', 'lost.json': '{"x":{"file":"x.js","imports":["y"]}}', 'files.json': '{"x":{"file":"x.js"}}' })
   for (const [settings, message] of [
     [{ manifest: 'nope.json' }, /^assets\.manifest: .*nope\.json cannot be read \(ENOENT.*\); build the front end with build\.manifest: true$/],
@@ -165,7 +165,7 @@ t.test('a build that cannot be used stops the start', async t => {
   }
 })
 
-t.test('templates have the helpers as locals, where there are locals', async t => {
+t.test('templates have the helpers as locals if the reply has locals', async t => {
   const app = await build({
     assets: { manifest: built(t), nonce: false },
     declare (app) {
@@ -182,7 +182,7 @@ t.test('templates have the helpers as locals, where there are locals', async t =
   t.same((await app.inject('/')).json(), ['/build/assets/admin.js', '<link rel="stylesheet" href="/build/assets/print.css">\n', ''])
 })
 
-t.test('the profile has what was rendered, and then the list is empty', async t => {
+t.test('the profile has the rendered tags, and the list is reset', async t => {
   let seen: { assets?: unknown } = {}
   const app = await start(t, {}, { declare (app) { app.get('/seen', async (request) => { seen = request as never; return request.assetTags('src/print.css') }) } })
   const profile = await profileOf(app, await app.inject('/seen'))

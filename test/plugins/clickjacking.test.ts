@@ -2,7 +2,7 @@ import t from 'tap'
 import { build, eventOf, profileOf, refusal } from '../support/app.js'
 import type { HindsightOptions } from '../../app/options.js'
 
-t.test('who may frame what, by path', async t => {
+t.test('rules by path decide which origins may frame a page', async t => {
   const rules: HindsightOptions = {
     clickjacking: [
       { path: '/embed', frameOptions: false },
@@ -28,7 +28,7 @@ t.test('who may frame what, by path', async t => {
   }
 })
 
-t.test('why there is no header', async t => {
+t.test('the profile has the reason for a missing header', async t => {
   const app = await build(t, { clickjacking: [{ path: '/embed', frameOptions: false }] }, app => {
     app.get('/embed', () => 'x')
     app.get('/own', (_request, reply) => reply.header('x-frame-options', 'SAMEORIGIN').send('x'))
@@ -45,7 +45,7 @@ t.test('why there is no header', async t => {
   }
 })
 
-t.test('an option that is none stops the start with its name', async t => {
+t.test('an invalid option stops the start with its name', async t => {
   t.equal(await refusal({ clickjacking: [{ frameOptions: 'ALLOW-FROM https://a.test' }] }),
     'Option "clickjacking[0].frameOptions" must be "DENY", "SAMEORIGIN" or false, not "ALLOW-FROM https://a.test"')
 })

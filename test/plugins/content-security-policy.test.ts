@@ -43,7 +43,7 @@ t.test('no two responses have the same nonce', async t => {
   for (const nonce of nonces) t.match(nonce, /^[\w+/]{22}==$/)
 })
 
-t.test('a nonce stands in the policy only when it was drawn', async t => {
+t.test('the policy has a nonce only if it was read', async t => {
   const app = await build(t, {}, app => {
     app.get('/script', (_request, reply) => ({ script: reply.cspNonce.script }))
     app.get('/style', (_request, reply) => ({ style: reply.cspNonce.style }))
@@ -59,7 +59,7 @@ t.test('a nonce stands in the policy only when it was drawn', async t => {
   }
 })
 
-t.test('each request has nonces of its own, the same for as long as it lasts', async t => {
+t.test('each request has its own nonces, which do not change', async t => {
   const app = await build(t, {}, app => app.get('/', (_request, reply) => [reply.cspNonce.script, reply.cspNonce.script, reply.cspNonce.style]))
   const drawn = await Promise.all(Array.from({ length: 20 }, async () => (await app.inject('/')).json<string[]>()))
   for (const [first, second, style] of drawn) {
@@ -69,7 +69,7 @@ t.test('each request has nonces of its own, the same for as long as it lasts', a
   t.equal(new Set(drawn.flat()).size, 40)
 })
 
-t.test('the nonce goes where the directive leaves room for it', async t => {
+t.test('the nonce is added to the directive that allows it', async t => {
   for (const [name, enforce, expected] of [
     ['beside its sources', { 'default-src': ["'self'"], 'script-src': ["'self'", 'https://a.test'] }, "default-src 'self';script-src 'self' https://a.test 'nonce-N'"],
     ["instead of 'none'", { 'default-src': ["'self'"], 'script-src': ["'none'"] }, "default-src 'self';script-src 'nonce-N'"],
@@ -84,7 +84,7 @@ t.test('the nonce goes where the directive leaves room for it', async t => {
   }
 })
 
-t.test('the policy is enforced, only reported, both or none', async t => {
+t.test('the policy is enforced, report-only, both or absent', async t => {
   const one = { 'default-src': ["'self'"] }
   const other = { 'default-src': ["'none'"], 'report-uri': ['/csp'] }
   for (const [name, contentSecurityPolicy, enforced, reported] of [
@@ -114,7 +114,7 @@ t.test('a policy of the route is kept', async t => {
   t.match(eventOf(await profileOf(app, response), 'kernel.response', 'content-security-policy'), { outcome: 'skipped', reason: 'the route has set a policy of its own' })
 })
 
-t.test('of two policies only the one that the route has set is kept', async t => {
+t.test('of two policies the one of the route is kept, and the other one is set', async t => {
   const app = await build(t, { contentSecurityPolicy: { enforce: { 'default-src': ["'self'"] }, reportOnly: { 'default-src': ["'none'"] } } },
     app => app.get('/', (_request, reply) => reply.header(HEADER, 'sandbox').send('x')))
   const { headers } = await app.inject('/')
@@ -122,7 +122,7 @@ t.test('of two policies only the one that the route has set is kept', async t =>
   t.equal(headers[REPORT_ONLY], "default-src 'none'")
 })
 
-t.test('a redirect carries none', async t => {
+t.test('a redirect has no policy', async t => {
   const app = await build(t, {}, app => {
     app.get('/', (_request, reply) => reply.redirect('/x'))
     app.get('/choices', (_request, reply) => reply.code(300).send('x'))
@@ -144,7 +144,7 @@ t.test('a bad directive stops the start with the name of the option', async t =>
   ] as const) t.equal(await refusal({ contentSecurityPolicy }), expected, name)
 })
 
-t.test('a 304 leaves the policy of the stored page alone', async t => {
+t.test('a 304 has no policy, so that the stored page keeps its own', async t => {
   const app = await build(t, {}, app => app.get('/', { config: { cache: { etag: () => 'a' } } }, (_request, reply) => reply.cspNonce.script))
   t.match((await app.inject('/')).headers[HEADER], 'nonce-')
   const response = await app.inject({ url: '/', headers: { 'if-none-match': '"a"' } })
@@ -152,7 +152,7 @@ t.test('a 304 leaves the policy of the stored page alone', async t => {
   t.equal(response.headers[HEADER], undefined)
 })
 
-t.test('the profile tells where the policy is from', async t => {
+t.test('the profile has the origin of the policy', async t => {
   const app = await build(t, {}, app => {
     app.get('/', () => 'x')
     app.get('/nonce', (_request, reply) => reply.header('x-nonce', reply.cspNonce.script).send('x'))

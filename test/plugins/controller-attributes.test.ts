@@ -69,17 +69,17 @@ async function declared (config: Record<string, unknown>, pattern = '/x'): Promi
   }
 }
 
-t.test('a mistyped attribute stops the start', async (t) => {
+t.test('an invalid attribute stops the start', async (t) => {
   for (const [config, message] of mistakes) t.equal(await declared(config), `Route "GET /x": ${message}`, JSON.stringify(config))
   t.equal(await declared({ name: 'home', template: 3 }), 'Route "home": config.template is 3; it has to be the name of a template', 'by the route\'s own name')
 })
 
-t.test('what is right starts', async (t) => {
+t.test('valid attributes are accepted', async (t) => {
   for (const config of valid) t.equal(await declared(config), 'it started', JSON.stringify(config))
   t.equal(await declared({ params: { a: 'int', b: { enum: ['x', 1] }, c: { converter: 'date', options: { any: 1 } } }, isGranted: { attribute: 'EDIT', subject: 'a' } }, '/x/:a/:b/:c'), 'it started')
 })
 
-t.test('a mistake in a route of a plugin stops the start, too', async (t) => {
+t.test('an invalid attribute in a route of a plugin stops the start, too', async (t) => {
   const app = Fastify()
   t.teardown(() => app.close())
   await app.register(hindsight, { lifecycle: 'full', session: false })
@@ -87,7 +87,7 @@ t.test('a mistake in a route of a plugin stops the start, too', async (t) => {
   await t.rejects(Promise.resolve(app.ready()), { message: 'Route "POST /scope/x": config.template is 3; it has to be the name of a template' })
 })
 
-t.test('what the profile tells', async (t) => {
+t.test('the profile has the attributes of the route', async (t) => {
   const app = await build({
     declare (app) {
       app.get('/some', { config: { name: 'some', cache: { maxAge: 3, etag: function tag () { return 'v1' } } } }, async () => ({}))

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { build, eventOf, profileOf } from '../support/app.js'
 
-t.test('what caches may keep varies by origin where CORS is', async t => {
+t.test('cacheable responses vary by origin on paths with CORS', async t => {
   const app = await build(t, { cors: [{ path: '/api', origin: ['https://a.test'] }] }, app => {
     for (const prefix of ['/api', '/other']) {
       app.get(prefix, (request, reply) => {
@@ -33,7 +33,7 @@ t.test('what caches may keep varies by origin where CORS is', async t => {
   }
 })
 
-t.test('without CORS nothing varies by origin', async t => {
+t.test('without CORS no response varies by origin', async t => {
   const app = await build(t, {}, app => app.get('/', (_request, reply) => reply.header('cache-control', 'public').send('x')))
   const response = await app.inject('/')
   t.equal(response.headers.vary, undefined)

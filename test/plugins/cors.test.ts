@@ -16,7 +16,7 @@ function routes (app: FastifyInstance): void {
   app.options('/own', () => 'own options')
 }
 
-t.test('a preflight is answered, also where no route is', async t => {
+t.test('a preflight is answered, even without a route', async t => {
   const app = await build(t, { cors: [{ origin: [ORIGIN], maxAge: 600, allowedHeaders: ['X-One', 'Content-Type'], credentials: true, exposedHeaders: ['X-Total'] }] }, routes)
   for (const url of ['/api', '/no/such/route', '/own']) {
     const response = await app.inject(preflight(url, 'POST', { 'access-control-request-headers': 'x-one, content-type' }))
@@ -38,7 +38,7 @@ t.test('a preflight is answered, also where no route is', async t => {
   }
 })
 
-t.test('a preflight that asks for more than the rule allows', async t => {
+t.test('a preflight that requests more than the rule allows is refused', async t => {
   const app = await build(t, { cors: [{ origin: [ORIGIN], methods: ['GET', 'PUT'], allowedHeaders: ['X-One'] }] }, routes)
   for (const [method, wanted, status, body] of [
     ['GET', '', 200, ''],
@@ -57,13 +57,13 @@ t.test('a preflight that asks for more than the rule allows', async t => {
   }
 })
 
-t.test('without a list, the headers that are asked for are allowed', async t => {
+t.test('without a list, all requested headers are allowed', async t => {
   const app = await build(t, { cors: [{ origin: [ORIGIN] }] }, routes)
   const response = await app.inject(preflight('/api', 'GET', { 'access-control-request-headers': 'x-any' }))
   t.equal(response.headers['access-control-allow-headers'], 'x-any')
 })
 
-t.test('a foreign origin learns nothing', async t => {
+t.test('an origin that no rule allows receives no CORS headers', async t => {
   const app = await build(t, { cors: [{ origin: [ORIGIN], credentials: true, exposedHeaders: ['X-Total'] }] }, routes)
   const foreign = { origin: 'https://evil.test' }
   const actual = await app.inject({ url: '/api', headers: foreign })
@@ -73,7 +73,7 @@ t.test('a foreign origin learns nothing', async t => {
   for (const name of ['access-control-allow-origin', 'access-control-allow-credentials', 'access-control-expose-headers']) t.equal(asked.headers[name], undefined, name)
 })
 
-t.test('origins', async t => {
+t.test('an origin is allowed by a list, a string, a pattern or a function', async t => {
   const later = <T>(value: T) => new Promise<T>(resolve => setTimeout(() => resolve(value), 5))
   for (const [name, origin, sent, expected] of [
     ['list, in it', ['https://a.test', 'https://b.test'], 'https://b.test', 'https://b.test'],
@@ -104,7 +104,7 @@ t.test('origins', async t => {
   }
 })
 
-t.test('an origin function that fails is an error like any other', async t => {
+t.test('an origin function that fails is answered as an error', async t => {
   for (const [name, origin] of [
     ['callback', (_origin: unknown, done: (error: Error | null, allowed: boolean) => void) => done(new Error('no list of origins'), false)],
     ['rejection', async () => { throw new Error('no list of origins') }],
@@ -120,7 +120,7 @@ t.test('an origin function that fails is an error like any other', async t => {
   }
 })
 
-t.test('failures carry the headers too, so that their caller can read them', async t => {
+t.test('failures have the CORS headers, so that scripts can read them', async t => {
   const app = await build(t, { cors: [{ origin: [ORIGIN], credentials: true, exposedHeaders: ['X-Debug-Token'] }] }, routes)
   for (const [url, status] of [['/nix', 404], ['/api/boom', 500], ['/own', 405], ['/%', 400]] as const) {
     const response = await app.inject({ url, headers: { origin: ORIGIN } })
@@ -134,7 +134,7 @@ t.test('failures carry the headers too, so that their caller can read them', asy
   t.same([statusOf(answer), headerOf(answer, 'access-control-allow-origin')], [400, ORIGIN])
 })
 
-t.test('the same origin needs nothing', async t => {
+t.test('requests of the same origin need no CORS headers', async t => {
   const app = await build(t, { cors: [{ origin: true }], trustedProxies: ['10.0.0.1'] }, routes)
   for (const [name, request] of [
     ['plain', { url: '/api', headers: { host: 'a.test', origin: 'http://a.test' } }],
@@ -148,7 +148,7 @@ t.test('the same origin needs nothing', async t => {
   t.equal((await app.inject({ url: '/api', headers: { host: 'a.test', origin: 'https://a.test' } })).headers['access-control-allow-origin'], 'https://a.test', 'another scheme is another origin')
 })
 
-t.test('rules are for their paths, and the first that matches decides', async t => {
+t.test('rules apply to their paths, and the first match decides', async t => {
   const app = await build(t, { cors: [{ path: '/api/boom', origin: 'https://boom.test' }, { path: /^\/api/, origin: [ORIGIN], methods: ['PUT'] }] }, routes)
   for (const [url, origin, expected, reason] of [
     ['/api', ORIGIN, ORIGIN, undefined],
@@ -168,7 +168,7 @@ t.test('rules are for their paths, and the first that matches decides', async t 
   t.equal((await app.inject(preflight('/nix', 'GET'))).statusCode, 404)
 })
 
-t.test('what is not a preflight goes on to its route', async t => {
+t.test('an OPTIONS request that is not a preflight reaches its route', async t => {
   const app = await build(t, { cors: [{ origin: [ORIGIN] }] }, routes)
   for (const [name, headers] of [
     ['no Origin', { 'access-control-request-method': 'GET' }],
@@ -182,7 +182,7 @@ t.test('what is not a preflight goes on to its route', async t => {
   }
 })
 
-t.test('without rules there is no CORS', async t => {
+t.test('without rules no CORS headers are sent', async t => {
   for (const options of [{}, { cors: [] }]) {
     const app = await build(t, options, routes)
     const response = await app.inject({ url: '/api', headers: { origin: ORIGIN } })
@@ -193,7 +193,7 @@ t.test('without rules there is no CORS', async t => {
   }
 })
 
-t.test('two applications in one process keep their rules apart', async t => {
+t.test('two applications in one process have separate rules', async t => {
   const one = await build(t, { cors: [{ origin: 'https://one.test' }] }, routes)
   const two = await build(t, { cors: [{ origin: 'https://two.test' }] }, routes)
   for (const [app, origin, expected] of [[one, 'https://one.test', true], [one, 'https://two.test', false], [two, 'https://two.test', true], [two, 'https://one.test', false]] as const) {
@@ -201,7 +201,7 @@ t.test('two applications in one process keep their rules apart', async t => {
   }
 })
 
-t.test('the profile tells the verdict', async t => {
+t.test('the profile has the decision', async t => {
   const app = await build(t, { cors: [{ path: '/api', origin: [ORIGIN], methods: ['GET'], credentials: true }] }, routes)
   const from = (origin: string) => ({ headers: { origin } })
   const rule = { index: 0, path: '/api', origin: ORIGIN, methods: ['GET'], credentials: true }

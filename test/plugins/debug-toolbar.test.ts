@@ -61,7 +61,7 @@ const noncesOf = (body: string): Record<'style' | 'script', string | undefined> 
 })
 const facts = (bar: ParentNode | null, item: string): Array<string | undefined> => [...bar?.querySelectorAll(`.${item} .pop div`) ?? []].map((fact) => fact.textContent?.trim())
 
-t.test('a page has the bar before the end of its body, and is otherwise the same', async t => {
+t.test('the toolbar is inserted before the end of the body, and the page is otherwise unchanged', async t => {
   const app = await start(t)
   for (const url of ['/', '/buffer', '/upper', '/inline', '/twice']) {
     const response = await app.inject(url)
@@ -73,7 +73,7 @@ t.test('a page has the bar before the end of its body, and is otherwise the same
   t.match((await app.inject('/twice')).body, '"</body>"</script>', 'the last end of a body is meant')
 })
 
-t.test('what the bar tells', async t => {
+t.test('the toolbar shows status, route, time, log and token', async t => {
   const app = await start(t)
   const response = await app.inject('/')
   const bar = barOf(response.body)
@@ -93,7 +93,7 @@ t.test('what the bar tells', async t => {
   t.ok(failing?.querySelector('.logs.bad'))
 })
 
-t.test('what it tells of security, HTTP cache and outgoing calls', async t => {
+t.test('the toolbar shows security, HTTP cache and outgoing calls', async t => {
   const other = createServer((_request, response) => { response.writeHead(503).end('x') })
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
   t.teardown(() => other.close())
@@ -120,7 +120,7 @@ t.test('the toolbar has at most 14 kB', async t => {
   t.ok(Buffer.byteLength(bar) < 3_000, `${Buffer.byteLength(bar)} bytes`)
 })
 
-t.test('where there is none', async t => {
+t.test('responses other than complete HTML pages have no toolbar', async t => {
   const app = await start(t)
   for (const [url, headers] of [
     ['/', { 'x-requested-with': 'XMLHttpRequest' }],
@@ -144,7 +144,7 @@ t.test('where there is none', async t => {
   }
 })
 
-t.test('only in debug mode, for those who may see it, and unless it is switched off', async t => {
+t.test('the toolbar is shown only in debug mode, with access, and unless it is switched off', async t => {
   const off = await (await start(t, { toolbar: false })).inject('/')
   t.equal(off.body, HTML)
   t.ok(off.headers['x-debug-token-link'])
@@ -155,7 +155,7 @@ t.test('only in debug mode, for those who may see it, and unless it is switched 
   t.equal(stranger?.headers['x-debug-token-link'], undefined)
 })
 
-t.test('over a socket the length is right, for HEAD too', async t => {
+t.test('over a socket the content length is correct, also for HEAD', async t => {
   const port = await listen(await start(t))
   for (const url of ['/', '/buffer']) {
     const page = await raw(port, `GET ${url} HTTP/1.1\r\nHost: localhost\r\n\r\n`)
@@ -168,7 +168,7 @@ t.test('over a socket the length is right, for HEAD too', async t => {
   t.equal(head?.status, 200)
 })
 
-t.test('the policies are extended by nonces of the toolbar, where it needs them', async t => {
+t.test('the policies get nonces of the toolbar if they need them', async t => {
   const contentSecurityPolicy = { enforce: { 'default-src': ["'self'"] }, reportOnly: { 'default-src': ['https://a.test'] } }
   const app = await start(t, { contentSecurityPolicy }, (app) => {
     app.get('/drawn', async (_request, reply) => { const { style } = reply.cspNonce; return reply.type('text/html').send(HTML.replace('Ü', style)) })
@@ -188,7 +188,7 @@ t.test('the policies are extended by nonces of the toolbar, where it needs them'
   t.notMatch((await app.inject('/json')).headers['content-security-policy-report-only'], 'nonce')
 })
 
-t.test('the policies of a route', async t => {
+t.test('policies of a route are extended', async t => {
   const app = await start(t, { contentSecurityPolicy: false }, (app) => {
     app.get('/policy', async (request, reply) => reply.header('content-security-policy', (request.query as { is: string | string[] }).is).type('text/html').send(HTML))
     app.get('/meta', async (_request, reply) => reply.type('text/html').send(HTML.replace('<meta', '<meta http-equiv="Content-Security-Policy" content="style-src \'nonce-own\'"><meta')))
@@ -218,7 +218,7 @@ t.test('the policies of a route', async t => {
   t.same(noncesOf(body), { style: undefined, script: undefined })
 })
 
-t.test('the profile tells what the bar told', async t => {
+t.test('the profile has the event of the toolbar', async t => {
   const app = await start(t)
   const response = await app.inject('/errors')
   const profile = await profileOf(app, response)

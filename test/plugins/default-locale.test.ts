@@ -10,7 +10,7 @@ t.test('a request has the configured locale', async t => {
   }
 })
 
-t.test('what one request changes is not seen by the next', async t => {
+t.test('a locale that one request sets does not affect the next', async t => {
   const app = await build(t, {}, app => {
     app.get('/change', request => { request.locale = 'fr'; return request.locale })
     app.get('/', request => request.locale)
@@ -19,6 +19,6 @@ t.test('what one request changes is not seen by the next', async t => {
   t.equal((await app.inject('/')).body, 'en')
 })
 
-t.test('a locale that is none stops the start with the name of the option', async t => {
+t.test('an invalid locale stops the start with the name of the option', async t => {
   for (const defaultLocale of ['not a locale', '', 'e']) t.equal(await refusal({ defaultLocale }), `defaultLocale: "${defaultLocale}" is not a language tag`)
 })

@@ -3,7 +3,7 @@ import { build, eventOf, profileOf } from '../support/app.js'
 
 const OWN = /^default-src 'none'; style-src 'nonce-([^']+)'; script-src 'nonce-([^']+)'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$/
 
-t.test('the diagnostic page has a policy of its own, whatever the application\'s is', async t => {
+t.test('the diagnostic page has its own policy, whatever the policy of the application', async t => {
   for (const [name, contentSecurityPolicy] of [
     ['default', undefined],
     ['none', false],
@@ -26,14 +26,14 @@ t.test('the diagnostic page has a policy of its own, whatever the application\'s
   }
 })
 
-t.test('pages of the application keep the application\'s', async t => {
+t.test('pages of the application keep the policy of the application', async t => {
   const app = await build(t, {}, app => app.get('/', () => 'x'))
   const response = await app.inject('/')
   t.match(response.headers['content-security-policy'], /^default-src 'self';/)
   t.match(eventOf(await profileOf(app, response), 'kernel.response', 'error-csp-removal'), { outcome: 'skipped', reason: 'the response is not a diagnostic page' })
 })
 
-t.test('the short page keeps within the application\'s', async t => {
+t.test('the short page has the policy of the application', async t => {
   const app = await build(t, { debug: false })
   t.match((await app.inject('/nix')).headers['content-security-policy'], /^default-src 'self';/)
 })

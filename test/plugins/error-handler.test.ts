@@ -5,7 +5,7 @@ import { build, listen, rawText as raw, statusOf } from '../support/app.js'
 const SECRETS = [1, 2, 3, 4].map((n) => `hunter${n}`)
 const [S1 = '', S2 = '', S3 = '', S4 = ''] = SECRETS
 
-t.test('secrets in the text of an error reach no form of the page and no header', async t => {
+t.test('secrets in the text of an error are in no format of the page and in no header', async t => {
   const app = await build(t, {}, app => app.get('/', async () => {
     throw new Error(`conn postgres://u:${S1}@db/x api_key=${S2} {"password":"${S3}"}`, { cause: new Error(`token=${S4}`) })
   }))
@@ -23,7 +23,7 @@ t.test('secrets in the text of an error reach no form of the page and no header'
   for (const secret of SECRETS) t.notOk(decodeURIComponent(profile.replaceAll(/%(?![0-9A-F]{2})/g, '%25')).includes(secret), `profile: ${secret}`)
 })
 
-t.test('the page of last resort is negotiated and masked', async t => {
+t.test('the fallback page is negotiated and masked', async t => {
   const app = await build(t, {}, async app => {
     app.get('/route', { onSend: async () => { throw new Error(`password=${S1}`) } }, async () => { throw new Error(`postgres://u:${S2}@h`) })
     await app.register(async (part) => {
@@ -48,7 +48,7 @@ t.test('the page of last resort is negotiated and masked', async t => {
   t.match(ofRoute.body, /postgres:\/\/u:\*{6}@h[^]*password=\*{6}/, 'a hook of the route')
 })
 
-t.test('in production the last resort is short in the form that was asked for', async t => {
+t.test('production: the fallback is short, in the format that the client accepts', async t => {
   const app = await build(t, { debug: false }, app => {
     app.get('/', { onSend: async () => { throw new Error('second') } }, async () => { throw new Error('first') })
   })
@@ -58,7 +58,7 @@ t.test('in production the last resort is short in the form that was asked for', 
   t.notOk(/first|second/.test(response.body))
 })
 
-t.test('the reason phrase is that of the status, also behind a head that could not be written', async t => {
+t.test('the reason phrase matches the status, even if the first head could not be written', async t => {
   const app = await build(t, {}, app => app.get('/', (_request, reply) => reply.header('x-split', 'a\r\nb').send('x')))
   const answer = await raw(await listen(app), 'GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
   t.equal(statusOf(answer), 500)

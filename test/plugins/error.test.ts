@@ -1,7 +1,7 @@
 import t from 'tap'
 import { build, eventOf, profileOf } from '../support/app.js'
 
-t.test('it flattens what was raised, and has nothing to do where nothing was', async t => {
+t.test('the listener flattens a raised error, and is skipped without one', async t => {
   const app = await build(t, {}, app => {
     app.get('/ok', () => 'x')
     app.get('/boom', () => { throw new TypeError('outer', { cause: new RangeError('inner') }) })

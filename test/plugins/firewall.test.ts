@@ -87,7 +87,7 @@ const cases: Case[] = [
   ['the profiler is without security', { url: '/_profiler/nothing', headers: basic('ada', 'nope') }, 404]
 ]
 
-t.test('who may come where', async t => {
+t.test('access depends on path, method, credentials and roles', async t => {
   const app = await build(t, settings, routes)
   for (const [name, request, status, challenge] of cases) {
     const response = await app.inject(request)
@@ -96,7 +96,7 @@ t.test('who may come where', async t => {
   }
 })
 
-t.test('the same outside debug mode', async t => {
+t.test('access is the same outside debug mode', async t => {
   const app = await build(t, settings, routes, { debug: false })
   for (const [name, request, status, challenge] of cases) {
     const response = await app.inject(request)
@@ -105,7 +105,7 @@ t.test('the same outside debug mode', async t => {
   }
 })
 
-t.test('the same over a socket', async t => {
+t.test('access is the same over a socket', async t => {
   const app = await build(t, settings, routes)
   await app.listen({ port: 0, host: '127.0.0.1' })
   const { port } = app.server.address() as AddressInfo
@@ -120,7 +120,7 @@ t.test('the same over a socket', async t => {
   t.equal(target.slice(9, 12), '401', 'a target in absolute form is the same path')
 })
 
-t.test('a router that is lax about paths opens nothing', async t => {
+t.test('a router that ignores case and slashes does not bypass a rule', async t => {
   const lax = { routerOptions: { caseSensitive: false, ignoreTrailingSlash: true, ignoreDuplicateSlashes: true } }
   const { default: Fastify } = await import('fastify')
   const { hindsight } = await import('../../app/hindsight.js')
@@ -134,14 +134,14 @@ t.test('a router that is lax about paths opens nothing', async t => {
   t.equal((await app.inject('/files/other')).statusCode, 200)
 })
 
-t.test('a refusal can be read by a script of an allowed origin', async t => {
+t.test('a refusal is readable for scripts of an allowed origin', async t => {
   const app = await build(t, settings, routes, { cors: [{ path: '/admin', origin: ['http://localhost:3000'], exposedHeaders: ['link'] }] })
   const { statusCode, headers } = await app.inject({ url: '/admin', headers: { origin: 'http://localhost:3000' } })
   t.equal(statusCode, 401)
   t.match(headers, { 'access-control-allow-origin': 'http://localhost:3000', 'access-control-expose-headers': 'link', 'www-authenticate': CHALLENGE })
 })
 
-t.test('what a refused request is told', async t => {
+t.test('a refusal has its error, code and message', async t => {
   const app = await build(t, settings, routes)
   const told = async (url: string, headers: Record<string, string>) => {
     const { statusCode, body } = await app.inject({ url, headers: { ...headers, accept: 'application/json' } })
@@ -159,7 +159,7 @@ t.test('what a refused request is told', async t => {
   t.match(page.headers['x-debug-exception'], 'Full%20authentication')
 })
 
-t.test('authenticators of the application', async t => {
+t.test('custom authenticators are called', async t => {
   const custom = (name: string, answer: unknown) => ({
     name,
     supports: ({ headers }: { headers: Record<string, unknown> }) => headers[`x-${name}`] !== undefined,
@@ -193,7 +193,7 @@ t.test('authenticators of the application', async t => {
   t.same(authenticators.filter(({ outcome }) => outcome === 'failed'), [{ name: 'refuses', outcome: 'failed', reason: 'The card has expired.' }])
 })
 
-t.test('a token may be verified by a function', async t => {
+t.test('a function can verify a token', async t => {
   const app = await build(t, {
     providers: { people: users },
     firewalls: [{
@@ -207,7 +207,7 @@ t.test('a token may be verified by a function', async t => {
   t.equal((await app.inject({ url: '/', headers: { authorization: 'Bearer c' } })).statusCode, 401)
 })
 
-t.test('a rule without a firewall refuses, and asks for nothing that nobody would take', async t => {
+t.test('a rule without a firewall refuses without a challenge', async t => {
   const app = await build(t, { firewalls: [{ name: 'api', pattern: '/api', authenticators: { bearer: { verify: () => null } } }], accessControl: [{ path: '/admin', roles: 'ROLE_ADMIN' }] }, routes)
   const response = await app.inject('/admin')
   t.equal(response.statusCode, 403)
@@ -215,7 +215,7 @@ t.test('a rule without a firewall refuses, and asks for nothing that nobody woul
   t.equal((await app.inject('/')).statusCode, 200)
 })
 
-t.test('what the profile says', async t => {
+t.test('the profile has the decisions of the firewall', async t => {
   const app = await build(t, settings, routes)
   const response = await app.inject({ url: '/admin', headers: basic('ada', 'lovelace') })
   t.strictSame(await recordOf(app, response), {
@@ -240,7 +240,7 @@ t.test('what the profile says', async t => {
   }
 })
 
-t.test('outcomes in the Events panel', async t => {
+t.test('the Events panel has the outcomes', async t => {
   const app = await build(t, settings, routes)
   const outcomes = async (url: string, headers = {}) => {
     const { events } = await profileOf(app, await app.inject({ url, headers }))
@@ -254,7 +254,7 @@ t.test('outcomes in the Events panel', async t => {
   t.same(await outcomes('/nowhere'), [finish])
 })
 
-t.test('nothing is left of a request behind its end, nor mixed with another', async t => {
+t.test('the user of a request is reset at its end, and never that of another request', async t => {
   const seen: unknown[] = []
   const app = await build(t, settings, app => {
     routes(app)
@@ -271,7 +271,7 @@ t.test('nothing is left of a request behind its end, nor mixed with another', as
   t.same(new Set(seen), new Set([null]))
 })
 
-t.test('a public response stays public', async t => {
+t.test('a public response remains public', async t => {
   const app = await build(t, { ...settings, firewalls: [{ name: 'main', authenticators: { login: true } }] }, app => {
     app.get('/login', () => 'x').get('/cached', (_request, reply) => { reply.header('cache-control', 'public, max-age=60'); return 'x' })
   })
@@ -282,7 +282,7 @@ t.test('a public response stays public', async t => {
   }
 })
 
-t.test('mistakes stop the start', async t => {
+t.test('invalid options stop the start', async t => {
   const main = (more: object) => ({ providers: { people: users }, firewalls: [{ name: 'main', ...more }] })
   const table: Array<[string, unknown, string]> = [
     ['no firewalls', {}, 'Option "security.firewalls" is missing'],
@@ -352,7 +352,7 @@ t.test('mistakes stop the start', async t => {
   t.equal(await refusal(main({ authenticators: { login: true } }), () => {}, { session: false }), 'security.firewalls.main: the login needs sessions, and the option session is false')
 })
 
-t.test('request.user is one thing only', async t => {
+t.test('a second decorator `request.user` stops the start', async t => {
   const { default: Fastify } = await import('fastify')
   const { hindsight } = await import('../../app/hindsight.js')
   const app = Fastify()

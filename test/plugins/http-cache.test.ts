@@ -65,7 +65,7 @@ async function start (t: Test, options: BuildOptions = {}): Promise<FastifyInsta
   return app
 }
 
-t.test('what the attribute makes of the headers', async (t) => {
+t.test('the attribute sets the caching headers', async (t) => {
   const app = await start(t)
   const cases: Array<[name: string, url: string, headers: Record<string, string>, expected: Record<string, string | undefined>]> = [
     ['no attribute', '/plain', {}, { 'cache-control': DEFAULT, etag: undefined, vary: undefined }],
@@ -101,7 +101,7 @@ t.test('what the attribute makes of the headers', async (t) => {
   t.ok(Date.parse(String((await app.inject('/future')).headers['last-modified'])) <= Date.now(), 'Last-Modified is never later than the message')
 })
 
-t.test('which responses get it', async (t) => {
+t.test('only cacheable responses get the headers', async (t) => {
   const app = await start(t)
   for (const [status, cacheControl, etag] of [
     [200, 'max-age=600, public', '"abc"'], [203, 'max-age=600, public', '"abc"'], [204, 'max-age=600, public', undefined],
@@ -118,7 +118,7 @@ t.test('which responses get it', async (t) => {
   t.equal((await app.inject({ method: 'POST', url: '/cached' })).headers['cache-control'], DEFAULT, 'POST')
 })
 
-t.test('conditional requests by the attribute, before the handler runs', async (t) => {
+t.test('conditional requests are answered by the attribute, before the handler runs', async (t) => {
   const app = await start(t)
   const cases: Array<[name: string, method: 'GET' | 'HEAD' | 'PUT', url: string, headers: Record<string, string>, status: number]> = [
     ['the tag', 'GET', '/both', { 'if-none-match': '"abc"' }, 304],
@@ -144,7 +144,7 @@ t.test('conditional requests by the attribute, before the handler runs', async (
   }
 })
 
-t.test('the headers of a 304 (RFC 9110, section 15.4.5)', async (t) => {
+t.test('a 304 has the headers of RFC 9110, section 15.4.5', async (t) => {
   const app = await start(t)
   const tagged = await app.inject({ url: '/both', headers: { 'if-none-match': '"abc"' } })
   t.match(tagged.headers, { etag: '"abc"', 'cache-control': 'max-age=60, public', vary: 'Accept', date: /GMT$/ })
@@ -153,7 +153,7 @@ t.test('the headers of a 304 (RFC 9110, section 15.4.5)', async (t) => {
   t.match(dated.headers, { 'last-modified': CHANGED_AT, 'cache-control': 'private, must-revalidate' })
 })
 
-t.test('a 304 tells nobody that a private response is public', async (t) => {
+t.test('the 304 of a private response is private', async (t) => {
   const app = await start(t)
   const first = await app.inject('/session')
   const { value } = first.cookies[0] as { value: string }
@@ -166,7 +166,7 @@ t.test('a 304 tells nobody that a private response is public', async (t) => {
   t.equal((await app.inject({ url: '/both', headers: { 'if-none-match': '"abc"' }, cookies: { other: '1' } })).headers['cache-control'], 'max-age=60, public')
 })
 
-t.test('who was recognised otherwise gets a private response, too', async (t) => {
+t.test('a request with other credentials has a private response, too', async (t) => {
   const { stateOf } = await import('../../lib/lifecycle/request-state.js')
   const app = await start(t, {
     declare (app) {
@@ -178,7 +178,7 @@ t.test('who was recognised otherwise gets a private response, too', async (t) =>
   t.equal((await app.inject('/cached')).headers['cache-control'], 'public, s-maxage=600')
 })
 
-t.test('tags and dates of the handler are sent, and not compared', async (t) => {
+t.test('validators of the handler are sent, and not compared', async (t) => {
   const app = await start(t)
   const tagged = await app.inject({ url: '/handler-etag', headers: { 'if-none-match': '"own"' } })
   t.match([tagged.statusCode, tagged.headers.etag], [200, '"own"'])
@@ -186,7 +186,7 @@ t.test('tags and dates of the handler are sent, and not compared', async (t) => 
   t.match([dated.statusCode, dated.headers['last-modified']], [200, CHANGED_AT])
 })
 
-t.test('validators that are none, or cannot be found, are errors by the route\'s name', async (t) => {
+t.test('invalid validators are errors that name the route', async (t) => {
   const app = await start(t)
   for (const [url, message] of [
     ['/wrong-etag', 'Route "GET /wrong-etag": config.cache.etag returned number; it must return a string'],
@@ -199,7 +199,7 @@ t.test('validators that are none, or cannot be found, are errors by the route\'s
   }
 })
 
-t.test('who may refuse is asked before a precondition is answered', async (t) => {
+t.test('access is checked before a precondition is answered', async (t) => {
   const app = await start(t)
   const cases: Array<[name: string, method: 'GET' | 'PUT', headers: Record<string, string>, status: number]> = [
     ['refused', 'GET', { 'if-none-match': '"abc"' }, 401],
@@ -218,7 +218,7 @@ t.test('who may refuse is asked before a precondition is answered', async (t) =>
   }
 })
 
-t.test('what the profile tells', async (t) => {
+t.test('the profile has the result of the cache', async (t) => {
   const app = await start(t)
   const cases: Array<[name: string, url: string, headers: Record<string, string>, cache: object | undefined, outcomes: string[]]> = [
     ['nothing declared', '/plain', {}, undefined, ['skipped: not configured', 'skipped: not configured']],
@@ -239,7 +239,7 @@ t.test('what the profile tells', async (t) => {
   }
 })
 
-t.test('a cache attribute that contradicts itself stops the start', async (t) => {
+t.test('a contradictory cache attribute stops the start', async (t) => {
   const cases = [
     [{ public: true, private: true }, 'Route "GET /x": config.cache.public and config.cache.private exclude each other'],
     [{ private: true, sMaxAge: 1 }, 'Route "GET /x": config.cache.sMaxAge and config.cache.private exclude each other'],
@@ -254,7 +254,7 @@ t.test('a cache attribute that contradicts itself stops the start', async (t) =>
   }
 })
 
-t.test('over a socket, in production too', async (t) => {
+t.test('caching works over a socket, also in production', async (t) => {
   for (const debug of [true, false]) {
     const app = await start(t, { debug })
     const port = await listen(app)
@@ -276,7 +276,7 @@ t.test('over a socket, in production too', async (t) => {
   }
 })
 
-t.test('with the firewall: recognised by a header of its own, refused, and let through', async (t) => {
+t.test('with a firewall, requests with a custom header are authenticated, refused or let through', async (t) => {
   const app = await build({
     security: {
       firewalls: [{
@@ -305,7 +305,7 @@ t.test('with the firewall: recognised by a header of its own, refused, and let t
   t.equal(fresh.headers['cache-control'], PRIVATE)
 })
 
-t.test('the way to the login is never public, whatever the route declares', async (t) => {
+t.test('the redirect to the login is never public, for any attribute', async (t) => {
   const app = await build({
     security: { providers: { people: { users: [] } }, firewalls: [{ name: 'main', authenticators: { login: true } }], accessControl: [{ path: '/ruled', roles: 'IS_AUTHENTICATED' }] },
     declare (app) {
@@ -340,7 +340,7 @@ t.test('the way to the login is never public, whatever the route declares', asyn
   t.equal((await app.inject('/moved')).headers['cache-control'], 'max-age=60, public, s-maxage=600', 'a redirect of the handler is')
 })
 
-t.test('credentials make private what the handler itself has called public', async (t) => {
+t.test('responses to credentials are private, even if the handler made them public', async (t) => {
   const app = await build({
     security: {
       firewalls: [{

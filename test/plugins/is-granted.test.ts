@@ -29,7 +29,7 @@ const ada = basic('ada', 'lovelace')
 const bob = basic('bob', 'builder')
 const route = (isGranted: IsGranted) => (app: FastifyInstance) => { app.get('/a/:id', { config: { isGranted } }, async () => 'x') }
 
-t.test('who may', async t => {
+t.test('access depends on roles, voters and the subject', async t => {
   const article = (request: FastifyRequest) => ({ id: 7, author: (request.params as { id: string }).id })
   const table: Array<[string, IsGranted, { url?: string, headers?: Record<string, string> }, number]> = [
     ['a role', 'ROLE_ADMIN', { headers: ada }, 200],
@@ -53,7 +53,7 @@ t.test('who may', async t => {
   }
 })
 
-t.test('a subject is the parameter as its converter left it', async t => {
+t.test('the subject is the converted parameter', async t => {
   const seen: unknown[] = []
   const voter: Voter = { name: 'all', supports: (attribute, subject) => { seen.push([attribute, subject]); return true }, vote: () => true }
   const app = await build(t, { ...settings, voters: [voter] }, app => {
@@ -64,7 +64,7 @@ t.test('a subject is the parameter as its converter left it', async t => {
   t.same(seen[0], ['EDIT', { article: 1 }])
 })
 
-t.test('one vote that grants is enough', async t => {
+t.test('one granting vote is sufficient', async t => {
   const voting = (...ballots: Array<boolean | null>): Voter[] => ballots.map((granted, i) => ({ name: `voter ${i}`, supports: () => true, vote: () => granted === null ? { granted } : granted }))
   const table: Array<[Array<boolean | null>, status: number]> = [
     [[true], 200],
@@ -83,7 +83,7 @@ t.test('one vote that grants is enough', async t => {
   }
 })
 
-t.test('only true is a yes', async t => {
+t.test('only true grants', async t => {
   for (const ballot of [undefined, 1, 'granted', {}, { granted: 'yes' }]) {
     const app = await build(t, { ...settings, voters: [{ supports: () => true, vote: () => ballot as never }] }, route('SHIP'))
     t.equal((await app.inject({ url: '/a/1', headers: bob })).statusCode, 403, JSON.stringify(ballot))
@@ -109,7 +109,7 @@ t.test('every vote is recorded with its reason', async t => {
   ])
 })
 
-t.test('request.isGranted', async t => {
+t.test('request.isGranted() returns the decision', async t => {
   const app = await build(t, settings, app => app.get('/', async request => [
     await request.isGranted('ROLE_EDITOR'), await request.isGranted('EDIT', { author: 'bob' }), await request.isGranted('EDIT')
   ]))
@@ -122,19 +122,19 @@ t.test('request.isGranted', async t => {
   ])
 })
 
-t.test('a voter that throws is an error, not a yes', async t => {
+t.test('a voter that throws is an error, and does not grant', async t => {
   const app = await build(t, { ...settings, voters: [{ supports: () => true, vote: async () => { throw new Error('no connection') } }] }, route('SHIP'))
   t.equal((await app.inject({ url: '/a/1', headers: bob })).statusCode, 500)
 })
 
-t.test('a browser is sent to the login', async t => {
+t.test('a browser is redirected to the login', async t => {
   const app = await build(t, { ...settings, firewalls: [{ name: 'main', authenticators: { login: true } }] }, app => { app.get('/login', async () => 'x'); route('ROLE_USER')(app) })
   const response = await app.inject({ url: '/a/1', headers: { ...HTML, host: 'shop.test' } })
   t.equal(response.statusCode, 302)
   t.equal(response.headers.location, 'http://shop.test/login')
 })
 
-t.test('mistakes stop the start, and name the route', async t => {
+t.test('invalid attributes stop the start, and name the route', async t => {
   // The shape is checked by the controller-attributes listener.
   const mistyped = (found: string) => `Route "GET /a/:id": config.isGranted is ${found}; it has to be a role or attribute, { attribute, subject }, or a list of these`
   const table: Array<[unknown, string]> = [
@@ -151,7 +151,7 @@ t.test('mistakes stop the start, and name the route', async t => {
   t.equal(await refusal(undefined, route('ROLE_ADMIN')), 'Route GET /a/:id: config.isGranted needs the option security, which is not configured')
 })
 
-t.test('what is raised ahead of it, be it nothing at all, opens no door', async t => {
+t.test('an error before the check never reaches the handler, even if its value is undefined', async t => {
   for (const raised of ['', 0, undefined]) {
     for (const etag of [() => { throw raised }, async () => { throw raised }]) {
       let handled = 0

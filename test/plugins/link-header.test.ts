@@ -32,7 +32,7 @@ async function start (t: Test, options: BuildOptions = {}): Promise<FastifyInsta
 
 const OWN = '</app.css>; rel="preload"; as="style", </schema>; rel="describedby"'
 
-t.test('the links of the route, then those that were added, behind what is there', async t => {
+t.test('links of the route and then added links are appended to the header', async t => {
   const app = await start(t)
   for (const [url, expected] of [
     ['/', OWN],
@@ -44,7 +44,7 @@ t.test('the links of the route, then those that were added, behind what is there
   ] as const) t.equal((await app.inject(url)).headers.link, expected, url)
 })
 
-t.test('a hostile value neither splits nor breaks the header', async t => {
+t.test('a hostile value does not split the header', async t => {
   const port = await listen(await start(t))
   const response = await raw(port, 'GET /hostile HTTP/1.1\r\nHost: localhost\r\n\r\n')
   t.equal(response?.status, 200)
@@ -64,7 +64,7 @@ t.test('the profile has the links', async t => {
   }
 })
 
-t.test('a link that cannot be written stops the start with the route\'s name', async t => {
+t.test('an invalid link stops the start with the name of the route', async t => {
   for (const [config, message] of [
     [{ name: 'home', links: [{ rel: 'a"b', href: '/' }] }, 'Route "home": links: Link: "a"b" is not a relation type (RFC 8288, section 3.3)'],
     [{ links: [{ rel: 'next' }] }, 'Route "GET /x": config.links.0.href is missing: config.links.0 has to be { rel, href, attributes }'],

@@ -44,7 +44,7 @@ async function refusal (given: BuildOptions): Promise<string> {
   }
 }
 
-t.test('the route decides, then the client, then the default', async t => {
+t.test('the locale is that of the route, of the client or the default, in this order', async t => {
   const app = await start(t)
   for (const [url, accept, locale] of [
     ['/fr/hello', undefined, 'fr'],
@@ -77,7 +77,7 @@ t.test('the route decides, then the client, then the default', async t => {
   }
 })
 
-t.test('a locale that is not spoken is not found, as the router says it', async t => {
+t.test('an unknown locale in the path is a 404 of the router', async t => {
   const app = await start(t)
   for (const url of ['/xx/hello', '/FR/hello', '/pt/hello', '/en_US/hello', '/constructor/hello']) {
     const response = await app.inject({ url, headers: { accept: 'application/json' } })
@@ -91,7 +91,7 @@ t.test('a locale that is not spoken is not found, as the router says it', async 
   }
 })
 
-t.test('without a list of locales a route takes any tag', async t => {
+t.test('without a list of locales a route accepts any language tag', async t => {
   const app = await start(t, {})
   t.equal((await app.inject('/gsw-CH/hello')).headers['content-language'], 'gsw-CH')
   t.equal((await app.inject('/a b/hello'.replace(' ', '%20'))).statusCode, 404)
@@ -99,7 +99,7 @@ t.test('without a list of locales a route takes any tag', async t => {
   t.same([headers['content-language'], headers.vary], [undefined, undefined])
 })
 
-t.test('what the route has set is kept, and only content is in a language', async t => {
+t.test('headers of the route are kept, and only responses with content have a language', async t => {
   const app = await start(t)
   const own = await app.inject({ url: '/own', headers: { 'accept-language': 'fr' } })
   t.same([own.body, own.headers['content-language'], own.headers.vary], ['fr', 'la', 'Cookie, Accept-Language'])
@@ -110,7 +110,7 @@ t.test('what the route has set is kept, and only content is in a language', asyn
   t.equal((await app.inject('/_profiler/')).headers.vary, 'accept', 'the debug surface is not translated')
 })
 
-t.test('the profile tells how the locale was chosen', async t => {
+t.test('the profile has the source of the locale', async t => {
   const app = await start(t)
   for (const [url, header, source, locale, outcome] of [
     ['/fr/hello', 'de', 'route', 'fr', { outcome: 'ran' }],
@@ -127,13 +127,13 @@ t.test('the profile tells how the locale was chosen', async t => {
   t.match((await profileOf(plain, await plain.inject('/locale'))).events.find(({ listener }) => listener === 'locale'), { outcome: 'skipped', reason: 'not configured' })
 })
 
-t.test('over a socket', async t => {
+t.test('the locale is negotiated over a socket', async t => {
   const port = await listen(await start(t))
   const response = await raw(port, 'GET /locale HTTP/1.1\r\nHost: localhost\r\nAccept-Language: it\r\nAccept-Language: de;q=0.2, fr;q=0.3\r\n\r\n')
   t.same([response?.text, response?.headers['content-language'], response?.headers.vary], ['fr', 'fr', 'Accept-Language'])
 })
 
-t.test('options that cannot be stop the start', async t => {
+t.test('invalid options stop the start', async t => {
   for (const [given, message] of [
     [{ enabledLocales: ['en', 'pt_BR'] }, 'enabledLocales: "pt_BR" is not a language tag'],
     [{ acceptLanguage: true }, 'acceptLanguage: enabledLocales must name the locales to choose from'],
@@ -145,7 +145,7 @@ t.test('options that cannot be stop the start', async t => {
   ] as const) t.equal(await refusal(given as BuildOptions), message)
 })
 
-t.test('a request has the services of its locale, made once for each', async t => {
+t.test('a request has the services of its locale, which are created once per locale', async t => {
   const made: string[] = []
   const app = await start(t, {
     ...options,
@@ -165,7 +165,7 @@ t.test('a request has the services of its locale, made once for each', async t =
   t.same(made, LOCALES, 'and not again')
 })
 
-t.test('without a list of locales services are made when a language is asked for; a failure is tried again', async t => {
+t.test('without a list of locales, services are created on first use, and again after a failure', async t => {
   let failing = true
   const app = await start(t, {
     localeAwareServices: { words: async (locale) => { if (locale === 'fr' && failing) throw new Error('not now'); return said(locale) } },
@@ -177,7 +177,7 @@ t.test('without a list of locales services are made when a language is asked for
   for (let i = 0; i < 300; i++) t.equal((await app.inject(`/en-x-${i}/services`)).body, `hello in en-x-${i}`)
 })
 
-t.test('a body that is streamed keeps its language to the end; then everything is given back', async t => {
+t.test('a streamed body keeps its locale to the end; then the locale is reset', async t => {
   let seen: { locale: string } | undefined
   const app = await start(t, {
     ...options,
@@ -202,7 +202,7 @@ t.test('a body that is streamed keeps its language to the end; then everything i
   }
 })
 
-t.test('a thousand requests at once never see the language of another', async t => {
+t.test('a thousand concurrent requests have separate locales', async t => {
   const app = await start(t, {
     ...options,
     debug: false,

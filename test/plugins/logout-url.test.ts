@@ -1,7 +1,7 @@
 import t from 'tap'
 import { build, profileOf, users } from '../lib/security/support.js'
 
-t.test('the firewall that matches answers, behind a trusted proxy too', async t => {
+t.test('the URL is that of the matching firewall, also behind a trusted proxy', async t => {
   const app = await build(t, {
     providers: { people: users },
     firewalls: [
@@ -22,7 +22,7 @@ t.test('the firewall that matches answers, behind a trusted proxy too', async t 
   }
 })
 
-t.test('a token is made for who asks for one, and for nobody else', async t => {
+t.test('a token is created only if the request calls logoutPath()', async t => {
   const app = await build(t, { firewalls: [{ name: 'main', logout: true }] }, app => {
     app.get('/asks', async request => request.logoutPath() ?? '')
     app.get('/does-not', async () => 'x')

@@ -16,7 +16,7 @@ const CONFIGURABLE = [
   ['kernel.finish_request', 'asset-reset'], ['kernel.finish_request', 'locale-aware-services']
 ] as const
 
-t.test('what nothing configures is skipped, and says so', async t => {
+t.test('listeners without configuration are skipped, with the reason', async t => {
   const app = await build(t, {}, app => app.get('/', () => 'x'))
   const { events } = await profileOf(app, await app.inject('/'))
   t.equal(events.length, Object.values(lifecycle).flat().length)
@@ -29,7 +29,7 @@ t.test('what nothing configures is skipped, and says so', async t => {
   }
 })
 
-t.test('outside debug mode nothing is recorded', async t => {
+t.test('outside debug mode no listener that records is active', async t => {
   const app = await build(t, { debug: false }, app => app.get('/', () => 'x'))
   t.equal((await app.inject('/')).statusCode, 200)
   const idle = app.hindsight.lifecycle.slots.filter(({ run }) => run === null).map(({ listener }) => listener)

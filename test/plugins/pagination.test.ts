@@ -30,7 +30,7 @@ async function start (t: Test, pagination: PaginationSettings = {}): Promise<Fas
   return app
 }
 
-t.test('what the query asks for', async t => {
+t.test('the query sets page, limit and order', async t => {
   const app = await start(t)
   for (const [url, expected] of [
     ['/plain', { page: 1, limit: 20, offset: 0, sort: null, direction: 'asc' }],
@@ -43,7 +43,7 @@ t.test('what the query asks for', async t => {
   ] as const) t.same((await app.inject(url)).json(), expected, url)
 })
 
-t.test('nonsense is refused, with the name of the field and what would be right', async t => {
+t.test('invalid values are refused, with the name of the field and the valid values', async t => {
   const app = await start(t)
   for (const [query, message] of [
     ['page=0', 'Invalid "page": "0" is not a whole number from 1.'],
@@ -77,7 +77,7 @@ t.test('nonsense is refused, with the name of the field and what would be right'
   t.match(unsortable.json(), { exceptions: [{ message: 'Invalid "sort": this route has no sortable fields.' }] })
 })
 
-t.test('the bounds are the application\'s', async t => {
+t.test('the application sets the bounds', async t => {
   const app = await start(t, { defaultLimit: 5, maxLimit: 7 })
   t.same((await app.inject('/plain?page=2&limit=7')).json(), { page: 2, limit: 7, offset: 7, sort: null, direction: 'asc' })
   t.same((await app.inject('/plain')).json(), { page: 1, limit: 5, offset: 0, sort: null, direction: 'asc' })
@@ -85,7 +85,7 @@ t.test('the bounds are the application\'s', async t => {
   t.same((await app.inject('/articles?sort=title&direction=asc&limit=50')).json(), { page: 1, limit: 50, offset: 0, sort: 'title', direction: 'asc' })
 })
 
-t.test('pages, once the number of items is known', async t => {
+t.test('the number of pages follows from the number of items', async t => {
   const app = await start(t)
   for (const [url, expected, window] of [
     ['/api/95', { total: 95, pages: 10, previous: null, next: 2 }, [1, 2, 3]],
@@ -102,7 +102,7 @@ t.test('pages, once the number of items is known', async t => {
   }
 })
 
-t.test('links keep the other parameters, and stay on this host', async t => {
+t.test('links keep the other parameters and the host', async t => {
   const app = await start(t)
   for (const [url, expected] of [
     ['/api/95?q=a%26b&page=5&q=c&sort=title', [
@@ -126,7 +126,7 @@ t.test('links keep the other parameters, and stay on this host', async t => {
   t.equal(new URL(answer?.text ?? '', 'http://localhost/').host, 'localhost')
 })
 
-t.test('the sliding window as markup', async t => {
+t.test('the sliding window is rendered as markup', async t => {
   const app = await start(t)
   const shown = async (url: string): Promise<Array<[string | undefined, string | null]>> => {
     const root = JSDOM.fragment((await app.inject(url)).body)
@@ -144,7 +144,7 @@ t.test('the sliding window as markup', async t => {
   t.equal(JSDOM.fragment(body).querySelector('[aria-current=page]')?.getAttribute('href'), '/html/95?page=2&%22%3E%3Cscript%3E=%3Cb%3E')
 })
 
-t.test('the profile has what was read', async t => {
+t.test('the profile has the pagination', async t => {
   const app = await start(t)
   const profile = await profileOf(app, await app.inject('/api/95?page=2'))
   t.same(profile.collectors.pagination, {
@@ -161,7 +161,7 @@ t.test('the profile has what was read', async t => {
   t.match((await profileOf(app, await app.inject('/none'))).events.find(({ listener }) => listener === 'pagination'), { outcome: 'skipped', reason: 'not configured' })
 })
 
-t.test('mistakes of the application', async t => {
+t.test('invalid calls of the application are errors', async t => {
   const app = await start(t)
   t.match((await app.inject({ url: '/undeclared', headers: { accept: 'application/json' } })).json(),
     { exceptions: [{ message: 'paginate: the route "GET /undeclared" declares no pagination in its config' }] })

@@ -76,7 +76,7 @@ async function start (t: Test, debug = true): Promise<FastifyInstance> {
 
 interface Problem { exceptions: Array<{ name: string, message: string }> }
 
-t.test('what converters make of a value', async (t) => {
+t.test('converters convert valid values', async (t) => {
   const app = await start(t)
   const cases: Array<[url: string, value: unknown, type?: string]> = [
     ['/int/7', 7], ['/int/-7', -7], ['/int/007', 7], ['/int/0', 0], ['/int/9007199254740991', 9007199254740991],
@@ -100,7 +100,7 @@ t.test('what converters make of a value', async (t) => {
   t.equal((await app.inject({ method: 'HEAD', url: '/int/x' })).statusCode, 404)
 })
 
-t.test('a value that cannot be converted is not found, for a reason', async (t) => {
+t.test('a value that cannot be converted is a 404 with its reason', async (t) => {
   const app = await start(t)
   const cases: Array<[url: string, converter: string, cause: string, name?: string]> = [
     ['/int/abc', 'int', '"abc" is not an integer'], ['/int/1.5', 'int', '"1.5" is not an integer'], ['/int/0x10', 'int', '"0x10" is not an integer'],
@@ -126,7 +126,7 @@ t.test('a value that cannot be converted is not found, for a reason', async (t) 
   t.equal((await app.inject('/failing/nothing')).statusCode, 404)
 })
 
-t.test('what could not even be looked for is no 404', async (t) => {
+t.test('a converter that fails is not a 404', async (t) => {
   const app = await start(t)
   for (const [url, status, message] of [['/failing/refused', 500, 'connect ECONNREFUSED'], ['/failing/teapot', 418, 'short and stout']] as const) {
     const response = await app.inject({ url, headers: { accept: 'application/json' } })
@@ -135,14 +135,14 @@ t.test('what could not even be looked for is no 404', async (t) => {
   }
 })
 
-t.test('the handler gets the value wherever it looks, with its type', async (t) => {
+t.test('the handler receives the converted value everywhere, with its type', async (t) => {
   const app = await start(t)
   t.strictSame((await app.inject('/articles/7')).json(), { id: 7, same: true })
   t.strictSame((await app.inject(`/all/7/2026-02-28/${UUID}/published/2/some-slug`)).json(),
     { id: '7.0', day: 28, key: 36, published: true, next: 2, slug: 'SOME-SLUG' })
 })
 
-t.test('what the profile tells', async (t) => {
+t.test('the profile has the sent and the converted values', async (t) => {
   const app = await start(t)
   const found = await profileOf(app, await app.inject('/articles/7'))
   t.strictSame(found.collectors.params, { article: { converter: 'article', sent: '7', value: { id: 7, title: 'On time', password: '******' } } })
@@ -163,7 +163,7 @@ t.test('what the profile tells', async (t) => {
   t.notOk('params' in none.collectors)
 })
 
-t.test('a mistake stops the start', async (t) => {
+t.test('an invalid converter stops the start', async (t) => {
   const cases: Array<[pattern: string, params: Record<string, unknown>, message: string]> = [
     ['/x/:id', { id: 'artcle' }, 'Route "GET /x/:id": config.params.id names the converter "artcle", which is unknown; did you mean "article"? known are int, date, uuid, article'],
     ['/x/:id', { id: { converter: 'decimal' } }, 'Route "GET /x/:id": config.params.id names the converter "decimal", which is unknown; known are int, date, uuid, article'],
@@ -195,7 +195,7 @@ t.test('a mistake stops the start', async (t) => {
   }
 })
 
-t.test('over a socket, in production too', async (t) => {
+t.test('conversion works over a socket, also in production', async (t) => {
   for (const debug of [true, false]) {
     const app = await start(t, debug)
     const url = `http://127.0.0.1:${await listen(app)}`
@@ -206,7 +206,7 @@ t.test('over a socket, in production too', async (t) => {
   }
 })
 
-t.test('requests at the same time do not see each other\'s values', async (t) => {
+t.test('concurrent requests have separate values', async (t) => {
   const app = await start(t)
   const answers = await Promise.all(Array.from({ length: 50 }, (_, i) => app.inject(`/later/${i}`)))
   t.strictSame(answers.map((answer) => answer.json<{ value: string }>().value), Array.from({ length: 50 }, (_, i) => `later ${i}`))

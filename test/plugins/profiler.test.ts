@@ -1,7 +1,7 @@
 import t from 'tap'
 import { build, eventOf, profileOf } from '../support/app.js'
 
-t.test('each request has a token, and its profile is found under it', async t => {
+t.test('each request has a token, and the profile is found by it', async t => {
   const app = await build(t, {}, app => app.get('/:n', () => 'x'))
   const answers = await Promise.all(Array.from({ length: 100 }, (_, n) => app.inject(`/${n}?n=${n}`)))
   const tokens = answers.map(({ headers }) => String(headers['x-debug-token']))
@@ -10,7 +10,7 @@ t.test('each request has a token, and its profile is found under it', async t =>
   for (const [n, answer] of answers.entries()) t.equal((await profileOf(app, answer)).url, `http://localhost/${n}?n=${n}`)
 })
 
-t.test('the profile', async t => {
+t.test('the profile has the facts of the request', async t => {
   const app = await build(t, {}, app => app.get('/', async () => { await new Promise(resolve => setTimeout(resolve, 20)); return 'x' }))
   const started = Date.now()
   const { version, time, duration, method, status, ip, exceptions, collectors } = await profileOf(app, await app.inject('/'))
@@ -21,7 +21,7 @@ t.test('the profile', async t => {
   t.ok(handler >= 19 && total >= handler, `${handler} of ${total}`)
 })
 
-t.test('the profiler\'s own requests and routes that opt out are not profiled', async t => {
+t.test('requests of the profiler and of routes that opt out are not profiled', async t => {
   const app = await build(t, {}, app => {
     app.get('/quiet', { config: { profile: false } }, () => 'x')
     app.get('/quiet/boom', { config: { profile: false } }, () => { throw new Error('boom') })
@@ -35,14 +35,14 @@ t.test('the profiler\'s own requests and routes that opt out are not profiled', 
   t.match((await app.inject('/_profilers')).headers['x-debug-token'], /^[0-9a-f]{6}$/)
 })
 
-t.test('an unknown or malformed token is not found', async t => {
+t.test('an unknown or malformed token is a 404', async t => {
   const app = await build(t)
   for (const token of ['000000', 'zzzzzz', 'abc', '..%2F..%2Fetc%2Fpasswd', 'ABCDEF', '%00', 'latest']) {
     t.equal((await app.inject(`/_profiler/${token}`)).statusCode, 404, token)
   }
 })
 
-t.test('what is kept is bounded', async t => {
+t.test('the number of stored profiles is bounded', async t => {
   const app = await build(t, { profiler: { maxProfiles: 5 } }, app => app.get('/:n', () => 'x'))
   const tokens: string[] = []
   for (let n = 0; n < 12; n++) tokens.push(String((await app.inject(`/${n}`)).headers['x-debug-token']))
@@ -51,7 +51,7 @@ t.test('what is kept is bounded', async t => {
   t.same(profiles.map(({ token }) => token), tokens.slice(-5).reverse())
 })
 
-t.test('without debug there is no profiler at all', async t => {
+t.test('outside debug mode there is no profiler', async t => {
   const app = await build(t, { debug: false }, app => app.get('/', () => 'x'))
   const { headers } = await app.inject('/')
   t.same(Object.keys(headers).filter(name => name.startsWith('x-debug')), [])
@@ -59,7 +59,7 @@ t.test('without debug there is no profiler at all', async t => {
   t.equal((await app.inject('/_profiler/')).statusCode, 404)
 })
 
-t.test('a failure of its own making is on record', async t => {
+t.test('the profile of a failure has status 500 and the error pass', async t => {
   const app = await build(t, {}, app => app.get('/boom', () => { throw new Error('boom') }))
   const response = await app.inject('/boom')
   const profile = await profileOf(app, response)

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { build, eventOf, profileOf, refusal } from '../support/app.js'
 
-t.test('the policy', async t => {
+t.test('the header has the configured policy', async t => {
   for (const [name, options, expected] of [
     ['default', {}, 'no-referrer, strict-origin-when-cross-origin'],
     ['configured', { referrerPolicy: ['same-origin'] }, 'same-origin'],
@@ -12,7 +12,7 @@ t.test('the policy', async t => {
   }
 })
 
-t.test('a header of the route is kept, and redirects carry it too', async t => {
+t.test('a header of the route is kept, and redirects have the header too', async t => {
   const app = await build(t, {}, app => {
     app.get('/own', (_request, reply) => reply.header('referrer-policy', 'origin').send('x'))
     app.get('/redirect', (_request, reply) => reply.redirect('/own'))
@@ -23,7 +23,7 @@ t.test('a header of the route is kept, and redirects carry it too', async t => {
   t.equal((await app.inject('/redirect')).headers['referrer-policy'], 'no-referrer, strict-origin-when-cross-origin')
 })
 
-t.test('a policy that is none stops the start with the name of the option', async t => {
+t.test('an invalid policy stops the start with the name of the option', async t => {
   t.equal(await refusal({ referrerPolicy: ['no-such-policy'] }), 'Option "referrerPolicy[0]" must be "no-referrer", "no-referrer-when-downgrade", "origin", "origin-when-cross-origin", "same-origin", "strict-origin", "strict-origin-when-cross-origin" or "unsafe-url", not "no-such-policy"')
   t.match(await refusal({ referrerPolicy: [] }), /^referrerPolicy: the list is empty/)
 })

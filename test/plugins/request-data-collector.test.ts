@@ -14,7 +14,7 @@ interface Collected {
   session: unknown
 }
 
-t.test('what came in, without its secrets', async t => {
+t.test('the request is collected without its secrets', async t => {
   const app = await build(t, {}, app => app.post('/users/:id', () => 'x'))
   const secrets = ['s3cret-basic', 's3cret-cookie', 's3cret-body', 's3cret-query', 's3cret-nested', 's3cret-key']
   const response = await app.inject({
@@ -40,7 +40,7 @@ t.test('what came in, without its secrets', async t => {
   for (const secret of [...secrets, Buffer.from(`anna:${secrets[0]}`).toString('base64')]) t.notOk(text.includes(secret), secret)
 })
 
-t.test('nor are the secrets on the page of a failure', async t => {
+t.test('secrets of the request are not on the page of a failure', async t => {
   const app = await build(t, {}, app => app.get('/boom', () => { throw new Error('boom') }))
   for (const accept of ['text/html', 'application/json', 'text/plain', 'text/markdown']) {
     // The page shows this very source.
@@ -55,7 +55,7 @@ for (const [name, type, payload, note] of [
   ['bad JSON', 'application/json', '{"a":', /^not parsed: .*JSON/],
   ['a media type without a parser', 'application/x-unheard-of', 'x', /^not parsed: Unsupported Media Type/]
 ] as const) {
-  t.test(`a body that was not parsed says why: ${name}`, async t => {
+  t.test(`a body that was not parsed has the reason: ${name}`, async t => {
     const app = await build(t, {}, app => app.post('/', () => 'x'))
     const response = await app.inject({ method: 'POST', url: '/', headers: { 'content-type': type }, payload })
     t.match((await profileOf(app, response)).collectors.request, { body: null, bodyNote: note })
@@ -64,14 +64,14 @@ for (const [name, type, payload, note] of [
   })
 }
 
-t.test('names that the application adds', async t => {
+t.test('names that the application adds are masked', async t => {
   const app = await build(t, { mask: ['iban', /^patient/i] }, app => app.post('/', () => 'x'))
   const { collectors } = await profileOf(app, await app.inject({ method: 'POST', url: '/?iban=1', payload: { IBAN: 'x', patientName: 'y', other: 'z' } }))
   t.same((collectors.request as Collected).body, { IBAN: '******', patientName: '******', other: 'z' })
   t.same((collectors.request as Collected).query, { iban: '******' })
 })
 
-t.test('what the application has put in the place of the route is told of each request on a connection', async t => {
+t.test('attributes that replace the route are collected for each request of a connection', async t => {
   let count = 0
   const app = await build(t, {}, app => {
     app.addHook('onRequest', async function name ({ attributes }) {
@@ -88,14 +88,14 @@ t.test('what the application has put in the place of the route is told of each r
   for (const [i, token] of tokens.entries()) t.match((await app.hindsight.profiler.find(token))?.collectors.request, { attributes: { tenant: `t${i + 1}` } })
 })
 
-t.test('a body is bounded', async t => {
+t.test('the body is bounded', async t => {
   const app = await build(t, {}, app => app.post('/', () => 'x'))
   const response = await app.inject({ method: 'POST', url: '/', payload: { list: Array.from({ length: 20_000 }, () => 'abcdefgh') } })
   const { collectors } = await profileOf(app, response)
   t.ok(JSON.stringify((collectors.request as Collected).body).length < 80_000)
 })
 
-t.test('bodies of other kinds', async t => {
+t.test('bodies of other types are collected', async t => {
   const app = await build(t, {}, app => {
     app.addContentTypeParser('application/octet-stream', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
     app.post('/', () => 'x')
@@ -112,21 +112,21 @@ t.test('bodies of other kinds', async t => {
   t.equal(((await newest(app)).collectors.request as Collected).body, null)
 })
 
-t.test('a failure is collected too, with what is known', async t => {
+t.test('a failure is collected, with the known fields', async t => {
   const app = await build(t)
   const { collectors } = await profileOf(app, await app.inject('/nix?a=1'))
   t.match(collectors.request, { method: 'GET', target: '/nix?a=1', query: { a: '1' }, attributes: { _route: null } })
   t.match(collectors.response, { status: 404, contentType: 'text/html; charset=utf-8' })
 })
 
-t.test('cookies that go out are masked', async t => {
+t.test('cookies of the response are masked', async t => {
   const app = await build(t, {}, app => app.get('/', (_request, reply) => reply.setCookie('a', 's3cret-1').setCookie('b', 's3cret-2').send('x')))
   const profile = await profileOf(app, await app.inject('/'))
   t.notOk(JSON.stringify(profile).includes('s3cret'))
   t.match((profile.collectors.response as { headers: Record<string, string[]> }).headers['set-cookie'], [/^a=\*{6}/, /^b=\*{6}/])
 })
 
-t.test('what a handler changes later is told as it came', async t => {
+t.test('the request is collected as it arrived, even if the handler changes it', async t => {
   const app = await build(t, {}, app => app.post('/', async (request, reply) => {
     const body = request.body as { list: number[], name?: string }
     body.list.push(3)
@@ -142,7 +142,7 @@ t.test('what a handler changes later is told as it came', async t => {
   t.notMatch(collectors.response, { headers: { 'x-late': 'changed' } })
 })
 
-t.test('what is huge is cut, with a note of how much', async t => {
+t.test('large values are truncated, with the number of omitted bytes', async t => {
   const app = await build(t, { }, app => app.post('/', (request, reply) => {
     request.log.info({ channel: 'test', blob: 'y'.repeat(1_000_000) }, 'a long line')
     return reply.header('x-huge', 'h'.repeat(10_000)).send('x')
@@ -166,7 +166,7 @@ t.test('what is huge is cut, with a note of how much', async t => {
   }
 })
 
-t.test('the parts that @fastify/multipart attaches to the body: values of fields, names of files', async t => {
+t.test('parts of @fastify/multipart in the body: values of fields, names of files', async t => {
   const payload = [
     '--b', 'Content-Disposition: form-data; name="title"', '', 'Holidays',
     '--b', 'Content-Disposition: form-data; name="password"', '', 's3cret-field',
@@ -185,7 +185,7 @@ t.test('the parts that @fastify/multipart attaches to the body: values of fields
   }
 })
 
-t.test('bodies that are streams or octets are named', async t => {
+t.test('bodies that are streams or octets have their type', async t => {
   const app = await build(t, {}, app => {
     app.addContentTypeParser('text/csv', (_request, payload, done) => { payload.resume(); done(null, payload) })
     app.post('/', () => 'x')
@@ -202,7 +202,7 @@ t.test('bodies that are streams or octets are named', async t => {
   }
 })
 
-t.test('what a mask hides for one request is shown for the next one, and the other way round', async t => {
+t.test('the mask of one request does not affect the next one', async t => {
   const app = await build(t, {}, app => {
     app.addHook('onSend', async (_request, reply) => { reply.header('x-note', 's3cret') })
     app.get('/reset/:token', () => 'x')
@@ -218,7 +218,7 @@ t.test('what a mask hides for one request is shown for the next one, and the oth
   }
 })
 
-t.test('the beginning of a response body that is text, masked', async t => {
+t.test('the beginning of a text response is collected, masked', async t => {
   const app = await build(t, {}, app => {
     app.get('/json', async () => ({ a: 1, password: 's3cret', list: [{ apiToken: 's3cret' }] }))
     app.get('/html', (_request, reply) => reply.type('text/html').send('<input type="password" name="password" value="s3cret">'))

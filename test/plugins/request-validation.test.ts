@@ -13,7 +13,7 @@ t.test('a message quotes the beginning of a long header', async t => {
   t.same([status, messages.at(-1)], [400, `Invalid Host "${'<'.repeat(1_986)}…`])
 })
 
-t.test('a host is what a host can be', async t => {
+t.test('the host is validated and normalized', async t => {
   const app = await build(t, {}, app => app.get('/', request => app.hindsight.originOf(request).authority))
   for (const [host, expected] of [
     ['example.com', 'example.com'],
@@ -82,7 +82,7 @@ t.test('HTTP/1.1 needs a host, HTTP/1.0 does not', async t => {
   t.ok(old.endsWith(`\r\n\r\n127.0.0.1:${port}`), 'and is about the address that it arrived at')
 })
 
-t.test('trusted hosts', async t => {
+t.test('trusted hosts are matched by name, port and pattern', async t => {
   for (const [trustedHosts, host, expected] of [
     [['example.com'], 'example.com', 200],
     [['example.com'], 'EXAMPLE.COM:8080', 200],
@@ -112,7 +112,7 @@ t.test('trusted hosts', async t => {
 
 const via = (remoteAddress: string, headers: Record<string, string>) => ({ url: '/', remoteAddress, headers: { host: 'inner.test', ...headers } })
 
-t.test('forwarding headers count when they come from a trusted proxy', async t => {
+t.test('forwarding headers apply only if a trusted proxy sent them', async t => {
   for (const [name, options, request, expected] of [
     ['no proxy is trusted', {}, via('10.0.0.1', { 'x-forwarded-host': 'outer.test', 'x-forwarded-proto': 'https', 'x-forwarded-for': '203.0.113.9', 'x-forwarded-prefix': '/app' }), 'http://inner.test 10.0.0.1'],
     ['another one is', { trustedProxies: ['10.0.0.2'] }, via('10.0.0.1', { 'x-forwarded-host': 'outer.test' }), 'http://inner.test 10.0.0.1'],
@@ -148,7 +148,7 @@ t.test('a forwarded host is validated like any other', async t => {
   t.equal((await app.inject(via('10.0.0.1', { 'x-forwarded-host': 'outer.test' }))).statusCode, 200)
 })
 
-t.test('conflicting forwarding headers', async t => {
+t.test('conflicting forwarding headers are refused', async t => {
   const conflict = (name: string) => `The request has both a trusted "FORWARDED" header and a trusted "X_FORWARDED_${name}" header, conflicting with each other. You should either configure your proxy to remove one of them, or configure your project to distrust the offending one.`
   const app = await build(t, { trustedProxies: ['10.0.0.1'] }, app => app.get('/', () => 'x'))
   for (const [headers, name] of [
@@ -162,7 +162,7 @@ t.test('conflicting forwarding headers', async t => {
   }
 })
 
-t.test('a forwarding header that cannot be read, or names no client', async t => {
+t.test('an invalid forwarding header of a trusted proxy is refused', async t => {
   const app = await build(t, { trustedProxies: ['10.0.0.1'] }, app => app.get('/', request => app.hindsight.originOf(request).ip))
   for (const [headers, message] of [
     [{ forwarded: '", for=8.8.8.8' }, 'Invalid Forwarded header "", for=8.8.8.8" (RFC 7239, section 4): Unexpected character \'"\' at index 0.'],
@@ -201,7 +201,7 @@ t.test('a conflict does not hide an invalid host', async t => {
   t.match(response.headers['x-debug-token-link'], /^\/_profiler\//)
 })
 
-t.test('a port is one that there can be', async t => {
+t.test('an invalid forwarded port is refused', async t => {
   const app = await build(t, { trustedProxies: ['10.0.0.1'] }, app => app.get('/ok', request => app.hindsight.originOf(request).authority))
   for (const [headers, port] of [
     [{ 'x-forwarded-host': 'x.test', 'x-forwarded-port': 'abc' }, 'abc'],
@@ -231,7 +231,7 @@ t.test('a port is one that there can be', async t => {
   ] as const) t.equal((await app.inject({ ...via('10.0.0.1', headers as Record<string, string>), url: '/ok' })).body, authority)
 })
 
-t.test('trusted proxies that are none stop the start', async t => {
+t.test('an invalid trusted proxy stops the start', async t => {
   t.equal(await refusal({ trustedProxies: ['nonsense'] }), 'trustedProxies (TRUSTED_PROXIES): invalid IP address: nonsense; use addresses, CIDR ranges, loopback, linklocal or uniquelocal')
 })
 
@@ -239,7 +239,7 @@ function anyMethod (app: FastifyInstance): void {
   app.route({ method: ['GET', 'POST', 'PUT', 'DELETE'], url: '/', handler: request => request.method })
 }
 
-t.test('a method override', async t => {
+t.test('a method override replaces the method of a POST', async t => {
   const app = await build(t, {}, anyMethod, messageOptions({ methodOverride: true }))
   for (const [method, url, override, expected] of [
     ['POST', '/', 'PUT', 'PUT'],
@@ -278,7 +278,7 @@ t.test('the method override is off by default', async t => {
   t.throws(() => readServerOptions({ METHOD_OVERRIDE: 'maybe' }), { message: 'Environment: METHOD_OVERRIDE must be on or off, not "maybe"' })
 })
 
-t.test('a method override is refused for requests of another site', async t => {
+t.test('a method override is refused for cross-site requests', async t => {
   const advice = 'Send it from a page of the same origin, or send the method itself'
   const own = 'http://shop.test:3000'
   const site = (value: string): string => `Cross-site method override: Sec-Fetch-Site is "${value}". ${advice}.`
@@ -327,7 +327,7 @@ t.test('a method override is refused for requests of another site', async t => {
   t.equal(statusCode, 404, 'without the listener that refuses it, it is not routed')
 })
 
-t.test('a URL that cannot be decoded', async t => {
+t.test('a URL that cannot be decoded is refused', async t => {
   const app = await build(t, {}, app => app.get('/a/:b', request => (request.params as { b: string }).b))
   const port = await listen(app)
   for (const [target, expected] of [
@@ -349,7 +349,7 @@ t.test('a URL that cannot be decoded', async t => {
   t.equal(statusOf(await get(port, '/a/ü')), 400)
 })
 
-t.test('a path parameter that is too long', async t => {
+t.test('a path parameter that is too long is refused', async t => {
   const app = await build(t, {}, app => app.get('/a/:b', () => 'x'))
   const response = await app.inject({ url: `/a/${'x'.repeat(101)}`, headers: { accept: 'text/plain' } })
   t.equal(response.statusCode, 414)
@@ -360,7 +360,7 @@ t.test('a path parameter that is too long', async t => {
   t.equal((await app.inject(`/a/${'x'.repeat(100)}`)).statusCode, 200)
 })
 
-t.test('a version that the connection does not speak', async t => {
+t.test('an HTTP version that the connection does not support is refused', async t => {
   const app = await build(t, {}, app => app.get('/', () => 'x'))
   const port = await listen(app)
   const answer = await raw(port, 'GET / HTTP/2.0\r\nHost: a\r\nAccept: text/plain\r\nConnection: close\r\n\r\n')
@@ -369,7 +369,7 @@ t.test('a version that the connection does not speak', async t => {
   t.equal(headerOf(answer, 'connection'), 'close')
 })
 
-t.test('what was refused had no session, no CORS and no route', async t => {
+t.test('a refused request runs no listener of session, CORS and router', async t => {
   const app = await build(t, { cors: [{ origin: '*' }] }, app => app.get('/', () => 'x'))
   await app.inject({ url: '/', headers: { host: 'a b' } })
   const { events } = await newest(app)

@@ -21,7 +21,7 @@ function routes (app: FastifyInstance): void {
   app.get('/wrong', (_request, reply) => reply.type('text/plain').header('content-length', '1').send('abc'))
 }
 
-t.test('no content where there must be none', async t => {
+t.test('responses without content have no body and no content headers', async t => {
   const app = await build(t, {}, routes)
   for (const kind of ['status', 'stream']) {
     for (const code of [204, 205, 304]) {
@@ -34,7 +34,7 @@ t.test('no content where there must be none', async t => {
   }
 })
 
-t.test('nor for HEAD, whose route is Fastify\'s own', async t => {
+t.test('responses without content to HEAD have no length', async t => {
   const app = await build(t, {}, routes)
   const port = await listen(app)
   for (const code of [204, 304]) {
@@ -56,7 +56,7 @@ t.test('a web stream that is not sent is cancelled', async t => {
   t.ok(cancelled)
 })
 
-t.test('connections stay usable behind them', async t => {
+t.test('connections remain usable after responses without content', async t => {
   const app = await build(t, {}, routes)
   const port = await listen(app)
   for (const first of ['/status/204', '/status/205', '/status/304', '/stream/204', '/stream/304']) {
@@ -78,7 +78,7 @@ t.test('a stream that is not sent is closed', async t => {
   t.pass('closed')
 })
 
-t.test('text has a charset', async t => {
+t.test('text responses have a charset', async t => {
   const app = await build(t, {}, routes)
   for (const [type, expected] of [
     ['text/html', 'text/html; charset=utf-8'],
@@ -92,14 +92,14 @@ t.test('text has a charset', async t => {
   ] as const) t.equal((await app.inject(`/type?type=${encodeURIComponent(type)}`)).headers['content-type'], expected, type)
 })
 
-t.test('the length is that of the octets', async t => {
+t.test('the content length counts bytes', async t => {
   const app = await build(t, {}, routes)
   for (const [url, expected] of [['/json', '10'], ['/buffer', '2'], ['/type?type=text/plain', '2'], ['/empty', '0']] as const) {
     t.equal((await app.inject(url)).headers['content-length'], expected, url)
   }
 })
 
-t.test('there is no length beside a transfer coding, nor ahead of trailers', async t => {
+t.test('responses with transfer coding or trailers have no content length', async t => {
   const app = await build(t, {}, routes)
   const port = await listen(app)
   for (const path of ['/both', '/trailed']) {
@@ -123,7 +123,7 @@ t.test('HEAD has no body, and the headers of GET', async t => {
   }
 })
 
-t.test('shared caches are kept out where nothing else was said', async t => {
+t.test('responses are private for shared caches by default', async t => {
   const app = await build(t, {}, routes)
   for (const [url, expected] of [
     ['/json', 'no-cache, private'], ['/nix', 'no-cache, private'], ['/found', 'no-cache, private'],
@@ -131,7 +131,7 @@ t.test('shared caches are kept out where nothing else was said', async t => {
   ] as const) t.equal((await app.inject(url)).headers['cache-control'], expected, url)
 })
 
-t.test('the profile tells what went out', async t => {
+t.test('the profile has the status, type and size of the response', async t => {
   const app = await build(t, {}, routes)
   for (const [url, status, contentType, size] of [
     ['/json', 200, 'application/json; charset=utf-8', 10],

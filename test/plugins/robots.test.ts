@@ -1,7 +1,7 @@
 import t from 'tap'
 import { build, eventOf, profileOf } from '../support/app.js'
 
-t.test('search engines are kept off in debug mode, or as told', async t => {
+t.test('responses have noindex in debug mode, or as configured', async t => {
   for (const [name, options, expected] of [
     ['debug', {}, 'noindex'],
     ['debug, off', { noIndex: false }, undefined],

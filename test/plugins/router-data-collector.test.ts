@@ -1,7 +1,7 @@
 import t from 'tap'
 import { build, profileOf } from '../support/app.js'
 
-t.test('the route, its pattern, its parameters and where it was declared', async t => {
+t.test('the profile has the route, its pattern, its parameters and its place', async t => {
   const app = await build(t, {}, async app => {
     app.get('/users/:id', { config: { name: 'user' } }, () => 'x')
     await app.register(async scope => { scope.route({ method: ['GET', 'POST'], url: '/thing', handler: () => 'x' }) }, { prefix: '/api' })
@@ -11,7 +11,7 @@ t.test('the route, its pattern, its parameters and where it was declared', async
   t.match((await profileOf(app, await app.inject('/api/thing'))).route, { name: 'GET|POST /api/thing', pattern: '/api/thing', params: {}, methods: ['GET', 'POST'], handler: /router-data-collector\.test\.ts:7$/ })
 })
 
-t.test('where nothing matched, every route and why not', async t => {
+t.test('without a match, the profile has every route with the reason', async t => {
   const app = await build(t, {}, app => {
     app.get('/a', () => 'x')
     app.post('/b', { config: { name: 'make_b' } }, () => 'x')
@@ -27,7 +27,7 @@ t.test('where nothing matched, every route and why not', async t => {
   })
 })
 
-t.test('secret parameters are masked, everywhere in the profile', async t => {
+t.test('secret parameters are masked everywhere in the profile', async t => {
   const app = await build(t, {}, app => {
     app.get('/reset/:token', () => 'x')
     app.get('/fail/:id/:token', request => { throw new Error(`No ${request.url}, no ${(request.params as { token: string }).token}`) })

@@ -14,7 +14,7 @@ function routes (app: FastifyInstance): void {
   app.get('/:a/:b/deep', () => 'deep')
 }
 
-t.test('no route: the messages to the letter', async t => {
+t.test('the messages of a missing route are those of the observed document', async t => {
   const app = await build(t, {}, routes)
   for (const [request, messages] of [
     [{ url: '/nix' }, ['No routes found for "/nix/"', 'No route found for "GET http://localhost/nix"']],
@@ -35,7 +35,7 @@ t.test('no route: the messages to the letter', async t => {
   }
 })
 
-t.test('the referer as it came over the wire', async t => {
+t.test('the referer in the message is the received value', async t => {
   const app = await build(t, {}, routes)
   const port = await listen(app)
   for (const [name, lines, expected] of [
@@ -53,7 +53,7 @@ t.test('the referer as it came over the wire', async t => {
   }
 })
 
-t.test('every method that Node.js parses gets an answer', async t => {
+t.test('every method that Node.js parses is answered', async t => {
   const app = await build(t, {}, routes)
   const port = await listen(app)
   for (const method of METHODS.filter((method) => method !== 'CONNECT')) {
@@ -71,7 +71,7 @@ t.test('every method that Node.js parses gets an answer', async t => {
   }
 })
 
-t.test('a method that the path does not have', async t => {
+t.test('a method that the path does not support is a 405', async t => {
   const app = await build(t, {}, routes)
   for (const [method, url, allow] of [
     ['PUT', '/form', 'POST, GET, DELETE'],
@@ -92,7 +92,7 @@ t.test('a method that the path does not have', async t => {
   }
 })
 
-t.test('HEAD answers as GET, without a body', async t => {
+t.test('HEAD is answered as GET, without a body', async t => {
   const app = await build(t, {}, routes)
   const port = await listen(app)
   const answer = await raw(port, 'HEAD /ok HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
@@ -101,7 +101,7 @@ t.test('HEAD answers as GET, without a body', async t => {
   t.match(route, { name: 'GET /ok', pattern: '/ok' })
 })
 
-t.test('the other trailing-slash form is a redirect, and never to another host', async t => {
+t.test('a path with another trailing slash is redirected, never to another host', async t => {
   const app = await build(t, { trustedProxies: ['10.0.0.1'] }, routes)
   for (const [method, url, status, location] of [
     ['GET', '/ok/', 301, 'http://localhost/ok'],
@@ -125,7 +125,7 @@ t.test('the other trailing-slash form is a redirect, and never to another host',
   t.equal(proxied.headers.location, 'https://outer.test/app/ok')
 })
 
-t.test('a route for HTTPS only redirects GET and HEAD, in one hop; other methods are not found', async t => {
+t.test('an HTTPS-only route redirects GET and HEAD in one step; other methods are a 404', async t => {
   const app = await build(t, { trustedProxies: ['10.0.0.1'] }, app => {
     app.all('/safe', { config: { httpsOnly: true } }, ({ method }) => method)
     app.get('/dir/', { config: { httpsOnly: true } }, () => 'dir')
@@ -158,7 +158,7 @@ t.test('a route for HTTPS only redirects GET and HEAD, in one hop; other methods
   })
 })
 
-t.test('a route for everything cannot be made to redirect elsewhere', async t => {
+t.test('a wildcard route never redirects to another host', async t => {
   const app = await build(t, {}, app => {
     app.get('/:a/:b', () => 'x')
     app.get('/:a/:b/:c', () => 'x')
@@ -172,7 +172,7 @@ t.test('a route for everything cannot be made to redirect elsewhere', async t =>
   }
 })
 
-t.test('the absolute URL honours trusted proxies and nobody else', async t => {
+t.test('the absolute URL uses headers of trusted proxies only', async t => {
   const app = await build(t, { trustedProxies: ['10.0.0.1'] }, routes)
   const headers = { 'x-forwarded-host': 'outer.test', 'x-forwarded-proto': 'https', 'x-forwarded-prefix': '/app', 'x-original-url': '/other', 'x-rewrite-url': '/other' }
   for (const [remoteAddress, expected] of [
@@ -181,7 +181,7 @@ t.test('the absolute URL honours trusted proxies and nobody else', async t => {
   ] as const) t.equal((await problem(app, { url: '/nix', remoteAddress, headers })).messages.at(-1), expected)
 })
 
-t.test('what matched is published and logged', async t => {
+t.test('the matched route is published and logged', async t => {
   const app = await build(t, {}, routes)
   for (const [url, name, pattern, params] of [
     ['/ok', 'GET /ok', '/ok', {}],
@@ -209,7 +209,7 @@ t.test('the log line of the match is between the notifications of the router and
   t.ok(offsets.every((offset) => offset >= 0 && Number.isInteger(Math.round(offset * 1e6) / 1e3)), 'microseconds')
 })
 
-t.test('attributes of one request are not those of another', async t => {
+t.test('the attributes of concurrent requests are separate', async t => {
   const app = await build(t, {}, app => app.get('/users/:id', async request => {
     request.attributes.seen = (request.attributes.seen as number | undefined ?? 0) + 1
     await new Promise(resolve => setTimeout(resolve, 5))
@@ -219,7 +219,7 @@ t.test('attributes of one request are not those of another', async t => {
   t.same(answers, ['1', '2', '3'].map(id => ({ _route: 'GET /users/:id', id, seen: 1 })))
 })
 
-t.test('the route is dropped when the request is finished', async t => {
+t.test('the route is removed when the request is finished', async t => {
   let held: unknown = 'nothing yet'
   const app = await build(t, {}, app => {
     app.addHook('onResponse', async request => { held = request.route })
@@ -231,7 +231,7 @@ t.test('the route is dropped when the request is finished', async t => {
   t.match((await newest(app)).route, { name: 'GET /ok' }, 'its profile knows it all the same')
 })
 
-t.test('routes with one path and different constraints are themselves', async t => {
+t.test('routes with one path and different constraints are distinguished', async t => {
   const app = await build(t, {}, app => {
     app.route({ method: ['GET', 'POST'], url: '/con', constraints: { host: 'a.test' }, handler: request => request.route?.name })
     app.get('/con', { constraints: { host: 'b.test' } }, request => request.route?.name)
@@ -242,7 +242,7 @@ t.test('routes with one path and different constraints are themselves', async t 
   ] as const) t.equal((await app.inject({ method, url: '/con', headers: { host } })).body, name, `${method} ${host}`)
 })
 
-t.test('constraints by host', async t => {
+t.test('routes match by host and version', async t => {
   const app = await build(t, {}, app => {
     app.get('/h', { constraints: { host: 'a.test' } }, () => 'a')
     app.post('/h', { constraints: { host: 'b.test' } }, () => 'b')
@@ -263,7 +263,7 @@ t.test('constraints by host', async t => {
   }
 })
 
-t.test('reply.callNotFound is a miss like any other', async t => {
+t.test('reply.callNotFound() is a 404 of the router', async t => {
   const app = await build(t, {}, app => {
     app.get('/maybe', (_request, reply) => reply.callNotFound())
   })

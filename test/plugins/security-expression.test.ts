@@ -12,7 +12,7 @@ const settings: SecuritySettings = {
 const ada = basic('ada', 'lovelace')
 const bob = basic('bob', 'builder')
 
-t.test('an expression decides', async t => {
+t.test('the expression decides about access', async t => {
   const table: Array<[string, string, { url?: string, headers?: Record<string, string> }, number]> = [
     ['a role', '"ROLE_ADMIN" in roles', { headers: ada }, 200],
     ['an inherited role', '"ROLE_EDITOR" in roles', { headers: ada }, 200],
@@ -42,7 +42,7 @@ t.test('an expression decides', async t => {
   }
 })
 
-t.test('whole numbers are integers', async t => {
+t.test('whole numbers are integers of the expression', async t => {
   const loop: { self?: object, depth: number } = { depth: 1 }
   loop.self = loop
   const people = { users: [{ ...users.users[0], identifier: 'ada', attributes: { loop, age: 36, share: 0.5, grades: [1, 2, { best: 3 }], teams: new Map([['a', 4]]), since: new Date(0), none: null } }] }
@@ -71,7 +71,7 @@ t.test('whole numbers are integers', async t => {
   }
 })
 
-t.test('an expression that cannot be evaluated is a warning', async t => {
+t.test('an expression that fails logs a warning', async t => {
   const warnings: unknown[] = []
   const app = await build(t, settings, app => {
     app.addHook('onRequest', async request => {
@@ -87,7 +87,7 @@ t.test('an expression that cannot be evaluated is a warning', async t => {
   t.same(warnings, [[{ channel: 'security', expression: 'user.attributes.age >= 18', reason: 'No such key: age' }, 'Expression cannot be evaluated.']])
 })
 
-t.test('the handler does not run, and the profile says why', async t => {
+t.test('a refused request does not run the handler, and its profile has the reason', async t => {
   let ran = 0
   const app = await build(t, settings, app => app.get('/p/:name', { config: { security: 'user.attributes.age >= 18' } }, async () => { ran++; return 'x' }))
   const refused = await app.inject({ url: '/p/x', headers: { ...bob, accept: 'application/json' } })
@@ -105,7 +105,7 @@ t.test('the handler does not run, and the profile says why', async t => {
   t.equal(ran, 1)
 })
 
-t.test('a browser is sent to the login', async t => {
+t.test('a browser is redirected to the login', async t => {
   const app = await build(t, { ...settings, firewalls: [{ name: 'main', authenticators: { login: true } }] }, app => {
     app.get('/login', async () => 'x')
     app.get('/', { config: { security: 'user != null' } }, async () => 'x')
@@ -117,7 +117,7 @@ t.test('a browser is sent to the login', async t => {
   t.equal(events.find(({ listener }) => listener === 'security-expression')?.outcome, 'answered')
 })
 
-t.test('mistakes stop the start, and name the route', async t => {
+t.test('invalid expressions stop the start, and name the route', async t => {
   const declare = (security: unknown) => (app: FastifyInstance) => { app.get('/p/:name', { config: { security: security as string } }, async () => 'x') }
   const first = async (...args: Parameters<typeof refusal>) => (await refusal(...args)).split('\n')[0]
   t.equal(await first(settings, declare('1 +')), 'Route GET /p/:name: config.security: Unexpected token: EOF')
@@ -129,7 +129,7 @@ t.test('mistakes stop the start, and name the route', async t => {
   t.equal(await first(undefined, declare('user == null')), 'Route GET /p/:name: config.security needs the option security, which is not configured')
 })
 
-t.test('a route that declares none', async t => {
+t.test('a route without an expression skips the listener', async t => {
   const app = await build(t, settings, app => app.get('/', async () => 'x'))
   const { events } = await profileOf(app, await app.inject('/'))
   t.same(events.filter(({ stage }) => stage === 'kernel.controller_arguments').slice(1).map(({ listener, outcome, reason }) => [listener, outcome, reason]), [
@@ -137,7 +137,7 @@ t.test('a route that declares none', async t => {
   ])
 })
 
-t.test('patterns match in linear time, wherever they are in an expression', async t => {
+t.test('patterns match in linear time, anywhere in an expression', async t => {
   const long = `${'a'.repeat(40_000)}b`
   const table: Array<[security: string, query: Record<string, string | string[]>, status: number]> = [
     ['request.query.q.matches("(a+)+$")', { q: long }, 401],
@@ -159,7 +159,7 @@ t.test('patterns match in linear time, wherever they are in an expression', asyn
   }
 })
 
-t.test('a pattern that is no literal, and durations, stop the start', async t => {
+t.test('a pattern that is not a literal, and durations, stop the start', async t => {
   for (const [security, why] of [
     ['request.query.q.matches(request.query.p)', 'The pattern of matches must be a literal'],
     ['request.query.q.exists(x, x.matches("a" + request.query.p))', 'The pattern of matches must be a literal'],
@@ -170,7 +170,7 @@ t.test('a pattern that is no literal, and durations, stop the start', async t =>
   }
 })
 
-t.test('a pattern that is invalid stops the start if it is a literal', async t => {
+t.test('an invalid literal pattern stops the start', async t => {
   for (const [pattern, why] of [['(', 'missing closing )'], ['(?=a)', 'invalid or unsupported Perl syntax'], ['(a{1000}){1000}', 'invalid repeat count']] as const) {
     const message = await refusal(settings, app => app.get('/q', { config: { security: `roles.exists(role, role.matches("${pattern}"))` } }, async () => 'x'))
     t.ok(message.startsWith(`Route GET /q: config.security: The pattern "${pattern}" is invalid:`), message)

@@ -30,7 +30,7 @@ function routes (app: FastifyInstance): void {
 const cookieOf = (response: { headers: Record<string, unknown> }): string => [response.headers['set-cookie']].flat().map(String).find(cookie => cookie.startsWith('sessionId=')) ?? ''
 const pairOf = (response: { headers: Record<string, unknown> }): string => cookieOf(response).split(';', 1)[0] ?? ''
 
-t.test('a session that is not touched leaves no trace', async t => {
+t.test('an unused session sets no cookie, and its listener is skipped', async t => {
   const app = await build(t, {}, routes)
   for (const url of ['/plain', '/nix']) {
     const response = await app.inject(url)
@@ -42,14 +42,14 @@ t.test('a session that is not touched leaves no trace', async t => {
   }
 })
 
-t.test('one that was only read and stayed empty sets no cookie', async t => {
+t.test('a session that was only read and is empty sets no cookie', async t => {
   const app = await build(t, {}, routes)
   const response = await app.inject('/look')
   t.equal(response.headers['set-cookie'], undefined)
   t.equal(response.headers['cache-control'], 'max-age=0, must-revalidate, private', 'but its answer is nobody else\'s')
 })
 
-t.test('the store is not read before the session is touched', async t => {
+t.test('the store is not read before the session is used', async t => {
   const { prototype } = MemorySessionStore
   const original = prototype.get
   let reads = 0
@@ -64,7 +64,7 @@ t.test('the store is not read before the session is touched', async t => {
   }
 })
 
-t.test('a session survives to the next request', async t => {
+t.test('a session is available in the next request', async t => {
   const app = await build(t, {}, routes)
   const first = await app.inject('/count')
   const cookie = pairOf(first)
@@ -74,7 +74,7 @@ t.test('a session survives to the next request', async t => {
   t.same((await app.inject('/look')).json(), { count: null }, 'and is nobody else\'s')
 })
 
-t.test('the cookie\'s attributes, by the scheme that the client speaks', async t => {
+t.test('the attributes of the cookie depend on the scheme of the request', async t => {
   const proxied = (remoteAddress: string, proto: string) => ({ url: '/count', remoteAddress, headers: { 'x-forwarded-proto': proto } })
   for (const [name, server, request, secure] of [
     ['http', {}, { url: '/count' }, false],
@@ -90,7 +90,7 @@ t.test('the cookie\'s attributes, by the scheme that the client speaks', async t
   }
 })
 
-t.test('the cookie as configured', async t => {
+t.test('the cookie is as configured', async t => {
   const app = await build(t, { session: { secret: SECRET, cookieName: 'sid', cookie: { sameSite: 'strict', path: '/app', maxAge: 60_000, secure: false } } }, app => app.get('/app', request => { request.session.count = 1; return 'x' }))
   const cookie = String((await app.inject('/app')).headers['set-cookie'])
   t.match(cookie, /^sid=[^;]+\.[^;]+; /)
@@ -99,7 +99,7 @@ t.test('the cookie as configured', async t => {
   t.match(cookie, /; Expires=|; Max-Age=/)
 })
 
-t.test('logging in takes a new identifier, and the old one opens nothing', async t => {
+t.test('a login changes the session id, and the old id is invalid', async t => {
   const app = await build(t, {}, routes)
   const before = pairOf(await app.inject('/count'))
   const login = await app.inject({ url: '/login', headers: { cookie: before } })
@@ -112,7 +112,7 @@ t.test('logging in takes a new identifier, and the old one opens nothing', async
   t.same((await app.inject({ url: '/who', headers: { cookie: after } })).json(), { user: null })
 })
 
-t.test('a cookie that was tampered with opens nothing', async t => {
+t.test('a cookie that was tampered with opens no session', async t => {
   const app = await build(t, {}, routes)
   const cookie = pairOf(await app.inject('/count'))
   const [, id = '', signature = ''] = /^sessionId=([^.]+)\.(.+)$/.exec(cookie) ?? []
@@ -130,7 +130,7 @@ t.test('a cookie that was tampered with opens nothing', async t => {
   }
 })
 
-t.test('several secrets: the first signs, all are accepted', async t => {
+t.test('the first secret signs, and all secrets are accepted', async t => {
   const old = 'an older secret of thirty-two letters'
   const store = new fastifySession.MemoryStore()
   const before = await build(t, { session: { secret: old, store } }, routes)
@@ -166,7 +166,7 @@ function asynchronousStore (failing: { get?: boolean, set?: boolean } = {}): Sto
   }
 }
 
-t.test('a store that answers later', async t => {
+t.test('an asynchronous store works', async t => {
   const store = asynchronousStore()
   const app = await build(t, { session: { secret: SECRET, store } }, routes)
   const cookie = pairOf(await app.inject('/count'))
@@ -176,7 +176,7 @@ t.test('a store that answers later', async t => {
   t.same((await app.inject({ url: '/look', headers: { cookie: 'other=1' } })).json(), { count: null })
 })
 
-t.test('a failing store is explained on the page', async t => {
+t.test('the page has the error of a failing store', async t => {
   const cookie = pairOf(await (await build(t, {}, routes)).inject('/count'))
   const unreadable = await build(t, { session: { secret: SECRET, store: asynchronousStore({ get: true }) } }, routes)
   const read = await unreadable.inject({ url: '/look', headers: { cookie } })
@@ -194,7 +194,7 @@ t.test('a failing store is explained on the page', async t => {
   t.ok(profile.events.some(({ stage, listener, outcome, pass }) => stage === 'kernel.response' && listener === 'session' && outcome === 'raised' && pass === 'main'))
 })
 
-t.test('an answer that was made with a session is private', async t => {
+t.test('a response that used a session is private', async t => {
   const app = await build(t, {}, routes)
   for (const [url, expected] of [
     ['/plain', 'no-cache, private'],
@@ -205,21 +205,21 @@ t.test('an answer that was made with a session is private', async t => {
   ] as const) t.equal((await app.inject(url)).headers['cache-control'], expected, url)
 })
 
-t.test('HEAD sets the cookie that GET would', async t => {
+t.test('HEAD sets the same cookie as GET', async t => {
   const app = await build(t, {}, routes)
   const response = await app.inject({ method: 'HEAD', url: '/count' })
   t.same([response.statusCode, response.body], [200, ''])
   t.same((await app.inject({ url: '/look', headers: { cookie: pairOf(response) } })).json(), { count: 1 })
 })
 
-t.test('a failure keeps what the session was told', async t => {
+t.test('a failed request stores its session', async t => {
   const app = await build(t, {}, routes)
   const response = await app.inject('/boom')
   t.equal(response.statusCode, 500)
   t.same((await app.inject({ url: '/look', headers: { cookie: pairOf(response) } })).json(), { count: 7 })
 })
 
-t.test('cookies of handlers', async t => {
+t.test('handlers can set cookies', async t => {
   const app = await build(t, {}, routes)
   t.match((await app.inject('/cookie')).headers['set-cookie'], /^theme=dark; Path=\//)
   const both = (await app.inject('/both')).headers['set-cookie'] as string[]
@@ -231,7 +231,7 @@ t.test('cookies of handlers', async t => {
   t.match((await without.inject('/cookie')).headers['set-cookie'], /^theme=dark/, 'without sessions too')
 })
 
-t.test('an unrouted request with a cookie', async t => {
+t.test('a request without a route and with a cookie is answered', async t => {
   const app = await build(t, {}, routes)
   const cookie = pairOf(await app.inject('/count'))
   const response = await app.inject({ url: '/nix', headers: { cookie } })
@@ -241,7 +241,7 @@ t.test('an unrouted request with a cookie', async t => {
   t.match(eventOf(await profileOf(app, response), 'kernel.request', 'session'), { outcome: 'ran' })
 })
 
-t.test('the profile says whether the session was used, and not its identifier', async t => {
+t.test('the profile shows whether the session was used, and not its id', async t => {
   const app = await build(t, {}, routes)
   const cookie = pairOf(await app.inject('/count'))
   const used = await profileOf(app, await app.inject({ url: '/look', headers: { cookie } }))
@@ -256,7 +256,7 @@ t.test('the profile says whether the session was used, and not its identifier', 
   t.match((await profileOf(app, await app.inject({ url: '/plain', headers: { cookie } }))).collectors.request, { session: { used: false } })
 })
 
-t.test('concurrent requests do not mix their sessions', async t => {
+t.test('concurrent requests have separate sessions', async t => {
   const app = await build(t, { session: { secret: SECRET, store: asynchronousStore() } }, app => {
     app.get('/set/:n', request => { request.session.count = Number((request.params as { n: string }).n); return 'x' })
     app.get('/get', request => ({ count: request.session.count }))
@@ -267,7 +267,7 @@ t.test('concurrent requests do not mix their sessions', async t => {
   t.same(read, cookies.map((_, n) => n))
 })
 
-t.test('sessions in memory do not hold their requests', async t => {
+t.test('sessions in memory hold no references to requests', async t => {
   const app = await build(t, {}, app => {
     app.get('/set', request => { request.session.count = 1; return 'x' })
     app.get('/again', request => {
@@ -282,18 +282,18 @@ t.test('sessions in memory do not hold their requests', async t => {
   t.same(Object.getOwnPropertySymbols(kept), [], 'plain data')
 })
 
-t.test('a secret that is missing or too short stops the start', async t => {
+t.test('a missing or short secret stops the start', async t => {
   const message = 'session.secret (SESSION_SECRET) is missing or too short: at least 32 characters are needed'
   for (const session of [{}, { secret: 'short' }, { secret: [SECRET, 'short'] }, { secret: '' }]) t.equal(await refusal({ session }), message, JSON.stringify(session))
   t.equal(await refusal({ session: undefined }), 'it started', 'without the option there are no sessions')
 })
 
-t.test('without sessions there are none', async t => {
+t.test('without the option, `request.session` does not exist', async t => {
   const app = await build(t, { session: false }, app => app.get('/', request => ({ session: 'session' in request })))
   t.same((await app.inject('/')).json(), { session: false })
 })
 
-t.test('a session that is ended while a request is on its way stays ended', async t => {
+t.test('a session that is destroyed during a request stays destroyed', async t => {
   for (const [name, touch] of [
     ['a request that reads', (request: FastifyRequest) => request.session.get('count' as never)],
     ['a request that writes', (request: FastifyRequest) => request.session.set('count' as never, Date.now() as never)]
@@ -324,7 +324,7 @@ const CONTROLS: Readonly<Record<string, string>> = {
   '/public-3': 'max-age=9, ext="a, private"'
 }
 
-t.test('privacy by a directive of its own, not by a word in another', async t => {
+t.test('whether a response is private depends on its directives, not on parts of their names', async t => {
   const app = await build(t, {}, app => {
     for (const [path, control] of Object.entries(CONTROLS)) {
       app.get(path, async (request, reply) => {
@@ -340,7 +340,7 @@ t.test('privacy by a directive of its own, not by a word in another', async t =>
   }
 })
 
-t.test('the profile tells what became of a session, without its values', async t => {
+t.test('the profile has the changes of a session, without its values', async t => {
   const app = await build(t, {}, app => {
     app.get('/set', request => { request.session.set('name' as never, 's3cret' as never); request.session.set('cart' as never, ['s3cret'] as never); return 'x' })
     app.get('/look', request => String(request.session.get('name' as never) !== undefined))

@@ -57,7 +57,7 @@ async function start (t: Test, engine: keyof typeof engines, options: BuildOptio
 }
 
 for (const engine of ['eta', 'handlebars'] as const) {
-  t.test(`${engine}: a plain object is rendered, everything else passes`, async (t) => {
+  t.test(`${engine}: a plain object is rendered, and other payloads are unchanged`, async (t) => {
     const app = await start(t, engine)
     const cases: Array<[url: string, status: number, type: string | undefined, body: string]> = [
       ['/page', 200, HTML, '<h1>&lt;script&gt;alert(1)&lt;/script&gt;</h1>\n'],
@@ -99,7 +99,7 @@ for (const engine of ['eta', 'handlebars'] as const) {
   })
 }
 
-t.test('other mistakes in a template stay the engine\'s', async (t) => {
+t.test('other errors in a template are those of the engine', async (t) => {
   const app = await start(t, 'eta')
   for (const [url, message] of [['/broken', /Cannot read properties of undefined \(reading 'here'\)/], ['/includes', /partial-that-is-not-there/]] as const) {
     const response = await app.inject({ url, headers: { accept: 'application/json' } })
@@ -109,7 +109,7 @@ t.test('other mistakes in a template stay the engine\'s', async (t) => {
   }
 })
 
-t.test('what the profile tells', async (t) => {
+t.test('the profile has the template and its variables', async (t) => {
   const app = await start(t, 'eta')
   const rendered = await profileOf(app, await app.inject('/page'))
   t.match(rendered.collectors.template, { name: 'page', variables: ['title'] })
@@ -122,7 +122,7 @@ t.test('what the profile tells', async (t) => {
   t.notOk('template' in (await profileOf(app, await app.inject('/text'))).collectors)
 })
 
-t.test('the engine may come before the route, behind it, or with its scope', async (t) => {
+t.test('the engine can be registered before the route, after it, or in its scope', async (t) => {
   const behind = await build({
     declare: async (app) => {
       app.get('/page', { config: { template: 'page' } }, async () => ({ title: 'behind' }))
@@ -145,7 +145,7 @@ t.test('the engine may come before the route, behind it, or with its scope', asy
   t.equal((await scoped.inject('/scope/page')).body, '<h1>scoped</h1>\n')
 })
 
-t.test('without an engine the start stops by the route\'s name', async (t) => {
+t.test('without an engine the start fails with the name of the route', async (t) => {
   const NONE = 'but there is no reply.viewAsync(): register @fastify/view in the route\'s scope or above it'
   for (const [name, options, declare, message] of [
     ['none at all', {}, (app: FastifyInstance) => { app.get('/page', { config: { name: 'home', template: 'page' } }, async () => ({})) },
@@ -167,7 +167,7 @@ t.test('without an engine the start stops by the route\'s name', async (t) => {
   }
 })
 
-t.test('over a socket, in production too', async (t) => {
+t.test('templates are rendered over a socket, also in production', async (t) => {
   for (const debug of [true, false]) {
     const app = await start(t, 'eta', { debug })
     const url = `http://127.0.0.1:${await listen(app)}`

@@ -13,7 +13,7 @@ t.test('the legacy auditor is off by default', async t => {
   }
 })
 
-t.test('kept and redirected', async t => {
+t.test('a header of the route is kept, and redirects have none', async t => {
   const app = await build(t, {}, app => {
     app.get('/own', (_request, reply) => reply.header('x-xss-protection', '1').send('x'))
     app.get('/redirect', (_request, reply) => reply.redirect('/own'))
@@ -25,6 +25,6 @@ t.test('kept and redirected', async t => {
   }
 })
 
-t.test('a value that is none stops the start', async t => {
+t.test('an invalid value stops the start', async t => {
   t.equal(await refusal({ xssProtection: '2' }), 'Option "xssProtection" must be "0", "1", "1; mode=block" or false, not "2"')
 })

@@ -60,7 +60,7 @@ function manifestOf (place: string): Manifest {
   return JSON.parse(readFileSync(join(place, 'package.json'), 'utf8')) as Manifest
 }
 
-t.test('the package has the files that it needs, and no others', async (t) => {
+t.test('the package has exactly the files that it needs', async (t) => {
   const paths = packed.files.map(({ path }) => path)
   const { exports } = manifestOf(ROOT)
   const entries = Object.values(exports).flatMap(({ import: esm, require: cjs }) => esm === undefined ? [] : [esm.default, cjs.default, cjs.types])
@@ -77,21 +77,21 @@ t.test('the package has the files that it needs, and no others', async (t) => {
   t.same(linked.filter((path) => !paths.includes(path)), [], 'each link of the README leads to a file of the package')
 })
 
-t.test('a line of a compiled file is the line of its source', async (t) => {
+t.test('compiled files keep the line numbers of their source', async (t) => {
   const { stdout } = await run(process.execPath, [join(consumer, 'stack.mjs')], { cwd: consumer })
   const [, file = '', line = ''] = /fastify-hindsight\/dist\/(\S+)\.js:(\d+)/.exec(stdout) ?? []
   const source = readFileSync(join(ROOT, `${file}.ts`), 'utf8').split('\n')[Number(line) - 1]
   t.match(source, /throw new Error\(`Option "\$\{path\}" must be /)
 })
 
-t.test('publint and attw find nothing wrong with the package', async (t) => {
+t.test('publint and attw report no problem', async (t) => {
   const { messages } = await publint({ pkgDir: installed, pack: false, strict: true })
   t.same(messages, [])
   const attw = await run(process.execPath, [join(ROOT, 'node_modules/@arethetypeswrong/cli/dist/index.js'), archive, '--format', 'json']).catch((error: { stdout: string }) => error)
   t.same((JSON.parse(attw.stdout) as { problems?: object }).problems ?? {}, {})
 })
 
-t.test('nothing runs when it is installed, and dependencies download nothing', async (t) => {
+t.test('installing the package runs no script, and its dependencies download nothing', async (t) => {
   const manifest = manifestOf(installed)
   for (const script of ['preinstall', 'install', 'postinstall', 'prepare']) t.notOk(script in manifest.scripts, script)
   t.notOk('tsx' in manifest.dependencies)
@@ -106,7 +106,7 @@ t.test('nothing runs when it is installed, and dependencies download nothing', a
   t.same(packages.filter(([, { integrity }]) => integrity === undefined).map(([place]) => place), [], 'each package of the lockfile has its hash')
 })
 
-t.test('docs/architecture.md names each dependency and each optional peer, and why', async (t) => {
+t.test('docs/architecture.md names each dependency and each optional peer, with the reason', async (t) => {
   const { dependencies, peerDependencies, peerDependenciesMeta } = manifestOf(ROOT)
   const section = readFileSync(join(ROOT, 'docs/architecture.md'), 'utf8').split('## Dependencies, and why each')[1]?.split('\n## ')[0] ?? ''
   const [required = '', optional = ''] = section.split('### Optional peers')
@@ -116,13 +116,13 @@ t.test('docs/architecture.md names each dependency and each optional peer, and w
   t.same(namesIn(optional).sort(), optionalPeers)
 })
 
-t.test('a TypeScript project compiles against it, as strictly as can be', async (t) => {
+t.test('a strict TypeScript project compiles with the package', async (t) => {
   const compiler = require.resolve('typescript/bin/tsc')
   const { stdout } = await run(process.execPath, [compiler, '--pretty', 'false', '-p', consumer]).catch((error: { stdout: string }) => error)
   t.equal(stdout, '')
 })
 
-t.test('it compiles as CommonJS, with node16, and for a bundler', async (t) => {
+t.test('the types compile for CommonJS, node16 and bundlers', async (t) => {
   const compiler = require.resolve('typescript/bin/tsc')
   const projects = [['node16', 'node16', 'consumer.cts'], ['nodenext', 'nodenext', 'consumer.cts'], ['node16', 'node16', 'consumer.ts'], ['esnext', 'bundler', 'consumer.ts']] as const
   for (const [module, resolution, file] of projects) {
@@ -132,7 +132,7 @@ t.test('it compiles as CommonJS, with node16, and for a bundler', async (t) => {
   }
 })
 
-t.test('the declarations for require name all exports', async (t) => {
+t.test('the declarations for require have all exports', async (t) => {
   for (const [entry, { require: cjs }] of Object.entries(manifestOf(ROOT).exports)) {
     if (cjs === undefined || entry === './register') continue
     const own = (name = ''): boolean => !['default', 'hindsight', 'fastifyHindsight', '__esModule'].includes(name)
@@ -161,7 +161,7 @@ for (const [name, file, ...preload] of [['an ES module', 'consumer.mjs'], ['Comm
   })
 }
 
-t.test('the package stores profiles in SQLite, which its command reads', async (t) => {
+t.test('the package stores profiles in SQLite, and its command reads them', async (t) => {
   const library = join(consumer, 'node_modules/@photostructure/sqlite')
   mkdirSync(join(library, '..'), { recursive: true })
   symlinkSync(join(ROOT, 'node_modules/@photostructure/sqlite'), library)
@@ -182,7 +182,7 @@ process.stdout.write(headers['x-debug-token'])
   t.match(JSON.parse((await run(process.execPath, command, { cwd: consumer })).stdout), { token, status: 200 })
 })
 
-t.test('the contract test of the package runs', async (t) => {
+t.test('the contract test of the package passes', async (t) => {
   writeFileSync(join(consumer, 'contract.mjs'), `
 import { MemoryStorage } from 'fastify-hindsight/storage'
 import { storageContract } from 'fastify-hindsight/storage-contract'
@@ -192,7 +192,7 @@ process.stdout.write('passed')
   t.equal((await run(process.execPath, ['contract.mjs'], { cwd: consumer })).stdout, 'passed')
 })
 
-t.test('it runs with Fastify 5.0.0', async (t) => {
+t.test('the package runs with Fastify 5.0.0', async (t) => {
   const place = join(consumer, 'node_modules/fastify')
   rmSync(place)
   link('fastify', 'fastify-5.0')
@@ -235,7 +235,7 @@ for (const [name, ...args] of [
   ['node --import, CommonJS', `--import=${REGISTER}`, 'server.cjs'],
   ['node -r, CommonJS', '-r', REGISTER, 'server.cjs']
 ] as const) {
-  t.test(`an application that says nothing of us, by ${name}`, async (t) => {
+  t.test(`an application that does not mention Hindsight is observed, by ${name}`, async (t) => {
     const started = start(t, { args: [...args], env: { STORAGE_URL: 'memory' }, cwd: consumer, alone: args[0] === '-r' })
     const url = `http://127.0.0.1:${await listening(started)}`
     const answer = await fetch(`${url}/`)
@@ -253,7 +253,7 @@ async function listening (started: ReturnType<typeof start>): Promise<string> {
   return (await started.said(/Server listening at http:\/\/(?:127\.0\.0\.1|\[::1\]):(\d+)/))[1] ?? ''
 }
 
-t.test('fastify-hindsight lifecycle, and its check, of an application in JavaScript', async (t) => {
+t.test('fastify-hindsight lifecycle and its check run on an application in JavaScript', async (t) => {
   const command = async (...args: string[]): Promise<{ code: number, stdout: string, stderr: string }> => {
     const options = { cwd: consumer, env: { ...process.env, NODE_ENV: 'development', STORAGE_URL: 'memory' } }
     return await run(process.execPath, ['node_modules/fastify-hindsight/bin/fastify-hindsight.js', 'lifecycle', ...args], options)

@@ -53,7 +53,7 @@ const orders: Array<[name: string, bytes: string, status: number, events: string
 ]
 
 for (const [way, command] of ways) {
-  t.test(`${way}: the order, and a quiet end`, async (t) => {
+  t.test(`${way}: requests have the documented order, and the process ends without errors`, async (t) => {
     const started = run(t, await command())
     const port = await started.listening()
     for (const [name, bytes, status, events] of orders) {
@@ -90,7 +90,7 @@ for (const [way, command] of ways) {
   }
 }
 
-t.test('production: no profiler, no debug headers, no source', async (t) => {
+t.test('production: responses have no profiler, no debug headers and no source', async (t) => {
   const started = run(t, startCommand(PRELOAD), { NODE_ENV: 'production', SESSION_SECRET: SECRET })
   const port = await started.listening()
   for (const [path, status] of [['/_profiler/', 404], ['/_profiler/latest', 404], ['/_profiler/abcdef', 404], ['/_wdt/abcdef', 404], ['/robots.txt', 404], ['/secret', 500]] as const) {
@@ -111,7 +111,7 @@ t.test('production: no profiler, no debug headers, no source', async (t) => {
   t.equal(await started.exit('SIGTERM'), 0)
 })
 
-t.test('production: an exception that nobody catches ends the process', async (t) => {
+t.test('production: an uncaught exception ends the process', async (t) => {
   // Outside debug mode nothing says which request was to blame: its connection ends with the process, after its time of grace.
   await Promise.all(['/timer', '/rejection'].map(async (path) => {
     const started = run(t, startCommand(PRELOAD), { NODE_ENV: 'production', SESSION_SECRET: SECRET })
@@ -122,7 +122,7 @@ t.test('production: an exception that nobody catches ends the process', async (t
   }))
 })
 
-t.test('a start that cannot be', async (t) => {
+t.test('an invalid configuration or a port in use ends the start', async (t) => {
   const holder = createServer().listen(0, '127.0.0.1')
   t.teardown(() => holder.close())
   await once(holder, 'listening')

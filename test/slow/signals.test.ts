@@ -96,16 +96,16 @@ const RUNS: Array<[script: string, signal: NodeJS.Signals, times: number]> = [
 ]
 
 for (const [script, signal, times] of RUNS) {
-  t.test(`npm run ${script}: ${signal} to npm alone ends the server in order`, async (t) => {
+  t.test(`npm run ${script}: ${signal} to npm alone shuts the server down gracefully`, async (t) => {
     for (let time = 0; time < times; time++) await ends(t, script, signal)
   })
 }
 
-t.test('npm start: SIGTERM to the process group ends the server in order', async (t) => {
+t.test('npm start: SIGTERM to the process group shuts the server down gracefully', async (t) => {
   for (let time = 0; time < 5; time++) await ends(t, 'start', 'SIGTERM', true)
 })
 
-t.test('the scripts of servers are those that are tested', (t) => {
+t.test('all scripts that start servers are tested', (t) => {
   const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: Record<string, string> }
   const servers = Object.keys(scripts).filter((name) => /server\.ts|app\.(?:ts|cjs)$/.test(scripts[name] ?? ''))
   t.strictSame(servers.sort(), [...new Set(RUNS.map(([script]) => script))].sort())

@@ -7,7 +7,7 @@ function texts (body: string, selector: string): string[] {
   return [...new JSDOM(body).window.document.querySelectorAll(selector)].map((element) => (element.textContent ?? '').replace(/\s+/g, ' ').trim())
 }
 
-t.test('who raised', async (t) => {
+t.test('the page names the handler or hook that raised the error', async (t) => {
   const app = await build(t, {}, (app) => {
     app.get('/handler', async () => { throw new Error('x') })
     app.get('/hook', { preValidation: async () => { throw new Error('x') } }, async () => 'x')
@@ -28,7 +28,7 @@ t.test('who raised', async (t) => {
   }
 })
 
-t.test('the page of the application: its policy, its place, its editor, its profile, its weight', async (t) => {
+t.test('the page has its policy, place, editor link and profile, no secret, and less than 60 kB', async (t) => {
   const app = await build(t, { editor: 'vscode', editorPaths: { [import.meta.dirname]: '/home/me' } }, (app) => app.get('/', async (request) => {
     request.log.info({ password: 'hunter' + 2 }, 'before it failed')
     throw new Error('x', { cause: new TypeError('y') })
@@ -45,6 +45,6 @@ t.test('the page of the application: its policy, its place, its editor, its prof
   t.ok(Buffer.byteLength(body) < 60_000, `${Buffer.byteLength(body)} bytes`)
 })
 
-t.test('an editor that would be no safe link stops the start', async (t) => {
+t.test('an editor with an unsafe URL stops the start', async (t) => {
   await t.rejects(build(t, { editor: 'javascript:alert(%f)' }), { message: /^Option "editor" \(EDITOR_URL\): a URL cannot begin with "javascript:"/ })
 })

@@ -34,7 +34,7 @@ async function getInvoice (): Promise<Buffer> {
   return await new Promise((_resolve, reject) => setImmediate(reject, Object.assign(new Error('ENOENT: no such file'), { stack: 'Error: ENOENT: no such file' })))
 }
 
-t.test('the root cause comes first, and the chain after it', async (t) => {
+t.test('the root cause comes first, then the chain', async (t) => {
   const app = await build(t, {}, (app) => app.get('/orders/:id', async () => {
     try {
       JSON.parse('{').total()
@@ -84,7 +84,7 @@ t.test('an AggregateError shows the common cause, or the number of each kind', a
   t.match((await app.inject({ url: '/one', headers: { accept: 'text/markdown' } })).body.match(/^```ts$/gm), { length: 1 })
 })
 
-t.test('without a frame of the application: the handler of the route', async (t) => {
+t.test('an error without a frame of the application shows the handler of the route', async (t) => {
   const app = await build(t, {}, (app) => {
     app.get('/invoice', getInvoice)
     // eslint-disable-next-line no-throw-literal
@@ -99,7 +99,7 @@ t.test('without a frame of the application: the handler of the route', async (t)
   t.match(texts(string, '.what'), [/ threw a value that is no Error \(string\), /])
 })
 
-t.test('what a schema rejected, masked', async (t) => {
+t.test('the card shows the fields that a schema refuses, masked', async (t) => {
   const app = await build(t, {}, (app) => app.post('/orders/:id', {
     schema: {
       params: { type: 'object', properties: { id: { type: 'integer' } } },
@@ -126,7 +126,7 @@ t.test('what a schema rejected, masked', async (t) => {
   t.match(body, '- `body.quantity`: received `0`, rule `minimum`, expected \\>= 1\n')
 })
 
-t.test('where a body is not JSON', async (t) => {
+t.test('the card shows the position at which a body is not JSON', async (t) => {
   const app = await build(t, {}, (app) => app.post('/orders', async () => 'x'))
   const place = async (payload: string, type = 'application/json') =>
     (await report(app, { method: 'POST', url: '/orders', payload, headers: { 'content-type': type } })).input?.malformed
@@ -148,7 +148,7 @@ t.test('where a body is not JSON', async (t) => {
   t.match((await app.inject({ method: 'POST', url: '/orders', payload: { a: 1 } })).body, 'x', 'valid bodies arrive')
 })
 
-t.test('404 and 405: the HTTP error, the routes with their places, and no source', async (t) => {
+t.test('404 and 405 show the HTTP error and the routes with their places, and no source', async (t) => {
   const app = await build(t, {}, (app) => {
     app.get('/orders/:id', async () => 'x')
     app.post('/orders', async () => 'x')
@@ -219,7 +219,7 @@ t.test('the menu changes all links, and remembers the choice', async (t) => {
   t.equal(window.localStorage.getItem('hindsight-editor'), 'idea')
 })
 
-t.test('the place of a syntax error that Node.js or a compiler names', async (t) => {
+t.test('the card shows the place of a syntax error that Node.js or a compiler names', async (t) => {
   const folder = t.testdir({
     'broken.cjs': 'const a = 1\nfunction broken ( {\n  return 2\n}\n',
     'linked.mjs': 'export const a = 1\nexport { nothing } from "node:fs"\n'
@@ -237,7 +237,7 @@ t.test('the place of a syntax error that Node.js or a compiler names', async (t)
   }
 })
 
-t.test('the header and the log line name a file of the application, or none', async (t) => {
+t.test('the header and the log line name a file of the application, or no file', async (t) => {
   const app = await build(t, {}, (app) => {
     app.get('/invoice', getInvoice)
     app.get('/parsed', async () => JSON.parse('{'))

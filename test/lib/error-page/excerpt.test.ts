@@ -13,7 +13,7 @@ function told (lines: string[], file = 'a.ts', mark: Parameters<typeof highlight
   })
 }
 
-t.test('colours', async (t) => {
+t.test('tokens of the source are colored by their kind', async (t) => {
   const cases: Array<[name: string, lines: string[], expected: string[], file?: string]> = [
     ['words', ['const a: Map = new Map(b.new)'], ['‹k:const› a: ‹t:Map› = ‹k:new› ‹t:Map›(b.new)']],
     ['literals', ['f(1, "x", /y/g, `z$' + '{a}`)'], ['f(‹n:1›, ‹s:"x"›, ‹s:/y/g›, ‹s:`z$' + '{›a‹s:}`›)']],
@@ -25,7 +25,7 @@ t.test('colours', async (t) => {
   for (const [name, lines, expected, file] of cases) t.same(told(lines, file), expected, name)
 })
 
-t.test('the mark', async (t) => {
+t.test('the excerpt marks the expression at the position of the frame', async (t) => {
   t.same(told(['a()', '  here(1)'], 'a.ts', { line: 1, column: 3 }), ['a()', '  ‹at:here›(‹n:1›)'])
   t.same(told(['throw new Error()'], 'a.ts', { line: 0, column: 7 }), ['‹k:throw› ‹k at:new› ‹t:Error›()'])
   t.same(told(['x here y'], 'a.svelte', { line: 0, column: 3 }), ['x here y'], 'none in another language')
@@ -34,7 +34,7 @@ t.test('the mark', async (t) => {
   }
 })
 
-t.test('whatever the source, its text is what is shown, and nothing of it is markup', async (t) => {
+t.test('any source is shown as text, without markup of its own', async (t) => {
   const hostile = ['</code></pre><script>alert(1)</script>', '<i class="k" onclick=alert(1)>', '&lt;', '`${', '"', '/*', '*/', '/[', '<a b={', '\\', '#!x', '#', '@', '', '\t', 'é', '𝒳', '\u{10ffff}']
   for (const file of ['a.ts', 'a.tsx', 'a.js', 'a.html']) {
     for (const one of hostile) {

@@ -26,7 +26,7 @@ function exception (changes: Partial<FlattenedException> = {}): FlattenedExcepti
   return { name: 'Error', message: 'text', frames: [], stack: 'Error: text', ...changes }
 }
 
-t.test('headline, sections and counts', async (t) => {
+t.test('the page has a headline, sections and counts', async (t) => {
   const document = page()
   const message = 'No route found for "GET http://127.0.0.1:3000/robots.txt"'
   t.equal(document.title, `${message} (404 Not Found)`)
@@ -45,7 +45,7 @@ t.test('headline, sections and counts', async (t) => {
   t.match(texts(document, '#request dd'), ['GET', 'http://127.0.0.1:3000/robots.txt?page=2', '127.0.0.1'])
 })
 
-t.test('the chain, root cause first', async (t) => {
+t.test('the chain begins with the root cause', async (t) => {
   const document = page()
   t.same(texts(document, '.exception h3'), ['[1/2] RouteLookupError', '[2/2] NotFoundError'])
   t.same(texts(document, '.exception .message')[0], 'No routes found for "/robots.txt/"')
@@ -56,7 +56,7 @@ t.test('the chain, root cause first', async (t) => {
   t.same(texts(document, '.chain li'), ['caused by RouteLookupError: No routes found for "/robots.txt/"'])
 })
 
-t.test('styles and scripts with their nonces, and nothing inline', async (t) => {
+t.test('styles and scripts have their nonces, and nothing is inline', async (t) => {
   const document = page()
   t.same([...document.querySelectorAll('style, script')].map((element) => element.getAttribute('nonce')), [NONCE.script, NONCE.style, NONCE.script])
   const attributes = [...document.querySelectorAll('*')].flatMap((element) => [...element.attributes]).map((attribute) => attribute.name)
@@ -78,7 +78,7 @@ t.test('own frames are listed, vendor frames are folded with their count', async
   t.match(texts(document, '.exception'), [/7 more frames are left out/])
 })
 
-t.test('where it happened: the first of own code, with its source', async (t) => {
+t.test('the page shows the first frame of the application with its source', async (t) => {
   const own = { ...frame('/srv/routes/a.ts', true), excerpt: { start: 2, lines: ['// before', '  here("<b>")', 'after'] } }
   const document = page({ exceptions: [exception(), exception({ frames: [frame('/x/node_modules/dep/a.js', false), own] })] })
   t.same(texts(document, '.where h2'), ['In your code: /srv/routes/a.ts:3:5 fn'])
@@ -91,25 +91,25 @@ t.test('where it happened: the first of own code, with its source', async (t) =>
   t.equal(document.querySelector('.where [data-copy]')?.textContent, '/srv/routes/a.ts:3:5')
 })
 
-t.test('a failure of none of the application\'s own frames has no such place', async (t) => {
+t.test('an error without a frame of the application has no such place', async (t) => {
   const document = page({ exceptions: flattenError(new Error('x'), { root: '/nowhere' }) })
   t.equal(document.querySelector('.where, .culprit'), null)
 })
 
-t.test('where in the lifecycle it was raised', async (t) => {
+t.test('the page names the listener and the stage that raised the error', async (t) => {
   const document = page()
   t.equal(texts(document, '.lifecycle')[0], 'Step 7 of 42 raised: router in kernel.request. All steps are in the profile.')
   t.equal(document.querySelector('.lifecycle a')?.getAttribute('href'), 'http://127.0.0.1:3000/_profiler/3fa94c?panel=events')
 })
 
-t.test('the copy as Markdown', async (t) => {
+t.test('the copied Markdown has the report', async (t) => {
   const report = sampleReport()
   const { document } = new JSDOM(renderReport(report, 'html', NONCE)).window
   t.equal(document.querySelector('#as-markdown')?.textContent, renderReport(report, 'markdown', NONCE))
   t.same(texts(document, '.copies-of a'), ['Copy for an AI assistant'])
 })
 
-t.test('links that open the editor', async (t) => {
+t.test('links open the editor', async (t) => {
   const frames = [frame('/srv/routes/a b.ts', true), frame('/srv/node_modules/dep/a.js', false, 9), frame('node:events', false)]
   const body = renderReport(sampleReport({ exceptions: [exception({ frames })] }), 'html', NONCE, editorLink({ editor: 'vscode' }))
   const { document } = new JSDOM(body).window
@@ -127,7 +127,7 @@ t.test('frames that an error shares with its cause are listed once', async (t) =
   t.same(texts(document, '#exception-2 .fold'), ['6 more frames in common with the previous exception'])
 })
 
-t.test('an AggregateError as a tree', async (t) => {
+t.test('an AggregateError is shown as a tree', async (t) => {
   const error = new AggregateError([new Error('first', { cause: new AggregateError(['inner'], 'nested') }), 'second'], 'all')
   const document = page({ exceptions: flattenError(error) })
   t.same(texts(document, '#exception-1 > .members > summary'), ['2 errors inside'])
@@ -136,7 +136,7 @@ t.test('an AggregateError as a tree', async (t) => {
   t.same(texts(document, '#stack-traces h2'), ['Stack Traces 5'])
 })
 
-t.test('logs', async (t) => {
+t.test('the table of logs has counts, filters and a link to the first error', async (t) => {
   const document = page({ logs: [record('debug', 'one'), record('info', 'two', { deep: { a: [1] } }), record('fatal', 'three')] })
   t.same(texts(document, '#logs tbody tr.info td').slice(0, 3), ['05:56:30.123', 'info', 'request'])
   t.equal(document.querySelector('#logs tr.info pre')?.textContent, '{\n  "deep": {\n    "a": [\n      1\n    ]\n  }\n}')
@@ -146,7 +146,7 @@ t.test('logs', async (t) => {
   t.match(texts(page({ logs: [] }), '#logs'), ['Logs 0 No log messages.'])
 })
 
-t.test('lines that were left out of the report are counted', async (t) => {
+t.test('lines that the report omits are counted', async (t) => {
   const report = { logs: [record('error', 'one'), record('info', 'two')], logsOmitted: { lines: 3, failures: 1 } }
   const document = page(report)
   t.match(texts(document, '#logs h2'), ['Logs 5 2 errors'])
@@ -155,14 +155,14 @@ t.test('lines that were left out of the report are counted', async (t) => {
   t.equal(texts(document, '.sections a')[1], 'Logs 5')
 })
 
-t.test('hints', async (t) => {
+t.test('hints are shown with their code', async (t) => {
   const document = page({ hints: [{ title: 'Add a route', text: 'Like this.', code: 'app.get()\n' }] })
   t.same(texts(document, 'main > .hints h2'), ['Add a route'])
   t.equal(document.querySelector('.hint pre')?.textContent, 'app.get()\n')
   t.equal(page().querySelector('.hints'), null)
 })
 
-t.test('what is missing leaves no trace', async (t) => {
+t.test('missing data leaves no empty element', async (t) => {
   const { raisedBy: _raisedBy, profile: _profile, lifecycle: _lifecycle, ...report } = sampleReport({ exceptions: [] })
   const document = new JSDOM(renderReport(report, 'html', NONCE)).window.document
   t.same(texts(document, 'h1'), ['Not Found'])
@@ -170,7 +170,7 @@ t.test('what is missing leaves no trace', async (t) => {
   t.equal(page({ profile: { token: 'x', url: 'javascript:alert(1)' } }).querySelector('a[href^=javascript]'), null)
 })
 
-t.test('weight', async (t) => {
+t.test('the page has less than 60 kB', async (t) => {
   const body = renderReport(sampleReport({ logs: Array.from({ length: 40 }, () => record('debug', 'Notified event "kernel.request".', { a: 1 })) }), 'html', NONCE)
   const document = new JSDOM(body).window.document
   t.ok(body.length < 60_000, `${body.length} characters`)
@@ -194,7 +194,7 @@ const HOSTILE: Record<string, string> = {
 }
 
 for (const [what, text] of Object.entries(HOSTILE)) {
-  t.test(`hostile everywhere: ${what}`, async (t) => {
+  t.test(`hostile text is escaped everywhere: ${what}`, async (t) => {
     const report = (value: string): Partial<ErrorReport> => ({
       reason: value,
       exceptions: [exception({
@@ -221,7 +221,7 @@ for (const [what, text] of Object.entries(HOSTILE)) {
   })
 }
 
-t.test('the message is shown as it was', async (t) => {
+t.test('the text of a message is unchanged', async (t) => {
   for (const text of [HOSTILE.tags, HOSTILE['end of script'], HOSTILE.entities, HOSTILE.quotes, HOSTILE.template]) {
     const document = page({ exceptions: [exception({ message: text ?? '' })] })
     t.equal(document.querySelector('h1')?.textContent, text)

@@ -14,7 +14,7 @@ function told (type: 'json' | 'text' | 'markdown', changes: Partial<ErrorReport>
   return renderReport(sampleReport(changes), type, NONCE)
 }
 
-t.test('problem document', async (t) => {
+t.test('the problem document has the fields of RFC 9457 and the report', async (t) => {
   const document = JSON.parse(told('json', { hints: [HINT] }))
   t.match(document, {
     type: 'about:blank',
@@ -30,7 +30,7 @@ t.test('problem document', async (t) => {
   t.same(document.logs.map((line: { level: string }) => line.level), ['debug', 'error'])
 })
 
-t.test('problem document of odd values', async (t) => {
+t.test('odd values are serialized safely in the problem document', async (t) => {
   const circle: Record<string, unknown> = { big: 1n }
   circle.self = circle
   const body = told('json', { logs: [record('info', '</script>', circle), record('info', 'next', { fn () {} })], request: { method: 'GET', url: '%', ip: '', headers: [] } })
@@ -41,7 +41,7 @@ t.test('problem document of odd values', async (t) => {
   t.equal(JSON.parse(told('json', { logsOmitted: { lines: 500, failures: 0 } })).logsOmitted, 500)
 })
 
-t.test('plain text', async (t) => {
+t.test('plain text has the report, without control characters', async (t) => {
   const text = told('text', { hints: [HINT], logs: [record('info', '\x1b[31mred\r\nnew line', { a: 1 })] })
   t.match(text, /^No route found for "GET [^"]+"\n=+\n\n404 Not Found · GET http:\/\/127\.0\.0\.1:3000\/robots\.txt\?page=2\n/)
   t.match(text, /\[1\/2\] RouteLookupError\n\n {4}No routes found .*\n\n {2}notFound \(test\/lib\/errors\/sample\.ts:\d+\)\n/)
@@ -54,11 +54,11 @@ t.test('plain text', async (t) => {
   t.match(tree, /\n\[1\/1\] error 2, \[1\/1\] Thrown string\n\n {4}two\n/)
 })
 
-t.test('plain text of many log lines says how many are left out', async (t) => {
+t.test('plain text of many log lines has the number of omitted lines', async (t) => {
   t.match(told('text', { logs: Array.from({ length: 300 }, (_, i) => record('info', `line ${i}`)) }), /… 288 more lines\n.*line 288\n/)
 })
 
-t.test('Markdown', async (t) => {
+t.test('Markdown has the report, escaped', async (t) => {
   const text = told('markdown', { hints: [HINT] })
   t.match(text, /^# No route found for "GET http:\/\/127\.0\.0\.1:3000\/robots\.txt"\n\n\*\*404 Not Found\*\* · `GET http/)
   t.match(text, /### \\\[1\/2\\\] RouteLookupError\n\n```text\nNo routes found/)
@@ -68,7 +68,7 @@ t.test('Markdown', async (t) => {
   t.match(told('markdown', { exceptions: flattenError(new AggregateError(['inner'], 'all')), logs: [] }), '#### \\[1/1\\] error 1, \\[1/1\\] Thrown string')
 })
 
-t.test('nothing breaks out of a fence', async (t) => {
+t.test('hostile text cannot end a fenced block', async (t) => {
   const hostile = '`````\n# injected\n<script>alert(1)</script>\n~~~\n```'
   const text = told('markdown', {
     exceptions: [{ name: hostile, message: hostile, stack: '', frames: [{ file: `/${hostile}.ts`, line: 1, column: 1, function: hostile, own: true, excerpt: { start: 1, lines: hostile.split('\n') } }] }],
@@ -95,7 +95,7 @@ function outsideOfFences (markdown: string): string {
   return lines.join('\n').replace(/\\./g, '').replace(/(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)/g, '')
 }
 
-t.test('production', async (t) => {
+t.test('the production page has the status and the reference, and no detail', async (t) => {
   const { document } = new JSDOM(renderProductionError(503, 'Service <b>', 'html', 'abc123')).window
   t.equal(document.title, 'An Error Occurred: Service <b>')
   t.match(document.body.textContent, /503 Service <b>[^]*Reference: abc123/)
@@ -105,7 +105,7 @@ t.test('production', async (t) => {
   t.match(renderProductionError(404, 'Not *Found*', 'markdown', 't'), /^# An Error Occurred: Not \\\*Found\\\*\n[^]*Reference: t\n$/)
 })
 
-t.test('the page of last resort names both errors, whatever they are', async (t) => {
+t.test('the fallback page names both errors, whatever they are', async (t) => {
   const { document } = new JSDOM(renderFallback(new Error('first <b>'), 'second')).window
   t.match([...document.querySelectorAll('pre')].map((pre) => pre.textContent), [/^Error: first <b>\n/, 'second'])
   const throwing = () => { throw new Error('no') }

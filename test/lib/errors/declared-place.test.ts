@@ -14,7 +14,7 @@ t.test('a method has the file and line of its definition, also in a file that is
   }
 })
 
-t.test('what has no place has none, and nothing is left behind', async (t) => {
+t.test('a value without a place yields null, and no global variable remains', async (t) => {
   const bound = Math.max.bind(null)
   const hostile = new Proxy(() => {}, { get () { throw new Error('trap') } })
   for (const one of [Math.max, bound, {}, hostile]) t.equal(functionPlace(one), null)

@@ -47,7 +47,7 @@ for (const [what, raised, name, message] of named) {
   })
 }
 
-t.test('getters that throw leave the rest readable', async (t) => {
+t.test('getters that throw leave the other members readable', async (t) => {
   for (const key of ['name', 'message', 'stack', 'cause', 'code', 'statusCode', 'status', 'errors', 'constructor']) {
     const error = Object.defineProperty(new Error('text'), key, { get: throwing })
     const chain = flattenError(error)
@@ -68,7 +68,7 @@ t.test('the chain begins with the root cause', async (t) => {
   t.equal(flattenError(Object.assign(new Error('top'), { cause: null })).length, 1, 'null is no cause')
 })
 
-t.test('code and status', async (t) => {
+t.test('code and status are read if they are valid', async (t) => {
   const cases: Array<[properties: object, expected: object]> = [
     [{ code: 7 }, { code: '7' }],
     [{ code: {} }, { code: undefined }],
@@ -83,7 +83,7 @@ t.test('code and status', async (t) => {
   }
 })
 
-t.test('a circle of causes ends', async (t) => {
+t.test('a circular chain of causes ends', async (t) => {
   const first = new Error('first')
   first.cause = new Error('second', { cause: first })
   const chain = flattenError(first)
@@ -136,7 +136,7 @@ t.test('a tree of errors has at most 100 exceptions', async (t) => {
   t.equal(listedIn(flattenError(tree(30, 3))), 100)
 })
 
-t.test('members that cannot be read are no members', async (t) => {
+t.test('unreadable members are omitted', async (t) => {
   const endless = new Proxy(new Error('endless'), {
     get: (target, key) => key === 'errors' ? [new Error('a'), endless, tree(1, 1)] : Reflect.get(target, key) as unknown
   })
@@ -151,7 +151,7 @@ t.test('members that cannot be read are no members', async (t) => {
   t.ok(listedIn(flattenError(sparse)) <= 100)
 })
 
-t.test('an error is logged as it is, unless it is very large', async (t) => {
+t.test('an error is logged unchanged, unless it is very large', async (t) => {
   for (const small of [new Error('x'), tree(4, 3), 'text', null]) t.equal(loggedError(small), small)
   const large = loggedError(Object.assign(tree(30, 3), { code: 'E_TREE' })) as Error & { note: string }
   t.match(large, { name: 'AggregateError', message: 'node', code: 'E_TREE', note: 'Its causes and members are left out.', errors: undefined })
@@ -170,7 +170,7 @@ t.test('all exceptions together have a bounded number of frames and excerpts', a
   t.equal(members.flatMap(({ frames }) => frames).filter(({ excerpt }) => excerpt).length <= 100, true)
 })
 
-t.test('everything is bounded', async (t) => {
+t.test('the texts and frames of an exception are bounded', async (t) => {
   const [exception] = flattenError(new Error('m'.repeat(60_000)))
   t.equal(exception?.message.length, 20_000 + '… (40,000 more characters)'.length)
   t.ok((exception?.stack.length ?? 0) < 70_000)
@@ -182,7 +182,7 @@ t.test('everything is bounded', async (t) => {
   t.ok((endless?.stack.length ?? 0) < 50_000)
 })
 
-t.test('excerpts', async (t) => {
+t.test('only the first frames of the application have excerpts', async (t) => {
   const folder = t.testdir({ 'own.ts': 'one\ntwo\nthree\n', node_modules: { dep: { 'a.js': 'alpha\n' } } })
   const dependency = `    at dep (${folder}/node_modules/dep/a.js:1:1)`
   const stack = (...lines: string[]) => Object.assign(new Error('x'), { stack: ['Error: x', ...lines].join('\n') })

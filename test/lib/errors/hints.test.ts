@@ -15,7 +15,7 @@ async function hints (t: Parameters<typeof build>[0], request: InjectOptions | s
   return (await app.inject({ ...rest, headers: { accept: 'application/json', ...headers } })).json<{ hints: Hint[] }>().hints
 }
 
-t.test('a few characters away', async (t) => {
+t.test('routes that differ by a few characters are suggested', async (t) => {
   const [near, missing] = await hints(t, '/order/1042')
   t.same(near, {
     title: 'Similar routes',
@@ -29,14 +29,14 @@ t.test('a few characters away', async (t) => {
   t.match(missing, { title: 'No route for GET /order/1042', text: 'To declare it, save this as routes/order.ts, or add it to your routes:', code: /app\.get<\{ Params: \{ id: string \} \}>\('\/order\/:id'/ })
 })
 
-t.test('segment by segment', async (t) => {
+t.test('paths are compared segment by segment', async (t) => {
   t.match((await hints(t, '/oders'))[0]?.routes, [{ methods: ['GET'], pattern: '/orders/:id', path: undefined, source: /hints\.test\.ts:\d+$/ }, {}], 'a parameter is missing')
   t.match((await hints(t, '/oders/7'))[0]?.routes, [{ pattern: '/orders/:id', path: '/orders/7' }, {}])
   t.match((await hints(t, '/orders/7/lines'))[0]?.routes, [{ pattern: '/orders/:id', why: 'the path continues after segment 2: "lines"' }, {}])
   t.match((await hints(t, '/oders/7/lines/2'))[0]?.title, 'No route for GET /oders/7/lines/2', 'two segments more are another path')
 })
 
-t.test('upper and lower case, and the trailing slash', async (t) => {
+t.test('a hint names a difference in case or in the trailing slash', async (t) => {
   t.match((await hints(t, '/about/team'))[0], {
     title: 'Similar route',
     text: 'This route nearly matches.',
@@ -45,27 +45,27 @@ t.test('upper and lower case, and the trailing slash', async (t) => {
   t.match((await hints(t, { method: 'POST', url: '/contact/' }))[0]?.routes, [{ pattern: '/contact', why: /^the trailing slash/ }])
 })
 
-t.test('another method', async (t) => {
+t.test('a hint names the methods of the path and the code for a new route', async (t) => {
   t.match(await hints(t, { method: 'PATCH', url: '/orders/7' }), [
     { title: 'The path has routes, but not for PATCH', routes: [{ methods: ['GET'], pattern: '/orders/:id', why: 'the method is GET, not PATCH' }, { methods: ['PUT', 'DELETE'] }] },
     { title: 'No route for PATCH on this path', code: /app\.patch<.*>\('\/orders\/:id'/ }
   ])
 })
 
-t.test('the option that decides', async (t) => {
+t.test('the hint names the option that decides', async (t) => {
   const json = { 'content-type': 'application/json' }
   t.match(await hints(t, { method: 'POST', url: '/contact', headers: json, payload: '"0123456789"' }), [{ title: 'The body is larger than allowed', text: /bodyLimit/ }])
   t.match(await hints(t, { method: 'POST', url: '/contact', headers: { 'content-type': 'a/b' }, payload: 'x' }), [{ title: 'No parser for this media type' }])
   t.match(await hints(t, { url: '/orders/7', headers: { host: 'other.example' } }, { trustedHosts: ['example.com'] }), [{ title: 'Is this host yours?', text: /trustedHosts \(TRUSTED_HOSTS\)/ }])
 })
 
-t.test('none where none is right', async (t) => {
+t.test('a handler\'s own 404 has no hint, and an unlike path has no similar route', async (t) => {
   t.same(await hints(t, '/fails'), [], 'a handler that calls itself not found')
   t.same((await hints(t, '/nothing/like/it')).map(({ title }) => title), ['No route for GET /nothing/like/it'])
   t.same(await hints(t, `/${'x'.repeat(300)}`), [], 'a path that nobody would declare')
 })
 
-t.test('the first look at a new service', async (t) => {
+t.test('a new service without routes shows the first steps', async (t) => {
   const app = await build(t)
   const { hints: [hint] } = (await app.inject({ url: '/', headers: { accept: 'application/json' } })).json<{ hints: Hint[] }>()
   t.match(hint, { title: 'Welcome to Hindsight', text: / save these lines as routes\/home\.ts:$/, code: /app\.get\('\/', async \(request, reply\) =>/ })

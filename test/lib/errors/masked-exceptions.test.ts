@@ -2,7 +2,7 @@ import t from 'tap'
 import { maskExceptions } from '../../../lib/errors/masked-exceptions.js'
 import { createMask } from '../../../lib/mask/mask.js'
 
-t.test('an exception loses the secrets in all of its texts, its members too', async t => {
+t.test('secrets are masked in all texts and members of an exception', async t => {
   const text = 'token=abc'
   const shown = 'token=******'
   const frame = { file: '/a.ts', line: 1, column: 2, own: true, excerpt: { start: 1, lines: [text] } }
@@ -13,7 +13,7 @@ t.test('an exception loses the secrets in all of its texts, its members too', as
   t.strictSame(maskExceptions([bare], createMask()), [bare], 'nothing is added')
 })
 
-t.test('an excerpt loses the secrets that are written into it, and stays code', async t => {
+t.test('secrets in an excerpt are masked, and the code stays valid', async t => {
   const mask = createMask()
   for (const [line, expected] of [
     ["const db = connect('postgres://u:pw@db/shop')", "const db = connect('postgres://u:******@db/shop')"],

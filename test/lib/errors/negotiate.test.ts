@@ -47,7 +47,7 @@ const cases: Array<[accept: string | undefined, type: string, contentType: strin
   [`text/plain;q=0.4,${' '.repeat(2_048 - 33)}application/json;q=0.9`, 'text', TEXT]
 ]
 
-t.test('HTML is preferred by a request that names it, within the first 50 entries', async (t) => {
+t.test('a request prefers HTML if its Accept header names it within the first 50 entries', async (t) => {
   t.equal(prefersHtml('*/*'), false)
   t.equal(prefersHtml(`${'a/b,'.repeat(49)}text/html`), true)
   t.equal(prefersHtml(`${'a/b,'.repeat(50)}text/html`), false)

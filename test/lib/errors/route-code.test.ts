@@ -3,7 +3,7 @@ import t from 'tap'
 import ts from 'typescript'
 import { routeCode } from '../../../lib/errors/route-code.js'
 
-t.test('the route that a path needs', async (t) => {
+t.test('the suggested route has the method and the parameters of the path', async (t) => {
   t.same(routeCode('GET', '/orders/1042', true), {
     file: 'orders',
     code: `import type { FastifyInstance } from 'fastify'
@@ -25,7 +25,7 @@ export default async function routes (app: FastifyInstance) {
 `)
 })
 
-t.test('whatever the path, the source is a route that takes it, or there is none', async (t) => {
+t.test('for any path the generated source is a matching route, or null', async (t) => {
   const cases: Array<[path: string, pattern: string | null]> = [
     ['/', '/'],
     ['/users/7/posts/9', '/users/:id/posts/:postId'],

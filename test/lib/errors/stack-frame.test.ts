@@ -29,22 +29,22 @@ for (const [line, expected] of cases) {
   t.test(line, async (t) => t.same(stackFrames(`    ${line}`, '/app'), [expected]))
 }
 
-t.test('what is no frame is none', async (t) => {
+t.test('a line of another form is not a frame', async (t) => {
   for (const stack of ['', 'no stack at all', 'fn@http://x/a.js:1:2', '    at ', '    at nowhere']) t.same(stackFrames(stack), [], stack)
 })
 
-t.test('a line of 60 kB is no frame', async (t) => {
+t.test('a line of 60 kB is not a frame', async (t) => {
   t.same(stackFrames(`    at ${'a'.repeat(60_000)}`), [])
 })
 
-t.test('the frames of Hindsight itself', async (t) => {
+t.test('frames of Hindsight are recognized', async (t) => {
   const internal = `    at inner (${INTERNAL}:1:1)`
   t.same(stackFrames(internal, CHECKOUT).map((frame) => frame.own), [false])
   const both = stackFrames(`${internal}\n    at route (${CHECKOUT}/routes/a.ts:1:1)`, CHECKOUT)
   t.same(both.map((frame) => frame.own), [false, true], 'those of a route are own')
 })
 
-t.test('the message is not read as frames', async (t) => {
+t.test('lines of the message are not frames', async (t) => {
   const forged = 'one\n    at forged (/app/secret.ts:1:1)'
   const stack = `Error: ${forged}\n    at real (/app/a.ts:1:1)`
   t.same(splitStack(stack, forged), { head: `Error: ${forged}`, frames: '    at real (/app/a.ts:1:1)' })
@@ -52,7 +52,7 @@ t.test('the message is not read as frames', async (t) => {
   t.same(splitStack('Error\n    at real (/app/at.ts:1:1)', 'at.ts').frames, '    at real (/app/at.ts:1:1)', 'nor one that a path contains')
 })
 
-t.test('a source map is applied where the runtime has not, and never twice', async (t) => {
+t.test('a source map is applied once, if the runtime has not applied it', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'hindsight-map-'))
   const generated = join(folder, 'built.mjs')
   // `;;AAUA` leads the third line of what was built back to the eleventh of what was written.
@@ -77,7 +77,7 @@ const sources = t.testdir({
 })
 mkdirSync(join(sources, 'folder.ts'))
 
-t.test('the lines around', async (t) => {
+t.test('an excerpt has the lines around the frame', async (t) => {
   t.same(excerptReader()(join(sources, 'ten.ts'), 5, 2), { start: 3, lines: ['line 3', 'line 4', 'line 5', 'line 6', 'line 7'] })
   t.same(excerptReader()(join(sources, 'ten.ts'), 1, 1), { start: 1, lines: ['line 1', 'line 2'] }, 'at the beginning')
   t.same(excerptReader()(join(sources, 'ten.ts'), 10), { start: 5, lines: ['line 5', 'line 6', 'line 7', 'line 8', 'line 9', 'line 10'] }, 'at the end')
@@ -85,7 +85,7 @@ t.test('the lines around', async (t) => {
   t.equal(excerptReader()(join(sources, 'long.ts'), 1)?.lines[0]?.length, 501, 'long lines are cut')
 })
 
-t.test('no excerpt', async (t) => {
+t.test('missing, binary and oversized files have no excerpt', async (t) => {
   const cases: Array<[file: string, line: number]> = [
     ['ten.ts', 0], ['ten.ts', 11], ['ten.ts', -1], ['big.ts', 1], ['absent.ts', 1], ['folder.ts', 1], ['.env', 1], ['secret.txt', 1]
   ]

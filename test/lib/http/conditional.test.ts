@@ -44,7 +44,7 @@ const cases: Case[] = [
 
 ]
 
-t.test('preconditions in the order of RFC 9110, section 13.2.2', async (t) => {
+t.test('preconditions have the order of RFC 9110, section 13.2.2', async (t) => {
   for (const [name, headers, validators, outcome, precondition = null] of cases) {
     t.strictSame(evaluate(headers, validators), { outcome, precondition }, name)
   }
@@ -56,7 +56,7 @@ t.test('a hostile list matches nothing', async (t) => {
   }
 })
 
-t.test('entity tags', async (t) => {
+t.test('an entity tag is quoted if its characters allow that, and hashed otherwise', async (t) => {
   const cases: Array<[text: string, weak: boolean, expected: string | RegExp]> = [
     ['v1', false, '"v1"'],
     ['v1', true, 'W/"v1"'],
@@ -74,13 +74,13 @@ t.test('entity tags', async (t) => {
   for (const [text, weak, expected] of cases) t.match(entityTag(text, weak), expected, JSON.stringify(text).slice(0, 40))
 })
 
-t.test('the forms of HTTP dates', async (t) => {
+t.test('only the current form of an HTTP date is read', async (t) => {
   for (const [text, outcome] of [
     [SAME, 'fresh'], [BEFORE, 'stale'], ['Thursday, 15-Jan-26 12:00:00 GMT', 'unconditional'], ['Thu Jan 15 12:00:00 2026', 'unconditional'], ['', 'unconditional'], ['yesterday', 'unconditional'], ['1994', 'unconditional'], ['2027-01-15T12:00:00Z', 'unconditional'],
     ['Mon, 30 Feb 2030 00:00:00 GMT', 'unconditional'], ['Sun, 06 Nov 1994', 'unconditional']
   ] as const) t.equal(evaluate({ 'if-modified-since': text }, STRONG).outcome, outcome, text)
 })
 
-t.test('an entity tag with a comma matches nothing but itself', async (t) => {
+t.test('an entity tag with a comma matches only itself', async (t) => {
   t.equal(evaluate({ 'if-none-match': '"a", "b"' }, { etag: '"a,b"', lastModified: null }).outcome, 'stale')
 })

@@ -2,7 +2,7 @@ import t from 'tap'
 import { drawNonce, noncesOf, withNonce } from '../../../lib/http/content-policy.js'
 import { RequestState } from '../../../lib/lifecycle/request-state.js'
 
-t.test('a nonce is added to one directive, and nothing else is changed', async t => {
+t.test('a nonce is added to one directive, and the others are unchanged', async t => {
   for (const [name, policy, expected] of [
     ['beside the sources', "default-src 'none'; style-src 'self'", "default-src 'none'; style-src 'self' 'nonce-N'"],
     ["instead of 'none'", "style-src 'none'", "style-src 'nonce-N'"],
@@ -20,7 +20,7 @@ t.test('without a nonce the directives are the same', async t => {
   t.equal(withNonce(parts, 'style-src', ''), parts)
 })
 
-t.test('nonces are drawn when they are read, and kept', async t => {
+t.test('nonces are drawn when they are first read, and then stay the same', async t => {
   const state = new RequestState()
   const nonces = noncesOf(state)
   t.same([state.scriptNonce, state.styleNonce], [undefined, undefined])

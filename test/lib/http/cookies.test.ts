@@ -18,7 +18,7 @@ function routes (app: FastifyInstance): void {
 }
 
 for (const debug of [true, false]) {
-  t.test(`cookies are parsed when they are asked for, and set whenever they are (${debug ? 'debug' : 'production'})`, async t => {
+  t.test(`cookies are parsed when they are read, and set at any time (${debug ? 'debug' : 'production'})`, async t => {
     const app = await build(t, { debug }, routes)
     for (const [url, cookie, body, set] of [
       ['/none', 'a=1', 'x', []],
@@ -40,7 +40,7 @@ for (const debug of [true, false]) {
   })
 }
 
-t.test('ahead of the slot that they begin at there are none yet, but some can be set', async t => {
+t.test('before the cookie listener `request.cookies` is empty, and setCookie() works', async t => {
   const seen: unknown[] = []
   const app = await build(t, { trustedHosts: ['a.test'] }, app => {
     app.get('/', {

@@ -28,7 +28,7 @@ async function failure (t: Test, port: number, headers: Record<string, string>, 
   t.equal(statusOf(surface) === 200, expected, `${name}: the profiler's pages`)
 }
 
-t.test('clients by their address', async t => {
+t.test('access depends on the address of the client', async t => {
   for (const [name, options, client, expected] of [
     ['loopback', {}, '127.0.0.1', true],
     ['all of loopback', {}, '127.8.9.10', true],
@@ -54,7 +54,7 @@ t.test('clients by their address', async t => {
   }
 })
 
-t.test('forwarding headers of an untrusted peer only take away', async t => {
+t.test('forwarding headers of an untrusted peer can only remove access', async t => {
   const app = await build(t, { debugClients: ['198.51.100.7', '::127.0.0.1/128'], debugHosts: ['example.com'] }, routes)
   const port = await listen(app)
   const long = (value: string, count: number): string => Array<string>(count).fill(value).join()
@@ -104,7 +104,7 @@ t.test('forwarding headers of an untrusted peer only take away', async t => {
   await failure(t, any, { 'X-Forwarded-For': '203.0.113.9' }, false, 'any host is not any client')
 })
 
-t.test('headers that a trusted proxy did not write only take away', async t => {
+t.test('headers that a trusted proxy did not write can only remove access', async t => {
   const proxies = ['127.0.0.1', '203.0.113.0/24']
   const app = await build(t, { trustedProxies: proxies, debugClients: ['198.51.100.7'] }, routes)
   const port = await listen(app)
@@ -155,7 +155,7 @@ t.test('headers of other proxies, and parameters that occur twice', async t => {
   await failure(t, port, { Forwarded: 'for=127.0.0.1, for=127.0.0.1' }, true, 'two elements')
 })
 
-t.test('a tunnel that asks for a local name is open to whoever knows its own', async t => {
+t.test('a tunnel has access if it forwards a local host, or a host of debugHosts', async t => {
   for (const [options, headers, expected] of [
     [{}, { 'X-Forwarded-Host': 'a1b2.tunnel.example' }, false],
     [{}, { 'X-Forwarded-Host': 'A1B2.tunnel.example:443' }, false],
@@ -175,7 +175,7 @@ t.test('a tunnel that asks for a local name is open to whoever knows its own', a
   }
 })
 
-t.test('hosts that a page of a stranger cannot bring', async t => {
+t.test('IP addresses, local names and the names of debugHosts have access, and other hosts do not', async t => {
   for (const [options, host, expected] of [
     [{}, '127.0.0.1', true],
     [{}, '127.0.0.1:3000', true],
@@ -212,7 +212,7 @@ t.test('hosts that a page of a stranger cannot bring', async t => {
   }
 })
 
-t.test('a host that a trusted proxy tells', async t => {
+t.test('behind a trusted proxy the Host header and the forwarded host must both be allowed', async t => {
   const app = await build(t, { trustedProxies: ['127.0.0.1'] }, routes)
   const port = await listen(app)
   await failure(t, port, { Host: 'localhost', 'X-Forwarded-Host': 'example.com' }, false, 'foreign')
@@ -223,7 +223,7 @@ t.test('a host that a trusted proxy tells', async t => {
   await failure(t, await listen(named), { Host: 'example.com.', 'X-Forwarded-Host': 'localhost' }, true, 'both allowed')
 })
 
-t.test('a proxy that does not say whom it speaks for does not speak for itself', async t => {
+t.test('a proxy that does not name its client has no access', async t => {
   const app = await build(t, { trustedProxies: ['loopback'] }, routes)
   const port = await listen(app)
   for (const headers of [
@@ -257,7 +257,7 @@ t.test('a proxy that does not say whom it speaks for does not speak for itself',
   t.match(await newest(app), { ip: '', status: 400, exceptions: [{}, { message: /^Invalid Forwarded header "x, for=8\.8\.8\.8" \(RFC 7239, section 4\): Unexpected character/ }] }, 'its profile says why')
 })
 
-t.test('a message that the parser refused is answered without the debug surface, whatever its host', async t => {
+t.test('a message that the parser refuses is answered without the debug surface, for any host', async t => {
   const app = await build(t, {}, routes)
   const port = await listen(app)
   const long = 'a'.repeat(70_000)
@@ -296,7 +296,7 @@ async function rawPackets (port: number, [first = '', ...others]: readonly strin
   return Buffer.concat(chunks).toString('utf8')
 }
 
-t.test('a host that is none', async t => {
+t.test('an invalid host is refused', async t => {
   const app = await build(t, {}, routes)
   const port = await listen(app)
   for (const host of ['a b', '<script>', 'user@example.com', 'evil.example/x']) {
@@ -306,7 +306,7 @@ t.test('a host that is none', async t => {
   }
 })
 
-t.test('both are needed', async t => {
+t.test('client and host must both be allowed', async t => {
   const app = await build(t, { trustedProxies: ['127.0.0.1'], debugClients: ['203.0.113.9'], debugHosts: ['example.com'] }, routes)
   const port = await listen(app)
   await failure(t, port, { Host: 'example.com', 'X-Forwarded-For': '203.0.113.9' }, true, 'client and host')
@@ -341,14 +341,14 @@ t.test('a client on the network, without any proxy', async t => {
   }
 })
 
-t.test('who may not see is profiled all the same', async t => {
+t.test('requests without access to the debug surface are profiled too', async t => {
   const app = await build(t, { trustedProxies: ['127.0.0.1'] }, routes)
   const port = await listen(app)
   await get(port, '/boom', { 'X-Forwarded-For': '203.0.113.9' })
   t.match(await newest(app), { ip: '203.0.113.9', status: 500, exceptions: [{ message: 'the inner workings' }] })
 })
 
-t.test('an injected request came over no network', async t => {
+t.test('injected requests have access, whatever their address and host', async t => {
   const app = await build(t, {}, routes)
   for (const request of [{ url: '/boom', remoteAddress: '203.0.113.9' }, { url: '/boom', headers: { host: 'example.com' } }]) {
     const { headers, body } = await app.inject(request)
@@ -359,11 +359,11 @@ t.test('an injected request came over no network', async t => {
   t.notOk((await production.inject('/boom')).body.includes('the inner workings'), 'without debug mode there is nothing to show')
 })
 
-t.test('an address that is none stops the start with the name of the option', async t => {
+t.test('an invalid address stops the start with the name of the option', async t => {
   t.equal(await refusal({ debugClients: ['everybody'] }), 'debugClients (DEBUG_CLIENTS): invalid IP address: everybody; use addresses, CIDR ranges, loopback, linklocal or uniquelocal')
 })
 
-t.test('HTTP/2 names its host in a way of its own', async t => {
+t.test('the authority and the host of an HTTP/2 request must both be allowed', async t => {
   const options = { trustedHosts: ['localhost', 'app.test', '*.example'], trustedProxies: ['127.0.0.1'] }
   const app = await build(t, options, app => { routes(app); app.get('/slash/', () => 'x') }, { http2: true } as object)
   const port = await listen(app)

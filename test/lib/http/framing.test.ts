@@ -132,17 +132,17 @@ async function refused (t: Test, app: FastifyInstance, port: number, debug: bool
   t.equal(counted.get(app), 0, 'nothing behind them was taken for a request')
 }
 
-t.test('what is not certain to end where the parser says is refused, with all that is behind it', async t => {
+t.test('a message with an ambiguous end is refused, with all bytes after it', async t => {
   const app = await build(t, {}, routes)
   await refused(t, app, await listen(app), true)
 })
 
-t.test('the same in production', async t => {
+t.test('production refuses ambiguous messages too', async t => {
   const app = await build(t, { debug: false }, routes)
   await refused(t, app, await listen(app), false)
 })
 
-t.test('an application that was made without the server options refuses what its parser lets through', async t => {
+t.test('without the server options of Hindsight, the plugin refuses ambiguous messages', async t => {
   const app = Fastify() as unknown as FastifyInstance
   t.teardown(() => app.close())
   await app.register(hindsight, { lifecycle: 'full', debug: true, session: { secret: SECRET }, profiler: { storage: 'memory' } })
@@ -155,7 +155,7 @@ t.test('an application that was made without the server options refuses what its
   t.equal(counted.get(app), 0)
 })
 
-t.test('a body is a body, whatever the answer, and the request behind it is one', async t => {
+t.test('a body is never read as a request, and the next request is answered', async t => {
   const app = await build(t, {}, routes)
   const port = await listen(app)
   const inside = 'GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n'
@@ -179,7 +179,7 @@ t.test('a body is a body, whatever the answer, and the request behind it is one'
   t.equal(counted.get(app), 0, 'no body was taken for a request')
 })
 
-t.test('an upgrade that is not made is the last of its connection', async t => {
+t.test('an upgrade that is not accepted is the last request of its connection', async t => {
   const app = await build(t, {}, routes)
   const port = await listen(app)
   const upgrade = 'Host: a\r\nConnection: keep-alive, Upgrade\r\nUpgrade: h2c\r\n'

@@ -1,7 +1,7 @@
 import t from 'tap'
 import * as errors from '../../../lib/http/http-errors.js'
 
-t.test('each has its name, its status and its code', async t => {
+t.test('each error class has its name, status and code', async t => {
   for (const [name, status, code] of [
     ['NotFoundError', 404, 'HINDSIGHT_NOT_FOUND'],
     ['MethodNotAllowedError', 405, 'HINDSIGHT_METHOD_NOT_ALLOWED'],
@@ -29,7 +29,7 @@ t.test('a bad request carries the same message as its cause', async t => {
   t.match(error, { name: 'BadRequestError', message: 'Invalid Host "x".', cause: { name: 'SuspiciousOperationError', message: 'Invalid Host "x".' } })
 })
 
-t.test('the status that answers', async t => {
+t.test('the status of an answer is that of the error or of the reply, if it is an error status', async t => {
   for (const [raised, reply, expected] of [
     [{ statusCode: 404 }, 200, 404], [{ status: 403 }, 200, 403], [{ statusCode: 200, status: 403 }, 200, 403], [{ statusCode: 399 }, 200, 500],
     [{ statusCode: 600 }, 200, 500], [{ statusCode: '404' }, 200, 500], [null, 200, 500], [undefined, 409, 409], ['text', 302, 500], [{}, 503, 503],

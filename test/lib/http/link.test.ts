@@ -2,7 +2,7 @@ import t from 'tap'
 import LinkHeader from 'http-link-header'
 import { serializeLink, uriReference, type Link } from '../../../lib/http/link.js'
 
-t.test('the examples of RFC 8288, section 3.5', async t => {
+t.test('the examples of RFC 8288, section 3.5, are written', async t => {
   const cases: Array<[Link, string]> = [
     [{ href: 'http://example.com/TheBook/chapter2', rel: 'previous', attributes: { title: 'previous chapter' } },
       '<http://example.com/TheBook/chapter2>; rel="previous"; title="previous chapter"'],
@@ -17,7 +17,7 @@ t.test('the examples of RFC 8288, section 3.5', async t => {
   for (const [link, expected] of cases) t.equal(serializeLink(link), expected)
 })
 
-t.test('attributes', async t => {
+t.test('target attributes are quoted or encoded', async t => {
   for (const [attributes, expected] of [
     [{ as: 'font', type: 'font/woff2', crossorigin: true }, '; as="font"; type="font/woff2"; crossorigin'],
     [{ crossorigin: false, media: null, as: undefined }, ''],
@@ -47,7 +47,7 @@ t.test('no value splits the header or ends its part early', async t => {
   }
 })
 
-t.test('a reference is left as it is where it is one', async t => {
+t.test('a valid URI reference is unchanged', async t => {
   for (const [text, expected] of [
     ['https://a.test:8080/b/c?d=e&f=%20#g', 'https://a.test:8080/b/c?d=e&f=%20#g'],
     ['//[::1]/', '//[::1]/'],
@@ -59,7 +59,7 @@ t.test('a reference is left as it is where it is one', async t => {
   ] as const) t.equal(uriReference(text), expected)
 })
 
-t.test('what cannot be written is refused by name', async t => {
+t.test('an invalid link is an error that names the part', async t => {
   for (const [link, message] of [
     [{ rel: '', href: '/' }, 'Link: "" is not a relation type (RFC 8288, section 3.3)'],
     [{ rel: 'next"; x="', href: '/' }, 'Link: "next";" is not a relation type (RFC 8288, section 3.3)'],

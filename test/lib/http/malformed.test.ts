@@ -83,7 +83,7 @@ async function newest ({ hindsight: { profiler } }: FastifyInstance): Promise<Pr
 
 const rawMessageOf = ({ collectors }: Pick<Profile, 'collectors'>): string => (collectors.request as { rawMessage: string }).rawMessage
 
-t.test('what the parser refuses is answered, logged and stored', async (t) => {
+t.test('a message that the parser refuses is answered, logged and stored', async (t) => {
   const { app, port, lines } = await service(t)
   for (const [name, bytes, status, method, why] of [
     ['garbage', 'GARBAGE\r\n\r\n', 400, '-', /^Malformed HTTP message: Invalid method encountered/],
@@ -122,7 +122,7 @@ t.test('what the parser refuses is answered, logged and stored', async (t) => {
   }
 })
 
-t.test('the answer is HTML or JSON, by Accept', async (t) => {
+t.test('the answer is HTML or JSON, depending on the Accept header', async (t) => {
   const { port } = await service(t)
   const findings = htmlChecker()
   for (const [accept, isPage] of [
@@ -148,7 +148,7 @@ t.test('in production the answer is the same, and nothing is stored', async (t) 
   t.notOk('profiler' in app.hindsight)
 })
 
-t.test('the refused bytes are kept as text, and pages escape them', async (t) => {
+t.test('the refused bytes are stored as text, and pages escape them', async (t) => {
   const { app, port } = await service(t)
   const response = await raw(port, `GET /<script>alert(1)</script> HTTP/1.1\r\nHost: a.test\r\nX-Bad\0: "><script>alert(2)</script>${'y'.repeat(5_000)}\r\n\r\n`)
   t.notMatch(response?.text, '<script>')
@@ -195,7 +195,7 @@ t.test('secrets in the refused bytes are masked', async (t) => {
   t.equal(rawMessageOf(await newest(app)), 'Bad Header: x\r\n\r\n')
 })
 
-t.test('a message that is refused after others is answered after them', async (t) => {
+t.test('a message that is refused after other requests is answered after them', async (t) => {
   const { app, port } = await service(t)
   const good = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: good.test\r\n\r\n`
   const bad = 'PUT /pot HTTP/1.1\r\nHost: bad.test\r\nNo Colon\r\n\r\n'
@@ -218,7 +218,7 @@ t.test('a message that is refused after others is answered after them', async (t
   t.same(profiles.profiles.map(({ method, url, status }) => [method, url, status]).sort(), [['GET', 'http://good.test/ok', 200], ['PUT', 'http://bad.test/pot', 400]])
 })
 
-t.test('a malformed chunk is answered at once, whatever a hook waits for', async (t) => {
+t.test('a malformed chunk is answered at once, while a hook waits', async (t) => {
   let late = 0
   const { app, port } = await service(t, {}, (app) => {
     app.addHook('onRequest', async ({ url }) => { if (url.startsWith('/wait')) await sleep(Number(url.slice(6))) })
@@ -270,7 +270,7 @@ t.test('a request that was answered before its body was refused has one answer',
   }
 })
 
-t.test('a message that does not come in time', async (t) => {
+t.test('a message that exceeds its timeout is answered with 408', async (t) => {
   const { app, port, lines } = await service(t, {}, () => {}, serverOptions({ headersTimeout: 200, requestTimeout: 400 }))
   for (const [name, bytes] of [
     ['its header section', `GET / HTTP/1.1\r\n${HOST}X-Slow`],
@@ -286,14 +286,14 @@ t.test('a message that does not come in time', async (t) => {
   t.same(statuses((await exchange(port, [`GET /ok HTTP/1.1\r\n${HOST}\r\n`, 'GET /ok HT'])).received), [200, 408], 'on a kept connection')
 })
 
-t.test('a packet of many requests', async (t) => {
+t.test('a packet of 100 requests has 32 answers, and the next request is refused', async (t) => {
   const { port } = await service(t)
   const { received } = await exchange(port, [`GET /slow HTTP/1.1\r\n${HOST}\r\n`.repeat(100)])
   t.same(statuses(received), [...Array<number>(32).fill(200), 400])
   t.match(received, 'More than 32 requests of this connection wait for their responses.')
 })
 
-t.test('the absolute form of a target, and the one about the server', async (t) => {
+t.test('the absolute form and the asterisk form of a target are valid', async (t) => {
   const { port } = await service(t)
   t.equal((await raw(port, 'GET http://a.test/ok HTTP/1.1\r\nHost: a.test\r\n\r\n'))?.status, 200)
   t.equal((await raw(port, 'OPTIONS * HTTP/1.1\r\nHost: a.test\r\n\r\n'))?.status, 404)
@@ -306,7 +306,7 @@ t.test('a message that cannot be recorded is answered', async (t) => {
   t.match(lines.map(({ level, msg }) => [level, msg]), [[30, /^Malformed HTTP message: /], [50, 'A malformed message was not recorded']])
 })
 
-t.test('an application in observe mode, or without the plugin, is answered by Fastify as before', async (t) => {
+t.test('in observe mode and without the plugin, Fastify answers as before', async (t) => {
   for (const [name, plugins] of [['observe', 1], ['no plugin', 0]] as const) {
     const [app, plain] = [Fastify(serverOptions()), Fastify()] as unknown as [FastifyInstance, FastifyInstance]
     for (const one of [app, plain]) {

@@ -4,7 +4,7 @@ import { build, profileOf } from '../../support/app.js'
 
 const html = { accept: 'text/html' }
 
-t.test('an error handler of the application answers, and the profile still explains', async t => {
+t.test('an error handler of the application answers, and the profile has the report', async t => {
   const app = await build(t, {}, async app => {
     await app.register(async (child: FastifyInstance) => {
       child.setErrorHandler((error, _request, reply) => { reply.code(418).send({ mine: (error as Error).message }) })
@@ -32,7 +32,7 @@ t.test('an error handler of the application answers, and the profile still expla
   t.same((await profileOf(app, await app.inject('/fine'))).exceptions, [])
 })
 
-t.test('an error handler that throws leaves both errors', async t => {
+t.test('an error handler that throws adds its error to the profile', async t => {
   const app = await build(t, {}, app => {
     app.register(async (child: FastifyInstance) => {
       child.setErrorHandler(() => { throw new Error('second') })
@@ -46,7 +46,7 @@ t.test('an error handler that throws leaves both errors', async t => {
   t.match(JSON.stringify(profile.collectors.otherErrors), 'first')
 })
 
-t.test('a hook that raises after the answer', async t => {
+t.test('a hook that raises after the response leaves it unchanged, and its error is in the profile', async t => {
   const app = await build(t, {}, async app => {
     app.get('/', async () => 'fine')
     app.get('/route', { onResponse: async () => { throw new Error('of a route') } }, async () => 'fine')

@@ -32,7 +32,7 @@ function run (events: EventRecorder, what: RecordedFunction, reply: FastifyReply
 
 const told = (recorder: EventRecorder) => recorder.events().map(({ listener, outcome, pass }) => `${pass} ${listener} ${outcome}`)
 
-t.test('listeners with nothing to do are at their places in the order', async (t) => {
+t.test('skipped listeners have their place in the order', async (t) => {
   const events = recorder()
   for (const name of ['one', 'three', 'six', 'seven']) run(events, slot(name), replyOf())
   t.same(told(events), ['one ran', 'two skipped', 'three ran', 'four skipped', 'five skipped', 'six ran', 'seven ran'].map((text) => `main ${text}`))
@@ -41,7 +41,7 @@ t.test('listeners with nothing to do are at their places in the order', async (t
   t.ok((second?.start ?? 0) >= (first?.start ?? 0) + (first?.duration ?? 0) - 0.002, 'they have no time of their own')
 })
 
-t.test('the rest of a stage comes before a hook that runs after it', async (t) => {
+t.test('the rest of a stage comes before a hook that runs after the stage', async (t) => {
   const events = recorder()
   for (const what of [slot('one'), slot('three'), hook('preHandler', 'after'), slot('six')]) run(events, what, replyOf())
   t.same(told(events).map((text) => text.slice(5)), ['one ran', 'two skipped', 'three ran', 'four skipped', 'after ran', 'five skipped', 'six ran'])
@@ -50,7 +50,7 @@ t.test('the rest of a stage comes before a hook that runs after it', async (t) =
   t.same(told(before).map((text) => text.slice(5)), ['before ran', 'two skipped', 'three ran', 'four skipped'])
 })
 
-t.test('after a listener that raised or answered nothing was reached', async (t) => {
+t.test('listeners after one that raised or answered are not reached', async (t) => {
   for (const outcome of ['raised', 'answered'] as const) {
     const events = recorder()
     run(events, slot('three'), replyOf(), { outcome })
@@ -62,14 +62,14 @@ t.test('after a listener that raised or answered nothing was reached', async (t)
   }
 })
 
-t.test('in an error pass the stage goes on after a listener that raised', async (t) => {
+t.test('in an error pass the stage continues after a listener that raised', async (t) => {
   const events = recorder()
   run(events, slot('one'), replyOf(), { pass: 'error', outcome: 'raised' })
   run(events, slot('six'), replyOf(), { pass: 'error' })
   t.same(told(events), ['one raised', 'two skipped', 'four skipped', 'five skipped', 'six ran'].map((text) => `error ${text}`))
 })
 
-t.test('what a listener changed', async (t) => {
+t.test('an event has the changes of its listener', async (t) => {
   const events = recorder()
   const before = replyOf({ a: '1', b: '2', n: 1, gone: 'x' }, 200)
   const after = replyOf({ a: '1', b: '3', n: 1, added: 'y', 'set-cookie': ['s=1; Path=/', 't=2'] }, 301)
@@ -90,11 +90,11 @@ t.test('what a listener changed', async (t) => {
   t.equal(nothing.events()[0]?.reason, 'no reason to')
 })
 
-t.test('nothing happened', async (t) => {
+t.test('a new recorder has no events', async (t) => {
   t.same(recorder().events(), [])
 })
 
-t.test('a cookie more, in the list that is there', async (t) => {
+t.test('an added cookie of an existing list is a change', async (t) => {
   const events = recorder()
   const headers = { 'set-cookie': ['s=1'] }
   const reply = replyOf(headers)
@@ -107,7 +107,7 @@ t.test('a cookie more, in the list that is there', async (t) => {
   ])
 })
 
-t.test('a hook within which others run: each has its own changes', async (t) => {
+t.test('of nested hooks each has its own changes', async (t) => {
   const events = recorder()
   const headers: HeadersOfReply = {}
   const reply = replyOf(headers)
@@ -134,7 +134,7 @@ t.test('a hook within which others run: each has its own changes', async (t) => 
   t.same(events.outsideChanges, [])
 })
 
-t.test('a hook that ends after the one that it began in', async (t) => {
+t.test('a hook can end after the hook in which it began', async (t) => {
   const events = recorder()
   const headers: HeadersOfReply = {}
   const reply = replyOf(headers)
@@ -149,7 +149,7 @@ t.test('a hook that ends after the one that it began in', async (t) => {
   t.match(events.outsideChanges, [{ name: 'later', by: 'before Hindsight' }])
 })
 
-t.test('hooks that never called back have answered; those after the response go on', async (t) => {
+t.test('hooks without a callback have answered; those after the response continue', async (t) => {
   const events = recorder()
   const reply = replyOf()
   events.enter(reply, hook('onRequest', 'answers'), 'main')
@@ -160,7 +160,7 @@ t.test('hooks that never called back have answered; those after the response go 
   t.equal(told(events).length, 2)
 })
 
-t.test('changes outside of what is recorded have their code, its place and their position', async (t) => {
+t.test('changes outside of recorded functions have their code, place and position', async (t) => {
   const events = recorder()
   const headers: HeadersOfReply = { early: '1' }
   const reply = replyOf(headers)
@@ -195,7 +195,7 @@ t.test('changes in a loop are bounded', async (t) => {
   t.equal(many.outsideChanges.length, 100)
 })
 
-t.test('the token of each request is in its own changes, also where events were read meanwhile', async (t) => {
+t.test('the token of each request is in its own changes, even if events were read before', async (t) => {
   for (const token of ['aaaaaa', 'bbbbbb', 'bbbbbb', 'bbbbbb', 'cccccc']) {
     const events = recorder()
     events.leave(events.enter(replyOf(), slot('seven'), 'main'), 'ran', replyOf({ 'x-debug-token': token }))

@@ -5,7 +5,7 @@ import { host, runHooks } from '../../../lib/lifecycle/hosting.js'
 
 type Done = (error?: Error | null) => void
 
-t.test('hooks of a hosted plugin are caught, its decorators stay', async t => {
+t.test('hooks of a hosted plugin are collected, and its decorators remain', async t => {
   const app = Fastify()
   t.teardown(() => app.close())
   let ran = 0
@@ -36,7 +36,7 @@ t.test('a plugin that fails fails its host', async t => {
   for (const plugin of failing) await t.rejects(host(Fastify(), plugin, {}, { name: 'failing' }), { message: 'no' })
 })
 
-t.test('hooks run one after the other, and at once where they can', async t => {
+t.test('hooks run in sequence, synchronously where possible', async t => {
   const order: string[] = []
   const atOnce = (...args: unknown[]) => { order.push(`sync ${String(args[0])}`); (args.at(-1) as Done)() }
   const later = (...args: unknown[]) => { setTimeout(() => { order.push(`later ${String(args[0])}`); (args.at(-1) as Done)() }, 2) }
@@ -49,7 +49,7 @@ t.test('hooks run one after the other, and at once where they can', async t => {
   t.equal(runHooks([]), undefined)
 })
 
-t.test('one that fails ends the run', async t => {
+t.test('a failing hook ends the run', async t => {
   let reached = false
   const last = (...args: unknown[]) => { reached = true; (args.at(-1) as Done)() }
   t.throws(() => runHooks([(...args) => (args.at(-1) as Done)(new Error('at once')), last]), { message: 'at once' })

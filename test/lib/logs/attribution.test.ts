@@ -17,7 +17,7 @@ const MODES = ['observe', 'full'] as const
 // Closed behind its test, so that the last one to be closed is known.
 t.afterEach(() => { if (hasSubscribers(CHANNEL)) throw new Error('an application of this test still listens to pino') })
 
-t.test('pino publishes its lines', async (t) => {
+t.test('pino publishes its lines to the diagnostics channel', async (t) => {
   const published: unknown[] = []
   const hear = (message: unknown): void => { published.push(message) }
   subscribe(CHANNEL, hear)
@@ -32,7 +32,7 @@ t.test('pino publishes its lines', async (t) => {
   t.equal(message.result, '{"level":40,"a":1,"msg":"said"}\n', `the "result" of "${CHANNEL}" is no longer the line`)
 })
 
-t.test('what a pino logger of the application writes, its children\'s lines too', async (t) => {
+t.test('lines of a pino logger of the application and of its children are captured', async (t) => {
   for (const mode of MODES) {
     const { stream } = output()
     const logger = pino({ level: 'info', base: { service: 'shop' } }, stream)
@@ -55,7 +55,7 @@ t.test('what a pino logger of the application writes, its children\'s lines too'
   }
 })
 
-t.test('in mode observe a pino logger is the application\'s own, at the level that it has', async (t) => {
+t.test('in observe mode a pino logger of the application keeps its identity and level', async (t) => {
   const { stream } = output()
   let seen: unknown
   const { app } = await capturing(t, { logger: { level: 'warn', stream } }, (app) => app.get('/', (request) => {
@@ -67,7 +67,7 @@ t.test('in mode observe a pino logger is the application\'s own, at the level th
   await app.close()
 })
 
-t.test('lines are kept for a request that may fail', async (t) => {
+t.test('the lines of a request are captured before it fails', async (t) => {
   const { stream } = output()
   const { app, linesOf } = await capturing(t, { logger: { level: 'info', stream } }, (app) => app.get('/', async (request) => {
     request.log.debug('not written')
@@ -87,7 +87,7 @@ t.test('lines are kept for a request that may fail', async (t) => {
   await silent.app.close()
 })
 
-t.test('a request is opened once', async (t) => {
+t.test('opening a request twice returns the same log', async (t) => {
   const { app, capture, messagesOf } = await capturing(t, { logger: false }, (app) => app.get('/', (request) => {
     const { log } = request
     t.equal(capture.open(request), capture.logOf(request))
@@ -116,7 +116,7 @@ class PrivateLogger {
   child (bindings: object): PrivateLogger { return new PrivateLogger(this.#pino.child(bindings)) }
 }
 
-t.test('a logger with private fields works, and a line that it writes through pino is there once', async (t) => {
+t.test('a logger with private fields works, and its lines through pino are captured once', async (t) => {
   for (const mode of MODES) {
     const { stream, text } = output()
     const { app, linesOf, messagesOf } = await capturing(t, { loggerInstance: new PrivateLogger(pino({ level: 'info' }, stream)) }, (app) => app.get('/', (request) => {
@@ -138,7 +138,7 @@ t.test('a logger with private fields works, and a line that it writes through pi
   }
 })
 
-t.test('an application that logs nowhere, and one whose logger is none of pino\'s', async (t) => {
+t.test('lines are captured with logging switched off, and with a logger other than pino', async (t) => {
   const calls: string[] = []
   const write = (text: string): void => { calls.push(text) }
   const plain = { level: 'info', trace: write, debug: write, info: write, warn: write, error: write, fatal: write, silent () {}, child () { return this } }
@@ -190,7 +190,7 @@ async function outputOf (t: Parameters<typeof capturing>[0], logger: object, mod
   return text().replace(/"(time|pid|responseTime)":[\d.]+/g, '"$1":0').replace(/"(hostname|reqId)":"[^"]*"/g, '"$1":""').replace(stack, '"stack":""')
 }
 
-t.test('the output of an application is what it is without us', async (t) => {
+t.test('the log output of an application is the same as without Hindsight', async (t) => {
   const loggers: Record<string, object> = {
     silent: { level: 'silent' },
     fatal: { level: 'fatal' },
@@ -217,7 +217,7 @@ t.test('the output of an application is what it is without us', async (t) => {
   }
 })
 
-t.test('debug lines below the level are in the profile alone', async (t) => {
+t.test('debug lines below the level are only in the profile', async (t) => {
   const { stream, text } = output()
   const { app, linesOf } = await capturing(t, { logger: { level: 'warn', stream } }, (app) => app.get('/', (request) => {
     request.log.trace('traced')
@@ -245,7 +245,7 @@ function fetchEach (port: number, paths: readonly string[], agent: Agent): Promi
   })), Promise.resolve())
 }
 
-t.test('on a kept connection the first line of a request is its own', async (t) => {
+t.test('on a persistent connection the first line of a request is attributed to that request', async (t) => {
   const ways: Record<string, { server?: object, before?: (app: FastifyInstance) => unknown, first?: string }> = {
     'as Fastify comes': {},
     'a hook before ours that waits': { before: (app) => app.addHook('onRequest', async () => { await sleep(2) }) },
@@ -278,7 +278,7 @@ t.test('on a kept connection the first line of a request is its own', async (t) 
   }
 })
 
-t.test('a request has the lines of its logger outside of its context, too', async (t) => {
+t.test('a request has the lines of its logger outside of its asynchronous context, too', async (t) => {
   for (const [server, logLevel] of [[{ logger: { level: 'warn', stream: output().stream } }], [{ logger: { stream: output().stream } }, 'warn'], [{ logger: false }]] as const) {
     const kept: FastifyBaseLogger[] = []
     const { app, messagesOf } = await capturing(t, server, (app) => app.get('/', { logLevel: logLevel ?? '' as 'warn' }, (request) => {
@@ -294,7 +294,7 @@ t.test('a request has the lines of its logger outside of its context, too', asyn
   }
 })
 
-t.test('what requests that share a logger write belongs to the one whose context is current', async (t) => {
+t.test('a line of a shared logger is attributed to the request whose context is current', async (t) => {
   const { stream } = output()
   const ways: Record<string, (app: FastifyInstance) => FastifyBaseLogger> = {
     'that of the application': (app) => app.log,
@@ -326,7 +326,7 @@ t.test('what requests that share a logger write belongs to the one whose context
   }
 })
 
-t.test('in mode full a debug line of our own is written where the logger takes it, once', async (t) => {
+t.test('a debug line of Hindsight is written only in full mode, if the logger has that level', async (t) => {
   for (const mode of MODES) {
     for (const level of ['debug', 'info']) {
       const { stream, text } = output()
@@ -343,7 +343,7 @@ t.test('in mode full a debug line of our own is written where the logger takes i
   }
 })
 
-t.test('fields that cannot be read are left out', async (t) => {
+t.test('a line with unreadable fields is not captured', async (t) => {
   const { app, messagesOf } = await capturing(t, { logger: { stream: output().stream } }, (app) => app.get('/', () => {
     app.log.info(Object.defineProperty({}, 'req', { get () { throw new Error('unreadable') } }), 'not captured')
     app.log.info('captured')
@@ -355,7 +355,7 @@ t.test('fields that cannot be read are left out', async (t) => {
   await app.close()
 })
 
-t.test('two applications in one process', async (t) => {
+t.test('two applications in one process capture only their own lines', async (t) => {
   const { stream } = output()
   const shared = pino({ level: 'info' }, stream)
   const second = await capturing(t, { loggerInstance: shared }, (app) => app.get('/b', async (request) => {
@@ -387,7 +387,7 @@ t.test('two applications in one process', async (t) => {
   await second.app.close()
 })
 
-t.test('after the last application is closed the channel of pino has no subscriber', async (t) => {
+t.test('after the last application is closed, the channel of pino has no subscriber', async (t) => {
   t.notOk(hasSubscribers(CHANNEL))
   const apps = [await capturing(t, { logger: false }, () => {}), await capturing(t, {}, () => {})]
   t.ok(hasSubscribers(CHANNEL))
@@ -395,7 +395,7 @@ t.test('after the last application is closed the channel of pino has no subscrib
   t.notOk(hasSubscribers(CHANNEL))
 })
 
-t.test('a closed application does not stay in memory, though its loggers do', async (t) => {
+t.test('a closed application is garbage-collected, even if its loggers remain', async (t) => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   const kept: FastifyBaseLogger[] = []

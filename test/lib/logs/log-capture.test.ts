@@ -25,7 +25,7 @@ function routes (app: FastifyInstance): void {
   })
 }
 
-t.test('debug is captured whatever the level of the logger, whose destination gets nothing below it', async t => {
+t.test('debug lines are captured at any level of the logger, which writes only its own level', async t => {
   for (const [level, written] of [
     ['trace', ['trace', 'debug', 'info', 'warn', 'error', 'fatal']],
     ['debug', ['debug', 'info', 'warn', 'error', 'fatal']],
@@ -46,7 +46,7 @@ t.test('debug is captured whatever the level of the logger, whose destination ge
   }
 })
 
-t.test('the level, the channel, the context and the time of a line', async t => {
+t.test('a profiled line has its level, channel, context and time', async t => {
   const { stream } = sink()
   const app = await build(t, {}, app => app.get('/', request => {
     request.log.warn({ channel: 'billing', amount: 3, password: 'hunter2x' }, 'a %s', 'line')
@@ -62,7 +62,7 @@ t.test('the level, the channel, the context and the time of a line', async t => 
   t.same(logs.map(({ time }) => time), logs.map(({ time }) => time).sort(), 'in the order of time')
 })
 
-t.test('"incoming request" belongs to its request, and "request completed" too', async t => {
+t.test('"incoming request" and "request completed" are attributed to their request', async t => {
   const { stream } = sink()
   const app = await build(t, {}, app => app.get('/:n', () => 'x'), withLogger('info', stream))
   const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => app.inject(`/${n}`)))
@@ -73,7 +73,7 @@ t.test('"incoming request" belongs to its request, and "request completed" too',
   }
 })
 
-t.test('"request completed" is told as it was written, whatever the application has made of it', async t => {
+t.test('"request completed" is captured as it was written, with any options of the logger', async t => {
   const loggers: Record<string, { more: object, context: (line: Line) => object, message?: string }> = {
     'as it comes': { more: {}, context: ({ responseTime }) => ({ res: { statusCode: 200 }, responseTime }) },
     'a serializer': { more: { serializers: { res: () => ({ by: 'us' }) } }, context: ({ responseTime }) => ({ res: { by: 'us' }, responseTime }) },
@@ -95,7 +95,7 @@ t.test('"request completed" is told as it was written, whatever the application 
   }
 })
 
-t.test('what an application says in the words of Fastify is masked', async t => {
+t.test('lines of the application with the texts of Fastify are masked', async t => {
   const { stream } = sink()
   // Without a logger Fastify logs no line of its own.
   for (const [options, count] of [[withLogger('info', stream), 2], [{ logger: false } as FastifyServerOptions, 1]] as const) {
@@ -110,7 +110,7 @@ t.test('what an application says in the words of Fastify is masked', async t => 
   }
 })
 
-t.test('child loggers, and the application\'s own inside a request', async t => {
+t.test('lines of child loggers, and of `app.log` inside a request, are captured', async t => {
   const { stream, lines } = sink()
   const app = await build(t, {}, app => app.get('/', async request => {
     request.log.child({ part: 'child' }).info('from a child')
@@ -128,7 +128,7 @@ t.test('child loggers, and the application\'s own inside a request', async t => 
   for (const message of messages(profile)) t.equal(lines.filter(({ msg }) => msg === message).length, 1, `${message}: written once`)
 })
 
-t.test('concurrent requests do not mix', async t => {
+t.test('the lines of concurrent requests are separate', async t => {
   const { stream } = sink()
   const app = await build(t, {}, app => app.get('/:n', async request => {
     const { n } = request.params as { n: string }
@@ -146,7 +146,7 @@ t.test('concurrent requests do not mix', async t => {
   }))
 })
 
-t.test('behind the body the context is still there', async t => {
+t.test('the context is the same after the body was parsed', async t => {
   const { stream } = sink()
   const app = await build(t, {}, app => {
     app.addHook('preParsing', async () => { app.log.info('before the body') })
@@ -161,13 +161,13 @@ t.test('behind the body the context is still there', async t => {
   t.same(messages(profile), ['before the body', 'behind the body', 'and later'])
 })
 
-t.test('an application that logs nowhere has the lines of its requests all the same', async t => {
+t.test('lines of requests are captured if the logger is disabled', async t => {
   const app = await build(t, {}, routes, { logger: false } as FastifyServerOptions)
   const { logs } = await profileOf(app, await app.inject('/'))
   t.same(logs.filter(({ channel }) => channel === 'app').map(({ message }) => message), ['debug', 'info', 'warn', 'error', 'fatal'].map(name => `a ${name} line`))
 })
 
-t.test('what pino redacts stays redacted', async t => {
+t.test('values that pino redacts are redacted in the profile', async t => {
   const { stream, lines } = sink()
   const app = await build(t, {}, app => app.get('/', request => {
     request.log.info({ card: { number: '4111' } }, 'paid')
@@ -178,7 +178,7 @@ t.test('what pino redacts stays redacted', async t => {
   t.match(lines.find(({ msg }) => msg === 'paid'), { card: { number: '[Redacted]' } })
 })
 
-t.test('a logger of the application\'s own', async t => {
+t.test('the levels of a custom logger are captured', async t => {
   const { stream, lines } = sink()
   const logger = pino({ level: 'error', messageKey: 'msg' }, stream)
   const app = await build(t, {}, routes, { logger: undefined, loggerInstance: logger } as unknown as FastifyServerOptions)
@@ -186,7 +186,7 @@ t.test('a logger of the application\'s own', async t => {
   t.same(lines.map(({ msg }) => msg), ['a error line', 'a fatal line'])
 })
 
-t.test('what is kept is bounded', async t => {
+t.test('the captured lines are bounded', async t => {
   const { stream, lines } = sink()
   const app = await build(t, {}, app => app.get('/', request => {
     for (let i = 0; i < 12_000; i++) request.log.info(`line ${i}`)
@@ -197,14 +197,14 @@ t.test('what is kept is bounded', async t => {
   t.equal(lines.filter(({ msg }) => msg.startsWith('line ')).length, 12_000, 'the destination gets them all')
 })
 
-t.test('without debug the logger is left alone', async t => {
+t.test('outside debug mode the logger is unchanged', async t => {
   const { stream, lines } = sink()
   const app = await build(t, { debug: false }, routes, withLogger('warn', stream))
   await app.inject('/')
   t.same(lines.map(({ msg }) => msg), ['a warn line', 'a error line', 'a fatal line'])
 })
 
-t.test('the first line of a request is not taken for one of the request before on the same connection', async (t) => {
+t.test('the first line of a request is not attributed to the previous request of its connection', async (t) => {
   const app = await build(t, {}, (app) => app.get('/:n', async () => 'ok'), { logger: { level: 'info', stream: { write: () => {} } } })
   const port = await listen(app)
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })

@@ -50,7 +50,7 @@ class PrivateLogger {
   child (bindings: object): PrivateLogger { return new PrivateLogger(this.#calls, { ...this.#bindings, ...bindings }) }
 }
 
-t.test('calls are recorded from debug on, and made as they were', async (t) => {
+t.test('calls from the level debug on are recorded, and passed on unchanged', async (t) => {
   const given = new PrivateLogger()
   const { logger, lines } = recorded(given)
   for (const level of ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const) {
@@ -60,7 +60,7 @@ t.test('calls are recorded from debug on, and made as they were', async (t) => {
   t.same(lines(), ['debug', 'info', 'warn', 'error', 'fatal'].map((level) => [level, `a ${level} line`, { a: 1 }]))
 })
 
-t.test('everything else is the logger\'s own', async (t) => {
+t.test('all other members are those of the logger', async (t) => {
   const given = new PrivateLogger()
   const { logger } = recorded(given)
   t.equal(logger.level, 'info')
@@ -79,7 +79,7 @@ t.test('everything else is the logger\'s own', async (t) => {
   t.ok('flush' in logger)
 })
 
-t.test('children are recorded with their bindings, and theirs too', async (t) => {
+t.test('children are recorded with their bindings, and so are their children', async (t) => {
   const given = new PrivateLogger()
   const { logger, lines } = recorded(given)
   const child = logger.child({ part: 'a' })
@@ -90,7 +90,7 @@ t.test('children are recorded with their bindings, and theirs too', async (t) =>
   t.same(given.calls, [['info', { part: 'a' }, 'one'], ['warn', { part: 'a', piece: 'b' }, 'two'], ['warn', {}, 'below the level that was given']])
 })
 
-t.test('methods that were added to a logger call those that record', async (t) => {
+t.test('methods that were added to a logger call the recorded methods', async (t) => {
   const added = { audit (this: FastifyBaseLogger, what: string) { this.info(`audited: ${what}`) } }
   for (const logger of [new PrivateLogger(), { info () {} }]) {
     const { logger: recording, lines } = recorded(Object.assign(logger, added))
@@ -106,7 +106,7 @@ t.test('methods that were added to a logger call those that record', async (t) =
   t.equal(logger.isLevelEnabled('info'), false)
 })
 
-t.test('functions of a plain object', async (t) => {
+t.test('methods of a plain object are recorded', async (t) => {
   const calls: unknown[] = []
   const { logger, lines } = recorded({ info: (...args: unknown[]) => { calls.push(args) }, child: () => undefined })
   const { info } = logger
@@ -120,7 +120,7 @@ t.test('functions of a plain object', async (t) => {
   t.same(nested.lines(), [['warn', 'once', {}]], 'a level that calls another one')
 })
 
-t.test('what a proxy must not replace is called, and not recorded', async (t) => {
+t.test('a method that a proxy must not replace is called, and not recorded', async (t) => {
   const calls: string[] = []
   const { logger, lines } = recorded(Object.freeze({ info: (text: string) => { calls.push(text) } }))
   logger.info('frozen')
@@ -139,13 +139,13 @@ t.test('a line that cannot be formatted does not throw', async (t) => {
   t.equal(given.calls.length, 3)
 })
 
-t.test('what the logger throws is thrown', async (t) => {
+t.test('an error of the logger is thrown', async (t) => {
   const { logger, lines } = recorded({ error () { throw new Error('the disk is full') } })
   t.throws(() => logger.error('x'), { message: 'the disk is full' })
   t.same(lines(), [])
 })
 
-t.test('a call that leads to a line of pino\'s is not recorded again', async (t) => {
+t.test('a call that writes a line of pino is not recorded twice', async (t) => {
   const { logger, log, lines } = recorded({ info: (text: string) => log.add(30, JSON.stringify({ msg: text, by: 'pino' })) })
   logger.info('once')
   t.same(lines(), [['info', 'once', { by: 'pino' }]])

@@ -9,30 +9,30 @@ const mask = createMask()
 const START = { startedAt: 1_000, startedTime: Date.parse('2026-01-02T03:04:05.000Z') }
 const { startedTime } = START
 
-t.test('levels by their numbers', async t => {
+t.test('levels have their numbers', async t => {
   for (const [level, name] of [[10, 'trace'], [20, 'debug'], [30, 'info'], [35, 'info'], [40, 'warn'], [50, 'error'], [60, 'fatal'], [100, 'fatal'], [0, 'trace']] as const) t.equal(levelName(level), name)
 })
 
-t.test('a line that is no JSON is kept as it is', async t => {
+t.test('a line that is not JSON is kept as its message', async t => {
   const log = new RequestLog(START)
   log.add(40, 'plain text\n')
   t.match(log.records(), [{ level: 'warn', channel: 'app', message: 'plain text', context: {} }])
 })
 
-t.test('a line without a message has its error\'s', async t => {
+t.test('a line without a message has that of its error', async t => {
   const log = new RequestLog(START)
   log.add(50, '{"level":50,"err":{"message":"boom"}}')
   log.add(30, '{"level":30,"a":1}')
   t.match(log.records(), [{ message: 'boom' }, { message: '', context: { a: 1 } }])
 })
 
-t.test('what no logger has written is counted too, where it is not kept', async t => {
+t.test('lines above the bound that no logger has written are counted', async t => {
   const log = new RequestLog(START)
   for (let i = 0; i < 10_002; i++) log.note('info', { channel: 'request', message: 'x', context: {} })
   t.ok(log.records().some(({ channel, message }) => channel === 'profiler' && message.startsWith('2 more log lines of this request were not kept')))
 })
 
-t.test('what is not kept is counted', async t => {
+t.test('lines above the bounds are counted', async t => {
   const log = new RequestLog(START)
   for (let i = 0; i < 10_003; i++) log.add(30, '{"msg":"x"}')
   t.equal(log.records().length, 10_001)
@@ -80,7 +80,7 @@ t.test('the order and the times of lines do not depend on the clock of the machi
   t.ok(records.every(({ time }) => Date.parse(time) >= startedTime))
 })
 
-t.test('a debug line of our own is written by a logger that takes it, and kept in its place by any other', async (t) => {
+t.test('a debug line of Hindsight has its place in the log, whether or not the logger writes it', async (t) => {
   const written: unknown[] = []
   const logger = { debug: (...line: unknown[]) => { written.push(line) } } as never
   const log = new RequestLog(START)
@@ -95,7 +95,7 @@ t.test('a debug line of our own is written by a logger that takes it, and kept i
   t.equal(log.records().length, 3, 'it comes back from the logger')
 })
 
-t.test('a line is masked, by each mask as that one hides', async (t) => {
+t.test('a line is masked with the given mask', async (t) => {
   const log = new RequestLog(START)
   log.add(30, '{"level":30,"time":1,"pid":1,"hostname":"h","reqId":"req-1","token":"abc","err":{"stack":"password=hunter2"},"msg":"for https://u:pw@host/"}\n')
   const [shown] = reportedLines(log, [], 0, mask).logs
@@ -120,7 +120,7 @@ t.test('only the message of a long line is kept', async (t) => {
   t.match(log.records(), [{ level: 'warn', channel: 'import', message: 'the "end"', context: { cut: '100,061 characters: the fields of this line were left out' } }])
 })
 
-t.test('of a long log no more is masked than is shown, warnings and errors first; the others are counted', async t => {
+t.test('at most 1,000 lines are masked, errors and warnings first; the others are counted', async t => {
   let read = 0
   const counting: Mask = { ...mask, text: (text) => { read++; return mask.text(text) } }
   const log = new RequestLog(START)

@@ -3,7 +3,7 @@ import { createMask } from '../../../lib/mask/mask.js'
 
 const mask = createMask()
 
-t.test('a header keeps what tells its kind and loses what opens a door', async t => {
+t.test('a masked header keeps its scheme and loses its credentials', async t => {
   for (const [name, value, expected] of [
     ['Authorization', 'Basic dXNlcjpwYXNz', 'Basic ******'],
     ['authorization', 'Bearer abc.def', 'Bearer ******'],
@@ -27,12 +27,12 @@ t.test('a header keeps what tells its kind and loses what opens a door', async t
   ] as const) t.equal(mask.header(name, value), expected, `${name}: ${value}`)
 })
 
-t.test('headers are masked one by one, lists and numbers too', async t => {
+t.test('headers are masked one by one, also lists and numbers', async t => {
   t.same(mask.headers({ 'set-cookie': ['a=1; Path=/', 'b=2'], 'content-length': 3, gone: undefined, authorization: 'Basic eA==' }),
     { 'set-cookie': ['a=******; Path=/', 'b=******'], 'content-length': '3', authorization: 'Basic ******' })
 })
 
-t.test('a URL is left as it was but for its secrets', async t => {
+t.test('a masked URL differs only in its secrets', async t => {
   for (const [url, expected] of [
     ['/a?b=1&c', '/a?b=1&c'],
     ['/a?password=x&b=%20&b=2', '/a?password=******&b=%20&b=2'],
@@ -60,7 +60,7 @@ const plainNames = [
   'key', 'keys', 'monkey', 'optional', 'co-author', 'userAuthor', 'PASSENGER', 'user[author]', 'list[0]', '[]', '[', 'bearers', 'PINNED', 'www-authenticate', 'x-debug-token', 'x-debug-token-link', 'profile', 'access-control-allow-credentials'
 ]
 
-t.test('names are judged by their words and by what is in their brackets, wherever they stand', async t => {
+t.test('names are matched by their words and by their parts in brackets, at any place', async t => {
   for (const [names, shown] of [[secretNames, '******'], [plainNames, 'X1']] as const) {
     for (const name of names) {
       t.equal(mask.hides(name), shown !== 'X1', name)
@@ -80,7 +80,7 @@ t.test('names are judged by their words and by what is in their brackets, wherev
   ] as const) t.equal(mask.text(text), expected, text)
 })
 
-t.test('prose loses credentials and keeps its words', async t => {
+t.test('text loses credentials and keeps its words', async t => {
   for (const [text, expected] of [
     ['connect redis://user:p@ss@host:6379/0 failed', 'connect redis://user:******@host:6379/0 failed'],
     ['redis://:secret1@h', 'redis://:******@h'],
@@ -153,14 +153,14 @@ t.test('a value is bounded in depth and size', async t => {
   t.equal((mask.value(Array.from({ length: 20_000 }, () => 1)) as unknown[]).length, 5_000)
 })
 
-t.test('what is left out of a value is told', async t => {
+t.test('omitted parts of a value are noted', async t => {
   t.equal((mask.value(Array.from({ length: 20_000 }, () => 1)) as unknown[]).at(-1), '… (15,001 more items)')
   t.equal((mask.value(Object.fromEntries(Array.from({ length: 6_000 }, (_, i) => [`n${i}`, 1]))) as Record<string, unknown>)['…'], '1,001 more fields')
   t.equal(mask.value('é'.repeat(10_000)), `${'é'.repeat(9_000)}… (2,000 more bytes)`)
   t.equal(mask.value(`postgres://user:s3cret${'x'.repeat(9_000)}@host`), 'postgres://user:******… (27 more bytes)', 'cut off ahead of its host')
 })
 
-t.test('secrets that no name gives away', async t => {
+t.test('secrets are found by their form, under any name', async t => {
   for (const [text, expected] of [
     ['key AKIAABCDEFGHIJKLMNOP end', 'key ****** end'],
     [`use ghp_${'a1'.repeat(18)}, please`, 'use ******, please'],
@@ -217,7 +217,7 @@ t.test('hostile text is masked in linear time', async t => {
   }
 })
 
-t.test('what a debug surface percent-encodes is masked all the same', async t => {
+t.test('percent-encoded texts of the debug surface are masked', async t => {
   for (const [plain, expected] of [['Error: token=abc, 100 %', 'Error: token=******, 100 %'], ['no (secret)!', 'no (secret)!']] as const) {
     t.equal(decodeURIComponent(mask.header('X-Debug-Exception', encodeURIComponent(plain))), expected)
   }
@@ -226,7 +226,7 @@ t.test('what a debug surface percent-encodes is masked all the same', async t =>
   t.equal(mask.header('x-debug-exception', '% token=a'), '% token=******')
 })
 
-t.test('a message is masked line by line, however malformed', async t => {
+t.test('a message is masked line by line, even if it is malformed', async t => {
   const raw = (eol: string) => ['GET /x?token=S1&a=b HTTP/1.1', 'Host: localhost', 'Cookie: theme=S2; sid=S3', 'X-Api-Key: S4', ' S5', 'Authorization: Token S6',
     'X-Auth-Token : S7', 'Referer: /a?token=S8', 'Cookie sid=S9: x', 'Cook\u0000ie: sid=SA', 'Bad Header: c', 'nocolon', '', 'password=SB&a=b'].join(eol)
   for (const eol of ['\r\n', '\n']) {
@@ -238,7 +238,7 @@ t.test('a message is masked line by line, however malformed', async t => {
   t.equal(mask.message('GARBAGE'), 'GARBAGE')
 })
 
-t.test('secret path parameters are hidden wherever they stand', async t => {
+t.test('secret path parameters are masked in any text', async t => {
   const own = mask.hiding({ token: 'Sé/cret', id: '7', pass: 'ab', empty: null })
   t.equal(own.url('http://ab/reset/S%C3%A9%2fcret/7?a=b'), 'http://ab/reset/******/7?a=b')
   t.equal(own.url('/reset/S\u00e9%2F%63ret'), '/reset/******')

@@ -7,7 +7,7 @@ const SECRET = 'hunter22'
 
 class Account { user = 'ada'; recoveryCode = SECRET }
 
-t.test('names of secrets in every spelling', async t => {
+t.test('names of secrets match in every spelling', async t => {
   for (const name of [
     'SAMLResponse', 'assertion', 'code_verifier', 'deviceCode', 'mfa_code', 'TOTP', 'backup-codes', 'mnemonic',
     'walletSeed', 'user_pw',
@@ -101,7 +101,7 @@ const planted: ReadonlyArray<readonly [kind: string, text: string]> = [
   ['a filled-in header', "rawHeaders: [ 'X-Api-Key', '#' ]"]
 ]
 
-t.test('secrets in texts of many kinds', async t => {
+t.test('secrets are masked in texts of many kinds', async t => {
   for (const [kind, text] of planted) {
     const shown = mask.text(text.replaceAll('#', SECRET))
     t.notMatch(shown, SECRET, `${kind}: ${shown}`)
@@ -109,7 +109,7 @@ t.test('secrets in texts of many kinds', async t => {
   }
 })
 
-t.test('secrets in values of many kinds', async t => {
+t.test('secrets are masked in values of many kinds', async t => {
   for (const [kind, value] of [
     ['arguments of a command', { args: ['mysql', '-u', 'root', `-p${SECRET}`] }],
     ['an error of a validator', { path: ['user', 'password'], input: SECRET }],
@@ -123,7 +123,7 @@ t.test('secrets in values of many kinds', async t => {
 const random = (length: number): string => 'aB3dE5fG7hJ9kL2mN4pQ6rS8tU0vW1xY'.repeat(4).slice(0, length)
 const hex = '0a1b2c3d4e5f6789'.repeat(2)
 
-t.test('shapes of issuers, hashes, cards and keys', async t => {
+t.test('secrets with the form of an issuer, a hash, a card or a key are masked', async t => {
   for (const secret of [
     `https://hooks.slack.com/services/T01234567/B01234567/${random(24)}`,
     `https://api.telegram.org/bot123456789:AA${random(33)}/getMe`,
@@ -158,7 +158,7 @@ t.test('ordinary prose keeps its words', async t => {
   ]) t.equal(mask.text(text), text)
 })
 
-t.test('placeholders in statements of SQL', async t => {
+t.test('placeholders in SQL statements are not masked', async t => {
   for (const value of ['?', '$1', ':name', '%s', '%(password)s', '@p1', 'NULL']) {
     for (const text of [
       `UPDATE users SET password = ${value}, name=${value} WHERE id=1`,
@@ -169,7 +169,7 @@ t.test('placeholders in statements of SQL', async t => {
   t.equal(mask.text("(name, password) VALUES (?, 'x')"), "(name, password) VALUES (?, '******')")
 })
 
-t.test('numbers that only resemble those of cards', async t => {
+t.test('numbers that only resemble those of cards are not masked', async t => {
   for (const text of [
     'EAN 4006381333931', 'at 1732345678901', '4111111111111', '4111111111111111111',
     '12344111111111111111', '9111111111111111', '4111111111111111.5'

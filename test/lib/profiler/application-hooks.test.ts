@@ -19,7 +19,7 @@ async function hooksOf (declare: (app: FastifyInstance) => unknown, url = '/'): 
   return { events: events.filter(({ stage }) => !stage.startsWith('kernel.')), all: events, status: response.statusCode, headers: response.headers }
 }
 
-t.test('the hooks of the application stand between the listeners, with who added them and where', async (t) => {
+t.test('hooks of the application are listed among the listeners, with their owner and place', async (t) => {
   const { events, all } = await hooksOf(async (app) => {
     app.addHook('onRequest', function checkKey (_request, _reply, done) { done() })
     app.addHook('preParsing', async function countBytes () {})
@@ -58,7 +58,7 @@ t.test('the hooks of the application stand between the listeners, with who added
   for (const { start, duration } of events) t.ok(start >= 0 && duration >= 0)
 })
 
-t.test('a hook that a package adds has its name', async (t) => {
+t.test('a hook of a package has the name of the package', async (t) => {
   const { events } = await hooksOf(async (app) => {
     await app.register(etag)
     app.get('/', async () => 'x')
@@ -66,7 +66,7 @@ t.test('a hook that a package adds has its name', async (t) => {
   t.match(events, [{ stage: 'onSend', plugin: '@fastify/etag', source: /node_modules\/@fastify\/etag\/.+:\d+$/, changes: { headers: [{ name: 'etag', from: null, to: String }] } }])
 })
 
-t.test('hooks of ours that are no listeners are none of the application', async (t) => {
+t.test('internal hooks of Hindsight are not listed', async (t) => {
   const { events } = await hooksOf((app) => { app.get('/', async () => 'x') })
   t.same(events.map(({ stage, listener }) => `${stage} ${listener}`), [])
 })
@@ -99,7 +99,7 @@ for (const [name, declare, stage, outcome, status] of outcomes) {
   })
 }
 
-t.test('what Fastify refuses of a hook is refused still', async (t) => {
+t.test('invalid hooks are refused by Fastify as before', async (t) => {
   await t.rejects(build({ declare: (app) => { app.addHook('onRequest', (async (_request: unknown, _reply: unknown, _done: unknown) => {}) as never) } }), { code: 'FST_ERR_HOOK_INVALID_ASYNC_HANDLER' })
   await t.rejects(build({ declare: (app) => { app.addHook('onRequest', 'no' as never) } }), { code: 'FST_ERR_HOOK_INVALID_HANDLER' })
 })

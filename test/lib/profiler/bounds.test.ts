@@ -8,11 +8,11 @@ const size = (profile: Profile) => Buffer.byteLength(JSON.stringify(profile))
 const logs = (count: number) => Array.from({ length: count }, (_, i) => (
   { time: '2026-01-02T03:04:05.678Z', level: 'info' as const, channel: 'app', message: `line ${i} ${'x'.repeat(200)}`, context: {} }))
 
-t.test('a small profile stays as it is', async t => {
+t.test('a small profile is unchanged', async t => {
   t.same(boundProfile(failure('000001'), LIMIT), failure('000001'))
 })
 
-t.test('a long string is cut with a note, and the original is left alone', async t => {
+t.test('a long string is truncated with a note, and the original is unchanged', async t => {
   const original = profile('000001', { url: 'x'.repeat(70_000), collectors: { a: [{ b: 'y'.repeat(10_001) }] } })
   const bounded = boundProfile(original, LIMIT)
   t.equal(bounded.url, `${'x'.repeat(10_000)}… (60,000 more characters)`)
@@ -20,14 +20,14 @@ t.test('a long string is cut with a note, and the original is left alone', async
   t.equal(original.url.length, 70_000)
 })
 
-t.test('what is no JSON becomes some', async t => {
+t.test('values that are not JSON are converted', async t => {
   const cyclic: Record<string, unknown> = { date: new Date(0), big: 1n, nan: NaN, gone: undefined, list: [undefined] }
   cyclic.self = cyclic
   t.same(boundProfile(profile('000001', { collectors: { cyclic } }), LIMIT).collectors,
     { cyclic: { date: '1970-01-01T00:00:00.000Z', big: '1', nan: null, list: [null], self: '[circular]' } })
 })
 
-t.test('excerpts go first', async t => {
+t.test('excerpts are removed first', async t => {
   const original = failure('000001')
   const frame = original.exceptions[1]!.frames[1]!
   original.exceptions[1]!.frames = Array.from({ length: 40 }, () => ({ ...frame, excerpt: { start: 1, lines: ['z'.repeat(3_000)] } }))
@@ -44,7 +44,7 @@ const note = (profile: Profile): number => {
   return Number(count?.replaceAll(',', ''))
 }
 
-t.test('then the log, as much as must be, and the number of lines is noted', async t => {
+t.test('log lines are removed next, with a note of their number', async t => {
   for (const [count, limit] of [[1_000, LIMIT], [10_019, 512 * 1024]] as const) {
     const bounded = boundProfile(failure('000001', { logs: logs(count) }), limit)
     t.ok(size(bounded) <= limit, `${size(bounded)} of ${limit}`)
@@ -55,7 +55,7 @@ t.test('then the log, as much as must be, and the number of lines is noted', asy
   }
 })
 
-t.test('errors and warnings are kept ahead of others, and do not crowd out the end', async t => {
+t.test('errors and warnings are kept before other lines, and the last lines remain', async t => {
   const severe = logs(2_000).map((line, i) => i === 3 ? { ...line, level: 'error' as const } : i === 4 ? { ...line, level: 'warn' as const } : line)
   const bounded = boundProfile(profile('000001', { logs: severe }), LIMIT)
   t.match(bounded.logs.slice(1, 4).map(({ level, message }) => `${level} ${message.slice(0, 7)}`), ['error line 3', 'warn line 4', /^info line 1/])
@@ -68,7 +68,7 @@ t.test('errors and warnings are kept ahead of others, and do not crowd out the e
   t.match(kept.at(-1)?.message, /^line 1999 /)
 })
 
-t.test('a line that is too long is left out alone', async t => {
+t.test('only the line that is too long is removed', async t => {
   const lines = logs(1_000)
   const context = { list: Array.from({ length: 20 }, () => 'y'.repeat(9_000)) }
   const bounded = boundProfile(profile('000001', { logs: lines.map((line, i) => i === 999 ? { ...line, context } : line) }), LIMIT)
@@ -76,18 +76,18 @@ t.test('a line that is too long is left out alone', async t => {
   t.match(bounded.logs.at(-1)?.message, /^line 998 /)
 })
 
-t.test('where it is a collector that is too large, an eighth is left for the log', async t => {
+t.test('an eighth of the size is left for the log if a collector is too large', async t => {
   const bounded = boundProfile(profile('000001', { logs: logs(1_000), collectors: { big: Array.from({ length: 20 }, () => 'y'.repeat(9_000)) } }), LIMIT)
   t.match(bounded.collectors.big, { error: /were left out/ })
   t.ok(bounded.logs.length > 15 && size(bounded) <= LIMIT, `${bounded.logs.length}`)
 })
 
-t.test('then what a collector has too much of', async t => {
+t.test('data of large collectors is removed next', async t => {
   const bounded = boundProfile(profile('000001', { collectors: { big: 'y '.repeat(4_900).split(' ').map(y => y.repeat(20)), small: { a: 1 } } }), LIMIT)
   t.match(bounded.collectors, { big: { error: /^[\d,]+ bytes were left out: the profile was larger than 65,536 bytes\.$/ }, small: { a: 1 } })
 })
 
-t.test('in the end it always fits', async t => {
+t.test('a profile of any content fits the limit', async t => {
   const frame = { file: 'f'.repeat(9_000), line: 1, column: 1, function: 'g'.repeat(9_000), own: true }
   const exception = { name: 'E', message: 'm'.repeat(9_000), frames: Array.from({ length: 200 }, () => frame), stack: 's'.repeat(9_000) }
   const bounded = boundProfile(profile('000001', {
@@ -101,7 +101,7 @@ t.test('in the end it always fits', async t => {
   t.match(bounded.exceptions.at(-1)?.message, /^m/)
 })
 
-t.test('a log that fits is there as a whole, and one that was shortened before has one note', async (t) => {
+t.test('a log that fits is unchanged, and a log that was truncated twice has one note', async (t) => {
   t.same(fittingLogs(logs(100), LIMIT, 'it is too long'), logs(100))
   t.same(fittingLogs([], LIMIT, 'it is too long'), [])
   const first = fittingLogs(logs(1_000), LIMIT, 'it is too long')
@@ -114,7 +114,7 @@ t.test('a log that fits is there as a whole, and one that was shortened before h
   t.same(others, [])
 })
 
-t.test('a record is the profile itself where that is JSON and fits', async (t) => {
+t.test('the record of a profile that fits is its unchanged JSON, and a larger one is bounded', async (t) => {
   const given = failure('000001', { url: 'x'.repeat(20_000) })
   t.strictSame(JSON.parse(boundedRecord(given, LIMIT).json), given)
   const { json, summary } = boundedRecord(profile('000001', { logs: logs(1_000), collectors: { big: 1n } }), LIMIT)

@@ -7,7 +7,7 @@ import { applicationFolder, dependenciesOf, revisionOf } from '../../../lib/prof
 const HASH = '0123456789abcdef0123456789abcdef01234567'
 const OTHER = 'f'.repeat(40)
 
-t.test('the revision that is checked out, in every form that git writes', async (t) => {
+t.test('the revision is read from every form of HEAD that git writes', async (t) => {
   const folder = t.testdir({
     branch: { '.git': { HEAD: 'ref: refs/heads/main\n', refs: { heads: { main: `${HASH}\n` } } }, src: { deep: {} } },
     detached: { '.git': { HEAD: `${HASH}\n` } },
@@ -24,7 +24,7 @@ t.test('the revision that is checked out, in every form that git writes', async 
   t.equal(revisionOf('/'), undefined, 'without git')
 })
 
-t.test('the revision is the one that git names', async (t) => {
+t.test('the revision is the output of git rev-parse', async (t) => {
   const folder = t.testdir({ file: 'x' })
   const git = (...args: string[]): string => execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b.c', ...args], { cwd: folder, stdio: ['ignore', 'pipe', 'ignore'] }).toString().trim()
   try {
@@ -42,7 +42,7 @@ t.test('the revision is the one that git names', async (t) => {
   t.equal(revisionOf(join(folder, 'tree')), git('rev-parse', 'HEAD').slice(0, 12))
 })
 
-t.test('the installed versions of direct dependencies', async (t) => {
+t.test('the installed versions of direct dependencies are listed', async (t) => {
   const installed = (version: string): { 'package.json': string } => ({ 'package.json': JSON.stringify({ version }) })
   const many = Object.fromEntries(Array.from({ length: 80 }, (_, i) => [`p${i}`, '1']))
   const folder = t.testdir({
@@ -62,7 +62,7 @@ t.test('the installed versions of direct dependencies', async (t) => {
   for (const name of ['broken', 'list', 'nothing']) t.same(dependenciesOf(join(folder, name)), [], name)
 })
 
-t.test('the folder of the application', async (t) => {
+t.test('the folder of the application is that of its program, or the working directory', async (t) => {
   const folder = t.testdir({ 'app.js': '', node_modules: { cli: { 'cli.js': '' } } })
   t.equal(applicationFolder(join(folder, 'app.js')), folder)
   for (const program of [join(folder, 'node_modules/cli/cli.js'), join(folder, 'gone.js'), undefined]) {

@@ -53,7 +53,7 @@ for (const [name, options, request, profiled] of cases) {
   })
 }
 
-t.test('a failure behind the response is kept, though its response had no token', async (t) => {
+t.test('a failure after the response is stored, though its response has no token', async (t) => {
   const app = await build({ onlyExceptions: true })
   t.teardown(() => app.close())
   const { headers } = await app.inject('/late')
@@ -62,7 +62,7 @@ t.test('a failure behind the response is kept, though its response had no token'
   t.match(profiles, [{ status: 200, error: true }])
 })
 
-t.test('a share is a share', async (t) => {
+t.test('the configured share of requests is profiled', async (t) => {
   const app = await build({ sampling: 0.5 })
   t.teardown(() => app.close())
   const lots = [0.2, 0.7, 0.4, 0.9]
@@ -87,6 +87,6 @@ for (const [name, options, message] of mistakes) {
   })
 }
 
-t.test('a word that means nothing stops the start', async (t) => {
+t.test('an unknown word stops the start', async (t) => {
   await t.rejects(build('everything' as never), { message: 'profiler: "everything" is neither all nor errors' })
 })

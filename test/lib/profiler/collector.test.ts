@@ -9,7 +9,7 @@ import { build, newest, refusal } from '../../support/app.js'
 
 const unused = {} as never
 
-t.test('a collector without a name of its own stops the start', async t => {
+t.test('a collector without a valid and unique name stops the start', async t => {
   const collect = (): number => 1
   for (const [collectors, message] of [
     [[{ collect }], 'profiler.collectors[0].name: "undefined" is not a valid name: a letter, then letters, digits, "-" and "_", 64 at most'],
@@ -22,7 +22,7 @@ t.test('a collector without a name of its own stops the start', async t => {
   ] as const) t.equal(await refusal({ profiler: { collectors } }), message)
 })
 
-t.test('every name of ours is refused', async t => {
+t.test('the name of a built-in collector or panel is refused', async t => {
   const app = await build(t, {}, app => app.get('/', { config: { pagination: true, cache: { etag: () => 'x' } } }, () => 'x'))
   await app.inject('/')
   const profile = await newest(app)
@@ -31,7 +31,7 @@ t.test('every name of ours is refused', async t => {
   }
 })
 
-t.test('data are plain, masked, and as they were', async t => {
+t.test('collected data is plain, masked and otherwise unchanged', async t => {
   const kept = { list: [1], password: 's3cret', big: 1n, when: new Date(0), self: null as unknown }
   kept.self = kept
   const collectors: Collector[] = [
@@ -51,7 +51,7 @@ t.test('data are plain, masked, and as they were', async t => {
   t.notMatch(JSON.stringify(data), /s3cret/)
 })
 
-t.test('one that fails costs only its own panel', async t => {
+t.test('a failing collector affects only its own panel', async t => {
   const collectors: Collector[] = [
     { name: 'throws', collect: () => { throw new Error('no') }, panel: { count: () => 1 } },
     { name: 'rejects', collect: async () => { throw 'text' } }, // eslint-disable-line no-throw-literal
@@ -71,13 +71,13 @@ t.test('one that fails costs only its own panel', async t => {
   t.equal((await app.inject({ url: `/_profiler/${profile.token}`, headers: { accept: 'text/html' } })).statusCode, 200)
 })
 
-t.test('one that never settles is given up', async t => {
+t.test('a collector that does not settle is abandoned after its timeout', async t => {
   const collection = collectData([{ name: 'never', collect: () => new Promise(() => {}) }, { name: 'odd', collect: () => ({ then: 5 }) }], unused, unused, 20)
   await collection.settled
   t.same(collection.data, { never: { error: 'it had not settled after 20 ms' }, odd: { then: 5 } })
 })
 
-t.test('closing the application waits for what is still collected', async t => {
+t.test('closing the application waits for pending collectors', async t => {
   const put: string[] = []
   class Store extends MemoryStorage {
     override put (records: readonly ProfileRecord[]): void {

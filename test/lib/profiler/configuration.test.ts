@@ -3,7 +3,7 @@ import { collectorsOf, ownVersion, type ConfigurationSummary } from '../../../li
 import { panelsOf } from '../../../lib/profiler/panels/index.js'
 import { build, profileOf } from '../../support/app.js'
 
-t.test('the version of this package', async t => {
+t.test('the version is that of this package', async t => {
   t.match(ownVersion(), /^\d+\.\d+\.\d+/)
 })
 
@@ -24,7 +24,7 @@ t.test('a profile has versions and an id of the configuration', async t => {
   t.equal(((await profileOf(twin, await twin.inject('/'))).collectors.config as ConfigurationSummary).id, config.id)
 })
 
-t.test('collectors are those of the running application', async t => {
+t.test('the listed collectors are those of the running application', async t => {
   const collectors = [{ name: 'mine', collect: () => 1 }]
   const [app, twin] = [await build(t, { profiler: { collectors } }), await build(t, { profiler: { collectors } })]
   const { id } = (await profileOf(app, await app.inject('/'))).collectors.config as ConfigurationSummary

@@ -62,7 +62,7 @@ t.test('an unavailable store is searched again, and a new store is followed from
   t.ok(calls > 3)
 })
 
-t.test('it ends at once when the signal aborts', async t => {
+t.test('following ends at once when the signal aborts', async t => {
   const stop = new AbortController()
   setTimeout(() => stop.abort(), 10)
   for await (const batch of follow(new MemoryStorage(), { after: '0', signal: stop.signal, interval: 60_000 })) t.fail(`a batch: ${JSON.stringify(batch)}`)

@@ -40,7 +40,7 @@ const ways: Array<[name: string, via: string, send: (url: string, headers: Recor
 ]
 
 for (const [name, via, send] of ways) {
-  t.test(`${name}: method, URL, status, time and masked headers`, async t => {
+  t.test(`${name}: a call has its method, URL, status, time and masked headers`, async t => {
     const app = await build(t, {}, app => app.get('/', async request => {
       await send(`${base}${(request.query as { path: string }).path}`, { 'x-api-key': 's3cret-sent', 'x-kept': 'yes' })
       return 'x'
@@ -58,7 +58,7 @@ for (const [name, via, send] of ways) {
     }
   })
 
-  t.test(`${name}: an error is told without its secrets`, async t => {
+  t.test(`${name}: the error of a call has no secrets`, async t => {
     const app = await build(t, {}, app => app.get('/', async () => {
       await send(`${nowhere}/?token=s3cret`, {}).catch(() => {})
       return 'x'
@@ -70,7 +70,7 @@ for (const [name, via, send] of ways) {
   })
 }
 
-t.test('calls belong to the request that made them, also those at the same time', async t => {
+t.test('calls are attributed to the request that made them, also concurrent calls', async t => {
   const app = await build(t, {}, app => {
     app.get('/:name', async request => {
       const { name } = request.params as { name: string }
@@ -87,7 +87,7 @@ t.test('calls belong to the request that made them, also those at the same time'
   }
 })
 
-t.test('two hundred are kept, all are counted; one that is on its way is told as such', async t => {
+t.test('200 calls are kept and all are counted; a pending call is marked', async t => {
   const app = await build(t, {}, app => {
     app.get('/many', async () => {
       for (let i = 0; i < 21; i++) await Promise.all(Array.from({ length: 10 }, () => get(`${base}/`)))
@@ -110,7 +110,7 @@ const production: Array<[name: string, profiler: ProfilerSettings, headers: Reco
   ['one that the matcher selects', { matcher: selected }, { 'x-profile': '1' }]
 ]
 for (const [name, profiler, headers] of production) {
-  t.test(`in production too, of who is observed: ${name}`, async t => {
+  t.test(`calls of profiled requests are recorded in production: ${name}`, async t => {
     const app = await build(t, { debug: false, profiler: { production: true, storage: 'memory', ...profiler } }, app => {
       app.get('/child', () => 'x')
       app.get('/', async () => {
@@ -130,7 +130,7 @@ for (const [name, profiler, headers] of production) {
   })
 }
 
-t.test('requests are sent as without Hindsight, whether they are observed or not', async t => {
+t.test('requests are sent as without Hindsight, whether or not they are recorded', async t => {
   const app = await build(t, { debug: false, profiler: { production: true, storage: 'memory', matcher: selected } }, app => {
     app.get('/', async () => await new Promise(resolve => {
       const sent = http.get(base, answer => answer.resume().on('end', () => resolve(sent.getHeaders())))
@@ -144,7 +144,7 @@ t.test('requests are sent as without Hindsight, whether they are observed or not
   t.equal(((await app.hindsight.profiler.find(profiles[0]!.token))?.collectors['http-client'] as Collected).count, 1)
 })
 
-t.test('subscribed once for all applications, where any is observed, and let go with the last', async t => {
+t.test('all applications share one subscription, which ends with the last one', async t => {
   const channels = ['undici:request:create', 'http.client.request.start']
   const watched = () => channels.map(channel => hasSubscribers(channel))
   const production = await build(t, { debug: false })
@@ -163,7 +163,7 @@ t.test('subscribed once for all applications, where any is observed, and let go 
   t.equal(told, 0)
 })
 
-t.test('a request that fails still fails as it did', async t => {
+t.test('the error of a failed call is unchanged', async t => {
   const app = await build(t, {}, app => app.get('/', async () => await get(nowhere)))
   t.equal((await app.inject('/')).statusCode, 500)
 })

@@ -40,7 +40,7 @@ async function stored (app: FastifyInstance): Promise<Profile[]> {
   return await Promise.all(profiles.map(async ({ token }) => await app.hindsight.profiler.find(token) as Profile))
 }
 
-t.test('nothing is profiled in production unless that is said', async (t) => {
+t.test('production profiles requests only if an option enables it', async (t) => {
   for (const option of [undefined, 'all', {}, { onlyExceptions: true }] as const) {
     const app = await buildApplication({ debug: false, ...(option !== undefined && { profiler: option }) })
     t.teardown(() => app.close())
@@ -49,7 +49,7 @@ t.test('nothing is profiled in production unless that is said', async (t) => {
   }
 })
 
-t.test('failures are kept; the public is told only the token', async (t) => {
+t.test('production: clients receive the token of a failure and nothing else', async (t) => {
   const app = await build(t, 'errors')
   t.equal((await app.inject('/ok')).statusCode, 200)
   const page = await app.inject({ url: '/boom/7?token=abc', headers: { ...html, authorization: 'Bearer s3cret', 'user-agent': 'me' } })
@@ -76,7 +76,7 @@ t.test('failures are kept; the public is told only the token', async (t) => {
   t.same([...new Set(profile?.events.map(({ pass }) => pass))], ['error'], 'the main pass is not recorded for who may not fail')
 })
 
-t.test('what is told has the form that the client asked for', async (t) => {
+t.test('the answer to a failure has the format that the client accepts', async (t) => {
   const app = await build(t, 'errors')
   const problem = await app.inject({ url: '/boom/7', headers: { accept: 'application/problem+json' } })
   t.match(problem.headers['content-type'], /^application\/problem\+json/)
@@ -85,7 +85,7 @@ t.test('what is told has the form that the client asked for', async (t) => {
   t.same(problem.json(), { type: 'about:blank', title: 'Internal Server Error', status: 500, token: tokens[1] })
 })
 
-t.test('an answer that is a server error is kept, though nothing was raised', async (t) => {
+t.test('a response with a server error is stored, even without an exception', async (t) => {
   const app = await build(t, 'errors')
   const answer = await app.inject('/unwell')
   t.same(answer.json(), { ok: false }, 'the answer stays as it is')
@@ -94,13 +94,13 @@ t.test('an answer that is a server error is kept, though nothing was raised', as
   t.match(profile?.logs.filter(({ channel }) => channel === 'app'), [{ level: 'warn', message: 'not well' }])
 })
 
-t.test('a body is kept, masked', async (t) => {
+t.test('the body of a failure is stored masked', async (t) => {
   const app = await build(t, 'errors')
   await app.inject({ method: 'POST', url: '/body', payload: { name: 'x', password: 'hunter2' } })
   t.match((await stored(app))[0]?.collectors.request, { body: { name: 'x', password: '******' } })
 })
 
-t.test('what clients get wrong is kept only if that is said, and a matcher does not say otherwise', async (t) => {
+t.test('client errors are stored only if that is configured, and if the matcher selects them', async (t) => {
   const server = await build(t, 'errors')
   t.notMatch((await server.inject({ url: '/nowhere', headers: html })).body, /Reference/)
   t.same(await stored(server), [])
@@ -111,7 +111,7 @@ t.test('what clients get wrong is kept only if that is said, and a matcher does 
   t.match((await some.inject({ url: '/boom/1', headers: html })).body, /Reference/)
 })
 
-t.test('all of a request is kept that the matcher selects', async (t) => {
+t.test('the profile of a request that the matcher selects is complete', async (t) => {
   const app = await build(t, { production: true, errors: true, matcher: (request) => request.headers['x-profile'] === '1' })
   const asked = await app.inject({ url: '/ok', headers: { 'x-profile': '1' } })
   t.same(asked.json(), { ok: true })
@@ -127,7 +127,7 @@ t.test('all of a request is kept that the matcher selects', async (t) => {
   t.match(demanded?.collectors, { request: { method: 'GET' }, response: { status: 200 }, performance: { handler: Number } })
 })
 
-t.test('a request that nobody asked for has no part in the one before it on its connection', async (t) => {
+t.test('a request that is not selected adds nothing to the previous profile of its connection', async (t) => {
   const app = await build(t, { production: true, errors: true, matcher: (request) => request.headers['x-profile'] === '1' }, {
     declare (app) {
       app.post('/say/:name', async (request) => {
@@ -162,7 +162,7 @@ t.test('a request that nobody asked for has no part in the one before it on its 
   ])
 })
 
-t.test('a logger that lives as long as the application keeps nothing', async (t) => {
+t.test('with profiles of errors only, lines of a logger of the application are in no profile', async (t) => {
   let child: FastifyBaseLogger | undefined
   const app = await build(t, 'errors', {
     declare (app) {
@@ -179,7 +179,7 @@ t.test('a logger that lives as long as the application keeps nothing', async (t)
   t.same((await stored(app)).map(({ logs }) => logs.some(({ message }) => message === 'from a worker')), [false, false])
 })
 
-t.test('a share of all requests, from their beginning', async (t) => {
+t.test('a share of all requests is recorded from their beginning', async (t) => {
   const app = await build(t, { production: true, sampling: 0.5 })
   const lots = [0.2, 0.7, 0.4, 0.9]
   t.intercept(Math, 'random', { value: () => lots.shift() ?? 0 })
@@ -187,7 +187,7 @@ t.test('a share of all requests, from their beginning', async (t) => {
   t.same((await stored(app)).map(({ url, events }) => [url.slice(-1), events.length > 30]), [['2', true], ['0', true]])
 })
 
-t.test('requests that nobody keeps leave no trace in another’s profile', async (t) => {
+t.test('requests that are not stored add nothing to other profiles', async (t) => {
   const app = await build(t, 'errors')
   await Promise.all(Array.from({ length: 50 }, async (_, i) => await app.inject(i % 2 ? `/boom/${i}` : `/ok?${i}`)))
   const profiles = await stored(app)
@@ -205,7 +205,7 @@ const security = {
 }
 const basic = (name: string, password: string) => ({ authorization: `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}` })
 
-t.test('there are no pages in production, but for operators', async (t) => {
+t.test('production has no pages, except for users with the role', async (t) => {
   const none = await build(t, 'errors')
   await none.inject('/boom/1')
   const [{ token } = { token: '' }] = await stored(none)
@@ -223,7 +223,7 @@ t.test('there are no pages in production, but for operators', async (t) => {
   for (const url of [`/_wdt/${kept?.token}`, '/_error/500']) t.equal((await app.inject({ url, headers: basic('ada', 'lovelace') })).statusCode, 404, url)
 })
 
-t.test('the form of a page is valid for 12 hours, and for the user who has loaded the page', async (t) => {
+t.test('the form token of a page is valid for 12 hours, and only for the user of the page', async (t) => {
   const verify = (identifier: string): StoredUser => ({ identifier, roles: ['ROLE_ADMIN'] })
   const security = { firewalls: [{ name: 'all', authenticators: { bearer: { verify } } }] }
   const app = await build(t, { production: true, role: 'ROLE_ADMIN', storage: 'memory' }, { security })
@@ -251,7 +251,7 @@ t.test('the form of a page is valid for 12 hours, and for the user who has loade
   t.same((await purge(await pageOf('ada'), 'ada'))[0], 303)
 })
 
-t.test('a role that nobody can have stops the start', async (t) => {
+t.test('a role that no user can have stops the start', async (t) => {
   await t.rejects(buildApplication({ debug: false, profiler: { production: true, role: 'ROLE_ADMIN' } }), {
     message: 'profiler.role (PROFILER_ROLE) needs the option security, with a firewall for /_profiler: without it no user has a role'
   })

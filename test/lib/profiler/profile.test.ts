@@ -4,7 +4,7 @@ import { sample } from './sample.js'
 
 const messages = ({ logs }: Profile): string[] => logs.map(({ message }) => message).filter((message) => message.startsWith('Notified'))
 
-t.test('a profile that was read has one line for each listener that ran', async (t) => {
+t.test('a stored profile gets one log line for each listener that ran', async (t) => {
   const expected = sample().events.filter(({ outcome }) => outcome !== 'skipped').length
   const read = withListenerLines(sample())
   t.equal(messages(read).length, expected)
@@ -12,7 +12,7 @@ t.test('a profile that was read has one line for each listener that ran', async 
   t.same(withListenerLines(read), read, 'profiles of earlier versions have these lines already')
 })
 
-t.test('a profile with other data stays as it is', async (t) => {
+t.test('a profile with other data is unchanged', async (t) => {
   for (const changes of [
     { events: undefined }, { events: [{}] }, { logs: 'x' }, { logs: [null] }, { time: 'yesterday' },
     { events: [{ ...sample().events[0], start: 1e300 }] }

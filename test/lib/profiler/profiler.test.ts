@@ -62,7 +62,7 @@ t.test('a profile is bounded before it is stored', async t => {
   t.ok((await profiler.stats()).bytes <= 2_000)
 })
 
-t.test('what comes while a batch is written goes with the next one', async t => {
+t.test('profiles that are saved during a write are in the next batch', async t => {
   const storage = new Puppet()
   let open = () => {}
   storage.gate = new Promise(resolve => { open = resolve })
@@ -76,7 +76,7 @@ t.test('what comes while a batch is written goes with the next one', async t => 
   t.same(storage.batches, [['000001'], ['000002']])
 })
 
-t.test('a profile that cannot be read costs only itself', async t => {
+t.test('a profile that cannot be serialized does not affect the others', async t => {
   const profiler = new Profiler({ storage: new MemoryStorage(), warn: () => {} })
   profiler.save(profile('000001', { collectors: { a: { get b () { throw new Error('no') } } } }))
   profiler.save(profile('000002'))
@@ -85,7 +85,7 @@ t.test('a profile that cannot be read costs only itself', async t => {
   t.equal((await profiler.latest())?.token, '000002')
 })
 
-t.test('a new token is none of a profile that waits', async t => {
+t.test('a new token differs from those of queued profiles', async t => {
   const { Profiler } = await t.mockImport<typeof import('../../../lib/profiler/profiler.js')>('../../../lib/profiler/profiler.js', {
     '../../../lib/profiler/token.js': { TOKEN_PATTERN, newToken: () => drawn.shift() }
   })
@@ -95,7 +95,7 @@ t.test('a new token is none of a profile that waits', async t => {
   t.equal(profiler.newToken(), '000003')
 })
 
-t.test('a store that is unavailable is an error of status 503 for its readers, and keeps no profile from the queue', async t => {
+t.test('an unavailable store is an error of status 503 for readers, and profiles are queued', async t => {
   const unavailable = (): never => { throw new Error('unavailable') }
   const rejecting = async (): Promise<never> => await Promise.reject(new Error('unavailable'))
   for (const fail of [unavailable, rejecting]) {
@@ -118,7 +118,7 @@ t.test('an error of a store that has a status keeps it', async t => {
   await t.rejects(new Profiler({ storage }).stats(), { message: 'no', statusCode: 507 })
 })
 
-t.test('a store that hangs hangs no reader', async t => {
+t.test('a store that hangs does not block readers', async t => {
   const storage = new Puppet()
   let open = () => {}
   storage.gate = new Promise(resolve => { open = resolve })
@@ -131,7 +131,7 @@ t.test('a store that hangs hangs no reader', async t => {
   t.equal(profiler.counters.written, 1)
 })
 
-t.test('what was saved is pinned and purged by its token', async t => {
+t.test('saved profiles are pinned and purged by their tokens', async t => {
   const profiler = new Profiler({ storage: new MemoryStorage() })
   profiler.save(profile('000001'))
   profiler.save(failure('000002'))
@@ -141,7 +141,7 @@ t.test('what was saved is pinned and purged by its token', async t => {
   t.match(await profiler.stats(), { profiles: 1, pinned: 1, engine: 'memory' })
 })
 
-t.test('lists and the latest see what was just saved', async t => {
+t.test('search and latest include profiles that were just saved', async t => {
   const profiler = new Profiler({ storage: new MemoryStorage() })
   profiler.save(failure('000001'))
   profiler.save(profile('000002'))
@@ -157,7 +157,7 @@ t.test('a malformed token never reaches the store', async t => {
   for (const token of ['', '../../etc/passwd', 'ABCDEF', '__proto__']) t.equal(await profiler.find(token), undefined, token)
 })
 
-t.test('nothing is saved when it is closed, and closing writes what waits', async t => {
+t.test('close() writes queued profiles, and then nothing is saved', async t => {
   const storage = new Puppet()
   const profiler = new Profiler({ storage })
   profiler.save(profile('000001'))
@@ -167,7 +167,7 @@ t.test('nothing is saved when it is closed, and closing writes what waits', asyn
   t.equal(profiler.save(profile('000002')), false)
 })
 
-t.test('the default warning is one of the process', async t => {
+t.test('the default warning is a process warning', async t => {
   const storage = new Puppet()
   storage.error = new Error('full')
   const warned = new Promise<Error>(resolve => process.once('warning', resolve))
@@ -177,7 +177,7 @@ t.test('the default warning is one of the process', async t => {
   t.match(await warned, { name: 'HindsightWarning', message: 'Profiles are lost: the store failed. full' })
 })
 
-t.test('what a profiler of a process that exits has not written is put, and waited for', async t => {
+t.test('exit() puts the queued profiles and waits for the store', async t => {
   const storage = new Puppet()
   const profiler = new Profiler({ storage })
   profiler.exit()
@@ -190,7 +190,7 @@ t.test('what a profiler of a process that exits has not written is put, and wait
   t.same(storage.batches.length, 1, 'once')
 })
 
-t.test('a store that fails or cannot wait does not disturb a process that exits', async t => {
+t.test('a store that fails or cannot wait does not disturb the exit of the process', async t => {
   for (const put of [() => { throw new Error('unavailable') }, async () => await Promise.reject(new Error('unavailable')), () => {}]) {
     const profiler = new Profiler({ storage: Object.assign(new MemoryStorage(), { put }) })
     profiler.save(profile('000001'))
@@ -208,7 +208,7 @@ t.test('an amended profile keeps its pin and becomes the newest', async t => {
   t.equal(await profiler.amend('00000f', (one) => one), false)
 })
 
-t.test('a store that never closes does not keep an application from closing, also where timers are mocked', async t => {
+t.test('a store that does not close does not block the application, also with mocked timers', async t => {
   const storage = Object.assign(new MemoryStorage(), { close: async () => await new Promise<void>(() => {}) })
   const profiler = new Profiler({ storage })
   const alive = setInterval(() => {}, 1_000)

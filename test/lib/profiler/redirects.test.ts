@@ -4,7 +4,7 @@ import { Redirects } from '../../../lib/profiler/redirects.js'
 const client = { ip: '192.0.2.1', userAgent: 'a browser' }
 const base = 'http://a.test/from?x=1'
 
-t.test('a redirect is followed once, by the same client, to the same place, within half a minute', async t => {
+t.test('a redirect is followed once, by the same client, to the same URL, within 30 seconds', async t => {
   for (const [name, location, follower, after, expected] of [
     ['a path', '/to', { url: 'http://a.test/to' }, 0, '00000a'],
     ['relative', 'to?a=b', { url: 'http://a.test/to?a=b' }, 0, '00000a'],
@@ -23,7 +23,7 @@ t.test('a redirect is followed once, by the same client, to the same place, with
   }
 })
 
-t.test('it is bounded, in number and in time', async t => {
+t.test('the list of redirects is bounded in number and time', async t => {
   const redirects = new Redirects()
   for (let i = 0; i < 1_500; i++) redirects.remember(client, `/${i}`, base, 'a', 0)
   t.equal(redirects.take({ ...client, url: 'http://a.test/499' }, 1), null)

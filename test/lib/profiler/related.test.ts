@@ -17,7 +17,7 @@ await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
 t.teardown(() => server.close())
 const upstream = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 
-t.test('a trace is recorded, and what the request sends stays as it is', async t => {
+t.test('an incoming trace is recorded, and outgoing requests are unchanged', async t => {
   const app = await build(t, {}, app => app.get('/', async () => { await (await fetch(upstream)).text(); return 'x' }))
   received.length = 0
   const answer = await app.inject({ url: '/', headers: { traceparent, tracestate: 'a=1' } })
@@ -26,7 +26,7 @@ t.test('a trace is recorded, and what the request sends stays as it is', async t
   t.same([received[0]?.traceparent, received[0]?.tracestate], [undefined, undefined])
 })
 
-t.test('no trace is begun, and an invalid one is ignored', async t => {
+t.test('no trace is started, and an invalid one is ignored', async t => {
   const app = await build(t, {}, app => app.get('/', async () => { await (await fetch(upstream)).text(); return 'x' }))
   for (const headers of [{}, { traceparent: `00-${TRACE}-${PARENT}` }]) {
     received.length = 0
@@ -36,7 +36,7 @@ t.test('no trace is begun, and an invalid one is ignored', async t => {
   }
 })
 
-t.test('X-Request-Id is told back where it is valid and the route says nothing', async t => {
+t.test('a valid X-Request-Id is returned unless the route has set one', async t => {
   const app = await build(t, {}, app => {
     app.get('/', () => 'x')
     app.get('/own', (_request, reply) => reply.header('x-request-id', 'mine').send('x'))
@@ -51,7 +51,7 @@ t.test('X-Request-Id is told back where it is valid and the route says nothing',
   }
 })
 
-t.test('a request that is injected while another is handled is that one\'s child', async t => {
+t.test('an injected request is a child of the request that injected it', async t => {
   const app = await build(t, {}, app => {
     app.get('/child', async () => { await sleep(2); return 'child' })
     app.get('/grand', async () => (await app.inject('/child')).headers['x-debug-token'])
@@ -83,7 +83,7 @@ t.test('a request that is injected while another is handled is that one\'s child
   t.notOk('parent' in late, 'the one that started it was over')
 })
 
-t.test('a redirect that is followed is the cause of what follows, without any mark', async t => {
+t.test('a followed redirect is the parent of the next request, without a marker in the URL', async t => {
   const app = await build(t, {}, app => {
     app.get('/from', (_request, reply) => reply.redirect('/to?a=1#there'))
     app.get('/to', () => 'x')

@@ -4,7 +4,7 @@ import { traceOf } from '../../../lib/profiler/request-diagnostics.js'
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 const PARENT = '00f067aa0ba902b7'
 
-t.test('what is valid is taken (W3C Trace Context, section 3.2)', async t => {
+t.test('valid traceparent headers are read (W3C Trace Context, section 3.2)', async t => {
   for (const [name, header, flags] of [
     ['sampled', `00-${TRACE}-${PARENT}-01`, 1],
     ['not sampled', `00-${TRACE}-${PARENT}-00`, 0],
@@ -15,7 +15,7 @@ t.test('what is valid is taken (W3C Trace Context, section 3.2)', async t => {
   ] as const) t.same(traceOf(header), { traceId: TRACE, parentId: PARENT, sampled: (flags & 1) === 1 }, name)
 })
 
-t.test('what is invalid is ignored', async t => {
+t.test('invalid traceparent headers are ignored', async t => {
   for (const [name, header] of [
     ['none', undefined],
     ['empty', ''],

@@ -32,7 +32,7 @@ async function stored (app: FastifyInstance): Promise<Profile[]> {
   return await Promise.all(profiles.map(async ({ token }) => await app.hindsight.profiler.find(token) as Profile))
 }
 
-t.test('what fails is kept at its end, once', async t => {
+t.test('a failure is stored at the end of its response, once', async t => {
   const app = await build(t, 'errors')
   const port = await listen(app)
   for (const [path, status, wanted] of [
@@ -47,7 +47,7 @@ t.test('what fails is kept at its end, once', async t => {
   }
 })
 
-t.test('a client that has gone while its failure was answered', async t => {
+t.test('a failure is stored if the client disconnects during its response', async t => {
   const app = await build(t, 'errors')
   const port = await listen(app)
   const socket = connect(port, '127.0.0.1')

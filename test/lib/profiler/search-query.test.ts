@@ -47,7 +47,7 @@ for (const [q, criteria] of texts) {
   t.test(`the query "${q}"`, async (t) => t.strictSame(readSearch({ q }), { criteria, limit: 50 }))
 }
 
-t.test('an age is a time before now', async (t) => {
+t.test('an age is subtracted from the current time', async (t) => {
   const { criteria } = readSearch({ q: 'from:1h', until: '5min' })
   const [from, until] = [Number(criteria.from), Number(criteria.until)]
   t.ok(Math.abs(Date.now() - 3_600_000 - from) < 5_000)
@@ -65,7 +65,7 @@ for (const [name, fields, criteria] of good) {
   t.test(`${name} is a valid search`, async (t) => t.strictSame(readSearch(fields), { criteria, limit: 50 }))
 }
 
-t.test('limit and cursor', async (t) => {
+t.test('limit and cursor are read', async (t) => {
   t.strictSame(readSearch({ limit: '7', cursor: '12' }), { criteria: {}, limit: 7, cursor: '12' })
   t.strictSame(readSearch({}, 10), { criteria: {}, limit: 10 })
   t.strictSame(readSearch({ limit: '1000000' }, 1_000_000), { criteria: {}, limit: 1_000_000 })

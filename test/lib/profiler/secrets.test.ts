@@ -100,7 +100,7 @@ function routes (app: FastifyInstance): void {
 const secrets = done.map(marker)
 const options = { session: { secret: marker() + marker() + marker() + marker() }, cors: [{ origin: ['https://a.test'] }], mask: ['mine'], acceptLanguage: true, enabledLocales: ['en', 'fr'] }
 
-t.test('nothing of what a request brings in secret is stored', async t => {
+t.test('no secret of a request is stored', async t => {
   const app = await build(t, options, routes)
   for (const [name, make] of brought) {
     const secret = marker()
@@ -112,7 +112,7 @@ t.test('nothing of what a request brings in secret is stored', async t => {
   }
 })
 
-t.test('nor of what a handler does with a secret', async t => {
+t.test('no secret that a handler uses is stored', async t => {
   const app = await build(t, options, routes)
   for (const [i, [name]] of done.entries()) {
     const secret = secrets[i] as string
@@ -121,7 +121,7 @@ t.test('nor of what a handler does with a secret', async t => {
   }
 })
 
-t.test('nor of a message that the parser refused', async t => {
+t.test('no secret of a message that the parser refused is stored', async t => {
   const app = await build(t, options, routes)
   const secret = marker()
   await raw(await listen(app), `POST /echo?token=${secret} HTTP/1.1\r\nHost: localhost\r\nCookie: a=${secret}\r\nX-Api-Key: ${secret}\r\nBad Header: x\r\n\r\npassword=${secret}`)
@@ -129,7 +129,7 @@ t.test('nor of a message that the parser refused', async t => {
   t.notOk(stored.includes(secret), where(stored, secret))
 })
 
-t.test('nor of the options', async t => {
+t.test('no secret of the options is stored', async t => {
   const secret = marker()
   const app = await build(t, { ...options, session: { secret: [secret.repeat(4), secret.repeat(5)] }, security: { firewalls: [{ name: 'main', authenticators: { bearer: { tokens: [{ sha256: secret.padEnd(64, '0').replace(/[^0-9a-f]/g, '1'), user: 'ada' }] } }, provider: 'p' }], providers: { p: { users: [{ identifier: 'ada', password: `$argon2id$v=19$m=1$${secret}` }] } } } }, routes)
   const profile = await profileOf(app, await app.inject('/echo'))
@@ -137,14 +137,14 @@ t.test('nor of the options', async t => {
   t.notOk(text.includes(secret), where(text, secret))
 })
 
-t.test('names of the application hide too, at every place', async t => {
+t.test('names that the application configures are masked at every place', async t => {
   const app = await build(t, { mask: ['iban'] }, routes)
   const secret = marker()
   const stored = JSON.stringify(await profileOf(app, await app.inject({ method: 'POST', url: `/echo?iban=${secret}`, headers: { iban: secret }, payload: { a: { IBAN: secret }, text: `iban=${secret}` } })))
   t.notOk(stored.includes(secret), where(stored, secret))
 })
 
-t.test('what is not secret is still there', async t => {
+t.test('values that are not secret are stored', async t => {
   const app = await build(t, options, routes)
   const stored = JSON.stringify(await profileOf(app, await app.inject({ method: 'POST', url: '/echo?kept=query', headers: { 'x-kept': 'header' }, payload: { kept: 'body' } })))
   for (const kept of ['kept=query', '"x-kept":"header"', '"kept":"body"']) t.ok(stored.includes(kept), kept)

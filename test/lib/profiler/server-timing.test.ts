@@ -9,7 +9,7 @@ function metricsOf (header: unknown): string[] {
   return String(header).match(/(?:"(?:[^"\\]|\\.)*"|[^,"])+/g)?.map((one) => one.trim()) ?? []
 }
 
-t.test('a metric is written by its grammar, whatever it is called', async (t) => {
+t.test('any metric is written in the grammar of the header', async (t) => {
   for (const [name, duration, description, expected] of [
     ['total', 1.23456, '', 'total;dur=1.235'],
     ['router', 0, 'kernel.request', 'router;dur=0;desc="kernel.request"'],
@@ -23,7 +23,7 @@ t.test('a metric is written by its grammar, whatever it is called', async (t) =>
   }
 })
 
-t.test('responses say where the time went, where that is wanted', async (t) => {
+t.test('responses have the Server-Timing header if the option is set', async (t) => {
   const app = await build(t, { serverTiming: true }, (app) => {
     app.get('/', { config: { name: 'ho"me, ü' } }, async (_request, reply) => reply.header('server-timing', 'db;dur=3').send('x'))
     app.get('/fail', async () => { throw new Error('no') })
@@ -40,7 +40,7 @@ t.test('responses say where the time went, where that is wanted', async (t) => {
   t.match((await app.inject('/unprofiled')).headers['server-timing'], /^total;/, 'whatever leaves a profile')
 })
 
-t.test('nobody is told who may not see it, nor unless it is asked for', async (t) => {
+t.test('clients without access, and applications without the option, receive no Server-Timing header', async (t) => {
   const route = (app: Parameters<NonNullable<Parameters<typeof build>[2]>>[0]): void => { app.get('/', async () => 'x') }
   const cases = [
     ['by default', {}],

@@ -8,7 +8,7 @@ const MARKER = 'Xq7ZsecretZq7X'
 
 // What is a path parameter of a secret name is hidden wherever it stands: on the other path each place is on its own.
 for (const [name, path] of [['a secret in the path', `/pay/${MARKER}`], ['nothing in the path', '/buy']] as const) {
-  t.test(`${name}: no secret is in the files of the store, nor in what it has deleted`, async (t) => {
+  t.test(`${name}: the files of the store contain no secret, even in deleted pages`, async (t) => {
     const dataDir = t.testdir()
     const app = await build({
       profiler: { storage: 'sqlite', dataDir },

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { isNoise } from '../../../lib/profiler/summary.js'
 
-t.test('icons and probes of scanners without a route are noise', async (t) => {
+t.test('404s of icons and scanners without a route are noise', async (t) => {
   const missing = { status: 404, route: null }
   for (const path of ['/favicon.ico', '/favicon.ico?v=2', '/app/favicon.ico', '/apple-touch-icon-120x120.png', '/.env', '/.git/config', '/a/.aws/credentials', '/wp-login.php', '/wp-admin/setup-config.php', '/blog/wp-includes/x', '/index.php', '/cgi-bin/luci', '/x.ASPX#a']) {
     t.ok(isNoise({ ...missing, url: `http://h.example:3000${path}` }), path)

@@ -67,7 +67,7 @@ t.test('a record is built once, after the turn of its request', async (t) => {
   t.same(batches, [['000001']])
 })
 
-t.test('a record that is read at once is built then', async (t) => {
+t.test('a record that is read immediately is built immediately', async (t) => {
   const { queue } = open()
   queue.add('000001', building('000001', { status: 201 }))
   t.equal(queue.get('000001')?.summary.status, 201)
@@ -75,7 +75,7 @@ t.test('a record that is read at once is built then', async (t) => {
   t.same([queue.has('000001'), queue.has('000002')], [true, false])
 })
 
-t.test('a token that is added again while it waits is written once, as it was last', async (t) => {
+t.test('a token that is added again while queued is written once, in its last version', async (t) => {
   const written: number[][] = []
   const { queue } = open({ put: (records) => { written.push(records.map(({ summary }) => summary.status)) } })
   queue.add('000001', building('000001'))
@@ -91,7 +91,7 @@ t.test('a token that is added again while it waits is written once, as it was la
   t.equal(queue.has('000001'), false)
 })
 
-t.test('a token that is added again while it is written is written twice', async (t) => {
+t.test('a token that is added again during its write is written twice', async (t) => {
   const written: number[] = []
   const { queue } = open({ put: async (records) => { await turn(); written.push(...records.map(({ summary }) => summary.status)) } })
   queue.add('000001', building('000001'))
@@ -104,7 +104,7 @@ t.test('a token that is added again while it is written is written twice', async
   t.same(written, [200, 500])
 })
 
-t.test('flush waits for all that was added before it, in any batch', async (t) => {
+t.test('flush waits for all profiles that were added before it, in any batch', async (t) => {
   const { queue, batches } = open()
   for (const token of tokens(1, 300)) queue.add(token, building(token))
   const flushed = queue.flush()
@@ -115,7 +115,7 @@ t.test('flush waits for all that was added before it, in any batch', async (t) =
   t.same(batches.flat(), tokens(1, 320), 'oldest first')
 })
 
-t.test('flush waits for the newer profile of a token, and for none that is added later', async (t) => {
+t.test('flush waits for the newer profile of a token, and for no token that is added later', async (t) => {
   let release = (): void => {}
   const { queue } = open({ put: async () => await new Promise<void>((resolve) => { release = resolve }) })
   queue.add('000001', building('000001'))
@@ -137,7 +137,7 @@ t.test('flush waits for the newer profile of a token, and for none that is added
   t.equal(queue.counters.written, 3)
 })
 
-t.test('above its bound it drops profiles, counts them and warns once', async (t) => {
+t.test('above its bound the queue drops profiles, counts them and warns once', async (t) => {
   const { queue, warnings } = open({ maxWaiting: 2 })
   t.same(tokens(1, 4).map((token) => queue.add(token, building(token))), [true, true, false, false])
   t.equal(queue.add('000001', building('000001')), true, 'a token that waits already takes no more place')
@@ -150,7 +150,7 @@ t.test('above its bound it drops profiles, counts them and warns once', async (t
   t.equal(queue.add('000005', building('000005')), true)
 })
 
-t.test('profiles that are being written count as waiting', async (t) => {
+t.test('profiles that are being written count as queued', async (t) => {
   let release = (): void => {}
   const { queue } = open({ maxWaiting: 2, put: async () => await new Promise<void>((resolve) => { release = resolve }) })
   for (const token of tokens(1, 2)) queue.add(token, building(token))
@@ -163,7 +163,7 @@ t.test('profiles that are being written count as waiting', async (t) => {
   t.equal(queue.add('000003', building('000003')), true)
 })
 
-t.test('a store that fails is counted, with one warning when it begins and one when it ends', async (t) => {
+t.test('failed profiles are counted, with one warning at the first failure and one at recovery', async (t) => {
   let error: string | undefined
   const { queue, warnings } = open({ put: async () => { if (error !== undefined) throw new Error(error) } })
   for (const [token, why] of [['000001', 'full'], ['000002', 'full'], ['000003', undefined], ['000004', 'unavailable']] as const) {
@@ -180,7 +180,7 @@ t.test('a store that fails is counted, with one warning when it begins and one w
   t.equal(queue.lastLoss, 'the store failed: unavailable')
 })
 
-t.test('a store that throws at once fails as one that rejects', async (t) => {
+t.test('a store that throws synchronously is handled like one that rejects', async (t) => {
   const { queue, warnings } = open({ put: () => { throw new Error('unavailable') } })
   for (const token of tokens(1, 3)) queue.add(token, building(token))
   await queue.flush()
@@ -189,7 +189,7 @@ t.test('a store that throws at once fails as one that rejects', async (t) => {
   t.equal(queue.waiting, 0)
 })
 
-t.test('losses that begin and end again and again are reported once a minute', async (t) => {
+t.test('alternating failures and recoveries are reported once a minute', async (t) => {
   let count = 0
   const { queue, warnings } = open({ quiet: 60_000, put: () => { if (count++ % 2 === 0) throw new Error('unavailable') } })
   for (const token of tokens(1, 10)) {
@@ -200,7 +200,7 @@ t.test('losses that begin and end again and again are reported once a minute', a
   t.equal(warnings.length, 2)
 })
 
-t.test('a profile that cannot be built costs only itself', async (t) => {
+t.test('a profile that cannot be built does not affect the others', async (t) => {
   const { queue, batches, warnings } = open()
   queue.add('000001', broken)
   queue.add('000002', building('000002'))
@@ -213,7 +213,7 @@ t.test('a profile that cannot be built costs only itself', async (t) => {
   t.equal(queue.waiting, 0)
 })
 
-t.test('a queue in which nothing can be built writes no batch', async (t) => {
+t.test('no batch is written if no profile can be built', async (t) => {
   const { queue, batches } = open()
   for (const token of tokens(1, 300)) queue.add(token, broken)
   await queue.flush()
@@ -224,7 +224,7 @@ t.test('a queue in which nothing can be built writes no batch', async (t) => {
   t.same(batches, [['000001']])
 })
 
-t.test('flush waits for a store that hangs for its time only', async (t) => {
+t.test('flush waits for a store that hangs until its timeout', async (t) => {
   let release = (): void => {}
   const { queue } = open({ put: async () => await new Promise<void>((resolve) => { release = resolve }) })
   queue.add('000001', building('000001'))
@@ -236,7 +236,7 @@ t.test('flush waits for a store that hangs for its time only', async (t) => {
   t.equal(queue.has('000001'), false)
 })
 
-t.test('what waits is bounded by the bytes of its JSON', async (t) => {
+t.test('the queue is bounded by the bytes of its JSON', async (t) => {
   const { queue } = open({ maxWaitingBytes: 2_000 })
   const large = building('000001', { collectors: { text: 'x'.repeat(2_000) } })
   queue.add('000001', large)
@@ -254,7 +254,7 @@ t.test('what waits is bounded by the bytes of its JSON', async (t) => {
   t.same(queue.counters, { written: 3, dropped: 2, failed: 1 })
 })
 
-t.test('a profile that replaces a large one takes its place only', async (t) => {
+t.test('a profile that replaces a large one frees its bytes', async (t) => {
   const { queue } = open({ maxWaitingBytes: 5_000 })
   queue.add('000001', building('000001', { collectors: { text: 'x'.repeat(4_000) } }))
   await turn()
@@ -266,7 +266,7 @@ t.test('a profile that replaces a large one takes its place only', async (t) => 
   t.equal(queue.counters.written, 3)
 })
 
-t.test('drain returns the records that no batch has, for a process that exits', async (t) => {
+t.test('drain returns the records of no batch, for a process that exits', async (t) => {
   let release = (): void => {}
   const { queue, batches } = open({ put: async () => await new Promise<void>((resolve) => { release = resolve }) })
   queue.add('000001', building('000001'))

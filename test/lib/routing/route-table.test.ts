@@ -12,7 +12,7 @@ async function tableOf (declare: (app: FastifyInstance) => unknown, options: Fas
   return { app, look: (path, headers = {}) => app.hindsight.routeTable.lookup(path, { headers } as FastifyRequest) }
 }
 
-t.test('methods in the order of declaration, without the HEAD that Fastify implies', async t => {
+t.test('methods are in the order of declaration, without the HEAD that Fastify adds', async t => {
   const { look } = await tableOf(app => {
     app.put('/a', () => '')
     app.get('/a', () => '')
@@ -34,12 +34,12 @@ t.test('methods in the order of declaration, without the HEAD that Fastify impli
   ] as const) t.same(look(path), { allowed, redirect }, path)
 })
 
-t.test('a path that only other methods have in its other form is no redirect', async t => {
+t.test('a path with another trailing slash and only other methods is not a redirect', async t => {
   const { look } = await tableOf(app => { app.post('/a', () => '') })
   t.same(look('/a/'), { allowed: [], redirect: null })
 })
 
-t.test('constraints', async t => {
+t.test('routes are found by their constraints', async t => {
   const { look } = await tableOf(app => {
     app.get('/a', { constraints: { host: 'one.test' } }, () => '')
     app.post('/a', { constraints: { host: 'two.test' } }, () => '')
@@ -50,12 +50,12 @@ t.test('constraints', async t => {
   t.same(look('/a/', { host: 'one.test' }).redirect, '/a')
 })
 
-t.test('the router\'s own options', async t => {
+t.test('the options of the router are respected', async t => {
   const { look } = await tableOf(app => { app.get('/Abc', () => '') }, { routerOptions: { caseSensitive: false, ignoreTrailingSlash: true } } as FastifyServerOptions)
   t.same(look('/aBC/').allowed, ['GET'])
 })
 
-t.test('names, and where a route was declared', async t => {
+t.test('routes have names and the place of their declaration', async t => {
   const { app } = await tableOf(app => {
     app.get('/a', { config: { name: 'first' } }, () => '')
     app.route({ method: ['GET', 'POST'], url: '/b', handler: () => '' })
@@ -67,7 +67,7 @@ t.test('names, and where a route was declared', async t => {
   t.match(app.hindsight.routeTable.get('GET', '/a')?.declaredAt?.stack, /route-table\.test\.ts/)
 })
 
-t.test('the route of a request', async t => {
+t.test('the route of a request is found', async t => {
   const shared = {}
   const { app, look } = await tableOf(app => {
     const name = (request: FastifyRequest): string[] => [app.hindsight.routeTable.of(request)?.name ?? 'none', ...app.hindsight.routeTable.of(request)?.methods ?? []]
@@ -96,7 +96,7 @@ t.test('the route of a request', async t => {
   t.same(app.hindsight.routeTable.own().map(({ name }) => name).sort(), ['GET /both', 'GET /con', 'GET /get', 'GET|POST /con', 'HEAD /head'], 'none is lost')
 })
 
-t.test('a HEAD that an application declares is one of its methods', async t => {
+t.test('a HEAD route that an application declares is one of the methods', async t => {
   const handler = (): string => ''
   const { look } = await tableOf(app => {
     app.get('/x', { exposeHeadRoute: false }, handler)

@@ -6,7 +6,7 @@ const route = (pattern: string, methods = ['GET'], constraints = {}): DeclaredRo
   ({ name: `${methods.join('|')} ${pattern}`, methods, pattern, constraints, declaredAt: null, hasHooks: false, hasPreHandler: false })
 const wanted = (path: string, method = 'GET', host = 'a.test', version = '') => ({ method, path, host, version })
 
-t.test('why a route did not take a request', async t => {
+t.test('each route has the reason why it did not match', async t => {
   for (const [pattern, path, why, distance] of [
     ['/users', '/usres', 'segment 1 is "users", not "usres"', 2],
     ['/users/:id', '/user/7', 'segment 1 is "users", not "user"', 1],
@@ -28,7 +28,7 @@ t.test('why a route did not take a request', async t => {
   }
 })
 
-t.test('a method or a constraint', async t => {
+t.test('the reason can be a method or a constraint', async t => {
   for (const [declared, asked, why] of [
     [route('/a', ['GET', 'PUT']), wanted('/a', 'POST'), 'the method is GET or PUT, not POST'],
     [route('/:id?', ['PUT']), wanted('/', 'GET'), 'the method is PUT, not GET'],
@@ -41,7 +41,7 @@ t.test('a method or a constraint', async t => {
   ] as const) t.same(triedRoutes([declared], asked).tried.map(({ why, distance }) => [why, distance]), [[why, 0]], why)
 })
 
-t.test('the nearest come first, fifty at most', async t => {
+t.test('the nearest routes come first, 50 at most', async t => {
   const many = Array.from({ length: 200 }, (_, i) => route(`/far/away/${i}`))
   const { tried, more } = triedRoutes([...many, route('/users'), route('/users/:id', ['PUT'])], wanted('/users/7'))
   t.equal(tried.length, 50)

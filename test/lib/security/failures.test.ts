@@ -127,7 +127,7 @@ const FAILURES: ReadonlyArray<readonly [name: string, place: string, status: num
   ['a voter', 'voter', 500, async (started, place) => await asked(started, place, '/edit')]
 ]
 
-t.test('in debug mode: the diagnostic page, and a profile with the exception', async (t) => {
+t.test('debug mode: a failure has the diagnostic page, and a profile with the exception', async (t) => {
   const started = await start(t)
   for (const [name, place, status, act] of FAILURES) {
     const answer = await act(started, place)
@@ -143,7 +143,7 @@ t.test('in debug mode: the diagnostic page, and a profile with the exception', a
   }
 })
 
-t.test('in production: the short page, and nothing of why; kept where failures are', async (t) => {
+t.test('production: a failure has the short page without its reason, and is stored if failures are', async (t) => {
   const started = await start(t, { debug: false, profiler: { storage: 'memory', production: true, onlyExceptions: true, minStatus: 500 } })
   for (const [name, place, status, act] of FAILURES) {
     const answer = await act(started, place)
@@ -156,7 +156,7 @@ t.test('in production: the short page, and nothing of why; kept where failures a
   }
 })
 
-t.test('a body that cannot be read, and forms of telling it', async (t) => {
+t.test('an unreadable body is answered in the format that the client accepts', async (t) => {
   const { app } = await start(t)
   for (const [name, accept, type, body, status] of [
     ['JSON that is none, as a problem', 'application/problem+json', 'application/problem+json', '{', 400],
@@ -170,7 +170,7 @@ t.test('a body that cannot be read, and forms of telling it', async (t) => {
   }
 })
 
-t.test('the application\'s own error handler has what fails in these routes, too', async (t) => {
+t.test('the error handler of the application handles failures in these routes', async (t) => {
   const started = await start(t, {}, (app) => {
     routes(app)
     app.setErrorHandler((error: Error, _request, reply) => reply.code(418).send(`own: ${error.message}`))
@@ -183,7 +183,7 @@ t.test('the application\'s own error handler has what fails in these routes, too
   t.match(await loggedIn(started, 'store.destroy', 'logout'), { statusCode: 418, body: /^own: / })
 })
 
-t.test('one that fails itself is answered for as elsewhere', async (t) => {
+t.test('a failure of the error handler is answered with its message', async (t) => {
   const started = await start(t, {}, (app) => {
     routes(app)
     app.setErrorHandler(() => { throw new Error('the handler is broken') })

@@ -47,7 +47,7 @@ function browser (app: FastifyInstance, more: Record<string, string> = {}) {
   }
 }
 
-t.test('a login by a form: there, back to where one wanted to go, and out', async t => {
+t.test('a form login redirects to the requested page, and the logout ends the session', async t => {
   const app = await build(t, settings, routes)
   const visitor = browser(app)
   await visitor.get('/cart')
@@ -76,7 +76,7 @@ t.test('a login by a form: there, back to where one wanted to go, and out', asyn
   t.equal((await app.inject({ url: '/account', headers: { cookie: `sessionId=${encodeURIComponent(kept ?? '')}`, accept: 'application/json' } })).statusCode, 401, 'and the session is no more')
 })
 
-t.test('the same over a socket, with the cookies as they are sent', async t => {
+t.test('the form login works over a socket, with its cookies', async t => {
   const app = await build(t, settings, routes)
   await app.listen({ port: 0, host: '127.0.0.1' })
   const base = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`
@@ -97,7 +97,7 @@ t.test('the same over a socket, with the cookies as they are sent', async t => {
   t.same((await (await send('/account')).json() as { user: string }).user, 'ada')
 })
 
-t.test('a login by JSON', async t => {
+t.test('a login by JSON checks its token and its credentials', async t => {
   const app = await build(t, settings, routes)
   const visitor = browser(app, { accept: 'application/json' })
   const { csrfToken } = await visitor.form()
@@ -121,7 +121,7 @@ t.test('a login by JSON', async t => {
   t.equal((await visitor.get('/')).json<{ user: string }>().user, 'ada')
 })
 
-t.test('a login that fails', async t => {
+t.test('a failed login redirects to the form with a message', async t => {
   const app = await build(t, settings, routes)
   const visitor = browser(app)
   for (const [name, password] of [['ada', 'nope'], ['eve', 'nope'], ['token-only', ''], ['', '']] as const) {
@@ -143,7 +143,7 @@ t.test('a login that fails', async t => {
   t.equal((await visitor.get('/')).json<{ user: null }>().user, null, 'a token for the logout')
 })
 
-t.test('a form by something else than a browser fails with a status', async t => {
+t.test('clients other than browsers receive the status of a failed login, and no redirect', async t => {
   const app = await build(t, { ...settings, firewalls: [{ ...main, authenticators: { login: { csrf: false } } }] }, routes)
   const payload = '_username=ada&_password=nope'
   for (const headers of [{ accept: '*/*' }, { ...HTML, 'x-requested-with': 'XMLHttpRequest' }, { accept: 'application/json, text/html;q=0.5' }]) {
@@ -155,7 +155,7 @@ t.test('a form by something else than a browser fails with a status', async t =>
   t.equal((await app.inject({ method: 'POST', url: '/login', headers: { ...FORM, accept: '*/*' }, payload: `_username=${'a'.repeat(20_000)}` })).statusCode, 413)
 })
 
-t.test('no way to another origin', async t => {
+t.test('a login never redirects to another origin', async t => {
   const app = await build(t, { ...settings, accessControl: [{ roles: 'IS_AUTHENTICATED' }] }, app => {
     routes(app)
     app.get('//*', () => 'x').get('/\\*', () => 'x').get('/a/*', () => 'x')
@@ -177,7 +177,7 @@ t.test('no way to another origin', async t => {
   t.equal(answer.headers.location, 'http://shop.test/')
 })
 
-t.test('logout', async t => {
+t.test('a logout needs its token, and ends the session', async t => {
   const app = await build(t, settings, routes)
   const visitor = browser(app)
   await visitor.login()
@@ -204,7 +204,7 @@ t.test('logout', async t => {
   t.same((await none.inject('/logout-path')).json(), { path: null, url: null })
 })
 
-t.test('only who looks at the user makes a response private', async t => {
+t.test('every response of a logged-in request is private', async t => {
   const app = await build(t, settings, routes)
   const visitor = browser(app)
   await visitor.login()
@@ -214,7 +214,7 @@ t.test('only who looks at the user makes a response private', async t => {
   t.equal((await visitor.get('/account')).headers['cache-control'], 'max-age=0, must-revalidate, private')
 })
 
-t.test('a session ends with its user, and with the password', async t => {
+t.test('a session ends when its user is removed, and when the password changes', async t => {
   const people = new Map<string, StoredUser>([['ada', { identifier: 'ada', password: passwords.ada, roles: ['ROLE_ADMIN'] }]])
   const app = await build(t, { ...settings, providers: { people: async name => people.get(name) ?? null } }, routes)
   const visitor = browser(app)
@@ -235,7 +235,7 @@ t.test('a session ends with its user, and with the password', async t => {
   t.same((await recordOf(app, response)).authenticators, [{ name: 'session', outcome: 'failed', reason: 'the user does not exist any more' }])
 })
 
-t.test('two firewalls are two logins', async t => {
+t.test('two firewalls have separate logins', async t => {
   const app = await build(t, {
     providers: { people: users },
     firewalls: [
@@ -252,7 +252,7 @@ t.test('two firewalls are two logins', async t => {
   t.equal((await visitor.get('/back')).json<{ user: string }>().user, 'ada')
 })
 
-t.test('a user who does not exist costs what one does', async t => {
+t.test('verifying an unknown user takes as many hashes as a known one', async t => {
   for (const debug of [true, false]) {
     const hasher = countingHasher()
     const app = await build(t, { ...settings, hasher, firewalls: [{ ...main, authenticators: { basic: true, login: { csrf: false } }, throttling: false }] }, routes, { debug })
@@ -272,7 +272,7 @@ t.test('a user who does not exist costs what one does', async t => {
   }
 })
 
-t.test('requests that come at once with the same credentials are one attempt', async t => {
+t.test('concurrent requests with the same credentials are one attempt', async t => {
   const hasher = countingHasher()
   const app = await build(t, { ...settings, hasher, firewalls: [{ name: 'main', authenticators: { basic: true }, throttling: { maxAttempts: 2 } }] }, routes)
   const together = await Promise.all(Array.from({ length: 20 }, () => app.inject({ url: '/account', headers: basic('ada', 'lovelace') })))
@@ -280,7 +280,7 @@ t.test('requests that come at once with the same credentials are one attempt', a
   t.ok(hasher.verified.length < 20)
 })
 
-t.test('logins that fail too often', async t => {
+t.test('a login is throttled after too many failures', async t => {
   const hasher = countingHasher()
   const app = await build(t, { ...settings, hasher, firewalls: [{ ...main, authenticators: { basic: true, login: { csrf: false } }, throttling: { maxAttempts: 3, interval: 60_000 } }] }, routes)
   const attempt = (name: string, password: string, remoteAddress = '10.0.0.1') => app.inject({ url: '/', remoteAddress, headers: basic(name, password) })
@@ -308,7 +308,7 @@ t.test('logins that fail too often', async t => {
   t.equal(many.filter(({ statusCode }) => statusCode === 401).length, 3, 'many at once are no way around')
 })
 
-t.test('spellings of a name share a counter', async t => {
+t.test('different spellings of a name share a counter', async t => {
   const app = await build(t, { ...settings, firewalls: [{ name: 'main', authenticators: { login: { csrf: false } }, throttling: { maxAttempts: 1 } }] }, routes)
   const attempt = async (_username: string, remoteAddress: string) =>
     (await app.inject({ method: 'POST', url: '/login', remoteAddress, headers: { 'content-type': 'application/json', accept: 'application/json' }, payload: JSON.stringify({ _username, _password: 'wrong' }) })).statusCode
@@ -334,7 +334,7 @@ t.test('failures at other addresses do not lock out a user', async t => {
   t.equal((await app.inject({ url: '/account', remoteAddress: '10.2.0.1', headers: basic('bob', 'builder') })).statusCode, 200, 'another user')
 })
 
-t.test('no login page where there is no login', async t => {
+t.test('without a login there is no login page', async t => {
   const app = await build(t, { firewalls: [{ name: 'api', pattern: '/login' }] }, app => { routes(app); app.get('/x', async request => request.loginForm()) })
   t.match((await app.inject('/login')).body, 'request.loginForm(): the firewall &#34;api&#34; has no login')
   t.match((await app.inject('/x')).body, 'request.loginForm(): no firewall protects this path')

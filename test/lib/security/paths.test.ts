@@ -2,7 +2,7 @@ import t from 'tap'
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import { routerPaths } from '../../../lib/security/paths.js'
 
-t.test('patterns', async t => {
+t.test('patterns match paths', async t => {
   const { matcher } = routerPaths(Fastify())
   const table: Array<[string | RegExp | undefined, string, boolean]> = [
     [undefined, '/x', true],
@@ -25,7 +25,7 @@ t.test('patterns', async t => {
   }
 })
 
-t.test('the path of a request is the one that its route was found by', async t => {
+t.test('the path of a request is the one that the router matched', async t => {
   const app: FastifyInstance = Fastify({ routerOptions: { useSemicolonDelimiter: true } as object })
   const paths = routerPaths(app)
   const echo = async (request: FastifyRequest) => paths.of(request)

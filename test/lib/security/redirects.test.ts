@@ -74,7 +74,7 @@ async function follow (t: Test, port: number, target: string, headers: string, w
 
 const LAX = { routerOptions: { caseSensitive: false, ignoreDuplicateSlashes: true, useSemicolonDelimiter: true } } as FastifyServerOptions
 
-t.test('whatever is asked for, a redirect stays with the origin that was asked', async t => {
+t.test('for any target, a redirect stays on the origin of the request', async t => {
   for (const [router, server] of [['strict', {}], ['lax', LAX]] as const) {
     const app = await build(t, { security }, routes, server)
     const port = await listen(app)
@@ -87,7 +87,7 @@ t.test('whatever is asked for, a redirect stays with the origin that was asked',
   }
 })
 
-t.test('the same for whatever else comes to mind', async t => {
+t.test('for random targets, a redirect stays on the origin of the request', async t => {
   const app = await build(t, { security, profiler: false }, routes)
   const port = await listen(app)
   const part = fc.oneof(fc.constantFrom('/', '//', '\\', '%2f', '%5c', '%09', '%0d%0a', '%00', '.', '..', '@', ':', ';', '?', '#', EVIL, 'in', 'with', 'without', 'x', '%e2%80%ae', '\u0085', 'http:', '[', ']'), fc.stringMatching(/^[!-~]{1,4}$/))
@@ -97,7 +97,7 @@ t.test('the same for whatever else comes to mind', async t => {
   t.ok(redirects > 40, `${redirects} redirects`)
 })
 
-t.test('where a proxy that is trusted says another origin, it is that one', async t => {
+t.test('behind a trusted proxy, a redirect goes to the forwarded origin', async t => {
   const app = await build(t, { security, trustedProxies: ['127.0.0.1'] }, routes)
   const port = await listen(app)
   for (const [prefix, expected] of [['/app', 'https://shop.example/app/login'], [`//${EVIL}`, 'https://shop.example/login'], [`/\\${EVIL}`, 'https://shop.example/login'], ['/a\tb', 'https://shop.example/login'], [`http://${EVIL}`, 'https://shop.example/login']] as const) {
@@ -109,7 +109,7 @@ t.test('where a proxy that is trusted says another origin, it is that one', asyn
   }
 })
 
-t.test('a host that is not the application\'s own gets no redirect where hosts are told', async t => {
+t.test('with trusted hosts, a request for another host is refused without a redirect', async t => {
   const app = await build(t, { security, trustedHosts: ['localhost'] }, routes)
   const port = await listen(app)
   for (const target of ['/in/x', '/without/x/', '/logout', `http://${EVIL}/in/x`]) {
@@ -119,7 +119,7 @@ t.test('a host that is not the application\'s own gets no redirect where hosts a
   t.equal(headerOf(await ask(port, '/logout', 'Host: localhost\r\n'), 'location'), 'http://localhost/')
 })
 
-t.test('targets of the configuration that lead elsewhere stop the start', async t => {
+t.test('a configured target on another origin stops the start', async t => {
   for (const path of [`//${EVIL}`, `/\\${EVIL}`, `\\${EVIL}`, `http://${EVIL}/`, `/x//${EVIL}`, `/\t/${EVIL}`, '/x\r\nLocation: y', EVIL, '', `/\n/${EVIL}`, `/\u2028//${EVIL}`]) {
     for (const firewall of [
       { authenticators: { login: { loginPath: path } } },

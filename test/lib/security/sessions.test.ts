@@ -80,7 +80,7 @@ function browser (app: FastifyInstance, more: Omit<Request, 'url'> = {}, jar = n
 
 const cookieOf = (response: { headers: Record<string, unknown> }): string => [response.headers['set-cookie']].flat().map(String).find(cookie => cookie.startsWith('sessionId=')) ?? ''
 
-t.test('a session that somebody else has begun is not the one that is logged in', async t => {
+t.test('a login replaces a session that another client has planted', async t => {
   const app = await build(t, settings, routes)
   const attacker = browser(app)
   const { csrfToken } = await attacker.body<LoginForm>('/login')
@@ -102,7 +102,7 @@ t.test('a session that somebody else has begun is not the one that is logged in'
   t.not(victim.jar.session, second, 'at every login')
 })
 
-t.test('an id that a client has made up is never taken', async t => {
+t.test('a session id that a client has invented is not used', async t => {
   const app = await build(t, settings, routes)
   for (const value of ['made-up', 'made-up.', '.', 'made-up.c2lnbmF0dXJl', `${'a'.repeat(32)}.${'b'.repeat(43)}`, '__proto__', 'constructor.x', 'logins-x', '%00', '%', '"', 'a%0d%0ab']) {
     const response = await app.inject({ url: '/set/key/value', headers: { cookie: `sessionId=${value}` } })
@@ -112,7 +112,7 @@ t.test('an id that a client has made up is never taken', async t => {
   }
 })
 
-t.test('every change of a cookie opens nothing', async t => {
+t.test('a cookie that is changed at any position opens no session', async t => {
   const app = await build(t, settings, routes)
   const visitor = browser(app)
   await visitor.login()
@@ -149,7 +149,7 @@ t.test('cookies of any size are answered', async t => {
   ] as const) t.equal(statusOf(await get(port, '/who', { Cookie: cookie })), status, name)
 })
 
-t.test('a session that is over is over, and its id is not given again', async t => {
+t.test('an expired session is not restored, and its id is not used again', async t => {
   const store = new fastifySession.MemoryStore()
   for (const [name, session] of [
     ['in memory', { secret: SECRET, cookie: { maxAge: 40 } }],
@@ -180,7 +180,7 @@ function laterStore (): NonNullable<Exclude<SessionOption, false>['store']> {
   }
 }
 
-t.test('of two concurrent requests that change a session, the last one to save wins', async t => {
+t.test('of two concurrent requests that change a session, the last one to be saved wins', async t => {
   for (const [name, session] of STORES) {
     const app = await build(t, settings, routes, { session: session() })
     const visitor = browser(app)
@@ -192,7 +192,7 @@ t.test('of two concurrent requests that change a session, the last one to save w
   }
 })
 
-t.test('a request that was on its way while its user logged in has no part in the login', async t => {
+t.test('a request that began before a login does not restore the old session', async t => {
   for (const [name, session] of STORES) {
     const app = await build(t, settings, routes, { session: session() })
     const visitor = browser(app)
@@ -208,7 +208,7 @@ t.test('a request that was on its way while its user logged in has no part in th
   }
 })
 
-t.test('a session that was signed by an older secret and is ended stays ended', async t => {
+t.test('a session that was signed with an older secret and is destroyed stays destroyed', async t => {
   const store = new fastifySession.MemoryStore()
   const older = 'an older secret of thirty-two letters'
   const first = await build(t, settings, routes, { session: { secret: older, store } })
@@ -220,7 +220,7 @@ t.test('a session that was signed by an older secret and is ended stays ended', 
   t.same((await app.inject({ url: '/session', headers: { cookie } })).json(), {})
 })
 
-t.test('a logout ends one session', async t => {
+t.test('a logout ends only its own session', async t => {
   const app = await build(t, settings, routes)
   const [phone, desk] = [browser(app), browser(app)]
   await phone.login()
@@ -229,7 +229,7 @@ t.test('a logout ends one session', async t => {
   t.same([await phone.who(), await desk.who()], [null, 'ada'])
 })
 
-t.test('the flags of the cookie, by what the browser speaks', async t => {
+t.test('the flags of the cookie depend on the scheme of the request', async t => {
   const proxied = (proto: string): Omit<Request, 'url'> => ({ remoteAddress: '10.0.0.1', headers: { 'x-forwarded-proto': proto } })
   const flags = (cookie: string): string => cookie.split('; ').slice(1).filter(flag => !/^Expires=/.test(flag)).sort().join(' ')
   for (const [name, cookie, more, expected] of [
@@ -251,7 +251,7 @@ t.test('the flags of the cookie, by what the browser speaks', async t => {
   }
 })
 
-t.test('a session that began in the clear and is logged in over https has a cookie for https only', async t => {
+t.test('a session that began over http and is logged in over https has a Secure cookie', async t => {
   const app = await build(t, settings, routes, { trustedProxies: ['10.0.0.1'] })
   const visitor = browser(app)
   t.notMatch(cookieOf(await visitor.send({ url: '/set/cart/1' })), /Secure/)

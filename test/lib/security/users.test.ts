@@ -2,7 +2,7 @@ import t from 'tap'
 import { argon2, hashPassword, passwordCheck } from '../../../lib/security/users.js'
 import { countingHasher, passwords } from './support.js'
 
-t.test('a hash is Argon2id with a salt of its own', async t => {
+t.test('a hash is Argon2id with a random salt', async t => {
   const [first, second] = await Promise.all([hashPassword('secret'), hashPassword('secret')])
   t.match(first, /^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
   t.not(first, second)
@@ -10,7 +10,7 @@ t.test('a hash is Argon2id with a salt of its own', async t => {
   t.equal(await argon2.verify(first, 'Secret'), false)
 })
 
-t.test('each answer costs one verification', async t => {
+t.test('each check of a password takes one verification', async t => {
   const hasher = countingHasher()
   const verify = passwordCheck(hasher, [passwords.ada])
   const ada = { identifier: 'ada', password: passwords.ada }
@@ -22,6 +22,6 @@ t.test('each answer costs one verification', async t => {
   }
 })
 
-t.test('a hash that cannot be read is nobody\'s password', async t => {
+t.test('an invalid hash matches no password', async t => {
   t.equal(await passwordCheck(argon2, [])({ identifier: 'x', password: 'plain' }, 'plain'), false)
 })

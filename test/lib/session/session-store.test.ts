@@ -20,7 +20,7 @@ function storeOf (options: SessionStoreOptions = {}): { store: MemorySessionStor
   }
 }
 
-t.test('what is kept is a copy', async t => {
+t.test('a stored session is a copy', async t => {
   const { store, set, get } = storeOf()
   const session = { cookie: { expires: null }, user: { name: 'anna' } }
   t.equal(set('a', session), undefined)
@@ -32,13 +32,13 @@ t.test('what is kept is a copy', async t => {
   t.equal(get('a'), null)
 })
 
-t.test('a session that is no JSON is refused', async t => {
+t.test('a session that is not JSON is refused', async t => {
   const { set, get } = storeOf()
   t.match(set('a', { big: 1n }), /^Error: The session cannot be stored: .*BigInt/)
   t.equal(get('a'), null)
 })
 
-t.test('the one that was not used for longest goes', async t => {
+t.test('the least recently used session is evicted', async t => {
   const { store, set, get } = storeOf({ limit: 3 })
   for (const id of ['a', 'b', 'c']) set(id, {})
   get('a')
@@ -51,7 +51,7 @@ t.test('the one that was not used for longest goes', async t => {
   t.equal(many.store.size, 10_000)
 })
 
-t.test('sessions end', async t => {
+t.test('sessions expire', async t => {
   let now = 1_000_000
   t.intercept(Date, 'now', { value: () => now })
   const { store, set, get } = storeOf({ idle: 1000 })

@@ -6,7 +6,7 @@ import { build } from '../../support/app.js'
 
 const ROOT = join(import.meta.dirname, '../../..')
 
-t.test('one, none and many', async (t) => {
+t.test('numbers are grouped, and words have their singular and plural', async (t) => {
   for (const [number, text] of [[0, '0 failures'], [1, '1 failure'], [2, '2 failures'], [1200, '1,200 failures']] as const) t.equal(counted(number, 'failure'), text)
   t.equal(counted(1, 'line is', 'lines are'), '1 line is')
   t.equal(counted(2, 'line is', 'lines are'), '2 lines are')
@@ -14,7 +14,7 @@ t.test('one, none and many', async (t) => {
   t.same([wordFor(1, 'call'), wordFor(0, 'call'), wordFor(2, 'is', 'are')], ['call', 'calls', 'are'])
 })
 
-t.test('the list of profiles', async (t) => {
+t.test('the list of profiles counts its results', async (t) => {
   const app = await build({ declare: (app) => app.get('/', async () => { throw new Error('no') }) })
   t.teardown(() => app.close())
   const list = async (): Promise<string> => (await app.inject({ url: '/_profiler/', headers: { accept: 'text/html' } })).body
@@ -25,7 +25,7 @@ t.test('the list of profiles', async (t) => {
   t.match(await list(), ': 2 failures, 0 pinned.')
 })
 
-t.test('nobody else chooses between the two by himself', async (t) => {
+t.test('no other file chooses between singular and plural', async (t) => {
   for (const folder of ['app', 'cli', 'lib', 'plugins', 'routes']) {
     for (const file of readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts') && !file.endsWith('view/counted.ts'))) {
       const source = readFileSync(join(ROOT, folder, file), 'utf8')

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { editorLink, type EditorOptions } from '../../../lib/view/editor.js'
 
-t.test('links', async (t) => {
+t.test('each editor has its link', async (t) => {
   const cases: Array<[name: string, options: EditorOptions, file: string, expected: string | null]> = [
     ['VS Code', { editor: 'vscode' }, '/srv/a.ts', 'vscode://file/srv/a.ts:7:3'],
     ['Zed', { editor: 'zed' }, '/srv/a.ts', 'zed://file/srv/a.ts:7:3'],
@@ -26,7 +26,7 @@ t.test('links', async (t) => {
   t.equal(editorLink({ editor: '' }), null)
 })
 
-t.test('what would be no safe link stops the start', async (t) => {
+t.test('an unsafe link template stops the start', async (t) => {
   const known = 'vscode, vscode-insiders, vscodium, cursor, windsurf, zed, webstorm, idea, phpstorm, sublime, textmate, macvim, emacs'
   const schemes = 'vscode, vscode-insiders, vscodium, cursor, windsurf, zed, webstorm, idea, phpstorm, subl, txmt, mvim, emacs, ' +
     'http, https, editor, nvim, vim, helix, kate, lapce, nova, fleet, positron, trae, kiro'

@@ -9,7 +9,7 @@ import * as theme from '../../../lib/view/theme.js'
 const folder = t.testdir({})
 const base = pathToFileURL(join(folder, 'x.ts')).href
 
-t.test('a stylesheet loses the spaces that only its authors need', async (t) => {
+t.test('comments and optional spaces are removed from a stylesheet', async (t) => {
   writeFileSync(join(folder, 'a.css'), [
     '/* why */', 'a > b, c :hover { margin: calc(1px + 2px) 0; content: "a  b" / "" }',
     '@media (min-width: 60rem) { .d::before { color: red; } }', ':is(e, f) g + h { --x: light-dark(#fff, #000) }', ''
@@ -17,12 +17,12 @@ t.test('a stylesheet loses the spaces that only its authors need', async (t) => 
   t.equal(style(base, './a.css'), 'a>b,c :hover{margin:calc(1px + 2px) 0;content:"a  b" / ""}@media (min-width: 60rem){.d::before{color:red}}:is(e,f) g + h{--x:light-dark(#fff,#000)}')
 })
 
-t.test('a script loses the comments on lines of their own', async (t) => {
+t.test('comment lines are removed from a script', async (t) => {
   writeFileSync(join(folder, 'a.js'), '// why\nfoo("http://x") // stays\n  // why\nbar()\n')
   t.equal(script(base, './a.js'), 'foo("http://x") // stays\nbar()\n')
 })
 
-t.test('the switch of the theme', async (t) => {
+t.test('the theme switch is a hidden button with valid scripts', async (t) => {
   t.equal(theme.render(), '<button type="button" class="theme-switch" hidden><span class="label">Theme: </span><span>system</span></button>')
   for (const text of [theme.boot, theme.script]) t.doesNotThrow(() => new Script(text), 'it is a script')
 })

@@ -9,7 +9,7 @@ import { safeJson } from '../../../lib/view/json.js'
 import { escapeMarkdown } from '../../../lib/view/markdown.js'
 import { cut, visible, visibleLine } from '../../../lib/view/visible.js'
 
-t.test('visible', async (t) => {
+t.test('visible replaces control characters', async (t) => {
   const cases: Array<[text: string, shown: string]> = [
     ['plain äöü 😀', 'plain äöü 😀'],
     ['two\nlines\tand a tab', 'two\nlines\tand a tab'],
@@ -23,7 +23,7 @@ t.test('visible', async (t) => {
   t.equal(visibleLine('a\r\nb\tc'), 'a␍␊b c')
 })
 
-t.test('cut', async (t) => {
+t.test('cut truncates with the number of omitted characters', async (t) => {
   t.equal(cut('abc', 3), 'abc')
   t.equal(cut('x'.repeat(12_345), 45), 'x'.repeat(45) + '… (12,300 more characters)')
 })
@@ -39,13 +39,13 @@ t.test('html escapes in text and in attributes', async (t) => {
   t.equal(p?.attributes.length, 1)
 })
 
-t.test('html takes ready markup behind an exclamation mark only', async (t) => {
+t.test('html inserts markup only after an exclamation mark', async (t) => {
   t.equal(html`<ul>!${['<li>', '</li>']}</ul>`, '<ul><li></li></ul>')
   t.equal(html`<p>${['<i>']}</p>`, '<p>&#60;i&#62;</p>')
   t.equal(html`<p>${null}${undefined}${0}</p>`, '<p>0</p>')
 })
 
-t.test('safeJson takes anything', async (t) => {
+t.test('safeJson serializes any value', async (t) => {
   const circle: Record<string, unknown> = {}
   circle.self = circle
   const cases: Array<[value: unknown, expected: RegExp | string]> = [

@@ -22,7 +22,7 @@ const cases: Array<[path: string, accept: string, status: number, type: string, 
   ['/_error/499', 'text/html', 499, 'text/html; charset=utf-8', /An Error Occurred: Error/]
 ]
 
-t.test('the short error of production is shown', async (t) => {
+t.test('the route shows the short error of production', async (t) => {
   const app = await build(t, true)
   for (const [path, accept, status, type, body] of cases) {
     const response = await app.inject({ url: path, headers: { accept } })
@@ -34,7 +34,7 @@ t.test('the short error of production is shown', async (t) => {
   }
 })
 
-t.test('what is no status of an error has no route', async (t) => {
+t.test('a path without an error status is a 404', async (t) => {
   const app = await build(t, true)
   for (const path of ['/_error/abc', '/_error/200', '/_error/4040', '/_error/']) {
     const response = await app.inject({ url: path, headers: { accept: 'text/plain' } })
@@ -43,7 +43,7 @@ t.test('what is no status of an error has no route', async (t) => {
   }
 })
 
-t.test('production has no such route', async (t) => {
+t.test('production does not have this route', async (t) => {
   const app = await build(t, false)
   const response = await app.inject({ url: '/_error/500', headers: { accept: 'text/plain' } })
   t.equal(response.statusCode, 404)

@@ -68,7 +68,7 @@ const PATHS: Array<[target: string, strict: boolean, lax: boolean]> = [
   [`HTTP://LOCALHOST:80/_profiler/${TOKEN}`, true, true]
 ]
 
-t.test('no way to write a path shows a debug page to whom it is not for', async t => {
+t.test('no form of a path shows a debug page to a client without access', async t => {
   for (const [router, server, column] of [['strict', {}, 1], ['lax', LAX, 2]] as const) {
     const app = await build(t, { ...ANYBODY, trustedProxies: ['127.0.0.1'] }, routes, server)
     const port = await listen(app)
@@ -91,7 +91,7 @@ t.test('no way to write a path shows a debug page to whom it is not for', async 
   }
 })
 
-t.test('a target in absolute form is about its own authority, and the host header hides none', async t => {
+t.test('the authority of an absolute target and the host header must both be allowed', async t => {
   const app = await build(t, {}, routes)
   const port = await listen(app)
   for (const [target, host, expected] of [
@@ -111,7 +111,7 @@ t.test('a target in absolute form is about its own authority, and the host heade
   t.ok(answer.includes('No route found for \\"GET http://shop.test:8080/nix\\"'), 'it is told by that authority')
 })
 
-t.test('over a Unix socket nobody is known, and nothing shown', async t => {
+t.test('clients of a Unix socket have no address and no access', async t => {
   const path = join(tmpdir(), `hindsight-${process.pid}.sock`)
   t.teardown(() => rmSync(path, { force: true }))
   for (const [name, options] of [
@@ -142,7 +142,7 @@ function local (path: string, bytes: string): Promise<string> {
   })
 }
 
-t.test('an address with a zone is an address', async t => {
+t.test('an address with a zone is valid', async t => {
   const app = await build(t, { trustedProxies: ['127.0.0.1'] }, routes)
   const port = await listen(app)
   for (const client of ['fe80::1%eth0', '::1%lo', '2001:db8::1%0']) {
@@ -169,7 +169,7 @@ const OWN_SITES: typeof FOREIGN_SITES = [
   ['a link on another site', { 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Dest': 'document' }]
 ]
 
-t.test('pages of other origins load, frame and follow nothing of the profiler', async t => {
+t.test('pages of other origins cannot load, frame or follow the profiler', async t => {
   const app = await build(t, ANYBODY, routes)
   const port = await listen(app)
   const targets = ['/_profiler/', `/_profiler/${TOKEN}`, '/_profiler/search.json', '/_profiler/latest', '/_profiler/stream', `/_wdt/${TOKEN}`]
@@ -191,7 +191,7 @@ t.test('pages of other origins load, frame and follow nothing of the profiler', 
   }
 })
 
-t.test('no CORS rule is about the profiler', async t => {
+t.test('no CORS rule applies to the profiler', async t => {
   for (const [name, options, setup] of [
     ['of the option', { cors: [{ origin: '*' }] }, () => {}],
     ['of the option, with credentials', { cors: [{ origin: true, credentials: true }] }, () => {}],
@@ -214,13 +214,13 @@ t.test('no CORS rule is about the profiler', async t => {
   }
 })
 
-t.test('outside debug mode the paths are the application\'s own, and the rules hold', async t => {
+t.test('outside debug mode the paths belong to the application, and its rules apply', async t => {
   const app = await build(t, { debug: false, cors: [{ origin: '*' }] }, app => app.get('/_profiler/mine', () => 'x'))
   const { headers } = await app.inject({ url: '/_profiler/mine', headers: { origin: 'http://a.test' } })
   t.equal(headers['access-control-allow-origin'], '*')
 })
 
-t.test('what a page of another origin may read by the rules of the application is no debug page', async t => {
+t.test('CORS rules of the application do not open debug pages to other origins', async t => {
   const app = await build(t, { ...ANYBODY, debugClients: ['198.51.100.7'], debugHosts: ['tools.example'] }, routes)
   const port = await listen(app)
   for (const [origin, site, expected] of [
@@ -252,7 +252,7 @@ t.test('what a page of another origin may read by the rules of the application i
   }
 })
 
-t.test('nothing of the profiler changes without a token of its own pages', async t => {
+t.test('changes need a token of the page', async t => {
   const app = await build(t, ANYBODY, routes)
   const port = await listen(app)
   const token = app.hindsight.profiler.formTokens.create()
@@ -294,7 +294,7 @@ t.test('nothing of the profiler changes without a token of its own pages', async
   t.equal((await app.hindsight.profiler.stats()).pinned, 1)
 })
 
-t.test('a route of the application that takes any path is guarded below the profiler too', async t => {
+t.test('a wildcard route of the application does not bypass the access check', async t => {
   const app = await build(t, { security: { firewalls: [{ name: 'main', authenticators: { bearer: { verify: () => null } } }], accessControl: [{ roles: 'IS_AUTHENTICATED' }] } }, app => {
     routes(app)
     app.get('/*', () => 'inside')

@@ -3,7 +3,7 @@ import { pageAssets, toolbarAssets } from '../../../lib/profiler/pages/assets.js
 import { ISOLATION } from '../../../lib/profiler/pages/layout.js'
 import { build, listen, raw } from '../../support/app.js'
 
-t.test('assets have their type, and are kept by the browser', async (t) => {
+t.test('assets have their media type, and browsers cache them', async (t) => {
   const app = await build()
   t.teardown(() => app.close())
   const all = [...Object.values(pageAssets), ...Object.values(toolbarAssets)]
@@ -21,7 +21,7 @@ t.test('assets have their type, and are kept by the browser', async (t) => {
   }
 })
 
-t.test('they are for clients that may see the debug surface, and for its own origin', async (t) => {
+t.test('assets are sent to clients with access, for their own origin', async (t) => {
   const app = await build()
   t.teardown(() => app.close())
   const port = await listen(app)

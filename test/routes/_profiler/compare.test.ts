@@ -21,7 +21,7 @@ async function start (t: Test): Promise<FastifyInstance> {
   return app
 }
 
-t.test('a comparison is a page or JSON, by Accept or the path', async (t) => {
+t.test('a comparison is HTML or JSON, by Accept or the path', async (t) => {
   const app = await start(t)
   const { body, headers, statusCode } = await app.inject({ url: '/_profiler/00000c/compare/00000b', headers: html })
   t.equal(statusCode, 200)
@@ -35,7 +35,7 @@ t.test('a comparison is a page or JSON, by Accept or the path', async (t) => {
   }
 })
 
-t.test('two selected profiles, and the previous of the same route', async (t) => {
+t.test('two selected profiles are compared, or one with the previous of its route', async (t) => {
   const app = await start(t)
   const list = new JSDOM((await app.inject({ url: '/_profiler/', headers: html })).body).window.document
   t.equal(list.querySelector('form#compare')?.getAttribute('action'), '/_profiler/compare')
@@ -46,7 +46,7 @@ t.test('two selected profiles, and the previous of the same route', async (t) =>
   t.same([...page.querySelectorAll('.actions-row a')].map((link) => link.getAttribute('href')).slice(0, 2), ['/_profiler/00000a/compare/00000b', '/_profiler/00000c/compare/00000b'])
 })
 
-t.test('errors of comparisons', async (t) => {
+t.test('invalid comparisons are errors', async (t) => {
   const app = await start(t)
   for (const [url, status, message] of [
     ['compare', 400, 'Select two profiles to compare them, 0 were selected: /_profiler/compare?profile=3fa94c&profile=0b11e2.'],

@@ -34,7 +34,7 @@ async function replay (app: FastifyInstance, token: string, fields: Record<strin
   return await app.inject({ method: 'POST', url: `/_profiler/${token}/replay`, headers: { ...FORM, accept: 'text/html' }, payload: new URLSearchParams(form).toString() })
 }
 
-t.test('the file has the name of the profile, and a form that tools read', async (t) => {
+t.test('the file is named after the profile, and is valid for other tools', async (t) => {
   const { app } = await build(t)
   app.hindsight.profiler.save(sample())
   const { statusCode, headers, body } = await app.inject('/_profiler/3fa94c/cpu')
@@ -63,7 +63,7 @@ t.test('the file has the name of the profile, and a form that tools read', async
   }
 })
 
-t.test('a replay records a CPU profile where the form says so, and leads to its graph', async (t) => {
+t.test('a replay records a CPU profile if the form requests it, and links to its graph', async (t) => {
   const { app, seen } = await build(t)
   const first = await app.inject({ method: 'POST', url: '/things?a=b', headers: { 'sec-fetch-site': 'cross-site' } })
   const before = await profileOf(app, first)
@@ -83,7 +83,7 @@ t.test('a replay records a CPU profile where the form says so, and leads to its 
   t.notOk('x-hindsight-cpu' in (seen[2]?.headers ?? {}))
 })
 
-t.test('outside debug mode the route is not found', async (t) => {
+t.test('outside debug mode the route is a 404', async (t) => {
   const app = await buildApplication({ debug: false, profiler: { production: true } })
   t.teardown(() => app.close())
   app.hindsight.profiler.save(sample())

@@ -20,7 +20,7 @@ async function pages (options: BuildOptions = {}): Promise<FastifyInstance> {
   })
 }
 
-t.test('the policies of documents have an address for reports', async (t) => {
+t.test('the policies of documents have a report URI', async (t) => {
   const app = await pages()
   t.teardown(() => app.close())
   for (const [name, url, headers, expected] of [
@@ -92,7 +92,7 @@ t.test('other bodies, tokens and origins are refused, and so are too many report
   t.same([404, 429].map((status) => waiting.filter((one) => one === status).length), [200, 10], 'an unknown token')
 })
 
-t.test('outside debug mode there is no such route', async (t) => {
+t.test('outside debug mode the route is a 404', async (t) => {
   const app = await pages({ debug: false })
   t.teardown(() => app.close())
   t.equal((await app.inject({ method: 'POST', url: '/_profiler/csp-report/000000', headers: LEGACY, payload: report })).statusCode, 404)

@@ -38,7 +38,7 @@ async function observed (t: Test): Promise<FastifyInstance> {
   return app
 }
 
-t.test('a failure is compared with the last success, whatever was different', async (t) => {
+t.test('a failure is compared with the last success, with any difference', async (t) => {
   const app = await observed(t)
   const send = async (payload: object, headers: Record<string, string> = { 'x-tenant': 'one' }): Promise<string> => {
     const response = await app.inject({ method: 'POST', url: '/orders', payload, headers })
@@ -83,7 +83,7 @@ t.test('the fragment is HTML by default, valid and without scripts', async (t) =
   t.equal((await app.inject('/_profiler/ffffff/differences')).statusCode, 404)
 })
 
-t.test('it is for clients that may see the debug surface', async (t) => {
+t.test('the fragment is sent only to clients with access', async (t) => {
   const app = await build(t, {}, (app) => { app.get('/fail', async () => { throw new Error('it failed') }) })
   const token = String((await app.inject('/fail')).headers['x-debug-token'])
   const port = await listen(app)
@@ -94,7 +94,7 @@ t.test('it is for clients that may see the debug surface', async (t) => {
   }
 })
 
-t.test('the newest profile by name, wherever a token is accepted', async (t) => {
+t.test('`latest` is accepted in place of a token', async (t) => {
   const app = await observed(t)
   t.equal((await app.inject('/_profiler/latest/differences')).statusCode, 404)
   const token = String((await app.inject({ method: 'POST', url: '/orders', payload: { count: 1 } })).headers['x-debug-token'])
@@ -104,7 +104,7 @@ t.test('the newest profile by name, wherever a token is accepted', async (t) => 
   t.same([statusCode, headers.location], [302, `/_profiler/${token}?panel=request`])
 })
 
-t.test('JSON has characters that reorder text as escapes', async (t) => {
+t.test('JSON escapes characters that reorder text', async (t) => {
   const app = await observed(t)
   const payload = { count: 1, text: 'a\u202eb\u2066c\u200bd\u009be' }
   const token = String((await app.inject({ method: 'POST', url: '/orders', payload })).headers['x-debug-token'])

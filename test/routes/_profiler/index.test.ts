@@ -30,7 +30,7 @@ const html = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 const json = { accept: 'application/json' }
 const page = (body: string) => new JSDOM(body).window.document
 
-t.test('a profile is a page to a browser and JSON to a program', async t => {
+t.test('a profile is HTML for browsers and JSON for programs', async t => {
   const app = await start(t)
   const stored = sample()
   app.hindsight.profiler.save(stored)
@@ -51,7 +51,7 @@ t.test('a profile is a page to a browser and JSON to a program', async t => {
   }
 })
 
-t.test('the name of a route of several methods may break between them, and stays text', async t => {
+t.test('the name of a route with several methods can wrap, and is escaped', async t => {
   const app = await start(t)
   app.hindsight.profiler.save({ ...sample(), route: { ...sample().route, name: 'GET|HEAD|<b>POST</b> /a|b' } as Profile['route'] })
   const { body } = await app.inject({ url: '/_profiler/3fa94c', headers: html })
@@ -59,7 +59,7 @@ t.test('the name of a route of several methods may break between them, and stays
   t.equal(facts?.innerHTML, 'GET|<wbr>HEAD|<wbr>&lt;b&gt;POST&lt;/b&gt; /a|<wbr>b')
 })
 
-t.test('the page has a policy of its own, and keeps to it', async t => {
+t.test('the page respects its own policy', async t => {
   const app = await start(t)
   app.hindsight.profiler.save(sample())
   const { headers, body } = await app.inject({ url: '/_profiler/3fa94c', headers: html })
@@ -72,7 +72,7 @@ t.test('the page has a policy of its own, and keeps to it', async t => {
   t.match(sources, [/^\/_profiler\/assets\/[0-9a-f]{16}\.svg$/, /^\/_profiler\/assets\/[0-9a-f]{16}\.css$/, /^\/_profiler\/assets\/[0-9a-f]{16}\.js$/])
 })
 
-t.test('what all pages share may be kept for ever, and what they show by nobody', async t => {
+t.test('shared files are immutable, and pages are not stored', async t => {
   const app = await start(t)
   app.hindsight.profiler.save(sample())
   const { body } = await app.inject({ url: '/_profiler/3fa94c', headers: html })
@@ -88,7 +88,7 @@ t.test('what all pages share may be kept for ever, and what they show by nobody'
   t.match((await app.inject('/_profiler/assets/0000000000000000.js')).json(), { statusCode: 404, message: 'Asset "0000000000000000.js" was not found: load the page again.' })
 })
 
-t.test('other origins can neither frame nor read what the profiler answers', async t => {
+t.test('other origins can neither frame nor read the responses of the profiler', async t => {
   const app = await start(t)
   app.hindsight.profiler.save(profile('000001'))
   for (const url of ['/_profiler/', '/_profiler/search.json', '/_profiler/000001', '/_profiler/000001.json', '/_profiler/latest', '/_profiler/ffffff']) {
@@ -96,7 +96,7 @@ t.test('other origins can neither frame nor read what the profiler answers', asy
   }
 })
 
-t.test('pages are light', async t => {
+t.test('pages are small', async t => {
   const app = await start(t)
   app.hindsight.profiler.save(sample())
   const shown = page((await app.inject({ url: '/_profiler/3fa94c', headers: html })).body)
@@ -109,7 +109,7 @@ t.test('pages are light', async t => {
   t.ok(rawPayload.length < 40_000, `the list of 50: ${rawPayload.length}`)
 })
 
-t.test('the menu leads to every panel and says which has a problem', async t => {
+t.test('the menu links to every panel and marks those with problems', async t => {
   const app = await start(t)
   app.hindsight.profiler.save(sample())
   const document = page((await app.inject({ url: '/_profiler/3fa94c', headers: html })).body)
@@ -132,7 +132,7 @@ t.test('the menu leads to every panel and says which has a problem', async t => 
   }
 })
 
-t.test('an unknown or malformed token is not found', async t => {
+t.test('an unknown or malformed token is a 404', async t => {
   const app = await start(t)
   app.hindsight.profiler.save(profile('000001'))
   for (const [segment, token] of [
@@ -147,7 +147,7 @@ t.test('an unknown or malformed token is not found', async t => {
   }
 })
 
-t.test('a panel that is not there is named, with those that are', async t => {
+t.test('an unknown panel is an error that lists the panels', async t => {
   const app = await start(t)
   app.hindsight.profiler.save(profile('000001'))
   const response = await app.inject({ url: '/_profiler/000001?panel=__proto__', headers: html })
@@ -159,7 +159,7 @@ t.test('a panel that is not there is named, with those that are', async t => {
   t.match([asJson.statusCode, asJson.json()], [404, { message: sentence }])
 })
 
-t.test('data that no panel understands costs only that panel', async t => {
+t.test('data that a panel cannot read affects only that panel', async t => {
   const storage = new MemoryStorage()
   storage.put([{ ...recordOf(profile('000001')), json: JSON.stringify({ ...profile('000001'), logs: [null], exceptions: [null] }) }])
   const app = await start(t, { storage })
@@ -170,7 +170,7 @@ t.test('data that no panel understands costs only that panel', async t => {
   }
 })
 
-t.test('the latest leads to the newest profile or failure', async t => {
+t.test('latest redirects to the newest profile or failure', async t => {
   const app = await start(t)
   for (const url of ['/_profiler/latest', '/_profiler/latest.json', '/_profiler/latest?error=1']) {
     const response = await app.inject(url)
@@ -189,7 +189,7 @@ t.test('the latest leads to the newest profile or failure', async t => {
   }
 })
 
-t.test('the list shows what is stored, newest first, page by page', async t => {
+t.test('the list has the stored profiles, newest first, in pages', async t => {
   const app = await start(t)
   t.match((await app.inject({ url: '/_profiler/', headers: html })).body, /No request has been profiled yet/)
   for (const token of tokens(1, 5)) app.hindsight.profiler.save(token === '000004' ? failure(token) : profile(token))
@@ -202,7 +202,7 @@ t.test('the list shows what is stored, newest first, page by page', async t => {
   t.equal(rest.querySelector('a[rel=next]'), null)
 })
 
-t.test('the list as JSON', async t => {
+t.test('the list is available as JSON', async t => {
   const app = await start(t)
   app.hindsight.profiler.save(profile('000001'))
   app.hindsight.profiler.save(profile('000002'))
@@ -226,7 +226,7 @@ t.test('the list as JSON', async t => {
   t.match(second, { profiles: [{ token: '000001' }], next: null })
 })
 
-t.test('a criterion that is wrong is refused by its name', async t => {
+t.test('an invalid criterion is an error that names it', async t => {
   const app = await start(t)
   for (const [url, message] of [
     ['?limit=501', 'Invalid "limit": "501" is not a whole number from 1 to 500.'],
@@ -257,7 +257,7 @@ t.test('a criterion that is wrong is refused by its name', async t => {
   t.equal(form.querySelector('input[name=url]')?.getAttribute('value'), '<b>', 'what was written is there to be mended')
 })
 
-t.test('a search finds, says what has a problem, and keeps its criteria from page to page', async t => {
+t.test('a search has matching profiles with their problems, and keeps its criteria on each page', async t => {
   const app = await start(t)
   const warning = { time: '2026-01-02T03:04:05.678Z', level: 'warn' as const, channel: 'app', message: 'careful', context: {} }
   for (const token of tokens(1, 9)) app.hindsight.profiler.save(token < '000005' ? failure(token) : profile(token, { logs: [warning] }))
@@ -287,7 +287,7 @@ t.test('/latest redirects to the newest profile that matches the criteria', asyn
   t.match((await app.inject('/_profiler/latest?error=1')).json(), { statusCode: 404, message: 'No failure has been stored yet.' })
 })
 
-t.test('who asks for JSON by the path is told of errors in JSON', async t => {
+t.test('errors of JSON paths are JSON', async t => {
   const app = await buildOpened(t, { session: false })
   for (const [url, status] of [['search.json?status=zz', 400], ['ffffff.json', 404], ['latest.json?error=2', 400]] as const) {
     const answer = await app.inject({ url: `/_profiler/${url}`, headers: html })
@@ -296,7 +296,7 @@ t.test('who asks for JSON by the path is told of errors in JSON', async t => {
   }
 })
 
-t.test('the form of a page works in the whole application, whatever parser it has for forms', async t => {
+t.test('the forms of a page work with any parser of the application', async t => {
   for (const declare of [() => {}, (app: FastifyInstance) => app.register(formbody), (app: FastifyInstance) => app.addContentTypeParser('application/x-www-form-urlencoded', (_request, _payload, done) => done(null, null))]) {
     const app = await buildOpened(t, { session: false }, declare)
     await app.inject('/nowhere')
@@ -309,13 +309,13 @@ t.test('the form of a page works in the whole application, whatever parser it ha
   }
 })
 
-t.test('losses are told', async t => {
+t.test('the list shows the number of lost profiles', async t => {
   const app = await start(t, { maxQueue: 1 })
   for (const token of tokens(1, 3)) app.hindsight.profiler.save(profile(token))
   t.match((await app.inject({ url: '/_profiler/', headers: html })).body, /2 profiles of this process were lost: 2 because the queue was full, 0 because/)
 })
 
-t.test('a profile is pinned by the form of its page, and by nobody else', async t => {
+t.test('a profile is pinned only with the form of its page', async t => {
   const app = await start(t)
   for (const token of ['000001', '000002']) app.hindsight.profiler.save(profile(token))
   const form = page((await app.inject({ url: '/_profiler/000001', headers: html })).body).querySelector('.pin-form')
@@ -346,7 +346,7 @@ t.test('a profile is pinned by the form of its page, and by nobody else', async 
   t.equal((await app.hindsight.profiler.stats()).pinned, 0)
 })
 
-t.test('the form of the list leads back to the search that it stands in, and nowhere else', async t => {
+t.test('the form of the list redirects only to the search that contains it', async t => {
   const app = await start(t)
   app.hindsight.profiler.save(profile('000001'))
   const formToken = app.hindsight.profiler.formTokens.create()
@@ -360,7 +360,7 @@ t.test('the form of the list leads back to the search that it stands in, and now
   }
 })
 
-t.test('a profile shows what caused it and what it caused', async t => {
+t.test('a profile links to its parent and its children', async t => {
   const app = await start(t)
   app.hindsight.profiler.save(profile('000001'))
   app.hindsight.profiler.save(profile('000002', { parent: '000001' }))
@@ -384,7 +384,7 @@ t.test('text is copied, files are downloaded, and a link without a target is dis
   ])
 })
 
-t.test('the stream tells profiles as they come, to as many as may follow', async t => {
+t.test('the stream sends new profiles, to a limited number of clients', async t => {
   const app = await start(t)
   await app.listen({ host: '127.0.0.1', port: 0 })
   const origin = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`
@@ -417,7 +417,7 @@ t.test('the stream tells profiles as they come, to as many as may follow', async
   t.notMatch(from.text, /000004/, 'who brings nonsense begins anew')
 })
 
-t.test('hostile text stays text on both pages', async t => {
+t.test('hostile text is escaped on both pages', async t => {
   const app = await start(t)
   app.hindsight.profiler.save({ ...sample(HOSTILE), method: HOSTILE, ip: HOSTILE, time: HOSTILE })
   for (const url of ['/_profiler/', '/_profiler/3fa94c?panel=request']) {
@@ -429,7 +429,7 @@ t.test('hostile text stays text on both pages', async t => {
   }
 })
 
-t.test('the routes are named, and are not profiled themselves', async t => {
+t.test('the routes have names, and are not profiled', async t => {
   const app = fastify()
   const configs: unknown[] = []
   app.addHook('onRoute', route => { if (route.method === 'GET') configs.push([route.url, route.config]) })

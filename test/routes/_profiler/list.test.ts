@@ -29,7 +29,7 @@ const thrown = (token: string, message: string, changes: Partial<Profile> = {}):
 const listed = (document: Document) => [...document.querySelectorAll('.profiles tbody th a')].map((link) => link.textContent)
 const texts = (document: Document, selector: string) => [...document.querySelectorAll(selector)].map((element) => element.textContent)
 
-t.test('the columns of the list, and the link of a row', async (t) => {
+t.test('the list has its columns, and a link in each row', async (t) => {
   const { save, load } = await start(t)
   save(profile('000001', { ...routed('/a/:b'), url: 'http://127.0.0.1:3000/a/1?q=2' }), profile('000002'))
   const document = await load()
@@ -41,7 +41,7 @@ t.test('the columns of the list, and the link of a row', async (t) => {
   t.same(texts(await load(), '.profiles td:nth-child(4)'), ['http://other.example/', 'http://127.0.0.1:3000/robots.txt', 'http://127.0.0.1:3000/a/1?q=2'], 'origins differ')
 })
 
-t.test('long text has no middle, and hostile text is escaped', async (t) => {
+t.test('long text is shortened in the middle, and hostile text is escaped', async (t) => {
   const { save, load } = await start(t)
   save(profile('000001', { url: `http://h/start${'x'.repeat(1_000)}end`, method: 'M'.repeat(500) }), thrown('000002', 'y'.repeat(1_000), { url: `http://h/${HOSTILE}`, method: HOSTILE, ip: HOSTILE, route: { name: HOSTILE, pattern: '/', params: {}, methods: [] } }))
   const document = await load()
@@ -71,7 +71,7 @@ t.test('column heads sort in both directions, and keep the search', async (t) =>
   for (const cursor of ['3', 'x:1', '1:x', '1:99', '1:1:1e9']) t.equal((await app.inject(`/_profiler/search.json?sort=duration&cursor=${cursor}`)).statusCode, cursor === '1:1:1e9' ? 200 : 400, cursor)
 })
 
-t.test('equal failures are a group at the place of the newest', async (t) => {
+t.test('equal failures are grouped at the position of the newest', async (t) => {
   const { save, load } = await start(t)
   save(thrown('000001', 'order 17 is locked'), profile('000002', routed('/orders/:id')), thrown('000003', 'order 18 is locked'), thrown('000004', 'order 0b9f-77aa is locked'), thrown('000005', 'order 18 is gone'), thrown('000006', 'order 18 is locked', routed('/carts/:id')), profile('000007', { status: 500 }), profile('000008', { status: 500 }))
   const document = await load()
@@ -83,7 +83,7 @@ t.test('equal failures are a group at the place of the newest', async (t) => {
   t.equal((await load('search?sort=-duration')).querySelectorAll('.equal').length, 0, 'another order has no groups')
 })
 
-t.test('presets are links, and the query stays in its box', async (t) => {
+t.test('presets are links, and the search box keeps the query', async (t) => {
   const { save, load } = await start(t)
   save(profile('000001', { duration: 300 }), failure('000002'), thrown('000003', 'x'), profile('000004', { time: new Date().toISOString() }))
   const found: Record<string, unknown> = {}
@@ -103,7 +103,7 @@ t.test('presets are links, and the query stays in its box', async (t) => {
   t.equal(wrong.querySelector<HTMLInputElement>('[name=q]')?.value, 'status:50 "a b"')
 })
 
-t.test('requests for icons and of scanners are quiet', async (t) => {
+t.test('requests for icons and of scanners are muted', async (t) => {
   const { app, save, load } = await start(t)
   save(thrown('000001', 'x'), failure('000002', { url: 'http://h/favicon.ico' }), failure('000003', { url: 'http://h/wp-login.php' }))
   const document = await load()
@@ -114,7 +114,7 @@ t.test('requests for icons and of scanners are quiet', async (t) => {
   t.equal((await app.inject('/_profiler/latest')).headers.location, '/_profiler/000003')
 })
 
-t.test('title and icon have the status', async (t) => {
+t.test('title and icon show the status', async (t) => {
   const { app, save, load } = await start(t)
   save(thrown('000001', 'x', { url: 'http://h/orders/1042' }), profile('000002'))
   const icon = (document: Document) => document.querySelector('link[rel=icon]')?.getAttribute('href') ?? ''

@@ -6,7 +6,7 @@ import { MemoryStorage } from '../../../lib/profiler/storage/memory.js'
 const markdown = { accept: 'text/markdown' }
 const TYPE = 'text/markdown; charset=utf-8'
 
-t.test('a profile is Markdown for who asks so, by Accept or by its path', async (t) => {
+t.test('a profile is sent as Markdown, by Accept or by its path', async (t) => {
   const app = await build(t, {}, (app) => { app.get('/fail', async () => { throw new Error('it failed') }) })
   const token = String((await app.inject('/fail')).headers['x-debug-token'])
   for (const [url, headers, type, vary] of [
@@ -29,7 +29,7 @@ t.test('a profile is Markdown for who asks so, by Accept or by its path', async 
   for (const url of ['/_profiler/..%2fx.md', `/_profiler/${token}.md.json`, `/_profiler/${token}.txt`]) t.equal((await app.inject({ url, headers: markdown })).statusCode, 404, url)
 })
 
-t.test('the newest keeps the form when it is followed', async (t) => {
+t.test('the redirect to the newest profile keeps the format', async (t) => {
   const app = await build(t, {}, (app) => {
     app.get('/ok', async () => 'fine')
     app.get('/fail', async () => { throw new Error('it failed') })
@@ -53,7 +53,7 @@ t.test('the newest keeps the form when it is followed', async (t) => {
   t.equal((await app.inject({ url: '/_profiler/latest.md?error=2', headers: {} })).headers['content-type'], TYPE, 'a mistake is told in the same form')
 })
 
-t.test('it is for who may see the debug surface', async (t) => {
+t.test('Markdown is sent only to clients with access', async (t) => {
   const app = await build(t, {}, (app) => { app.get('/fail', async () => { throw new Error('it failed') }) })
   const token = String((await app.inject('/fail')).headers['x-debug-token'])
   const port = await listen(app)
@@ -66,7 +66,7 @@ t.test('it is for who may see the debug surface', async (t) => {
   t.equal((await production.inject('/_profiler/latest.md')).statusCode, 404)
 })
 
-t.test('a store that is away is told in Markdown too', async (t) => {
+t.test('an unavailable store is reported in Markdown', async (t) => {
   const app = await build(t)
   const storage = new MemoryStorage()
   storage.get = () => { throw new Error('gone_away <b>') }

@@ -39,7 +39,7 @@ async function send (app: FastifyInstance, token: string, fields: Record<string,
   return await app.inject({ method: 'POST', url: `/_profiler/${token}/replay`, headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers }, payload })
 }
 
-t.test('a safe request is sent again, leaves a profile of its own, and both are compared', async (t) => {
+t.test('a safe request is sent again, has its own profile, and both are compared', async (t) => {
   const { app } = await start(t)
   const first = await profileOf(app, await app.inject({ url: '/stock/7?x=1', headers: { 'x-kind': 'a' } }))
   const response = await send(app, first.token, {}, html)
@@ -56,7 +56,7 @@ t.test('a safe request is sent again, leaves a profile of its own, and both are 
   t.match((await app.inject({ url: `/_profiler/${first.token}`, headers: html })).body, `href="/_profiler/${first.token}/replay"`)
 })
 
-t.test('a method that is not safe asks first', async (t) => {
+t.test('an unsafe method needs a confirmation', async (t) => {
   const { app, orders } = await start(t)
   const first = await profileOf(app, await app.inject({ method: 'POST', url: '/orders', payload: { amount: 2, password: 'hunter2' }, headers: { cookie: 'sid=abc; theme=dark' } }))
   t.equal(orders.length, 1)
@@ -77,21 +77,21 @@ t.test('a method that is not safe asks first', async (t) => {
   t.equal((orders[2] as { headers: Record<string, unknown> }).headers.cookie, undefined)
 })
 
-t.test('what the options leave out is profiled when it is sent again, and what it injects is its own child', async (t) => {
+t.test('a request that the options exclude is profiled when it is sent again, with its children', async (t) => {
   const { app } = await start(t, { profiler: { matcher: '/nothing' } })
   app.hindsight.profiler.save(requested({ target: '/nested' }))
   const { token } = (await send(app, '3fa94c', {})).json()
   t.match((await app.inject(`/_profiler/${token}.json`)).json(), { replayOf: '3fa94c', status: 200 })
 })
 
-t.test('the client is the one that it was, unless headers tell it', async (t) => {
+t.test('the client address is the original one, unless headers change it', async (t) => {
   const { app } = await start(t)
   app.hindsight.profiler.save(requested({ target: '/stock/1' }, { ip: '10.1.2.3' }))
   const { token } = (await send(app, '3fa94c', {})).json()
   t.equal((await app.inject(`/_profiler/${token}.json`)).json().ip, '10.1.2.3')
 })
 
-t.test('what cannot be sent, and what means nothing, is told', async (t) => {
+t.test('a request that cannot be sent, or an invalid field, is an error', async (t) => {
   const { app, orders } = await start(t)
   app.hindsight.profiler.save({ ...requested({ target: '/orders', headers: { 'content-type': 'application/json' }, body: { a: 1 }, bodyCut: 9 }, { method: 'POST' }), token: '00000a' })
   app.hindsight.profiler.save({ ...requested({ target: '/stock/******', headers: { 'x-key': '******' } }), token: '00000b' })
@@ -115,13 +115,13 @@ t.test('what cannot be sent, and what means nothing, is told', async (t) => {
   t.equal(orders.length, 0)
 })
 
-t.test('what never ends is cut off', async (t) => {
+t.test('a response that does not end is aborted', async (t) => {
   const { app } = await start(t)
   await t.rejects(replay(app, storedRequest(requested({ target: '/never' })), new Map(), 100), { message: 'No response within 0.1 seconds.' })
   t.match(await replay(app, storedRequest(requested({ target: '/always' })), new Map(), 200), { url: /\/always$/ })
 })
 
-t.test('only forms of its own pages, and only who may see the debug surface', async (t) => {
+t.test('only forms of the profiler, from clients with access, send a request', async (t) => {
   const { app, orders } = await start(t)
   const port = await listen(app)
   app.hindsight.profiler.save(requested({ target: '/orders' }, { method: 'POST' }))
@@ -135,7 +135,7 @@ t.test('only forms of its own pages, and only who may see the debug surface', as
   t.equal(orders.length, 0)
 })
 
-t.test('in production nobody sends anything again, operators neither', async (t) => {
+t.test('in production no request is sent again, not even by operators', async (t) => {
   const app = await build({
     debug: false,
     profiler: { production: true, role: 'ROLE_OPERATOR' },
@@ -156,7 +156,7 @@ t.test('in production nobody sends anything again, operators neither', async (t)
   t.equal((await app.inject({ method: 'POST', url: '/_profiler/3fa94c/replay', headers })).statusCode, 404)
 })
 
-t.test('nothing that a request brought gets into the page', async (t) => {
+t.test('text of a request is escaped on the page', async (t) => {
   const { app } = await start(t)
   app.hindsight.profiler.save({ ...sample(HOSTILE), collectors: { request: { target: `/${HOSTILE}`, headers: { 'x-a': `${HOSTILE}******`, [HOSTILE]: HOSTILE, 'content-type': 'text/plain' }, body: HOSTILE } } })
   const { body, statusCode } = await app.inject({ url: '/_profiler/3fa94c/replay', headers: html })
@@ -164,7 +164,7 @@ t.test('nothing that a request brought gets into the page', async (t) => {
   t.equal(new JSDOM(body).window.document.querySelectorAll('main :is(script, img, b, iframe, [onerror], [style])').length, 0)
 })
 
-t.test('the command has the service send it again', async (t) => {
+t.test('the command sends the request through the service', async (t) => {
   const { app, orders } = await start(t)
   const url = `http://127.0.0.1:${await listen(app)}`
   const { token } = await profileOf(app, await app.inject({ method: 'POST', url: '/orders', payload: { amount: 2, password: 'hunter2' } }))

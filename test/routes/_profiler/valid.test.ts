@@ -14,7 +14,7 @@ const findings = htmlChecker({
   'form-dup-name': 'off'
 })
 
-t.test('the profiler’s pages, and a page with the toolbar, are valid HTML', async (t) => {
+t.test('the pages of the profiler, and a page with the toolbar, are valid HTML', async (t) => {
   const page = '<!DOCTYPE html><html lang="en"><head><title>A page</title></head><body><h1>A page</h1></body></html>'
   const app = await build({ declare: (app) => app.get('/page', async (_request, reply) => reply.type('text/html').send(page)) })
   t.teardown(() => app.close())

@@ -7,7 +7,7 @@ import { build, listen, raw } from '../../support/app.js'
 
 const route = { name: 'robots', pattern: '/robots.txt', params: {}, methods: ['GET'] }
 
-t.test('the bar of a stored profile', async t => {
+t.test('the route sends the toolbar of a stored profile', async t => {
   const app = await build()
   t.teardown(() => app.close())
   const log = (level: 'info' | 'error' | 'fatal') => ({ time: '2026-01-02T03:04:05.678Z', level, channel: 'app', message: 'm', context: {} })
@@ -58,7 +58,7 @@ t.test('the bar of a stored profile', async t => {
   t.match(hostile?.textContent, '<script>alert(1)</script>')
 })
 
-t.test('a token that is unknown or none', async t => {
+t.test('an unknown or invalid token is a 404', async t => {
   const app = await build()
   t.teardown(() => app.close())
   for (const token of ['ffffff', 'FFFFFF', 'x', '..%2f..%2fetc%2fpasswd', 'x.json.json', '%00']) {
@@ -69,7 +69,7 @@ t.test('a token that is unknown or none', async t => {
   t.equal((await app.inject({ method: 'POST', url: '/_wdt/ffffff' })).statusCode, 404, 'whatever the method')
 })
 
-t.test('there is none for strangers, and none in production', async t => {
+t.test('clients without access, and production, receive a 404', async t => {
   const app = await build()
   t.teardown(() => app.close())
   app.hindsight.profiler.save(profile('00000a'))

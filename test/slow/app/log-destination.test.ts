@@ -11,7 +11,7 @@ import { startCommand } from '../../support/process.js'
 
 const FULL = '/dev/full'
 
-t.test('a full disk behind the log costs lines, not the service', { skip: existsSync(FULL) ? false : `there is no ${FULL}` }, async (t) => {
+t.test('a full disk of the log loses lines, and the service continues', { skip: existsSync(FULL) ? false : `there is no ${FULL}` }, async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'hindsight-log-'))
   const place = createServer().listen(0, '127.0.0.1')
   await once(place, 'listening')

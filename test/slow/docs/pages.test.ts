@@ -22,25 +22,25 @@ const COMPARED: Readonly<Record<string, string>> = {
   'docs/tutorial/find-a-bug.md': 'test/slow/docs/tutorial.test.ts'
 }
 
-t.test('every page of the documentation is looked at', async (t) => {
+t.test('every page of the documentation is checked', async (t) => {
   for (const page of ['docs/how-to/existing-application.md', 'docs/reference/security.md', 'examples/articles/README.md']) t.ok(PAGES.includes(page), page)
   t.ok(PAGES.length >= 32)
 })
 
-t.test('every piece of every page is of a form that can be used', async (t) => {
+t.test('every snippet of every page has a valid form', async (t) => {
   const code = PAGES.flatMap((page) => fragmentsOf(page))
   t.ok(code.length >= 24, `${code.length} pieces`)
   t.same(compiled(code), [])
   for (const page of PAGES) t.same([...pieceProblems(page), ...namedCommandProblems(page)], [], page)
 })
 
-t.test('what no compiler and no parser knows is compared with what there is', async (t) => {
+t.test('snippets in languages without a checker are compared by a test', async (t) => {
   const shown = PAGES.filter((page) => snippetsOf(page).some(({ language, mark }) => !CHECKED.has(language) && !mark.startsWith('unchecked')))
   t.same(shown.sort(), Object.keys(COMPARED), 'each page that shows something is here with its test')
   for (const [page, test] of Object.entries(COMPARED)) t.match(readFileSync(join(ROOT, test), 'utf8'), page.replace(/^docs\/[\w-]+\//, ''), test)
 })
 
-t.test('nothing is left out but where it says why', async (t) => {
+t.test('each unchecked snippet has a reason', async (t) => {
   const unchecked = PAGES.flatMap((page) => snippetsOf(page)).filter(({ mark }) => mark.startsWith('unchecked'))
   for (const { mark, place } of unchecked) t.match(mark, /^unchecked: .{10}/, place)
   t.same(unchecked.map(({ place }) => place.replace(/:\d+$/, '')).sort(), ['README.md', 'docs/how-to/existing-application.md', 'docs/troubleshooting.md', 'docs/tutorial/find-a-bug.md', 'docs/tutorial/find-a-bug.md'])

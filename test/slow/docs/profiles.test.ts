@@ -135,7 +135,7 @@ t.test('the command with psql', async (t) => {
   t.equal(await postgres.psql('select count(*) from hindsight.bodies'), '2')
 })
 
-t.test('with the preload an application starts whose store cannot be written', async (t) => {
+t.test('with the preload an application starts even if its store cannot be written', async (t) => {
   const folder = t.testdir({ file: '' })
   writeFileSync(join(folder, 'app.mjs'), `
 import Fastify from 'fastify'

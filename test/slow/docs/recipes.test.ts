@@ -18,7 +18,7 @@ t.test('behind a proxy', async (t) => {
   t.pass('what it asserts holds')
 })
 
-t.test('nginx hands on what a trusted proxy is believed by', async (t) => {
+t.test('nginx sends the headers that a trusted proxy needs', async (t) => {
   const { code = '' } = snippetsOf(PROXY).find(({ language }) => language === 'nginx') ?? {}
   t.match(code, /^location \/ \{\n(?: {2}\w+ [^;{}]+;\n)+\}\n$/, 'directives, each with its end')
   const values: Record<string, string> = { $host: 'shop.example', $remote_addr: '203.0.113.7', $scheme: 'https' }

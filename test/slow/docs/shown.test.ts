@@ -65,7 +65,7 @@ function commands (page: string): string[][] {
 const ELSEWHERE = new Set(['tail', 'mcp', 'lifecycle', 'compare', 'to', 'replay'])
 
 for (const page of ['README.md', 'docs/how-to/blocked.md', 'docs/how-to/cpu.md', 'docs/reference/search.md', 'examples/plugin-js/README.md', 'examples/plugin-ts/README.md']) {
-  t.test(`each command of ${page} does what it is for`, async (t) => {
+  t.test(`each command of ${page} has the described effect`, async (t) => {
     const dataDir = t.testdir()
     const app = await buildTested(t, { profiler: { storage: 'sqlite', dataDir }, security: { firewalls: [{ name: 'main' }] } }, (app) => app.get('/', async () => { throw new Error('no') }))
     const { headers } = await app.inject({ url: '/', headers: { 'x-hindsight-cpu': '1' } })
@@ -87,7 +87,7 @@ for (const page of ['README.md', 'docs/how-to/blocked.md', 'docs/how-to/cpu.md',
   })
 }
 
-t.test('the tour of examples/articles: what its commands print', async (t) => {
+t.test('the commands of the tour of examples/articles print the shown output', async (t) => {
   const place = new URL('../../../examples/articles/app.ts', import.meta.url).href
   const { default: articles } = await import(place) as { default: FastifyPluginAsync<{ hindsight: object }> }
   const app = Fastify({ ...serverOptions, logger: { level: 'silent' }, pluginTimeout: 60_000 }) as unknown as FastifyInstance

@@ -60,7 +60,7 @@ class Visitor {
   }
 }
 
-t.test('languages: by Accept-Language at the door, by the address behind it', async (t) => {
+t.test('the root redirects by Accept-Language, and the path of a page decides its language', async (t) => {
   const visitor = new Visitor(await start(t))
   t.equal((await visitor.get('/', { 'accept-language': 'fr-CA, en;q=0.5' })).headers.location, '/fr/articles')
   t.equal((await visitor.get('/')).headers.location, '/en/articles')
@@ -70,7 +70,7 @@ t.test('languages: by Accept-Language at the door, by the address behind it', as
   t.equal((await visitor.get('/de/articles')).statusCode, 404)
 })
 
-t.test('the list: pages, order, and 400 for nonsense', async (t) => {
+t.test('the list has pages and an order, and invalid parameters are a 400', async (t) => {
   const visitor = new Visitor(await start(t))
   const first = await visitor.get('/en/articles')
   t.equal(first.body.match(/<h2/g)?.length, 6)
@@ -82,7 +82,7 @@ t.test('the list: pages, order, and 400 for nonsense', async (t) => {
   t.equal((await visitor.get('/en/articles?sort=author')).statusCode, 400)
 })
 
-t.test('a page of one article is cached for everybody, and private for those who are logged in', async (t) => {
+t.test('the page of an article is public, and private for logged-in users', async (t) => {
   const visitor = new Visitor(await start(t))
   const { headers, body } = await visitor.get('/en/articles/1')
   t.match(headers, { 'cache-control': 'max-age=0, public, s-maxage=60', etag: '"1.1"', 'last-modified': 'Tue, 14 Jan 2025 00:00:00 GMT', vary: 'Cookie' })
@@ -95,7 +95,7 @@ t.test('a page of one article is cached for everybody, and private for those who
   t.match(own.body, /Delete/)
 })
 
-t.test('login and logout, in the language of the reader, and back to where one wanted to go', async (t) => {
+t.test('login and logout have the language of the client, and redirect to the requested page', async (t) => {
   const app = await start(t)
   const visitor = new Visitor(app)
   t.match((await visitor.get('/fr/articles/new')).headers.location, /\/login$/)
@@ -115,7 +115,7 @@ t.test('login and logout, in the language of the reader, and back to where one w
   t.match((await visitor.get('/en/articles')).body, /Log in/)
 })
 
-t.test('who may write, and who may change what', async (t) => {
+t.test('roles and voters decide about writing and changing', async (t) => {
   const app = await start(t)
   const [ada, grace, rita] = [new Visitor(app), new Visitor(app), new Visitor(app)]
   await Promise.all([ada.login('ada'), grace.login('grace'), rita.login('rita')])
@@ -144,7 +144,7 @@ t.test('who may write, and who may change what', async (t) => {
   t.equal((await grace.submit('/en/articles/new', DRAFT)).headers.location, '/en/articles/15', 'no number is given twice')
 })
 
-t.test('the API', async (t) => {
+t.test('the API lists and creates articles, with authentication', async (t) => {
   const app = await start(t)
   const list = await app.inject('/api/articles?limit=2')
   t.match(list.json(), [{ id: 13, locale: 'en', createdAt: '2026-02-12T00:00:00.000Z' }, { id: 12 }])
@@ -171,7 +171,7 @@ t.test('the API', async (t) => {
   t.notOk((await app.inject({ url: '/en/articles', headers: cross })).headers['access-control-allow-origin'])
 })
 
-t.test('the failure on purpose, in debug mode and in production', async (t) => {
+t.test('the deliberate failure has its page in debug mode and in production', async (t) => {
   const failed = await (await start(t)).inject({ url: '/articles/broken', headers: { accept: 'application/json' } })
   t.match([failed.statusCode, failed.json()], [500, { exceptions: [{ name: 'SyntaxError' }, { message: 'The article of yesterday.json cannot be imported' }] }])
   const production = await start(t, { debug: false })
@@ -181,7 +181,7 @@ t.test('the failure on purpose, in debug mode and in production', async (t) => {
   t.notMatch((await production.inject('/en/articles')).body, /_profiler/)
 })
 
-t.test('articles that were kept are there again', async (t) => {
+t.test('stored articles are available after a restart', async (t) => {
   const directory = join(t.testdir(), 'articles')
   const first = await start(t, { directory })
   await first.inject({ method: 'POST', url: '/api/articles', headers: BEARER, payload: DRAFT })
@@ -190,7 +190,7 @@ t.test('articles that were kept are there again', async (t) => {
   t.match((await second.inject('/api/articles?limit=1')).json(), [{ id: 14, title: 'A new one' }])
 })
 
-t.test('one command starts it', async (t) => {
+t.test('one command starts the example', async (t) => {
   const child = spawn(process.execPath, ['--import=tsx', 'examples/articles/server.ts'], {
     cwd: ROOT,
     env: { PATH: process.env.PATH, PORT: '0', HOST: '127.0.0.1', NODE_ENV: 'development', DATA_DIR: t.testdir() },
@@ -208,7 +208,7 @@ t.test('one command starts it', async (t) => {
   t.equal(await ended, 0)
 })
 
-t.test('in a browser: log in, write, switch the language; nothing is refused', async (t) => {
+t.test('in a browser login, writing and switching the language work without errors', async (t) => {
   const browser = await chromium(t)
   if (browser === undefined) return
   const origin = `http://127.0.0.1:${await listen(await start(t))}`

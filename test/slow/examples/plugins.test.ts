@@ -20,7 +20,7 @@ async function start (t: Test): Promise<FastifyInstance> {
   return app
 }
 
-t.test('plugin-ts: authenticator, voter, converter and hook', async (t) => {
+t.test('plugin-ts: authenticator, voter, converter and hook work', async (t) => {
   const app = await start(t)
   const answer = await app.inject({ url: '/', headers: { host: 'blue.example.test' } })
   t.same(answer.json(), { tenant: 'blue' })
@@ -35,7 +35,7 @@ t.test('plugin-ts: authenticator, voter, converter and hook', async (t) => {
   }
 })
 
-t.test('plugin-ts: the panel of the collector, and the vote', async (t) => {
+t.test('plugin-ts: the panel of the collector shows the vote', async (t) => {
   const app = await start(t)
   const profile = await profileOf(app, await app.inject({ url: '/orders/1', headers: { host: 'blue.test', 'x-api-key': 'key-of-ada' } }))
   const panel = panelsOf(profile).find(({ name }) => name === 'looked')
@@ -62,5 +62,5 @@ for (const [name, script] of [['plugin-js', 'example:js'], ['plugin-ts', 'exampl
     t.match(await failed.text(), 'This is what a failure looks like')
     t.same([(await fetch(link)).status, (await fetch(`http://127.0.0.1:${port}/_profiler/`)).status], [200, 200])
   })
-  t.test(`${name}: its page tells what can be used`, async (t) => t.same(pageProblems(`examples/${name}/README.md`), []))
+  t.test(`${name}: the examples of its page are valid`, async (t) => t.same(pageProblems(`examples/${name}/README.md`), []))
 }

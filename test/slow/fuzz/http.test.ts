@@ -5,7 +5,7 @@ import { fuzz } from './fuzz.js'
 const seed = Date.now() & 0x7fffffff
 
 for (const NODE_ENV of ['development', 'production']) {
-  t.test(`whatever comes over the wire, the service answers on (${NODE_ENV}, seed ${seed})`, async (t) => {
+  t.test(`the service answers after any message (${NODE_ENV}, seed ${seed})`, async (t) => {
     const { messages, responses, statuses } = await fuzz({ messages: 700, seed, env: { NODE_ENV } })
     t.equal(messages >= 700, true)
     t.ok(responses > 300, JSON.stringify(statuses))

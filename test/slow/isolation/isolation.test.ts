@@ -1,7 +1,7 @@
 import t from 'tap'
 import { isolate } from './isolation.js'
 
-t.test('requests that are interleaved have nothing of one another', async t => {
+t.test('interleaved requests share no data', async t => {
   const { requests, profiles, atOnce, statuses } = await isolate({ requests: 600, seed: 7 })
   t.equal(requests, 600)
   t.equal(profiles, 600)

@@ -7,7 +7,7 @@ import { VARIANTS } from '../../observe/variants.js'
 
 // Tests of the comparison itself: it finds nothing between equal runs, and each change of an intrusive plugin.
 
-t.test('the application does the same in each run', async (t) => {
+t.test('the application gives the same answers in each run', async (t) => {
   const variants = ['plugins', 'failing onSend', 'logger instance', 'server options']
   const [first, second] = await Promise.all([observations(undefined, variants), observations(undefined, variants, { environment: 'production' })])
   for (const name of variants) {
@@ -16,7 +16,7 @@ t.test('the application does the same in each run', async (t) => {
   }
 })
 
-t.test('the requests that Fastify\'s default handlers answer are known', async (t) => {
+t.test('the requests with default answers of Fastify are listed', async (t) => {
   const observed = await observations(undefined, ['plugins'])
   const asked = requestsFor(VARIANTS.plugins ?? {})
   t.ok(asked.length >= 60 * 2)
@@ -27,7 +27,7 @@ t.test('the requests that Fastify\'s default handlers answer are known', async (
   }
 })
 
-t.test('a plugin that changes an application is found', async (t) => {
+t.test('a plugin that changes an application is detected', async (t) => {
   const variant = 'no request log'
   const [without, changed] = await Promise.all([observations(undefined, [variant]), observations('intrusive', [variant])])
   for (const allowed of ['nothing', 'debug surface'] as const) {

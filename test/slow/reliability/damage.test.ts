@@ -3,7 +3,7 @@ import { CHECKPOINTED, DAMAGES, damageStores, SITUATIONS } from './damage.js'
 import { STORED } from './damaged.js'
 
 // The long run: `npx tsx test/slow/reliability/damage-run.ts --rounds 100 --seed 7`.
-t.test('a damaged store ends no process, raises no error, and keeps what is put after the damage', async (t) => {
+t.test('a damaged store ends no process, raises no error, and keeps later profiles', async (t) => {
   const crashes: string[] = []
   const figures = await damageStores(1, 11, (line) => crashes.push(line))
   t.same(crashes, [])

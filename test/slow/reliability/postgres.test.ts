@@ -34,7 +34,7 @@ async function isAvailable (t: Test, app: FastifyInstance): Promise<void> {
   t.equal((await app.inject('/_profiler/')).statusCode, 200)
 }
 
-t.test('a server that is down at the start, killed, suspended and full', async (t) => {
+t.test('profiles are stored again after PostgreSQL was down, killed, suspended or full', async (t) => {
   const postgres = await postgresServer(t)
   if (!postgres) return
   const place = `postgres:\\/\\/127\\.0\\.0\\.1:${postgres.port}\\/hindsight`
@@ -76,7 +76,7 @@ t.test('a server that is down at the start, killed, suspended and full', async (
   await isAvailable(t, app)
 })
 
-t.test('killed again and again, it keeps every profile that it acknowledged', async (t) => {
+t.test('a server that is killed repeatedly keeps every acknowledged profile', async (t) => {
   const postgres = await postgresServer(t)
   if (!postgres) return
   const storage = await openStorage({ storage: postgres.url })
@@ -148,7 +148,7 @@ t.test('two instances of the service share profiles, sessions and login throttli
   t.same((await other.inject({ url: '/who', headers: { cookie } })).json(), { user: 'ada' })
 })
 
-t.test('40 instances of the service start at once', async (t) => {
+t.test('40 instances of the service start concurrently', async (t) => {
   const postgres = await postgresServer(t, { settings: { max_connections: 200 } })
   if (!postgres) return
   const apps = await Promise.all(Array.from({ length: 40 }, async () => await build(t, {

@@ -57,7 +57,7 @@ async function ask (port: number, path: string, agent = new Agent({ keepAlive: t
   })
 }
 
-t.test('SIGTERM: what is under way is answered and profiled, kept connections are ended, then it ends with 0', async (t) => {
+t.test('SIGTERM: pending requests are answered, idle connections end, and the exit code is 0', async (t) => {
   const { process, port, stored } = await start(t)
   const idle = await ask(port, '/fine')
   const slow = ask(port, '/slow')
@@ -68,7 +68,7 @@ t.test('SIGTERM: what is under way is answered and profiled, kept connections ar
   t.equal(process.stderr, '')
 })
 
-t.test('SIGTERM: what takes longer than CLOSE_TIMEOUT is cut off, said so, and all else is kept', async (t) => {
+t.test('SIGTERM: requests beyond CLOSE_TIMEOUT are aborted and logged, and profiles are kept', async (t) => {
   const { process, port, stored } = await start(t, { CLOSE_TIMEOUT: '300' })
   const { token } = await ask(port, '/fine')
   const forever = t.rejects(ask(port, '/forever'), { code: 'ECONNRESET' })
@@ -80,7 +80,7 @@ t.test('SIGTERM: what takes longer than CLOSE_TIMEOUT is cut off, said so, and a
 })
 
 for (const second of ['SIGTERM', 'SIGINT'] as const) {
-  t.test(`CLOSE_DELAY: it answers on, as not ready; a ${second} ends it at once`, async (t) => {
+  t.test(`CLOSE_DELAY: the service answers as not ready; a second ${second} ends it at once`, async (t) => {
     const { process, port } = await start(t, { CLOSE_DELAY: '60000', HEALTH: 'on' })
     t.match(await ask(port, '/readyz'), { status: 200, text: 'ok\n', token: undefined })
     process.signal('SIGTERM')
@@ -106,7 +106,7 @@ const strays: Array<[path: string, message: string, status: number]> = [
 ]
 
 for (const [environment, env] of [['debug mode', {}], ['production', { NODE_ENV: 'production', PROFILER: 'all' }]] as Array<[string, Environment]>) {
-  t.test(`an exception that nobody catches: the process ends, and the profile of its request is stored, in ${environment}`, async (t) => {
+  t.test(`an uncaught exception ends the process, and the profile is stored, in ${environment}`, async (t) => {
     await Promise.all(strays.map(async ([path, message, status]) => {
       const { process, port, stored } = await start(t, env)
       const before = await ask(port, '/fine')
@@ -131,7 +131,7 @@ const endings: Array<[path: string, exception: RegExp]> = [
 ]
 
 for (const [path, expected] of endings) {
-  t.test(`an application that is not closed, ${path}: the request that ends the process leaves its profile`, async (t) => {
+  t.test(`an application that is not closed, ${path}: the request that ends the process has a profile`, async (t) => {
     const args = ['--import=tsx', join(import.meta.dirname, 'plain.ts')]
     const { process, port, stored } = await start(t, {}, (dataDir) => ({ args: [...args, dataDir], env: {} }))
     // The thread of the store runs when a search has found the first profile.
@@ -162,7 +162,7 @@ for (const [name, path] of [['while a collector is working', '/collected'], ['wh
   })
 }
 
-t.test('a handler of the service that calls process.exit: its profile is stored', async (t) => {
+t.test('a handler of the service that calls process.exit has a stored profile', async (t) => {
   const { process, port, stored } = await start(t)
   const { token } = await ask(port, '/fine')
   await until(() => ask(port, '/_profiler/search.json'), ({ text }) => text.includes(String(token)))
@@ -171,7 +171,7 @@ t.test('a handler of the service that calls process.exit: its profile is stored'
   t.match(await stored(), { url: /\/exit$/, status: 500, exceptions: [{ name: 'ProcessExitError' }] })
 })
 
-t.test('a start that cannot be says so in one line, and ends with 1', async (t) => {
+t.test('a failing start has one line of output, and exit code 1', async (t) => {
   const file = join(folder(t), 'file')
   writeFileSync(file, '')
   const cases: Array<[name: string, env: Environment, says: RegExp]> = [
@@ -191,7 +191,7 @@ t.test('a start that cannot be says so in one line, and ends with 1', async (t) 
   }
 })
 
-t.test('an agent that keeps many connections does not hold up the end', async (t) => {
+t.test('an agent with many connections does not delay the exit', async (t) => {
   const { process, port } = await start(t)
   const agent = new Agent({ keepAlive: true })
   t.teardown(() => agent.destroy())

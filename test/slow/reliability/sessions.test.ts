@@ -48,7 +48,7 @@ const faults: Fault[] = [
 ]
 
 for (const [name, begin, end] of faults) {
-  t.test(`a PostgreSQL that ${name}: sessions fail closed`, async (t) => {
+  t.test(`a PostgreSQL that ${name}: requests with sessions are refused`, async (t) => {
     const postgres = await postgresServer(t)
     if (!postgres) return
     const store = postgresStore(t, postgres)
@@ -80,7 +80,7 @@ const badStores: Array<[name: string, store: Store]> = [
 ]
 
 for (const [name, store] of badStores) {
-  t.test(`a store that ${name}`, async (t) => {
+  t.test(`a store that ${name}: requests with sessions are refused`, async (t) => {
     const ask = await application(t, { store, storeTimeout: 100 })
     const good = await application(t, {})
     const { cookie } = await good('/login')
@@ -89,7 +89,7 @@ for (const [name, store] of badStores) {
   })
 }
 
-t.test('what a store gives out can be no session', async (t) => {
+t.test('an invalid stored session is not used', async (t) => {
   const later = (answer: () => void): void => { setTimeout(answer, 1) }
   const kept: Array<[name: string, value: unknown, status: number]> = [
     ['text', 'garbage', 200],

@@ -47,7 +47,7 @@ const endings: Array<[name: string, client: Client, statuses: number[], says: Re
   ['a handler that takes longer than a header section may', { bytes: `GET /slow HTTP/1.1\r\n${HOST}\r\n` }, [200], /slow/]
 ]
 
-t.test('who takes too long or sends too much is told so, and ends', async (t) => {
+t.test('slow and oversized requests are answered with an error, and their connections end', async (t) => {
   const service = await startService(t, { limits: SHORT })
   const all = endings.map(async ([name, client, statuses, says]) => ({ name, statuses, says, received: await converse(service.port, client) }))
   for (let i = 0; i < 20; i++) t.same(await hello(service.port), { hello: 'world' }, 'others are answered')
@@ -59,7 +59,7 @@ t.test('who takes too long or sends too much is told so, and ends', async (t) =>
   t.ok(memory < 100 * MIB, `${Math.round(memory / MIB)} MiB`)
 })
 
-t.test('who does not read is cut off', async (t) => {
+t.test('a client that does not read its response is disconnected', async (t) => {
   const service = await startService(t, { limits: SHORT })
   await hello(service.port)
   const before = await until(service.figures, ({ connections }) => connections === 0)
@@ -71,7 +71,7 @@ t.test('who does not read is cut off', async (t) => {
   t.ok(after.memory < before.memory + 20 * MIB, 'what was made for them is let go of')
 })
 
-t.test('a packet of requests for large answers is not taken in without end', async (t) => {
+t.test('pipelined requests for large responses are read with bounded memory', async (t) => {
   const service = await startService(t, { limits: SHORT })
   const { rss } = await service.figures()
   const socket = await ignore(service.port, `GET /large HTTP/1.1\r\n${HOST}\r\n`.repeat(300))
@@ -89,7 +89,7 @@ t.test('a packet of requests for large answers is not taken in without end', asy
   t.equal(some.split('HTTP/1.1 200').length - 1, 20, 'twenty are answered')
 })
 
-t.test('2,000 idle connections: others are answered, and little is kept for each', async (t) => {
+t.test('2,000 idle connections need little memory, and other requests are answered', async (t) => {
   // Longer than the slowest machine takes to open them.
   const service = await startService(t, { limits: { headersTimeout: 120_000 } })
   await hello(service.port)
@@ -103,7 +103,7 @@ t.test('2,000 idle connections: others are answered, and little is kept for each
   await until(service.figures, ({ connections }) => connections < 10)
 })
 
-t.test('idle connections end without a word, and leave no profiles', async (t) => {
+t.test('idle connections are closed without an answer, and leave no profiles', async (t) => {
   const service = await startService(t, { limits: SHORT })
   await hello(service.port)
   const sockets = await Promise.all(Array.from({ length: LOT }, () => ignore(service.port, '')))
@@ -115,7 +115,7 @@ t.test('idle connections end without a word, and leave no profiles', async (t) =
   }
 })
 
-t.test('more connections than there may be are turned away, and told of once', async (t) => {
+t.test('connections above the limit are refused, with one warning', async (t) => {
   const lines: string[] = []
   const app = await build({ limits: { maxConnections: 3 }, declare: (app) => app.get('/', async () => 'x'), server: { logger: { level: 'warn', stream: { write: (line: string) => { lines.push(line) } } } } })
   t.teardown(() => app.close())
@@ -129,14 +129,14 @@ t.test('more connections than there may be are turned away, and told of once', a
   t.match(await converse(port, { bytes: `GET / HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n` }), /^HTTP\/1\.1 200/)
 })
 
-t.test('a connection is told to end with its last request', async (t) => {
+t.test('the last request of a connection has `Connection: close`', async (t) => {
   const app = await build({ server: serverOptions({ maxRequestsPerConnection: 2, keepAliveTimeout: 100 }), declare: (app) => app.get('/', async () => 'x') })
   t.teardown(() => app.close())
   const received = await converse(await listen(app), { bytes: `GET / HTTP/1.1\r\n${HOST}\r\n`.repeat(2) })
   t.match(received, /HTTP\/1\.1 200[^]*Connection: keep-alive[^]*HTTP\/1\.1 200[^]*Connection: close/i)
 })
 
-t.test('who follows the profiles and does not read them waits for one batch, and is cut off', async (t) => {
+t.test('a client that does not read the stream waits for one batch, and is disconnected', async (t) => {
   const app = await build({ server: serverOptions({ connectionTimeout: 500 }) })
   t.teardown(() => app.close())
   const port = await listen(app)

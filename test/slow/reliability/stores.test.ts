@@ -17,7 +17,7 @@ function folder (t: Test): string {
   return path
 }
 
-t.test('a store of the application’s own that fails is told of, for operators in production too', async (t) => {
+t.test('a failing custom store is reported, in production only to operators', async (t) => {
   const storage = new MemoryStorage({})
   const options = {
     debug: false,
@@ -38,7 +38,7 @@ t.test('a store of the application’s own that fails is told of, for operators 
   t.not((await app.inject('/_profiler/')).statusCode, 503, 'nobody else is told')
 })
 
-t.test('a store that another process keeps locked: requests are answered, profiles wait, it can end', async (t) => {
+t.test('a store that another process locks: requests are answered, profiles wait, the process can end', async (t) => {
   const dataDir = folder(t)
   const environment = { DATA_DIR: dataDir, SESSION_SECRET: SECRET }
   const process = run(t, startCommand(PRELOAD), environment)
@@ -94,7 +94,7 @@ t.test('a store that another process keeps locked: requests are answered, profil
 
 const skip = globalThis.process.platform === 'win32'
 
-t.test('a disk that is full: requests are answered, and the page says so', { skip }, async (t) => {
+t.test('a full disk: requests are answered, and the page has a message', { skip }, async (t) => {
   const dataDir = folder(t)
   // A limit of the shell for the size of files stands for the disk; the child keeps it.
   const service = await startService(t, { hindsight: { profiler: { dataDir } } }, [], 1_500)
@@ -125,7 +125,7 @@ t.test('a disk that is full: requests are answered, and the page says so', { ski
   t.ok(profiles.length >= written, `${profiles.length} are there of ${written} that were acknowledged`)
 })
 
-t.test('a folder that may not be written to stops the start, with its name', async (t) => {
+t.test('a folder without write permission stops the start, with its name', async (t) => {
   const dataDir = folder(t)
   chmodSync(dataDir, 0o555)
   const args = ['--import=tsx', join(import.meta.dirname, 'read-only.ts'), dataDir]

@@ -61,7 +61,7 @@ async function raw (port: number, bytes: string): Promise<string> {
 const cookieOf = ({ headers }: Answer): string => String(headers['set-cookie'])
 const pairOf = (answer: Answer): string => cookieOf(answer).split(';', 1)[0] as string
 
-t.test('cookies, links and redirects over TLS', async (t) => {
+t.test('cookies, links and redirects are correct over TLS', async (t) => {
   const port = await service(t)
   const origin = `https://localhost:${port}`
   const noted = await ask(port, '/note')
@@ -75,7 +75,7 @@ t.test('cookies, links and redirects over TLS', async (t) => {
   t.equal((await ask(port, '/', { 'x-forwarded-proto': 'http' })).headers['x-debug-token-link']?.slice(0, origin.length), origin, 'who is not trusted tells no scheme')
 })
 
-t.test('a login over TLS', async (t) => {
+t.test('a login works over TLS', async (t) => {
   const port = await service(t)
   const origin = `https://localhost:${port}`
   const sent = await ask(port, '/admin/x?a=1')
@@ -91,7 +91,7 @@ t.test('a login over TLS', async (t) => {
   t.equal((await ask(port, '/admin/x', { cookie: pairOf(sent) })).status, 302, 'the old id opens nothing')
 })
 
-t.test('the limits and explanations of a server in the clear hold over TLS', async (t) => {
+t.test('the limits and messages of a plain server apply over TLS', async (t) => {
   const port = await service(t, { headersTimeout: 300, keepAliveTimeout: 100 })
   t.match(await raw(port, 'GET /nix HTTP/1.1\r\nAccept: text/plain\r\n\r\n'), /^HTTP\/1\.1 400 [^]*Missing Host: /)
   t.match(await raw(port, 'GARBAGE\r\n\r\n'), /^HTTP\/1\.1 400 [^]*Malformed HTTP message: /)
@@ -100,7 +100,7 @@ t.test('the limits and explanations of a server in the clear hold over TLS', asy
   t.match(await raw(port, `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(70_000)}\r\n\r\n`), /^HTTP\/1\.1 431 /)
 })
 
-t.test('who does not speak TLS, or goes away in the middle of it, disturbs nobody', async (t) => {
+t.test('clients that do not complete the TLS handshake do not affect others', async (t) => {
   const port = await service(t)
   for (const bytes of ['GET / HTTP/1.1\r\nHost: a\r\n\r\n', '\u0016\u0003\u0001\u0000\u0005\u0001\u0002\u0003\u0004\u0005', 'x'.repeat(3_000)]) {
     const socket = connect(port, '127.0.0.1')

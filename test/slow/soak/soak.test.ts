@@ -1,7 +1,7 @@
 import t from 'tap'
 import { findings, soak, type Sample } from './soak.js'
 
-t.test('a short run loses nothing and answers as expected', async (t) => {
+t.test('a short run loses no profile and has the expected answers', async (t) => {
   const samples = await soak({ duration: 4_000, interval: 1_000, rate: 60, maxProfiles: 200 })
   const last = samples.at(-1)
   t.ok(samples.length >= 3)
@@ -29,6 +29,6 @@ for (const [name, change, expected] of [
   })
 }
 
-t.test('too short a run says nothing', async (t) => {
+t.test('a run that is too short has no findings', async (t) => {
   t.same(findings(run(() => ({})).slice(0, 2)), ['too short to say anything'])
 })

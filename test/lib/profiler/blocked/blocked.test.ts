@@ -53,7 +53,7 @@ async function application (t: Parameters<typeof build>[0]) {
   }, { cors: OPTIONS.cors ?? [] })
 }
 
-t.test('what refused a request, in one sentence, in its profile', async (t) => {
+t.test('the profile of a refused request has the reason in one sentence', async (t) => {
   const app = await application(t)
   const preflight = (url: string, origin: string, method = 'GET', headers = '') => ({ method: 'OPTIONS', url, headers: { origin, 'access-control-request-method': method, ...(headers !== '' && { 'access-control-request-headers': headers }) } }) as const
   for (const [name, request, kind, sentence, option] of [
@@ -88,7 +88,7 @@ t.test('what refused a request, in one sentence, in its profile', async (t) => {
   }
 })
 
-t.test('nothing is said of what passed', async (t) => {
+t.test('requests that pass have no reason', async (t) => {
   const app = await application(t)
   for (const [name, request] of [
     ['plain', { url: '/api' }], ['an allowed origin', { url: '/api', headers: from('https://app.example') }], ['credentials, allowed', { url: '/cookie', headers: from('https://app.example', { cookie: 'a=1' }) }],
@@ -97,7 +97,7 @@ t.test('nothing is said of what passed', async (t) => {
   ] as Array<[string, InjectOptions]>) t.equal((await profileOf(app, await app.inject(request))).collectors.blocked, undefined, name)
 })
 
-t.test('a login that is throttled, and without CORS at all', async (t) => {
+t.test('the profile has the reason for a throttled login, and for a foreign origin without CORS', async (t) => {
   const app = await build(t, { firewalls: [{ name: 'api', authenticators: { login: { csrf: false } }, throttling: { maxAttempts: 1 } }], providers: { all: users } }, (app) => { app.get('/a', async () => 'x') })
   const login = () => app.inject({ method: 'POST', url: '/login', headers: json, payload: '{"_username":"ada","_password":"x"}' })
   await login()
@@ -107,7 +107,7 @@ t.test('a login that is throttled, and without CORS at all', async (t) => {
   t.match(other.collectors.blocked, [{ kind: 'cors', sentence: 'The page of https://evil.example may not read the answer: nothing allows it, as the option cors is not set.', option: 'cors' }])
 })
 
-t.test('on the diagnostic page, the page of the profile and by the command', async (t) => {
+t.test('the reason is on the diagnostic page, on the profile page and in the output of the command', async (t) => {
   const app = await application(t)
   const failed = await app.inject({ url: '/machine', headers: { accept: 'text/html', ...bearer } })
   t.match(page(failed.body).querySelector('.hint')?.textContent, /Why was this refused\?\s+Rule 0 of security\.accessControl .* token-only is logged in with ROLE_API/)

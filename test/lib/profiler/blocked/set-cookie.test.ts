@@ -5,7 +5,7 @@ const HTTPS: CookieContext = { scheme: 'https', host: 'app.example', site: undef
 const HTTP: CookieContext = { ...HTTPS, scheme: 'http' }
 const CROSS: CookieContext = { ...HTTPS, site: 'cross-site', mode: 'cors' }
 
-t.test('cookies that a browser takes', async (t) => {
+t.test('valid cookies are not reported', async (t) => {
   for (const [name, line, context] of [
     ['plain', 'a=1', HTTP], ['secure by https', 'a=1; Secure', HTTPS], ['None with Secure', 'a=1; SameSite=None; Secure', HTTPS],
     ['the host itself', 'a=1; Domain=app.example', HTTPS], ['above it, with a dot', 'a=1; Domain=.app.example', { ...HTTPS, host: 'www.app.example' }],
@@ -16,7 +16,7 @@ t.test('cookies that a browser takes', async (t) => {
   ] as const) t.same(droppedCookies(line, context), [], name)
 })
 
-t.test('cookies that it drops: the rule, and the option that decides', async (t) => {
+t.test('a cookie that browsers reject is reported with the rule and the option', async (t) => {
   for (const [name, line, context, why, option] of [
     ['Secure by http', 'a=secret; Secure', HTTP, /^The browser drops the cookie "a": it is Secure, and the request came by http; the option secure of the cookie decides\.$/, /secure/],
     ['Secure by http on localhost', 'a=secret; Secure', { ...HTTP, host: 'localhost' }, /Safari does; Chromium and Firefox make an exception for localhost/, /secure/],

@@ -42,7 +42,7 @@ const CASES: ReadonlyArray<readonly [name: string, a: Partial<Profile>, b: Parti
   ['a collector of the application', { collectors: { queries: [{ sql: 'select 1', duration: 2 }] } }, { collectors: { queries: [{ sql: 'select 2', duration: 9 }] } }, ['queries | [0].sql | "select 1" | "select 2"']]
 ]
 
-t.test('what differs is told, section by section, and nothing else', async (t) => {
+t.test('only the differences are listed, by section', async (t) => {
   for (const [name, a, b, differs] of CASES) {
     const comparison = compareProfiles(profile('000001', a), profile('000002', b))
     t.same(told(comparison), differs, name)
@@ -51,20 +51,20 @@ t.test('what differs is told, section by section, and nothing else', async (t) =
   }
 })
 
-t.test('each case stands with its sides changed when it is looked at from the other', async (t) => {
+t.test('exchanging the two profiles yields the same number of differences', async (t) => {
   for (const [name, a, b, differs] of CASES) {
     t.equal(compareProfiles(profile('000002', b), profile('000001', a)).differences, differs.length, name)
   }
 })
 
-t.test('sections with differences come first, and what is another one each time last', async (t) => {
+t.test('sections with differences come first, and volatile values last', async (t) => {
   const headers = (date: string) => ({ collectors: { response: { headers: { date, 'content-security-policy': `script-src 'nonce-${date}'`, vary: 'a' } } } })
   const comparison = compareProfiles(profile('000001', { ...headers('x'), logs: [line('a')] }), profile('000002', { ...headers('y'), logs: [line('b')] }))
   t.equal(comparison.sections[0]?.name, 'logs')
   t.same(told(comparison, 'always'), ['response | header date | "x" | "y"', 'response | header content-security-policy | "script-src \'nonce-x\'" | "script-src \'nonce-y\'"'])
 })
 
-t.test('a failure beside a success says why', async (t) => {
+t.test('comparing a failure with a success lists the exception and the status', async (t) => {
   const comparison = compareProfiles(profile('000001'), failure('000002'))
   t.match(comparison.a, { token: '000001', status: 200, exception: null })
   t.match(comparison.b, { token: '000002', status: 404, exception: 'NotFoundError: No route found for "GET http://127.0.0.1:3000/robots.txt"' })
@@ -76,7 +76,7 @@ t.test('the older profile comes first', async (t) => {
   t.same(inOrder(young, old).map(({ token }) => token), ['00000b', '00000a'])
 })
 
-t.test('whatever a store may hold is compared, and a profile does not differ from itself', async (t) => {
+t.test('profiles of any content are compared, and a profile does not differ from itself', async (t) => {
   t.equal(compareProfiles(sample(HOSTILE), sample(HOSTILE)).differences, 0)
   const broken = { exceptions: [null], logs: 'x', events: [{ changes: { headers: {}, attributes: 3 } }], collectors: { request: null, response: { headers: 'x' }, x: undefined } } as unknown as Partial<Profile>
   t.ok(compareProfiles(profile('000001', broken), sample()).differences > 0)
@@ -88,7 +88,7 @@ t.test('whatever a store may hold is compared, and a profile does not differ fro
   }))
 })
 
-t.test('a text without volatile parts stays the same, and hostile texts cost linear time', async (t) => {
+t.test('texts without volatile parts are unchanged, and hostile texts are compared in linear time', async (t) => {
   t.equal(normalizeVolatile('order 12 of 2026', 'abcdef'), 'order 12 of 2026')
   for (const text of ['0'.repeat(1e5), '2026-01-02T'.repeat(1e4), "'nonce-".repeat(1e4), 'a-'.repeat(5e4)]) t.type(normalizeVolatile(text, 'abcdef'), 'string')
   t.ok(compareProfiles(profile('000001', { logs: Array.from({ length: 2_000 }, (_, i) => line(`a${i}`)) }), profile('000002', { logs: Array.from({ length: 2_000 }, (_, i) => line(`b${i}`)) })).differences >= 2_000)

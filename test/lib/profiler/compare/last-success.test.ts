@@ -107,7 +107,7 @@ t.test('a regression is among the first three when other values differ, too', as
   }
 })
 
-t.test('long texts are shown from where they differ', async (t) => {
+t.test('long texts are shown from their first difference', async (t) => {
   const [same, rest] = ['a'.repeat(500), 'b'.repeat(300)]
   const found = await differencesOf(order('000001', { body: `${same}1${rest}` }), failed({ body: `${same}2${rest}` }))
   const difference = found?.find(({ what }) => what === 'request body')
@@ -117,7 +117,7 @@ t.test('long texts are shown from where they differ', async (t) => {
   t.match(longer?.find(({ what }) => what === 'header x-long'), { before: `…${'a'.repeat(40)}`, now: `…${'a'.repeat(40)}b` })
 })
 
-t.test('what differs in every request is left out', async (t) => {
+t.test('values that differ in every request are omitted', async (t) => {
   t.same((await differencesOf(order('000001'), failed({ headers: { cookie: undefined, accept: '*/*', 'user-agent': 'curl' } })))?.map(({ what }) => what), [])
 })
 

@@ -14,7 +14,7 @@ function recording (names: ReadonlyArray<readonly [name: string, parent: number]
   return { nodes, samples, timeDeltas: samples.map(() => 1000), startTime: 0, endTime: (samples.length + 1) * 1000 }
 }
 
-t.test('a sample lasts until the next, and what is the same function below the same parent is one call', async (t) => {
+t.test('a sample lasts until the next, and equal functions below the same parent are merged', async (t) => {
   const profile = recording([['(root)', 0], ['a', 1], ['b', 2], ['b', 2], ['a', 4]], [2, 3, 3, 4, 5, 1])
   const record = aggregate(profile, 250, 10_000, keep)
   t.same(record.functions.map(({ name }) => name), ['(root)', 'a', 'b'])
@@ -24,7 +24,7 @@ t.test('a sample lasts until the next, and what is the same function below the s
   t.same(times, [['b', 3000, 4000], ['a', 2000, 5000], ['(root)', 1000, 6000]], 'what calls itself is counted once')
 })
 
-t.test('a recording of any size fits, and says what it left out', async (t) => {
+t.test('a recording of any size fits, and its total time is unchanged', async (t) => {
   const size = 20_000
   const names = Array.from({ length: size }, (_, i) => [`function number ${i}`, i === 0 ? 0 : 1 + Math.floor(i / 3)] as const)
   const profile = recording(names, Array.from({ length: 60_000 }, (_, i) => 1 + (i * 7919) % size), (i) => i)
@@ -39,14 +39,14 @@ t.test('a recording of any size fits, and says what it left out', async (t) => {
   t.equal(aggregate(profile, 250, 1, keep).functions.length, 1, 'where nothing fits the root remains')
 })
 
-t.test('an empty recording, and one that contradicts itself', async (t) => {
+t.test('an empty or inconsistent recording is handled', async (t) => {
   const empty = aggregate({ nodes: [], startTime: 0, endTime: 0 }, 250, 1000, keep)
   t.equal(readCpuRecord(JSON.parse(JSON.stringify(empty))), null)
   const odd = aggregate({ ...recording([['(root)', 0]], [1, 99, 1]), timeDeltas: [5, -7, 3], endTime: 0 }, 250, 1000, keep)
   t.ok(odd.calls.every(([, , time]) => time >= 0))
 })
 
-t.test('what a store gave back is shown only where it is of the right form', async (t) => {
+t.test('a stored recording is shown only if it is valid', async (t) => {
   const good = sample().collectors.cpu as Record<string, unknown>
   t.not(readCpuRecord(good), null)
   const calls = good.calls as number[][]
@@ -67,7 +67,7 @@ t.test('what a store gave back is shown only where it is of the right form', asy
   })) t.equal(readCpuRecord(data), null, name)
 })
 
-t.test('whose code a function is, and where', async (t) => {
+t.test('a function belongs to the application, a dependency, Node.js or Hindsight, by its URL', async (t) => {
   const root = '/app'
   for (const [url, file, kind] of [
     ['file:///app/src/a.js', 'src/a.js', 'own'],

@@ -9,7 +9,7 @@ import { shown, texts } from '../panels/support.js'
 const record = sample().collectors.cpu as { functions: object[] }
 const links = (root: ParentNode, selector: string) => [...root.querySelectorAll(selector)].map((link) => link.getAttribute('href'))
 
-t.test('the flame graph: bars in rows, as wide as their time', async (t) => {
+t.test('the bars of the flame graph are as wide as their time', async (t) => {
   const root = shown(cpuPanel, sample())
   t.same(texts(root, '.flame title'), [
     '(root): 6 ms (100 %)',
@@ -27,7 +27,7 @@ t.test('the flame graph: bars in rows, as wide as their time', async (t) => {
   t.same(texts(root, '.legend li'), ['your code', 'dependencies', 'Node.js', 'V8'])
 })
 
-t.test('the table, the remarks, and the download', async (t) => {
+t.test('the panel has a table, notes and a download', async (t) => {
   const root = shown(cpuPanel, sample())
   t.same(texts(root, '.heaviest tbody tr'), ['plain plain:35.5 ms 92 %5.5 msyour code', 'next node_modules/fastify/lib/hooks.js:234500 µs 8.3 %6 msdependencies'])
   t.match(root.textContent, /6 ms busy and 4 ms idle in 10 ms/)
@@ -37,7 +37,7 @@ t.test('the table, the remarks, and the download', async (t) => {
   t.notMatch(whole.textContent, /counted to their callers/)
 })
 
-t.test('hostile names, refusals, failures and data of no known form', async (t) => {
+t.test('hostile names, refusals, failures and invalid data are shown safely', async (t) => {
   const hostile = shown(cpuPanel, sample(HOSTILE))
   t.equal(hostile.querySelectorAll('script, img, b, style').length, 0)
   t.match(hostile.querySelector('.heaviest tbody th')?.textContent, /<script>alert\(1\)<\/script>/)
@@ -49,7 +49,7 @@ t.test('hostile names, refusals, failures and data of no known form', async (t) 
   t.match(said(idle), /was idle/)
 })
 
-t.test('what is very deep or very wide is bounded', async (t) => {
+t.test('very deep and very wide recordings are bounded', async (t) => {
   const size = 5_000
   const functions = [...record.functions, { name: 'f', file: '', line: 0, column: 0, kind: 'own' }]
   for (const parent of [(i: number) => i - 1, () => 0, (i: number) => Math.floor((i - 1) / 2)]) {
@@ -61,7 +61,7 @@ t.test('what is very deep or very wide is bounded', async (t) => {
   }
 })
 
-t.test('the waterfall has it in short, or the way to it', async (t) => {
+t.test('the waterfall has the heaviest functions, or a link that starts a recording', async (t) => {
   const part = (root: DocumentFragment) => [...root.querySelectorAll('section')].find((one) => one.querySelector('h3')?.textContent === 'CPU')
   const short = part(shown(performancePanel, sample()))
   t.same(texts(short as Element, 'li'), ['plain 5.5 ms, 92 %', 'next 500 µs, 8.3 %'])

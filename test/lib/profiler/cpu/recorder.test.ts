@@ -53,7 +53,7 @@ function recordOf ({ collectors: { cpu } }: Profile): CpuRecord {
   return record
 }
 
-t.test('a busy function is among the heaviest, with its place, and the file for other tools tells the same', async (t) => {
+t.test('a busy function is among the heaviest, with its place, also in the exported file', async (t) => {
   const app = await build(t)
   for (const [url, headers] of [['/busy', ASKED], ['/busy?_cpu=1', {}], ['/busy', ASKED]] as const) {
     const profile = await profileOf(app, await app.inject({ url, headers }))
@@ -77,7 +77,7 @@ t.test('a busy function is among the heaviest, with its place, and the file for 
   t.equal(currentRecording(), undefined)
 })
 
-t.test('who does not ask, or may not, has none', async (t) => {
+t.test('requests without the flag or without access are not recorded', async (t) => {
   const app = await build(t)
   for (const [name, headers, url] of [
     ['without the header', {}, '/quick'],
@@ -99,7 +99,7 @@ t.test('who does not ask, or may not, has none', async (t) => {
   t.equal((await app.hindsight.profiler.find(summary?.token ?? ''))?.collectors.cpu, undefined, 'a stranger')
 })
 
-t.test('one that would leave no profile leaves one when it asks, and so does a failure', async (t) => {
+t.test('a request with the flag has a profile, even if it would have none otherwise', async (t) => {
   const app = await build(t, { profiler: { collect: false } })
   t.equal((await app.inject('/quick')).headers['x-debug-token'], undefined)
   t.ok(recordOf(await profileOf(app, await app.inject({ url: '/quick', headers: ASKED }))))
@@ -107,7 +107,7 @@ t.test('one that would leave no profile leaves one when it asks, and so does a f
   t.ok(recordOf(await profileOf(app, await app.inject({ url: '/nowhere', headers: ASKED }))))
 })
 
-t.test('one recording at a time: the second profile says why it has none, and the first includes the work of other requests', async (t) => {
+t.test('one recording runs at a time: the second profile has a note, the first has all work', async (t) => {
   const waiting = deferred<string>()
   const begun = deferred<void>()
   const app = await build(t, {
@@ -130,7 +130,7 @@ t.test('one recording at a time: the second profile says why it has none, and th
   t.ok(recordOf(await profileOf(app, await app.inject({ url: '/quick', headers: ASKED }))), 'the next one is recorded')
 })
 
-t.test('it ends after 30 seconds, and the next one may be recorded', async (t) => {
+t.test('a recording ends after 30 seconds, and the next one may begin', async (t) => {
   const waiting = deferred<string>()
   const begun = deferred<void>()
   const moments = [begun.promise.then(() => spin(60)), NEVER]
@@ -158,7 +158,7 @@ t.test('it ends after 30 seconds, and the next one may be recorded', async (t) =
   t.equal(moments.length, 0)
 })
 
-t.test('it ends with the connection', async (t) => {
+t.test('a recording ends with the connection', async (t) => {
   const begun = deferred<void>()
   const app = await build(t, {
     declare (app) {
@@ -183,13 +183,13 @@ t.test('it ends with the connection', async (t) => {
   t.ok(recordOf(profile as Profile))
 })
 
-t.test('a hostile name is stored as it is, and bounded', async (t) => {
+t.test('a hostile name is stored unchanged, and bounded', async (t) => {
   const app = await build(t)
   const record = recordOf(await profileOf(app, await app.inject({ url: '/hostile', headers: ASKED })))
   t.ok(record.functions.some(({ name }) => name.startsWith(HOSTILE.slice(0, HOSTILE.indexOf('\u0000')))), record.functions.map(({ name }) => name).join())
 })
 
-t.test('outside debug mode no processor is recorded', async (t) => {
+t.test('outside debug mode no CPU recorder exists', async (t) => {
   const app = await build(t, { debug: false, profiler: { production: true, storage: 'memory' } })
   t.equal((await app.inject({ url: '/quick', headers: ASKED })).body, 'done')
   const profile = await app.hindsight.profiler.find((await app.hindsight.profiler.latest())?.token ?? '')

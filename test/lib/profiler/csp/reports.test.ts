@@ -15,14 +15,14 @@ t.test('a report is read, and its values are masked', async (t) => {
   t.match(readReport(report({ disposition: 'report', 'line-number': 'x' }), mask), { disposition: 'report', source: 'http://h/page' })
 })
 
-t.test('a body that is no report is refused, and a hostile one is bounded', async (t) => {
+t.test('an invalid report is refused, and a hostile one is bounded', async (t) => {
   for (const body of [null, 1, 'x', [], {}, [null], { 'csp-report': [] }, { 'csp-report': {} }, report({ 'effective-directive': '<script>' }), report({ 'effective-directive': 5 })]) t.equal(readReport(body, mask), null, JSON.stringify(body))
   const one = readReport(report({ 'blocked-uri': '\u001b[31m\n'.repeat(5_000), 'source-file': 'x'.repeat(9_999), 'line-number': '\u202e' }), mask)
   t.ok(JSON.stringify(one).length < 5_000)
   t.notMatch(JSON.stringify(one), /\\u001b|\\n|\u202e/)
 })
 
-t.test('violations are attached, counted and bounded; the given profile is not changed', async (t) => {
+t.test('violations are attached, counted and bounded, and the given profile is unchanged', async (t) => {
   const violation = readReport(report(), mask)
   if (violation === null) throw new Error('none')
   const before = Object.freeze(profile('000001', { collectors: Object.freeze({ csp: Object.freeze({ nonces: [] }), blocked: [{ kind: 'cookie' }] }) }))

@@ -7,7 +7,7 @@ function acted (text: string): string[] {
   return text.split('\n').filter((line) => /^\s*(?:###|[<>]|[A-Z]+ http)/.test(line) && !/^\s*<[A-Za-z/!?]/.test(line))
 }
 
-t.test('a file has one request and nothing else that an editor would act upon', async (t) => {
+t.test('a file has exactly one request, and no other directive of an editor', async (t) => {
   fc.assert(fc.property(hostileProfile, (profile) => {
     const text = written('http', profile)
     const lines = acted(text)
@@ -17,7 +17,7 @@ t.test('a file has one request and nothing else that an editor would act upon', 
   }), { numRuns: 300 })
 })
 
-t.test('a file is what a person would write', async (t) => {
+t.test('a file is readable', async (t) => {
   t.equal(written('http', requested({ target: '/orders', headers: { host: 'h.test', authorization: 'Bearer ******', 'content-type': 'application/json' }, body: { a: '{{x}}', token: '******' } }, { method: 'PUT' })), `# Made from the profile 3fa94c of 2026-01-02T03:04:05.678Z: 200 PUT http://127.0.0.1:3000/robots.txt
 # The profile has these masked: write them here, encoded as in the request.
 # the header authorization
@@ -34,7 +34,7 @@ content-type: application/json
 `)
 })
 
-t.test('what this format cannot say is left out, and told', async (t) => {
+t.test('unsupported parts are omitted, with a comment', async (t) => {
   for (const [name, request, method, told] of [
     ['a line that begins a request', { headers: { 'content-type': 'text/plain' }, body: 'a\n### b' }, 'POST', 'The body is left out'],
     ['a file that would be read', { headers: { 'content-type': 'text/plain' }, body: '< ./.env' }, 'POST', 'The body is left out'],

@@ -35,7 +35,7 @@ function withoutCode (line: string): string {
   return text
 }
 
-t.test('a failure in one screen: message, source, request, log, hints', async (t) => {
+t.test('a failure has its message, source, request, log and hints', async (t) => {
   const markdown = profileMarkdown(sample())
   t.same(markdown.match(/^##? .*$/gm), [
     '# No route found for "GET http://127.0.0.1:3000/robots.txt" plain', '## Exceptions', '## Request', '## Last log lines',
@@ -47,7 +47,7 @@ t.test('a failure in one screen: message, source, request, log, hints', async (t
   ]) t.ok(markdown.includes(part), part)
 })
 
-t.test('what is hostile stays what it is: text', async (t) => {
+t.test('hostile text remains text', async (t) => {
   const markdown = profileMarkdown(sample(HOSTILE))
   t.notMatch(markdown, /[\u001b\r\u202e]/)
   const lines = outside(markdown)
@@ -59,7 +59,7 @@ t.test('what is hostile stays what it is: text', async (t) => {
   }
 })
 
-t.test('it is bounded, whatever a profile holds, and every fence is closed', async (t) => {
+t.test('any profile has bounded Markdown with closed fences', async (t) => {
   const long = 'x`'.repeat(10_000)
   const frame = { file: `/app/${long}.ts`, line: 1, column: 1, function: long, own: true, excerpt: { start: 1, lines: Array.from({ length: 50 }, () => long) } }
   const exception = { name: long, message: long, stack: long, frames: Array.from({ length: 50 }, () => frame) }
@@ -75,7 +75,7 @@ t.test('it is bounded, whatever a profile holds, and every fence is closed', asy
   t.match(markdown, /more blocks are left out here/)
 })
 
-t.test('what an older store may hold is shown as far as it goes', async (t) => {
+t.test('invalid fields of stored profiles are skipped', async (t) => {
   for (const odd of [
     { exceptions: undefined, logs: undefined, events: undefined },
     { exceptions: [{}, { name: 1, frames: [{ excerpt: { lines: 'x' } }, { excerpt: { lines: [1] } }, null], errors: ['x', [{}]] }], logs: [{}, null], events: [{}, { changes: { headers: [{}], status: null } }] },
@@ -83,14 +83,14 @@ t.test('what an older store may hold is shown as far as it goes', async (t) => {
   ]) t.match(profileMarkdown({ ...profile('000001'), ...odd } as unknown as Profile), '## Request')
 })
 
-t.test('a success says so', async (t) => {
+t.test('a success has its status, and no exceptions', async (t) => {
   const markdown = profileMarkdown(profile('000001', { events: [] }))
   t.match(markdown, '# 200 GET http://127.0.0.1:3000/robots.txt')
   t.match(markdown, 'No exceptions.')
   t.match(markdown, 'No log messages.')
 })
 
-t.test('hints tell what the profile is sure of', async (t) => {
+t.test('hints are shown only for facts in the profile', async (t) => {
   const cases: Array<[name: string, changes: Partial<Profile>, expected: string]> = [
     ['a code of Fastify', { exceptions: [{ name: 'E', message: 'm', code: 'FST_ERR_CTP_BODY_TOO_LARGE', frames: [], stack: '' }] }, '## Hint: The body is larger than allowed'],
     ['a near route', { url: 'http://h/robots.tx', collectors: { router: { tried: [{ name: 'robots', methods: ['GET'], pattern: '/robots.txt', why: 'segment 1', distance: 1 }, { pattern: '/far', distance: 9 }] } } }, '- `GET /robots.txt`: segment 1'],
@@ -101,7 +101,7 @@ t.test('hints tell what the profile is sure of', async (t) => {
   t.notMatch(profileMarkdown(failure('000001', { status: 403 })), '## Hint', 'nothing is guessed')
 })
 
-t.test('a request that failed, as its profile has it', async (t) => {
+t.test('the Markdown of a real failure has its profile', async (t) => {
   const app = await build(t, {}, (app) => {
     app.post('/articles/:id', { config: { name: 'article' } }, async (request) => {
       request.log.warn('careful')

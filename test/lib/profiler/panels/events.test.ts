@@ -11,7 +11,7 @@ const base = { pass: 'main', outcome: 'ran', start: 0, duration: 0 } as const
 const change = (listener: string, name: string, from: string | null, to: string | null, more: Partial<ListenerEvent> = {}): ListenerEvent =>
   ({ ...base, stage: 'kernel.response', listener, changes: { headers: [{ name, from, to }] }, ...more })
 
-t.test('passes, stages, outcomes and what changed', async t => {
+t.test('the panel has passes, stages, outcomes and changes', async t => {
   const root = shown(eventsPanel, sample())
   t.same(texts(root, 'h3'), ['Main pass', 'Error pass', 'Response headers, and where they were set'])
   t.same(texts(root, '.stage'), ['kernel.request', 'kernel.controller_arguments', 'kernel.response'])
@@ -25,7 +25,7 @@ t.test('passes, stages, outcomes and what changed', async t => {
   t.same(texts(root, '.filters label'), ['called 3', 'skipped 1'])
 })
 
-t.test('the order is never changed, even where a stage comes twice', async t => {
+t.test('events keep their order, even if a stage occurs twice', async t => {
   const root = shown(eventsPanel, profile('000001', {
     duration: 0,
     events: [{ ...base, stage: 'kernel.request', listener: 'a' }, { ...base, stage: 'kernel.response', listener: 'b' }, { ...base, stage: 'kernel.request', listener: 'c' }]
@@ -33,7 +33,7 @@ t.test('the order is never changed, even where a stage comes twice', async t => 
   t.same(texts(root, '.event > th'), ['a', 'b', 'c'])
 })
 
-t.test('the history of a header', async t => {
+t.test('the panel has the history of each header', async t => {
   const outside = (by: string, from: string | null, to: string | null, after: number, more: object = {}): object => ({ name: 'a', by, from, to, after, ...more })
   for (const [name, events, changes, expected] of [
     ['set by a listener', [change('clickjacking', 'a', null, '1')], [], [['clickjacking', null, '1']]],
@@ -53,7 +53,7 @@ t.test('the history of a header', async t => {
   for (const collectors of [{}, { headers: null }, { headers: { changes: 'no' } }] as Array<Record<string, unknown>>) t.equal(headerHistory(profile('000001', { collectors })).size, 0)
 })
 
-t.test('the history of a real response', async t => {
+t.test('a real response has the history of its headers', async t => {
   const app = await build({
     declare: async (app) => {
       app.get('/', async (_request, reply) => reply.header('x-frame-options', 'SAMEORIGIN').header('x-own', '1').type('text/plain').send('x'))

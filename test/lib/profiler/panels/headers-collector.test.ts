@@ -27,7 +27,7 @@ const brief = (profile: Profile, by: string): Array<[name: string, from: string 
   changesOf(profile).filter((change) => change.by === by && !/^content-(?:type|length)$/.test(change.name)).map(({ name, from, to }) => [name, from, to])
 
 for (const mode of ['observe', 'full'] as const) {
-  t.test(`${mode}: what a handler changes is found however it does that, with the place of its route`, async (t) => {
+  t.test(`${mode}: header changes of a handler are found in every form, with the place of its route`, async (t) => {
     const app = await application(t, mode, (app) => {
       app.get('/reply', async (_request, reply) => {
         reply.header('X-One', '1').headers({ 'x-two': 2, constructor: 'x' }).removeHeader('x-one').removeHeader('x-before')
@@ -72,7 +72,7 @@ for (const mode of ['observe', 'full'] as const) {
     t.same(brief(await app.hindsight.profiler.find(token) as Profile, 'handler'), [['x-raw', null, 'r']])
   })
 
-  t.test(`${mode}: the code outside of the hooks, in its order`, async (t) => {
+  t.test(`${mode}: code outside of hooks is attributed in its order`, async (t) => {
     const app = await application(t, mode, (app) => {
       app.addHook('preHandler', async function early (_request, reply) { reply.header('x-hook', '1') })
       app.get('/', {
@@ -115,7 +115,7 @@ for (const mode of ['observe', 'full'] as const) {
     t.match(events.find(({ listener }) => listener === 'setter'), { plugin: 'header-setter', source: /header-setter[\\/]index\.cjs:2$/, changes: { headers: [{ name: 'x-package', to: '1' }] } })
   })
 
-  t.test(`${mode}: over the network, and at an address of its own`, async (t) => {
+  t.test(`${mode}: headers are recorded over the network, and have a JSON address`, async (t) => {
     const app = await application(t, mode, (app) => { app.get('/', async (_request, reply) => reply.header('x-own', '1').send({ a: 1 })) })
     const origin = `http://127.0.0.1:${await listen(app)}`
     const token = (await fetch(`${origin}/`)).headers.get('x-debug-token') ?? ''
@@ -143,7 +143,7 @@ t.test('values of cookies are hidden, lists are kept, and long values are trunca
   t.match(shownHeaders({ 'x-a': 'x'.repeat(5_000) }, mask)['x-a'], /^x{4096}… \(904 more bytes\)$/)
 })
 
-t.test('the mask of one request hides nothing in another one', async (t) => {
+t.test('the mask of one request hides nothing in another request', async (t) => {
   const mask = createMask()
   const headers = { location: '/reset/s3cr3t' }
   t.equal(shownHeaders(headers, mask.hiding({ token: 's3cr3t' })).location, '/reset/******')

@@ -12,14 +12,14 @@ const five = profile('000001', {
 })
 const visible = (query: Record<string, unknown>) => texts(shown(logsPanel, five, query), 'tbody tr:not([hidden]) td:first-child ~ td.text').map((text) => text.replace(/Context.*/, ''))
 
-t.test('level, channel, message and context of every line', async t => {
+t.test('every line has its level, channel, message and context', async t => {
   const root = shown(logsPanel, sample())
   t.same(texts(root, 'tbody tr'), ['03:04:05.678+0 ms inforequest incoming plainContext plain{ "plain": "plain" }', '03:04:05.679+1 ms errorplain plain'])
   t.same([...root.querySelectorAll('tbody tr')].map((row) => row.className), ['log log-info', 'log log-error'])
   t.same([...root.querySelectorAll('details')].map((details) => details.open), [false])
 })
 
-t.test('what the filter leaves', async t => {
+t.test('the filter selects lines by level, channel and text', async t => {
   for (const [query, expected] of [
     [{}, ['two', 'three', 'four', 'five']],
     [{ level: 'trace' }, ['one', 'two', 'three', 'four', 'five']],
@@ -34,7 +34,7 @@ t.test('what the filter leaves', async t => {
   ] as const) t.same(visible(query), expected, JSON.stringify(query))
 })
 
-t.test('the form says what is asked for, and how much there is of it', async t => {
+t.test('the form shows the current filter and the number of lines for each choice', async t => {
   const root = shown(logsPanel, five, { level: 'warn', channel: 'db', q: '"x', time: 'relative' })
   t.same(texts(root, 'option'), ['All lines (4)', 'Debug and above (4)', 'Info and above (3)', 'Warnings and above (2)', 'Errors and above (1)', 'Fatal only (0)'])
   t.same(texts(root, 'option[selected]'), ['Warnings and above (2)'])
@@ -45,13 +45,13 @@ t.test('the form says what is asked for, and how much there is of it', async t =
   t.equal(shown(logsPanel, profile('000001', { logs: [line('info', 'a')] })).querySelector('.channels'), null, 'one channel is no choice')
 })
 
-t.test('errors are told first', async t => {
+t.test('the first error is linked before the lines', async t => {
   t.same(texts(shown(logsPanel, five), '.lead'), ['One error, first: four'])
   t.equal(shown(logsPanel, five).querySelector('.lead a')?.getAttribute('href'), '?panel=logs&level=error#line-4')
   t.equal(shown(logsPanel, profile('000001', { logs: [line('warn', 'a')] })).querySelector('.lead'), null)
 })
 
-t.test('a very long log comes in pages, each filtered by the server', async t => {
+t.test('a very long log is split into pages, which the server filters', async t => {
   const logs = Array.from({ length: 10_000 }, (_, i) => line(i % 100 === 0 ? 'error' : 'info', `m${i}`))
   const long = profile('000001', { logs })
   const root = shown(logsPanel, long)
@@ -70,7 +70,7 @@ t.test('a very long log comes in pages, each filtered by the server', async t =>
   for (const page of ['0', '-1', 'x', '1e9']) t.ok(shown(logsPanel, long, { page }).querySelectorAll('tbody tr').length > 0, page)
 })
 
-t.test('nothing was logged', async t => {
+t.test('an empty log has a sentence', async t => {
   t.equal(shown(logsPanel, profile('000001')).textContent, 'No log messages.')
 })
 

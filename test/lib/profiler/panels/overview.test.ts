@@ -23,7 +23,7 @@ const whole = failure('000001', {
   replayOf: '00000b'
 })
 
-t.test('the answers to the first questions', async t => {
+t.test('the overview has the main facts of the request', async t => {
   const parent = summarize(profile('00000a', { method: 'POST' }))
   const children = [summarize(profile('00000c'))]
   const editor = (file: string, line: number): string => `vscode://file${file}:${line}`
@@ -43,7 +43,7 @@ t.test('the answers to the first questions', async t => {
   t.match(alone.textContent, /Profile 00000a is not stored any more\./)
 })
 
-t.test('what happened, in one sentence of facts', async t => {
+t.test('one sentence summarizes the request', async t => {
   const response = { size: 12_345, contentType: 'text/html; charset=utf-8' }
   for (const [changes, expected] of [
     [{ collectors: { response } }, 'GET returned 200 OK in 1.25 ms, 12.3 kB of text/html.'],

@@ -30,7 +30,7 @@ t.test('the menu has every panel, and a JSON panel for each other collector', as
   t.same(groupsOf(profile('000001')).map(({ title }) => title), ['Overview', 'Routing', 'Security'], 'no empty part')
 })
 
-t.test('counts and problems', async t => {
+t.test('panels have counts and problems', async t => {
   const facts = (profile: Profile) => panelsOf(profile).map(panel => [panel.name, panel.count?.(profile), isProblem(problemsOf(panel, profile))])
   t.same(facts(stored(sample())), [
     ['overview', undefined, false], ['request', undefined, false], ['exceptions', 2, true], ['otherErrors', 1, true], ['logs', 2, true], ['performance', undefined, false], ['cpu', undefined, false], ['events', 3, true],
@@ -74,7 +74,7 @@ t.test('the badges of the menu count errors and warnings', async t => {
   t.equal(panels.find(({ name }) => name === 'logs')?.count?.(of), 6, 'no notifications')
 })
 
-t.test('request: both messages', async t => {
+t.test('request: the panel has the request and the response', async t => {
   const root = shown('request', sample())
   t.same(texts(root, 'h3'), ['Request', 'Query parameters', 'Request body', 'Cookies', 'Request headers', 'Attributes', 'Response', 'Response body', 'Response headers'])
   t.same(texts(root, '[aria-label="Request"] tr'), ['MethodGET', 'URLplain', 'IP address127.0.0.1', 'HTTP versionplain'])
@@ -90,7 +90,7 @@ t.test('request: a body that is not an object is shown as text', async t => {
   }
 })
 
-t.test('request: headers as they were sent, and decoded', async t => {
+t.test('request: header values are shown as sent, and decoded', async t => {
   const headers = {
     authorization: 'Bearer ******', cookie: 'theme=******; sid=******', referer: 'http://a.test/caf%C3%A9', 'content-length': '12345', accept: 'text/html', bad: '%E0%A4%A'
   }
@@ -124,7 +124,7 @@ t.test('request: a truncated body', async t => {
   t.match(root.textContent, /About 1,234 bytes of the body were left out\./)
 })
 
-t.test('exceptions: the chain, its frames, and the line', async t => {
+t.test('exceptions: the panel has the chain, its frames and the line', async t => {
   const root = shown('exceptions', sample())
   t.same(texts(root, 'article > header h3'), ['[1/2] LookupError', '[2/2] NotFoundError'])
   t.same(texts(root, '.frames .file').slice(0, 2), ['node_modules/fastify/route.js:10:2', '/app/plugins/router.ts:3:7'].map((file) => file.replace('node_modules/', '')))
@@ -138,20 +138,20 @@ t.test('exceptions: the chain, its frames, and the line', async t => {
   t.equal(root.querySelectorAll('.trace pre').length, 4)
 })
 
-t.test('exceptions: links to the editor', async t => {
+t.test('exceptions: frames link to the editor', async t => {
   const editor = (file: string, line: number) => `vscode://file${file}:${line}`
   const markup = exceptionsPanel.render(sample(), { query: {}, editor })
   t.same([...JSDOM.fragment(markup).querySelectorAll('.open')].map(link => link.getAttribute('href')), ['vscode://file/app/plugins/router.ts:3'])
 })
 
-t.test('router: the matched route, its parameters and the other routes', async t => {
+t.test('router: the panel has the matched route, its parameters and the other routes', async t => {
   const root = shown('router', sample())
   t.same(texts(root, 'tr'), ['nameplain', 'pattern/plain', 'methodsGET', 'plainplain', 'RouteMethodsPatternMismatchDistance', 'plainGET/aplain2'])
   t.equal(root.querySelector('[title="routes/a.ts:3"]')?.textContent, 'routes/a.ts:3')
   t.match(shown('router', profile('000001')).textContent, /No route matched\./)
 })
 
-t.test('router: why no route matched', async t => {
+t.test('router: the panel has the reason why no route matched', async t => {
   const tried = [{ name: 'GET /a', methods: ['GET'], pattern: '/a', why: 'segment 1 is "a", not "b"', distance: 1 }]
   const root = shown('router', profile('000001', { status: 404, collectors: { router: { matched: null, tried, more: 1_200 } } }))
   t.same(texts(root, 'h3'), ['Matched route', 'Similar routes'])
@@ -171,7 +171,7 @@ t.test('session, CORS, cache, locale and pagination: the fields of the collector
   t.equal(shown('session', profile('000001', { collectors: { session: { used: false, cookie: true } } })).textContent, 'The client has a session; the request did not use it.')
 })
 
-t.test('HTTP client: calls, and the number of calls without a record', async t => {
+t.test('HTTP client: the panel has the calls, and the number of calls without a record', async t => {
   const root = shown('http-client', sample())
   t.same(texts(root, 'table[aria-label="Requests"] > tbody > tr > td:not(.text)'), ['500', '1 ms', '2 ms'])
   t.match(root.textContent, /200 more were only counted\./)
@@ -181,7 +181,7 @@ t.test('HTTP client: calls, and the number of calls without a record', async t =
   t.equal(panelsOf(fine).find(({ name }) => name === 'http-client')?.problems?.(fine).errors, 0)
 })
 
-t.test('CSP: each directive of each policy', async t => {
+t.test('CSP: the panel has each directive of each policy', async t => {
   const headers = { 'content-security-policy': "default-src 'self'; script-src 'self' 'nonce-a' 'unsafe-inline'; object-src 'none'; upgrade-insecure-requests, img-src *", 'content-security-policy-report-only': 'font-src https: a.test' }
   const root = shown('csp', profile('000001', { collectors: { csp: { nonces: ['script-src'] }, response: { headers } } }))
   t.same(texts(root, 'h3'), ['Policy', 'Enforced', 'Enforced', 'Reported only'])
@@ -192,7 +192,7 @@ t.test('CSP: each directive of each policy', async t => {
   t.match(shown('csp', profile('000001', { collectors: { csp: { nonces: [] } } })).textContent, /The response has no policy/)
 })
 
-t.test('links, assets, template, attributes, parameters and trace: tables', async t => {
+t.test('links, assets, template, attributes, parameters and trace are tables', async t => {
   const links = shown('links', sample())
   t.same(texts(links, 'h3'), ['Declared by the route', 'Added while the request was handled'])
   t.same(texts(links, 'tbody tr'), ['preload/a.cssas=styleplainnopush', 'nextplainnone'])
@@ -204,7 +204,7 @@ t.test('links, assets, template, attributes, parameters and trace: tables', asyn
   t.same(texts(shown('otherErrors', sample()), 'h3, h4'), ['Error 1 of 1', '[1/1] plain', 'Stack traces', '[1/1] plain'])
 })
 
-t.test('other collectors: JSON', async t => {
+t.test('data of other collectors is shown as JSON', async t => {
   t.equal(shown('custom', sample()).querySelector('pre')?.textContent, '{\n  "a": [\n    "plain"\n  ]\n}')
 })
 
@@ -217,7 +217,7 @@ t.test('the panel of a failed collector shows the error', async t => {
   }
 })
 
-t.test('missing or odd data: a sentence, no exception', async t => {
+t.test('missing or odd data yields a sentence, and no exception', async t => {
   for (const collectors of [{}, { request: null, response: 3, router: 'x', performance: [1] }, { request: { headers: null, query: 'x' }, response: { headers: 4 } }]) {
     for (const panel of panels.filter(panel => panel.always)) t.ok(shown(panel.name, profile('000001', { collectors })).textContent?.trim(), panel.name)
   }

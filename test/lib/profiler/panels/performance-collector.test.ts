@@ -4,7 +4,7 @@ import { stateOf } from '../../../../lib/lifecycle/request-state.js'
 import type { PerformanceRecord } from '../../../../lib/profiler/panels/performance-collector.js'
 import { build, profileOf } from '../../../support/app.js'
 
-t.test('where the time went, in the order in which it went there', async t => {
+t.test('the times are in their order, and within the duration', async t => {
   const app = await build(t, {}, app => {
     app.get('/json', async () => ({ a: 1 }))
     app.get('/text', () => 'x')
@@ -23,7 +23,7 @@ t.test('where the time went, in the order in which it went there', async t => {
   }
 })
 
-t.test('outside debug mode nothing is measured', async t => {
+t.test('outside debug mode no time is measured', async t => {
   let measured: unknown = 'never asked'
   const app = await build(t, { debug: false }, app => app.get('/', request => {
     const { headAt, serializeStart } = stateOf(request)

@@ -69,7 +69,7 @@ t.test('ticks are at 4 to 8 round times', async t => {
   }
 })
 
-t.test('the listeners of a stage are one row; hooks of the application are rows of their own', async t => {
+t.test('the listeners of a stage are one row; hooks of the application have separate rows', async t => {
   const raised = { ...event('error', 9, 1, 'kernel.response') as object, pass: 'error', outcome: 'raised' } as never
   const root = shown(performancePanel, profile('000001', {
     duration: 10, events: [event('cors', 0, 0.25), event('authenticate', 0.5, 1, 'onRequest'), event('router', 2, 0.5), event('etag', 8, 0.25, 'kernel.response'), raised]
@@ -81,7 +81,7 @@ t.test('the listeners of a stage are one row; hooks of the application are rows 
   t.same(texts(root, '.legend li'), ['application hook', 'failed'])
 })
 
-t.test('calls and spans are below what started them', async t => {
+t.test('calls and spans are below the row that started them', async t => {
   const call = (url: string, start: number, duration: number | null = 1) => ({ method: 'GET', url, status: 200, start, duration })
   const span = (name: string, start: number, spanId: string, parentId?: string) => ({ name, kind: 'client', start, duration: 1, spanId, parentId })
   const root = shown(performancePanel, profile('000001', {
@@ -178,7 +178,7 @@ t.test('a minimum duration hides shorter rows, but no pending ones', async t => 
   t.same([texts(form as Element, 'label > span'), texts(form as Element, 'option[selected]')], [['Min. duration (ms)'], ['5']])
 })
 
-t.test('skipped listeners have no row, and odd data no bar', async t => {
+t.test('skipped listeners have no row, and invalid data has no bar', async t => {
   t.same(spansOf(sample()).map(({ name, failed }) => [name, failed]), [['router', true], ['error', false], ['clickjacking', false], ['GET plain', true], ['plain', false]])
   const root = shown(performancePanel, profile('000001', { duration: 0, events: [event('a', 0, 0)], collectors: { 'http-client': { calls: [{ start: 'x' }, {}] } } }))
   t.notMatch(root.querySelector('.waterfall')?.innerHTML, /NaN|Infinity|undefined/)
@@ -186,7 +186,7 @@ t.test('skipped listeners have no row, and odd data no bar', async t => {
   t.match(shown(performancePanel, profile('000001')).textContent, /No listener was reached\./)
 })
 
-t.test('the times', async t => {
+t.test('the table lists the times', async t => {
   const root = shown(performancePanel, profile('000001', { collectors: { performance: { total: 4, handlerStart: 1, handler: 2, serialization: 0.5, firstByte: 3.25 } } }))
   t.same(texts(root, '.pairs tr'), ['Total1.25 ms', 'Response ready3.25 ms', 'Handler start1 ms', 'Handler2 ms', 'Serialization500 µs'])
 })

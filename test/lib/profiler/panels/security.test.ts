@@ -22,7 +22,7 @@ const data = {
 const shown = (security: unknown) => JSDOM.fragment(securityPanel.render(profile('000001', { collectors: { security: JSON.parse(JSON.stringify(security)) as unknown } })))
 const texts = (root: ParentNode, selector: string) => [...root.querySelectorAll(selector)].map(element => element.textContent?.replace(/\s+/g, ' ').trim())
 
-t.test('who, how, and who decided', async t => {
+t.test('the panel has the user, the authenticators and the votes', async t => {
   const root = shown(data)
   t.same(texts(root, 'h3'), ['Firewall', 'User', 'Authenticators', 'Access rule', 'Expression', 'Decisions'])
   t.same(texts(root, '[aria-label="User"] tr'), ['identifierada', 'authenticated bybasic', 'rolesROLE_ADMIN', 'inherited rolesROLE_USER', 'attributes{ "age": 36 }'])
@@ -32,14 +32,14 @@ t.test('who, how, and who decided', async t => {
   t.match(root.textContent, /The route declares none\./)
 })
 
-t.test('the menu: how many decisions, and whether one was refused', async t => {
+t.test('the menu has the number of decisions, and marks a refusal', async t => {
   const of = (status: number) => profile('000001', { status, collectors: { security: data } })
   t.equal(securityPanel.count?.(of(200)), 2)
   t.same([200, 401, 403, 404, 429].map(status => securityPanel.problems?.(of(status)).errors === 1), [false, true, true, false, true])
   t.equal(securityPanel.problems?.(profile('000001', { status: 403 })).errors, 0, 'a refusal of somebody else')
 })
 
-t.test('data that is missing, broken or hostile', async t => {
+t.test('missing, broken and hostile data is shown safely', async t => {
   t.match(JSDOM.fragment(securityPanel.render(profile('000001'))).textContent, 'No firewall ran: none is configured, or the request ended before it.')
   t.match(shown({ error: 'no' }).textContent, 'The collector failed: no')
   t.match(shown({ firewall: null, decisions: 'x', authenticators: [null, 1] }).textContent, /No firewall protects this path\..*Not logged in\.[^]*No authenticator ran\./)

@@ -9,7 +9,7 @@ import { sample } from '../sample.js'
 const JSON_TYPE = { 'content-type': 'application/json; charset=utf-8' }
 const FORM_TYPE = { 'content-type': 'application/x-www-form-urlencoded' }
 
-t.test('what a request was is sent again', async (t) => {
+t.test('the stored request equals the original', async (t) => {
   for (const [name, request, expected] of [
     ['target and host', { target: '/a/%C3%A9?x=1&x=2&y', headers: { host: 'shop.test:8080', 'x-a': 'b', 'content-length': '3', connection: 'close' } }, { target: '/a/%C3%A9?x=1&x=2&y', headers: { host: 'shop.test:8080', 'x-a': 'b' }, body: undefined }],
     ['lists', { headers: { 'x-a': ['1', '2'] } }, { headers: { 'x-a': ['1', '2'] } }],
@@ -21,7 +21,7 @@ t.test('what a request was is sent again', async (t) => {
   ] as const) t.match(fillRequest(storedRequest(requested(request, { method: 'POST' })), new Map()), expected, name)
 })
 
-t.test('what is masked is filled in, each in its own writing, or left out', async (t) => {
+t.test('masked values are replaced in their own encoding, or omitted', async (t) => {
   const stored = storedRequest(requested({
     target: '/reset/******?key=******&x=1',
     headers: { ...JSON_TYPE, authorization: 'Bearer ******', cookie: 'sid=******; a=1' },
@@ -38,13 +38,13 @@ t.test('what is masked is filled in, each in its own writing, or left out', asyn
   t.match(maskedRequest(stored).headers, { authorization: 'Bearer ******' })
 })
 
-t.test('masked values have different names, also where their fields look alike', async (t) => {
+t.test('masked values have different names, even if their fields are similar', async (t) => {
   const { masked } = storedRequest(requested({ headers: { ...FORM_TYPE, cookie: 'a.b=******; a-b=******; a b=******' }, body: { __proto__: null, 'a.b': '******' } }, { method: 'POST' }))
   t.equal(new Set(masked.map(({ name }) => name)).size, 4)
   t.equal(new Set(masked.map(({ env }) => env)).size, 4)
 })
 
-t.test('a body that is incomplete, binary or not stored is not sent, with the reason', async (t) => {
+t.test('an incomplete, binary or missing body is not sent, with the reason', async (t) => {
   for (const [name, request, why] of [
     ['a body that was cut', { headers: JSON_TYPE, body: { a: 1 }, bodyCut: 70_000 }, 'it was truncated: about 70,000 bytes were left out'],
     ['a text within it', { headers: JSON_TYPE, body: { a: 'x… (1,200 more bytes)' } }, 'it was truncated: 1,200 more bytes'],
@@ -59,18 +59,18 @@ t.test('a body that is incomplete, binary or not stored is not sent, with the re
   t.equal(storedRequest(requested({ headers: {}, body: null })).bodyProblem, undefined)
 })
 
-t.test('other differences are noted', async (t) => {
+t.test('other differences have notes', async (t) => {
   const { notes } = storedRequest(requested({ headers: { 'x-cut': 'a… (9 more bytes)', 'x-bad': 'a\r\nb: c', 'bad name': 'x', 'content-encoding': 'gzip' } }, { url: '/x' }))
   t.same(notes, ['The profile does not have the host of the request.', 'The header x-cut was truncated.', 'The header x-bad cannot be sent.', 'The header bad name cannot be sent.', 'The header content-encoding is left out, as the body is stored decoded.'])
   t.match(storedRequest(profile('3fa94c')).notes, ['The profile does not have the headers and the body of the request.'])
 })
 
-t.test('what is no request cannot be sent', async (t) => {
+t.test('a malformed request cannot be sent', async (t) => {
   t.throws(() => storedRequest(profile('3fa94c', { method: 'GET /x' })), /Its method cannot be sent/)
   t.throws(() => storedRequest(failure('3fa94c', { collectors: { request: { rawMessage: 'GARBAGE' } } })), /It was refused by the HTTP parser/)
 })
 
-t.test('a target is one of HTTP, whatever it was', async (t) => {
+t.test('any target is valid in HTTP', async (t) => {
   fc.assert(fc.property(hostileProfile, (one) => {
     const { target, headers } = fillRequest(storedRequest(one), new Map())
     if (!/^\/[!$&-;=?-Z[\]_a-z~%]*$/.test(target)) throw new Error(target)

@@ -34,14 +34,14 @@ const spansOf = (one: Profile): ReturnType<typeof made> => {
 const tested = async (t: Parameters<typeof build>[0], declare: (app: FastifyInstance) => void): Promise<FastifyInstance> =>
   await build(t, { profiler: { storage: 'memory', openTelemetry: true } }, declare)
 
-t.test('without an SDK nothing happens', async (t) => {
+t.test('without an SDK no span is created', async (t) => {
   const app = await tested(t, (app) => { app.get('/', async () => 'x') })
   t.equal((await app.inject('/')).body, 'x')
   await app.hindsight.profiler.flush()
   t.equal(app.hindsight.profiler.counters.written, 1)
 })
 
-t.test('with an SDK', async (t) => {
+t.test('with an SDK spans are created', async (t) => {
   new NodeTracerProvider({ spanProcessors: [hindsightSpanProcessor(), new SimpleSpanProcessor(exporter)] }).register()
   t.teardown(() => trace.disable())
 
@@ -111,7 +111,7 @@ t.test('with an SDK', async (t) => {
     })
   })
 
-  await t.test('a profile that is written again has no second span', async (t) => {
+  await t.test('writing a profile again creates no second span', async (t) => {
     const app = await tested(t, (app) => {
       app.get('/', async (request, reply) => {
         reply.send('x')
@@ -127,7 +127,7 @@ t.test('with an SDK', async (t) => {
     t.equal(exporter.getFinishedSpans().filter(({ kind }) => kind === SpanKind.SERVER).length, 1)
   })
 
-  await t.test('it joins the trace that the instrumentation of the application has begun', async (t) => {
+  await t.test('the span joins a trace that the instrumentation of the application has started', async (t) => {
     const app = await tested(t, (app) => { app.get('/', async () => { application.startSpan('query', {}, ROOT_CONTEXT).end() }) })
     exporter.reset()
     await profileOf(app, await app.inject('/'))
@@ -140,7 +140,7 @@ t.test('with an SDK', async (t) => {
     t.same(spansOf(profile('000001', { collectors: { trace: { traceId: 'a'.repeat(32), parentId: 'b'.repeat(16), sampled: false } } })), [undefined])
   })
 
-  await t.test('a client error is no error of the server, and unknown methods are one attribute value', async (t) => {
+  await t.test('a client error is not an error of the server, and unknown methods are one attribute value', async (t) => {
     const [root, ...children] = spansOf(failure('000001'))
     t.same([root.status.code, 'error.type' in root.attributes, root.name, children.length], [SpanStatusCode.UNSET, false, 'GET', failure('000001').events.length])
     const [odd] = spansOf(profile('000001', { method: 'BREW', url: 'nonsense', ip: 'unix' }))
@@ -148,7 +148,7 @@ t.test('with an SDK', async (t) => {
     t.notOk('client.address' in odd.attributes || 'url.path' in odd.attributes)
   })
 
-  await t.test('texts and events are bounded, whatever the profile holds', async (t) => {
+  await t.test('texts and events are bounded for any profile', async (t) => {
     const line = { time: '2026-01-02T03:04:05.679Z', level: 'info' as const, channel: 'app', message: 'm', context: {} }
     const [root] = spansOf(failure('000001', { logs: Array.from({ length: 500 }, () => line) }))
     t.equal(root.events.length, 128)

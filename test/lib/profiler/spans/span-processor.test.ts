@@ -34,7 +34,7 @@ async function spansOf (app: FastifyInstance, url: string): Promise<Spans> {
   return (await profileOf(app, await app.inject(url))).collectors.spans as Spans
 }
 
-t.test('what the application traces is in the profile of its own request, and in its waterfall', async (t) => {
+t.test('spans of the application are in the profile of their request, and in its waterfall', async (t) => {
   const pg = tracer(t)
   const app = await build(t, {}, (app) => {
     app.get('/:name', async (request) => await pg.startActiveSpan(`SELECT ${(request.params as { name: string }).name}`, { kind: SpanKind.CLIENT, attributes: { 'db.system.name': 'postgresql', 'db.query.text': "select 1 where password='hunter2'", 'db.rows': [1, 2] } }, async (span) => {
@@ -69,7 +69,7 @@ t.test('what the application traces is in the profile of its own request, and in
   t.equal(spansPanel.count?.(whole), 3)
 })
 
-t.test('spans of nobody are nobody\'s', async (t) => {
+t.test('spans without a profiled request are not recorded', async (t) => {
   const pg = tracer(t)
   const app = await build(t, {}, (app) => {
     app.get('/', async () => 'x')
@@ -82,7 +82,7 @@ t.test('spans of nobody are nobody\'s', async (t) => {
   t.equal((await production.inject('/')).statusCode, 200)
 })
 
-t.test('a processor that was shut down takes nothing', async (t) => {
+t.test('a processor that was shut down records nothing', async (t) => {
   const processor = hindsightSpanProcessor()
   await processor.forceFlush()
   await processor.shutdown()
@@ -90,7 +90,7 @@ t.test('a processor that was shut down takes nothing', async (t) => {
   t.equal(await spansOf(app, '/'), undefined)
 })
 
-t.test('they are bounded, masked, and read whatever shape they have', async (t) => {
+t.test('spans of any shape are bounded and masked', async (t) => {
   const span: SpanLike = { name: 'n'.repeat(500), spanContext: () => ({ traceId: 'a'.repeat(99), spanId: 'b'.repeat(99) }), attributes: Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`k${i}`, 'v'.repeat(5_000)])), events: Array.from({ length: 50 }, () => ({ name: 'e' })) }
   const log = new SpanLog()
   for (let i = 0; i < 300; i++) log.add(span)
@@ -111,7 +111,7 @@ t.test('they are bounded, masked, and read whatever shape they have', async (t) 
   t.ok(Number(only?.start) < -9_000, 'one that began before it was told')
 })
 
-t.test('the panel takes what is hostile or missing', async (t) => {
+t.test('the panel shows hostile and missing data safely', async (t) => {
   const hostile = profile('000001', { collectors: { spans: { count: 9, spans: [{ name: HOSTILE, kind: HOSTILE, scope: HOSTILE, error: HOSTILE, attributes: { [HOSTILE]: HOSTILE }, events: [{ name: HOSTILE }], spanId: HOSTILE }, {}] } } })
   const root = shown(spansPanel, hostile)
   t.equal(root.querySelectorAll('script, img').length, 0)

@@ -39,7 +39,7 @@ t.test('a range has a first and a last key', async (t) => {
   t.same(addressRange('::/0'), ['0'.repeat(32), 'f'.repeat(32)])
 })
 
-t.test('a route matches as a whole, with stars for any part', async (t) => {
+t.test('a route pattern matches the whole route, with an asterisk for any part', async (t) => {
   const cases: Array<[wanted: string, matching: string[], others: string[]]> = [
     ['shop_show', ['shop_show'], ['shop', 'shop_show2', 'a_shop_show', 'Shop_show']],
     ['shop_*', ['shop_', 'shop_show'], ['shop', 'a_shop_show']],
@@ -68,7 +68,7 @@ t.test('a pattern with many stars and a long text are compared in linear time', 
   t.equal(matches(recordOf(profile('000001', { route: { name: `${name}b`, pattern: '/', params: {}, methods: [] } }))), true)
 })
 
-t.test('an exception is found by any of its chain, across lines', async (t) => {
+t.test('an exception is found by each error of its chain, across lines', async (t) => {
   const [first, second] = failure('000001').exceptions
   const record = recordOf(failure('000001', { exceptions: [{ ...first, message: 'one\n  two' }, second] as never }))
   for (const [exception, expected] of [['lookuperror: ONE two', true], ['NotFoundError', true], ['one\n', false], ['TypeError', false]] as const) {

@@ -9,7 +9,7 @@ for (const { name, run } of storageContract((bounds) => new MemoryStorage(bounds
 const listed = (storage: MemoryStorage): string[] => storage.search({ limit: 1_000 }).profiles.map(({ token }) => token)
 const records = (from: number, to: number): ReturnType<typeof recordOf>[] => tokens(from, to).map((token) => recordOf(profile(token)))
 
-t.test('its bytes are those of the JSON texts, and a replaced profile counts once', async (t) => {
+t.test('the size is that of the JSON texts, and a replaced profile counts once', async (t) => {
   const [one, large] = [recordOf(profile('000001')), recordOf(profile('000001', { url: 'http://h/ü€😀' }))]
   const bytes = Buffer.byteLength(one.json)
   const storage = new MemoryStorage({ maxBytes: bytes * 3 })
@@ -25,7 +25,7 @@ t.test('its bytes are those of the JSON texts, and a replaced profile counts onc
   t.equal(storage.stats().bytes, bytes * 3)
 })
 
-t.test('a profile that is larger than the store keeps the older one with its token', async (t) => {
+t.test('a profile that is larger than the store does not replace the one with its token', async (t) => {
   const storage = new MemoryStorage({ maxBytes: 2_000 })
   storage.put(records(1, 2))
   storage.put([recordOf(profile('000001', { url: 'x'.repeat(2_000) }))])
@@ -33,7 +33,7 @@ t.test('a profile that is larger than the store keeps the older one with its tok
   t.equal(storage.get('000001')?.url, profile('000001').url)
 })
 
-t.test('the oldest profile is evicted, whatever was put and purged before', async (t) => {
+t.test('the oldest profile is evicted after any sequence of puts and purges', async (t) => {
   const storage = new MemoryStorage({ maxProfiles: 50 })
   const expected: string[] = []
   for (let round = 0; round < 2_000; round++) {
@@ -54,7 +54,7 @@ t.test('the oldest profile is evicted, whatever was put and purged before', asyn
   }
 })
 
-t.test('summaries that it returns are copies', async (t) => {
+t.test('returned summaries are copies', async (t) => {
   const storage = new MemoryStorage()
   storage.put([recordOf(failure('000001'))])
   const { profiles: [first] } = storage.search({ limit: 1 })

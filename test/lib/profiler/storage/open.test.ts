@@ -33,7 +33,7 @@ t.test('sqlite is the default, in its folder', async (t) => {
   t.equal(DEFAULT_DATA_DIR, 'node_modules/.cache/hindsight')
 })
 
-t.test('memory has no file', async (t) => {
+t.test('the memory store has no file', async (t) => {
   const dataDir = t.testdir()
   const storage = await openStorage({ storage: 'memory', dataDir, maxBytes: 5_000, warn: unwanted })
   await storage.put([recordOf(profile('000001'))])
@@ -42,7 +42,7 @@ t.test('memory has no file', async (t) => {
   t.same(readdirSync(dataDir), [])
 })
 
-t.test('an address of PostgreSQL opens no connection, and its password is in no message', async (t) => {
+t.test('a PostgreSQL address opens no connection, and no message has its password', async (t) => {
   for (const scheme of ['postgres', 'postgresql', 'POSTGRES']) {
     // Nothing listens at port 1.
     const storage = await openStorage({ storage: `${scheme}://user:s3cret@127.0.0.1:1/profiles`, warn: unwanted })
@@ -69,7 +69,7 @@ t.test('an unknown engine is refused without its password', async (t) => {
   }
 })
 
-t.test('a store of the application is used as it is, when it has all methods', async (t) => {
+t.test('a custom store is used unchanged if it has all methods', async (t) => {
   const storage = new MemoryStorage()
   t.equal(await openStorage({ storage, maxProfiles: 5 }), storage)
   const { put, get, search, pin, purge, stats, close } = MemoryStorage.prototype
@@ -96,7 +96,7 @@ t.test('a folder that cannot be written is an error at once, or with the first p
   await t.rejects(openStorage({ dataDir: place, warn: unwanted }), { message: `The store "${join(place, STORE_FILE)}" cannot be used: it is not a file` })
 })
 
-t.test('without SQLite profiles are kept in memory, and one warning says what to install', async (t) => {
+t.test('without SQLite profiles are kept in memory, and one warning names the package to install', async (t) => {
   const { openStorage } = await t.mockImport<typeof import('../../../../lib/profiler/storage/open.js')>('../../../../lib/profiler/storage/open.js', {
     '../../../../lib/profiler/storage/sqlite/database.js': { findLibrary: () => undefined }
   })

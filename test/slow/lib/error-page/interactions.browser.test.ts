@@ -2,7 +2,7 @@ import t from 'tap'
 import { chromium } from '../../../support/browser.js'
 import { everyday, open, serve } from '../../../lib/error-page/serve.js'
 
-t.test('the page in use', async (t) => {
+t.test('the page works in a browser', async (t) => {
   const browser = await chromium(t)
   if (browser === undefined) return
   const frame = { file: '/srv/a.ts', line: 1, column: 1, function: 'a', own: true }
@@ -11,7 +11,7 @@ t.test('the page in use', async (t) => {
   const watchCopies = "document.addEventListener('copy', () => { window.copied = document.activeElement.value })"
   const background = 'getComputedStyle(document.body).backgroundColor'
 
-  await t.test('copying, on plain http too', async (t) => {
+  await t.test('the report is copied, also over plain http', async (t) => {
     const { page, heard } = await open(browser, url)
     // As on plain http beyond the loopback interface, where this interface does not exist.
     await page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
@@ -29,7 +29,7 @@ t.test('the page in use', async (t) => {
     await page.close()
   })
 
-  await t.test('copying by the clipboard interface, where there is one', async (t) => {
+  await t.test('the report is copied with the Clipboard API if it is available', async (t) => {
     const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] })
     const page = await context.newPage()
     await page.goto(url)
@@ -55,7 +55,7 @@ t.test('the page in use', async (t) => {
     await plain.page.close()
   })
 
-  await t.test('logs: level, channel, text, the first error', async (t) => {
+  await t.test('the log is filtered by level, channel and text, and the first error is linked', async (t) => {
     const { page } = await open(browser, url)
     const lines = async () => await page.locator('#logs tbody tr:visible td:last-child > span').allTextContents()
     t.same(await lines(), ['a detail', 'an information', 'a warning', 'an error'])
@@ -77,7 +77,7 @@ t.test('the page in use', async (t) => {
     await page.close()
   })
 
-  await t.test('the theme: by the system, by choice, remembered, in other tabs too', async (t) => {
+  await t.test('the theme follows the system or the choice, which is remembered and used in other tabs', async (t) => {
     const context = await browser.newContext({ colorScheme: 'dark' })
     const page = await context.newPage()
     const other = await context.newPage()
@@ -103,7 +103,7 @@ t.test('the page in use', async (t) => {
     await context.close()
   })
 
-  await t.test('nothing moves when the script has run', async (t) => {
+  await t.test('the script causes no layout shift', async (t) => {
     const { page } = await open(browser, url)
     t.equal(await page.evaluate(`new Promise((resolve) => {
       let shift = 0
@@ -113,7 +113,7 @@ t.test('the page in use', async (t) => {
     await page.close()
   })
 
-  await t.test('by keyboard alone', async (t) => {
+  await t.test('the page can be used with the keyboard alone', async (t) => {
     const { page } = await open(browser, url)
     const focused = async () => String(await page.evaluate("document.activeElement.textContent.trim().replace(/\\s+/g, ' ')"))
     await page.keyboard.press('Tab')
@@ -132,13 +132,13 @@ t.test('the page in use', async (t) => {
     await page.close()
   })
 
-  await t.test('motion only where it is wanted', async (t) => {
+  await t.test('reduced motion is respected', async (t) => {
     const { page } = await open(browser, url, { reducedMotion: 'reduce' })
     t.equal(await page.evaluate('getComputedStyle(document.documentElement).scrollBehavior'), 'auto')
     await page.close()
   })
 
-  await t.test('without JavaScript everything is there', async (t) => {
+  await t.test('the page works without JavaScript', async (t) => {
     const { page } = await open(browser, url, { javaScriptEnabled: false, viewport: { width: 360, height: 800 } })
     t.equal(await page.locator('#logs tbody tr:visible').count(), 4)
     await page.getByLabel('Warnings and up').check()

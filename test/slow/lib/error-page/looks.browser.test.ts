@@ -6,7 +6,7 @@ import { everyday, hostile, open, serve, violations } from '../../../lib/error-p
 
 const overflow = 'Math.max(0, document.documentElement.scrollWidth - innerWidth)'
 
-t.test('pages in a browser', async (t) => {
+t.test('the pages are accessible and fit in a browser', async (t) => {
   const browser = await chromium(t)
   if (browser === undefined) return
   const origin = await serve(t, { '/everyday': everyday(), '/hostile': hostile(), '/large': large(), '/': {} })
@@ -25,7 +25,7 @@ t.test('pages in a browser', async (t) => {
     })
   }
 
-  await t.test('hostile text is text: no element, no attribute, no address of it', async (t) => {
+  await t.test('hostile text adds no element, attribute or URL', async (t) => {
     const { page, heard } = await open(browser, `${origin}/hostile`)
     t.same(await page.evaluate("[...document.querySelectorAll('img, iframe, object, base, meta[http-equiv], [style], body script:not(:last-of-type)')].map((one) => one.outerHTML)"), [])
     t.same(await page.evaluate("[...document.querySelectorAll('a')].map((one) => one.protocol).filter((one) => !['http:', 'vscode:'].includes(one))"), [])
@@ -36,7 +36,7 @@ t.test('pages in a browser', async (t) => {
     await page.close()
   })
 
-  await t.test('a large report stays usable', async (t) => {
+  await t.test('a large report remains usable', async (t) => {
     const { page } = await open(browser, `${origin}/large`, { viewport: { width: 360, height: 800 } })
     t.equal(await page.evaluate(overflow), 0)
     t.equal(await page.locator('#logs tbody tr').count(), 1_000)

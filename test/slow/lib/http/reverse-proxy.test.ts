@@ -72,7 +72,7 @@ async function shownOf (port: number, headers: Record<string, string>): Promise<
 }
 
 for (const [mode, start] of Object.entries(MODES)) {
-  t.test(`${mode}: behind a reverse proxy on the same host`, async (t) => {
+  t.test(`${mode}: access behind a reverse proxy on the same host depends on its headers`, async (t) => {
     const app = await start(t)
     const upstream = await listen(app)
     const ports = await nginx(t, Object.values(CONFIGURATIONS).map(([directives]) => server(upstream, directives)))
@@ -93,7 +93,7 @@ for (const [mode, start] of Object.entries(MODES)) {
     }
   })
 
-  t.test(`${mode}: behind a trusted proxy`, async (t) => {
+  t.test(`${mode}: access behind a trusted proxy depends on client and host`, async (t) => {
     const [directives] = CONFIGURATIONS['the usual headers'] as [string, boolean]
     for (const [options, expected] of [
       [{}, false],
@@ -112,7 +112,7 @@ for (const [mode, start] of Object.entries(MODES)) {
     }
   })
 
-  t.test(`${mode}: the limit for proxies that name no client`, async (t) => {
+  t.test(`${mode}: a proxy that names no client has access, which is the documented limit`, async (t) => {
     const upstream = await listen(await start(t))
     const ports = await nginx(t, [server(upstream, 'proxy_http_version 1.1;')])
     if (ports === null) return

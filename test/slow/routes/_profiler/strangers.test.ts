@@ -169,7 +169,7 @@ const WAYS: Array<[name: string, way: Way, open?: boolean, modes?: readonly Mode
 ]
 
 for (const mode of [...MODES, 'preload'] as const) {
-  t.test(`${mode}: a developer comes to each route that is ours`, async (t) => {
+  t.test(`${mode}: a local developer has access to each debug route`, async (t) => {
     const { app, ours } = await start(t, mode, {})
     t.ok(ours.length > 20, 'they are enumerated')
     for (const path of ['/_profiler/', '/_profiler/:token', '/_profiler/:token/pin', '/_profiler/csp-report/:token', '/_profiler/assets/:name', '/_wdt/:token']) t.ok(ours.some(({ pattern }) => pattern === path), path)
@@ -181,7 +181,7 @@ for (const mode of [...MODES, 'preload'] as const) {
 
   for (const [name, way, open = false, modes = MODES] of WAYS) {
     if (!modes.includes(mode)) continue
-    t.test(`${mode}, ${name}: nothing of it is for strangers`, async (t) => {
+    t.test(`${mode}, ${name}: no debug route answers clients without access`, async (t) => {
       const site = await start(t, mode, way)
       const token = site.hindsight.profiler.formTokens.create()
       t.ok(site.ours.length > 20, 'they are enumerated')
@@ -209,7 +209,7 @@ for (const mode of [...MODES, 'preload'] as const) {
   }
 }
 
-t.test('each listener may be left to the application: strangers see nothing all the same', async (t) => {
+t.test('if a listener is left to the application, clients without access see nothing', async (t) => {
   for (const [i, left] of LEAVABLE.entries()) {
     const site = await start(t, i % 2 === 0 ? 'full' : 'service', { options: { leave: [left] } })
     for (const { method, path } of site.ours) {
@@ -221,7 +221,7 @@ t.test('each listener may be left to the application: strangers see nothing all 
   }
 })
 
-t.test('what a handler injects for a stranger shows no more than the stranger may see', async (t) => {
+t.test('a request that a handler injects has only the access of its client', async (t) => {
   for (const mode of MODES) {
     const site = await start(t, mode, {
       declare: (app) => app.get('/batch', async (request) => {
@@ -248,7 +248,7 @@ t.test('what a handler injects for a stranger shows no more than the stranger ma
   }
 })
 
-t.test('no upgrade and no tunnel leads around the guard', async (t) => {
+t.test('upgrades and tunnels do not bypass the access check', async (t) => {
   for (const mode of MODES) {
     const site = await start(t, mode, {
       declare: (app) => {
@@ -277,7 +277,7 @@ t.test('no upgrade and no tunnel leads around the guard', async (t) => {
   }
 })
 
-t.test('in production there is no route of it', async (t) => {
+t.test('production has no debug route', async (t) => {
   for (const mode of [...MODES, 'preload'] as const) {
     for (const [name, options] of [
       ['as it is', {}],
@@ -296,7 +296,7 @@ t.test('in production there is no route of it', async (t) => {
   }
 })
 
-t.test('in production pages are for their role, whoever asks from wherever', async (t) => {
+t.test('in production only users with the role see the pages, from any address', async (t) => {
   const verify = (token: string): StoredUser | null => token === 'other' ? null : { identifier: token, roles: [`ROLE_${token.toUpperCase()}`] }
   for (const mode of ['full', 'service'] as const) {
     for (const pattern of [undefined, '/_profiler', '/elsewhere']) {
@@ -321,7 +321,7 @@ t.test('in production pages are for their role, whoever asks from wherever', asy
   }
 })
 
-t.test('in production no listener that is left to the application opens the pages of a role', async (t) => {
+t.test('in production no listener that is left to the application opens pages that need a role', async (t) => {
   const verify = (): StoredUser => ({ identifier: 'guest', roles: ['ROLE_USER'] })
   for (const left of LEAVABLE.filter((name) => name !== 'is-granted')) {
     const site = await start(t, 'full', { options: { debug: false, session: false, leave: [left], security: { firewalls: [{ name: 'all', authenticators: { bearer: { verify } } }] }, profiler: { production: true, storage: 'memory', role: 'ROLE_OPERATOR' } } })

@@ -27,7 +27,7 @@ async function start (t: Test, mode: 'observe' | 'full', options: BuildOptions =
 const toolbarOf = (body: string): Element | null => new JSDOM(body).window.document.querySelector('hindsight-toolbar')
 const linkOf = (body: string): Element | null | undefined => toolbarOf(body)?.querySelector('template')?.content.querySelector('link')
 
-t.test('in observe mode no policy is edited, and the toolbar keeps to all of them', async (t) => {
+t.test('in observe mode no policy is changed, and the toolbar respects all policies', async (t) => {
   const app = await start(t, 'observe')
   for (const [headers, expected] of [
     [{}, 'script'],
@@ -53,7 +53,7 @@ t.test('in observe mode no policy is edited, and the toolbar keeps to all of the
   }
 })
 
-t.test('in observe mode a page with the toolbar loses its validators, and its length is right', async (t) => {
+t.test('in observe mode a page with the toolbar has no validators, and the correct length', async (t) => {
   const app = await start(t, 'observe')
   const changed = await app.inject({ url: '/', query: { ...VALIDATORS, 'content-length': String(Buffer.byteLength(HTML)) } })
   t.match(changed.headers, { etag: undefined, 'last-modified': undefined, 'accept-ranges': undefined })
@@ -64,7 +64,7 @@ t.test('in observe mode a page with the toolbar loses its validators, and its le
   t.match((await (await start(t, 'full')).inject({ url: '/', query: VALIDATORS })).headers, VALIDATORS)
 })
 
-t.test('the addresses of its files', async (t) => {
+t.test('the files of the toolbar have URLs', async (t) => {
   const app = await start(t, 'observe', { trustedProxies: ['127.0.0.1'] })
   const hrefOf = async (query: Record<string, string> = {}, headers: Record<string, string> = {}): Promise<string | null | undefined> =>
     linkOf((await app.inject({ url: '/', query, headers })).body)?.getAttribute('href')
@@ -80,7 +80,7 @@ t.test('the addresses of its files', async (t) => {
   }
 })
 
-t.test('below a prefix', async (t) => {
+t.test('the toolbar works below a prefix', async (t) => {
   const app = Fastify() as unknown as FastifyInstance
   t.teardown(() => app.close())
   await app.register(async (part) => {

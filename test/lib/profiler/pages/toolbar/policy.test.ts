@@ -12,7 +12,7 @@ const HELMET = "default-src 'self';base-uri 'self';font-src 'self' https: data:;
 /** What is allowed, by its first letter: style, script as `j`, connect. */
 const brief = ({ style, script, connect }: ReturnType<typeof rightsUnder>): string => `${style ? 's' : ''}${script ? 'j' : ''}${connect ? 'c' : ''}`
 
-t.test('what a policy allows as it is', async (t) => {
+t.test('a policy allows or forbids styles, scripts and connections', async (t) => {
   for (const [policy, expected] of [
     ['', 'sjc'],
     ['img-src *', 'sjc'],
@@ -63,7 +63,7 @@ t.test('what a policy allows as it is', async (t) => {
   ] as const) t.equal(brief(rightsUnder([policy], LOCAL)), expected, policy)
 })
 
-t.test('what it allows on other origins', async (t) => {
+t.test('a policy applies to the origin of the page', async (t) => {
   for (const [policy, origin, expected] of [
     ['default-src https:', TLS, 'sjc'],
     ['default-src http:', TLS, 'sjc'],
@@ -82,14 +82,14 @@ t.test('what it allows on other origins', async (t) => {
   ] as const) t.equal(brief(rightsUnder([policy], origin)), expected, `${policy} on ${origin.authority}`)
 })
 
-t.test('each of several policies has to allow it', async (t) => {
+t.test('every policy must allow a file', async (t) => {
   t.equal(brief(rightsUnder([], LOCAL)), 'sjc')
   t.equal(brief(rightsUnder(["default-src 'self'", "script-src 'none'"], LOCAL)), 'sc')
   t.equal(brief(rightsUnder(policiesIn("default-src 'self', style-src 'none'"), LOCAL)), 'jc')
   t.equal(brief(rightsUnder(policiesIn("default-src 'self',, img-src *"), LOCAL)), 'sjc')
 })
 
-t.test('what it allows with nonces, and how a header is extended', async (t) => {
+t.test('a nonce extends a policy that forbids inline elements', async (t) => {
   for (const [header, expected, extended] of [
     // What allows the files already stays as it is
     ['', 'sjc', ''],
@@ -120,7 +120,7 @@ t.test('what it allows with nonces, and how a header is extended', async (t) => 
   t.equal(extendHeader("default-src 'nonce-a'", { style: 'ST' }, LOCAL), "default-src 'nonce-a'; style-src 'nonce-a' 'nonce-ST'")
 })
 
-t.test('policies within a page', async (t) => {
+t.test('policies in a page are respected', async (t) => {
   for (const [markup, expected] of [
     ['<meta charset="utf-8"><meta name="description" content="Content-Security-Policy">', []],
     ['<meta http-equiv="Content-Security-Policy" content="default-src \'self\'">', ["default-src 'self'"]],

@@ -76,7 +76,7 @@ t.test('an HTML file has the toolbar, and no validators of the file', async (t) 
   }
 })
 
-t.test('an HTML file with the toolbar is compressed as without', async (t) => {
+t.test('an HTML file with the toolbar is compressed as without it', async (t) => {
   const root = t.testdir({ 'page.html': PAGE })
   for (const mode of ['observe', 'full'] as const) {
     for (const order of ['before', 'after'] as const) {
@@ -133,7 +133,7 @@ t.test('a stream that fails or has another length ends as without Hindsight', as
   t.same(failed, ['/fails', '/fails-later'], 'its profile has the error')
 })
 
-t.test('a stream is destroyed when its client is gone', async (t) => {
+t.test('a stream is destroyed when its client disconnects', async (t) => {
   const root = t.testdir({})
   for (const mode of ['none', 'observe', 'full'] as const) {
     const { app, streams } = await start(t, mode, root)
@@ -147,7 +147,7 @@ t.test('a stream is destroyed when its client is gone', async (t) => {
   }
 })
 
-t.test('a stream that is no HTML is sent as it is', async (t) => {
+t.test('a stream that is not HTML is unchanged', async (t) => {
   const app = Fastify() as unknown as FastifyInstance
   t.teardown(() => app.close())
   await app.register(hindsight, { debug: true, profiler: { storage: 'memory' } })

@@ -8,7 +8,7 @@ import { asides, checkpoint, connection, isConsistent, listed, opened, PER_BATCH
 
 const FILES = ['profiles.db', 'profiles.db-lock', 'profiles.db-shm', 'profiles.db-wal']
 
-t.test('a store that is removed while it is open begins anew, for all its users', async (t) => {
+t.test('a store that is removed while it is open is created again, for all its users', async (t) => {
   const ways: Array<[name: string, remove: (path: string) => void]> = [
     ['with its folder', (path) => rmSync(dirname(path), { recursive: true })],
     ['alone', (path) => rmSync(path)],
@@ -55,7 +55,7 @@ t.test('several processes whose store is removed continue in one new store', asy
   await isConsistent(t, storage)
 })
 
-t.test('a file that is no sound store is set aside when it is opened', async (t) => {
+t.test('a file that is not a sound database is set aside when it is opened', async (t) => {
   const made = place(t)
   const first = new SqliteStorage({ path: made })
   await put(first, tokens(1, 2_000).map((token) => failure(token)))
@@ -137,7 +137,7 @@ t.test('a file that is damaged while it is open is set aside', async (t) => {
   }
 })
 
-t.test('a damaged file is set aside once by all that open it', async (t) => {
+t.test('a damaged file is set aside once by all processes that open it', async (t) => {
   const path = place(t)
   writeFileSync(path, Buffer.alloc(40_000, 'no store'))
   const others = ['a', 'b', 'c'].map((prefix) => writer(t, path, prefix, 5))
@@ -147,7 +147,7 @@ t.test('a damaged file is set aside once by all that open it', async (t) => {
   t.equal((await isConsistent(t, opened(t, { path }))).length, 3 * 5 * PER_BATCH)
 })
 
-t.test('a log that is damaged while no process has it open costs what was only there', async (t) => {
+t.test('a write-ahead log that is damaged while closed costs only its own profiles', async (t) => {
   const path = place(t)
   const process = writer(t, path, 'a')
   await until(() => process.written() > 20)
@@ -176,7 +176,7 @@ t.test('the two latest files that were set aside are kept', async (t) => {
   t.same(readdirSync(dirname(path)).filter((name) => !known.has(name.replace(/(set-aside-.*)-wal$/, '$1'))), [])
 })
 
-t.test('a folder at the path is left alone', async (t) => {
+t.test('a folder at the path is not changed', async (t) => {
   const path = place(t)
   mkdirSync(path)
   writeFileSync(join(path, 'a'), 'of somebody')
@@ -191,7 +191,7 @@ t.test('a folder at the path is left alone', async (t) => {
   t.same(await listed(storage), ['000001'], 'it works when the folder is removed')
 })
 
-t.test('a place where no file can be created is an error that names the reason', async (t) => {
+t.test('if no file can be created, the error names the reason', async (t) => {
   const folder = dirname(place(t))
   writeFileSync(join(folder, 'file'), '')
   const path = join(folder, 'file', 'profiles.db')
@@ -200,7 +200,7 @@ t.test('a place where no file can be created is an error that names the reason',
   t.throws(() => checkWritable(path), unusable)
 })
 
-t.test('a user without permission reads the reason', { skip: process.platform === 'win32' && 'Windows has no file modes' }, async (t) => {
+t.test('without permission the error names the reason', { skip: process.platform === 'win32' && 'Windows has no file modes' }, async (t) => {
   const path = place(t)
   const storage = opened(t, { path })
   await put(storage, [profile('000001')])
@@ -213,7 +213,7 @@ t.test('a user without permission reads the reason', { skip: process.platform ==
   t.same(await listed(storage), ['000001'])
 })
 
-t.test('a file that cannot grow rejects writes, and is read', { skip: process.platform === 'win32' && 'Windows has no such limit' }, async (t) => {
+t.test('a file that cannot grow rejects writes, and can be read', { skip: process.platform === 'win32' && 'Windows has no such limit' }, async (t) => {
   const path = place(t)
   // A limit of the shell stands for a full disk.
   const { code, output, errors } = await run('full.ts', [path], 'ulimit -f 2000')
@@ -230,7 +230,7 @@ t.test('a file that cannot grow rejects writes, and is read', { skip: process.pl
   t.equal((await storage.get('00000a'))?.token, '00000a')
 })
 
-t.test('damage within texts costs these profiles only', async (t) => {
+t.test('damage within texts affects only these profiles', async (t) => {
   const path = place(t)
   const first = new SqliteStorage({ path })
   await put(first, tokens(1, 1_000).map((token) => profile(token, { url: `http://h/${token}`, collectors: { text: 'y'.repeat(3_000) } })))

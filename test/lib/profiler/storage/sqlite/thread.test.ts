@@ -19,7 +19,7 @@ async function crash (): Promise<void> {
   await new Promise((resolve) => worker.once('exit', resolve))
 }
 
-t.test('one thread is started, with the first call to any store', async (t) => {
+t.test('the first call to any store starts one thread for all stores', async (t) => {
   const [first, second] = [opened(t, { path: place(t) }), opened(t, { path: place(t) })]
   await turn()
   t.equal(workers.length, 0, 'no store starts it')
@@ -27,7 +27,7 @@ t.test('one thread is started, with the first call to any store', async (t) => {
   t.equal(workers.length, 1)
 })
 
-t.test('a store that was never used is closed without a thread or a file', async (t) => {
+t.test('closing an unused store starts no thread and creates no file', async (t) => {
   const path = place(t)
   const before = workers.length
   await opened(t, { path }).close()
@@ -35,7 +35,7 @@ t.test('a store that was never used is closed without a thread or a file', async
   t.notOk(existsSync(path))
 })
 
-t.test('calls without an answer are rejected when the thread ends, and the next one starts it again', async (t) => {
+t.test('pending calls are rejected when the thread ends, and the next call starts it again', async (t) => {
   const path = place(t)
   const [storage, second] = [opened(t, { path }), opened(t, { path })]
   await put(storage, [profile('000001')])
@@ -55,14 +55,14 @@ t.test('calls without an answer are rejected when the thread ends, and the next 
   t.equal(workers.length, count + 1)
 })
 
-t.test('a thread that ends without calls is started with the next one', async (t) => {
+t.test('a thread that ends while idle is started again by the next call', async (t) => {
   const storage = opened(t, { path: place(t) })
   await put(storage, [profile('000001')])
   await latest().terminate()
   t.same(await listed(storage), ['000001'])
 })
 
-t.test('settle returns when all puts are written, though this thread reads no messages', async (t) => {
+t.test('settle returns when all puts are written, even if the main thread reads no messages', async (t) => {
   const path = place(t)
   const storage = opened(t, { path })
   await storage.stats()
@@ -75,7 +75,7 @@ t.test('settle returns when all puts are written, though this thread reads no me
   t.same(await listed(storage), tokens(1, 30).reverse())
 })
 
-t.test('settle starts the thread where it has to', async (t) => {
+t.test('settle starts the thread if it is not running', async (t) => {
   await latest().terminate()
   const path = place(t)
   const storage = opened(t, { path })
@@ -86,7 +86,7 @@ t.test('settle starts the thread where it has to', async (t) => {
   await putting
 })
 
-t.test('settle gives up after its time', async (t) => {
+t.test('settle returns after its timeout', async (t) => {
   const path = place(t)
   const storage = opened(t, { path })
   await put(storage, [profile('000001')])
@@ -102,7 +102,7 @@ t.test('settle gives up after its time', async (t) => {
   t.same(await listed(storage), ['000002', '000001'])
 })
 
-t.test('other work is done during a search of many profiles', async (t) => {
+t.test('the event loop is not blocked by a search of many profiles', async (t) => {
   const storage = opened(t, { path: place(t) })
   for (let at = 1; at <= 8_000; at += 500) {
     await put(storage, tokens(at, at + 499).map((token) => profile(token, { url: `http://h/${token}/${'ab'.repeat(1_000)}` })))
@@ -122,7 +122,7 @@ t.test('arguments that cannot be posted are an error of that call only', async (
   t.same(await listed(storage), ['000001'])
 })
 
-t.test('a process ends in any way with its own code, and keeps its last profiles where it can', async (t) => {
+t.test('a process ends with its own exit code, and keeps its last profiles if the store is writable', async (t) => {
   const cases: Array<[way: string, code: number, expected: string[]]> = [
     ['close', 0, ['000002', '000001']],
     ['return', 0, ['000002', '000001']],
@@ -140,7 +140,7 @@ t.test('a process ends in any way with its own code, and keeps its last profiles
   }
 })
 
-t.test('a profiler whose process has its timers mocked writes what is queued when it is closed', async (t) => {
+t.test('with mocked timers, closing a profiler writes the queued profiles', async (t) => {
   const path = place(t)
   const profiler = new Profiler({ storage: new SqliteStorage({ path }), warn: (message) => t.fail(message) })
   const release = mockTimers()

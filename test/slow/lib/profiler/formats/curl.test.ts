@@ -38,7 +38,7 @@ function argument (args: readonly string[], name: string): string | undefined {
   return index === -1 ? undefined : args[index + 1]
 }
 
-t.test('what a shell starts is the request, whatever is in it', async (t) => {
+t.test('a shell sends exactly the stored request, for any profile', async (t) => {
   fc.assert(fc.property(hostileProfile, (profile) => {
     const stored = storedRequest(profile)
     const { target, headers, body } = fillRequest(stored, new Map())
@@ -54,7 +54,7 @@ t.test('what a shell starts is the request, whatever is in it', async (t) => {
   }), { numRuns: 25 })
 })
 
-t.test('a command is what a person would write', async (t) => {
+t.test('a command is readable', async (t) => {
   const profile = requested({ target: '/orders?x=1', headers: { host: '127.0.0.1:3000', accept: '*/*', 'content-type': 'application/json', 'content-length': '9', connection: 'close' }, body: { a: "it's" } }, { method: 'POST', status: 500 })
   t.equal(written('curl', profile), `# Made from the profile 3fa94c of 2026-01-02T03:04:05.678Z: 500 POST http://127.0.0.1:3000/robots.txt
 curl --silent --show-error --include --globoff --path-as-is \\
@@ -67,7 +67,7 @@ curl --silent --show-error --include --globoff --path-as-is \\
 `)
 })
 
-t.test('what is masked comes from the environment, and nothing is sent without it', async (t) => {
+t.test('masked values are read from the environment, and nothing is sent without them', async (t) => {
   const profile = requested({ target: '/reset/******?key=******', headers: { authorization: 'Bearer ******', cookie: 'sid=******; a=1', 'content-type': 'application/json' }, body: { password: '******' } }, { method: 'POST' })
   const command = written('curl', profile)
   for (const name of ['HINDSIGHT_PATH_2', 'HINDSIGHT_QUERY_KEY', 'HINDSIGHT_AUTHORIZATION', 'HINDSIGHT_COOKIE_SID', 'HINDSIGHT_BODY_PASSWORD']) t.match(command, `#   ${name}: `)

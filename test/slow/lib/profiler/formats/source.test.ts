@@ -23,7 +23,7 @@ function run (file: string, env: Record<string, string> = {}): Promise<Run> {
   }))
 }
 
-t.test('a text is a string of the language, and data is a value, whatever it says', async (t) => {
+t.test('any text is a string literal and any data is a literal value', async (t) => {
   const evaluate = (source: string): unknown => new Function(`return ${source}`)() as unknown // eslint-disable-line no-new-func
   fc.assert(fc.property(nasty, (text) => evaluate(jsString(text)) === text && !/[\n\r\u2028\u2029]|\p{Cf}/u.test(jsString(text))))
   fc.assert(fc.property(fc.jsonValue(), nasty, (value, name) => {
@@ -33,7 +33,7 @@ t.test('a text is a string of the language, and data is a value, whatever it say
   t.equal(JSON.stringify(evaluate(`(${jsValue(JSON.parse('{"__proto__":{"a":1}}'))})`)), '{"__proto__":{"a":1}}')
 })
 
-t.test('what is generated is a module of these statements, whatever a request brought', async (t) => {
+t.test('generated source is a module of fixed statements, for any profile', async (t) => {
   const shapeOf = (source: string): string => {
     const file = ts.createSourceFile('a.mjs', source, ts.ScriptTarget.Latest)
     const broken = (file as unknown as { parseDiagnostics: unknown[] }).parseDiagnostics.length
@@ -63,7 +63,7 @@ const APP = `export default async function application (app) {
 }
 `
 
-t.test('a test of a failure fails, and passes once it is mended', async (t) => {
+t.test('the test of a failure fails, and passes when the error is fixed', async (t) => {
   writeFileSync(join(folder, 'live.mjs'), APP.replace('FAILS', 'true'))
   const live = await import(join(folder, 'live.mjs')) as { default: FastifyPluginAsync }
   const app = await build({ declare: async (app) => await app.register(live.default) })
@@ -85,7 +85,7 @@ t.test('a test of a failure fails, and passes once it is mended', async (t) => {
   }
 })
 
-t.test('so does that of a failure behind a response that went well', async (t) => {
+t.test('the test of a failure after a successful response fails, and passes when the error is fixed', async (t) => {
   const source = "export default async (app) => { app.addHook('onResponse', async () => { if (FAILS) throw new Error('not told') }); app.get('/', async () => 'x') }\n"
   writeFileSync(join(folder, 'late.mjs'), source.replace('FAILS', 'true'))
   const live = await import(join(folder, 'late.mjs')) as { default: FastifyPluginAsync }
@@ -100,7 +100,7 @@ t.test('so does that of a failure behind a response that went well', async (t) =
   t.equal((await run(file)).code, 0)
 })
 
-t.test('a test of a success keeps its status, and asks for what is masked', async (t) => {
+t.test('the test of a success checks its status, and needs the masked values', async (t) => {
   const profile = requested({ target: '/a', headers: { authorization: 'Bearer ******' } })
   writeFileSync(join(folder, 'other.mjs'), "export default async (app) => { app.get('/a', async ({ headers }, reply) => reply.code(headers.authorization === 'Bearer x' ? 200 : 401).send()) }\n")
   const file = join(folder, 'kept.test.mjs')
@@ -110,7 +110,7 @@ t.test('a test of a success keeps its status, and asks for what is masked', asyn
   t.match(await run(file, { HINDSIGHT_AUTHORIZATION: 'y' }), { code: 1, out: /401/ })
 })
 
-t.test('fetch sends it again', async (t) => {
+t.test('the fetch snippet sends the request again', async (t) => {
   const app = await build({ declare: (app) => app.post('/a', async ({ body, headers, query }) => ({ body, kind: headers['x-kind'], query })) })
   t.teardown(() => app.close())
   const url = await app.listen({ host: '127.0.0.1', port: 0 })

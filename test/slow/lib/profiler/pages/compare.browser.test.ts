@@ -11,7 +11,7 @@ const LOUD = `${HOSTILE}<img src="https://evil.example/x">${'long'.repeat(100)}`
 
 const browser = await chromium(t)
 if (browser !== undefined) {
-  t.test('comparing and sending again, without a script: nothing for axe to find, nothing too wide, nothing injected', async (t) => {
+  t.test('comparing and resending without a script: no axe issue, no overflow, no injection', async (t) => {
     const orders: unknown[] = []
     const app = await build({ declare: (app) => app.post('/orders', async ({ body }) => { orders.push(body); return { ok: true } }) })
     t.teardown(() => app.close())

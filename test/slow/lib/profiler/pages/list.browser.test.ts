@@ -29,7 +29,7 @@ async function start (t: Test, options: BrowserContextOptions = {}): Promise<{ a
 const focused = async (page: Page): Promise<string> => await page.evaluate('document.activeElement.textContent')
 
 if (browser !== undefined) {
-  t.test('a click anywhere in a row opens its profile, but not on its controls', async (t) => {
+  t.test('a click anywhere in a row opens its profile, except on its controls', async (t) => {
     const { origin, page, heard, save } = await start(t, { viewport: { width: 1280, height: 720 } })
     save(profile('000001'), profile('000002'))
     for (const column of [2, 4, 7]) {
@@ -84,7 +84,7 @@ if (browser !== undefined) {
     t.same(heard, [])
   })
 
-  t.test('the list by keyboard', async (t) => {
+  t.test('the list can be used with the keyboard', async (t) => {
     const { origin, page, heard, save } = await start(t)
     save(profile('000001'), failure('000002'), profile('000003', { duration: 300 }))
     await page.goto(`${origin}/_profiler/`)
@@ -116,7 +116,7 @@ if (browser !== undefined) {
     t.same(heard, [])
   })
 
-  t.test('the help is a dialog, and shortcuts can be switched off', async (t) => {
+  t.test('the help is a dialog, and shortcuts can be disabled', async (t) => {
     const { origin, page, heard, save } = await start(t)
     save(profile('000001'))
     await page.goto(`${origin}/_profiler/`)
@@ -142,7 +142,7 @@ if (browser !== undefined) {
     t.same(heard, [])
   })
 
-  t.test('nothing moves without input, also while rows arrive; the first result is on the first screen', async (t) => {
+  t.test('arriving rows cause no layout shift, and the first result is on the first screen', async (t) => {
     for (const [width, height] of [[360, 640], [960, 700], [1280, 720], [1920, 900]] as const) {
       const { origin, page, heard, save } = await start(t, { viewport: { width, height } })
       save(failure('00000a'), profile('00000b'), profile('00000c', { url: `http://h/${'long'.repeat(80)}`, ip: '2001:db8:1111:2222:3333:4444:5555:6666', duration: 123_456 }))

@@ -19,7 +19,7 @@ async function start (t: Test): Promise<{ app: FastifyInstance, origin: string }
 
 const browser = await chromium(t)
 if (browser !== undefined) {
-  t.test('each panel: nothing for axe to find, nothing too wide, nothing injected', async t => {
+  t.test('no panel has an axe issue, an overflow or an injection', async t => {
     const { app, origin } = await start(t)
     const hostile = { ...sample(LOUD), ip: '127.0.0.1' }
     app.hindsight.profiler.save(hostile)
@@ -39,7 +39,7 @@ if (browser !== undefined) {
     await page.close()
   })
 
-  t.test('the list: nothing for axe to find, nothing too wide, nothing injected', async t => {
+  t.test('the list has no axe issue, no overflow and no injection', async t => {
     const { app, origin } = await start(t)
     app.hindsight.profiler.save({ ...sample(LOUD), method: 'GET' })
     for (const token of tokens(1, 3)) app.hindsight.profiler.save(profile(token, { parent: '3fa94c' }))
@@ -92,7 +92,7 @@ if (browser !== undefined) {
     await page.close()
   })
 
-  t.test('pinning keeps the search, and purging asks first', async t => {
+  t.test('pinning keeps the search, and purging asks for confirmation', async t => {
     const { app, origin } = await start(t)
     for (const token of tokens(1, 3)) app.hindsight.profiler.save(token === '000003' ? failure(token) : profile(token))
     const { page } = await watchedPage(browser, origin)
@@ -111,7 +111,7 @@ if (browser !== undefined) {
     await page.close()
   })
 
-  t.test('text is copied to the clipboard, and an unknown token is a page', async t => {
+  t.test('text is copied to the clipboard, and an unknown token has a page', async t => {
     const app = await build(t, {}, (app) => app.get('/', (_request, reply) => reply.type('text/html').send('<html><body></body></html>')))
     const origin = `http://127.0.0.1:${await listen(app)}`
     app.hindsight.profiler.save(sample())
@@ -138,7 +138,7 @@ if (browser !== undefined) {
     t.same(await axeViolationsOfThemes(page), [])
   })
 
-  t.test('filters apply when they change', async t => {
+  t.test('filters apply on change', async t => {
     const { app, origin } = await start(t)
     app.hindsight.profiler.save({ ...sample(), logs: [line('debug', 'one'), line('info', 'two', 'db'), line('warn', 'three'), line('error', 'four')] })
     const { page, heard } = await watchedPage(browser, origin)
@@ -177,7 +177,7 @@ if (browser !== undefined) {
     await page.close()
   })
 
-  t.test('without JavaScript everything is there', async t => {
+  t.test('the pages work without JavaScript', async t => {
     const { app, origin } = await start(t)
     app.hindsight.profiler.save({ ...sample(), logs: [line('debug', 'one'), line('info', 'two', 'db'), line('error', 'four')] })
     const { page, heard } = await watchedPage(browser, origin, { javaScriptEnabled: false, viewport: { width: 360, height: 800 } })
@@ -200,7 +200,7 @@ if (browser !== undefined) {
     await page.close()
   })
 
-  t.test('the theme is kept from page to page', async t => {
+  t.test('the theme is the same on all pages', async t => {
     const { app, origin } = await start(t)
     app.hindsight.profiler.save(profile('000001'))
     const { page } = await watchedPage(browser, origin, { colorScheme: 'light' })

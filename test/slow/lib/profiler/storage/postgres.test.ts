@@ -12,7 +12,7 @@ async function opened (t: Test, url: string, bounds: Partial<StorageBounds> = {}
   return storage
 }
 
-t.test('contract', async (t) => {
+t.test('PostgreSQL passes the contract of storage', async (t) => {
   const postgres = await postgresServer(t)
   if (!postgres) return
   const open = async (bounds: StorageBounds): Promise<ProfileStorage> => {
@@ -22,12 +22,12 @@ t.test('contract', async (t) => {
   for (const { name, run } of storageContract(open)) await t.test(name, run)
 })
 
-t.test('two machines', async (t) => {
+t.test('two machines share one store', async (t) => {
   const postgres = await postgresServer(t)
   if (!postgres) return
   const [one, other] = [await opened(t, postgres.url, { maxProfiles: 3_000 }), await opened(t, postgres.url)]
 
-  await t.test('each reads what the other wrote, in one order', async (t) => {
+  await t.test('each machine reads the profiles of the other, in one order', async (t) => {
     await Promise.all(Array.from({ length: 20 }, async (_, batch) => {
       const written = tokens(batch * 50, batch * 50 + 49).map((token) => profile(token))
       await put(batch % 2 === 0 ? one : other, written)
@@ -38,7 +38,7 @@ t.test('two machines', async (t) => {
     t.match(await other.stats(), { profiles: 1_000, engine: 'postgres', maxProfiles: 3_000 }, 'bounds are those of the writer that has some')
   })
 
-  await t.test('one that follows the other misses nothing', async (t) => {
+  await t.test('following finds all profiles of the other machine', async (t) => {
     const seen: string[] = []
     let { head } = await other.search({ limit: 1 })
     const writing = Promise.all(tokens(2_000, 2_199).map(async (token) => await put(one, [failure(token)])))
@@ -71,7 +71,7 @@ t.test('40 concurrent first uses create the tables once', async (t) => {
   t.match(await stores[0]?.stats(), { profiles: 40 })
 })
 
-t.test('an open format', async (t) => {
+t.test('SQL reads the tables and deletes rows', async (t) => {
   const postgres = await postgresServer(t)
   if (!postgres) return
   const storage = await opened(t, postgres.url)
@@ -85,7 +85,7 @@ t.test('an open format', async (t) => {
   t.equal(await postgres.psql('select count(*) from hindsight.bodies'), '2')
 })
 
-t.test('wrong addresses', async (t) => {
+t.test('invalid addresses are errors without the password', async (t) => {
   await t.rejects(openStorage({ storage: 'postgres://' }), { message: /^profiler\.storage \(STORAGE_URL\): / })
   const storage = await opened(t, 'postgres://u:secret@127.0.0.1:1/x')
   await t.rejects(async () => await storage.stats(), { code: 'HINDSIGHT_STORAGE_UNUSABLE', statusCode: 503, message: /^The store "postgres:\/\/127\.0\.0\.1:1\/x" cannot be used: .*ECONNREFUSED/ })

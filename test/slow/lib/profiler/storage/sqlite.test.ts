@@ -17,7 +17,7 @@ import { connection, isConsistent, listed, opened, PER_BATCH, place, put, until,
 
 const ALL = { limit: 100_000 }
 
-t.test('the contract, in a file', async (t) => {
+t.test('SQLite passes the contract of storage, in a file', async (t) => {
   for (const { name, run } of storageContract((bounds) => new SqliteStorage({ path: place(t), ...bounds }))) await t.test(name, run)
 })
 
@@ -61,7 +61,7 @@ t.test('lowered bounds take effect with the next write', async (t) => {
   t.same(await isConsistent(t, second), ['00000a', ...tokens(11_902, 12_000).reverse()])
 })
 
-t.test('a store without bounds takes those of other writers', async (t) => {
+t.test('a store without its own bounds uses those of other writers', async (t) => {
   const path = place(t)
   const service = opened(t, { path, maxProfiles: 20_000 })
   await put(service, tokens(1, 11_000).map((token) => profile(token)))
@@ -130,7 +130,7 @@ t.test('while another process writes, a put waits and searches are answered', as
   t.same(await listed(storage), ['000002', '000001'])
 })
 
-t.test('puts that wait for another process are done in their order', async (t) => {
+t.test('puts that wait for another process keep their order', async (t) => {
   const path = place(t)
   const storage = opened(t, { path })
   await put(storage, [profile('000001')])
@@ -144,7 +144,7 @@ t.test('puts that wait for another process are done in their order', async (t) =
   t.same(await listed(storage), tokens(1, 9).reverse())
 })
 
-t.test('calls of one store are done in the order in which they were made', async (t) => {
+t.test('the calls of one store run in their order', async (t) => {
   const storage = opened(t, { path: place(t) })
   const results = await Promise.all([
     put(storage, [profile('000001'), profile('000002')]),
@@ -178,7 +178,7 @@ t.test('a store at its bound does not grow', async (t) => {
   await isConsistent(t, storage)
 })
 
-t.test('a purge of many keeps the others and the pinned ones', async (t) => {
+t.test('a large purge keeps the other and the pinned profiles', async (t) => {
   const storage = opened(t, { path: place(t) })
   const all = tokens(1, 3_000)
   await put(storage, all.map((token, i) => profile(token, { status: i % 10 === 0 ? 201 : 404 })))
@@ -203,7 +203,7 @@ t.test('profiles that are put during a purge are kept', async (t) => {
   t.same(await isConsistent(t, storage), ['00000a'])
 })
 
-t.test('one path that is opened twice is one store, until both are closed', async (t) => {
+t.test('one path that is opened twice is one store until both are closed', async (t) => {
   const path = place(t)
   const [first, second] = [new SqliteStorage({ path }), opened(t, { path: relative(process.cwd(), path) })]
   await Promise.all([put(first, [profile('000001')]), put(second, [profile('000002')])])
@@ -213,7 +213,7 @@ t.test('one path that is opened twice is one store, until both are closed', asyn
   await t.rejects(first.search({ limit: 1 }), { message: `The store "${path}" is closed.` })
 })
 
-t.test('a thread of the application writes to the same store, and ends', async (t) => {
+t.test('a worker thread of the application writes to the same store, and ends', async (t) => {
   const path = place(t)
   const storage = opened(t, { path, maxProfiles: 5_000 })
   await put(storage, [profile('000001')])
@@ -225,7 +225,7 @@ t.test('a thread of the application writes to the same store, and ends', async (
   t.equal((await isConsistent(t, storage)).length, 102)
 })
 
-t.test('a store that is closed while it is read and written does both before', async (t) => {
+t.test('closing a store completes its pending reads and writes', async (t) => {
   const path = place(t)
   const storage = new SqliteStorage({ path })
   await put(storage, tokens(1, 2_000).map((token) => profile(token)))
@@ -242,7 +242,7 @@ t.test('a store that is closed while it is read and written does both before', a
   t.equal((await opened(t, { path }).get('00000a'))?.token, '00000a')
 })
 
-t.test('a closed store has all its profiles in the database file', async (t) => {
+t.test('a closed store has all profiles in the database file', async (t) => {
   const path = place(t)
   const storage = new SqliteStorage({ path })
   await put(storage, tokens(1, 50).map((token) => profile(token)))
@@ -252,7 +252,7 @@ t.test('a closed store has all its profiles in the database file', async (t) => 
   t.same(await listed(opened(t, { path: `${path}-copy` })), tokens(1, 50).reverse())
 })
 
-t.test('a store that is closed during a purge and an eviction finishes both before, and is not opened again', async (t) => {
+t.test('closing a store completes a purge and an eviction, and does not open it again', async (t) => {
   const path = place(t)
   const first = new SqliteStorage({ path, maxProfiles: 20_000 })
   await put(first, tokens(1, 6_000).map((token) => profile(token)))

@@ -19,7 +19,7 @@ const POLICIES = [
 
 const browser = await chromium(t)
 if (browser !== undefined) {
-  t.test('what a policy allows is what the browser allows', async (t) => {
+  t.test('the policy evaluation matches that of the browser', async (t) => {
     let policy = ''
     const server = createServer((request, response) => {
       if (request.url === '/style.css') response.setHeader('content-type', 'text/css').end('p { color: rgb(1, 2, 3) }')

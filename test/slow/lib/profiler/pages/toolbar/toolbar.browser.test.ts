@@ -76,7 +76,7 @@ if (browser !== undefined) {
   const origin = `http://127.0.0.1:${await listen(app)}`
   const BAR = 'hindsight-toolbar'
 
-  t.test('shown at the bottom, folded and remembered, gone in print', async t => {
+  t.test('the toolbar is at the bottom, can be folded, is remembered, and is not printed', async t => {
     for (const width of [360, 700, 1280]) {
       const { page, heard } = await watchedPage(browser, origin, { viewport: { width, height: 400 } })
       for (const url of ['/', '/hostile']) {
@@ -105,7 +105,7 @@ if (browser !== undefined) {
     }
   })
 
-  t.test('the page is as it would be without', async t => {
+  t.test('the page is the same as without the toolbar', async t => {
     const { page } = await watchedPage(browser, origin)
     await page.goto(`${origin}/`)
     const facts = await page.evaluate(() => {
@@ -127,7 +127,7 @@ if (browser !== undefined) {
     await page.close()
   })
 
-  t.test('pop-ups open by hover and by keyboard, close by Escape, and learn the rest when they are looked at', async t => {
+  t.test('pop-ups open by hover and by keyboard, close by Escape, and load their details when open', async t => {
     const { page } = await watchedPage(browser, origin)
     await page.goto(`${origin}/`)
     const pop = page.locator(`${BAR} .time .pop`)
@@ -153,7 +153,7 @@ if (browser !== undefined) {
     await page.close()
   })
 
-  t.test('requests of the page are told with their profiles, and go on as they would', async t => {
+  t.test('requests of the page are listed with their profiles, and are otherwise unchanged', async t => {
     const { page, heard } = await watchedPage(browser, origin)
     await page.goto(`${origin}/`)
     const result = await page.evaluate(async () => {
@@ -254,7 +254,7 @@ if (browser !== undefined) {
     await page.close()
   })
 
-  t.test('the last hundred of five hundred requests', async t => {
+  t.test('the last 100 of 500 requests are listed', async t => {
     const { page } = await watchedPage(browser, origin)
     await page.goto(`${origin}/`)
     await page.evaluate(async () => {
@@ -266,7 +266,7 @@ if (browser !== undefined) {
     await page.close()
   })
 
-  t.test('hostile requests and headers stay text, and no link of theirs is taken', async t => {
+  t.test('hostile requests and headers remain text, and their links are ignored', async t => {
     const { page, heard } = await watchedPage(browser, origin)
     await page.goto(`${origin}/hostile`)
     for (const to of ['javascript:alert(1)', 'https://evil.example/_profiler/123456', '//evil.example/_profiler/123456', 'x']) {
@@ -283,7 +283,7 @@ if (browser !== undefined) {
   })
 
   for (const mode of ['full', 'observe'] as const) {
-    t.test(`${mode} mode: it keeps to the policy of the page, and nothing is reported`, async t => {
+    t.test(`${mode} mode: the toolbar respects the policy of the page, and no violation is reported`, async t => {
       Object.assign(app.hindsight, { mode })
       t.teardown(() => Object.assign(app.hindsight, { mode: 'full' }))
       for (const [name, { own, ...expected }] of Object.entries(POLICIES)) {
@@ -317,7 +317,7 @@ if (browser !== undefined) {
     })
   }
 
-  t.test('without its stylesheet it is not seen', async t => {
+  t.test('without its stylesheet the toolbar is hidden', async t => {
     const { page } = await watchedPage(browser, origin)
     await page.route('**/*.css', async (route) => await route.abort())
     await page.goto(`${origin}/`)
@@ -326,7 +326,7 @@ if (browser !== undefined) {
     await page.close()
   })
 
-  t.test('<base> does not lead it to another origin', async t => {
+  t.test('<base> does not change the origin of its links', async t => {
     const { page, heard } = await watchedPage(browser, origin)
     await page.goto(`${origin}/based`)
     await page.locator(`${BAR} .time`).hover()
@@ -336,7 +336,7 @@ if (browser !== undefined) {
     await page.close()
   })
 
-  t.test('axe finds nothing with the bar open, in both themes', async t => {
+  t.test('axe reports no issue for the open toolbar, in both themes', async t => {
     const { page } = await watchedPage(browser, origin)
     await page.goto(`${origin}/`)
     await page.evaluate(async () => { await Promise.all(['/json', '/nowhere'].map(async (url) => await fetch(url))) })
