@@ -176,6 +176,6 @@ t.test('templates are rendered over a socket, also in production', async (t) => 
     t.equal(await page.text(), '<h1>&lt;script&gt;alert(1)&lt;/script&gt;</h1>\n')
     const missing = await fetch(`${url}/missing`, { headers: { accept: 'text/html' } })
     t.equal(missing.status, 500)
-    t.equal((await missing.text()).includes(VIEWS), debug, 'where it was looked for is nobody\'s business in production')
+    t.equal((await missing.text()).includes(VIEWS), debug, 'production does not show the path')
   }
 })
