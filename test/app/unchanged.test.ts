@@ -29,7 +29,7 @@ async function bare (t: Test, declare: Declare): Promise<FastifyInstance> {
 
 const LONG = 'much longer than what the handler has sent'
 
-// What hooks of the application, which come behind the listeners, make of what the handler has sent.
+// Payloads from hooks of the application, which run after the listeners.
 const sent: Array<[name: string, onSend: (request: FastifyRequest, reply: FastifyReply) => unknown]> = [
   ['a stream in its place', () => Readable.from([LONG])],
   ['a longer text', () => LONG],

@@ -265,7 +265,7 @@ t.test('caching works over a socket, also in production', async (t) => {
     const again = await fetch(`${url}/both`, { headers: { 'if-none-match': first.headers.get('etag') ?? '' } })
     t.equal(again.status, 304)
     t.equal(await again.text(), '')
-    // What stands behind a 304 on the wire is the next response, not a body.
+    // The bytes after a 304 are the next response, not a body.
     const wire = await raw(port, `GET /both HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nIf-None-Match: "abc"\r\nConnection: close\r\n\r\n`)
     t.equal(wire?.status, 304)
     t.equal(wire?.headers.etag, '"abc"')

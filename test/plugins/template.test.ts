@@ -79,7 +79,7 @@ for (const engine of ['eta', 'handlebars'] as const) {
     for (const [url, status, type, body] of cases) {
       const response = await app.inject(url)
       t.equal(response.statusCode, status, url)
-      // Engines escape quotes differently, and the toolbar may stand behind a body element only.
+      // Engines escape quotes differently, and the toolbar needs a body element.
       t.equal(response.body, body, url)
       t.equal(response.headers['content-type'], type, url)
     }

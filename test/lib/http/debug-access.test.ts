@@ -14,7 +14,7 @@ function routes (app: FastifyInstance): void {
 
 const shown = (answer: string): boolean => headerOf(answer, 'x-debug-token') !== undefined
 
-/** A failure, told with everything or with nothing. */
+/** A failure, with all debug data or with none. */
 async function failure (t: Test, port: number, headers: Record<string, string>, expected: boolean, name: string, host?: string): Promise<void> {
   for (const path of ['/boom', '/ok', '/nix', '/%zz']) {
     const answer = await get(port, path, headers, host)
@@ -333,7 +333,7 @@ t.test('a client on the network, without any proxy', async t => {
     ['127.0.0.1', '192.168.1.20', false]
   ] as const) {
     const app = await build(t, {}, routes)
-    // A machine need not have a network: the connection is a real one, only its other end is told as if it were elsewhere.
+    // A machine need not have a network: the connection is real, and only its remote address is replaced.
     app.server.prependListener('connection', socket => Object.defineProperty(socket, 'remoteAddress', { value: client }))
     const port = await listen(app, bound)
     await failure(t, port, { Host: `127.0.0.1:${port}` }, visible, `${client} of a service bound to ${bound}`)

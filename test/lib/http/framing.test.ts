@@ -9,7 +9,7 @@ const SMUGGLED = 'GET /smuggled HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n
 const POST = 'POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\n'
 const CHUNKED = `${POST}Transfer-Encoding: chunked\r\n\r\n`
 
-/** Counts what came behind and was taken for a request. */
+/** Counts the smuggled requests that reached a route. */
 const counted = new WeakMap<FastifyInstance, number>()
 
 function routes (app: FastifyInstance): void {

@@ -14,7 +14,7 @@ import { capturing, output } from './capturing.js'
 const CHANNEL = 'tracing:pino_asJson:end'
 const MODES = ['observe', 'full'] as const
 
-// Closed behind its test, so that the last one to be closed is known.
+// Closed at the end of its test, so that a test can close the last one.
 t.afterEach(() => { if (hasSubscribers(CHANNEL)) throw new Error('an application of this test still listens to pino') })
 
 t.test('pino publishes its lines to the diagnostics channel', async (t) => {

@@ -156,7 +156,7 @@ t.test('a request that is not selected adds nothing to the previous profile of i
   const said = (await stored(app)).map(({ logs }) => logs.filter(({ channel }) => channel === 'app').map(({ message }) => message))
   t.same(said, [
     ['the application for again', 'a child for again', 'the application later for again'],
-    // What the application's own logger says belongs to nobody as long as the request is not wanted.
+    // Lines of the application's logger are not attributed to a request that is not selected.
     ['a child for failing'],
     ['the application for demanded', 'a child for demanded', 'the application later for demanded']
   ])

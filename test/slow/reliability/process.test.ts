@@ -46,7 +46,7 @@ interface Answer {
   text: string
 }
 
-/** One request; by default over a connection that its client wants to keep. */
+/** One request; by default over a persistent connection. */
 async function ask (port: number, path: string, agent = new Agent({ keepAlive: true })): Promise<Answer> {
   return await new Promise((resolve, reject) => {
     request({ host: '127.0.0.1', port, path, agent }, (response) => {

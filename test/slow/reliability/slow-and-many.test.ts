@@ -18,7 +18,7 @@ async function hello (port: number): Promise<unknown> {
   return await (await fetch(`http://127.0.0.1:${port}/hello`)).json()
 }
 
-// In lots that the system keeps for a server until it takes them: one too many looks open to its client, and nobody ever hears of it.
+// In lots that the system keeps for a server until it takes them: one too many looks open to its client, and the server does not see it.
 const LOT = 100
 
 async function opened ({ port, figures }: Service, count: number): Promise<Socket[]> {
@@ -140,7 +140,7 @@ t.test('a client that does not read the stream waits for one batch, and is disco
   const app = await build({ server: serverOptions({ connectionTimeout: 500 }) })
   t.teardown(() => app.close())
   const port = await listen(app)
-  // More news at each look than a connection takes in when nobody reads.
+  // Each search has more profiles than the buffers of an unread connection hold.
   const found = Array.from({ length: 200 }, () => ({ token: '000001', url: 'x'.repeat(50_000) }))
   let looks = 0
   app.hindsight.profiler.search = async () => ({ profiles: [...found] as never, next: null, head: String(++looks) })

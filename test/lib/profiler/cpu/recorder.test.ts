@@ -13,7 +13,7 @@ import { limitsAt, NEVER } from '../../../support/timers.js'
 import { HOSTILE } from '../hostile.js'
 
 const ASKED = { 'x-hindsight-cpu': '1' }
-// The engine knows functions by the names that they have in their source.
+// V8 reports functions by the names in their source.
 const hostile = (runInThisContext(`(spin) => ({ ${JSON.stringify(HOSTILE)} () { spin(30) } })[${JSON.stringify(HOSTILE)}]`) as (does: typeof spin) => () => void)(spin)
 
 function deferred<T> (): { promise: Promise<T>, resolve: (value: T) => void } {

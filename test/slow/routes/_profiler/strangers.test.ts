@@ -93,7 +93,7 @@ async function enumerate (app: FastifyInstance, url: string, ours: Route[]): Pro
   }
 }
 
-/** What tells more than that there is nothing. */
+/** Text of an answer that reveals a debug route. */
 function told ({ head, body }: Answer): string | null {
   return new RegExp(`${SECRET}|Hindsight (?!NOT)|node_modules|strangers\\.test|form_token|formToken|"profiles"|"exceptions"|curl |<script|text/event-stream|text/javascript|text/css`, 'i').exec(body)?.[0] ??
     /^(?:x-debug|server-timing|content-disposition|cross-origin|x-accel|allow:|location:.*_(?:profiler|wdt|error))[^:]*|text\/event-stream/im.exec(head)?.[0] ?? null
@@ -127,7 +127,7 @@ const inTurn = <T>(list: readonly T[], turn: number, count: number): T[] => Arra
 
 async function refused (t: Test, { port, mode }: Site, how: Parameters<typeof ask>[1], name: string, open = false): Promise<void> {
   const answer = await ask(port, how)
-  // Who sits at the machine is told of a profile, whatever page asks for them; it opens nothing to that.
+  // A local client receives the token, for a request of any page; the token gives that page no access.
   // An application with a route for any path names its own methods.
   if (open) answer.head = answer.head.replace(/^allow:.*\r\n/gim, '')
   if (how.headers?.Origin !== undefined) answer.head = answer.head.replace(/^x-debug-token.*\r\n/gim, '')
