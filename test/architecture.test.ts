@@ -146,7 +146,7 @@ function violations (edges: readonly Edge[]): string[] {
 
 t.test('imports go downward, without circles, and the boundaries hold', async (t) => {
   const edges = edgesOf(ROOT)
-  t.ok(edges.length > 0, 'there are imports to judge')
+  t.ok(edges.length > 0, 'imports were found')
   t.same(edges.filter(({ to }) => !existsSync(join(ROOT, to))), [], 'each import was followed to a file')
   t.same(violations(edges), [])
 })

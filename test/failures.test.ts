@@ -343,13 +343,13 @@ t.test('a failing stream is recorded', async t => {
   const behind = await get(port, '/behind')
   t.equal(statusOf(behind), 200)
   t.ok(behind.includes('the beginning'))
-  t.notOk(behind.endsWith('0\r\n\r\n'), 'the client can tell that it is not whole')
+  t.notOk(behind.endsWith('0\r\n\r\n'), 'the client sees that the response is incomplete')
   await new Promise(resolve => setTimeout(resolve, 50))
   const profile = await newest(app)
   t.ok(profile.url.endsWith('/behind'))
   t.equal(profile.status, 200, 'which had been sent')
   t.same(chainOf(profile.exceptions), ['Error: failed behind the first octet'])
-  t.ok(JSON.stringify(profile.logs).includes('failed behind the first octet'), 'its log says why')
+  t.ok(JSON.stringify(profile.logs).includes('failed behind the first octet'), 'the log has the reason')
 })
 
 t.test('a request that the client aborts is recorded with status 499', async t => {
@@ -373,7 +373,7 @@ t.test('a request that the client aborts is recorded with status 499', async t =
   left()
   await new Promise(resolve => setTimeout(resolve, 30))
   const after = await newest(app)
-  t.same([after.token, after.status], [gone.token, 499], 'it stays one profile')
+  t.same([after.token, after.status], [gone.token, 499], 'the request has one profile')
   t.equal((await app.hindsight.profiler.search({ limit: 10 })).profiles.length, 1)
 })
 

@@ -243,7 +243,7 @@ function check (t: Test, profile: Profile, { events, status, outcome, at, messag
   t.strictSame(ran(profile.events), events)
   t.equal(profile.events.find(({ pass, stage, listener }) => pass === 'main' && `${stage} ${listener}` === at)?.outcome, outcome, `${at} ${outcome}`)
   const raisers = profile.events.filter(({ pass, stage, outcome }) => pass === 'main' && stage.startsWith('kernel.') && (outcome === 'raised' || outcome === 'answered')).map(({ stage, listener }) => `${stage} ${listener}`)
-  t.strictSame(raisers, outcome === 'raised' || outcome === 'answered' ? [at] : [], 'nobody else ended the pass')
+  t.strictSame(raisers, outcome === 'raised' || outcome === 'answered' ? [at] : [], 'no other listener ended the pass')
   t.equal(profile.exceptions.at(-1)?.message, message)
 }
 

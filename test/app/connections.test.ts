@@ -44,7 +44,7 @@ async function service (t: Test, server: object, limits: Partial<ServerLimits> =
 const kinds: Array<[name: string, options: (limits: Partial<ServerLimits>) => object, dial: (port: number) => Socket]> = [
   ['in the clear', (limits) => serverOptions(limits), (port) => connect(port, '127.0.0.1')]
 ]
-if (tls === null) t.pass('openssl is here', { skip: 'no openssl: install it' })
+if (tls === null) t.pass('openssl is installed', { skip: 'no openssl: install it' })
 else {
   const { key, cert } = tls
   kinds.push(['over TLS', (limits) => httpsServerOptions({ key, cert }, limits), (port) => connectTls({ port, host: '127.0.0.1', servername: 'localhost', ca: cert })])
@@ -60,7 +60,7 @@ for (const [name, options, dial] of kinds) {
     await until(open, (count) => count === 0)
     socket.resume()
     await once(socket, 'close')
-    t.ok(socket.bytesRead < SIZE, 'not all was sent')
+    t.ok(socket.bytesRead < SIZE, 'the response is incomplete')
   })
 
   t.test(`${name}: a slowly reading client receives the whole response, and its connection stays open`, async (t) => {
@@ -138,7 +138,7 @@ t.test('connections above the limit are refused, with one warning a minute', asy
   await until(open, (count) => count === 0)
   const socket = connect(port, '127.0.0.1')
   socket.write(request('/ok'))
-  t.match(String((await once(socket, 'data'))[0]), /^HTTP\/1\.1 200/, 'there is room again')
+  t.match(String((await once(socket, 'data'))[0]), /^HTTP\/1\.1 200/, 'new connections are accepted again')
   socket.destroy()
 })
 

@@ -35,12 +35,12 @@ t.test('health routes need no login and no host, set no cookie, and leave no pro
     for (const url of ['/livez', '/readyz', '/livez?x=1']) {
       const answer = await app.inject({ url, headers: { host: '10.0.0.7:3000', cookie: 'sessionId=abc' } })
       t.same([answer.statusCode, answer.body], [200, 'ok\n'], url)
-      t.strictSame(Object.keys(answer.headers).sort(), ['cache-control', 'connection', 'content-length', 'content-type', 'date', 'x-content-type-options'], 'it says nothing else')
+      t.strictSame(Object.keys(answer.headers).sort(), ['cache-control', 'connection', 'content-length', 'content-type', 'date', 'x-content-type-options'], 'no other header is sent')
     }
     const head = await app.inject({ method: 'HEAD', url: '/readyz' })
     t.same([head.statusCode, head.body], [200, ''])
-    t.equal(lines.length, quiet, 'no line')
-    if (debug) t.equal((await app.hindsight.profiler.search({ limit: 10, criteria: { url: 'z' } })).profiles.length, 0, 'no profile')
+    t.equal(lines.length, quiet, 'no log line is written')
+    if (debug) t.equal((await app.hindsight.profiler.search({ limit: 10, criteria: { url: 'z' } })).profiles.length, 0, 'no profile is stored')
   }
 })
 
@@ -59,7 +59,7 @@ t.test('a service is not ready while its store of sessions is unavailable, and w
   t.teardown(() => app.close())
   t.same(await health(app, '/readyz'), [200, 'ok\n'])
   for (let i = 0; i < 20; i++) await health(app, '/readyz')
-  t.equal(reads, 1, 'it is read once a second at most')
+  t.equal(reads, 1, 'the store is read at most once a second')
   for (const [name, unavailable] of [
     ['rejects', async () => { throw new Error('the password is hunter2') }], ['does not answer', () => new Promise(() => {})]
   ] as Array<[string, () => unknown]>) {

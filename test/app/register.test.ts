@@ -24,7 +24,7 @@ t.test('routes and hooks that are declared immediately are recorded', async (t) 
   const profile = await profileOf(app, await app.inject('/'))
   t.ok(profile.events.some(({ listener, source }) => listener === 'mine' && /register\.test\.ts:\d+$/.test(source ?? '')))
   t.match(profile.route?.handler, /register\.test\.ts:\d+$/)
-  t.ok(app.hasPlugin('fastify-hindsight'), 'it is the plugin')
+  t.ok(app.hasPlugin('fastify-hindsight'), 'the plugin is registered')
 })
 
 t.test('registering the plugin in addition to the preload is refused', async (t) => {

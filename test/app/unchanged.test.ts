@@ -29,7 +29,7 @@ async function bare (t: Test, declare: Declare): Promise<FastifyInstance> {
 
 const LONG = 'much longer than what the handler has sent'
 
-// What hooks of the application, which come behind the listeners, make of what the handler has sent.
+// Payloads from hooks of the application, which run after the listeners.
 const sent: Array<[name: string, onSend: (request: FastifyRequest, reply: FastifyReply) => unknown]> = [
   ['a stream in its place', () => Readable.from([LONG])],
   ['a longer text', () => LONG],
@@ -151,7 +151,7 @@ t.test('a request without a host is refused by the server, unless the applicatio
     t.equal(answer?.status, status, String(requireHostHeader))
   }
   const trusting = await application(t, declare, { server: { http: { requireHostHeader: false } } as FastifyServerOptions, trustedHosts: ['shop.example'] })
-  t.equal((await raw(await listen(trusting), 'GET / HTTP/1.1\r\nConnection: close\r\n\r\n'))?.status, 400, 'where hosts are named, it is none of them')
+  t.equal((await raw(await listen(trusting), 'GET / HTTP/1.1\r\nConnection: close\r\n\r\n'))?.status, 400, 'the host is not trusted')
 })
 
 t.test('the config of a route is unchanged', async (t) => {

@@ -18,7 +18,7 @@ function write (file: string, text: string): void {
   writeFileSync(join(folder, file), text)
 }
 
-/** Runs a piece of a page with what it leaves out; its application, closed behind the test, and what else it exports. */
+/** Runs a piece of a page with what it leaves out; its application, closed after the test, and its other exports. */
 async function run<T extends object> (t: Test, page: string, change: (code: string) => string = (code) => code): Promise<{ app: FastifyInstance } & T> {
   const piece = fragmentsOf(`docs/${page}`)[0]
   if (piece === undefined) throw new Error(`${page} has no piece`)

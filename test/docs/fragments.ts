@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { snippetsOf, type Snippet } from '../support/snippets.js'
 
-// What the pieces of a page leave out as the reader has it: it stands ahead of each, when it is compiled and when it runs.
+// What the pieces of a page leave out as the reader has it: it is inserted before each, when it is compiled and when it runs.
 const ARTICLE = `import { Article } from '${join(import.meta.dirname, 'article.js')}'
 `
 const START = `import Fastify, { type FastifyPluginAsync, type FastifyRequest } from 'fastify'

@@ -254,7 +254,7 @@ t.test('requests on one connection have separate exceptions', async (t) => {
   const broken = await fetch(`${base}/cats`, { method: 'POST', body: '{', headers: { ...HTML, ...JSON_BODY } })
   t.equal(broken.status, 400)
   t.match(await broken.text(), 'Body is not valid JSON')
-  t.equal(broken.headers.get('content-type'), 'text/html; charset=utf-8', 'the parser has left the context')
+  t.equal(broken.headers.get('content-type'), 'text/html; charset=utf-8', 'the parser runs outside of the context')
   const second = await fetch(`${base}/cats/0`, agentless)
   t.match(await second.text(), 'The cat is not in the box')
   const { exceptions } = await profileOf(fastify, { headers: Object.fromEntries(first.headers) })

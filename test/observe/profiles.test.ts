@@ -225,7 +225,7 @@ t.test('plugins that share their instance keep the order of their hooks', async 
     app.get('/', async () => { throw new Error('x') })
   })
   t.match((await app.inject({ url: '/', headers: HTML })).headers['content-type'], 'text/html')
-  t.same(ran, ['first', 'second sees {"statusCode":5'], 'they find what Fastify sends')
+  t.same(ran, ['first', 'second sees {"statusCode":5'], 'hooks receive the payload of Fastify')
 })
 
 t.test('a request is sent again to the application, from the pages that another instance answers', async (t) => {

@@ -251,7 +251,7 @@ export const rules: readonly Rule[] = [
   }
 ]
 
-/** An expectation with another message, wherever that is told. */
+/** An expectation with another message, at each place of the message. */
 function withMessage (expected: Expectation, message: string | RegExp): Expectation {
   const status = expected.status ?? 0
   const suffix = ` (${status} ${STATUS_CODES[status]})`

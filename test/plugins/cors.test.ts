@@ -32,7 +32,7 @@ t.test('a preflight is answered, even without a route', async t => {
     const profile = await profileOf(app, response)
     t.equal(eventOf(profile, 'kernel.request', 'cors')?.outcome, 'answered', url)
     t.match(eventOf(profile, 'kernel.response', 'cors'), { outcome: 'skipped', reason: 'answered as a preflight' })
-    t.equal(eventOf(profile, 'kernel.request', 'session'), undefined, 'what is behind it is not reached')
+    t.equal(eventOf(profile, 'kernel.request', 'session'), undefined, 'later listeners do not run')
     t.same(profile.exceptions, [])
     t.match(response.headers.vary, /\bOrigin\b/i)
   }

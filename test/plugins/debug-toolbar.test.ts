@@ -70,7 +70,7 @@ t.test('the toolbar is inserted before the end of the body, and the page is othe
     t.match(response.headers['x-debug-token-link'], /^http:\/\/localhost\/_profiler\/[0-9a-f]{6}$/)
   }
   t.equal((await app.inject('/')).body.replace(BAR, ''), HTML)
-  t.match((await app.inject('/twice')).body, '"</body>"</script>', 'the last end of a body is meant')
+  t.match((await app.inject('/twice')).body, '"</body>"</script>', 'the last end tag of the body is used')
 })
 
 t.test('the toolbar shows status, route, time, log and token', async t => {

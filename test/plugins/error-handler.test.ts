@@ -16,7 +16,7 @@ t.test('secrets in the text of an error are in no format of the page and in no h
       t.notOk(body.includes(secret), `${accept}: ${secret}`)
       t.notOk(String(headers['x-debug-exception']).includes(secret), `x-debug-exception: ${secret}`)
     }
-    t.ok(body.includes('conn postgres'), `${accept}: what is no secret is told`)
+    t.ok(body.includes('conn postgres'), `${accept}: the rest of the message is shown`)
   }
   const { profiles: [newest] } = await app.hindsight.profiler.search({ limit: 1 })
   const profile = JSON.stringify(await app.hindsight.profiler.find(newest?.token ?? ''))

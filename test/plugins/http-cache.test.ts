@@ -148,7 +148,7 @@ t.test('a 304 has the headers of RFC 9110, section 15.4.5', async (t) => {
   const app = await start(t)
   const tagged = await app.inject({ url: '/both', headers: { 'if-none-match': '"abc"' } })
   t.match(tagged.headers, { etag: '"abc"', 'cache-control': 'max-age=60, public', vary: 'Accept', date: /GMT$/ })
-  t.notOk('last-modified' in tagged.headers, 'the tag says it all')
+  t.notOk('last-modified' in tagged.headers, 'the entity tag is sufficient')
   const dated = await app.inject({ url: '/dated', headers: { 'if-modified-since': CHANGED_AT } })
   t.match(dated.headers, { 'last-modified': CHANGED_AT, 'cache-control': 'private, must-revalidate' })
 })
@@ -265,7 +265,7 @@ t.test('caching works over a socket, also in production', async (t) => {
     const again = await fetch(`${url}/both`, { headers: { 'if-none-match': first.headers.get('etag') ?? '' } })
     t.equal(again.status, 304)
     t.equal(await again.text(), '')
-    // What stands behind a 304 on the wire is the next response, not a body.
+    // The bytes after a 304 are the next response, not a body.
     const wire = await raw(port, `GET /both HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nIf-None-Match: "abc"\r\nConnection: close\r\n\r\n`)
     t.equal(wire?.status, 304)
     t.equal(wire?.headers.etag, '"abc"')

@@ -95,7 +95,7 @@ t.test('converters convert valid values', async (t) => {
     t.equal(response.statusCode, 200, url)
     t.strictSame(response.json(), { type, value }, url)
   }
-  t.strictSame((await app.inject('/optional')).json(), { type: 'undefined' }, 'an optional parameter that is not there')
+  t.strictSame((await app.inject('/optional')).json(), { type: 'undefined' }, 'an optional parameter that is missing')
   t.equal((await app.inject({ method: 'HEAD', url: '/int/7' })).statusCode, 200)
   t.equal((await app.inject({ method: 'HEAD', url: '/int/x' })).statusCode, 404)
 })
@@ -146,7 +146,7 @@ t.test('the profile has the sent and the converted values', async (t) => {
   const app = await start(t)
   const found = await profileOf(app, await app.inject('/articles/7'))
   t.strictSame(found.collectors.params, { article: { converter: 'article', sent: '7', value: { id: 7, title: 'On time', password: '******' } } })
-  t.strictSame(found.route?.params, { article: '7' }, 'the route keeps what was sent')
+  t.strictSame(found.route?.params, { article: '7' }, 'the route has the sent value')
   t.match(found.events.find(({ listener }) => listener === 'param-converter'), { outcome: 'ran' })
 
   const missing = await profileOf(app, await app.inject('/two/x/y'))

@@ -29,7 +29,7 @@ t.test('responses without content have no body and no content headers', async t 
       t.same([response.statusCode, response.body], [code, ''], `${kind} ${code}`)
       const left = CONTENT.filter(name => response.headers[name] !== undefined && !(code === 205 && name === 'content-length'))
       t.same(left, code === 304 ? ['content-language'] : [], `${kind} ${code}`)
-      t.equal(response.headers.etag, '"1"', 'validators stay')
+      t.equal(response.headers.etag, '"1"', 'validators are kept')
     }
   }
 })
@@ -107,7 +107,7 @@ t.test('responses with transfer coding or trailers have no content length', asyn
     t.equal(statusOf(answer), 200, path)
     t.equal(headerOf(answer, 'content-length'), undefined, path)
     t.equal(headerOf(answer, 'transfer-encoding'), 'chunked', path)
-    if (path === '/trailed') t.match(answer, /x-sum: 2\r\n\r\n$/i, 'the trailer is behind the body')
+    if (path === '/trailed') t.match(answer, /x-sum: 2\r\n\r\n$/i, 'the trailer is after the body')
   }
 })
 

@@ -65,7 +65,7 @@ t.test('every method that Node.js parses is answered', async t => {
     t.equal(profile.exceptions.at(-1)?.message, `No route found for "${method} http://a.test/nix"`, method)
     if (method === 'HEAD') {
       t.equal(body, '')
-      t.ok(Number(headerOf(answer, 'content-length')) > 0, 'HEAD tells the length of what GET would send')
+      t.ok(Number(headerOf(answer, 'content-length')) > 0, 'HEAD has the length of the body of GET')
     } else t.ok(body.includes('No route found for'), method)
     t.match(eventOf(profile, 'kernel.request', 'router'), { outcome: 'raised', pass: 'main' }, method)
   }
@@ -228,7 +228,7 @@ t.test('the route is removed when the request is finished', async t => {
   const response = await app.inject('/ok')
   await profileOf(app, response)
   t.equal(held, null)
-  t.match((await newest(app)).route, { name: 'GET /ok' }, 'its profile knows it all the same')
+  t.match((await newest(app)).route, { name: 'GET /ok' }, 'the profile has the route')
 })
 
 t.test('routes with one path and different constraints are distinguished', async t => {

@@ -46,7 +46,7 @@ t.test('a session that was only read and is empty sets no cookie', async t => {
   const app = await build(t, {}, routes)
   const response = await app.inject('/look')
   t.equal(response.headers['set-cookie'], undefined)
-  t.equal(response.headers['cache-control'], 'max-age=0, must-revalidate, private', 'but its answer is nobody else\'s')
+  t.equal(response.headers['cache-control'], 'max-age=0, must-revalidate, private', 'the response is private')
 })
 
 t.test('the store is not read before the session is used', async t => {
@@ -71,7 +71,7 @@ t.test('a session is available in the next request', async t => {
   t.same(first.json(), { count: 1 })
   t.same((await app.inject({ url: '/count', headers: { cookie } })).json(), { count: 2 })
   t.same((await app.inject({ url: '/look', headers: { cookie } })).json(), { count: 2 })
-  t.same((await app.inject('/look')).json(), { count: null }, 'and is nobody else\'s')
+  t.same((await app.inject('/look')).json(), { count: null }, 'a client without the cookie has another session')
 })
 
 t.test('the attributes of the cookie depend on the scheme of the request', async t => {
@@ -170,7 +170,7 @@ t.test('an asynchronous store works', async t => {
   const store = asynchronousStore()
   const app = await build(t, { session: { secret: SECRET, store } }, routes)
   const cookie = pairOf(await app.inject('/count'))
-  t.equal(store.reads, 0, 'without a cookie there is nothing to read')
+  t.equal(store.reads, 0, 'without a cookie the store is not read')
   t.same((await app.inject({ url: '/count', headers: { cookie } })).json(), { count: 2 })
   t.same((await app.inject({ url: '/look', headers: { cookie } })).json(), { count: 2 })
   t.same((await app.inject({ url: '/look', headers: { cookie: 'other=1' } })).json(), { count: null })
@@ -183,7 +183,7 @@ t.test('the page has the error of a failing store', async t => {
   t.equal(read.statusCode, 503)
   t.ok(read.body.includes('the store cannot be read'))
   t.match(eventOf(await profileOf(unreadable, read), 'kernel.request', 'session'), { outcome: 'skipped', reason: 'the session store is unavailable' })
-  t.equal((await unreadable.inject({ url: '/plain', headers: { cookie } })).statusCode, 200, 'who does not need the session is answered')
+  t.equal((await unreadable.inject({ url: '/plain', headers: { cookie } })).statusCode, 200, 'requests that do not use the session are answered')
   const unwritable = await build(t, { session: { secret: SECRET, store: asynchronousStore({ set: true }) } }, routes)
   const written = await unwritable.inject('/count')
   t.equal(written.statusCode, 503)

@@ -79,7 +79,7 @@ for (const engine of ['eta', 'handlebars'] as const) {
     for (const [url, status, type, body] of cases) {
       const response = await app.inject(url)
       t.equal(response.statusCode, status, url)
-      // Engines escape quotes differently, and the toolbar may stand behind a body element only.
+      // Engines escape quotes differently, and the toolbar needs a body element.
       t.equal(response.body, body, url)
       t.equal(response.headers['content-type'], type, url)
     }
@@ -176,6 +176,6 @@ t.test('templates are rendered over a socket, also in production', async (t) => 
     t.equal(await page.text(), '<h1>&lt;script&gt;alert(1)&lt;/script&gt;</h1>\n')
     const missing = await fetch(`${url}/missing`, { headers: { accept: 'text/html' } })
     t.equal(missing.status, 500)
-    t.equal((await missing.text()).includes(VIEWS), debug, 'where it was looked for is nobody\'s business in production')
+    t.equal((await missing.text()).includes(VIEWS), debug, 'production does not show the path')
   }
 })

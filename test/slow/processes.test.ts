@@ -69,7 +69,7 @@ for (const [way, command] of ways) {
     const slow = get(port, '/slow')
     await started.said(/\/slow/)
     t.equal(await started.exit('SIGTERM'), 0, 'it ends with 0')
-    t.equal((await slow)?.text, 'slow', 'a request that was under way is answered')
+    t.equal((await slow)?.text, 'slow', 'the pending request is answered')
   })
 
   for (const [path, message] of [['/timer', 'thrown in a timer'], ['/rejection', 'rejected in a timer']] as const) {
@@ -80,12 +80,12 @@ for (const [way, command] of ways) {
       await started.said(/\/slow/)
       const response = await get(port, path)
       t.equal(response?.status, 500, 'the request that caused it is answered')
-      t.match(response?.text, message, 'and told why')
+      t.match(response?.text, message, 'the answer has the message')
       t.equal(decodeURIComponent(String(response?.headers['x-debug-exception'])), message)
       t.match(String(response?.headers['x-debug-exception-file']), /failing-routes\.js:\d+$/)
       t.not(await started.exit(), 0, 'it does not end with 0')
       t.match(started.stdout + started.stderr, message, 'it is logged')
-      t.equal((await slow)?.text, 'slow', 'another request that was under way is answered')
+      t.equal((await slow)?.text, 'slow', 'another pending request is answered')
     })
   }
 }
@@ -99,12 +99,12 @@ t.test('production: responses have no profiler, no debug headers and no source',
       t.equal(response?.status, status, `${path} ${accept.trim()}`)
       t.strictSame(Object.keys(response?.headers ?? {}).filter((name) => name.startsWith('x-debug')), [])
       t.notMatch(response?.text, /hunter2|failing-routes|node_modules|\.ts\b|No route found/)
-      t.ok((response?.body.length ?? 0) < 2_000, 'it is short')
+      t.ok((response?.body.length ?? 0) < 2_000, 'the page is short')
     }
   }
   const json = await get(port, '/robots.txt', 'Accept: application/json\r\n')
   t.strictSame(JSON.parse(json?.text ?? ''), { type: 'about:blank', title: 'Not Found', status: 404 })
-  t.match(started.stdout, 'hunter2', 'the log has what the page has not')
+  t.match(started.stdout, 'hunter2', 'the log has the details that the page lacks')
   const malformed = await raw(port, 'GET / HTTP/1.1\r\nBad\r\n\r\n')
   t.equal(malformed?.status, 400)
   t.strictSame(Object.keys(malformed?.headers ?? {}).filter((name) => name.startsWith('x-debug')), [])

@@ -78,10 +78,10 @@ async function ends (t: Test, script: string, signal: NodeJS.Signals, isGroup = 
   let ended: Promise<void> = Promise.resolve()
   const answer = await send(port, path, () => { ended = end(signal, isGroup) })
   await ended
-  if (script !== 'dev') t.match(answer, /\r\n\r\nslow$/, 'the request that was under way is answered')
+  if (script !== 'dev') t.match(answer, /\r\n\r\nslow$/, 'the pending request is answered')
   t.equal(await takePort(port), port, 'its port is free')
   t.notMatch(output(), /killed by timeout|Force killing/, 'no process was killed')
-  if (script === 'start') t.match(output(), `"signal":"${signal}","msg":"Closing"`, 'it ends in order')
+  if (script === 'start') t.match(output(), `"signal":"${signal}","msg":"Closing"`, 'it shuts down gracefully')
 }
 
 const RUNS: Array<[script: string, signal: NodeJS.Signals, times: number]> = [

@@ -93,7 +93,7 @@ export interface RawResponse {
 /**
  * Sends bytes (a string is taken as Latin-1) and reads the first final response to them;
  * null when the connection was closed without an answer. Rejects when neither comes in time.
- * With `end` the client closes its own side behind the bytes.
+ * With `end` the client closes its own side after the bytes.
  */
 export function raw (port: number, bytes: string | Buffer, { timeout = TIMEOUT, end = false } = {}): Promise<RawResponse | null> {
   const isHead = bytes.toString('latin1').startsWith('HEAD ')

@@ -32,7 +32,7 @@ export async function chromium (t: Test, env: Environment = process.env): Promis
   const executablePath = findChromium(env)
   if (executablePath === undefined) {
     if (env.CI) throw new Error(MISSING)
-    t.pass('a browser is here', { skip: MISSING })
+    t.pass('a browser is installed', { skip: MISSING })
     return
   }
   // Chromium's sandbox refuses to start for root.

@@ -11,10 +11,10 @@ export const ROOT = join(import.meta.dirname, '../..')
 export interface Snippet {
   /** `docs/how-to/proxy.md:12`, where its code begins. */
   place: string
-  /** What stands behind the fence, such as `ts`; empty where nothing does. */
+  /** The language after the fence, such as `ts`; empty where there is none. */
   language: string
   code: string
-  /** What the comment ahead of it says: `<!-- run -->` is `run`; empty where there is none. */
+  /** The text of the comment before it: `<!-- run -->` is `run`; empty where there is none. */
   mark: string
 }
 
@@ -27,7 +27,7 @@ export function snippetsOf (page: string): Snippet[] {
   })
 }
 
-// JavaScript has no words for types: what is wrong there is a name, a module, an export or an option that nobody knows.
+// JavaScript has no words for types: what is wrong there is a name, a module, an export or an option that does not exist.
 const NAMES_UNKNOWN = new Set([2304, 2305, 2307, 2353, 2552, 2561, 2724])
 
 /** What the compiler finds wrong with pieces of TypeScript and JavaScript, each a module of its own that imports the package by its name; `ahead` declares what they leave out. */

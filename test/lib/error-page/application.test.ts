@@ -2,7 +2,7 @@ import { JSDOM } from 'jsdom'
 import t from 'tap'
 import { build } from '../../support/app.js'
 
-// What a page of the application itself tells; the parts alone are tested beside this.
+// The page of a running application; its parts are tested in the other files of this folder.
 function texts (body: string, selector: string): string[] {
   return [...new JSDOM(body).window.document.querySelectorAll(selector)].map((element) => (element.textContent ?? '').replace(/\s+/g, ' ').trim())
 }

@@ -28,7 +28,7 @@ t.test('tokens of the source are colored by their kind', async (t) => {
 t.test('the excerpt marks the expression at the position of the frame', async (t) => {
   t.same(told(['a()', '  here(1)'], 'a.ts', { line: 1, column: 3 }), ['a()', '  ‹at:here›(‹n:1›)'])
   t.same(told(['throw new Error()'], 'a.ts', { line: 0, column: 7 }), ['‹k:throw› ‹k at:new› ‹t:Error›()'])
-  t.same(told(['x here y'], 'a.svelte', { line: 0, column: 3 }), ['x here y'], 'none in another language')
+  t.same(told(['x here y'], 'a.svelte', { line: 0, column: 3 }), ['x here y'], 'no mark in another language')
   for (const mark of [{ line: 0, column: 99 }, { line: 9, column: 1 }, { line: -1, column: 1 }, { line: 0, column: 2 }]) {
     for (const file of ['a.ts', 'a.vue']) t.same(told(['x y'], file, mark), ['x y'], `${JSON.stringify(mark)} of ${file}`)
   }
@@ -45,5 +45,5 @@ t.test('any source is shown as text, without markup of its own', async (t) => {
       t.same([...pre?.querySelectorAll('*') ?? []].filter((element) => element.tagName !== 'I' || !/^(?:[skcnt]|at|[skcnt] at)$/.test(element.className) || element.attributes.length !== 1).length, 0)
     }
   }
-  t.same(highlight(['x'.repeat(30_000)], 'a.ts', null), ['x'.repeat(30_000)], 'what is too long stays plain')
+  t.same(highlight(['x'.repeat(30_000)], 'a.ts', null), ['x'.repeat(30_000)], 'oversized source is not colored')
 })

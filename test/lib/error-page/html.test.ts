@@ -73,7 +73,7 @@ t.test('own frames are listed, vendor frames are folded with their count', async
   const document = page({ exceptions: [exception({ frames, framesDropped: 7 })] })
   t.same(texts(document, '.fold > details > summary'), ['2 vendor frames', '1 vendor frame'])
   t.equal(document.querySelectorAll('.fold > details[open]').length, 0)
-  t.same(texts(document, '.own summary'), ['routes/b.ts:3:5 fn'], 'the first stands above, with its source')
+  t.same(texts(document, '.own summary'), ['routes/b.ts:3:5 fn'], 'the first frame is shown above, with its source')
   t.equal(document.querySelectorAll('.own details[open]').length, 0)
   t.match(texts(document, '.exception'), [/7 more frames are left out/])
 })
@@ -85,9 +85,9 @@ t.test('the page shows the first frame of the application with its source', asyn
   t.same(texts(document, '.where .number'), ['2', '→ 3', '4'])
   t.same(texts(document, '.where mark .source'), ['here("<b>")'])
   t.same(texts(document, '.where .source i').map((text, i) => `${document.querySelectorAll('.where .source i')[i]?.className} ${text}`), ['c // before', 'at here', 's "<b>"'])
-  t.same(texts(document, '.own'), ['/srv/routes/a.ts:3:5 fn shown above'], 'not told twice')
+  t.same(texts(document, '.own'), ['/srv/routes/a.ts:3:5 fn shown above'], 'the source is shown once')
   t.equal(document.querySelectorAll('.excerpt').length, 1)
-  t.equal(document.querySelector('.where a, .tools a'), null, 'no link where no editor was named')
+  t.equal(document.querySelector('.where a, .tools a'), null, 'no link without an editor')
   t.equal(document.querySelector('.where [data-copy]')?.textContent, '/srv/routes/a.ts:3:5')
 })
 
@@ -217,7 +217,7 @@ for (const [what, text] of Object.entries(HOSTILE)) {
     const lasting = (lines: string[]) => lines.filter((line) => !/^[BI] /.test(line))
     t.same(lasting(shape(document)), lasting(shape(harmless)), 'the page has the elements of a harmless one')
     t.equal(document.querySelector('.injected, img'), null)
-    t.notMatch(document.documentElement.outerHTML, /[\0\u202e\u2066\u200f]|[\ud800-\udbff](?![\udc00-\udfff])/, 'nothing works unseen')
+    t.notMatch(document.documentElement.outerHTML, /[\0\u202e\u2066\u200f]|[\ud800-\udbff](?![\udc00-\udfff])/, 'no invisible character remains')
   })
 }
 

@@ -34,7 +34,7 @@ t.test('odd values are serialized safely in the problem document', async (t) => 
   const circle: Record<string, unknown> = { big: 1n }
   circle.self = circle
   const body = told('json', { logs: [record('info', '</script>', circle), record('info', 'next', { fn () {} })], request: { method: 'GET', url: '%', ip: '', headers: [] } })
-  t.notMatch(body, '<', 'no markup for a browser that guesses')
+  t.notMatch(body, '<', 'no markup for content sniffing')
   const document = JSON.parse(body)
   t.match(document.logs, [{ message: '</script>', context: /Circular/ }, { context: { fn: '[Function: fn]' } }])
   t.equal(document.instance, undefined)

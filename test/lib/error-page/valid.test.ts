@@ -18,5 +18,5 @@ t.test('the page is valid HTML', async (t) => {
     const body = renderReport(sampleReport(changes), 'html', { script: 'sc', style: 'st' })
     t.same(await findings(body), [], name)
   }
-  t.ok((await findings('<!DOCTYPE html><html lang="en"><head><title>x</title></head><body><p><div></div></p></body></html>')).length > 0, 'the checker finds what is wrong')
+  t.ok((await findings('<!DOCTYPE html><html lang="en"><head><title>x</title></head><body><p><div></div></p></body></html>')).length > 0, 'the checker reports invalid HTML')
 })

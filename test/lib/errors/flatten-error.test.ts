@@ -63,9 +63,9 @@ t.test('the chain begins with the root cause', async (t) => {
   t.same(chain.map((exception) => exception.message), ['root', 'middle', 'top'])
   t.equal(chain[0]?.code, 'ECONNREFUSED')
   t.equal(chain[2]?.statusCode, 503)
-  t.notMatch(chain[2]?.stack, /root/, 'a stack does not repeat its causes')
+  t.notMatch(chain[2]?.stack, /root/, 'the stack does not contain its causes')
   t.same(flattenError(new Error('top', { cause: 'text' })).map((exception) => exception.name), ['Thrown string', 'Error'])
-  t.equal(flattenError(Object.assign(new Error('top'), { cause: null })).length, 1, 'null is no cause')
+  t.equal(flattenError(Object.assign(new Error('top'), { cause: null })).length, 1, 'null is not a cause')
 })
 
 t.test('code and status are read if they are valid', async (t) => {
@@ -110,8 +110,8 @@ t.test('an AggregateError is a tree', async (t) => {
   t.equal(many[0]?.note, '901 of its 1,000 errors are left out.')
   const self = new AggregateError([], 'self')
   self.errors.push(self)
-  t.equal(flattenError(self)[0]?.errors, undefined, 'one that holds itself')
-  t.equal(flattenError(Object.assign(new Error('fields'), { errors: ['name is required'] }))[0]?.errors, undefined, 'other errors keep other things there')
+  t.equal(flattenError(self)[0]?.errors, undefined, 'an error that contains itself')
+  t.equal(flattenError(Object.assign(new Error('fields'), { errors: ['name is required'] }))[0]?.errors, undefined, 'other errors have other values there')
 })
 
 function tree (width: number, depth: number): Error {
@@ -174,7 +174,7 @@ t.test('the texts and frames of an exception are bounded', async (t) => {
   const [exception] = flattenError(new Error('m'.repeat(60_000)))
   t.equal(exception?.message.length, 20_000 + '… (40,000 more characters)'.length)
   t.ok((exception?.stack.length ?? 0) < 70_000)
-  t.ok((exception?.frames.length ?? 0) > 0, 'and the frames are still found')
+  t.ok((exception?.frames.length ?? 0) > 0, 'the frames are found')
   const deep = Object.assign(new Error('deep'), { stack: 'Error: deep\n' + Array.from({ length: 500 }, (_, i) => `    at f${i} (/x/a.ts:1:1)`).join('\n') })
   t.match(flattenError(deep)[0], { frames: { length: 200 }, framesDropped: 300 })
   const [endless] = flattenError(Object.assign(new Error('m'), { stack: 'Error: m\n' + '    at f (/x/a.ts:1:1)\n'.repeat(500_000) }))

@@ -62,7 +62,7 @@ t.test('the hint names the option that decides', async (t) => {
 t.test('a handler\'s own 404 has no hint, and an unlike path has no similar route', async (t) => {
   t.same(await hints(t, '/fails'), [], 'a handler that calls itself not found')
   t.same((await hints(t, '/nothing/like/it')).map(({ title }) => title), ['No route for GET /nothing/like/it'])
-  t.same(await hints(t, `/${'x'.repeat(300)}`), [], 'a path that nobody would declare')
+  t.same(await hints(t, `/${'x'.repeat(300)}`), [], 'an implausible path')
 })
 
 t.test('a new service without routes shows the first steps', async (t) => {

@@ -51,7 +51,7 @@ t.test('for any path the generated source is a matching route, or null', async (
     }
     const { file = '', code = '' } = written ?? {}
     t.match(file, /^[a-z][\w-]*$/, `a name for the file of ${path}`)
-    t.notMatch(code, /[\u2028\u202e]/, 'nothing unseen')
+    t.notMatch(code, /[\u2028\u202e]/, 'no invisible character')
     const declared: string[] = []
     const app = Fastify()
     app.addHook('onRoute', ({ url, method }) => { if (method === 'GET') declared.push(url) })
@@ -61,6 +61,6 @@ t.test('for any path the generated source is a matching route, or null', async (
     t.equal((await app.inject(path)).statusCode, 200, `${path} is answered`)
     await app.close()
     const { diagnostics = [] } = ts.transpileModule(routeCode('GET', path, true)?.code ?? '', { reportDiagnostics: true })
-    t.same(diagnostics, [], 'and so it is as TypeScript')
+    t.same(diagnostics, [], 'the same holds for TypeScript')
   }
 })

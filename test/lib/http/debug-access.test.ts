@@ -14,7 +14,7 @@ function routes (app: FastifyInstance): void {
 
 const shown = (answer: string): boolean => headerOf(answer, 'x-debug-token') !== undefined
 
-/** A failure, told with everything or with nothing. */
+/** A failure, with all debug data or with none. */
 async function failure (t: Test, port: number, headers: Record<string, string>, expected: boolean, name: string, host?: string): Promise<void> {
   for (const path of ['/boom', '/ok', '/nix', '/%zz']) {
     const answer = await get(port, path, headers, host)
@@ -254,7 +254,7 @@ t.test('a proxy that does not name its client has no access', async t => {
     { 'X-Forwarded-For': '::1' }
   ] as Array<Record<string, string>>) await failure(t, port, headers, true, JSON.stringify(headers))
   await get(port, '/ok', { Forwarded: 'x, for=8.8.8.8' })
-  t.match(await newest(app), { ip: '', status: 400, exceptions: [{}, { message: /^Invalid Forwarded header "x, for=8\.8\.8\.8" \(RFC 7239, section 4\): Unexpected character/ }] }, 'its profile says why')
+  t.match(await newest(app), { ip: '', status: 400, exceptions: [{}, { message: /^Invalid Forwarded header "x, for=8\.8\.8\.8" \(RFC 7239, section 4\): Unexpected character/ }] }, 'the profile has the reason')
 })
 
 t.test('a message that the parser refuses is answered without the debug surface, for any host', async t => {
@@ -333,7 +333,7 @@ t.test('a client on the network, without any proxy', async t => {
     ['127.0.0.1', '192.168.1.20', false]
   ] as const) {
     const app = await build(t, {}, routes)
-    // A machine need not have a network: the connection is a real one, only its other end is told as if it were elsewhere.
+    // A machine need not have a network: the connection is real, and only its remote address is replaced.
     app.server.prependListener('connection', socket => Object.defineProperty(socket, 'remoteAddress', { value: client }))
     const port = await listen(app, bound)
     await failure(t, port, { Host: `127.0.0.1:${port}` }, visible, `${client} of a service bound to ${bound}`)
@@ -356,7 +356,7 @@ t.test('injected requests have access, whatever their address and host', async t
     t.ok(body.includes('the inner workings'))
   }
   const production = await build(t, { debug: false }, routes)
-  t.notOk((await production.inject('/boom')).body.includes('the inner workings'), 'without debug mode there is nothing to show')
+  t.notOk((await production.inject('/boom')).body.includes('the inner workings'), 'without debug mode nothing is shown')
 })
 
 t.test('an invalid address stops the start with the name of the option', async t => {
@@ -385,6 +385,6 @@ t.test('the authority and the host of an HTTP/2 request must both be allowed', a
     for (const path of ['/boom', '/ok', '/nix']) t.equal((await ask(path, headers))['x-debug-token'] !== undefined, expected, `${name}: ${path}`)
     t.equal((await ask('/_profiler/', headers))[':status'] === 200, expected, `${name}: the profiler's pages`)
   }
-  t.equal((await ask('/ok', { ':authority': 'elsewhere.com' }))[':status'], 400, 'a host that is not trusted')
+  t.equal((await ask('/ok', { ':authority': 'elsewhere.com' }))[':status'], 400, 'an untrusted host')
   t.equal((await ask('/slash', { ':authority': 'app.test:8443' })).location, 'http://app.test:8443/slash/')
 })

@@ -9,7 +9,7 @@ const SMUGGLED = 'GET /smuggled HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n
 const POST = 'POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\n'
 const CHUNKED = `${POST}Transfer-Encoding: chunked\r\n\r\n`
 
-/** Counts what came behind and was taken for a request. */
+/** Counts the smuggled requests that reached a route. */
 const counted = new WeakMap<FastifyInstance, number>()
 
 function routes (app: FastifyInstance): void {
@@ -129,7 +129,7 @@ async function refused (t: Test, app: FastifyInstance, port: number, debug: bool
     const kept = await Promise.all(profiles.map(async ({ token }) => await app.hindsight.profiler.find(token)))
     t.ok(kept.some((profile) => profile?.status === status && why.test(profile.exceptions.at(-1)?.message ?? '')), `${name}: a profile explains`)
   }
-  t.equal(counted.get(app), 0, 'nothing behind them was taken for a request')
+  t.equal(counted.get(app), 0, 'no bytes after them were read as a request')
 }
 
 t.test('a message with an ambiguous end is refused, with all bytes after it', async t => {
@@ -176,7 +176,7 @@ t.test('a body is never read as a request, and the next request is answered', as
     ['chunks with a trailer, which is ignored', `${CHUNKED}${inside.length.toString(16)}\r\n${inside}\r\n0\r\nHost: b\r\nX: y\r\n\r\n`, [200, 200]],
     ['another name for a length', `${POST}Content_Length: 5\r\nContent-Length: ${inside.length}\r\n\r\n${inside}`, [200, 200]]
   ] as const) t.same(statuses(await raw(port, bytes + last)), expected, name)
-  t.equal(counted.get(app), 0, 'no body was taken for a request')
+  t.equal(counted.get(app), 0, 'no body was read as a request')
 })
 
 t.test('an upgrade that is not accepted is the last request of its connection', async t => {

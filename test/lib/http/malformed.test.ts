@@ -236,8 +236,8 @@ t.test('a malformed chunk is answered at once, while a hook waits', async (t) =>
     t.same(statuses((await exchange(port, [POST + chunks])).received), [400], `${name}, in the packet of its request`)
   }))
   await sleep(1_000)
-  t.equal(late, 2 * Object.keys(BAD_CHUNKS).length, 'the handlers of GET went on to their responses')
-  t.equal((await raw(port, `GET /ok HTTP/1.1\r\n${HOST}\r\n`))?.status, 200, 'others are answered')
+  t.equal(late, 2 * Object.keys(BAD_CHUNKS).length, 'the handlers of GET sent their responses')
+  t.equal((await raw(port, `GET /ok HTTP/1.1\r\n${HOST}\r\n`))?.status, 200, 'other requests are answered')
   const { profiles } = await app.hindsight.profiler.search({ limit: 100 })
   const refused = await Promise.all(profiles.filter(({ status }) => status === 400).map(async ({ token }) => await app.hindsight.profiler.find(token)))
   t.equal(refused.filter((profile) => profile?.events.length === 0 && profile.exceptions.at(-1)?.name === 'MalformedMessageError' && /^http:\/\/a\/(?:body|wait\/\d+)$/.test(profile.url)).length, 4 * Object.keys(BAD_CHUNKS).length, 'each is stored with its URL')
@@ -283,7 +283,7 @@ t.test('a message that exceeds its timeout is answered with 408', async (t) => {
     const { profiles } = await app.hindsight.profiler.search({ limit: 2 })
     t.ok(profiles.some(({ status }) => status === 408), name)
   }
-  t.same(statuses((await exchange(port, [`GET /ok HTTP/1.1\r\n${HOST}\r\n`, 'GET /ok HT'])).received), [200, 408], 'on a kept connection')
+  t.same(statuses((await exchange(port, [`GET /ok HTTP/1.1\r\n${HOST}\r\n`, 'GET /ok HT'])).received), [200, 408], 'on a persistent connection')
 })
 
 t.test('a packet of 100 requests has 32 answers, and the next request is refused', async (t) => {
@@ -332,9 +332,9 @@ t.test('in observe mode and without the plugin, Fastify answers as before', asyn
 
 t.test('a client that leaves or resets its connection does no harm', async (t) => {
   const { port, lines } = await service(t)
-  t.equal((await raw(port, 'GET / HT', { end: true }))?.status, 400, 'one that only ends its side is answered')
+  t.equal((await raw(port, 'GET / HT', { end: true }))?.status, 400, 'a client that only ends its side is answered')
   lines.length = 0
-  t.equal(await raw(port, `${POST}1\r\na`, { end: true }), null, 'unless its request is being handled')
+  t.equal(await raw(port, `${POST}1\r\na`, { end: true }), null, 'a client whose request is pending is not answered')
   t.same(lines.filter(({ msg }) => msg.startsWith('Malformed')), [])
   // An error of a connection without a listener would end the process, and fail this test.
   for (const bytes of ['', 'GET', 'BAD\r\n\r\n', `${POST}ZZ`, `CONNECT a:80 HTTP/1.1\r\n${HOST}\r\n`, `GET /slow HTTP/1.1\r\n${HOST}\r\nBAD\r\n\r\n`, `GET /slow HTTP/1.1\r\n${HOST}Expect: x\r\n\r\n`, `GET /slow HTTP/1.1\r\n${HOST}Connection: upgrade\r\nUpgrade: x\r\n\r\n`]) {

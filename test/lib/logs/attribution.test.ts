@@ -14,7 +14,7 @@ import { capturing, output } from './capturing.js'
 const CHANNEL = 'tracing:pino_asJson:end'
 const MODES = ['observe', 'full'] as const
 
-// Closed behind its test, so that the last one to be closed is known.
+// Closed at the end of its test, so that a test can close the last one.
 t.afterEach(() => { if (hasSubscribers(CHANNEL)) throw new Error('an application of this test still listens to pino') })
 
 t.test('pino publishes its lines to the diagnostics channel', async (t) => {
@@ -83,7 +83,7 @@ t.test('the lines of a request are captured before it fails', async (t) => {
   const silent = await capturing(t, { logger: false }, (app) => app.get('/', () => 'x'), { reserve: true })
   await silent.app.inject('/')
   t.notOk(silent.capture.hasDestination)
-  t.same(silent.linesOf('/'), [], 'of a logger that writes nothing nothing is kept')
+  t.same(silent.linesOf('/'), [], 'no line of a disabled logger is kept')
   await silent.app.close()
 })
 
@@ -213,7 +213,7 @@ t.test('the log output of an application is the same as without Hindsight', asyn
   for (const [name, logger] of Object.entries(loggers)) {
     const expected = await outputOf(t, logger)
     for (const mode of MODES) t.equal(await outputOf(t, logger, mode), expected, `${name}, ${mode}`)
-    t.ok(expected.includes('plain'), 'there is something to compare')
+    t.ok(expected.includes('plain'), 'the output has lines')
   }
 })
 
@@ -381,7 +381,7 @@ t.test('two applications in one process capture only their own lines', async (t)
     t.same(of.linesOf(url).filter(({ message }) => message === 'incoming request').map(({ context }) => (context.req as { url: string }).url), times(url))
   }
   await first.app.close()
-  t.ok(hasSubscribers(CHANNEL), 'the other one still captures')
+  t.ok(hasSubscribers(CHANNEL), 'the other application still captures')
   await second.app.inject('/b')
   t.equal(second.linesOf('/b').filter(({ message }) => message === 'incoming request').length, 4)
   await second.app.close()

@@ -41,7 +41,7 @@ t.test('debug lines are captured at any level of the logger, which writes only i
     const captured = level === 'trace' ? ['trace'] : []
     t.same(messages(profile), [...captured, 'debug', 'info', 'warn', 'error', 'fatal'].map(name => `a ${name} line`), level)
     t.same(lines.map(({ msg }) => msg).filter(msg => msg.startsWith('a ')), written.map(name => `a ${name} line`), `${level}: written`)
-    if (level === 'warn') t.notOk(lines.some(({ level }) => level < 40), 'nothing else is below the level either')
+    if (level === 'warn') t.notOk(lines.some(({ level }) => level < 40), 'no other line is below the level')
     await app.close()
   }
 })
@@ -194,7 +194,7 @@ t.test('the captured lines are bounded', async t => {
   }), withLogger('info', stream))
   const profile = await profileOf(app, await app.inject('/'))
   t.ok(profile.logs.length <= 10_100, String(profile.logs.length))
-  t.equal(lines.filter(({ msg }) => msg.startsWith('line ')).length, 12_000, 'the destination gets them all')
+  t.equal(lines.filter(({ msg }) => msg.startsWith('line ')).length, 12_000, 'the destination receives all lines')
 })
 
 t.test('outside debug mode the logger is unchanged', async t => {

@@ -54,7 +54,7 @@ t.test('calls from the level debug on are recorded, and passed on unchanged', as
   const given = new PrivateLogger()
   const { logger, lines } = recorded(given)
   for (const level of ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const) {
-    t.equal(logger[level]({ a: 1 }, 'a %s line', level) as unknown, 'written', 'the result is the logger\'s')
+    t.equal(logger[level]({ a: 1 }, 'a %s line', level) as unknown, 'written', 'the result is that of the logger')
   }
   t.same(given.calls, ['trace', 'debug', 'info', 'warn', 'error', 'fatal'].map((level) => [level, {}, { a: 1 }, 'a %s line', level]))
   t.same(lines(), ['debug', 'info', 'warn', 'error', 'fatal'].map((level) => [level, `a ${level} line`, { a: 1 }]))
@@ -68,7 +68,7 @@ t.test('all other members are those of the logger', async (t) => {
   t.equal(given.level, 'warn', 'a setter has the logger as this')
   logger.extra = 1
   t.equal((given as { extra?: number }).extra, 1)
-  t.equal(logger.flush(), 0, 'a method has it too')
+  t.equal(logger.flush(), 0, 'a method has the logger as this')
   t.ok(logger instanceof PrivateLogger)
   const { constructor: Logger } = logger as unknown as { constructor: typeof PrivateLogger }
   t.equal(Logger.name, 'PrivateLogger')
@@ -111,13 +111,13 @@ t.test('methods of a plain object are recorded', async (t) => {
   const { logger, lines } = recorded({ info: (...args: unknown[]) => { calls.push(args) }, child: () => undefined })
   const { info } = logger
   info('without this')
-  t.equal(logger.child({}), undefined, 'a child that is none')
-  t.throws(() => logger.warn('x'), TypeError, 'what the logger has not, the recording one has not either')
+  t.equal(logger.child({}), undefined, 'an invalid child')
+  t.throws(() => logger.warn('x'), TypeError, 'a method that the logger lacks is missing')
   t.same(calls, [['without this']])
   t.same(lines(), [['info', 'without this', {}]])
   const nested = recorded({ info () {}, warn (this: FastifyBaseLogger, text: string) { this.info(text) } })
   nested.logger.warn('once')
-  t.same(nested.lines(), [['warn', 'once', {}]], 'a level that calls another one')
+  t.same(nested.lines(), [['warn', 'once', {}]], 'a level that calls another level')
 })
 
 t.test('a method that a proxy must not replace is called, and not recorded', async (t) => {

@@ -56,7 +56,7 @@ t.test('notifications are ordered among the lines of the same millisecond; skipp
   const records = reportedLines(log, events, startedTime, mask).logs
   t.same(records.map(({ offset, message }) => [offset, message]), [[0, 'before'], [0.2, notified('router')], [0.25, 'between'], [0.4, notified('firewall')], [9.001, notified('pagination')], [9.5, 'after']])
   t.match(records[1], { level: 'debug', channel: 'event', time: '2026-01-02T03:04:05.000Z' })
-  t.same(records.map(({ time }) => time), records.map(({ time }) => time).sort(), 'the times never go back')
+  t.same(records.map(({ time }) => time), records.map(({ time }) => time).sort(), 'the times never decrease')
   t.same(reportedLines(undefined, [], 0, mask), { logs: [] })
 })
 
@@ -92,7 +92,7 @@ t.test('a debug line of Hindsight has its place in the log, whether or not the l
   log.writesOwn = true
   log.debug(logger, { channel: 'router', context: { route: 'home' }, message: 'fourth' })
   t.same(written, [[{ channel: 'router', route: 'home' }, 'fourth']])
-  t.equal(log.records().length, 3, 'it comes back from the logger')
+  t.equal(log.records().length, 3, 'the logger returns the line')
 })
 
 t.test('a line is masked with the given mask', async (t) => {

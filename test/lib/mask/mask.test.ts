@@ -157,7 +157,7 @@ t.test('omitted parts of a value are noted', async t => {
   t.equal((mask.value(Array.from({ length: 20_000 }, () => 1)) as unknown[]).at(-1), '… (15,001 more items)')
   t.equal((mask.value(Object.fromEntries(Array.from({ length: 6_000 }, (_, i) => [`n${i}`, 1]))) as Record<string, unknown>)['…'], '1,001 more fields')
   t.equal(mask.value('é'.repeat(10_000)), `${'é'.repeat(9_000)}… (2,000 more bytes)`)
-  t.equal(mask.value(`postgres://user:s3cret${'x'.repeat(9_000)}@host`), 'postgres://user:******… (27 more bytes)', 'cut off ahead of its host')
+  t.equal(mask.value(`postgres://user:s3cret${'x'.repeat(9_000)}@host`), 'postgres://user:******… (27 more bytes)', 'truncated before its host')
 })
 
 t.test('secrets are found by their form, under any name', async t => {
@@ -221,7 +221,7 @@ t.test('percent-encoded texts of the debug surface are masked', async t => {
   for (const [plain, expected] of [['Error: token=abc, 100 %', 'Error: token=******, 100 %'], ['no (secret)!', 'no (secret)!']] as const) {
     t.equal(decodeURIComponent(mask.header('X-Debug-Exception', encodeURIComponent(plain))), expected)
   }
-  t.equal(mask.header('x-debug-exception', 'a%20(b)'), 'a%20(b)', 'what holds no secret stays as it is')
+  t.equal(mask.header('x-debug-exception', 'a%20(b)'), 'a%20(b)', 'a text without a secret is unchanged')
   t.equal(mask.header('x-debug-exception', 'Error%3A%20token%3Da'), 'Error%3A%20token%3D%2A%2A%2A%2A%2A%2A')
   t.equal(mask.header('x-debug-exception', '% token=a'), '% token=******')
 })

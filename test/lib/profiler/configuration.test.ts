@@ -31,7 +31,7 @@ t.test('the listed collectors are those of the running application', async t => 
   await profileOf(twin, await twin.inject('/'))
   t.equal(collectorsOf(id).length, 1)
   await app.close()
-  t.equal(collectorsOf(id).length, 1, 'another is configured alike')
+  t.equal(collectorsOf(id).length, 1, 'another application has the same configuration')
   await twin.close()
   t.same([collectorsOf(id), collectorsOf(undefined)], [[], []])
 })

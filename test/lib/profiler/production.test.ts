@@ -88,7 +88,7 @@ t.test('the answer to a failure has the format that the client accepts', async (
 t.test('a response with a server error is stored, even without an exception', async (t) => {
   const app = await build(t, 'errors')
   const answer = await app.inject('/unwell')
-  t.same(answer.json(), { ok: false }, 'the answer stays as it is')
+  t.same(answer.json(), { ok: false }, 'the response is unchanged')
   const [profile] = await stored(app)
   t.match(profile, { status: 503, exceptions: [], route: { pattern: '/unwell' }, collectors: { response: { status: 503, size: 12 } } })
   t.match(profile?.logs.filter(({ channel }) => channel === 'app'), [{ level: 'warn', message: 'not well' }])
@@ -156,7 +156,7 @@ t.test('a request that is not selected adds nothing to the previous profile of i
   const said = (await stored(app)).map(({ logs }) => logs.filter(({ channel }) => channel === 'app').map(({ message }) => message))
   t.same(said, [
     ['the application for again', 'a child for again', 'the application later for again'],
-    // What the application's own logger says belongs to nobody as long as the request is not wanted.
+    // Lines of the application's logger are not attributed to a request that is not selected.
     ['a child for failing'],
     ['the application for demanded', 'a child for demanded', 'the application later for demanded']
   ])

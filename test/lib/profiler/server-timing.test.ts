@@ -54,6 +54,6 @@ t.test('clients without access, and applications without the option, receive no 
   const app = await build(t, { serverTiming: true }, route)
   const address = await app.listen({ host: '127.0.0.1', port: 0 })
   t.match((await fetch(address)).headers.get('server-timing'), /^total;dur=/)
-  t.equal((await fetch(address, { headers: { origin: 'http://stranger.example' } })).headers.get('server-timing'), null, 'a page of a stranger')
+  t.equal((await fetch(address, { headers: { origin: 'http://stranger.example' } })).headers.get('server-timing'), null, 'a page of another origin')
   t.equal(await refusal({ serverTiming: 'yes' }), 'Option "serverTiming" must be a boolean, not a string')
 })

@@ -41,6 +41,6 @@ for (const [name, path] of [['a secret in the path', `/pay/${MARKER}`], ['nothin
       t.equal(bytes.indexOf(Buffer.from(MARKER, 'utf16le')), -1, `${file}, in two octets each`)
       t.equal(bytes.indexOf(Buffer.from(MARKER).toString('base64').slice(2, -4)), -1, `${file}, in base 64`)
     }
-    t.ok(files.some((file) => readFileSync(join(dataDir, file)).includes('cannot connect to')), 'what is no secret can be read there')
+    t.ok(files.some((file) => readFileSync(join(dataDir, file)).includes('cannot connect to')), 'values that are not secret are readable')
   })
 }

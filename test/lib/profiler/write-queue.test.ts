@@ -36,7 +36,7 @@ t.test('profiles that are added together are written together, 256 at most', asy
   const { queue, batches } = open()
   t.ok(tokens(1, 600).every((token) => queue.add(token, building(token))))
   t.equal(queue.waiting, 600)
-  t.same(batches, [], 'nothing is written in the turn of the request')
+  t.same(batches, [], 'no write occurs in the turn of the request')
   await queue.flush()
   t.same(batches.map((batch) => batch.length), [256, 256, 88])
   t.same(batches.flat(), tokens(1, 600))
@@ -140,7 +140,7 @@ t.test('flush waits for the newer profile of a token, and for no token that is a
 t.test('above its bound the queue drops profiles, counts them and warns once', async (t) => {
   const { queue, warnings } = open({ maxWaiting: 2 })
   t.same(tokens(1, 4).map((token) => queue.add(token, building(token))), [true, true, false, false])
-  t.equal(queue.add('000001', building('000001')), true, 'a token that waits already takes no more place')
+  t.equal(queue.add('000001', building('000001')), true, 'a token that is queued needs no additional slot')
   await queue.flush()
   t.same(queue.counters, { written: 2, dropped: 2, failed: 0 })
   t.same(warnings, [
@@ -249,7 +249,7 @@ t.test('the queue is bounded by the bytes of its JSON', async (t) => {
   await queue.flush()
   queue.add('000004', broken)
   t.equal(queue.get('000004'), undefined)
-  t.equal(queue.add('000005', building('000005')), true, 'one that could not be built has none')
+  t.equal(queue.add('000005', building('000005')), true, 'a profile that could not be built takes no space')
   await queue.flush()
   t.same(queue.counters, { written: 3, dropped: 2, failed: 1 })
 })

@@ -134,7 +134,7 @@ t.test('debug mode: a failure has the diagnostic page, and a profile with the ex
     started.broken.at = ''
     t.equal(answer.statusCode, status, name)
     t.match(answer.body, /^<!DOCTYPE html>/, name)
-    t.ok(answer.body.includes(`broken: ${place}`), `${name}: the page tells it`)
+    t.ok(answer.body.includes(`broken: ${place}`), `${name}: the page has the message`)
     const profile = await started.app.hindsight.profiler.find(String(answer.headers['x-debug-token']))
     t.equal(profile?.status, status, name)
     t.ok(profile?.exceptions.some(({ message }) => message.includes(`broken: ${place}`)), `${name}: so does the profile`)

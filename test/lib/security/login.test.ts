@@ -62,9 +62,9 @@ t.test('a form login redirects to the requested page, and the logout ends the se
   t.equal(answer.headers.location, 'http://shop.test/account/orders?page=2')
   t.match(answer.headers['cache-control'], 'private')
   t.not(visitor.jar.session, before, 'the session has a new id')
-  t.same((await visitor.get('/')).json(), { user: 'ada', cart: 3 }, 'what the application kept is still there')
-  t.equal((await app.inject({ url: '/', headers: { cookie: `sessionId=${encodeURIComponent(before ?? '')}` } })).json<{ user: null }>().user, null, 'the old id is nobody')
-  t.equal((await visitor.login()).headers.location, 'http://shop.test/', 'a second login goes to the default')
+  t.same((await visitor.get('/')).json(), { user: 'ada', cart: 3 }, 'values of the application are still in the session')
+  t.equal((await app.inject({ url: '/', headers: { cookie: `sessionId=${encodeURIComponent(before ?? '')}` } })).json<{ user: null }>().user, null, 'the old id has no user')
+  t.equal((await visitor.login()).headers.location, 'http://shop.test/', 'a second login redirects to the default page')
 
   const { logout } = (await visitor.get('/account')).json<{ logout: string }>()
   t.match(logout, /^http:\/\/shop\.test\/logout\?_csrf_token=/)
@@ -72,8 +72,8 @@ t.test('a form login redirects to the requested page, and the logout ends the se
   const out = await visitor.get(logout.slice('http://shop.test'.length))
   t.equal(out.statusCode, 302)
   t.equal(out.headers.location, 'http://shop.test/')
-  t.equal(visitor.jar.session, undefined, 'the cookie is taken back')
-  t.equal((await app.inject({ url: '/account', headers: { cookie: `sessionId=${encodeURIComponent(kept ?? '')}`, accept: 'application/json' } })).statusCode, 401, 'and the session is no more')
+  t.equal(visitor.jar.session, undefined, 'the cookie is deleted')
+  t.equal((await app.inject({ url: '/account', headers: { cookie: `sessionId=${encodeURIComponent(kept ?? '')}`, accept: 'application/json' } })).statusCode, 401, 'the session is destroyed')
 })
 
 t.test('the form login works over a socket, with its cookies', async t => {
@@ -129,7 +129,7 @@ t.test('a failed login redirects to the form with a message', async t => {
     t.equal(answer.statusCode, 302, name)
     t.equal(answer.headers.location, 'http://shop.test/login')
     t.match(await visitor.form(), { error: 'Invalid credentials.', lastUsername: name })
-    t.match(await visitor.form(), { error: null, lastUsername: '' }, 'it is said once')
+    t.match(await visitor.form(), { error: null, lastUsername: '' }, 'the message is shown once')
   }
   const forged = await visitor.post('/login', { _username: 'ada', _password: 'lovelace', _csrf_token: 'forged' })
   t.equal(forged.headers.location, 'http://shop.test/login')
@@ -199,7 +199,7 @@ t.test('a logout needs its token, and ends the session', async t => {
   t.same((await open.inject({ url: '/logout-path', headers: { host: 'shop.test' } })).json(), { path: '/bye', url: 'http://shop.test/bye' })
   const bye = await open.inject({ url: '/bye', headers: { host: 'shop.test' } })
   t.equal(bye.headers.location, 'http://shop.test/goodbye')
-  t.equal(bye.headers['set-cookie'], undefined, 'nobody was logged in')
+  t.equal(bye.headers['set-cookie'], undefined, 'no user was logged in')
   const none = await build(t, { ...settings, firewalls: [{ name: 'main' }] }, routes)
   t.same((await none.inject('/logout-path')).json(), { path: null, url: null })
 })
@@ -226,7 +226,7 @@ t.test('a session ends when its user is removed, and when the password changes',
   people.set('ada', { identifier: 'ada', password: passwords.bob })
   t.equal(await now(), null, 'another password')
   people.set('ada', { identifier: 'ada', password: passwords.ada })
-  t.equal(await now(), null, 'and that is final')
+  t.equal(await now(), null, 'the session remains ended')
   await visitor.login()
   t.equal(await now(), 'ada')
   people.clear()
@@ -262,13 +262,13 @@ t.test('verifying an unknown user takes as many hashes as a known one', async t 
       const answer = await app.inject({ method: 'POST', url: '/login', headers: { ...FORM, accept: 'application/json' }, payload: `_username=${name}&_password=nope` })
       t.equal(answer.statusCode, 401)
       t.equal(hasher.verified.length, 1, `one verification for "${name}" by form`)
-      t.match(hasher.verified[0], /^\$argon2id\$v=19\$m=64,t=1,p=1\$/, 'at the cost of a real one')
+      t.match(hasher.verified[0], /^\$argon2id\$v=19\$m=64,t=1,p=1\$/, 'the hash has the cost of a real one')
       if (!debug) bodies.add(answer.body)
       hasher.verified.length = 0
       t.equal((await app.inject({ url: '/', headers: basic(name, 'nope') })).statusCode, 401)
       t.equal(hasher.verified.length, 1, `one verification for "${name}" by header`)
     }
-    if (!debug) t.equal(bodies.size, 1, 'and reads the same')
+    if (!debug) t.equal(bodies.size, 1, 'the answer is the same')
   }
 })
 
@@ -288,16 +288,16 @@ t.test('a login is throttled after too many failures', async t => {
     for (let i = 0; i < 3; i++) t.equal((await attempt(name, `nope ${i}`)).statusCode, 401)
     hasher.verified.length = 0
     const refused = await attempt(name, 'lovelace')
-    t.equal(refused.statusCode, 429, 'the right password is not even looked at')
+    t.equal(refused.statusCode, 429, 'the correct password is not verified')
     t.same(hasher.verified, [])
     const seconds = Number(refused.headers['retry-after'])
     t.ok(Number.isInteger(seconds) && seconds >= 1 && seconds <= 60, `Retry-After: ${seconds}`)
     t.match(refused.body, 'Too many failed login attempts, please try again later.')
     t.equal((await attempt(name.toUpperCase(), 'nope')).statusCode, 429, 'the name in capitals is the same')
-    t.equal((await app.inject({ method: 'POST', url: '/login', remoteAddress: '10.0.0.1', headers: { ...FORM, ...HTML }, payload: `_username=${name}&_password=x` })).statusCode, 429, 'by form as well')
+    t.equal((await app.inject({ method: 'POST', url: '/login', remoteAddress: '10.0.0.1', headers: { ...FORM, ...HTML }, payload: `_username=${name}&_password=x` })).statusCode, 429, 'a login by form is throttled, too')
   }
-  t.equal((await attempt('ada', 'lovelace', '10.0.0.2')).statusCode, 200, 'from elsewhere it is possible')
-  t.equal((await attempt('bob', 'builder')).statusCode, 200, 'so it is for others')
+  t.equal((await attempt('ada', 'lovelace', '10.0.0.2')).statusCode, 200, 'a login from another address is possible')
+  t.equal((await attempt('bob', 'builder')).statusCode, 200, 'other users can log in')
   for (let i = 0; i < 10; i++) t.equal((await attempt('bob', 'builder')).statusCode, 200, 'success is not counted')
   for (let i = 0; i < 15; i++) await attempt(`name ${i}`, 'nope', '10.0.0.3')
   t.equal((await attempt('bob', 'builder', '10.0.0.3')).statusCode, 429, 'many names from one address')
@@ -305,7 +305,7 @@ t.test('a login is throttled after too many failures', async t => {
   t.equal((await attempt('ada', 'nope', '2001:db8::ffff')).statusCode, 429, 'a /64 is one address')
   t.equal((await attempt('ada', 'lovelace', '2001:db8:0:1::1')).statusCode, 200)
   const many = await Promise.all(Array.from({ length: 20 }, (_, i) => attempt('ada', `at once ${i}`, '10.0.0.9')))
-  t.equal(many.filter(({ statusCode }) => statusCode === 401).length, 3, 'many at once are no way around')
+  t.equal(many.filter(({ statusCode }) => statusCode === 401).length, 3, 'concurrent attempts are counted')
 })
 
 t.test('different spellings of a name share a counter', async t => {

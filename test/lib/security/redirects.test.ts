@@ -49,7 +49,7 @@ function stays (t: Test, answer: string, origin: string, what: string): boolean 
   const location = headerOf(answer, 'location')
   if (location === undefined) return false
   const to = new URL(location, `${origin}/a/b`)
-  if (to.origin !== origin || /[^\x21-\x7e]/.test(location)) t.fail(`${what} leads to ${JSON.stringify(location)}, away from ${origin}`)
+  if (to.origin !== origin || /[^\x21-\x7e]/.test(location)) t.fail(`${what} leads to ${JSON.stringify(location)}, outside of ${origin}`)
   return true
 }
 

@@ -63,11 +63,11 @@ t.test('sessions expire', async t => {
   t.ok(get('idle'), 'its last use counts')
   now += 1000
   t.equal(get('idle'), null)
-  t.ok(get('until'), 'the cookie says when')
+  t.ok(get('until'), 'the cookie sets the time')
   now += 2200
   t.equal(get('until'), null)
   set('old', {})
   now += 1000
   set('new', {})
-  t.equal(store.size, 1, 'what is over makes room')
+  t.equal(store.size, 1, 'expired sessions are removed')
 })

@@ -22,13 +22,13 @@ function routes (app: FastifyInstance): void {
 
 const headOf = (answer: string): string => answer.split('\r\n\r\n', 1)[0] ?? ''
 
-/** Whether an answer tells anything that only developers may see. */
+/** Whether an answer has data of the debug surface. */
 const tells = (answer: string): boolean =>
   /what.only.its.developer|Hindsight profiler|hindsight-toolbar|access\.test\.ts|node_modules|"profiles"|"exceptions"/i.test(answer) || /^x-debug/im.test(headOf(answer))
 
 const LAX = { routerOptions: { caseSensitive: false, ignoreDuplicateSlashes: true, ignoreTrailingSlash: true, useSemicolonDelimiter: true } } as FastifyServerOptions
 
-/** The same but for the token of its profile, which tells nothing to those who cannot open it. */
+/** The same but for the token of its profile, which is useless to clients without access. */
 const shows = (answer: string): boolean => tells(answer.replace(/^x-debug-token(?:-link)?: .*\r\n/gim, ''))
 
 /** Ways to write paths of the profiler, and whether a developer comes to see something by it where the router is strict, and where it is lax. */

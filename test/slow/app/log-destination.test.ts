@@ -27,5 +27,5 @@ t.test('a full disk of the log loses lines, and the service continues', { skip: 
   for (let asked = 0; asked < 3; asked++) t.equal(await ask(), 404)
   child.kill('SIGTERM')
   t.same(await ended, [0, null])
-  t.equal((await said).match(/The log cannot be written, lines are lost: ENOSPC/g)?.length, 1, 'it is told once')
+  t.equal((await said).match(/The log cannot be written, lines are lost: ENOSPC/g)?.length, 1, 'one warning is printed')
 })

@@ -101,7 +101,7 @@ t.test('login and logout have the language of the client, and redirect to the re
   t.match((await visitor.get('/fr/articles/new')).headers.location, /\/login$/)
   t.equal((await visitor.get('/login', { 'accept-language': 'fr' })).headers.location, '/fr/login')
   t.match((await visitor.submit('/fr/login', { _username: 'ada', _password: 'wrong' })).headers.location, /\/login$/)
-  t.equal((await visitor.get('/login')).headers.location, '/fr/login', 'the session knows the language')
+  t.equal((await visitor.get('/login')).headers.location, '/fr/login', 'the session has the language')
   t.match((await visitor.get('/fr/login')).body, /role="alert">Le nom ou le mot de passe est incorrect/)
   t.match((await visitor.post('/login', { _username: 'ada', _password: 'ada' })).headers.location, /\/login$/, 'no token, no login')
   const before = visitor.cookie
@@ -141,7 +141,7 @@ t.test('roles and voters decide about writing and changing', async (t) => {
   t.equal((await grace.submit('/en/articles/14/edit', { title: 'No text' })).statusCode, 422)
   t.equal((await grace.submit('/en/articles/14', {})).headers.location, '/en/articles', 'deleted')
   t.equal((await grace.get('/en/articles/14')).statusCode, 404)
-  t.equal((await grace.submit('/en/articles/new', DRAFT)).headers.location, '/en/articles/15', 'no number is given twice')
+  t.equal((await grace.submit('/en/articles/new', DRAFT)).headers.location, '/en/articles/15', 'no number is used twice')
 })
 
 t.test('the API lists and creates articles, with authentication', async (t) => {
@@ -236,6 +236,6 @@ t.test('in a browser login, writing and switching the language work without erro
   await page.getByRole('button', { name: 'Se déconnecter' }).click()
   // What is stored is asked for again, and shown as it was: its policy is still its own.
   for (let visits = 0; visits < 2; visits++) await page.goto(`${origin}/en/articles/14`)
-  t.equal(await page.getByText('Delete').count(), 0, 'a page of nobody in particular')
+  t.equal(await page.getByText('Delete').count(), 0, 'a page without a user')
   t.same(complaints, [], 'no errors, no violations of the policy')
 })

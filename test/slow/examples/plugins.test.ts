@@ -43,7 +43,7 @@ t.test('plugin-ts: the panel of the collector shows the vote', async (t) => {
   const refused = await profileOf(app, await app.inject({ url: '/orders/2', headers: { 'x-api-key': 'key-of-ada' } }))
   const { decisions } = refused.collectors.security as { decisions: Array<{ votes: object[] }> }
   t.match(decisions.flatMap(({ votes }) => votes).at(-1), { voter: 'own-order', vote: 'denied', reason: 'the order is that of grace' })
-  t.match(await profileOf(app, await app.inject('/orders/1')), { status: 401 }, 'one that was refused early has a profile too')
+  t.match(await profileOf(app, await app.inject('/orders/1')), { status: 401 }, 'a request that was refused early has a profile')
 })
 
 for (const [name, script] of [['plugin-js', 'example:js'], ['plugin-ts', 'example:ts']] as const) {

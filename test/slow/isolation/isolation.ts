@@ -25,7 +25,7 @@ const AT_ONCE = 100
 
 interface Visitor {
   n: number
-  /** What nobody else's answer, log or profile may have in it. */
+  /** The text that no other answer, log or profile may contain. */
   mark: string
   locale: string
   cookie: string

@@ -16,7 +16,7 @@ t.test('a damaged store ends no process, raises no error, and keeps later profil
       if (kind === 'two pages swapped') continue
       // Of a WAL, everything after the first damage is ignored.
       const whole = suffix === '-wal' ? CHECKPOINTED : STORED
-      t.ok((figures[name]?.leastRead ?? 0) > whole * 0.9, `${name}: what is not damaged is read`)
+      t.ok((figures[name]?.leastRead ?? 0) > whole * 0.9, `${name}: undamaged profiles are read`)
     }
     t.equal(figures[`${situation}: a page of zeros`]?.wrong, 0, `${situation}: no zeros are returned`)
   }

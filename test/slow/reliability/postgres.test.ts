@@ -65,7 +65,7 @@ t.test('profiles are stored again after PostgreSQL was down, killed, suspended o
   await app.inject('/hello')
   await app.hindsight.profiler.flush()
   const page = await app.inject('/_profiler/')
-  t.equal(page.statusCode, 200, 'what a full server has can be read')
+  t.equal(page.statusCode, 200, 'a full server can be read')
   t.match(page.body, /Last reason: the store failed: .*No space left on device/)
   await postgres.psql('drop trigger disk_full on hindsight.requests')
   await isAvailable(t, app)

@@ -46,7 +46,7 @@ interface Answer {
   text: string
 }
 
-/** One request; by default over a connection that its client wants to keep. */
+/** One request; by default over a persistent connection. */
 async function ask (port: number, path: string, agent = new Agent({ keepAlive: true })): Promise<Answer> {
   return await new Promise((resolve, reject) => {
     request({ host: '127.0.0.1', port, path, agent }, (response) => {
@@ -116,7 +116,7 @@ for (const [environment, env] of [['debug mode', {}], ['production', { NODE_ENV:
       const token = answer.token ?? /Reference: <code>([0-9a-f]{6})|Reference: ([0-9a-f]{6})/.exec(answer.text)?.slice(1).find(Boolean)
       if (environment === 'production' && status === 200) return
       const profile = await stored(token)
-      t.match(JSON.stringify([profile?.exceptions, profile?.collectors]), message, `${path}: its profile tells why`)
+      t.match(JSON.stringify([profile?.exceptions, profile?.collectors]), message, `${path}: the profile has the reason`)
       if (before.token !== undefined) t.ok(await stored(before.token), 'and that of a request before is there')
     }))
   })

@@ -6,13 +6,13 @@ import { serverOptions } from '../../../app/server-options.js'
 import type { ServerLimits } from '../../../app/server-options.js'
 import type { HindsightOptions } from '../../../app/options.js'
 
-/** What a service of the tests is told in `SERVICE`. */
+/** The options of a service of the tests, in the variable `SERVICE`. */
 export interface ServiceSettings {
   limits?: Partial<ServerLimits>
   hindsight?: HindsightOptions
 }
 
-// A service in a process of its own, for what one process cannot do to itself: tells its port, and its memory when asked.
+// A service in a separate process: sends its port, and its memory on request.
 const { limits = {}, hindsight = {} } = JSON.parse(process.env.SERVICE ?? '{}') as ServiceSettings
 // The signal that comes at the limit of a file's size would end the process; a full disk sends none.
 process.on('SIGXFSZ', () => {})

@@ -61,13 +61,13 @@ for (const [name, begin, end] of faults) {
     for (const url of ['/who', '/note', '/login', '/logout']) t.match(await closed(url, cookie), { status: 503, cookie: '' }, `closed: ${url}`)
     t.match(await closed('/note'), { status: 503, cookie: '' }, 'closed: a new session cannot be kept')
     t.match((await closed('/who', cookie)).body, /The session store failed: /)
-    t.match(await closed('/plain', cookie), { status: 200, body: 'plain' }, 'closed: who needs no session is answered')
+    t.match(await closed('/plain', cookie), { status: 200, body: 'plain' }, 'closed: a request without a session is answered')
     await sleep(1_050)
-    t.equal((await closed('/readyz')).status, 503, 'what needs the store is not ready')
+    t.equal((await closed('/readyz')).status, 503, 'the service is not ready')
 
     await end(postgres)
     while ((await closed('/who', cookie)).status === 503) await sleep(50)
-    t.same((await closed('/who', cookie)).body, '{"user":"ada"}', 'the session is there again')
+    t.same((await closed('/who', cookie)).body, '{"user":"ada"}', 'the session is available again')
     while ((await closed('/readyz')).status === 503) await sleep(100)
   })
 }

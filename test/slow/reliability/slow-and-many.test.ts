@@ -18,7 +18,7 @@ async function hello (port: number): Promise<unknown> {
   return await (await fetch(`http://127.0.0.1:${port}/hello`)).json()
 }
 
-// In lots that the system keeps for a server until it takes them: one too many looks open to its client, and nobody ever hears of it.
+// In lots that the system keeps for a server until it takes them: one too many looks open to its client, and the server does not see it.
 const LOT = 100
 
 async function opened ({ port, figures }: Service, count: number): Promise<Socket[]> {
@@ -50,7 +50,7 @@ const endings: Array<[name: string, client: Client, statuses: number[], says: Re
 t.test('slow and oversized requests are answered with an error, and their connections end', async (t) => {
   const service = await startService(t, { limits: SHORT })
   const all = endings.map(async ([name, client, statuses, says]) => ({ name, statuses, says, received: await converse(service.port, client) }))
-  for (let i = 0; i < 20; i++) t.same(await hello(service.port), { hello: 'world' }, 'others are answered')
+  for (let i = 0; i < 20; i++) t.same(await hello(service.port), { hello: 'world' }, 'other requests are answered')
   for (const { name, statuses, says, received } of await Promise.all(all)) {
     t.same([...received.matchAll(/^HTTP\/1\.1 (\d+)/gm)].map(([, status]) => Number(status)), statuses, `${name}: ${statuses.join() || 'closed'}`)
     t.match(received, says, name)
@@ -64,11 +64,11 @@ t.test('a client that does not read its response is disconnected', async (t) => 
   await hello(service.port)
   const before = await until(service.figures, ({ connections }) => connections === 0)
   const sockets = await Promise.all(['/large', '/stream'].flatMap((path) => Array.from({ length: 5 }, () => ignore(service.port, `GET ${path} HTTP/1.1\r\n${HOST}\r\n`))))
-  t.same(await hello(service.port), { hello: 'world' }, 'others are answered')
+  t.same(await hello(service.port), { hello: 'world' }, 'other requests are answered')
   await until(service.figures, ({ connections }) => connections === 0)
   for (const socket of sockets) socket.destroy()
   const after = await until(service.figures, ({ memory }) => memory < before.memory + 20 * MIB)
-  t.ok(after.memory < before.memory + 20 * MIB, 'what was made for them is let go of')
+  t.ok(after.memory < before.memory + 20 * MIB, 'their memory is released')
 })
 
 t.test('pipelined requests for large responses are read with bounded memory', async (t) => {
@@ -140,7 +140,7 @@ t.test('a client that does not read the stream waits for one batch, and is disco
   const app = await build({ server: serverOptions({ connectionTimeout: 500 }) })
   t.teardown(() => app.close())
   const port = await listen(app)
-  // More news at each look than a connection takes in when nobody reads.
+  // Each search has more profiles than the buffers of an unread connection hold.
   const found = Array.from({ length: 200 }, () => ({ token: '000001', url: 'x'.repeat(50_000) }))
   let looks = 0
   app.hindsight.profiler.search = async () => ({ profiles: [...found] as never, next: null, head: String(++looks) })
@@ -154,7 +154,7 @@ t.test('a client that does not read the stream waits for one batch, and is disco
   const again = connect(port, '127.0.0.1')
   again.write(`GET /_profiler/stream HTTP/1.1\r\n${HOST}\r\n`)
   const [first] = await once(again, 'data') as [Buffer]
-  t.match(first.toString(), /^HTTP\/1\.1 200/, 'there is room for others')
+  t.match(first.toString(), /^HTTP\/1\.1 200/, 'other clients are accepted')
   t.ok(looks > before)
   again.destroy()
 })

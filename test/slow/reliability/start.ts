@@ -30,7 +30,7 @@ export async function startService (t: Pick<Test, 'teardown'>, settings: Service
     ? spawn(process.execPath, args, { env, stdio: [...stdio] })
     : spawn('sh', ['-c', `ulimit -f ${maxBlocks}; exec "$0" "$@"`, process.execPath, ...args], { env, stdio: [...stdio] })
   t.teardown(() => { child.kill('SIGKILL') })
-  // Whoever waits for its answer is told by what it ended.
+  // A pending request is rejected with the reason of the end.
   const ended = once(child, 'exit').then(([code, signal]) => { throw new Error(`The service ended: ${String(signal ?? code)}`) })
   ended.catch(() => {})
   const answer = async (): Promise<unknown> => (await Promise.race([once(child, 'message'), ended]))[0]
@@ -54,12 +54,12 @@ export interface Client {
   every?: number
 }
 
-/** Sends as slowly or as much as it is told, and reads until the server closes the connection. */
+/** Sends with the given speed and size, and reads until the server closes the connection. */
 export async function converse (port: number, { bytes, then, every = 20 }: Client): Promise<string> {
   const socket = connect(port, '127.0.0.1')
   let received = ''
   socket.setEncoding('latin1').on('data', (text: string) => { received += text })
-  // Who is refused while he sends is told so by the system.
+  // A client that is refused while it sends gets an error of the system.
   socket.on('error', () => {})
   socket.write(bytes, 'latin1')
   const timer = then === undefined ? undefined : setInterval(() => { if (socket.writable && socket.writableLength < 1e6) socket.write(then, 'latin1') }, every)

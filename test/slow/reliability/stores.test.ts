@@ -35,7 +35,7 @@ t.test('a failing custom store is reported, in production only to operators', as
   const page = await app.inject({ url: '/_profiler/', headers })
   t.equal(page.statusCode, 503)
   t.match(page.body, 'The store of profiles failed: the disk of the store is gone')
-  t.not((await app.inject('/_profiler/')).statusCode, 503, 'nobody else is told')
+  t.not((await app.inject('/_profiler/')).statusCode, 503, 'other clients do not see the failure')
 })
 
 t.test('a store that another process locks: requests are answered, profiles wait, the process can end', async (t) => {
@@ -69,14 +69,14 @@ t.test('a store that another process locks: requests are answered, profiles wait
   const tokens = await Promise.all(Array.from({ length: 40 }, () => fine()))
   for (const of of ports) {
     const page = await read('/_profiler/search.json', of)
-    t.equal(page.status, 200, 'what is stored can be read, also by a process that opens the store now')
+    t.equal(page.status, 200, 'stored profiles can be read, also by a process that opens the store now')
     t.match((await page.json() as { profiles: unknown[] }).profiles, [{ token: first }])
   }
   locker.kill('SIGKILL')
   await until(async () => await (await read('/_profiler/search.json?limit=200')).text(), (text) => {
     return tokens.every((token) => text.includes(String(token)))
   })
-  t.pass('what waited is written when the lock is released')
+  t.pass('queued profiles are written when the lock is released')
 
   await lock()
   await fine()
@@ -111,7 +111,7 @@ t.test('a full disk: requests are answered, and the page has a message', { skip 
     if (stored.length > 2_000) throw new Error('the limit was not felt')
   }
   const page = await ask('/_profiler/')
-  t.equal(page.status, 200, 'what is stored can be read')
+  t.equal(page.status, 200, 'stored profiles can be read')
   const text = (await page.text()).replaceAll('&#34;', '"')
   const reason = '(?:disk I/O error|database or disk is full)'
   t.match(text, new RegExp(`Last reason: the store failed: The store ".*profiles\\.db" cannot be used: ${reason}`))

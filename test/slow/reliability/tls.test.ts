@@ -12,7 +12,7 @@ import { passwords } from '../../lib/security/support.js'
 
 const tls = certificate()
 if (tls === null) {
-  t.pass('openssl is here', { skip: 'no openssl: install it' })
+  t.pass('openssl is installed', { skip: 'no openssl: install it' })
   process.exit()
 }
 const { key, cert } = tls
@@ -68,11 +68,11 @@ t.test('cookies, links and redirects are correct over TLS', async (t) => {
   t.match(cookieOf(noted), /^sessionId=[^;]+; Path=\/; HttpOnly; Secure; SameSite=Lax$/)
   const page = await ask(port, '/')
   t.ok(String(page.headers['x-debug-token-link']).startsWith(`${origin}/_profiler/`))
-  t.notOk(page.body.includes('http://'), 'the toolbar leads nowhere in the clear')
+  t.notOk(page.body.includes('http://'), 'no link of the toolbar uses http')
   t.equal((await ask(port, new URL(String(page.headers['x-debug-token-link'])).pathname)).status, 200)
   t.notOk((await ask(port, '/', { host: 'evil.example' })).headers['x-debug-token'], 'a rebound name')
   t.equal((await ask(port, '/slash?a=1')).headers.location, `${origin}/slash/?a=1`)
-  t.equal((await ask(port, '/', { 'x-forwarded-proto': 'http' })).headers['x-debug-token-link']?.slice(0, origin.length), origin, 'who is not trusted tells no scheme')
+  t.equal((await ask(port, '/', { 'x-forwarded-proto': 'http' })).headers['x-debug-token-link']?.slice(0, origin.length), origin, 'an untrusted client cannot set the scheme')
 })
 
 t.test('a login works over TLS', async (t) => {
@@ -86,9 +86,9 @@ t.test('a login works over TLS', async (t) => {
   const logged = await ask(port, '/login', { cookie: pairOf(sent) }, { _username: 'ada', _password: 'lovelace', _csrf_token: csrfToken })
   t.same([logged.status, logged.headers.location], [302, `${origin}/admin/x?a=1`])
   t.match(cookieOf(logged), /; HttpOnly; Secure; SameSite=Lax$/)
-  t.not(pairOf(logged), pairOf(sent), 'the id is a new one')
+  t.not(pairOf(logged), pairOf(sent), 'the id is new')
   t.equal((await ask(port, '/admin/x', { cookie: pairOf(logged) })).body, 'in')
-  t.equal((await ask(port, '/admin/x', { cookie: pairOf(sent) })).status, 302, 'the old id opens nothing')
+  t.equal((await ask(port, '/admin/x', { cookie: pairOf(sent) })).status, 302, 'the old id opens no session')
 })
 
 t.test('the limits and messages of a plain server apply over TLS', async (t) => {

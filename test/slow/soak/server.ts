@@ -4,9 +4,9 @@ import { statSync } from 'node:fs'
 import Fastify, { type FastifyInstance } from 'fastify'
 import application, { options } from '../../../app/app.js'
 
-/** What the soaked process tells of itself. */
+/** The figures of the process under test. */
 export interface SoakFigures {
-  /** Bytes in use behind a collection. */
+  /** Bytes in use after a garbage collection. */
   heap: number
   external: number
   resident: number

@@ -23,7 +23,7 @@ export interface Sample extends SoakFigures {
   /** Seconds since the beginning. */
   at: number
   requests: number
-  /** Answers that nobody expected: another status, or none. */
+  /** Unexpected answers: another status, or none. */
   unexpected: number
   /** Profiles that were acknowledged, looked for before they could be evicted, and not found. */
   lost: number
@@ -37,7 +37,7 @@ interface Call {
   method?: string
   body?: string
   headers?: Record<string, string>
-  /** The client goes away ahead of the answer. */
+  /** The client disconnects before the answer. */
   abort?: boolean
 }
 
@@ -62,7 +62,7 @@ export async function soak ({ duration, interval, rate, maxProfiles, progress = 
   const samples: Sample[] = []
   const counts = { requests: 0, unexpected: 0, lost: 0, looked: 0 }
   const tokens: string[] = []
-  // One session for all: those that nobody comes back to are kept until there are too many.
+  // One session for all: abandoned sessions are kept up to a limit.
   const jar = { cookie: '' }
   const ask = async <T>(token: string): Promise<T> => {
     service.send(token)

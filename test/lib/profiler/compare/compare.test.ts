@@ -47,7 +47,7 @@ t.test('only the differences are listed, by section', async (t) => {
     const comparison = compareProfiles(profile('000001', a), profile('000002', b))
     t.same(told(comparison), differs, name)
     t.equal(comparison.differences, differs.length, `${name}: counted`)
-    t.ok(comparison.equal > 0, `${name}: what is the same is counted`)
+    t.ok(comparison.equal > 0, `${name}: equal values are counted`)
   }
 })
 

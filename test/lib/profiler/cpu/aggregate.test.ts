@@ -21,7 +21,7 @@ t.test('a sample lasts until the next, and equal functions below the same parent
   t.same(record.calls, [[0, -1, 1000], [1, 0, 1000], [2, 1, 3000], [1, 2, 1000]])
   t.equal(record.duration, 6)
   const times = callTreeOf(record).heaviest.map(({ function: { name }, self, total }) => [name, self, total])
-  t.same(times, [['b', 3000, 4000], ['a', 2000, 5000], ['(root)', 1000, 6000]], 'what calls itself is counted once')
+  t.same(times, [['b', 3000, 4000], ['a', 2000, 5000], ['(root)', 1000, 6000]], 'a recursive function is counted once')
 })
 
 t.test('a recording of any size fits, and its total time is unchanged', async (t) => {
@@ -36,7 +36,7 @@ t.test('a recording of any size fits, and its total time is unchanged', async (t
     t.equal(record.calls.reduce((sum, [, , time]) => sum + time, 0), 60_000_000, 'no time is lost')
     t.not(readCpuRecord(JSON.parse(JSON.stringify(record))), null)
   }
-  t.equal(aggregate(profile, 250, 1, keep).functions.length, 1, 'where nothing fits the root remains')
+  t.equal(aggregate(profile, 250, 1, keep).functions.length, 1, 'the root remains if no call fits')
 })
 
 t.test('an empty or inconsistent recording is handled', async (t) => {

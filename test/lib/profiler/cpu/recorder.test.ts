@@ -13,7 +13,7 @@ import { limitsAt, NEVER } from '../../../support/timers.js'
 import { HOSTILE } from '../hostile.js'
 
 const ASKED = { 'x-hindsight-cpu': '1' }
-// The engine knows functions by the names that they have in their source.
+// V8 reports functions by the names in their source.
 const hostile = (runInThisContext(`(spin) => ({ ${JSON.stringify(HOSTILE)} () { spin(30) } })[${JSON.stringify(HOSTILE)}]`) as (does: typeof spin) => () => void)(spin)
 
 function deferred<T> (): { promise: Promise<T>, resolve: (value: T) => void } {
@@ -96,7 +96,7 @@ t.test('requests without the flag or without access are not recorded', async (t)
   socket.end('GET /quick HTTP/1.1\r\nHost: evil.example\r\nX-Hindsight-Cpu: 1\r\nConnection: close\r\n\r\n')
   for await (const chunk of socket) t.match(String(chunk), /200 OK/)
   const { profiles: [summary] } = await app.hindsight.profiler.search({ criteria: { url: 'evil.example' }, limit: 1 })
-  t.equal((await app.hindsight.profiler.find(summary?.token ?? ''))?.collectors.cpu, undefined, 'a stranger')
+  t.equal((await app.hindsight.profiler.find(summary?.token ?? ''))?.collectors.cpu, undefined, 'a client without access')
 })
 
 t.test('a request with the flag has a profile, even if it would have none otherwise', async (t) => {
@@ -126,7 +126,7 @@ t.test('one recording runs at a time: the second profile has a note, the first h
   waiting.resolve('done')
   const profile = await profileOf(app, await first)
   t.equal(profile.token, token)
-  t.ok(callTreeOf(recordOf(profile)).heaviest.slice(0, 30).some(({ function: { name } }) => name === 'spin'), 'what they did is in it')
+  t.ok(callTreeOf(recordOf(profile)).heaviest.slice(0, 30).some(({ function: { name } }) => name === 'spin'), 'the recording has their functions')
   t.ok(recordOf(await profileOf(app, await app.inject({ url: '/quick', headers: ASKED }))), 'the next one is recorded')
 })
 
@@ -147,13 +147,13 @@ t.test('a recording ends after 30 seconds, and the next one may begin', async (t
   const first = app.inject({ url: '/waits', headers: ASKED })
   await begun.promise
   while (currentRecording() !== undefined) await sleep(5)
-  t.equal(sessions().length, 1, 'the inspector is let go of, while the request goes on')
+  t.equal(sessions().length, 1, 'the inspector is closed during the request')
   t.ok(recordOf(await profileOf(app, await app.inject({ url: '/busy', headers: ASKED }))))
   waiting.resolve('done')
   const answer = await first
-  t.same([answer.statusCode, answer.body], [200, 'done'], 'it is answered as ever')
+  t.same([answer.statusCode, answer.body], [200, 'done'], 'the response is unchanged')
   const record = recordOf(await profileOf(app, answer))
-  t.ok(callTreeOf(record).heaviest.slice(0, 10).some(({ function: { name } }) => name === 'spin'), 'the profile has what ran until then')
+  t.ok(callTreeOf(record).heaviest.slice(0, 10).some(({ function: { name } }) => name === 'spin'), 'the profile has the functions until then')
   t.equal(currentRecording(), undefined)
   t.equal(moments.length, 0)
 })

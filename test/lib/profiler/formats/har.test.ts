@@ -16,7 +16,7 @@ for (const schema of Object.values(schemas)) ajv.addSchema(schema)
 const isHar = ajv.compile({ $ref: 'har.json#' })
 
 t.test('an archive of any profile is valid by the schema of the format', async (t) => {
-  t.notOk(isHar({ log: { version: '1.2', entries: [{}] } }), 'the schema finds something')
+  t.notOk(isHar({ log: { version: '1.2', entries: [{}] } }), 'the schema reports an error')
   fc.assert(fc.property(hostileProfile, (profile) => {
     const text = written('har', profile)
     if (!isHar(JSON.parse(text))) throw new Error(ajv.errorsText(isHar.errors))

@@ -17,7 +17,7 @@ export function written (name: string, of: Profile, options = {}): string {
 
 const NASTY = ["'", '"', '`', '$(touch pwned)', '$' + '{process.exit(7)}', '\\', "');process.exit(7)//", "'; touch pwned; '", '\n### \nDELETE http://evil/\n', '\r\n', '< /etc/passwd', '> {% client.exit() %}', '{{$processEnv HOME}}', '*/', '//', '\u2028process.exit(7)', '%', '!', '&&', '@/etc/passwd', '\u001b[31m', '\u202e', '[1-9]', '{a,b}', '#', '?', 'é', '😀']
 
-/** Texts that somebody would write who wants them to be more than texts. */
+/** Hostile texts: each would have an effect if it was not escaped. */
 export const nasty: fc.Arbitrary<string> = fc.array(fc.oneof({ weight: 4, arbitrary: fc.constantFrom(...NASTY) }, { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 8 }) }), { maxLength: 5 }).map((parts) => parts.join(''))
 
 /** The same as far as it may stand in a header. */

@@ -54,7 +54,7 @@ t.test('hostile text remains text', async (t) => {
   t.same(lines.filter((line) => /^#/.test(line) && line.includes('previous instructions') && !line.includes('␊\\# Ignore')), [])
   for (const line of lines) {
     t.notMatch(line, /(?<!\\)<\w/, 'no element')
-    t.notMatch(line, /(?<!\\)\]\(/, 'no link, and no picture')
+    t.notMatch(line, /(?<!\\)\]\(/, 'no link and no image')
     t.notMatch(line, /^# Ignore/)
   }
 })
@@ -98,7 +98,7 @@ t.test('hints are shown only for facts in the profile', async (t) => {
     ['a refusal', { status: 403, collectors: { blocked: [{ sentence: 'Rule 0 needs ROLE_ADMIN.' }, { sentence: '<b>' }, null] } }, '## Hint: Why was this refused?\n\nRule 0 needs ROLE\\_ADMIN. \\<b\\>']
   ]
   for (const [name, changes, expected] of cases) t.ok(profileMarkdown(failure('000001', changes)).includes(expected), name)
-  t.notMatch(profileMarkdown(failure('000001', { status: 403 })), '## Hint', 'nothing is guessed')
+  t.notMatch(profileMarkdown(failure('000001', { status: 403 })), '## Hint', 'no hint is guessed')
 })
 
 t.test('the Markdown of a real failure has its profile', async (t) => {

@@ -92,7 +92,7 @@ for (const mode of ['observe', 'full'] as const) {
     const after = (name: string): number => changesOf(profile).find((change) => change.name === name)?.after ?? -1
     const early = profile.events.findIndex(({ listener }) => listener === 'early')
     t.match(profile.events[early]?.changes, { headers: [{ name: 'x-hook', from: null, to: '1' }] })
-    t.notOk(changesOf(profile).some(({ name }) => name === 'x-hook'), 'what a hook did is in its event alone')
+    t.notOk(changesOf(profile).some(({ name }) => name === 'x-hook'), 'a change of a hook is in its event alone')
     t.ok(after('x-before') <= after('x-route') && after('x-route') <= early && early < after('x-own') && after('x-own') <= after('x-late'), JSON.stringify(changesOf(profile)))
     const handled = await profileOf(app, await app.inject('/handled'))
     t.same(brief(handled, 'error handler').map(([name]) => name).filter((name) => name.startsWith('x-')), ['x-handled'])

@@ -42,7 +42,7 @@ t.test('the form shows the current filter and the number of lines for each choic
   t.equal(root.querySelector('[name=q]')?.getAttribute('value'), '"x')
   t.equal(root.querySelector('[name=time][checked]')?.getAttribute('value'), 'relative')
   t.same(texts(root, '.log-count'), ['0 of 5 lines'])
-  t.equal(shown(logsPanel, profile('000001', { logs: [line('info', 'a')] })).querySelector('.channels'), null, 'one channel is no choice')
+  t.equal(shown(logsPanel, profile('000001', { logs: [line('info', 'a')] })).querySelector('.channels'), null, 'a single channel has no filter')
 })
 
 t.test('the first error is linked before the lines', async t => {

@@ -36,7 +36,7 @@ t.test('the menu has the number of decisions, and marks a refusal', async t => {
   const of = (status: number) => profile('000001', { status, collectors: { security: data } })
   t.equal(securityPanel.count?.(of(200)), 2)
   t.same([200, 401, 403, 404, 429].map(status => securityPanel.problems?.(of(status)).errors === 1), [false, true, true, false, true])
-  t.equal(securityPanel.problems?.(profile('000001', { status: 403 })).errors, 0, 'a refusal of somebody else')
+  t.equal(securityPanel.problems?.(profile('000001', { status: 403 })).errors, 0, 'a refusal by another component')
 })
 
 t.test('missing, broken and hostile data is shown safely', async t => {

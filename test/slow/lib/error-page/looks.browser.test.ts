@@ -18,9 +18,9 @@ t.test('the pages are accessible and fit in a browser', async (t) => {
     await t.test(`${path}, ${colorScheme}, ${width} pixels wide`, async (t) => {
       const { page, heard } = await open(browser, origin + path, { colorScheme, viewport: { width, height: 800 } })
       t.equal(await page.evaluate(overflow), 0, 'nothing is wider than the window')
-      t.same(await violations(page), [], 'axe has nothing to say')
-      t.equal(await page.evaluate(overflow), 0, 'nor is anything when all is unfolded')
-      t.same(heard, [], 'no dialog, no request, no refusal, no error')
+      t.same(await violations(page), [], 'axe reports no issue')
+      t.equal(await page.evaluate(overflow), 0, 'nothing is wider than the window with all parts expanded')
+      t.same(heard, [], 'no dialog, request, refusal or error occurs')
       await page.close()
     })
   }

@@ -93,7 +93,7 @@ async function enumerate (app: FastifyInstance, url: string, ours: Route[]): Pro
   }
 }
 
-/** What tells more than that there is nothing. */
+/** Text of an answer that reveals a debug route. */
 function told ({ head, body }: Answer): string | null {
   return new RegExp(`${SECRET}|Hindsight (?!NOT)|node_modules|strangers\\.test|form_token|formToken|"profiles"|"exceptions"|curl |<script|text/event-stream|text/javascript|text/css`, 'i').exec(body)?.[0] ??
     /^(?:x-debug|server-timing|content-disposition|cross-origin|x-accel|allow:|location:.*_(?:profiler|wdt|error))[^:]*|text\/event-stream/im.exec(head)?.[0] ?? null
@@ -127,20 +127,20 @@ const inTurn = <T>(list: readonly T[], turn: number, count: number): T[] => Arra
 
 async function refused (t: Test, { port, mode }: Site, how: Parameters<typeof ask>[1], name: string, open = false): Promise<void> {
   const answer = await ask(port, how)
-  // Who sits at the machine is told of a profile, whatever page asks for them; it opens nothing to that.
+  // A local client receives the token, for a request of any page; the token gives that page no access.
   // An application with a route for any path names its own methods.
   if (open) answer.head = answer.head.replace(/^allow:.*\r\n/gim, '')
   if (how.headers?.Origin !== undefined) answer.head = answer.head.replace(/^x-debug-token.*\r\n/gim, '')
   const what = `${name}: ${how.method ?? 'GET'} ${how.path} ${JSON.stringify(how.headers ?? {})}`
   const secret = told(answer)
-  if (secret !== null) t.fail(`${what} tells ${secret}`)
+  if (secret !== null) t.fail(`${what} shows ${secret}`)
   else if (!open && !CLOSED.has(answer.status) && !(isObserved(mode) && answer.status === UNSUPPORTED)) t.fail(`${what} is ${answer.status}`)
   else if (open && answer.status < 200) t.fail(`${what} is not answered`)
 }
 
 async function untouched (t: Test, { hindsight: services }: Site, name: string): Promise<void> {
   if (!('profiler' in services)) return
-  for (const token of [TOKEN, OTHER]) t.match(await services.profiler.find(token), { token, collectors: {} }, `${name}: ${token} is as it was`)
+  for (const token of [TOKEN, OTHER]) t.match(await services.profiler.find(token), { token, collectors: {} }, `${name}: ${token} is unchanged`)
   t.equal((await services.profiler.stats()).pinned, 0, `${name}: nothing is pinned`)
 }
 
@@ -204,7 +204,7 @@ for (const mode of [...MODES, 'preload'] as const) {
         for (const other of isWhole || 'server' in way ? spelled(path) : inTurn(spelled(path), turn, 1)) await refused(t, site, { path: other, headers: { Host: 'rebound.example', ...(turn++ % 2 === 0 && { Accept: 'text/html' }) } }, 'a rebound name', true)
       }
       await untouched(t, site, name)
-      t.ok(turn > 0, 'all were asked')
+      t.ok(turn > 0, 'every client was tested')
     })
   }
 }
@@ -243,7 +243,7 @@ t.test('a request that a handler injects has only the access of its client', asy
       const { statusCode } = JSON.parse((await ask(site.port, { path: `/batch?${new URLSearchParams({ method, path }).toString()}`, headers: { Accept: 'application/json' } })).body) as { statusCode: number }
       t.not(statusCode, path.startsWith('/_error') ? 200 : 0, `${mode}: ${path} for its developer`)
     }
-    t.match((await ask(site.port, { path: `/batch?method=GET&path=/_profiler/${TOKEN}.json`, headers: { Accept: '*/*' } })).body, SECRET, 'its developer is shown it')
+    t.match((await ask(site.port, { path: `/batch?method=GET&path=/_profiler/${TOKEN}.json`, headers: { Accept: '*/*' } })).body, SECRET, 'the developer sees it')
     await untouched(t, site, mode)
   }
 })
@@ -303,7 +303,7 @@ t.test('in production only users with the role see the pages, from any address',
       const security = { firewalls: [{ name: 'all', ...(pattern !== undefined && { pattern }), authenticators: { bearer: { verify } } }] }
       const site = await start(t, mode, { options: { debug: false, session: false, security, profiler: { production: true, storage: 'memory', role: 'ROLE_OPERATOR' } } })
       t.ok(site.ours.length > 10, 'they are enumerated')
-      t.notOk(site.ours.some(({ pattern }) => /_wdt|_error|csp-report|replay/.test(pattern)), 'none that is for debugging alone')
+      t.notOk(site.ours.some(({ pattern }) => /_wdt|_error|csp-report|replay/.test(pattern)), 'no route for debug mode only is among them')
       let turn = 0
       for (const { method, path } of site.ours) {
         for (const [who, Authorization] of [['nobody', null], ['a guest', 'Bearer guest'], ['somebody else', 'Bearer other']] as const) {
@@ -315,7 +315,7 @@ t.test('in production only users with the role see the pages, from any address',
       }
       await untouched(t, site, mode)
       const own = await ask(site.port, { path: `/_profiler/${TOKEN}.json`, headers: { Authorization: 'Bearer operator' } })
-      t.equal(own.body.includes(SECRET), pattern !== '/elsewhere', 'an operator comes in where a firewall knows them')
+      t.equal(own.body.includes(SECRET), pattern !== '/elsewhere', 'an operator has access if the firewall authenticates them')
       await site.app.close()
     }
   }

@@ -25,7 +25,7 @@ interface Asked {
   /** Null leaves one out; `X-From` is the address that the connection comes from. */
   headers?: Record<string, string | null>
   form?: Record<string, string>
-  /** Milliseconds of silence behind which a connection that nobody closes is left. */
+  /** Milliseconds without data after which an open connection is abandoned. */
   wait?: number
 }
 
@@ -52,7 +52,7 @@ export function comesFrom ({ headers, socket }: IncomingMessage): void {
   if (typeof from === 'string') Object.defineProperty(socket, 'remoteAddress', { value: from })
 }
 
-/** Sends a message on a connection of its own; a stream is left behind its first data. */
+/** Sends a message on a new connection; a stream is abandoned after its first data. */
 export async function ask (port: number, { path, method = 'GET', version = '1.1', absolute = '', headers = {}, form, wait = 5_000 }: Asked): Promise<Answer> {
   const body = form === undefined || method === 'GET' || method === 'HEAD' ? '' : new URLSearchParams(form).toString()
   const all: Record<string, string | null> = { Host: `127.0.0.1:${port}`, Connection: 'close', ...(body !== '' && { 'Content-Type': 'application/x-www-form-urlencoded', 'Content-Length': String(body.length) }), ...headers }

@@ -4,7 +4,7 @@ import { checkWritable, SqliteStorage } from '../../../../../lib/profiler/storag
 import { recordOf } from '../../../../../lib/profiler/summary.js'
 import { profile } from '../../fixture.js'
 
-// A process of a user who cannot write to the folder of a store; prints what each call says.
+// A process of a user who cannot write to the folder of a store; prints the result of each call.
 const [path = ''] = process.argv.slice(2)
 if (path === '') throw new Error('The path of a store is needed')
 // All code is loaded before.

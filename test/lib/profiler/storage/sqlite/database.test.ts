@@ -131,7 +131,7 @@ t.test('a file that is damaged while it is open is set aside', async (t) => {
       t.equal(asides(path).length, 1)
       const left = await isConsistent(t, storage)
       t.equal(left[0], '00000b')
-      t.ok(left.length <= 2, 'nothing of the damaged file')
+      t.ok(left.length <= 2, 'no part of the damaged file remains')
       t.match(await storage.search({ limit: 1 }), { head: String(left.length) })
     })
   }

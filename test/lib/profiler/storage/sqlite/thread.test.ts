@@ -22,7 +22,7 @@ async function crash (): Promise<void> {
 t.test('the first call to any store starts one thread for all stores', async (t) => {
   const [first, second] = [opened(t, { path: place(t) }), opened(t, { path: place(t) })]
   await turn()
-  t.equal(workers.length, 0, 'no store starts it')
+  t.equal(workers.length, 0, 'opening a store does not start it')
   await Promise.all([put(first, [profile('000001')]), put(second, [profile('000002')]), first.stats()])
   t.equal(workers.length, 1)
 })

@@ -39,7 +39,7 @@ if (browser !== undefined) {
     await plain.goto(`${origin}/_profiler/000002`)
     await plain.getByRole('link', { name: 'Replay…' }).click()
     await plain.getByRole('button', { name: 'Replay' }).click()
-    t.equal(plain.url(), `${origin}/_profiler/000002/replay`, 'nothing without the confirmation')
+    t.equal(plain.url(), `${origin}/_profiler/000002/replay`, 'nothing is sent without the confirmation')
     await plain.getByLabel('the field password of the body').fill('secret')
     await plain.getByLabel('Replay this POST').check()
     await plain.getByRole('button', { name: 'Replay' }).click()
