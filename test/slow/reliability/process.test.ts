@@ -75,7 +75,7 @@ t.test('SIGTERM: requests beyond CLOSE_TIMEOUT are aborted and logged, and profi
   await process.said(/"\/forever"/)
   t.equal(await process.exit('SIGTERM'), 1, 'it does not end with 0')
   await forever
-  t.match(process.stdout, 'Requests that were under way for 300 ms were cut off (CLOSE_TIMEOUT)')
+  t.match(process.stdout, 'Requests that did not end within 300 ms were aborted (CLOSE_TIMEOUT)')
   t.match(await stored(token), { token })
 })
 
