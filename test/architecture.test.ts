@@ -3,6 +3,7 @@ import { join, posix, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
 import ts from 'typescript'
+import { testdir } from './support/folder.js'
 
 /** One import as it is written: from one file of ours to another, both relative to the root, with forward slashes. */
 interface Edge {
@@ -228,7 +229,7 @@ t.test('each rule can fail', async (t) => {
 })
 
 t.test('every form of import is detected', async (t) => {
-  const root = t.testdir({
+  const root = testdir(t, {
     app: {
       'app.ts': [
         "import fastify from 'fastify'",

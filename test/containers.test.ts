@@ -4,6 +4,7 @@ import { Script } from 'node:vm'
 import t from 'tap'
 import { parse } from 'yaml'
 import { readEnvironment } from '../app/environment.js'
+import { testdir } from './support/folder.js'
 import { environmentNames } from './support/environment-names.js'
 import { pageProblems } from './support/snippets.js'
 
@@ -99,7 +100,7 @@ t.test('compose: services have known variables and the port of the service, and 
   const inProduction = readEnvironment({ ...variables, ...service?.environment, SESSION_SECRET: SECRET })
   t.match(inProduction, { production: true, options: { debug: false, profiler: { production: true, onlyExceptions: true, storage: compose.services.service?.environment?.STORAGE_URL } } })
   t.ok(parseInt(service?.stop_grace_period ?? '0') * 1000 >= inProduction.closeDelay + inProduction.closeTimeout + 8_000, 'the time is sufficient for an orderly shutdown')
-  t.match(readEnvironment({ ...variables, ...development?.environment, EDITOR_URL: '', EDITOR_PATHS: '', DATA_DIR: t.testdir() }), { production: false, options: { debug: true } })
+  t.match(readEnvironment({ ...variables, ...development?.environment, EDITOR_URL: '', EDITOR_PATHS: '', DATA_DIR: testdir(t) }), { production: false, options: { debug: true } })
   t.equal(development?.command?.filter((part) => part !== '--watch').join(' '), manifest.scripts.start.replace('exec ', ''))
   t.ok(development?.ports?.every((port) => port.startsWith('127.0.0.1:')), 'only this machine has access in debug mode')
   t.same(development?.profiles, ['development'])

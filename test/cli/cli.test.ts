@@ -10,6 +10,7 @@ import { openStorage } from '../../lib/profiler/storage/open.js'
 import { recordOf } from '../../lib/profiler/summary.js'
 import { failure, profile, tokens } from '../lib/profiler/fixture.js'
 import { sample } from '../lib/profiler/sample.js'
+import { testdir } from '../support/folder.js'
 
 const HOSTILE = 'http://h/\u001b]0;pwned\u0007\u001b[31m\u202etxt\n\r'
 
@@ -38,7 +39,7 @@ async function hindsight (dataDir: string, args: string[], columns?: number): Pr
 
 /** A folder with a store that has these profiles. */
 async function stored (t: Test, profiles: readonly Profile[]): Promise<string> {
-  const dataDir = t.testdir()
+  const dataDir = testdir(t)
   const store = await openStorage({ dataDir })
   await store.put(profiles.map(recordOf))
   await store.close()
@@ -168,7 +169,7 @@ t.test('an export is imported into another store in its order, with its pins', a
 })
 
 t.test('a token that occurs twice in a file is a conflict, unless the profiles are equal', async (t) => {
-  const dataDir = t.testdir()
+  const dataDir = testdir(t)
   const file = join(dataDir, 'in.ndjson')
   const lines = [profile('000001'), profile('000001'), profile('000002'), profile('000002', { time: '2026-01-03T00:00:00.000Z' })]
   writeFileSync(file, [{ hindsight: 'profiles', version: 1 }, ...lines.map((one) => ({ profile: one }))].map((one) => JSON.stringify(one)).join('\r\n'))
@@ -257,7 +258,7 @@ t.test('the latest failure is not the 404 of an icon', async (t) => {
 })
 
 t.test('help is printed for each command', async (t) => {
-  const dataDir = t.testdir()
+  const dataDir = testdir(t)
   t.match((await hindsight(dataDir, ['list', '--help'])).out, /^Usage: fastify-hindsight list \[query\] \[options\]\n\nList the stored profiles, newest first\. A query [^]*--min-duration {2}/)
   t.match((await hindsight(dataDir, ['show', '--help'])).out, /^Usage: fastify-hindsight show <token \| latest> \[options\]\n/)
   const out = new PassThrough()

@@ -11,6 +11,7 @@ import { contractLines } from '../../cli/commands/lifecycle.js'
 import { closeApplication, loadApplication } from '../../cli/lifecycle/load.js'
 import { COMMANDS, execute } from '../../cli/run.js'
 import type { Profile } from '../../lib/profiler/profile.js'
+import { testdir } from '../support/folder.js'
 import { newest } from '../support/app.js'
 import { snippetsOf } from '../support/snippets.js'
 
@@ -30,7 +31,7 @@ async function lifecycle (...args: string[]): Promise<{ code: number, out: strin
 const folders = new WeakSet<Test>()
 
 function file (t: Test, name: string, content: string): string {
-  if (!folders.has(t)) t.testdir()
+  if (!folders.has(t)) testdir(t)
   folders.add(t)
   const path = join(t.testdirName, name)
   writeFileSync(path, content)

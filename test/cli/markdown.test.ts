@@ -7,6 +7,7 @@ import { openStorage } from '../../lib/profiler/storage/open.js'
 import { recordOf } from '../../lib/profiler/summary.js'
 import { profile } from '../lib/profiler/fixture.js'
 import { sample } from '../lib/profiler/sample.js'
+import { testdir } from '../support/folder.js'
 
 async function hindsight (t: Test, args: string[], dataDir: string): Promise<[code: number, out: string, err: string]> {
   const [out, err] = [new PassThrough(), new PassThrough()]
@@ -17,7 +18,7 @@ async function hindsight (t: Test, args: string[], dataDir: string): Promise<[co
 }
 
 t.test('the command shows the same Markdown as the route', async (t) => {
-  const dataDir = t.testdir()
+  const dataDir = testdir(t)
   const store = await openStorage({ dataDir })
   await store.put([recordOf(sample('\u001b[31mred')), recordOf(profile('000002'))])
   await store.close()

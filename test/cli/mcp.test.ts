@@ -13,6 +13,7 @@ import { openStorage } from '../../lib/profiler/storage/open.js'
 import { recordOf } from '../../lib/profiler/summary.js'
 import { profile, tokens } from '../lib/profiler/fixture.js'
 import { sample } from '../lib/profiler/sample.js'
+import { testdir } from '../support/folder.js'
 
 const ROOT = join(import.meta.dirname, '../..')
 const COMMAND = ['--import=tsx', join(ROOT, 'bin/fastify-hindsight.js'), 'mcp']
@@ -39,7 +40,7 @@ async function put (dataDir: string, profiles: readonly Profile[]): Promise<void
 }
 
 t.test('a model lists, searches, reads and compares the profiles of a service', async (t) => {
-  const dataDir = t.testdir()
+  const dataDir = testdir(t)
   const { client, call } = await connect(t, dataDir)
   t.match(await call('list_profiles'), { isError: true, text: `There is no store at ${dataDir}/profiles.db` }, 'the service has not run yet')
   await put(dataDir, [...tokens(1, 30).map((token) => profile(token)), sample(HOSTILE)])
@@ -101,7 +102,7 @@ t.test('every tool has bounded answers, for any profile', async (t) => {
 
 t.test('the server ends with its client, and reports a missing package', async (t) => {
   const run = promisify(execFile)
-  const ended = run(process.execPath, [...COMMAND, '--data-dir', t.testdir()], { cwd: ROOT })
+  const ended = run(process.execPath, [...COMMAND, '--data-dir', testdir(t)], { cwd: ROOT })
   ended.child.stdin?.end()
   t.same(await ended, { stdout: '', stderr: '' })
 

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import Fastify, { type FastifyInstance } from 'fastify'
 import t from 'tap'
 import { lifecycle } from '../../app/lifecycle.js'
+import { testdir } from '../support/folder.js'
 import { ROOT, runSnippet, snippetsOf } from '../support/snippets.js'
 
 const PAGE = 'docs/architecture.md'
@@ -27,7 +28,7 @@ t.test('the pages that count the listeners have the number of app/lifecycle.ts',
 
 t.test('a subscriber of tracing:fastify.request.handler changes the status of an error handler', async (t) => {
   const { code = '' } = snippetsOf(PAGE).find(({ code }) => code.includes('setErrorHandler')) ?? {}
-  const { declare } = await runSnippet({ code: `export function declare (app) {\n${code}}\n`, language: 'js', mark: '', place: PAGE }, t.testdir()) as { declare: (app: FastifyInstance) => void }
+  const { declare } = await runSnippet({ code: `export function declare (app) {\n${code}}\n`, language: 'js', mark: '', place: PAGE }, testdir(t)) as { declare: (app: FastifyInstance) => void }
   const status = async (): Promise<number> => {
     const app = Fastify() as unknown as FastifyInstance
     t.teardown(() => app.close())

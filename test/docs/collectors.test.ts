@@ -1,13 +1,14 @@
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { panelsOf } from '../../lib/profiler/panels/index.js'
+import { testdir } from '../support/folder.js'
 import { newest } from '../support/app.js'
 import { ROOT, runSnippet, snippetsOf, type Snippet } from '../support/snippets.js'
 
 t.test('the example of docs/how-to/collectors.md runs as it stands', async t => {
   const [snippet] = snippetsOf('docs/how-to/collectors.md').filter(({ language }) => language === 'js')
   // Its store, of which nothing is said, is that of the test alone.
-  const folder = t.testdir()
+  const folder = testdir(t)
   process.chdir(folder)
   t.teardown(() => process.chdir(ROOT))
   const { app } = await runSnippet(snippet as Snippet, folder) as { app: FastifyInstance }

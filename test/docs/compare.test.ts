@@ -5,6 +5,7 @@ import { openStorage } from '../../lib/profiler/storage/open.js'
 import { recordOf } from '../../lib/profiler/summary.js'
 import { failure, profile } from '../lib/profiler/fixture.js'
 import { requested } from '../lib/profiler/formats/stored.js'
+import { testdir } from '../support/folder.js'
 import { build, listen } from '../support/app.js'
 import { snippetsOf } from '../support/snippets.js'
 
@@ -19,7 +20,7 @@ const stored = [
 
 t.test('each command of docs/how-to/compare.md has the described effect', async (t) => {
   t.ok(commands.length > 10, `${commands.length} commands`)
-  const dataDir = t.testdir()
+  const dataDir = testdir(t)
   const store = await openStorage({ dataDir })
   await store.put(stored.map(recordOf))
   await store.close()

@@ -3,12 +3,13 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
+import { testdir } from '../support/folder.js'
 import { build, inMemory, profileOf } from '../support/app.js'
 import { ROOT, runSnippet, snippetsOf } from '../support/snippets.js'
 import { fragmentsOf } from './fragments.js'
 
 const JSON_ONLY = { accept: 'application/json' }
-const folder = t.testdir()
+const folder = testdir(t)
 process.chdir(folder)
 process.env.SESSION_SECRET = 'a secret of the tests, thirty-two characters and more'
 t.teardown(() => process.chdir(ROOT))

@@ -7,6 +7,7 @@ import { hindsight } from '../../app/hindsight.js'
 import { LEAVABLE } from '../../app/conflicts.js'
 import { listenersOf, OPTIONS } from '../../app/check-options.js'
 import { preloadOptions } from '../../app/environment.js'
+import { testdir } from '../support/folder.js'
 import { environmentNames } from '../support/environment-names.js'
 import { lifecycle } from '../../app/lifecycle.js'
 import type { HindsightOptions } from '../../app/options.js'
@@ -28,7 +29,7 @@ function marked (wanted: string): Snippet {
 }
 
 /** Within the project, where the package is found by its name; a store of which nothing is said lies there too. */
-const folder = t.testdir()
+const folder = testdir(t)
 process.chdir(folder)
 t.teardown(() => process.chdir(ROOT))
 

@@ -2,10 +2,11 @@ import type { FastifyInstance } from 'fastify'
 import type { NestFastifyApplication } from '@nestjs/platform-fastify'
 import t from 'tap'
 import ts from 'typescript'
+import { testdir } from '../support/folder.js'
 import { profileOf } from '../support/app.js'
 import { ROOT, runSnippet, snippetsOf, type Snippet } from '../support/snippets.js'
 
-const folder = t.testdir()
+const folder = testdir(t)
 process.chdir(folder)
 t.teardown(() => process.chdir(ROOT))
 

@@ -5,12 +5,13 @@ import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { TOOLS } from '../../cli/commands/mcp.js'
 import { execute } from '../../cli/run.js'
+import { testdir } from '../support/folder.js'
 import { build, profileOf } from '../support/app.js'
 
 const PAGE = readFileSync(join(import.meta.dirname, '../../docs/how-to/markdown.md'), 'utf8')
 
 t.test('the four ways of docs/how-to/markdown.md have the same result', async (t) => {
-  const dataDir = t.testdir()
+  const dataDir = testdir(t)
   const app = await build(t, { profiler: { storage: 'sqlite', dataDir } }, (app) => { app.get('/', async () => { throw new Error('it failed') }) })
   const { token } = await profileOf(app, await app.inject('/'))
   const [, block = ''] = /```sh\n([^]*?)```/.exec(PAGE) ?? []

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { metric } from '../../lib/profiler/server-timing.js'
+import { testdir } from '../support/folder.js'
 import { newest } from '../support/app.js'
 import { ROOT, runSnippet, snippetsOf, type Snippet } from '../support/snippets.js'
 
@@ -11,7 +12,7 @@ const PAGE = readFileSync(join(ROOT, 'docs/how-to/opentelemetry.md'), 'utf8')
 t.test('the example of docs/how-to/opentelemetry.md runs as it stands', async (t) => {
   const [snippet] = snippetsOf('docs/how-to/opentelemetry.md').filter(({ language }) => language === 'js')
   // Its store is that of the test alone.
-  const folder = t.testdir()
+  const folder = testdir(t)
   process.chdir(folder)
   t.teardown(() => process.chdir(ROOT))
   const { app } = await runSnippet(snippet as Snippet, folder) as { app: FastifyInstance }

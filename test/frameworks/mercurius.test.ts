@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
 import mercurius from 'mercurius'
 import t, { type Test } from 'tap'
+import { testdir } from '../support/folder.js'
 import { profileOf } from '../support/app.js'
 import { runSnippet, snippetsOf } from '../support/snippets.js'
 
@@ -16,7 +17,7 @@ interface WithQueries {
 async function documented (t: Test): Promise<FastifyInstance> {
   const snippet = snippetsOf(PAGE).find(({ mark }) => mark === 'run: mercurius')
   if (snippet === undefined) throw new Error(`${PAGE} has no piece for mercurius`)
-  const folder = t.testdir()
+  const folder = testdir(t)
   const before = process.cwd()
   process.chdir(folder)
   const { app } = await runSnippet(snippet, folder) as { app: FastifyInstance }

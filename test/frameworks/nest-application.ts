@@ -9,6 +9,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Test } from 'tap'
 import ts from 'typescript'
 import { hindsight, type HindsightOptions } from '../../app/index.js'
+import { testdir } from '../support/folder.js'
 
 /** Where the application is written. */
 export const SOURCE = join(import.meta.dirname, '../fixtures/nest/application.ts')
@@ -37,7 +38,7 @@ let loading: Promise<Application> | undefined
 
 /** The modules of the application, compiled to ES modules. */
 export function application (t: Test): Promise<Application> {
-  const folder = t.testdir()
+  const folder = testdir(t)
   const file = join(folder, 'application.mjs')
   writeFileSync(file, compile(SOURCE, ts.ModuleKind.ESNext))
   return (loading ??= import(pathToFileURL(file).href) as Promise<Application>)

@@ -9,6 +9,7 @@ import type { InjectOptions } from 'light-my-request'
 import t from 'tap'
 import { hindsightLogger } from '../../app/nest.js'
 import { application, SOURCE, start } from './nest-application.js'
+import { testdir } from '../support/folder.js'
 import { listen, profileOf, raw } from '../support/app.js'
 
 const HTML = { accept: 'text/html' }
@@ -230,7 +231,7 @@ t.test('the plugin may be registered on the application, too', async (t) => {
 
 t.test('an adapter may have another copy of Fastify', async (t) => {
   const { AppModule } = await application(t)
-  const copy = join(t.testdir(), 'fastify')
+  const copy = join(testdir(t), 'fastify')
   const installed = join(import.meta.dirname, '../../node_modules/fastify')
   for (const part of ['fastify.js', 'package.json', 'lib']) {
     cpSync(join(installed, part), join(copy, part), { recursive: true })

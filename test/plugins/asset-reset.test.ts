@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import { JSDOM } from 'jsdom'
 import type { FastifyInstance } from 'fastify'
 import type { AssetSettings } from '../../lib/assets/manifest.js'
+import { testdir } from '../support/folder.js'
 import { build, listen, profileOf, type BuildOptions } from '../support/app.js'
 
 // As `vite build` writes it, with a circle of imports.
@@ -23,7 +24,7 @@ const FILES = Object.fromEntries([...new Set(Object.values(MANIFEST).flatMap((ch
 const sri = (file: string, algorithm = 'sha384'): string => `${algorithm}-${createHash(algorithm).update(`/* ${file} */`).digest('base64')}`
 
 function built (t: Test, manifest: unknown = MANIFEST): string {
-  const dir = t.testdir({ dist: { '.vite': { 'manifest.json': JSON.stringify(manifest) }, assets: FILES } })
+  const dir = testdir(t, { dist: { '.vite': { 'manifest.json': JSON.stringify(manifest) }, assets: FILES } })
   return join(dir, 'dist/.vite/manifest.json')
 }
 
@@ -148,7 +149,7 @@ t.test('an entry that the build does not have is an error', async t => {
 })
 
 t.test('an invalid build stops the start', async t => {
-  const dir = t.testdir({ 'no.json': '{', 'list.json': '[]', 'odd.json': '{"x":{}}', 'lost.json': '{"x":{"file":"x.js","imports":["y"]}}', 'files.json': '{"x":{"file":"x.js"}}' })
+  const dir = testdir(t, { 'no.json': '{', 'list.json': '[]', 'odd.json': '{"x":{}}', 'lost.json': '{"x":{"file":"x.js","imports":["y"]}}', 'files.json': '{"x":{"file":"x.js"}}' })
   for (const [settings, message] of [
     [{ manifest: 'nope.json' }, /^assets\.manifest: .*nope\.json cannot be read \(ENOENT.*\); build the front end with build\.manifest: true$/],
     [{ manifest: 'no.json' }, /^assets\.manifest: .*no\.json cannot be read \(.*JSON.*\)/],

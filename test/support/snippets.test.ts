@@ -3,9 +3,10 @@ import { join, relative } from 'node:path'
 import t, { type Test } from 'tap'
 import { namedCommandProblems, shellProblems } from './shell.js'
 import { compiled, pageProblems, ROOT, runSnippet, snippetsOf, type Snippet } from './snippets.js'
+import { testdir } from './folder.js'
 
 function page (t: Test, text: string): string {
-  const folder = t.testdir()
+  const folder = testdir(t)
   mkdirSync(folder, { recursive: true })
   writeFileSync(join(folder, 'page.md'), text)
   return relative(ROOT, join(folder, 'page.md'))
@@ -47,7 +48,7 @@ t.test('commands in the text of a page are found', async (t) => {
 
 t.test('a whole page is checked, and its snippets run', async (t) => {
   t.match(pageProblems(page(t, '```json\n{ a }\n```\n\n```sh\nnpx fastify-hindsight lst\n```\n\n<!-- unchecked -->\n```json\n…\n```\n')), [/JSON/, /lst/])
-  t.match(await runSnippet(snippet('js', "import { hindsight } from 'fastify-hindsight'\nexport const text = typeof hindsight\n"), t.testdir()), { text: 'function' })
-  t.match(await runSnippet(snippet('ts', 'export const text: string = "x"\n'), t.testdir()), { text: 'x' })
-  await t.rejects(runSnippet(snippet('js', 'throw new Error("no")\n'), t.testdir()), { message: 'no' })
+  t.match(await runSnippet(snippet('js', "import { hindsight } from 'fastify-hindsight'\nexport const text = typeof hindsight\n"), testdir(t)), { text: 'function' })
+  t.match(await runSnippet(snippet('ts', 'export const text: string = "x"\n'), testdir(t)), { text: 'x' })
+  await t.rejects(runSnippet(snippet('js', 'throw new Error("no")\n'), testdir(t)), { message: 'no' })
 })

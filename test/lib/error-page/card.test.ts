@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import t from 'tap'
 import type { ErrorReport } from '../../../lib/errors/report.js'
+import { testdir } from '../../support/folder.js'
 import { build } from '../../support/app.js'
 
 const HTML = { accept: 'text/html' }
@@ -220,7 +221,7 @@ t.test('the menu changes all links, and remembers the choice', async (t) => {
 })
 
 t.test('the card shows the place of a syntax error that Node.js or a compiler names', async (t) => {
-  const folder = t.testdir({
+  const folder = testdir(t, {
     'broken.cjs': 'const a = 1\nfunction broken ( {\n  return 2\n}\n',
     'linked.mjs': 'export const a = 1\nexport { nothing } from "node:fs"\n'
   })

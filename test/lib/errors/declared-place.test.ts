@@ -3,9 +3,10 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
 import { functionPlace } from '../../../lib/errors/declared-place.js'
+import { testdir } from '../../support/folder.js'
 
 t.test('a method has the file and line of its definition, also in a file that is loaded later', async (t) => {
-  const folder = t.testdir()
+  const folder = testdir(t)
   for (const [name, line] of [['first', 3], ['second', 5]] as const) {
     const file = join(folder, `${name}.mjs`)
     writeFileSync(file, `${'\n'.repeat(line - 2)}export class Cats {\n  find () {}\n}\n`)

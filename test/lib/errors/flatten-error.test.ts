@@ -2,6 +2,7 @@ import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import type { FlattenedException } from '../../../lib/errors/exception.js'
 import { flattenError, loggedError } from '../../../lib/errors/flatten-error.js'
+import { testdir } from '../../support/folder.js'
 
 class PaymentError extends Error {}
 
@@ -183,7 +184,7 @@ t.test('the texts and frames of an exception are bounded', async (t) => {
 })
 
 t.test('only the first frames of the application have excerpts', async (t) => {
-  const folder = t.testdir({ 'own.ts': 'one\ntwo\nthree\n', node_modules: { dep: { 'a.js': 'alpha\n' } } })
+  const folder = testdir(t, { 'own.ts': 'one\ntwo\nthree\n', node_modules: { dep: { 'a.js': 'alpha\n' } } })
   const dependency = `    at dep (${folder}/node_modules/dep/a.js:1:1)`
   const stack = (...lines: string[]) => Object.assign(new Error('x'), { stack: ['Error: x', ...lines].join('\n') })
   const own = `    at own (${folder}/own.ts:2:1)`

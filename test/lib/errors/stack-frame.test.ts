@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import t from 'tap'
 import { excerptReader, splitStack, stackFrames } from '../../../lib/errors/stack-frame.js'
+import { testdir } from '../../support/folder.js'
 
 const INTERNAL = fileURLToPath(new URL('../../../lib/errors/report.ts', import.meta.url))
 const CHECKOUT = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '')
@@ -67,7 +68,7 @@ t.test('a source map is applied once, if the runtime has not applied it', async 
   t.match(again, { file: join(folder, 'written.ts'), line: 11, column: 1 })
 })
 
-const sources = t.testdir({
+const sources = testdir(t, {
   'ten.ts': Array.from({ length: 10 }, (_, i) => `line ${i + 1}`).join('\n') + '\n',
   'long.ts': 'x'.repeat(9_000),
   'big.ts': 'x\n'.repeat(1_100_000),

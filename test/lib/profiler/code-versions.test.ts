@@ -3,12 +3,13 @@ import { writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { applicationFolder, dependenciesOf, revisionOf } from '../../../lib/profiler/code-versions.js'
+import { testdir } from '../../support/folder.js'
 
 const HASH = '0123456789abcdef0123456789abcdef01234567'
 const OTHER = 'f'.repeat(40)
 
 t.test('the revision is read from every form of HEAD that git writes', async (t) => {
-  const folder = t.testdir({
+  const folder = testdir(t, {
     branch: { '.git': { HEAD: 'ref: refs/heads/main\n', refs: { heads: { main: `${HASH}\n` } } }, src: { deep: {} } },
     detached: { '.git': { HEAD: `${HASH}\n` } },
     packed: { '.git': { HEAD: 'ref: refs/heads/feature/a-b\n', 'packed-refs': `# pack-refs with: peeled\n${OTHER} refs/heads/main\n${HASH} refs/heads/feature/a-b\n^${OTHER}\n` } },
@@ -25,7 +26,7 @@ t.test('the revision is read from every form of HEAD that git writes', async (t)
 })
 
 t.test('the revision is the output of git rev-parse', async (t) => {
-  const folder = t.testdir({ file: 'x' })
+  const folder = testdir(t, { file: 'x' })
   const git = (...args: string[]): string => execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b.c', ...args], { cwd: folder, stdio: ['ignore', 'pipe', 'ignore'] }).toString().trim()
   try {
     git('init')
@@ -45,7 +46,7 @@ t.test('the revision is the output of git rev-parse', async (t) => {
 t.test('the installed versions of direct dependencies are listed', async (t) => {
   const installed = (version: string): { 'package.json': string } => ({ 'package.json': JSON.stringify({ version }) })
   const many = Object.fromEntries(Array.from({ length: 80 }, (_, i) => [`p${i}`, '1']))
-  const folder = t.testdir({
+  const folder = testdir(t, {
     node_modules: { hoisted: installed('3.0.0'), '@scope': { part: installed('1.2.3-rc.1') } },
     app: {
       'package.json': JSON.stringify({ dependencies: { one: '^1', hoisted: '*', missing: '1', '@scope/part': '1', '../../etc': '1', odd: '1' }, devDependencies: { dev: '1' } }),
@@ -63,7 +64,7 @@ t.test('the installed versions of direct dependencies are listed', async (t) => 
 })
 
 t.test('the folder of the application is that of its program, or the working directory', async (t) => {
-  const folder = t.testdir({ 'app.js': '', node_modules: { cli: { 'cli.js': '' } } })
+  const folder = testdir(t, { 'app.js': '', node_modules: { cli: { 'cli.js': '' } } })
   t.equal(applicationFolder(join(folder, 'app.js')), folder)
   for (const program of [join(folder, 'node_modules/cli/cli.js'), join(folder, 'gone.js'), undefined]) {
     t.equal(applicationFolder(program), program === undefined ? dirname(process.argv[1] ?? '') : process.cwd())

@@ -9,6 +9,7 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import { hindsight } from '../../../app/hindsight.js'
 import type { HindsightOptions } from '../../../app/options.js'
 import { addStartMessage } from '../../../lib/profiler/start-message.js'
+import { testdir } from '../../support/folder.js'
 import { build, SECRET } from '../../support/app.js'
 
 /** A log, and the objects that were written to it. */
@@ -93,7 +94,7 @@ t.test('in `observe` mode a terminal shows the address once, and the log does no
 const hasScript = spawnSync('script', ['--version']).status === 0
 t.test('the preload prints the address to a terminal, in debug mode', { skip: !hasScript }, async (t) => {
   const root = join(import.meta.dirname, '../../..')
-  const file = join(t.testdir({
+  const file = join(testdir(t, {
     'app.mjs': `import Fastify from '${join(root, 'node_modules/fastify/fastify.js')}'
 const app = Fastify()
 await app.listen({ port: 0 })

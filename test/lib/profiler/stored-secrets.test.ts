@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { FastifyRequest } from 'fastify'
+import { testdir } from '../../support/folder.js'
 import { build } from '../../support/app.js'
 
 const MARKER = 'Xq7ZsecretZq7X'
@@ -9,7 +10,7 @@ const MARKER = 'Xq7ZsecretZq7X'
 // What is a path parameter of a secret name is hidden wherever it stands: on the other path each place is on its own.
 for (const [name, path] of [['a secret in the path', `/pay/${MARKER}`], ['nothing in the path', '/buy']] as const) {
   t.test(`${name}: the files of the store contain no secret, even in deleted pages`, async (t) => {
-    const dataDir = t.testdir()
+    const dataDir = testdir(t)
     const app = await build({
       profiler: { storage: 'sqlite', dataDir },
       declare (app) {

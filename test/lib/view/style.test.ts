@@ -5,8 +5,9 @@ import { Script } from 'node:vm'
 import t from 'tap'
 import { script, style } from '../../../lib/view/asset.js'
 import * as theme from '../../../lib/view/theme.js'
+import { testdir } from '../../support/folder.js'
 
-const folder = t.testdir({})
+const folder = testdir(t, {})
 const base = pathToFileURL(join(folder, 'x.ts')).href
 
 t.test('comments and optional spaces are removed from a stylesheet', async (t) => {

@@ -8,6 +8,7 @@ import { html } from '../../../lib/view/html.js'
 import { safeJson } from '../../../lib/view/json.js'
 import { escapeMarkdown } from '../../../lib/view/markdown.js'
 import { cut, visible, visibleLine } from '../../../lib/view/visible.js'
+import { testdir } from '../../support/folder.js'
 
 t.test('visible replaces control characters', async (t) => {
   const cases: Array<[text: string, shown: string]> = [
@@ -65,7 +66,7 @@ t.test('escapeMarkdown leaves no markup', async (t) => {
 })
 
 t.test('an asset that would end its element is refused', async (t) => {
-  const folder = t.testdir({ 'good.css': '/* why */\na {\n  b: c }\n', 'bad.js': 'x = "</script>"' })
+  const folder = testdir(t, { 'good.css': '/* why */\na {\n  b: c }\n', 'bad.js': 'x = "</script>"' })
   mkdirSync(join(folder, 'sub'))
   writeFileSync(join(folder, 'sub', 'base.ts'), '')
   const base = pathToFileURL(join(folder, 'sub', 'base.ts')).href

@@ -1,12 +1,13 @@
 import t from 'tap'
 import Fastify from 'fastify'
 import application from '../../../app/app.js'
+import { testdir } from '../../support/folder.js'
 
 const session = { secret: 'x'.repeat(32) }
 
 async function build (t: Tap, debug: boolean) {
   const app = Fastify()
-  await app.register(application, { hindsight: { debug, session, profiler: { storage: 'memory' } }, routesDir: t.testdir() })
+  await app.register(application, { hindsight: { debug, session, profiler: { storage: 'memory' } }, routesDir: testdir(t) })
   t.teardown(() => app.close())
   return app
 }

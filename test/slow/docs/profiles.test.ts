@@ -13,6 +13,7 @@ import { APPLICATION_ID, SCHEMA_VERSION } from '../../../lib/profiler/storage/sq
 import type { ProfileStorage } from '../../../lib/profiler/storage/storage.js'
 import { recordOf } from '../../../lib/profiler/summary.js'
 import { failure, profile } from '../../lib/profiler/fixture.js'
+import { testdir } from '../../support/folder.js'
 import { findPostgres, postgresServer } from '../../support/postgres.js'
 import { ROOT, runSnippet, snippetsOf, type Snippet } from '../../support/snippets.js'
 
@@ -42,7 +43,7 @@ async function filled (t: Test, options: Parameters<typeof openStorage>[0]): Pro
 
 /** A folder in which the commands of the page find the store of an application that was started there. */
 async function started (t: Test): Promise<{ storage: ProfileStorage, cwd: string, file: string }> {
-  const cwd = t.testdir()
+  const cwd = testdir(t)
   const dataDir = join(cwd, DEFAULT_DATA_DIR)
   mkdirSync(dataDir, { recursive: true })
   return { storage: await filled(t, { dataDir }), cwd, file: join(dataDir, STORE_FILE) }
@@ -136,7 +137,7 @@ t.test('the command with psql', async (t) => {
 })
 
 t.test('with the preload an application starts even if its store cannot be written', async (t) => {
-  const folder = t.testdir({ file: '' })
+  const folder = testdir(t, { file: '' })
   writeFileSync(join(folder, 'app.mjs'), `
 import Fastify from 'fastify'
 const app = Fastify()
@@ -159,7 +160,7 @@ const marked = (wanted: string): Snippet => {
 }
 
 t.test('a store of your own', async (t) => {
-  const folder = t.testdir()
+  const folder = testdir(t)
   process.chdir(folder)
   t.teardown(() => process.chdir(ROOT))
   writeFileSync(join(folder, 'storage.mjs'), marked('run: store').code)
@@ -175,7 +176,7 @@ t.test('a store of your own', async (t) => {
 })
 
 t.test('the contract test of a store of your own', async (t) => {
-  const folder = t.testdir()
+  const folder = testdir(t)
   const code = marked('run: store').code + marked('run: contract').code.replace(/^import .*storage\.mjs'\n/m, '')
   const results = await Promise.all([code, code.replace('super.put(profiles)', 'super.put(profiles.slice(1))')].map(async (code, i) => {
     const file = join(folder, `contract-${i}.ts`)

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
+import { testdir } from '../../support/folder.js'
 import { build } from '../../support/app.js'
 import { postgresServer } from '../../support/postgres.js'
 import { runSnippet, snippetsOf, type Snippet } from '../../support/snippets.js'
@@ -13,7 +14,7 @@ const marked = (page: string, wanted: string): Snippet => {
 }
 
 t.test('behind a proxy', async (t) => {
-  const { app } = await runSnippet(marked(PROXY, 'run'), t.testdir()) as { app: FastifyInstance }
+  const { app } = await runSnippet(marked(PROXY, 'run'), testdir(t)) as { app: FastifyInstance }
   await app.close()
   t.pass('what it asserts holds')
 })
@@ -37,7 +38,7 @@ t.test('several machines', async (t) => {
     if (before === undefined) delete process.env.STORAGE_URL
     else process.env.STORAGE_URL = before
   })
-  await runSnippet(marked(MACHINES, 'run with PostgreSQL'), t.testdir())
+  await runSnippet(marked(MACHINES, 'run with PostgreSQL'), testdir(t))
   t.pass('what it asserts holds')
   const tables = await postgres.psql("select schemaname || '.' || tablename from pg_tables where schemaname !~ '^(pg_|information_schema)' order by 1")
   t.same(tables.split('\n'), ['hindsight.bodies', 'hindsight.requests', 'hindsight.settings', 'hindsight.totals', 'public.login_attempts', 'public.sessions'])

@@ -7,6 +7,7 @@ import t, { type Test } from 'tap'
 import { options as serverOptions } from '../../../app/app.js'
 import { execute } from '../../../cli/run.js'
 import { hindsight } from '../../../app/hindsight.js'
+import { testdir } from '../../support/folder.js'
 import { build, listen, build as buildTested, profileOf } from '../../support/app.js'
 import { wordsOf } from '../../support/shell.js'
 import { snippetsOf, type Snippet } from '../../support/snippets.js'
@@ -66,7 +67,7 @@ const ELSEWHERE = new Set(['tail', 'mcp', 'lifecycle', 'compare', 'to', 'replay'
 
 for (const page of ['README.md', 'docs/how-to/blocked.md', 'docs/how-to/cpu.md', 'docs/reference/search.md', 'examples/plugin-js/README.md', 'examples/plugin-ts/README.md']) {
   t.test(`each command of ${page} has the described effect`, async (t) => {
-    const dataDir = t.testdir()
+    const dataDir = testdir(t)
     const app = await buildTested(t, { profiler: { storage: 'sqlite', dataDir }, security: { firewalls: [{ name: 'main' }] } }, (app) => app.get('/', async () => { throw new Error('no') }))
     const { headers } = await app.inject({ url: '/', headers: { 'x-hindsight-cpu': '1' } })
     await app.hindsight.profiler.flush()

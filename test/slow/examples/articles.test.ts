@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import Fastify, { type FastifyInstance, type FastifyPluginAsync } from 'fastify'
 import t, { type Test } from 'tap'
 import { options as serverOptions } from '../../../app/app.js'
+import { testdir } from '../../support/folder.js'
 import { listen, profileOf } from '../../support/app.js'
 import { chromium } from '../../support/browser.js'
 
@@ -182,7 +183,7 @@ t.test('the deliberate failure has its page in debug mode and in production', as
 })
 
 t.test('stored articles are available after a restart', async (t) => {
-  const directory = join(t.testdir(), 'articles')
+  const directory = join(testdir(t), 'articles')
   const first = await start(t, { directory })
   await first.inject({ method: 'POST', url: '/api/articles', headers: BEARER, payload: DRAFT })
   await first.close()
@@ -193,7 +194,7 @@ t.test('stored articles are available after a restart', async (t) => {
 t.test('one command starts the example', async (t) => {
   const child = spawn(process.execPath, ['--import=tsx', 'examples/articles/server.ts'], {
     cwd: ROOT,
-    env: { PATH: process.env.PATH, PORT: '0', HOST: '127.0.0.1', NODE_ENV: 'development', DATA_DIR: t.testdir() },
+    env: { PATH: process.env.PATH, PORT: '0', HOST: '127.0.0.1', NODE_ENV: 'development', DATA_DIR: testdir(t) },
     stdio: ['ignore', 'pipe', 'inherit']
   })
   const ended = new Promise((resolve) => child.once('exit', resolve))

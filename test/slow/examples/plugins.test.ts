@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { panelsOf } from '../../../lib/profiler/panels/index.js'
 import type { Profile } from '../../../lib/profiler/profile.js'
+import { testdir } from '../../support/folder.js'
 import { pageProblems } from '../../support/snippets.js'
 import { run, scriptCommand } from '../../support/process.js'
 
@@ -49,7 +50,7 @@ t.test('plugin-ts: the panel of the collector shows the vote', async (t) => {
 for (const [name, script] of [['plugin-js', 'example:js'], ['plugin-ts', 'example:ts']] as const) {
   t.test(`${name} starts with its command, and answers`, async (t) => {
     const { args, env } = scriptCommand(script)
-    const started = run(t, { args, env: { ...env, DATA_DIR: t.testdir() } })
+    const started = run(t, { args, env: { ...env, DATA_DIR: testdir(t) } })
     const [, port] = await started.said(/^http:\/\/127\.0\.0\.1:(\d+)$/m)
     const answer = await fetch(`http://127.0.0.1:${port}/`)
     t.equal(answer.status, 200)

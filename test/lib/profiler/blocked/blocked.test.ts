@@ -7,6 +7,7 @@ import { execute } from '../../../../cli/run.js'
 import { openStorage } from '../../../../lib/profiler/storage/open.js'
 import { recordOf } from '../../../../lib/profiler/summary.js'
 import { build, TOKEN, tokenHash, users } from '../../security/support.js'
+import { testdir } from '../../../support/folder.js'
 import { profileOf } from '../../../support/app.js'
 
 const OPTIONS: HindsightOptions = {
@@ -118,7 +119,7 @@ t.test('the reason is on the diagnostic page, on the profile page and in the out
   const html = (shown: typeof profile) => page(profilePage(shown, requestPanel, { base: '', nonce: { script: 'a', style: 'b' }, assets: { style: '', script: '', icons: [] }, formToken: '', pinned: false, children: [], previous: null, lastSuccess: null, query: {}, editor: null } as never))
   t.match(html(profile).querySelector('.summary .blocked')?.textContent, /Why was it refused\?Rule 0 of security/)
   t.same([...html(hostile).querySelectorAll('.blocked li')].map(({ textContent }) => textContent), ['<script>⟨U+202E⟩'])
-  const dataDir = t.testdir()
+  const dataDir = testdir(t)
   const store = await openStorage({ dataDir })
   await store.put([recordOf(profile)])
   await store.close()

@@ -8,6 +8,7 @@ import type { Mode } from '../../../../lib/lifecycle/services.js'
 import { createMask } from '../../../../lib/mask/mask.js'
 import { shownHeaders, type ProfiledChange } from '../../../../lib/profiler/panels/headers-collector.js'
 import type { Profile } from '../../../../lib/profiler/profile.js'
+import { testdir } from '../../../support/folder.js'
 import { listen, profileOf } from '../../../support/app.js'
 
 const HERE = /panels[\\/]headers-collector\.test\.ts:\d+$/
@@ -103,7 +104,7 @@ for (const mode of ['observe', 'full'] as const) {
   })
 
   t.test(`${mode}: a hook of a package has its name and place`, async (t) => {
-    const folder = t.testdir({
+    const folder = testdir(t, {
       node_modules: { 'header-setter': { 'index.cjs': "module.exports = async function headerSetter (app) {\n  app.addHook('onRequest', async function setter (_request, reply) { reply.header('x-package', '1') })\n}\nmodule.exports[Symbol.for('skip-override')] = true\n" } }
     })
     const headerSetter = createRequire(import.meta.url)(join(folder, 'node_modules/header-setter/index.cjs')) as FastifyPluginAsync

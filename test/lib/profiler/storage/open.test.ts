@@ -7,13 +7,14 @@ import { DEFAULT_DATA_DIR, NO_SQLITE, openStorage, STORE_FILE, type OpenStorageO
 import type { ProfileStorage } from '../../../../lib/profiler/storage/storage.js'
 import { recordOf } from '../../../../lib/profiler/summary.js'
 import { profile } from '../fixture.js'
+import { testdir } from '../../../support/folder.js'
 
 let workers = 0
 diagnostics.subscribe('worker_threads', () => { workers++ })
 const unwanted = (message: string): void => { t.fail(message) }
 
 t.test('opening starts no thread and creates no file', async (t) => {
-  const dataDir = join(t.testdir(), 'new')
+  const dataDir = join(testdir(t), 'new')
   for (const options of [{ dataDir }, { dataDir, storage: 'sqlite' }, { storage: 'memory' }, { dataDir, checkPlace: false }] satisfies OpenStorageOptions[]) {
     const storage = await openStorage({ warn: unwanted, ...options })
     t.equal(workers, 0)
@@ -23,7 +24,7 @@ t.test('opening starts no thread and creates no file', async (t) => {
 })
 
 t.test('sqlite is the default, in its folder', async (t) => {
-  const dataDir = t.testdir()
+  const dataDir = testdir(t)
   for (const options of [{ maxProfiles: 7 }, { storage: 'sqlite', maxProfiles: 8 }] satisfies OpenStorageOptions[]) {
     const storage = await openStorage({ dataDir, warn: unwanted, ...options })
     await storage.put([recordOf(profile('000001'))])
@@ -34,7 +35,7 @@ t.test('sqlite is the default, in its folder', async (t) => {
 })
 
 t.test('the memory store has no file', async (t) => {
-  const dataDir = t.testdir()
+  const dataDir = testdir(t)
   const storage = await openStorage({ storage: 'memory', dataDir, maxBytes: 5_000, warn: unwanted })
   await storage.put([recordOf(profile('000001'))])
   t.match(await storage.stats(), { engine: 'memory', profiles: 1, maxProfiles: 10_000, maxBytes: 5_000 })
@@ -85,7 +86,7 @@ t.test('a custom store is used unchanged if it has all methods', async (t) => {
 })
 
 t.test('a folder that cannot be written is an error at once, or with the first profile', async (t) => {
-  const folder = t.testdir({ file: '' })
+  const folder = testdir(t, { file: '' })
   const dataDir = join(folder, 'file', 'data')
   await t.rejects(openStorage({ dataDir, warn: unwanted }), { code: 'HINDSIGHT_STORAGE_UNUSABLE', message: /ENOTDIR|EEXIST/ })
   const storage = await openStorage({ dataDir, checkPlace: false, warn: unwanted })
@@ -100,7 +101,7 @@ t.test('without SQLite profiles are kept in memory, and one warning names the pa
   const { openStorage } = await t.mockImport<typeof import('../../../../lib/profiler/storage/open.js')>('../../../../lib/profiler/storage/open.js', {
     '../../../../lib/profiler/storage/sqlite/database.js': { findLibrary: () => undefined }
   })
-  const dataDir = join(t.testdir(), 'new')
+  const dataDir = join(testdir(t), 'new')
   const warnings: string[] = []
   for (const storage of ['sqlite', 'memory', undefined]) {
     const opened = await openStorage({ dataDir, maxProfiles: 9, warn: (message) => warnings.push(message), ...(storage !== undefined && { storage }) })

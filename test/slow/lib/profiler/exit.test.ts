@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { openStorage } from '../../../../lib/profiler/storage/open.js'
+import { testdir } from '../../../support/folder.js'
 
 const ROOT = join(import.meta.dirname, '../../../..')
 const COUNT = 600
@@ -24,7 +25,7 @@ function runApplication (t: Test, dataDir: string, options: string, end: string)
 }
 
 t.test('a process that exits while the application closes keeps its queued profiles', async (t) => {
-  const dataDir = t.testdir()
+  const dataDir = testdir(t)
   t.equal(runApplication(t, dataDir, '', 'app.close()\nsetTimeout(() => process.exit(0), 3)').status, 0)
   const storage = await openStorage({ dataDir })
   t.teardown(() => storage.close())
@@ -33,6 +34,6 @@ t.test('a process that exits while the application closes keeps its queued profi
 
 t.test('a store that throws at the end changes no exit code', async (t) => {
   const methods = '{ put () {}, search: () => ({ profiles: [], next: null, head: "0" }), get () {}, pin () {}, purge () {}, stats () {}, close () {}, settle () { throw new Error("broken") } }'
-  const { status, stderr } = runApplication(t, t.testdir(), `storage: ${methods}`, 'process.exitCode = 0')
+  const { status, stderr } = runApplication(t, testdir(t), `storage: ${methods}`, 'process.exitCode = 0')
   t.same([status, stderr.includes('broken')], [0, false])
 })

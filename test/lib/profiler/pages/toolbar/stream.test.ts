@@ -9,6 +9,7 @@ import serveStatic from '@fastify/static'
 import Fastify, { type FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { hindsight } from '../../../../../app/hindsight.js'
+import { testdir } from '../../../../support/folder.js'
 import { SECRET } from '../../../../support/app.js'
 
 const TOOLBAR = /<hindsight-toolbar>.*<\/hindsight-toolbar>/s
@@ -62,7 +63,7 @@ async function exchange (app: FastifyInstance, url: string): Promise<string> {
 }
 
 t.test('an HTML file has the toolbar, and no validators of the file', async (t) => {
-  const root = t.testdir({ 'page.html': PAGE })
+  const root = testdir(t, { 'page.html': PAGE })
   for (const mode of ['observe', 'full'] as const) {
     const { app } = await start(t, mode, root)
     for (const url of ['/static/page.html', '/known']) {
@@ -77,7 +78,7 @@ t.test('an HTML file has the toolbar, and no validators of the file', async (t) 
 })
 
 t.test('an HTML file with the toolbar is compressed as without it', async (t) => {
-  const root = t.testdir({ 'page.html': PAGE })
+  const root = testdir(t, { 'page.html': PAGE })
   for (const mode of ['observe', 'full'] as const) {
     for (const order of ['before', 'after'] as const) {
       const { app } = await start(t, mode, root, order)
@@ -91,7 +92,7 @@ t.test('an HTML file with the toolbar is compressed as without it', async (t) =>
 })
 
 t.test('other responses are the same as without Hindsight', async (t) => {
-  const root = t.testdir({ 'page.html': PAGE, 'long.html': PAGE + ' '.repeat(1e6), 'fragment.html': '<p>x</p>', 'text.txt': PAGE })
+  const root = testdir(t, { 'page.html': PAGE, 'long.html': PAGE + ' '.repeat(1e6), 'fragment.html': '<p>x</p>', 'text.txt': PAGE })
   const modified = (await stat(join(root, 'page.html'))).mtime.toUTCString()
   const { app: bare } = await start(t, 'none', root)
   for (const mode of ['observe', 'production'] as const) {
@@ -117,7 +118,7 @@ t.test('other responses are the same as without Hindsight', async (t) => {
 })
 
 t.test('a stream that fails or has another length ends as without Hindsight', async (t) => {
-  const root = t.testdir({})
+  const root = testdir(t, {})
   const bare = await start(t, 'none', root)
   const observed = await start(t, 'observe', root)
   const withoutOwn = (text: string): string => text.replaceAll(/^(?:date|x-debug-token|x-debug-token-link): .*\r\n/gim, '')
@@ -134,7 +135,7 @@ t.test('a stream that fails or has another length ends as without Hindsight', as
 })
 
 t.test('a stream is destroyed when its client disconnects', async (t) => {
-  const root = t.testdir({})
+  const root = testdir(t, {})
   for (const mode of ['none', 'observe', 'full'] as const) {
     const { app, streams } = await start(t, mode, root)
     await app.listen({ host: '127.0.0.1', port: 0 })

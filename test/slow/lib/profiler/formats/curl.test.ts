@@ -7,8 +7,9 @@ import { visible } from '../../../../../lib/view/visible.js'
 import { fillRequest } from '../../../../../lib/profiler/replay/fill.js'
 import { storedRequest } from '../../../../../lib/profiler/replay/stored-request.js'
 import { hostileProfile, requested, written } from '../../../../lib/profiler/formats/stored.js'
+import { testdir } from '../../../../support/folder.js'
 
-const folder = t.testdir()
+const folder = testdir(t)
 // Writes its arguments, each after its length.
 writeFileSync(join(folder, 'curl'), '#!/bin/sh\nexec >"$CALLED"\nprintf "%s\\n" "$#"\nfor one; do printf "%s" "$one" | wc -c; printf "%s" "$one"; done\n')
 chmodSync(join(folder, 'curl'), 0o755)
