@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks'
 import type { FastifyReply } from 'fastify'
 import type { HookStage, ListenerEvent, Outcome, PassName } from './events.js'
-import { changesBetween, headersOf, shownValue, type Change, type HeaderMask, type Headers } from './header-values.js'
+import { changesBetween, headersOf, shownChange, type Change, type HeaderMask, type Headers } from './header-values.js'
 import type { Slot, Stage } from './lifecycle.js'
 
 /** The code that runs while no recorded function does. */
@@ -97,12 +97,12 @@ export class EventRecorder {
     this.#compare(reply)
     const last = this.#isInStage ? this.#last : null
     const goesOn = last !== null && last.pass === pass && last.what.stage === what.stage && last.what.index < what.index
-    if (!goesOn) this.#frames.push(...this.#restOfStage())
+    if (!goesOn && this.#isInStage) this.#frames.push(...this.#restOfStage())
     const frame = frameOf(what, pass, performance.now(), reply.statusCode, this.#running)
     this.#isInStage = what.index !== -1
     if (this.#isInStage) {
-      const first = this.#slots.findIndex(({ stage }) => stage === what.stage)
-      this.#frames.push(...this.#skipped(goesOn ? last.what.index + 1 : first, what.index, pass))
+      const first = goesOn ? last.what.index + 1 : this.#slots.findIndex(({ stage }) => stage === what.stage)
+      if (first < what.index) this.#frames.push(...this.#skipped(first, what.index, pass))
       this.#last = frame
     }
     this.#frames.push(frame)
@@ -168,48 +168,42 @@ export class EventRecorder {
   #skipped (from: number, to: number, pass: PassName): Frame[] {
     const time = this.#last === null ? this.#startedAt : this.#last.startedAt + this.#last.duration
     return this.#slots.slice(from, to).filter(({ reason }) => reason !== null)
-      .map((slot) => ({ ...frameOf(slot, pass, time, 0, null), outcome: 'skipped', reason: slot.reason, isOver: true }))
+      .map((slot) => frameOf(slot, pass, time, 0, null, slot.reason))
   }
 
   #eventOf (frame: Frame, mask: HeaderMask): ListenerEvent {
     const { stage, listener, plugin, source } = frame.what
     const { pass, outcome, startedAt, duration, reason, headers, status } = frame
-    const shown = (name: string, value: Change['from']): string | null => shownValue(name, value, mask)
-    const changes = {
-      ...(headers.length > 0 && {
-        headers: headers.map(({ name, from, to }) => ({ name, from: shown(name, from), to: shown(name, to) }))
-      }),
-      ...(status.from !== status.to && { status })
+    const start = milliseconds(startedAt - this.#startedAt)
+    const event: ListenerEvent = { stage, listener, pass, outcome, start, duration: milliseconds(duration) }
+    if (reason !== null) event.reason = reason
+    if (plugin !== undefined) event.plugin = plugin
+    if (source !== undefined) event.source = source
+    if (headers.length > 0 || status.from !== status.to) {
+      event.changes = {
+        ...(headers.length > 0 && { headers: headers.map((change) => shownChange(change, mask)) }),
+        ...(status.from !== status.to && { status })
+      }
     }
-    return {
-      stage,
-      listener,
-      pass,
-      outcome,
-      start: milliseconds(startedAt - this.#startedAt),
-      duration: milliseconds(duration),
-      ...(reason !== null && { reason }),
-      ...(plugin !== undefined && { plugin }),
-      ...(source !== undefined && { source }),
-      ...(Object.keys(changes).length > 0 && { changes })
-    }
+    return event
   }
 }
 
 function frameOf (
-  what: RecordedFunction, pass: PassName, startedAt: number, status: number, outer: Frame | null
+  what: RecordedFunction, pass: PassName, startedAt: number, status: number, outer: Frame | null,
+  reason: string | null = null
 ): Frame {
   return {
     what,
     pass,
     startedAt,
     duration: 0,
-    outcome: 'ran',
-    reason: null,
+    outcome: reason === null ? 'ran' : 'skipped',
+    reason,
     headers: [],
     status: { from: status, to: status },
     outer,
-    isOver: false
+    isOver: reason !== null
   }
 }
 

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { FastifyReply } from 'fastify'
+import type { HeaderChange } from './events.js'
 
 /** The value of a header as Fastify stores it; undefined where there is none. */
 type HeaderValue = string | number | string[] | undefined
@@ -38,6 +39,7 @@ export function headersOf (reply: FastifyReply): Headers {
 export function changesBetween (before: Headers, after: Headers): Change[] {
   const changes: Change[] = []
   for (const name in after) {
+    if (before[name] === after[name]) continue
     const from = valueOf(before, name)
     if (!isDeepStrictEqual(from, after[name])) changes.push({ name, from, to: after[name] })
   }
@@ -58,4 +60,9 @@ function valueOf (headers: Headers, name: string): HeaderValue {
 export function shownValue (name: string, value: HeaderValue, mask: HeaderMask): string | null {
   if (value === undefined) return null
   return Array.isArray(value) ? value.map((one) => mask(name, one)).join(', ') : mask(name, String(value))
+}
+
+/** A change with its values masked. */
+export function shownChange ({ name, from, to }: Change, mask: HeaderMask): HeaderChange {
+  return { name, from: shownValue(name, from, mask), to: shownValue(name, to, mask) }
 }

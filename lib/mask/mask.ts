@@ -2,7 +2,7 @@ import { maskAssignments } from './assignments.js'
 import { maskCommands, maskRows } from './commands.js'
 import { maskHeader, maskMessage, maskParameters, maskUrl, MAX_DEPTH } from './http.js'
 import { maskMarkup } from './markup.js'
-import { MASKED, nameTest, percentDecoded, type MaskPattern } from './names.js'
+import { MASKED, nameTest, percentDecoded, remembered, type MaskPattern } from './names.js'
 import { maskShapes } from './shapes.js'
 import { maskValue } from './value.js'
 
@@ -52,12 +52,14 @@ export function createMask (patterns: readonly MaskPattern[] = []): Mask {
 }
 
 function maskOf (hides: (name: string) => boolean, secrets: readonly RegExp[]): Mask {
+  // No secret is kept in memory: only texts that are shown as they are.
+  const isUnchanged = (shown: string, given: string): boolean => shown === given
   const mask: MaskParts = {
     hides,
     redact: (text) => secrets.reduce((shown, secret) => shown.replace(secret, MASKED), text),
-    text: (text) => maskText(mask, text, 0),
+    text: remembered((text) => maskText(mask, text, 0), isUnchanged),
     nestedText: (text, depth) => maskText(mask, text, depth),
-    url: (url) => maskUrl(mask, url),
+    url: remembered((url) => maskUrl(mask, url), isUnchanged),
     value: (value) => maskValue(mask, value),
     message: (raw) => maskMessage(mask, raw),
     header: (name, value) => maskHeader(mask, name, value),

@@ -26,11 +26,6 @@ export interface WriteQueueOptions {
   quiet?: number
 }
 
-interface Entry {
-  build: () => ProfileRecord
-  record?: ProfileRecord
-}
-
 /** Milliseconds from the first profile of a batch to its writing: others join it. */
 const DELAY = 25
 const BATCH = 256
@@ -42,8 +37,8 @@ export class WriteQueue {
   /** The reason of the last loss; empty where there was none. */
   lastLoss = ''
   readonly #options: WriteQueueOptions
-  /** By token, oldest first. */
-  readonly #waiting = new Map<string, Entry>()
+  /** By token, oldest first: records, and the functions that build them after the responses. */
+  readonly #waiting = new Map<string, ProfileRecord | (() => ProfileRecord)>()
   /** By token, what is being written. */
   readonly #batch = new Map<string, ProfileRecord>()
   #writing: Promise<void> | undefined
@@ -73,11 +68,12 @@ export class WriteQueue {
       this.#countLost('more are waiting to be written than profiler.maxQueue allows; the store is too slow')
       return false
     }
-    this.#bytes -= this.#waiting.get(token)?.record?.json.length ?? 0
+    const replaced = this.#waiting.get(token)
+    if (typeof replaced === 'object') this.#bytes -= replaced.json.length
     // It becomes the newest.
     this.#waiting.delete(token)
-    this.#waiting.set(token, { build })
-    // Until a record is built, the entry keeps the request and its data in memory.
+    this.#waiting.set(token, build)
+    // Until the record is built, the function keeps the request and its data in memory.
     setImmediate(() => this.#built(token))
     this.#schedule()
     return true
@@ -109,12 +105,13 @@ export class WriteQueue {
   }
 
   #built (token: string): ProfileRecord | undefined {
-    const entry = this.#waiting.get(token)
-    if (entry === undefined || entry.record !== undefined) return entry?.record
+    const waiting = this.#waiting.get(token)
+    if (typeof waiting !== 'function') return waiting
     try {
-      entry.record = entry.build()
-      this.#bytes += entry.record.json.length
-      return entry.record
+      const record = waiting()
+      this.#waiting.set(token, record)
+      this.#bytes += record.json.length
+      return record
     } catch (error) {
       this.#waiting.delete(token)
       this.counters.failed++
