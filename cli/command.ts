@@ -92,11 +92,14 @@ export function criteriaOptions ({ criteria }: Command): Record<string, CommandO
 
 /** Reads the criteria of a search from options. A `CommandError` names the option that is invalid. */
 export function searchOf (flags: Flags): SearchQuery {
-  const names = [...Object.keys(CRITERIA_HELP), 'q', ...Object.keys(PAGES)]
+  const names = [...Object.keys(CRITERIA_HELP), ...Object.keys(PAGES)]
+  const fields = names.map((name) => [name, flags[optionOf(name)]] as const)
   try {
-    return readSearch(Object.fromEntries(names.map((name) => [name, flags[optionOf(name)]])), MAX_LIMIT)
+    return readSearch({ ...Object.fromEntries(fields), q: flags.q }, MAX_LIMIT)
   } catch (error) {
-    const message = messageOf(error).replace(/"([a-z_]+)"/, (_, name: string) => `--${optionOf(name)}`)
+    const given = fields.flatMap(([name, value]) => value === undefined ? [] : [name])
+    const message = messageOf(error).replace(/"([a-z_]+)"/, (quoted, name: string) =>
+      given.includes(name) ? `--${optionOf(name)}` : quoted)
     throw new CommandError(message, 2)
   }
 }

@@ -31,6 +31,8 @@ interface Field {
 }
 
 const MAX_TEXT = 500
+/** Words; a duration may have a blank before its unit, and text in quotes may have any. */
+const WORDS = /slow:[>=]*[\d.]+\s+(?:ms|s|m|min|h)(?!\S)|(?:[^\s"]|"[^"]*")+/gi
 const METHOD = /^[!#$%&'*+.^_`|~0-9A-Z-]{1,50}$/
 const ISO_8601 = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/
 
@@ -100,7 +102,7 @@ export function readSearch ({ q, ...given }: Fields, maxLimit = MAX_LIMIT): Sear
 function readText (text: string): Array<[field: string, value: string]> {
   if (text.length > MAX_TEXT) throw tooLong('q', text)
   if (text.split('"').length % 2 === 0) throw new BadCriterionError('q', 'a quotation mark is not closed')
-  return (text.match(/(?:[^\s"]|"[^"]*")+/g) ?? []).map((word) => {
+  return (text.match(WORDS) ?? []).map((word) => {
     const [, name = 'url', value = word] = /^([a-z_]+):(?!\/\/)(.*)$/i.exec(word) ?? []
     const field = name.toLowerCase()
     if (!CRITERIA.includes(field)) {

@@ -52,7 +52,7 @@ const DISPLAY_FIELDS = new Set(['sort', 'limit', 'cursor'])
 const DEFAULTS: Fields = { limit: String(DEFAULT_LIMIT), sort: '-time' }
 /** Queries of links, by their text. */
 const PRESETS = { All: '', Failures: 'error:1', '5xx': 'status:5xx', Slow: 'slow:>200ms', 'Last hour': 'from:1h' }
-/** Characters of a URL or an exception in a row: a list of 50 stays below 40 kB. */
+/** Characters of markup of a URL or an exception in a row: a list of 50 stays below 40 kB. */
 const MAX_TEXT = 60
 
 /** The list of stored profiles that match a search. */
@@ -207,10 +207,11 @@ function originOf (url: string): string {
   return /^https?:\/\/[^/?#]*/.exec(url)?.[0] ?? ''
 }
 
-/** Text on one line, without its middle where it is long. */
+/** Text on one line, without its middle where its markup is long. */
 function shorten (text: string): string {
   const line = visibleLine(text)
-  return line.length <= MAX_TEXT ? line : `${line.slice(0, MAX_TEXT - 21)}…${line.slice(-20)}`
+  const max = Math.floor(MAX_TEXT * line.length / html`${line}`.length)
+  return line.length <= max ? line : `${line.slice(0, Math.ceil(max * 2 / 3))}…${line.slice(-max / 3)}`
 }
 
 function remarks (profile: ProfileSummary): string {

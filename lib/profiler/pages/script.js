@@ -161,8 +161,14 @@ function moveFocus (step) {
   links[at === -1 ? 0 : Math.max(0, Math.min(links.length - 1, at + step))]?.focus()
 }
 
+const queryBox = document.querySelector('.search [name=q]')
+if (location.hash === '#search') queryBox?.focus()
+
 const ACTIONS = {
-  '/': () => document.querySelector('.search [name=q]')?.focus(),
+  '/': function () {
+    if (queryBox === null) location.assign(document.querySelector('.brand').href + '#search')
+    else queryBox.focus()
+  },
   j: () => moveFocus(1),
   k: () => moveFocus(-1),
   o: () => document.activeElement.closest('.profiles tbody tr')?.querySelector('th a').click(),

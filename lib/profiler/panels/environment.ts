@@ -2,7 +2,10 @@ import { counted } from '../../view/counted.js'
 import { html } from '../../view/html.js'
 import { visibleLine } from '../../view/visible.js'
 import { fields, fold, milliseconds, note, pairs, pending, statusBadge, table } from '../pages/components.js'
-import { collectorPanel, isFailedCall, isObject, listOf, onlyErrors, type Data, type Panel } from './panel.js'
+import {
+  collectorPanel, ENTRY_PAGE, isFailedCall, isObject, listOf, onlyErrors, pageLinks, pageOf, type Data, type Panel,
+  type PanelView
+} from './panel.js'
 import { headerTable } from './request.js'
 
 /** What surrounds the request: other servers, traces, and the versions of the application. */
@@ -14,14 +17,14 @@ export const environmentPanels: readonly Panel[] = [
       const warnings = failed.filter(({ status }) => typeof status === 'number' && status < 500).length
       return { errors: failed.length - warnings, warnings }
     },
-    render: ({ count, calls }) => entries('Requests', ['Request', 'Status'], listOf(calls).map(callRow), count)
+    render: ({ count, calls }, profile, view) => entries(CALLS, listOf(calls), count, view)
   }),
 
   // The spans of the application's own instrumentation (OpenTelemetry).
   collectorPanel('spans', 'Spans', 'environment', {
     count: ({ count }) => Number(count) || undefined,
     problems: ({ spans }) => onlyErrors(listOf(spans).filter(({ error }) => error !== undefined)),
-    render: ({ count, spans }) => entries('Recorded spans', ['Span', 'Kind'], listOf(spans).map(spanRow), count)
+    render: ({ count, spans }, profile, view) => entries(SPANS, listOf(spans), count, view)
   }),
 
   // The place of the request in a distributed trace (W3C Trace Context).
@@ -31,11 +34,31 @@ export const environmentPanels: readonly Panel[] = [
   collectorPanel('config', 'Configuration', 'environment', { render: (data) => fields('Versions', data) })
 ]
 
+interface Entries {
+  panel: string
+  label: string
+  /** What the links to further pages name. */
+  noun: string
+  columns: readonly string[]
+  row: (entry: Data, i: number) => string
+}
+
+const CALLS: Entries = {
+  panel: 'http-client', label: 'Requests', noun: 'requests', columns: ['Request', 'Status'], row: callRow
+}
+const SPANS: Entries = {
+  panel: 'spans', label: 'Recorded spans', noun: 'spans', columns: ['Span', 'Kind'], row: spanRow
+}
+
 /** A table of calls or spans; `count` is the number of all, of which the first are recorded. */
-function entries (label: string, columns: readonly string[], rows: readonly string[], count: unknown): string {
-  if (rows.length === 0) return note('None was recorded.')
-  const more = Number(count) - rows.length
-  return table(label, [...columns, ['Start'], ['Duration']], rows, 'rows') +
+function entries (
+  { panel, label, noun, columns, row }: Entries, list: readonly Data[], count: unknown, view: PanelView
+): string {
+  if (list.length === 0) return note('None was recorded.')
+  const more = Number(count) - list.length
+  const page = pageOf(list, ENTRY_PAGE, view)
+  const rows = page.items.map((entry, i) => row(entry, page.first + i))
+  return table(label, [...columns, ['Start'], ['Duration']], rows, 'rows') + pageLinks(panel, noun, page) +
     (more > 0 ? note(`${counted(more, 'more was', 'more were')} only counted.`) : '')
 }
 

@@ -4,7 +4,7 @@ import { html } from '../../view/html.js'
 import { visibleLine } from '../../view/visible.js'
 import { json, note, select, table } from '../pages/components.js'
 import type { Profile } from '../profile.js'
-import { addressOf, fieldOf, fieldsOf, PLAIN_VIEW, type Panel, type PanelView } from './panel.js'
+import { addressOf, fieldOf, fieldsOf, pageLinks, pageOf, PLAIN_VIEW, type Panel, type PanelView } from './panel.js'
 
 /** The levels with the texts of the filter, from the least to the most severe. */
 const LEVELS: ReadonlyMap<string, string> = new Map([
@@ -60,15 +60,14 @@ function render ({ logs, time }: Profile, view: PanelView): string {
   const filter = filterOf(view)
   const lines = logs.map((record, i): Line => ({ record, number: i + 1 }))
   const matching = lines.filter(({ record }) => isShown(record, filter))
-  const pages = Math.max(1, Math.ceil(matching.length / PAGE))
-  const page = Math.min(pages, Math.max(1, Math.trunc(Number(fieldOf(view, 'page'))) || 1))
-  const rows = matching.slice((page - 1) * PAGE, page * PAGE).map((line) => row(line, Date.parse(time)))
+  const page = pageOf(matching, PAGE, view)
+  const rows = page.items.map((line) => row(line, Date.parse(time)))
   const hidden = lines.filter(({ record }) => isHidden(record, filter)).length
   const count = `${matching.length.toLocaleString('en')} of ${counted(logs.length - hidden, 'line')}`
   return firstError(lines) + filterForm(logs.filter((record) => !isHidden(record, filter)), logs, filter) +
     html`<p class="note log-count">${count}!${notifications(hidden, filter)}</p>` +
     table('Log lines', ['Time', 'Level', 'Channel', 'Message'], rows, `rows logs is-${filter.time}`) +
-    pagination(page, pages, filter)
+    pageLinks('logs', 'lines', page, fieldsIn(filter))
 }
 
 // Fields without a valid value count as absent.
@@ -179,13 +178,4 @@ function countsOf (names: readonly string[]): Map<string, number> {
   const counts = new Map<string, number>()
   for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1)
   return counts
-}
-
-function pagination (page: number, pages: number, filter: Filter): string {
-  if (pages === 1) return ''
-  const fields = fieldsIn(filter)
-  const link = (to: number, label: string): string =>
-    to < 1 || to > pages ? '' : html`<a href="${addressOf('logs', [...fields, ['page', String(to)]])}">${label}</a> `
-  return html`<nav class="pages" aria-label="Pages of the log">!${link(page - 1, 'Earlier lines')}` +
-    html`<span>Page ${page} of ${pages}</span> !${link(page + 1, 'Later lines')}</nav>`
 }

@@ -1,5 +1,5 @@
 import type { Profile } from '../profile.js'
-import { addressOf, dataOf, isFailedCall, listOf, type Data } from './panel.js'
+import { addressOf, dataOf, entryAddress, isFailedCall, listOf, type Data } from './panel.js'
 
 /** One bar of the waterfall. */
 export interface Span {
@@ -86,7 +86,7 @@ function callSpans (profile: Profile): Span[] {
       ...timesOf(call),
       failed: isFailedCall(call),
       detail: `${url}: ${String(result)}`,
-      link: addressOf('http-client', [], `call-${i + 1}`)
+      link: entryAddress('http-client', 'call', i)
     }
   })
 }
@@ -101,7 +101,7 @@ function telemetrySpans (profile: Profile): Span[] {
       ...timesOf(span),
       failed: error !== undefined,
       detail: `${String(kind)} span${scopeText}${error === undefined ? '' : `, failed: ${String(error)}`}`,
-      link: addressOf('spans', [], `span-${i + 1}`),
+      link: entryAddress('spans', 'span', i),
       id: spanId,
       parentId
     }

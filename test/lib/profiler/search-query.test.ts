@@ -37,6 +37,8 @@ const texts: Array<[q: string, criteria: object]> = [
   ['route:"GET /a/:id"', { route: 'GET /a/:id' }],
   ['http://h:80/x?a:b', { url: 'http://h:80/x?a:b' }],
   ['"localhost:3000"', { url: 'localhost:3000' }],
+  ['slow:>200 ms /m', { minDuration: 200, url: '/m' }],
+  ['slow:2 seconds', { minDuration: 2, url: 'seconds' }],
   ['slow:1.5s', { minDuration: 1_500 }],
   ['slow:>=20', { minDuration: 20 }],
   ['ip:::1 token:3FA94C parent:000001 error:1', { ip: '::1', token: '3fa94c', parent: '000001', error: true }],

@@ -11,10 +11,10 @@ import { sample } from '../sample.js'
 /** The profile as a store returns it. */
 const stored = (profile: Profile) => JSON.parse(JSON.stringify(profile)) as Profile
 
-function shown (name: string, profile: Profile): DocumentFragment {
+function shown (name: string, profile: Profile, query = {}): DocumentFragment {
   const panel = panelsOf(profile).find(panel => panel.name === name)
   if (panel === undefined) throw new Error(`no panel ${name}`)
-  return JSDOM.fragment(panel.render(stored(profile)))
+  return JSDOM.fragment(panel.render(stored(profile), { query, editor: null }))
 }
 
 const texts = (root: ParentNode, selector: string) =>
@@ -179,6 +179,20 @@ t.test('HTTP client: the panel has the calls, and the number of calls without a 
   const fine = profile('000001', { collectors: { 'http-client': { count: 2, calls } } })
   t.same(texts(shown('http-client', fine), 'table[aria-label="Requests"] > tbody > tr > td:not(.text)'), ['204', '1 ms', '2 ms', 'pending', '1 ms', 'pending'])
   t.equal(panelsOf(fine).find(({ name }) => name === 'http-client')?.problems?.(fine).errors, 0)
+})
+
+t.test('HTTP client: 200 calls are on pages of at most 60 kB, and the waterfall links to the page of a call', async t => {
+  const headers = Object.fromEntries(Array.from({ length: 6 }, (_, i) => [`x-header-${i}`, 'value '.repeat(5)]))
+  const calls = Array.from({ length: 200 }, (_, i) => ({ via: 'undici', method: 'GET', url: `http://a.test/${i}`, status: i % 30 === 0 ? 500 : 200, start: i, duration: 2, requestHeaders: headers, responseHeaders: headers }))
+  const many = profile('000001', { duration: 300, collectors: { 'http-client': { count: 500, calls } } })
+  const page = shown('http-client', many, { page: '3' })
+  t.same([...page.querySelectorAll('tr[id]')].map(({ id }) => id).filter((_, i) => i % 19 === 0), ['call-41', 'call-60'])
+  t.same(texts(page, '.pages'), ['Earlier requests Page 3 of 10 Later requests'])
+  t.same([...page.querySelectorAll('.pages a')].map((link) => link.getAttribute('href')), ['?panel=http-client&page=2', '?panel=http-client&page=4'])
+  const weight = [...page.children].reduce((sum, { outerHTML }) => sum + outerHTML.length, 0)
+  t.ok(weight < 60_000, `${weight} characters`)
+  const links = [...shown('performance', many).querySelectorAll('.waterfall a.name')].map((link) => link.getAttribute('href'))
+  t.same(links.filter((link) => /call-(?:1|31)$/.test(link ?? '')), ['?panel=http-client#call-1', '?panel=http-client&page=2#call-31'])
 })
 
 t.test('CSP: the panel has each directive of each policy', async t => {
