@@ -1,4 +1,3 @@
-import fp from 'fastify-plugin'
 import type { FastifyInstance } from 'fastify'
 import { decorateRequests } from './capture.js'
 import { checkOptions, listenersOf } from './check-options.js'
@@ -6,6 +5,9 @@ import { beginObservation, type Observation } from './observe.js'
 import type { HindsightOptions } from './options.js'
 import { isFromBeginning, profilerSettings, type ProfilerSettings } from '../lib/profiler/settings.js'
 import { openServices } from '../lib/lifecycle/services.js'
+import { require } from '../lib/require.js'
+
+const fp = require('fastify-plugin') as typeof import('fastify-plugin')
 
 /** What the checked options of an application mean. */
 export interface Plan {

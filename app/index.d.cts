@@ -16,7 +16,6 @@ declare namespace hindsight {
   export type Profile = esm.Profile
   export type RequestHindsight = esm.RequestHindsight
   export type RouteAttributes = esm.RouteAttributes
-  export type ServerLimits = esm.ServerLimits
   export type StoredUser = esm.StoredUser
   export type User = esm.User
   export type Voter = esm.Voter

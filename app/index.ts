@@ -2,8 +2,6 @@
 export { hindsight, hindsight as default } from './hindsight.js'
 export type { HindsightOptions } from './options.js'
 export type { RequestHindsight } from './capture.js'
-export { boundConnections, httpsServerOptions, serverOptions, type ServerLimits } from './server-options.js'
-export { messageOptions } from '../lib/http/malformed.js'
 export { AccessDeniedError, AuthenticationError } from '../lib/security/errors.js'
 export { checkCsrfToken, csrfToken } from '../lib/security/login-session.js'
 export { hashPassword, type StoredUser, type User } from '../lib/security/users.js'

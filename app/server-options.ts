@@ -5,6 +5,8 @@ import type { FastifyHttpOptions, FastifyHttpsOptions, FastifyInstance } from 'f
 import { messageOptions, type MessageOptions } from '../lib/http/malformed.js'
 import { SERVER_OPTIONS } from './check-options.js'
 
+export { messageOptions }
+
 /** Limits of the connections and requests of a client; times in milliseconds, 0 for none. */
 export interface ServerLimits {
   headersTimeout: number

@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http'
-import { html } from 'ghtml'
+import { html } from '../view/html.js'
 import { preferredType } from './accept.js'
 
 /** The answer to a refused message, as it is written to the socket. */

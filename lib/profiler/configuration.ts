@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { createRequire } from 'node:module'
 import type { FastifyInstance } from 'fastify'
 import type { Mode } from '../lifecycle/services.js'
+import { require } from '../require.js'
 import { applicationFolder, dependenciesOf, revisionOf } from './code-versions.js'
 import type { Collector } from './collector.js'
 
@@ -71,7 +71,6 @@ export function collectorsOf (id: unknown): readonly Collector[] {
 /** The version of this package. */
 export function ownVersion (): string {
   try {
-    const require = createRequire(import.meta.url)
     return (require('fastify-hindsight/package.json') as { version: string }).version
   } catch {
     // A bundler has moved this module out of its package.

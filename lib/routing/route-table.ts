@@ -1,8 +1,11 @@
-import FindMyWay, { type HTTPMethod } from 'find-my-way'
+import type { HTTPMethod } from 'find-my-way'
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import { pathnameOf } from '../http/request-target.js'
 import { routeConfigOf, type RouteMatch } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
+import { require } from '../require.js'
+
+const FindMyWay = require('find-my-way') as typeof import('find-my-way')
 
 declare module 'fastify' {
   interface FastifyContextConfig {

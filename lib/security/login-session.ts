@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
-import { createRequire } from 'node:module'
 import type { FastifyRequest } from 'fastify'
 import { stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
+import { require } from '../require.js'
 import type { Firewall } from './compile.js'
 import { InvalidCsrfTokenError } from './errors.js'
 import type { StoredUser } from './users.js'
@@ -59,7 +59,6 @@ export async function renewSession (request: FastifyRequest): Promise<void> {
   await session.regenerate(Object.keys(session).filter((key) => key !== 'cookie' && key !== '_csrf'))
 }
 
-const require = createRequire(import.meta.url)
 let made: ReturnType<typeof makeTokens> | undefined
 
 function makeTokens () {

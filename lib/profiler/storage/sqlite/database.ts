@@ -1,11 +1,12 @@
 import {
   closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, rmSync, statSync
 } from 'node:fs'
-import { createRequire, isBuiltin } from 'node:module'
+import { isBuiltin } from 'node:module'
 import { basename, dirname, join } from 'node:path'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { workerData } from 'node:worker_threads'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
+import { require } from '../../../require.js'
 import type { Query, Row, SqlDatabase } from '../sql.js'
 import { StorageUnusableError } from '../storage.js'
 
@@ -32,8 +33,6 @@ const DAMAGE = new RegExp([
 ].join('|'))
 /** The code of an I/O error that is no failure of the disk: the file is too short (https://sqlite.org/rescode.html). */
 const SHORT_READ = 522
-
-const require = createRequire(import.meta.url)
 
 /** The library of SQLite that can be loaded: Node's own (22.13 and later) or, for Node 20, the optional package. */
 export function findLibrary (): string | undefined {
