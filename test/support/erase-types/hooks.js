@@ -3,7 +3,7 @@
  * places of the source. What has been erased is kept by the hash of its text, as most files are loaded by many tests.
  */
 import { createHash } from 'node:crypto'
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -15,6 +15,10 @@ export async function resolve (specifier, context, nextResolve) {
   // Within the project the package is its sources, as `paths` in tsconfig.json say.
   const own = /^fastify-hindsight(?:\/([\w-]+))?$/.exec(specifier)
   if (own !== null && context.parentURL?.startsWith(ROOT)) return await nextResolve(`${ROOT}app/${own[1] ?? 'index'}.ts`, context)
+  // The sources import the compiled files. Names with a query are those of mocks, which are resolved first.
+  const isOwn = /^\.[^?]*\.js$/.test(specifier) && /^[^?]*\.ts$/.test(context.parentURL)
+  const source = isOwn ? new URL(specifier.replace(/\.js$/, '.ts'), context.parentURL) : null
+  if (source !== null && existsSync(source)) return await nextResolve(source.href, context)
   try {
     return await nextResolve(specifier, context)
   } catch (error) {
