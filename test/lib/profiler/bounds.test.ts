@@ -89,10 +89,10 @@ t.test('data of large collectors is removed next', async t => {
 
 t.test('a profile of any content fits the limit', async t => {
   const frame = { file: 'f'.repeat(9_000), line: 1, column: 1, function: 'g'.repeat(9_000), own: true }
-  const exception = { name: 'E', message: 'm'.repeat(9_000), frames: Array.from({ length: 200 }, () => frame), stack: 's'.repeat(9_000) }
+  const exception = { name: 'E', message: 'm'.repeat(9_000), frames: Array.from({ length: 40 }, () => frame), stack: 's'.repeat(9_000) }
   const bounded = boundProfile(profile('000001', {
     url: 'u'.repeat(9_000),
-    exceptions: Array.from({ length: 50 }, () => ({ ...exception, errors: [[exception]] })),
+    exceptions: Array.from({ length: 20 }, () => ({ ...exception, errors: [[exception]] })),
     logs: logs(3_000),
     events: Array.from({ length: 2_000 }, () => ({ stage: 'kernel.request', listener: 'l'.repeat(400), pass: 'main', outcome: 'ran', start: 0, duration: 0 })),
     collectors: Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`c${i}`, 'd'.repeat(9_000)]))
