@@ -1,5 +1,6 @@
 import { extname } from 'node:path'
 import type { FastifyRequest } from 'fastify'
+import { MethodNotAllowedError } from '../http/http-errors.js'
 import { methodOf } from '../http/method-override.js'
 import { pathnameOf } from '../http/request-target.js'
 import { stateOf } from '../lifecycle/request-state.js'
@@ -11,7 +12,7 @@ import { wordFor } from '../view/counted.js'
 import { declaredPlace } from './declared-place.js'
 import { refusalOf } from './refusal.js'
 import type { Hint, HintedRoute } from './report.js'
-import { routeCode, type RouteCode } from './route-code.js'
+import { pluginOf, routeCode } from './route-code.js'
 import { messageOf, read } from './thrown-value.js'
 
 const HINTS_BY_CODE = new Map<unknown, Hint>([
@@ -39,7 +40,7 @@ export function hintOfCode (code: unknown): Hint | null {
 
 /** Hints for a failure; none where none is certain. */
 export function hintsFor (request: FastifyRequest, status: number): Hint[] {
-  const { raised, raisedBy, reply } = stateOf(request)
+  const { raised, raisedBy, missed, route, reply } = stateOf(request)
   const known = hintOfCode(read(raised, 'code'))
   const refusal = refusalOf(request, reply, status, contextOf(request)?.record ?? null)
   // The refusal names the limit that applied, the hint all of them.
@@ -51,8 +52,11 @@ export function hintsFor (request: FastifyRequest, status: number): Hint[] {
       text: 'Only requests for the hosts of the option trustedHosts (TRUSTED_HOSTS) are accepted.'
     }]
   }
-  if (raisedBy?.listener !== 'router') return []
-  return status === 404 ? notFound(request) : status === 405 ? methodNotAllowed(request) : []
+  // After `reply.callNotFound()` there is a route.
+  if (route !== null || (missed === null && raisedBy?.listener !== 'router')) return []
+  // In `observe` mode the status stays 404.
+  if (status === 405 || missed instanceof MethodNotAllowedError) return methodNotAllowed(request)
+  return status === 404 ? notFound(request) : []
 }
 
 function notFound (request: FastifyRequest): Hint[] {
@@ -75,11 +79,9 @@ export function similarRoutes (routes: HintedRoute[]): Hint {
 }
 
 function welcome (request: FastifyRequest): Hint {
-  const route = routeToPaste(request)
+  const hint = routeToPaste(request, 'To answer this request')
   const text = 'The application runs, and has no route for / yet. Every request has a profile: see /_profiler/.'
-  if (route === null) return { title: 'Welcome to Hindsight', text }
-  const save = `To answer this request, save these lines as ${route.file}:`
-  return { title: 'Welcome to Hindsight', text: `${text} ${save}`, code: route.code }
+  return { title: 'Welcome to Hindsight', ...hint, text: hint === null ? text : `${text} ${hint.text}` }
 }
 
 function methodNotAllowed (request: FastifyRequest): Hint[] {
@@ -110,20 +112,22 @@ function nearRoutes (request: FastifyRequest): HintedRoute[] {
 }
 
 function missingRoute (request: FastifyRequest, title: string): Hint[] {
-  const route = routeToPaste(request)
-  if (route === null) return []
-  return [{ title, text: `To declare it, save this as ${route.file}, or add it to your routes:`, code: route.code }]
+  const hint = routeToPaste(request, 'To declare it')
+  return hint === null ? [] : [{ title, ...hint }]
 }
 
-/** A route that would answer the request, with the path of its file; null where no such route can be written. */
-function routeToPaste (request: FastifyRequest): RouteCode | null {
-  const { routeTable, mask } = servicesOf(request)
+/** A route that would answer the request, and where to add it; null where no such route can be written. */
+function routeToPaste (request: FastifyRequest, purpose: string): Pick<Hint, 'text' | 'code'> | null {
+  const { routeTable, mask, mode } = servicesOf(request)
   const path = pathnameOf(request)
   // A path with a secret in it does not become a pattern.
   if (mask.text(path) !== path) return null
   const typescript = usesTypeScript(routeTable)
   const route = routeCode(methodOf(request), path, typescript)
-  return route && { ...route, file: `routes/${route.file}${typescript ? '.ts' : '.js'}` }
+  if (route === null) return null
+  if (mode === 'observe') return { text: `${purpose}, add this route to your application:`, code: route.code }
+  const file = `routes/${route.file}${typescript ? '.ts' : '.js'}`
+  return { text: `${purpose}, save these lines as ${file}:`, code: pluginOf(route, typescript) }
 }
 
 // By the first route of the application; without one by the extension of this module.

@@ -11,10 +11,11 @@ const IDENTIFIER = new RegExp(`^(?:${[
 ].join('|')})$`, 'i')
 const MAX_PATH = 200
 
-/** Source of a plugin with one route. */
+/** The source of a route. */
 export interface RouteCode {
-  /** A name for the file, without extension. */
+  /** A name for its file, without extension. */
   file: string
+  /** The call that declares it, of the instance `app`. */
   code: string
 }
 
@@ -36,17 +37,22 @@ export function routeCode (method: string, path: string, typescript: boolean): R
   const fields = names.join(', ')
   const body = names.length === 0
     ? "return { hello: 'world' }"
-    : `const { ${fields} } = request.params\n    return { ${fields} }`
-  const code = `export default async function routes (app${typescript ? ': FastifyInstance' : ''}) {
-  app.${method.toLowerCase()}${typescript ? types : ''}(${literal(pattern)}, async (request, reply) => {
-    ${body}
-  })
-}
-`
+    : `const { ${fields} } = request.params\n  return { ${fields} }`
   return {
     file: /^\/([a-z][\w-]*)/i.exec(decoded)?.[1]?.toLowerCase() ?? 'home',
-    code: typescript ? `import type { FastifyInstance } from 'fastify'\n\n${code}` : code
+    code: `app.${method.toLowerCase()}${typescript ? types : ''}(${literal(pattern)}, async (request, reply) => {
+  ${body}
+})
+`
   }
+}
+
+/** The source of a plugin with a route, for the folder that the service loads. */
+export function pluginOf ({ code }: RouteCode, typescript: boolean): string {
+  const head = typescript ? "import type { FastifyInstance } from 'fastify'\n\n" : ''
+  return `${head}export default async function routes (app${typescript ? ': FastifyInstance' : ''}) {
+${code.replace(/^(?=.)/gm, '  ')}}
+`
 }
 
 function nameFor (before: string, used: readonly string[]): string {

@@ -1,6 +1,8 @@
 import t from 'tap'
-import type { InjectOptions } from 'fastify'
+import Fastify, { type InjectOptions } from 'fastify'
+import { JSDOM } from 'jsdom'
 import type { Hint } from '../../../lib/errors/report.js'
+import { hindsight } from '../../../app/index.js'
 import { build } from '../../support/app.js'
 
 async function hints (t: Parameters<typeof build>[0], request: InjectOptions | string, options = {}): Promise<Hint[]> {
@@ -26,7 +28,7 @@ t.test('routes that differ by a few characters are suggested', async (t) => {
     ]
   })
   t.match(near?.routes?.[0]?.source, /hints\.test\.ts:\d+$/)
-  t.match(missing, { title: 'No route for GET /order/1042', text: 'To declare it, save this as routes/order.ts, or add it to your routes:', code: /app\.get<\{ Params: \{ id: string \} \}>\('\/order\/:id'/ })
+  t.match(missing, { title: 'No route for GET /order/1042', text: 'To declare it, save these lines as routes/order.ts:', code: /app\.get<\{ Params: \{ id: string \} \}>\('\/order\/:id'/ })
 })
 
 t.test('paths are compared segment by segment', async (t) => {
@@ -34,6 +36,25 @@ t.test('paths are compared segment by segment', async (t) => {
   t.match((await hints(t, '/oders/7'))[0]?.routes, [{ pattern: '/orders/:id', path: '/orders/7' }, {}])
   t.match((await hints(t, '/orders/7/lines'))[0]?.routes, [{ pattern: '/orders/:id', why: 'the path continues after segment 2: "lines"' }, {}])
   t.match((await hints(t, '/oders/7/lines/2'))[0]?.title, 'No route for GET /oders/7/lines/2', 'two segments more are another path')
+})
+
+t.test('in observe mode a page has the same hints, and a route for the application', async (t) => {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  await app.register(hindsight, { profiler: { storage: 'memory' } })
+  app.get('/orders/:id', async () => 'x')
+  app.get('/gone', (_request, reply) => { reply.callNotFound() })
+  const page = async (request: InjectOptions): Promise<Document> => {
+    const { statusCode, body } = await app.inject({ ...request, headers: { accept: 'text/html' } })
+    t.equal(statusCode, 404, 'the status stays')
+    return new JSDOM(body).window.document
+  }
+  const near = await page({ url: '/oders/7' })
+  t.match(near.querySelector('.hint')?.textContent, /Similar route\s.*GET \/orders\/:id/s)
+  t.ok(near.querySelector('.hint a[href="/orders/7"]'))
+  t.match(near.querySelector('main')?.textContent, /To declare it, add this route to your application:\s*app\.get<.*>\('\/oders\/:id'/)
+  t.match((await page({ method: 'POST', url: '/orders/7' })).querySelector('.hint')?.textContent, /The path has routes, but not for POST\s.*the method is GET, not POST/s)
+  t.equal((await page({ url: '/gone' })).querySelector('.hint'), null, 'the route exists')
 })
 
 t.test('a hint names a difference in case or in the trailing slash', async (t) => {

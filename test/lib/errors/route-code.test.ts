@@ -1,28 +1,26 @@
 import Fastify from 'fastify'
 import t from 'tap'
 import ts from 'typescript'
-import { routeCode } from '../../../lib/errors/route-code.js'
+import { pluginOf, routeCode, type RouteCode } from '../../../lib/errors/route-code.js'
 
 t.test('the suggested route has the method and the parameters of the path', async (t) => {
   t.same(routeCode('GET', '/orders/1042', true), {
     file: 'orders',
-    code: `import type { FastifyInstance } from 'fastify'
-
-export default async function routes (app: FastifyInstance) {
-  app.get<{ Params: { id: string } }>('/orders/:id', async (request, reply) => {
-    const { id } = request.params
-    return { id }
-  })
-}
+    code: `app.get<{ Params: { id: string } }>('/orders/:id', async (request, reply) => {
+  const { id } = request.params
+  return { id }
+})
 `
   })
   t.equal(routeCode('PROPFIND', '/', false), null, 'a method without a function of the instance')
-  t.equal(routeCode('POST', '/health', false)?.code, `export default async function routes (app) {
+  const health = routeCode('POST', '/health', false) as RouteCode
+  t.equal(pluginOf(health, false), `export default async function routes (app) {
   app.post('/health', async (request, reply) => {
     return { hello: 'world' }
   })
 }
 `)
+  t.match(pluginOf(health, true), /^import type \{ FastifyInstance \} from 'fastify'\n\nexport default async function routes \(app: FastifyInstance\) \{$/m)
 })
 
 t.test('for any path the generated source is a matching route, or null', async (t) => {
@@ -44,13 +42,13 @@ t.test('for any path the generated source is a matching route, or null', async (
     [`/${'x'.repeat(300)}`, null]
   ]
   for (const [path, pattern] of cases) {
-    const written = routeCode('GET', path, false)
-    if (pattern === null) {
-      t.equal(written, null, path)
+    const [written, typed] = [false, true].map((typescript) => routeCode('GET', path, typescript))
+    if (!written || !typed) {
+      t.equal(pattern, null, path)
       continue
     }
-    const { file = '', code = '' } = written ?? {}
-    t.match(file, /^[a-z][\w-]*$/, `a name for the file of ${path}`)
+    const code = pluginOf(written, false)
+    t.match(written.file, /^[a-z][\w-]*$/, `a name for the file of ${path}`)
     t.notMatch(code, /[\u2028\u202e]/, 'no invisible character')
     const declared: string[] = []
     const app = Fastify()
@@ -60,7 +58,7 @@ t.test('for any path the generated source is a matching route, or null', async (
     t.same(declared, [pattern], path)
     t.equal((await app.inject(path)).statusCode, 200, `${path} is answered`)
     await app.close()
-    const { diagnostics = [] } = ts.transpileModule(routeCode('GET', path, true)?.code ?? '', { reportDiagnostics: true })
+    const { diagnostics = [] } = ts.transpileModule(pluginOf(typed, true), { reportDiagnostics: true })
     t.same(diagnostics, [], 'the same holds for TypeScript')
   }
 })
