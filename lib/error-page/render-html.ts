@@ -17,8 +17,9 @@ import {
 } from './report-facts.js'
 import { MARKDOWN, renderText } from './render-text.js'
 
+/** A headline that is small and scrolls: the source below it stays on the first screen. */
+const LONG_HEADLINE = /\n.*\n.*\n|^.{240}/s
 /** Characters. */
-const LONG_HEADLINE = 240
 const MAX_HEADLINE = 600
 const MAX_CHAIN_MESSAGE = 200
 /** Errors of the chain above the source. */
@@ -71,7 +72,7 @@ function band (report: ErrorReport, editor: EditorLink | null): string {
 <p class="status"><strong>${report.status}</strong> ${visibleLine(report.reason)}</p>
 <div class="menus">!${editorMenu.renderMenu(editor)} !${theme.render()}</div>
 </div>
-<h1 class="${message.length > LONG_HEADLINE ? 'long' : 'short'}">${cut(message, MAX_HEADLINE)}</h1>
+<h1!${LONG_HEADLINE.test(message) ? ' class="long" tabindex="0"' : ''}>${cut(message, MAX_HEADLINE)}</h1>
 !${cause(report)}
 !${chain(report, editor)}
 !${report.summary === undefined ? '' : html`<p class="what">${report.summary}</p>`}

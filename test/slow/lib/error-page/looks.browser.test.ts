@@ -1,5 +1,6 @@
 import t from 'tap'
 import type { FlattenedException } from '../../../../lib/errors/exception.js'
+import { flattenError } from '../../../../lib/errors/flatten-error.js'
 import { chromium } from '../../../support/browser.js'
 import { record } from '../../../lib/errors/sample.js'
 import { everyday, hostile, open, serve, violations } from '../../../lib/error-page/serve.js'
@@ -9,7 +10,7 @@ const overflow = 'Math.max(0, document.documentElement.scrollWidth - innerWidth)
 t.test('the pages are accessible and fit in a browser', async (t) => {
   const browser = await chromium(t)
   if (browser === undefined) return
-  const origin = await serve(t, { '/everyday': everyday(), '/hostile': hostile(), '/large': large(), '/': {} })
+  const origin = await serve(t, { '/long': long(), '/everyday': everyday(), '/hostile': hostile(), '/large': large(), '/': {} })
 
   for (const [path, colorScheme, width] of [
     ['/everyday', 'light', 360], ['/everyday', 'light', 1280], ['/everyday', 'dark', 360], ['/everyday', 'dark', 1280],
@@ -36,6 +37,14 @@ t.test('the pages are accessible and fit in a browser', async (t) => {
     await page.close()
   })
 
+  await t.test('a message of many lines leaves the source on the first screen', async (t) => {
+    const { page } = await open(browser, `${origin}/long`, { viewport: { width: 1280, height: 720 } })
+    const { y = Infinity } = await page.locator('.excerpt .arrow').first().boundingBox() ?? {}
+    t.ok(y < 700, `the line is at ${y}`)
+    t.same(await violations(page), [])
+    await page.close()
+  })
+
   await t.test('a large report remains usable', async (t) => {
     const { page } = await open(browser, `${origin}/large`, { viewport: { width: 360, height: 800 } })
     t.equal(await page.evaluate(overflow), 0)
@@ -46,6 +55,11 @@ t.test('the pages are accessible and fit in a browser', async (t) => {
     await page.close()
   })
 })
+
+function long (): ReturnType<typeof everyday> {
+  const message = JSON.stringify(Array.from({ length: 5 }, (_, i) => ({ code: 'invalid_type', expected: 'number', path: ['lines', i] })), null, 2)
+  return { exceptions: flattenError(new Error(message)) }
+}
 
 function large (): ReturnType<typeof everyday> {
   const frames = Array.from({ length: 200 }, (_, i) => ({ file: `/srv/node_modules/dep/${i}.js`, line: i + 1, column: 1, function: 'fn', own: i % 3 === 0 }))
