@@ -210,7 +210,7 @@ function originOf (url: string): string {
 /** Text on one line, without its middle where its markup is long. */
 function shorten (text: string): string {
   const line = visibleLine(text)
-  const max = Math.floor(MAX_TEXT * line.length / html`${line}`.length)
+  const max = Math.floor(MAX_TEXT * line.length / Math.max(1, html`${line}`.length))
   return line.length <= max ? line : `${line.slice(0, Math.ceil(max * 2 / 3))}…${line.slice(-max / 3)}`
 }
 

@@ -35,6 +35,7 @@ t.test('the list has its columns, and a link in each row', async (t) => {
   const document = await load()
   t.same(texts(document, '.profiles thead th'), ['Token', 'Status', 'Method', 'URL', 'Route', 'Duration', 'IP address', 'Time', 'Pin'])
   t.same(texts(document, '.profiles tbody:last-child td:nth-child(-n+7)'), ['200', 'GET', '/a/1?q=2', '/a/:b', '1.25 ms', '127.0.0.1'], 'without the origin, which all have')
+  t.equal(texts(document, '.profiles td:nth-child(5)')[0], '', 'without a route the cell is empty')
   t.equal(document.querySelector('.profiles tbody th a')?.getAttribute('href'), '000002')
   t.equal(document.querySelectorAll('.profiles tbody tr a').length, 2, 'one link in a row')
   save(profile('000003', { url: 'http://other.example/' }))
