@@ -103,8 +103,9 @@ function chainParts ({ exceptions }: Profile): string[] {
   const left = Math.max(0, all.length - MAX_CHAIN)
   // The root cause, and the errors that are nearest to the response.
   const shown = all.filter(({ i }) => i === 0 || i > left)
+  const places = new Set<string>()
   return shown.flatMap(({ exception, i }) => [
-    ...bounded(exceptionParts(completeException(exception), `[${i + 1}/${all.length}]`, MARKDOWN),
+    ...bounded(exceptionParts(completeException(exception), `[${i + 1}/${all.length}]`, MARKDOWN, 0, places),
       i === 0 || i === all.length - 1 ? MAX_SECTION : MAX_SECTION / 4),
     ...i === 0 && left > 0 ? [`${counted(left, 'error', 'errors')} after this one are left out.`] : []
   ])

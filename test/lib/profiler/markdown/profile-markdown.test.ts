@@ -75,6 +75,13 @@ t.test('any profile has bounded Markdown with closed fences', async (t) => {
   t.match(markdown, /more blocks are left out here/)
 })
 
+t.test('the source of a place is shown once, though several exceptions have it', async (t) => {
+  const frame = (line: number) => ({ file: '/app/a.ts', line, column: 1, function: 'load', own: true, excerpt: { start: line, lines: [`line ${line}`] } })
+  const exceptions = [[1, 3], [2, 3]].map((lines) => ({ name: 'Error', message: 'm', stack: '', frames: lines.map(frame) }))
+  const markdown = profileMarkdown(profile('000001', { exceptions }))
+  t.same(markdown.match(/^> \d \| line \d$/gm), ['> 1 | line 1', '> 3 | line 3', '> 2 | line 2'])
+})
+
 t.test('invalid fields of stored profiles are skipped', async (t) => {
   for (const odd of [
     { exceptions: undefined, logs: undefined, events: undefined },
