@@ -26,7 +26,7 @@ type Callable = (...args: unknown[]) => unknown
 
 /**
  * A module for NestJS on `@nestjs/platform-fastify`: profiles have exceptions and the method of the controller, and
- * the diagnostic page replaces Nest's default answer to an exception.
+ * the diagnostic page replaces Nest's default response to an exception.
  */
 export class HindsightModule implements NestModule {
   readonly #config: ApplicationConfig

@@ -32,7 +32,7 @@ declare module '../lib/lifecycle/request-state.js' {
 const guarded = new WeakSet<CacheAttribute>()
 const noValidators = new Skip('the route declares neither etag nor lastModified')
 const notKept = new Skip('caches only store responses to GET and HEAD')
-const notTheRoutes = new Skip('the answer is not the handler\'s')
+const notTheRoutes = new Skip('the response is not the handler\'s')
 const notForErrors = new Skip('error responses are not cached by the attribute')
 
 const BROUGHT_CREDENTIALS = 'the request has credentials'

@@ -185,7 +185,7 @@ function byOtherCode (request: FastifyRequest, status: number, kind: Refusal['ki
     const route = `The handler of ${request.method} ${url ?? ''}, or a hook before it,`
     const sender = url === undefined ? 'The application' : route
     const sentence = `${sender} answered with ${status} by itself: no option of Hindsight decides.`
-    return { kind, sentence, rule: 'the answer of the application', option: null }
+    return { kind, sentence, rule: 'the response of the application', option: null }
   }
   const { name, code, message, frames } = exception
   const { raiser, packageName, raisedAt } = raiserOf(frames)

@@ -336,7 +336,7 @@ t.test('the redirect to the login is never public, for any attribute', async (t)
   }
   const guarded = await app.inject('/own-guard')
   t.match([guarded.statusCode, guarded.headers['cache-control'], guarded.headers.vary], [302, DEFAULT, undefined], 'nor is what a guard of the route answers')
-  t.match((await profileOf(app, guarded)).events.filter(({ listener, stage }) => listener === 'http-cache' && stage === 'kernel.response'), [{ outcome: 'skipped', reason: 'the answer is not the handler\'s' }])
+  t.match((await profileOf(app, guarded)).events.filter(({ listener, stage }) => listener === 'http-cache' && stage === 'kernel.response'), [{ outcome: 'skipped', reason: 'the response is not the handler\'s' }])
   t.equal((await app.inject('/moved')).headers['cache-control'], 'max-age=60, public, s-maxage=600', 'a redirect of the handler is')
 })
 
