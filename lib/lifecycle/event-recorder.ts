@@ -94,9 +94,10 @@ export class EventRecorder {
 
   /** Records that a function begins. */
   enter (reply: FastifyReply, what: RecordedFunction, pass: PassName): Frame {
-    this.#compare(reply)
     const last = this.#isInStage ? this.#last : null
     const goesOn = last !== null && last.pass === pass && last.what.stage === what.stage && last.what.index < what.index
+    // Between two listeners of a stage no other code of the request runs. Comparing costs a tenth of a profile.
+    if (!goesOn || !last.isOver) this.#compare(reply)
     if (!goesOn && this.#isInStage) this.#frames.push(...this.#restOfStage())
     const frame = frameOf(what, pass, performance.now(), reply.statusCode, this.#running)
     this.#isInStage = what.index !== -1
@@ -113,7 +114,8 @@ export class EventRecorder {
   /** Records that a function has ended. */
   leave (frame: Frame, outcome: Outcome, reply: FastifyReply, reason: string | null = null): void {
     if (frame.isOver) return
-    this.#compare(reply)
+    // A listener that is skipped changes nothing.
+    if (outcome !== 'skipped') this.#compare(reply)
     frame.isOver = true
     frame.duration = performance.now() - frame.startedAt
     frame.outcome = outcome
