@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { cpSync, readdirSync, readFileSync } from 'node:fs'
+import { posix } from 'node:path'
 import { defineConfig, type DefaultTheme } from 'vitepress'
 
 const KINDS = { tutorial: 'Tutorial', 'how-to': 'How-to', reference: 'Reference', explanation: 'Explanation' }
@@ -11,13 +12,31 @@ export default defineConfig({
   outDir: '../dist-docs',
   cacheDir: '../node_modules/.cache/vitepress',
   srcExclude: ['screenshots/**'],
-  // README.md, CHANGELOG.md, examples and sources are not pages of the site.
-  ignoreDeadLinks: [/\/README$/, /\/CHANGELOG$/, /\/app\/lifecycle\.ts$/, /profile\.schema\.json$/],
+  // A file that is copied.
+  ignoreDeadLinks: [/profile\.schema\.json$/],
+  buildEnd ({ srcDir, outDir }) {
+    const schema = 'reference/profile.schema.json'
+    cpSync(posix.join(srcDir, schema), posix.join(outDir, schema))
+  },
   markdown: {
     config (md) {
       // Two braces in code are text, not an expression of Vue.
       const { code_inline: render } = md.renderer.rules
       md.renderer.rules.code_inline = (...args) => (render?.(...args) ?? '').replaceAll('{{', '&#123;&#123;')
+      // README.md, CHANGELOG.md, examples and sources are not pages of the site: links to them become text.
+      md.core.ruler.push('links out of docs', ({ tokens, env }) => {
+        const { relativePath } = env as { relativePath: string }
+        for (const { children } of tokens) {
+          let isOutside = false
+          for (const token of children ?? []) {
+            if (token.type === 'link_open') {
+              isOutside = posix.join(posix.dirname(relativePath), token.attrGet('href') ?? '').startsWith('../')
+            }
+            if (!isOutside || !token.type.startsWith('link_')) continue
+            Object.assign(token, { type: token.type.replace('link', 'span'), tag: 'span', attrs: null })
+          }
+        }
+      })
     }
   },
   themeConfig: {
