@@ -19,7 +19,7 @@ export const to: Command = {
   criteria: 'all',
   options: {
     framework: { type: 'string', help: 'of a test: tap, or node for node:test; node by default' },
-    app: { type: 'string', help: 'of a test: the specifier of the application in its import; ./app.js by default' }
+    app: { type: 'string', help: 'of a test: the file of the application, as the test imports it; ./app.js by default' }
   },
   run: async ({ args, flags, terminal, open }) => {
     // The profile may be first, and its form is curl by default.

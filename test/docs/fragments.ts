@@ -40,13 +40,15 @@ const asItem = (article: string) => '<li>' + article + '</li>'
 `,
   'docs/how-to/store.md': `class ArchivingStorage { constructor (file, bounds) {} }
 `,
-  'docs/reference/template.md': START
+  'docs/reference/template.md': START,
+  'docs/tutorial/find-a-bug.md': `const request = { query: { currency: 'usd' } }
+`
 }
 
-/** The pieces of a page in TypeScript and JavaScript that are not marked as unchecked, with what they leave out. */
+/** The pieces of a page in TypeScript and JavaScript, with what they leave out. */
 export function fragmentsOf (page: string): Snippet[] {
   const ahead = AHEAD[page] ?? ''
   return snippetsOf(page)
-    .filter(({ language, mark }) => (language === 'ts' || language === 'js') && !mark.startsWith('unchecked'))
+    .filter(({ language }) => language === 'ts' || language === 'js')
     .map((snippet) => ({ ...snippet, code: ahead + snippet.code.replaceAll(OTHER_FILE, '') }))
 }

@@ -11,6 +11,7 @@ import type { Profile } from '../../lib/profiler/profile.js'
 import { compile, SOURCE } from '../frameworks/nest-application.js'
 import { link as linkTo, pack, unpack, type Packed } from '../support/packed.js'
 import { run as start } from '../support/process.js'
+import { snippetsOf } from '../support/snippets.js'
 
 const run = promisify(execFile)
 const ROOT = join(import.meta.dirname, '../..')
@@ -48,6 +49,8 @@ t.before(async () => {
   const needed = new Set([...Object.keys(manifestOf(join(ROOT, 'node_modules/fastify-cli')).dependencies), ...dependencies])
   for (const name of [...needed, 'fastify', '@nestjs', 'rxjs', 'reflect-metadata', '@types/node', 'undici-types', 'typescript']) link(name)
   writeFileSync(join(consumer, 'package.json'), '{ "private": true, "type": "module" }')
+  mkdirSync(join(consumer, 'node_modules/.bin'))
+  symlinkSync('../fastify-cli/cli.js', join(consumer, 'node_modules/.bin/fastify'))
   cpSync(join(import.meta.dirname, '../fixtures/consumer'), consumer, { recursive: true })
 })
 
@@ -248,6 +251,34 @@ for (const [name, ...args] of [
     t.same(await (await fetch(`${url}/broken`)).json(), { statusCode: 500, error: 'Internal Server Error', message: 'This is what a failure looks like' }, 'a request that does not prefer HTML receives the answer of Fastify')
   })
 }
+
+const PRELOADED = ['README.md', 'docs/how-to/existing-application.md'].flatMap((page) => snippetsOf(page).flatMap(({ code }) => code.trim().split('\n'))
+  .filter((line) => line.includes(` ${REGISTER} app.js`)).map((command) => ({ page, command })))
+
+t.equal(PRELOADED.length, 3)
+for (const { page, command } of PRELOADED) {
+  t.test(`${page}: ${command}`, async (t) => {
+    const args = command.replace(/^node /, '').split(' ')
+    const started = start(t, { args, env: { STORAGE_URL: 'memory', FASTIFY_LOG_LEVEL: 'info' }, cwd: consumer, alone: args.includes('-r') })
+    const url = `http://127.0.0.1:${await listening(started)}`
+    const { headers } = await fetch(`${url}/`)
+    t.equal((await fetch(`${url}/_profiler/${headers.get('x-debug-token')}.json`)).status, 200)
+  })
+}
+
+t.test('docs/troubleshooting.md: the time of the start', async (t) => {
+  const snippets = snippetsOf('docs/troubleshooting.md')
+  const at = snippets.findIndex(({ code }) => code.includes('performance.now()'))
+  const [line, commands] = [snippets[at]?.code ?? '', snippets[at + 1]?.code.trim().split('\n') ?? []]
+  const source = readFileSync(join(consumer, 'app.js'), 'utf8')
+  writeFileSync(join(consumer, 'app.js'), source.replace(/^ *await app\.listen.*\n/m, `$&${line}`))
+  t.teardown(() => writeFileSync(join(consumer, 'app.js'), source))
+  t.same(commands.map((command) => command.replace(/=\w+/, '')), ['NODE_ENV node app.js', 'NODE_ENV node app.js'])
+  for (const command of commands) {
+    const [, environment = ''] = /^NODE_ENV=(\w+)/.exec(command) ?? []
+    await start(t, { args: [`--import=${REGISTER}`, 'app.js'], env: { STORAGE_URL: 'memory', SESSION_SECRET: 'a secret of the tests, thirty-two characters and more' }, cwd: consumer }, { NODE_ENV: environment }).said(/^started after \d+ ms$/m)
+  }
+})
 
 async function listening (started: ReturnType<typeof start>): Promise<string> {
   return (await started.said(/Server listening at http:\/\/(?:127\.0\.0\.1|\[::1\]):(\d+)/))[1] ?? ''

@@ -65,13 +65,13 @@ export async function runSnippet ({ code, language }: Snippet, folder: string): 
 
 /** What is wrong with a page without running anything: each piece by its language; those of other languages are passed over. */
 export function pageProblems (page: string, ahead = ''): string[] {
-  const code = snippetsOf(page).filter(({ language, mark }) => (language === 'ts' || language === 'js') && !mark.startsWith('unchecked'))
+  const code = snippetsOf(page).filter(({ language }) => language === 'ts' || language === 'js')
   return [...compiled(code, ahead), ...pieceProblems(page)]
 }
 
 /** The same without what is TypeScript or JavaScript. */
 export function pieceProblems (page: string): string[] {
-  return snippetsOf(page).filter(({ mark }) => !mark.startsWith('unchecked')).flatMap((snippet) => {
+  return snippetsOf(page).flatMap((snippet) => {
     switch (snippet.language) {
       case 'sh': return shellProblems(snippet)
       case 'json': return dataProblems(snippet, JSON.parse)

@@ -26,7 +26,7 @@ export interface Step {
 const PART = /^(?:<!-- *(.*?) *-->\n+)?```(\w*)\n([^]*?)^```$|^- (.*(?:\n {2}.*)*)$|Open\s<(http[^>]+)>|[Cc]hoose\s(?:the token of\s`([^`]+)`|\*([^*]+)\*)/gm
 
 /** What the comment before a piece says that replaces a line of the application. */
-const REPLACES = 'unchecked: it replaces the line '
+const REPLACES = 'replaces: '
 
 /** The steps of the page, with `port` in place of 3000. */
 export function stepsOf (port: number): Step[] {

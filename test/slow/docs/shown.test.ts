@@ -58,7 +58,7 @@ t.test('production-failures.md: the reference of a short page is the token of it
 
 /** The commands of this name in the pieces of a page, each as its words. */
 function commands (page: string): string[][] {
-  return snippetsOf(page).filter(({ language, mark }) => language === 'sh' && !mark.startsWith('unchecked'))
+  return snippetsOf(page).filter(({ language }) => language === 'sh')
     .flatMap(({ code }) => code.split('\n').filter((line) => line.startsWith('npx fastify-hindsight ')).map((line) => wordsOf(line).slice(2)))
 }
 

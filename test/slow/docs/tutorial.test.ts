@@ -1,8 +1,9 @@
 import { exec, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { JSDOM } from 'jsdom'
 import t from 'tap'
 import { environment, freePort, project, startShop, stepsOf, TUTORIAL, type Step } from '../../support/tutorial.js'
@@ -112,8 +113,27 @@ async function follow (step: Step): Promise<string> {
   }
 }
 
-// Its first commands make and install the package; `project` has done this.
-const steps = stepsOf(port).filter(({ what }) => !what.startsWith('npm '))
+const [preparation, steps] = [true, false].map((isNpm) => stepsOf(port).filter(({ what }) => what.startsWith('npm ') === isNpm)) as [Step[], Step[]]
+
+t.test(`${TUTORIAL}: npm makes and installs the package`, { skip: await canInstall() ? false : 'the registry of npm does not respond' }, async (t) => {
+  const [ci, pack, ...commands] = preparation.map(({ what }) => what)
+  t.same([ci, pack], ['npm ci', 'npm pack'], '`project` has run them')
+  const empty = join(folder, 'empty')
+  mkdirSync(empty)
+  const archive = readdirSync(folder).find((file) => file.endsWith('.tgz')) ?? ''
+  copyFileSync(join(folder, archive), join(empty, archive))
+  for (const command of commands) await promisify(exec)(command, { cwd: empty, env: environment() })
+  const manifest = JSON.parse(readFileSync(join(empty, 'package.json'), 'utf8')) as object
+  t.match(manifest, { type: 'module', dependencies: { fastify: String, 'fastify-hindsight': `file:${archive}` } })
+  const { stdout } = await promisify(exec)('npx fastify-hindsight --help', { cwd: empty, env: environment() })
+  t.match(stdout, /Usage: fastify-hindsight/)
+})
+
+/** Whether npm can install packages; on the machine of CI it must. */
+async function canInstall (): Promise<boolean> {
+  return process.env.CI !== undefined || await promisify(exec)('npm ping').then(() => true, () => false)
+}
+
 t.equal(steps.filter(({ do: verb }) => verb === 'open').length, 4)
 t.ok(steps.filter(({ do: verb }) => verb === 'run').length >= 6)
 
