@@ -1,4 +1,4 @@
-import { require } from '../require.js'
+import Negotiator from 'negotiator'
 
 // The cost of negotiation is the product of entries and offers.
 const MAX_LENGTH = 2_048
@@ -8,7 +8,6 @@ const MAX_ENTRIES = 50
  * The preferred of some media types by an `Accept` header (RFC 9110, section 12.5.1); undefined where none is accepted.
  */
 export function preferredType<T extends string> (accept: string, offers: readonly T[]): T | undefined {
-  const Negotiator = require('negotiator') as typeof import('negotiator')
   return new Negotiator({ headers: { accept: firstEntries(accept) } }).mediaType(offers as T[]) as T | undefined
 }
 
