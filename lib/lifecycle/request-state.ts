@@ -88,6 +88,11 @@ export function stateOf (request: FastifyRequest): RequestState {
   return (holder[kState] ??= new RequestState())
 }
 
+/** The state of a request where it has one. Any object may be given: nothing is added to it. */
+export function knownStateOf (request: object): RequestState | undefined {
+  return (request as { [kState]?: RequestState })[kState]
+}
+
 /** Values that listeners and the handler share: `_route`, and the path parameters by their names. */
 export function attributesOf (request: FastifyRequest): Record<string, unknown> {
   const state = stateOf(request)

@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { performance } from 'node:perf_hooks'
 import pino from 'pino'
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify'
-import { stateOf } from '../lifecycle/request-state.js'
+import { knownStateOf, stateOf } from '../lifecycle/request-state.js'
 import { recordingLogger } from './recording-logger.js'
 import { RequestLog } from './request-log.js'
 
@@ -34,9 +34,13 @@ const SERIALIZERS = {
 const formatter = pino({ level: 'debug', base: null, serializers: SERIALIZERS }, { write () {} })
 
 const captures = new Set<LogCapture>()
-const logs = new WeakMap<FastifyRequest, RequestLog>()
-/** By logger: the request or the application whose lines it writes; null where several requests share the logger. */
-const owners = new WeakMap<object, RequestLog | LogCapture | null>()
+/**
+ * The property of a logger that has the log of the request, or the capture of the application, whose lines it writes;
+ * null where several requests share the logger. The children of a logger inherit it. It is no `WeakMap`: as the log of
+ * a request leads to its logger, V8 would keep both until a full garbage collection.
+ */
+const kOwner = Symbol('hindsight.owner')
+type Owner = RequestLog | LogCapture | null
 /** First lines of requests that are neither opened nor reserved yet, by the request or by its logger. */
 const held = new WeakMap<object, HeldLine>()
 
@@ -53,7 +57,7 @@ export class LogCapture {
     this.#app = app
     this.current = current
     this.hasDestination = isPublished(app.log)
-    if (this.hasDestination) owners.set(app.log, this)
+    if (this.hasDestination) setOwner(app.log, this)
     if (captures.size === 0) subscribe(CHANNEL, onLine)
     captures.add(this)
   }
@@ -81,24 +85,25 @@ export class LogCapture {
 
   /** The log of a request that was opened or reserved; undefined for any other. */
   logOf (request: FastifyRequest): RequestLog | undefined {
-    return logs.get(request)
+    return stateOf(request).capturedLog
   }
 
   /** Ends the capture. */
   close (): void {
     captures.delete(this)
     // Loggers may live longer than their application.
-    owners.delete(this.#app.log)
+    Reflect.deleteProperty(this.#app.log, kOwner)
     if (captures.size === 0) unsubscribe(CHANNEL, onLine)
   }
 
   #logFor (request: FastifyRequest): RequestLog {
-    const known = logs.get(request)
+    const state = stateOf(request)
+    const known = state.capturedLog
     if (known !== undefined) return known
-    const log = new RequestLog(stateOf(request))
+    const log = new RequestLog(state)
     const logger = request.log
-    logs.set(request, log)
-    if (this.hasDestination && logger !== this.#app.log) owners.set(logger, owners.has(logger) ? null : log)
+    state.capturedLog = log
+    if (this.hasDestination && logger !== this.#app.log) setOwner(logger, Object.hasOwn(logger, kOwner) ? null : log)
     const first = held.get(request) ?? held.get(logger)
     if (first !== undefined) log.add(first.level, first.text, first.at)
     held.delete(logger)
@@ -122,18 +127,18 @@ function attribute ({ instance, arguments: [fields, message, level], result }: P
   const request = typeof req === 'object' && req !== null ? req as FastifyRequest : null
   if (message !== FIRST_LINE && request?.log !== instance) return logOfContext(owner)?.add(level, result)
   // Fastify writes this line before the first hook, when a kept connection may have the context of its last request.
-  const log = request === null ? undefined : logs.get(request)
+  const log = request === null ? undefined : knownStateOf(request)?.capturedLog
   if (log === undefined) held.set(request ?? instance, { level, text: result, at: performance.now() })
   else log.add(level, result)
 }
 
-/** The owner of a logger or of its nearest owned parent: pino's child loggers inherit from their parents. */
-function ownerOf (instance: object): RequestLog | LogCapture | null {
-  for (let logger: object | null = instance; logger !== null; logger = Object.getPrototypeOf(logger) as object | null) {
-    const owner = owners.get(logger)
-    if (owner !== undefined) return owner
-  }
-  return null
+function ownerOf (logger: { [kOwner]?: Owner }): Owner {
+  return logger[kOwner] ?? null
+}
+
+// Not enumerable, and without an error for a frozen logger.
+function setOwner (logger: object, value: Owner): void {
+  Reflect.defineProperty(logger, kOwner, { value, writable: true, configurable: true })
 }
 
 function logOfContext (owner: LogCapture | null): RequestLog | undefined {
@@ -147,7 +152,7 @@ function logOfContext (owner: LogCapture | null): RequestLog | undefined {
 
 function formatterOf (log: RequestLog, bindings: pino.Bindings): pino.Logger {
   const child = formatter.child(bindings)
-  owners.set(child, log)
+  setOwner(child, log)
   return child
 }
 

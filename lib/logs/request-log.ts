@@ -6,6 +6,8 @@ import { levelName, type LogLevel, type LogRecord } from './log-record.js'
 declare module '../lifecycle/request-state.js' {
   interface RequestState {
     log?: RequestLog | undefined
+    /** The same, also of a request that is observed only if it fails. */
+    capturedLog?: RequestLog
   }
 }
 

@@ -8,6 +8,7 @@ import pino from 'pino'
 import t from 'tap'
 import type { AddressInfo } from 'node:net'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
+import { hindsight } from '../../../app/hindsight.js'
 import { LogCapture } from '../../../lib/logs/log-capture.js'
 import { capturing, output } from './capturing.js'
 
@@ -422,4 +423,20 @@ t.test('a closed application is garbage-collected, even if its loggers remain', 
   }
   t.same(closed.map((ref) => ref.deref() === undefined), [true, true])
   t.equal(kept.length, 2)
+})
+
+t.test('a line with the object of another library as its request adds nothing to that object', async (t) => {
+  const lines: string[] = []
+  const app = Fastify({ logger: { stream: { write: (line: string) => { lines.push(line) } } } }) as unknown as FastifyInstance
+  await app.register(hindsight, { debug: true, profiler: { storage: 'memory' } })
+  const foreign = Object.freeze({ id: 7 })
+  const open = { id: 8 }
+  app.get('/', async (request) => {
+    for (const req of [foreign, open]) request.log.info({ req }, 'incoming request')
+    return 'x'
+  })
+  t.equal((await app.inject('/')).statusCode, 200)
+  await app.close()
+  t.equal(lines.filter((line) => line.includes('incoming request')).length, 3)
+  t.same(Reflect.ownKeys(open), ['id'])
 })
