@@ -4,7 +4,7 @@ import pino from 'pino'
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify'
 import { knownStateOf, stateOf } from '../lifecycle/request-state.js'
 import { recordingLogger } from './recording-logger.js'
-import { RequestLog } from './request-log.js'
+import { RequestLog, type LateErrorListener } from './request-log.js'
 
 /** The diagnostics channel on which pino, since version 9.14, publishes each line when it is formatted. */
 const CHANNEL = 'tracing:pino_asJson:end'
@@ -50,11 +50,13 @@ export class LogCapture {
   readonly hasDestination: boolean
   readonly current: () => RequestLog | undefined
   readonly #app: FastifyInstance
+  readonly #onLateError: LateErrorListener | undefined
   readonly #opened = new WeakSet<FastifyRequest>()
 
   /** `current` returns the log of the request whose asynchronous context is current, if it is of this application. */
-  constructor (app: FastifyInstance, current: () => RequestLog | undefined) {
+  constructor (app: FastifyInstance, current: () => RequestLog | undefined, onLateError?: LateErrorListener) {
     this.#app = app
+    this.#onLateError = onLateError
     this.current = current
     this.hasDestination = isPublished(app.log)
     if (this.hasDestination) setOwner(app.log, this)
@@ -100,7 +102,7 @@ export class LogCapture {
     const state = stateOf(request)
     const known = state.capturedLog
     if (known !== undefined) return known
-    const log = new RequestLog(state)
+    const log = new RequestLog(state, this.#onLateError)
     const logger = request.log
     state.capturedLog = log
     if (this.hasDestination && logger !== this.#app.log) setOwner(logger, Object.hasOwn(logger, kOwner) ? null : log)
@@ -122,7 +124,7 @@ function attribute ({ instance, arguments: [fields, message, level], result }: P
   if (typeof result !== 'string') return
   const owner = ownerOf(instance)
   const { err, req } = fields as { err?: unknown, req?: unknown }
-  if (message === LATE_ERROR) (owner instanceof RequestLog ? owner : logOfContext(owner))?.onLateError?.(err)
+  if (message === LATE_ERROR) noteLate(owner, err)
   if (owner instanceof RequestLog) return owner.add(level, result)
   const request = typeof req === 'object' && req !== null ? req as FastifyRequest : null
   if (message !== FIRST_LINE && request?.log !== instance) return logOfContext(owner)?.add(level, result)
@@ -130,6 +132,11 @@ function attribute ({ instance, arguments: [fields, message, level], result }: P
   const log = request === null ? undefined : knownStateOf(request)?.capturedLog
   if (log === undefined) held.set(request ?? instance, { level, text: result, at: performance.now() })
   else log.add(level, result)
+}
+
+function noteLate (owner: Owner, error: unknown): void {
+  const log = owner instanceof RequestLog ? owner : logOfContext(owner)
+  if (log !== undefined) log.onLateError?.(log.state, error)
 }
 
 function ownerOf (logger: { [kOwner]?: Owner }): Owner {

@@ -23,24 +23,27 @@ export type OwnLine = Pick<LogRecord, 'channel' | 'message' | 'context'>
 /** A line: parsed, or as pino wrote it. `at`: when it was written, on the clock of `performance.now()`. */
 type KeptLine = { at: number, level: LogLevel } & (OwnLine | { text: string })
 
+/** Receives the error of a handler that fails after its response was sent. */
+export type LateErrorListener = (state: RequestState, error: unknown) => void
+
 /** The log lines of one request. They are kept as text and parsed when they are shown: most of them never are. */
 export class RequestLog {
-  /** Receives the error of a handler that fails after its response was sent. */
-  onLateError?: (error: unknown) => void
   /** Whether the application's logger writes debug lines, so that those of Hindsight go through it. */
   writesOwn = false
   /** The number of lines that were added, kept or not. */
   size = 0
   /** The characters of the lines that are kept, about their bytes. */
   bytes = 0
-  readonly #start: Pick<RequestState, 'startedAt' | 'startedTime'>
+  /** The state of the request, which has the time of its arrival. */
+  readonly state: RequestState
+  readonly onLateError: LateErrorListener | undefined
   readonly #lines: KeptLine[] = []
   #dropped = 0
   #droppedLength = 0
 
-  /** `start`: when the request arrived, as its state has it. */
-  constructor (start: Pick<RequestState, 'startedAt' | 'startedTime'>) {
-    this.#start = start
+  constructor (state: RequestState, onLateError?: LateErrorListener) {
+    this.state = state
+    this.onLateError = onLateError
   }
 
   /** Adds a line as pino wrote it; `level` is pino's number, `at` a time on the clock of `performance.now()`. */
@@ -77,7 +80,7 @@ export class RequestLog {
 
   // The time follows from the offset: the clock of the machine may be set back during the request.
   #record (at: number, level: LogLevel, { channel, message, context }: OwnLine): LogRecord {
-    const { startedAt, startedTime } = this.#start
+    const { startedAt, startedTime } = this.state
     // The logger writes the first line before the request is observed.
     const offset = Math.max(0, Math.round((at - startedAt) * 1_000) / 1_000)
     const time = new Date(startedTime + Math.floor(offset)).toISOString()

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { loggedError } from '../errors/flatten-error.js'
-import { requestContext, stateOf } from '../lifecycle/request-state.js'
+import { requestContext, stateOf, type RequestState } from '../lifecycle/request-state.js'
 import { servicesOf, type Mode } from '../lifecycle/services.js'
 import { LogCapture } from '../logs/log-capture.js'
 import type { LogLevel } from '../logs/log-record.js'
@@ -34,7 +34,7 @@ export function openDiagnostics (app: FastifyInstance): RequestDiagnostics {
     const request = requestContext.getStore()?.request
     if (request === undefined || servicesOf(request) !== app.hindsight) return undefined
     return stateOf(request).log
-  })
+  }, onLateError)
   const unwatch = watchProcess(mode)
   // Where no request is observed from its beginning, none has an asynchronous context of its own.
   const unwatchOutgoing = fromBeginning ? watchOutgoing() : null
@@ -56,10 +56,6 @@ export function openDiagnostics (app: FastifyInstance): RequestDiagnostics {
       // The connection may be closed when the profile is built.
       originOf(request)
       const log = capture.open(request)
-      log.onLateError = (error) => {
-        state.others.push(error)
-        app.hindsight.profiles?.keepLate(request, reply)
-      }
       state.log = log
       reply.log = request.log
       const trace = traceOf(request.headers.traceparent)
@@ -69,6 +65,13 @@ export function openDiagnostics (app: FastifyInstance): RequestDiagnostics {
   }
   app.hindsight.diagnostics = diagnostics
   return diagnostics
+}
+
+function onLateError (state: RequestState, error: unknown): void {
+  const { reply } = state
+  if (reply === null || !state.observed) return
+  state.others.push(error)
+  servicesOf(reply.request).profiles?.keepLate(reply.request, reply)
 }
 
 // Trace Context, section 3.2: version, trace, parent, flags; what later versions add follows a hyphen.

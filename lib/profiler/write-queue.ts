@@ -26,6 +26,14 @@ export interface WriteQueueOptions {
   quiet?: number
 }
 
+/** A profile that waits or is being written; both fields are undefined afterwards, or if the record cannot be built. */
+interface Entry {
+  readonly token: string
+  /** Builds the record, after the response. */
+  build: (() => ProfileRecord) | undefined
+  record: ProfileRecord | undefined
+}
+
 /** Milliseconds from the first profile of a batch to its writing: others join it. */
 const DELAY = 25
 const BATCH = 256
@@ -37,10 +45,13 @@ export class WriteQueue {
   /** The reason of the last loss; empty where there was none. */
   lastLoss = ''
   readonly #options: WriteQueueOptions
-  /** By token, oldest first: records, and the functions that build them after the responses. */
-  readonly #waiting = new Map<string, ProfileRecord | (() => ProfileRecord)>()
-  /** By token, what is being written. */
-  readonly #batch = new Map<string, ProfileRecord>()
+  /**
+   * By token, oldest first. The entries are emptied when they are built and written: V8 keeps the deleted entries of a
+   * map that is used for long until a full garbage collection, and what they lead to.
+   */
+  readonly #waiting = new Map<string, Entry>()
+  /** What is being written. */
+  #batch: Entry[] = []
   #writing: Promise<void> | undefined
   #isScheduled = false
   /** Bytes of the JSON that waits or is being written. */
@@ -56,7 +67,7 @@ export class WriteQueue {
 
   /** The number of profiles that are not written yet. */
   get waiting (): number {
-    return this.#waiting.size + this.#batch.size
+    return this.#waiting.size + this.#batch.length
   }
 
   /** Adds a function that builds a record; false when the queue is full. */
@@ -69,23 +80,25 @@ export class WriteQueue {
       return false
     }
     const replaced = this.#waiting.get(token)
-    if (typeof replaced === 'object') this.#bytes -= replaced.json.length
+    if (replaced !== undefined) this.#empty(replaced)
+    const entry = { token, build, record: undefined }
     // It becomes the newest.
     this.#waiting.delete(token)
-    this.#waiting.set(token, build)
+    this.#waiting.set(token, entry)
     // Until the record is built, the function keeps the request and its data in memory.
-    setImmediate(() => this.#built(token))
+    setImmediate(() => this.#built(entry))
     this.#schedule()
     return true
   }
 
   has (token: string): boolean {
-    return this.#waiting.has(token) || this.#batch.has(token)
+    return this.#entry(token) !== undefined
   }
 
   /** The record of a profile that is not written yet. */
   get (token: string): ProfileRecord | undefined {
-    return this.#built(token) ?? this.#batch.get(token)
+    const entry = this.#entry(token)
+    return entry && this.#built(entry)
   }
 
   /** Resolves when all that was added before is written or lost, or when the time (ms) is over. */
@@ -99,24 +112,33 @@ export class WriteQueue {
 
   /** Removes and returns the records of all profiles that wait, for a process that exits. */
   drain (): ProfileRecord[] {
-    const records = [...this.#waiting.keys()].flatMap((token) => this.#built(token) ?? [])
+    const records = [...this.#waiting.values()].flatMap((entry) => this.#built(entry) ?? [])
     this.#waiting.clear()
     return records
   }
 
-  #built (token: string): ProfileRecord | undefined {
-    const waiting = this.#waiting.get(token)
-    if (typeof waiting !== 'function') return waiting
+  #entry (token: string): Entry | undefined {
+    return this.#waiting.get(token) ?? this.#batch.find((entry) => entry.token === token)
+  }
+
+  #built (entry: Entry): ProfileRecord | undefined {
+    const { token, build } = entry
+    if (build === undefined) return entry.record
+    entry.build = undefined
     try {
-      const record = waiting()
-      this.#waiting.set(token, record)
-      this.#bytes += record.json.length
-      return record
+      entry.record = build()
+      this.#bytes += entry.record.json.length
     } catch (error) {
       this.#waiting.delete(token)
       this.counters.failed++
       this.#countLost('one could not be built', error)
     }
+    return entry.record
+  }
+
+  #empty (entry: Entry): void {
+    this.#bytes -= entry.record?.json.length ?? 0
+    entry.build = entry.record = undefined
   }
 
   #schedule (): void {
@@ -138,13 +160,12 @@ export class WriteQueue {
   }
 
   async #writeBatch (): Promise<void> {
-    for (const token of this.#waiting.keys()) {
-      if (this.#batch.size >= BATCH) break
-      const record = this.#built(token)
-      if (record !== undefined) this.#batch.set(token, record)
-      this.#waiting.delete(token)
+    for (const entry of this.#waiting.values()) {
+      if (this.#batch.length >= BATCH) break
+      if (this.#built(entry) !== undefined) this.#batch.push(entry)
+      this.#waiting.delete(entry.token)
     }
-    const records = [...this.#batch.values()]
+    const records = this.#batch.flatMap(({ record }) => record ?? [])
     if (records.length === 0) return
     try {
       await this.#options.put(records)
@@ -153,8 +174,8 @@ export class WriteQueue {
       this.counters.failed += records.length
       this.#countLost('the store failed', error, records.length)
     } finally {
-      for (const { json } of records) this.#bytes -= json.length
-      this.#batch.clear()
+      for (const entry of this.#batch) this.#empty(entry)
+      this.#batch = []
     }
   }
 

@@ -1,6 +1,7 @@
 import pino from 'pino'
 import t from 'tap'
 import type { FastifyBaseLogger } from 'fastify'
+import { RequestState } from '../../../lib/lifecycle/request-state.js'
 import { recordingLogger } from '../../../lib/logs/recording-logger.js'
 import { RequestLog } from '../../../lib/logs/request-log.js'
 
@@ -12,7 +13,7 @@ interface Recorded {
 
 /** A recording logger, and what it has recorded. */
 function recorded (logger: object): Recorded {
-  const log = new RequestLog({ startedAt: 0, startedTime: 0 })
+  const log = new RequestLog(new RequestState())
   const formatter = pino({ level: 'debug', base: null, timestamp: false }, { write: (line: string) => log.add((JSON.parse(line) as { level: number }).level, line) })
   return {
     logger: recordingLogger(logger as FastifyBaseLogger, log, () => formatter) as Recorded['logger'],

@@ -4,9 +4,10 @@ import { createMask, type Mask } from '../../../lib/mask/mask.js'
 import { levelName, withNotifications, type LogRecord } from '../../../lib/logs/log-record.js'
 import { RequestLog } from '../../../lib/logs/request-log.js'
 import type { ListenerEvent } from '../../../lib/lifecycle/events.js'
+import { RequestState } from '../../../lib/lifecycle/request-state.js'
 
 const mask = createMask()
-const START = { startedAt: 1_000, startedTime: Date.parse('2026-01-02T03:04:05.000Z') }
+const START = Object.assign(new RequestState(), { startedAt: 1_000, startedTime: Date.parse('2026-01-02T03:04:05.000Z') })
 const { startedTime } = START
 
 t.test('levels have their numbers', async t => {
@@ -69,7 +70,7 @@ t.test('lines that were stored without offsets are ordered by time', async t => 
 t.test('the order and the times of lines do not depend on the clock of the machine', async t => {
   const now = Date.now
   t.teardown(() => { Date.now = now })
-  const log = new RequestLog({ startedAt: performance.now(), startedTime })
+  const log = new RequestLog(Object.assign(new RequestState(), { startedAt: performance.now(), startedTime }))
   for (const [i, message] of ['first', 'second', 'third'].entries()) {
     Date.now = () => startedTime - i * 60_000
     if (i === 1) log.note('info', { channel: 'app', message, context: {} })
