@@ -93,7 +93,7 @@ function cookieBlocks (request: FastifyRequest, reply: FastifyReply): Refusal[] 
   const { recorder } = stateOf(request)
   const { scheme, host } = originOf(request)
   const { 'sec-fetch-site': site, 'sec-fetch-mode': mode } = request.headers as Record<string, string | undefined>
-  const setAt = (name: string): string | null => recorder?.outsideChanges.findLast((change) =>
+  const setAt = (name: string): string | null => recorder?.outsideChanges().findLast((change) =>
     change.name === 'set-cookie' && [change.to].flat().some((cookie) => String(cookie).startsWith(`${name}=`))
   )?.source ?? null
   return droppedCookies(setCookie, { scheme, host, site, mode, sessionCookie: sessionCookie?.name ?? null, setAt })

@@ -41,7 +41,7 @@ export function outsideChanges (recorder: EventRecorder, mask: Mask): { changes:
     const text = shownValue(name, value, mask.header)
     return text === null ? null : cut(text, MAX_VALUE)
   }
-  const changes = recorder.outsideChanges.map(({ name, from, to, by, source, after }) => ({
+  const changes = recorder.outsideChanges().map(({ name, from, to, by, source, after }) => ({
     name: cut(name, MAX_NAME),
     from: shown(name, from),
     to: shown(name, to),
