@@ -1,4 +1,4 @@
-import { withListenerLines, type Profile } from '../lib/profiler/profile.js'
+import { readProfile, type Profile } from '../lib/profiler/profile.js'
 import { readSearch, type SearchQuery } from '../lib/profiler/search-query.js'
 import type { Criteria } from '../lib/profiler/storage/criteria.js'
 import type { ProfileStorage } from '../lib/profiler/storage/storage.js'
@@ -126,7 +126,7 @@ export async function findProfile (
   if (token === undefined) throw new CommandError(nothingFound(criteria))
   const profile = await store.get(token)
   if (profile === undefined) throw new CommandError(`Token "${token}" was not found.`)
-  return withListenerLines(profile)
+  return readProfile(profile)
 }
 
 /** The message for a search without a result. */

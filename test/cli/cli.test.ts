@@ -5,7 +5,7 @@ import { PassThrough } from 'node:stream'
 import { stripVTControlCharacters } from 'node:util'
 import t, { type Test } from 'tap'
 import { COMMANDS, execute } from '../../cli/run.js'
-import { withListenerLines, type Profile } from '../../lib/profiler/profile.js'
+import { readProfile, type Profile } from '../../lib/profiler/profile.js'
 import { openStorage } from '../../lib/profiler/storage/open.js'
 import { recordOf } from '../../lib/profiler/summary.js'
 import { failure, profile, tokens } from '../lib/profiler/fixture.js'
@@ -160,7 +160,7 @@ t.test('an export is imported into another store in its order, with its pins', a
   t.equal((await hindsight(there, ['import', file])).out, '0 imported, 121 already stored.\n')
   const listed = async (dir: string) => JSON.parse((await hindsight(dir, ['list', '--json', '--limit', '1000'])).out).profiles
   t.same(await listed(there), await listed(here))
-  t.same(JSON.parse((await hindsight(there, ['show', '3fa94c', '--json'])).out), withListenerLines(sample()))
+  t.same(JSON.parse((await hindsight(there, ['show', '3fa94c', '--json'])).out), readProfile(sample()))
   const piped = (await hindsight(here, ['export', '--limit', '3'])).out.trim().split('\n').map((line) => JSON.parse(line))
   t.same(piped.map((line) => line.profile?.token), [undefined, '000119', '000120', '3fa94c'])
   t.same(JSON.parse((await hindsight(here, ['export', join(here, 'few.ndjson'), '--token', '000007', '--json'])).out), { exported: 1 })
