@@ -1,10 +1,14 @@
 import { createRequire } from 'node:module'
-import type { HindsightOptions } from './options.js'
+import type { HindsightOptions } from '../lib/options.js'
 
 /** A schema of `options.schema.json`: JSON Schema with the keywords that the file's comment describes. */
 export interface OptionSchema {
   types: readonly OptionType[]
-  description?: string
+  /** The name of the interface in `lib/options.ts`, which is generated. */
+  title?: string
+  /** The type there, where the other keywords do not define it. */
+  tsType?: string
+  description?: string | undefined
   default?: boolean | number | string
   without?: string
   env?: string

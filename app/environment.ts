@@ -1,22 +1,10 @@
-import type { ProfilerSettings } from '../lib/profiler/settings.js'
 import { DEFAULT_DATA_DIR } from '../lib/profiler/storage/open.js'
 import { originResolver } from '../lib/http/origin.js'
 import {
   expected, isValid, OPTIONS, PROCESS_OPTIONS, REMOVED, SERVER_OPTIONS, type OptionSchema, type OptionSchemas
 } from './check-options.js'
-import type { HindsightOptions } from './options.js'
-import type { ServerSettings } from './server-options.js'
+import type { HindsightOptions, ProcessSettings, ProfilerSettings, ServerSettings } from '../lib/options.js'
 import { sessionSecret } from './session-secret.js'
-
-interface ProcessSettings {
-  host: string
-  port: number
-  logLevel: string
-  /** Milliseconds. */
-  closeDelay: number
-  /** Milliseconds. */
-  closeTimeout: number
-}
 
 /** The settings of the service that the environment has, checked. */
 export interface Environment extends ProcessSettings {

@@ -1,14 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { ownHook } from '../lib/lifecycle/listener.js'
+import type { HindsightOptions } from '../lib/options.js'
 import { settlesWithin } from '../lib/profiler/write-queue.js'
-
-export interface HealthOptions {
-  /**
-   * Whether there are health-check endpoints: `/livez`, whether the process answers, and `/readyz`, whether it can
-   * work: it does not end, and the store of sessions is available.
-   */
-  health?: boolean
-}
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -26,7 +19,7 @@ const MAX_AGE = 1_000
  * Adds the health-check endpoints. They are answered before the first listener: they need no host, no login and no
  * session, add no profile and no log line, and contain no information but their status.
  */
-export function openHealth (app: FastifyInstance, { health = false }: HealthOptions): void {
+export function openHealth (app: FastifyInstance, { health = false }: HindsightOptions): void {
   app.addHook('preClose', async function markClosing () { app.hindsight.isClosing = true })
   if (!health) return
   let checkedAt = -Infinity

@@ -2,23 +2,11 @@ import type { Server, ServerOptions } from 'node:http'
 import type { Server as HttpsServer, ServerOptions as HttpsOptions } from 'node:https'
 import type { Socket } from 'node:net'
 import type { FastifyHttpOptions, FastifyHttpsOptions, FastifyInstance } from 'fastify'
-import { messageOptions, type MessageOptions } from '../lib/http/malformed.js'
+import { messageOptions } from '../lib/http/malformed.js'
+import type { ServerSettings } from '../lib/options.js'
 import { SERVER_OPTIONS } from './check-options.js'
 
-export { messageOptions }
-
-/** Limits of the connections and requests of a client; times in milliseconds, 0 for none. */
-export interface ServerLimits {
-  headersTimeout: number
-  requestTimeout: number
-  connectionTimeout: number
-  keepAliveTimeout: number
-  bodyLimit: number
-  maxConnections: number
-  maxRequestsPerConnection: number
-}
-
-export interface ServerSettings extends ServerLimits, Required<MessageOptions> {}
+export { messageOptions, type ServerSettings }
 
 const DEFAULTS = Object.fromEntries(
   Object.entries(SERVER_OPTIONS).map(([name, schema]) => [name, schema.default])
@@ -72,7 +60,7 @@ function optionsOf (given: Partial<ServerSettings>): { fastify: object, node: Se
 }
 
 /** Limits the number of connections; while the application closes, ends those without a request. */
-export function boundConnections (app: FastifyInstance, given: Partial<ServerLimits> = {}): void {
+export function boundConnections (app: FastifyInstance, given: Partial<ServerSettings> = {}): void {
   const { server, log } = app
   const { maxConnections } = { ...DEFAULTS, ...given }
   if (maxConnections > 0) server.maxConnections = maxConnections

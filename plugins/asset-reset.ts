@@ -1,15 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Manifest, type AssetSettings } from '../lib/assets/manifest.js'
+import { Manifest } from '../lib/assets/manifest.js'
 import { PageAssets, type AssetTagsOptions } from '../lib/assets/page-assets.js'
 import { noncesOf } from '../lib/http/content-policy.js'
 import { afterBody } from '../lib/http/responses.js'
 import { listener, ownHook, Skip } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
-
-export interface AssetOptions {
-  /** The front-end build: pages refer to its files by the names of their sources. */
-  assets?: AssetSettings
-}
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -29,13 +24,11 @@ declare module '../lib/lifecycle/request-state.js' {
   }
 }
 
-type Options = AssetOptions & { contentSecurityPolicy?: false | object }
-
 const unused = new Skip('the response refers to no asset')
 
 /** Releases the list of tags that the response has. */
 export const assetReset = listener('kernel.finish_request', 'asset-reset', (
-  app, { assets: settings, contentSecurityPolicy }: Options
+  app, { assets: settings, contentSecurityPolicy }
 ) => {
   const manifest = settings === undefined ? null : new Manifest(settings)
   const hasNonces = settings?.nonce ?? contentSecurityPolicy !== false

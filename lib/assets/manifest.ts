@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { httpError } from '../http/http-errors.js'
+import type { AssetSettings } from '../options.js'
 
 /** One entry of Vite's `manifest.json`. */
 export interface Chunk {
@@ -18,24 +19,6 @@ export interface Chunk {
   integrity?: string
 }
 
-export type IntegrityAlgorithm = 'sha256' | 'sha384' | 'sha512'
-
-export interface AssetSettings {
-  /** The path of the `manifest.json` that `vite build` writes (`build.manifest: true`). */
-  manifest: string
-  /** Where the built files are served: a path, or an absolute URL of another host. `/build/` */
-  base?: string
-  /**
-   * Whether tags have integrity metadata (SRI): that of the manifest, or else computed from the built files at start;
-   * true is `sha384`. false
-   */
-  integrity?: boolean | IntegrityAlgorithm
-  /** The folder of the built files; by default that of the manifest, or the one above `.vite`. */
-  root?: string
-  /** Whether tags have the nonces of the response's policy; by default unless `contentSecurityPolicy` is false. */
-  nonce?: boolean
-}
-
 /** A page uses an asset that the build does not have. */
 class AssetNotFoundError extends httpError('AssetNotFoundError', 'HINDSIGHT_ASSET_NOT_FOUND', 500) {}
 
@@ -49,16 +32,14 @@ export class Manifest {
   readonly #integrity = new Map<string, string>()
 
   /** Throws with the option's name where the manifest, or a built file that it names, cannot be read. */
-  constructor (settings: AssetSettings) {
-    if (typeof settings?.manifest !== 'string') throw new Error('assets.manifest must be the path of a Vite manifest')
-    const { manifest, base = '/build/', integrity = false, root = rootOf(manifest) } = settings
+  constructor ({ manifest, base = '/build/', integrity = false, root = rootOf(manifest) }: AssetSettings) {
     this.path = manifest
     this.base = base.endsWith('/') ? base : `${base}/`
     this.#chunks = read(manifest)
     if (integrity !== false) this.#addIntegrity(root, integrity === true ? 'sha384' : integrity)
   }
 
-  #addIntegrity (root: string, algorithm: IntegrityAlgorithm): void {
+  #addIntegrity (root: string, algorithm: string): void {
     for (const { file, css = [], integrity } of this.#chunks.values()) {
       if (integrity !== undefined) this.#integrity.set(file, integrity)
       const built = [file, ...css].filter((name) => !this.#integrity.has(name) && /\.(?:m?js|css)$/.test(name))
@@ -128,7 +109,7 @@ function read (path: string): ReadonlyMap<string, Chunk> {
   return chunks
 }
 
-function digest (path: string, algorithm: IntegrityAlgorithm): string {
+function digest (path: string, algorithm: string): string {
   try {
     return `${algorithm}-${createHash(algorithm).update(readFileSync(path)).digest('base64')}`
   } catch (error) {

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { badRequest } from '../http/http-errors.js'
+import type { PaginationSettings } from '../options.js'
 import { cut } from '../view/visible.js'
 
 export type Direction = 'asc' | 'desc'
@@ -23,14 +24,6 @@ export interface RoutePagination {
   defaultSort?: string
   /** The default direction; otherwise `asc`. */
   direction?: Direction
-}
-
-/** The defaults of routes. */
-export interface PaginationSettings {
-  /** Items on a page: 20. */
-  defaultLimit?: number
-  /** The maximum that a client may request: 100. */
-  maxLimit?: number
 }
 
 export interface Pagination {

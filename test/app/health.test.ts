@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import type { FastifyInstance, FastifyServerOptions } from 'fastify'
-import type { HindsightOptions } from '../../app/options.js'
+import type { HindsightOptions } from '../../lib/options.js'
 import { build, raw, listen, refusal } from '../support/app.js'
 
 async function health (app: FastifyInstance, url: string, headers = {}): Promise<[status: number, body: string]> {

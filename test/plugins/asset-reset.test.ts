@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { JSDOM } from 'jsdom'
 import type { FastifyInstance } from 'fastify'
-import type { AssetSettings } from '../../lib/assets/manifest.js'
+import type { AssetSettings } from '../../lib/options.js'
 import { testdir } from '../support/folder.js'
 import { build, listen, profileOf, type BuildOptions } from '../support/app.js'
 
@@ -159,7 +159,7 @@ t.test('an invalid build stops the start', async t => {
     [{ manifest: 'files.json', integrity: true }, /^assets\.integrity: .*x\.js cannot be read \(ENOENT.*\); set assets\.root to the folder of the built files$/],
     [{ manifest: 'files.json', integrity: 'md5' }, /^Option "assets\.integrity" must be "sha256", "sha384", "sha512", true or false, not "md5"$/],
     [{ manifest: 'files.json', bas: '/' }, /^Unknown option "assets\.bas"; did you mean "base"\?$/],
-    [{}, /^assets\.manifest must be the path of a Vite manifest$/]
+    [{}, /^Option "assets\.manifest" is missing$/]
   ] as const) {
     const assets = 'manifest' in settings ? { ...settings, manifest: join(dir, settings.manifest) } : settings
     await t.rejects(build({ assets: assets as never }), { message })

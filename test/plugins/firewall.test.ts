@@ -2,8 +2,8 @@ import { connect } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import type { FastifyInstance } from 'fastify'
+import type { SecuritySettings } from '../../lib/options.js'
 import { AuthenticationError } from '../../lib/security/errors.js'
-import type { SecuritySettings } from '../../lib/security/security.js'
 import { basic, build, HTML, profileOf, recordOf, refusal, TOKEN, tokenHash, users } from '../lib/security/support.js'
 
 const settings: SecuritySettings = {

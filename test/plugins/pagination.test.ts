@@ -2,7 +2,8 @@ import t, { type Test } from 'tap'
 import { JSDOM } from 'jsdom'
 import LinkHeader from 'http-link-header'
 import type { FastifyInstance } from 'fastify'
-import type { PaginationSettings, RoutePagination } from '../../lib/pagination/rule.js'
+import type { PaginationSettings } from '../../lib/options.js'
+import type { RoutePagination } from '../../lib/pagination/rule.js'
 import { build, listen, profileOf, raw } from '../support/app.js'
 
 const articles: RoutePagination = { limit: 10, maxLimit: 50, sort: ['title', 'date'], defaultSort: 'date', direction: 'desc' }
