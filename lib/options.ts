@@ -128,10 +128,6 @@ export interface AssetSettings {
   manifest: string
   /** Where the built files are served. Default: `/build/`. */
   base?: string
-  /** Integrity metadata of the tags: true, `sha256`, `sha384` or `sha512`. Default: `false`. */
-  integrity?: boolean | 'sha256' | 'sha384' | 'sha512'
-  /** The folder of the built files. Default: the folder of the manifest, or the one above `.vite`. */
-  root?: string
   /** Whether tags carry the nonces of the policy. Default: `true`; `false` with `contentSecurityPolicy: false`. */
   nonce?: boolean
 }

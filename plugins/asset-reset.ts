@@ -1,6 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Manifest } from '../lib/assets/manifest.js'
-import { PageAssets, type AssetTagsOptions } from '../lib/assets/page-assets.js'
 import { noncesOf } from '../lib/http/content-policy.js'
 import { afterBody } from '../lib/http/responses.js'
 import { listener, ownHook, Skip } from '../lib/lifecycle/listener.js'
@@ -11,9 +10,7 @@ declare module 'fastify' {
     /** The URL of a built file, by its name in the manifest (`src/logo.svg`). */
     asset (name: string): string
     /** The `<link>` and `<script>` tags of an entry, without those that this response has already. */
-    assetTags (entry: string, options?: AssetTagsOptions): string
-    /** The tags that fetch an asset before its use, without those that this response has already. */
-    preload (name: string): string
+    assetTags (entry: string): string
   }
 }
 
@@ -33,18 +30,17 @@ export const assetReset = listener('kernel.finish_request', 'asset-reset', (
   const manifest = settings === undefined ? null : new Manifest(settings)
   const hasNonces = settings?.nonce ?? contentSecurityPolicy !== false
 
-  function assetsOf (request: FastifyRequest): PageAssets {
-    if (manifest === null) {
-      throw new Error('There are no assets: set the option assets.manifest to the path of a Vite manifest')
-    }
-    const state = stateOf(request)
-    state.assets ??= new Set()
-    return new PageAssets(manifest, hasNonces ? noncesOf(state) : null, state.assets)
+  function configured (): Manifest {
+    if (manifest !== null) return manifest
+    throw new Error('There are no assets: set the option assets.manifest to the path of a Vite manifest')
   }
-  const helpers: Record<string, (this: FastifyRequest, name: string, options?: AssetTagsOptions) => string> = {
-    asset (name) { return assetsOf(this).url(name) },
-    assetTags (entry, options) { return assetsOf(this).tags(entry, options) },
-    preload (name) { return assetsOf(this).preload(name) }
+  const helpers: Record<string, (this: FastifyRequest, name: string) => string> = {
+    asset (name) { return configured().url(name) },
+    assetTags (entry) {
+      const state = stateOf(this)
+      state.assets ??= new Set()
+      return configured().tags(entry, hasNonces ? noncesOf(state) : null, state.assets)
+    }
   }
   for (const [name, helper] of Object.entries(helpers)) app.decorateRequest(name, helper)
   if (manifest === null) return 'not configured'
