@@ -91,10 +91,7 @@ function checkValue (value: unknown, schema: OptionSchema, path: string): void {
   const { items, properties, additionalProperties: others, required = [], methods = [] } = schema
   const members = Object(value) as Record<string, unknown>
   const noMethod = methods.find((name) => typeof members[name] !== 'function')
-  if (noMethod !== undefined) {
-    if (members[noMethod] === undefined) throw new Error(`Option "${path}.${noMethod}" is missing`)
-    throw new Error(`Option "${path}.${noMethod}" must be a function, not ${shown(members[noMethod], schema)}`)
-  }
+  if (noMethod !== undefined) throw new Error(`Option "${path}.${noMethod}" must be a function`)
   if (Array.isArray(value)) {
     // `Array.from` fills holes, which are no valid items either.
     if (items !== undefined) Array.from(value).forEach((item, i) => checkValue(item, items, `${path}[${i}]`))

@@ -14,10 +14,10 @@ export interface Environment extends ProcessSettings {
 
 type Variables = Readonly<Record<string, string | undefined>>
 
-/** The options whose values are taken as they are, or separated by commas. */
-const TEXT_NAMES = ['trustedProxies', 'trustedHosts', 'debugClients', 'debugHosts', 'editor', 'editorPaths']
-const TEXTS = Object.fromEntries(Object.entries(OPTIONS).filter(([name]) => TEXT_NAMES.includes(name)))
-const HEALTH = { health: OPTIONS.health as OptionSchema }
+/** The options of the plugin that are read by their schemas alone. */
+const READ_BY_SCHEMA = Object.fromEntries(
+  Object.entries(OPTIONS).filter(([name, { env }]) => env !== undefined && name !== 'debug' && name !== 'profiler')
+)
 const PROFILER: OptionSchema = { types: ['string'], enum: ['all', 'errors', 'off'], env: 'PROFILER' }
 
 /** Reads the environment; throws an error that names the variable whose value is not valid. */
@@ -49,11 +49,11 @@ function readPluginOptions (source: Variables): HindsightOptions {
   for (const [name, replacement] of Object.entries(REMOVED)) {
     if (source[name]) throw new Error(`Environment: ${name} was removed. ${replacement}`)
   }
-  const options: HindsightOptions = readOptions(TEXTS, source)
+  const options: HindsightOptions = readOptions(READ_BY_SCHEMA, source)
   // Throws an error with the variable's name at an invalid address; Fastify's own error has none.
   originResolver({ trustedProxies: options.trustedProxies ?? [] })
   const debug = !isProduction(source)
-  return { ...options, debug, profiler: profilerOf(source), ...readOptions(HEALTH, source) }
+  return { ...options, debug, profiler: profilerOf(source) }
 }
 
 function isProduction ({ NODE_ENV }: Variables): boolean {

@@ -13,8 +13,7 @@ const DEFAULTS = Object.fromEntries(
 ) as object as ServerSettings
 
 /** Milliseconds by which Node.js may notice a timeout late. */
-const MAX_CHECK = 5_000
-const MIN_CHECK = 50
+const CHECK_INTERVAL = 1_000
 const WARN_INTERVAL = 60_000
 const CLOSE_INTERVAL = 100
 
@@ -36,7 +35,6 @@ export function httpsServerOptions (
 function optionsOf (given: Partial<ServerSettings>): { fastify: object, node: ServerOptions } {
   const { maxRequestsPerConnection, methodOverride, headersTimeout, ...settings } = { ...DEFAULTS, ...given }
   const { requestTimeout, connectionTimeout, keepAliveTimeout, bodyLimit } = settings
-  const shortest = Math.min(...[headersTimeout, requestTimeout].filter((time) => time > 0), 4 * MAX_CHECK)
   return {
     fastify: {
       ...messageOptions({ methodOverride }),
@@ -51,7 +49,7 @@ function optionsOf (given: Partial<ServerSettings>): { fastify: object, node: Se
       requireHostHeader: false,
       maxHeaderSize: 64 * 1024,
       headersTimeout,
-      connectionsCheckingInterval: Math.max(MIN_CHECK, Math.floor(shortest / 4)),
+      connectionsCheckingInterval: CHECK_INTERVAL,
       // The system detects unreachable peers, which have not closed their connections.
       keepAlive: true,
       keepAliveInitialDelay: 60_000

@@ -70,8 +70,8 @@ export function paginationRule (
 /** The page that a query requests. Throws a bad-request error that names the field and its valid values. */
 export function readPagination (rule: PaginationRule, { query }: FastifyRequest): Pagination {
   const fields = (query ?? {}) as Record<string, unknown>
-  const limit = readNumber(fields, 'limit', rule.maxLimit, `a whole number from 1 to ${rule.maxLimit}`) ?? rule.limit
-  const page = readNumber(fields, 'page', MAX_PAGE, 'a whole number from 1') ?? 1
+  const limit = readNumber(fields, 'limit', rule.maxLimit) ?? rule.limit
+  const page = readNumber(fields, 'page', MAX_PAGE) ?? 1
   const sort = readText(fields, 'sort')
   if (sort !== undefined && !rule.sort.includes(sort)) {
     const problem = rule.sort.length === 0
@@ -86,13 +86,11 @@ export function readPagination (rule: PaginationRule, { query }: FastifyRequest)
   return { page, limit, offset: (page - 1) * limit, sort: sort ?? rule.defaultSort, direction: direction as Direction }
 }
 
-function readNumber (fields: Record<string, unknown>, name: string, max: number, valid: string): number | undefined {
+function readNumber (fields: Record<string, unknown>, name: string, max: number): number | undefined {
   const text = readText(fields, name)
   if (text === undefined) return undefined
-  const isWhole = /^[1-9]\d*$/.test(text)
-  if (isWhole && Number(text) <= max) return Number(text)
-  const problem = isWhole && max >= MAX_PAGE ? `more than ${max}` : `not ${valid}`
-  throw badRequest(`Invalid "${name}": "${cut(text, MAX_SHOWN)}" is ${problem}.`)
+  if (/^[1-9]\d*$/.test(text) && Number(text) <= max) return Number(text)
+  throw badRequest(`Invalid "${name}": "${cut(text, MAX_SHOWN)}" is not a whole number from 1 to ${max}.`)
 }
 
 function readText (fields: Record<string, unknown>, name: string): string | undefined {

@@ -1,5 +1,4 @@
 import { fullFormats } from 'ajv-formats/dist/formats.js'
-import { closest, distance } from 'fastest-levenshtein'
 import type { FastifyParamConverters, FastifyRequest } from 'fastify'
 import FindMyWay from 'find-my-way'
 import { ParamConversionError } from '../http/http-errors.js'
@@ -82,9 +81,7 @@ function converterOf (where: string, name: string, converters: Converters): Para
   const all = { ...converters, ...BUILT_IN }
   if (Object.hasOwn(all, name)) return all[name] as ParamConverter
   const known = [...Object.keys(BUILT_IN), ...Object.keys(converters)]
-  const similar = closest(name, known)
-  const hint = distance(name, similar) <= Math.ceil(similar.length / 3) ? `did you mean "${similar}"? ` : ''
-  throw new Error(`${where} names the converter "${name}", which is unknown; ${hint}known are ${known.join(', ')}`)
+  throw new Error(`${where} names the converter "${name}", which is unknown; known are ${known.join(', ')}`)
 }
 
 function memberOf (members: ReadonlyArray<string | number>, value: string): string | number {

@@ -38,8 +38,6 @@ export interface NearMiss {
 export interface Wanted {
   method: string
   path: string
-  host: string
-  version: string
 }
 
 interface Segment {
@@ -94,8 +92,8 @@ function compare (route: DeclaredRoute, wanted: Wanted, sent: readonly string[])
     const { methods } = route
     const isMethod = methods.includes(wanted.method) || (wanted.method === 'HEAD' && methods.includes('GET'))
     if (!isMethod) return result(1, `the method is ${methods.join(' or ')}, not ${wanted.method}`)
-    const constraint = failedConstraint(route, wanted)
-    return constraint === null ? result(0, 'it matches') : result(1, constraint)
+    const constraints = Object.entries(route.constraints).map(([name, value]) => `${name} ${String(value)}`)
+    return constraints.length === 0 ? result(0, 'it matches') : result(1, `it is only for ${constraints.join(', ')}`)
   }
   const otherForm = sent.at(-1) === '' ? sent.slice(0, -1) : [...sent, '']
   if (firstDifference(pattern, otherForm) === null) {
@@ -138,20 +136,6 @@ function firstDifference ({ segments, isOpen, isOptional }: RoutePattern, sent: 
     if (value === undefined || !segment.matches(value)) return i
   }
   return sent.length > segments.length ? segments.length : null
-}
-
-function failedConstraint ({ constraints }: DeclaredRoute, { host, version }: Wanted): string | null {
-  for (const [name, needed] of Object.entries(constraints)) {
-    const text = String(needed)
-    if (name === 'host') {
-      const matches = needed instanceof RegExp ? needed.test(host) : text === host
-      if (!matches) return `constraint host: it is for ${text}, not for "${host}"`
-    } else if (name === 'version') {
-      if (version === '') return `constraint version: it is ${text}, and the request names none`
-      if (!text.startsWith(version.replace(/(?:\.x)+$/, ''))) return `constraint version: it is ${text}, not ${version}`
-    } else return `constraint ${name}: it is for ${text}`
-  }
-  return null
 }
 
 /** The segments of a path, of at most 300 characters, percent-decoded where that is possible. */

@@ -33,7 +33,7 @@ const mistakes: Array<[name: string, options: object, message: string]> = [
   ['an unknown word', { profiler: 'everything' }, 'Option "profiler" must be "all", "errors", an object or false, not "everything"'],
   ['a directive of another type', { contentSecurityPolicy: { enforce: { defaultSrc: 5 } } }, 'contentSecurityPolicy.enforce.defaultSrc must be a string, a list of strings or null'],
   ['a name to mask of another type', { mask: [5] }, 'Option "mask[0]" must be a string or a RegExp, not a number'],
-  ['a voter without a function', { security: { firewalls: [], voters: [{ supports: true, vote: () => 'granted' }] } }, 'Option "security.voters[0].supports" must be a function, not a boolean'],
+  ['a voter without a function', { security: { firewalls: [], voters: [{ supports: true, vote: () => 'granted' }] } }, 'Option "security.voters[0].supports" must be a function'],
   ['an empty role', { security: { firewalls: [], accessControl: [{ roles: [''] }] } }, 'Option "security.accessControl[0].roles[0]" must be a role, not another string'],
   ['a rule about frames that says nothing', { clickjacking: [{ path: '/' }] }, 'Option "clickjacking[0].frameOptions" is missing'],
   ['a source of another type', { contentSecurityPolicy: { reportOnly: { 'img-src': [5] } } }, 'contentSecurityPolicy.reportOnly.img-src must be a string, a list of strings or null']

@@ -165,7 +165,7 @@ t.test('the profile has the sent and the converted values', async (t) => {
 
 t.test('an invalid converter stops the start', async (t) => {
   const cases: Array<[pattern: string, params: Record<string, unknown>, message: string]> = [
-    ['/x/:id', { id: 'artcle' }, 'Route "GET /x/:id": config.params.id names the converter "artcle", which is unknown; did you mean "article"? known are int, date, uuid, article'],
+    ['/x/:id', { id: 'artcle' }, 'Route "GET /x/:id": config.params.id names the converter "artcle", which is unknown; known are int, date, uuid, article'],
     ['/x/:id', { id: { converter: 'decimal' } }, 'Route "GET /x/:id": config.params.id names the converter "decimal", which is unknown; known are int, date, uuid, article'],
     ['/x/:id', { id: 'toString' }, 'Route "GET /x/:id": config.params.id names the converter "toString", which is unknown; known are int, date, uuid, article'],
     ['/x/:id', { slug: 'int' }, 'Route "GET /x/:id": config.params.slug is not a parameter of the pattern "/x/:id", which has "id"'],

@@ -4,7 +4,7 @@ import { triedRoutes } from '../../../lib/routing/tried-routes.js'
 
 const route = (pattern: string, methods = ['GET'], constraints = {}): DeclaredRoute =>
   ({ name: `${methods.join('|')} ${pattern}`, methods, pattern, constraints, declaredAt: null, hasHooks: false, hasPreHandler: false })
-const wanted = (path: string, method = 'GET', host = 'a.test', version = '') => ({ method, path, host, version })
+const wanted = (path: string, method = 'GET') => ({ method, path })
 
 t.test('each route has the reason why it did not match', async t => {
   for (const [pattern, path, why, isNear] of [
@@ -33,11 +33,8 @@ t.test('the reason can be a method or a constraint', async t => {
     [route('/a', ['GET', 'PUT']), wanted('/a', 'POST'), 'the method is GET or PUT, not POST'],
     [route('/:id?', ['PUT']), wanted('/', 'GET'), 'the method is PUT, not GET'],
     [route('/a/*', ['PUT']), wanted('/a/b/c', 'GET'), 'the method is PUT, not GET'],
-    [route('/a', ['GET'], { host: 'b.test' }), wanted('/a'), 'constraint host: it is for b.test, not for "a.test"'],
-    [route('/a', ['GET'], { host: /^c/ }), wanted('/a'), 'constraint host: it is for /^c/, not for "a.test"'],
-    [route('/a', ['GET'], { version: '1.2.0' }), wanted('/a'), 'constraint version: it is 1.2.0, and the request names none'],
-    [route('/a', ['GET'], { version: '1.2.0' }), wanted('/a', 'HEAD', 'a.test', '2.x'), 'constraint version: it is 1.2.0, not 2.x'],
-    [route('/a', ['GET'], { tenant: 'x' }), wanted('/a'), 'constraint tenant: it is for x']
+    [route('/a', ['GET'], { host: 'b.test' }), wanted('/a'), 'it is only for host b.test'],
+    [route('/a', ['GET'], { host: /^c/, version: '1.2.0' }), wanted('/a', 'HEAD'), 'it is only for host /^c/, version 1.2.0']
   ] as const) t.same(triedRoutes([declared], asked).tried.map(({ why, isNear }) => [why, isNear]), [[why, true]], why)
 })
 
