@@ -8,7 +8,6 @@ import { sessionSecret } from './session-secret.js'
 
 /** The settings of the service that the environment has, checked. */
 export interface Environment extends ProcessSettings {
-  production: boolean
   options: HindsightOptions
 }
 
@@ -27,7 +26,7 @@ export function readEnvironment (source: Variables = process.env): Environment {
   readServerOptions(source)
   const production = isProduction(source)
   const secret = sessionSecret(source.SESSION_SECRET ?? '', production, source.DATA_DIR || DEFAULT_DATA_DIR)
-  return { ...settings, production, options: { ...options, session: { secret } } }
+  return { ...settings, options: { ...options, session: { secret } } }
 }
 
 /** The options of the server that the environment has. */

@@ -9,7 +9,7 @@ import type { ParamAttribute } from './attributes.js'
  * undefined. An error with a status other than 404, and a system error, keep their status.
  */
 type ParamConverter<Value = unknown> =
-  (value: string, request: FastifyRequest, options: unknown) => Found<Value> | Promise<Found<Value>>
+  (value: string, request: FastifyRequest) => Found<Value> | Promise<Found<Value>>
 
 type Found<Value> = Value | null | undefined
 
@@ -66,14 +66,9 @@ export function paramConversions (
       const has = inPattern.length === 0 ? 'no parameters' : inPattern.map((name) => `"${name}"`).join(', ')
       throw new Error(`${where} is not a parameter of the pattern "${pattern}", which has ${has}`)
     }
-    if (typeof attribute === 'object' && 'enum' in attribute) {
-      return { param, converter: 'enum', convert: (value) => memberOf(attribute.enum, value) }
-    }
-    const { converter, options } = typeof attribute === 'object'
-      ? attribute
-      : { converter: attribute as string, options: undefined }
-    const convert = converterOf(where, converter, converters)
-    return { param, converter, convert: (value, request) => convert(value, request, options) }
+    return typeof attribute === 'object'
+      ? { param, converter: 'enum', convert: (value) => memberOf(attribute.enum, value) }
+      : { param, converter: attribute, convert: converterOf(where, attribute, converters) }
   })
 }
 

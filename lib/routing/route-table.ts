@@ -37,13 +37,6 @@ export interface DeclaredRoute {
   hasPreHandler: boolean
 }
 
-export interface LookupResult {
-  /** The methods that routes declare for the path, in the order of declaration. */
-  allowed: string[]
-  /** The other trailing-slash form of the path, where it has a route for GET. */
-  redirect: string | null
-}
-
 /** A route of one method, as the router finds it. */
 interface Entry {
   route: DeclaredRoute
@@ -163,10 +156,11 @@ export class RouteTable {
   }
 
   /**
-   * Looks a path up under every method. Routes for debugging are hidden from clients that may not see the debug
-   * surface.
+   * Looks a path up under every method: the methods that it has, in the order of declaration, and the other
+   * trailing-slash form, where only that has a route for GET. Routes for debugging are hidden from clients that may not
+   * see the debug surface.
    */
-  lookup (path: string, request: FastifyRequest): LookupResult {
+  lookup (path: string, request: FastifyRequest) {
     const allowed = [...this.#methods]
       .flatMap((method) => this.#findVisible(method, path, request) ?? [])
       .filter(({ order }) => order >= 0)

@@ -9,33 +9,8 @@ const MAX_NEAR = 5
 /** Costs from here on are those of routes that are not similar to the request. */
 const FAR = 1_000
 
-/** A route that did not match a request, and why. */
-export interface TriedRoute {
-  name: string
-  methods: string[]
-  pattern: string
-  why: string
-  /** Whether it nearly matches: the method, a constraint or some characters differ. */
-  isNear: boolean
-}
-
-/** The routes that did not match a request, the nearest first. */
-export interface TriedRoutes {
-  tried: TriedRoute[]
-  /** How many more there are. */
-  more: number
-}
-
-/** A route that nearly matched a request. */
-export interface NearMiss {
-  route: DeclaredRoute
-  why: string
-  /** The path that would match, with the parameters of the request; null where the request lacks a parameter. */
-  path: string | null
-}
-
 /** The request, as far as routing depends on it. */
-export interface Wanted {
+interface Wanted {
   method: string
   path: string
 }
@@ -62,8 +37,11 @@ interface Comparison {
   cost: number
 }
 
-/** Why each route did not match a request that matched none: fifty of them, the nearest first. */
-export function triedRoutes (routes: readonly DeclaredRoute[], wanted: Wanted): TriedRoutes {
+/**
+ * Why each route did not match a request that matched none: fifty of them, the nearest first, and how many more there
+ * are. `isNear`: only the method, a constraint or some characters differ.
+ */
+export function triedRoutes (routes: readonly DeclaredRoute[], wanted: Wanted) {
   const compared = nearestFirst(routes, wanted)
   return {
     tried: compared.slice(0, MAX_TRIED).map(({ route: { name, methods, pattern }, why, cost }) =>
@@ -72,8 +50,11 @@ export function triedRoutes (routes: readonly DeclaredRoute[], wanted: Wanted): 
   }
 }
 
-/** The routes that nearly matched a request, the nearest first. */
-export function nearMisses (routes: readonly DeclaredRoute[], wanted: Wanted): NearMiss[] {
+/**
+ * The routes that nearly matched a request, the nearest first. `path` would match, with the parameters of the request;
+ * null where the request lacks a parameter.
+ */
+export function nearMisses (routes: readonly DeclaredRoute[], wanted: Wanted) {
   const sent = segmentsOf(wanted.path)
   return nearestFirst(routes, wanted).filter(({ cost }) => cost < FAR).slice(0, MAX_NEAR)
     .map(({ route, why }) => ({ route, why, path: pathFor(route, sent) }))

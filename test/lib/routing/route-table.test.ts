@@ -1,9 +1,9 @@
 import t from 'tap'
 import Fastify from 'fastify'
 import type { FastifyInstance, FastifyRequest, FastifyServerOptions } from 'fastify'
-import { openRouteTable, type LookupResult } from '../../../lib/routing/route-table.js'
+import { openRouteTable, type RouteTable } from '../../../lib/routing/route-table.js'
 
-async function tableOf (declare: (app: FastifyInstance) => unknown, options: FastifyServerOptions = {}): Promise<{ app: FastifyInstance, look: (path: string, headers?: object) => LookupResult }> {
+async function tableOf (declare: (app: FastifyInstance) => unknown, options: FastifyServerOptions = {}): Promise<{ app: FastifyInstance, look: (path: string, headers?: object) => ReturnType<RouteTable['lookup']> }> {
   const app = Fastify(options)
   app.decorate('hindsight', {} as never)
   openRouteTable(app, true)
