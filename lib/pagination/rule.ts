@@ -39,13 +39,7 @@ export interface Pagination {
 }
 
 /** A route's pagination with all defaults. */
-export interface PaginationRule {
-  limit: number
-  maxLimit: number
-  sort: readonly string[]
-  defaultSort: string | null
-  direction: Direction
-}
+export type PaginationRule = ReturnType<typeof paginationRule>
 
 const DIRECTIONS: readonly unknown[] = ['asc', 'desc']
 const MAX_SHOWN = 100
@@ -55,7 +49,7 @@ const MAX_PAGE = 999_999_999
 /** The rule of a route. Throws where values contradict each other, with an error that begins with `where`. */
 export function paginationRule (
   where: string, declared: true | RoutePagination, settings: PaginationSettings = {}
-): PaginationRule {
+) {
   const given = declared === true ? {} : declared
   const { defaultLimit = 20, maxLimit: maxOfAll = 100 } = settings
   const { maxLimit = Math.max(maxOfAll, given.limit ?? 0), sort = [], defaultSort = null, direction = 'asc' } = given
