@@ -138,5 +138,6 @@ const TYPES = {
     accepts: (value: unknown) => isObject(value) && !Array.isArray(value) && !(value instanceof RegExp)
   },
   function: { noun: 'a function', accepts: (value: unknown) => typeof value === 'function' },
-  false: { noun: 'false', accepts: (value: unknown) => value === false }
+  false: { noun: 'false', accepts: (value: unknown) => value === false },
+  null: { noun: 'null', accepts: (value: unknown) => value === null }
 }

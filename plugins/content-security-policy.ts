@@ -85,12 +85,6 @@ function collectPolicy (state: RequestState, ofRoute: Policy[]): void {
 /** The policy of an option, or nothing. Throws with its name at invalid directives. */
 function policyOf (option: 'enforce' | 'reportOnly', directives: CspDirectives | false | undefined): Policy[] {
   if (directives === undefined || directives === false || Object.keys(directives).length === 0) return []
-  for (const [name, value] of Object.entries(directives)) {
-    const values: unknown[] = [value ?? []].flat()
-    if (values.some((source) => typeof source !== 'string')) {
-      throw new Error(`contentSecurityPolicy.${option}.${name} must be a string, a list of strings or null`)
-    }
-  }
   // Without default-src, a policy restricts only what it names (CSP3, section 6.1.3); helmet requires that explicitly.
   const hasDefault = 'default-src' in directives || 'defaultSrc' in directives
   const all = { ...(!hasDefault && { 'default-src': helmetPolicy.dangerouslyDisableDefaultSrc }), ...directives }
