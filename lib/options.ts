@@ -231,7 +231,7 @@ export interface SecuritySettings {
   providers?: Record<string, UserProvider>
   /** Which roles a path needs; the first rule that matches decides. */
   accessControl?: AccessRule[]
-  /** The roles that a role includes. */
+  /** The roles that a role includes: `{ ROLE_ADMIN: ['ROLE_EDITOR'] }` gives administrators the rights of editors. */
   roleHierarchy?: Record<string, string | string[]>
   /** The voters of the application. Default: roles. */
   voters?: Voter[]
