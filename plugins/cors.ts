@@ -1,24 +1,13 @@
 import fastifyCors, { type FastifyCorsOptions } from '@fastify/cors'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isOwnOrigin } from '../lib/http/method-override.js'
-import { pathnameOf, ruleFinder, type PathRule } from '../lib/http/request-target.js'
+import { pathnameOf, ruleFinder } from '../lib/http/request-target.js'
 import { host, runHooks, type CaughtHook } from '../lib/lifecycle/hosting.js'
 import { Answer, listener, Skip } from '../lib/lifecycle/listener.js'
 import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
+import type { CorsRule } from '../lib/options.js'
 import { corsVerdict, originsText } from '../lib/profiler/panels/cors-collector.js'
-
-/** What a path allows other origins (Fetch, section 3.3), as @fastify/cors takes it. */
-export interface CorsRule extends PathRule, Pick<FastifyCorsOptions, 'origin' | 'credentials' | 'maxAge'> {
-  methods?: string[]
-  allowedHeaders?: string[]
-  exposedHeaders?: string[]
-}
-
-export interface CorsOptions {
-  /** The rules, by path; the first that applies decides. None: no CORS at all. */
-  cors?: CorsRule[]
-}
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -48,7 +37,7 @@ const noPreflight = new Skip('not a preflight')
 const preflighted = new Skip('answered as a preflight')
 
 /** Answers preflights by the rule of the path, also where no route matches. */
-export const cors = listener('kernel.request', 'cors', async (app, { cors: rules = [] }: CorsOptions) => {
+export const cors = listener('kernel.request', 'cors', async (app, { cors: rules = [] }) => {
   if (rules.length === 0) return 'not configured'
   const ruleOf = ruleFinder(rules)
   const delegator = (request: FastifyRequest, done: (error: null, options: FastifyCorsOptions) => void): void => {
@@ -70,7 +59,7 @@ export const cors = listener('kernel.request', 'cors', async (app, { cors: rules
 })
 
 /** Sets the `Access-Control-*` headers of an actual request, also on error responses. */
-export const corsResponse = listener('kernel.response', 'cors', (app, { cors: rules = [] }: CorsOptions) => {
+export const corsResponse = listener('kernel.response', 'cors', (app, { cors: rules = [] }) => {
   if (rules.length === 0) return 'not configured'
   const ruleOf = ruleFinder(rules)
   return (request, reply) => {

@@ -3,11 +3,6 @@ import { listener } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 import { isLanguageTag } from '../lib/locale/languages.js'
 
-export interface DefaultLocaleOptions {
-  /** The locale of a request that names none, as a BCP 47 tag. */
-  defaultLocale?: string
-}
-
 declare module 'fastify' {
   interface FastifyRequest {
     /** The locale of this request, as a BCP 47 tag. */
@@ -16,9 +11,7 @@ declare module 'fastify' {
 }
 
 /** Sets `request.locale` to the configured default. */
-export const defaultLocale = listener('kernel.request', 'default-locale', (
-  app, { defaultLocale: locale = 'en' }: DefaultLocaleOptions
-) => {
+export const defaultLocale = listener('kernel.request', 'default-locale', (app, { defaultLocale: locale = 'en' }) => {
   if (!isLanguageTag(locale)) throw new Error(`defaultLocale: "${String(locale)}" is not a language tag`)
   app.decorateRequest('locale', {
     getter (this: FastifyRequest) { return stateOf(this).locale || locale },

@@ -2,15 +2,6 @@ import type { FastifyRequest, LocaleAwareServices } from 'fastify'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
 import { afterBody } from '../lib/http/responses.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
-import type { LocaleAwareService } from '../lib/locale/languages.js'
-
-export interface LocaleAwareServicesOptions {
-  /**
-   * Services in several languages, such as a translator or number and date formats, by their names in
-   * `request.services`: a function of the locale, which may return a promise.
-   */
-  localeAwareServices?: Record<string, LocaleAwareService>
-}
 
 declare module 'fastify' {
   /** The application's locale-aware services: it merges its own names and types into this interface. */
@@ -19,12 +10,6 @@ declare module 'fastify' {
     /** The locale-aware services for the locale of this request. */
     services: LocaleAwareServices
   }
-}
-
-/** The options of the listener, with those of other listeners that it needs. */
-export interface LocaleAwareServicesListenerOptions extends LocaleAwareServicesOptions {
-  defaultLocale?: string
-  enabledLocales?: string[]
 }
 
 declare module '../lib/lifecycle/request-state.js' {
@@ -37,9 +22,7 @@ declare module '../lib/lifecycle/request-state.js' {
 const shared = new Skip('the services of the locale are shared')
 
 /** Makes the services for the locale of this request available as `request.services`. */
-export const localeAwareServices = listener('kernel.request', 'locale-aware-services', async (
-  app, options: LocaleAwareServicesListenerOptions
-) => {
+export const localeAwareServices = listener('kernel.request', 'locale-aware-services', async (app, options) => {
   const { localeAwareServices: registered = {}, defaultLocale = 'en', enabledLocales = [] } = options
 
   async function servicesFor (locale: string): Promise<object> {
@@ -65,9 +48,7 @@ export const localeAwareServices = listener('kernel.request', 'locale-aware-serv
 })
 
 /** Releases the services: of a stream, when it has been sent. */
-export const localeAwareServicesFinish = listener('kernel.finish_request', 'locale-aware-services', (
-  _app, options: LocaleAwareServicesListenerOptions
-) => {
+export const localeAwareServicesFinish = listener('kernel.finish_request', 'locale-aware-services', (_app, options) => {
   if (Object.keys(options.localeAwareServices ?? {}).length === 0) return 'not configured'
   return (request, reply, payload) => {
     const state = stateOf(request)

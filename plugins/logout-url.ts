@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
-import { openSecurity, type SecurityOptions } from '../lib/security/security.js'
+import { openSecurity } from '../lib/security/security.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -18,7 +18,7 @@ const noFirewall = new Skip('no firewall for this path')
 const noLogout = new Skip('the firewall has no logout')
 
 /** Decorates requests with the URL that logs their user out. */
-export const logoutUrl = listener('kernel.request', 'logout-url', async (app, options: SecurityOptions) => {
+export const logoutUrl = listener('kernel.request', 'logout-url', async (app, options) => {
   const security = await openSecurity(app, options)
   if (security === null) return 'not configured'
   const { locationOf } = await import('../lib/security/guard.js')

@@ -3,11 +3,6 @@ import { addVary, dropContent, isRedirect } from '../lib/http/responses.js'
 import { listener } from '../lib/lifecycle/listener.js'
 import { routeConfigOf, stateOf } from '../lib/lifecycle/request-state.js'
 
-export interface ResponseOptions {
-  /** Whether text types without a charset are completed by UTF-8. */
-  charset?: boolean
-}
-
 declare module '../lib/lifecycle/request-state.js' {
   interface RequestState {
     /** Whether `Cache-Control` has the default for responses without one. */
@@ -24,9 +19,7 @@ const NEEDS_CHARSET = /^text\/|^application\/(?:javascript|xhtml\+xml)\b/i
  * 204, 205 and 304, no length with a transfer coding, `Content-Language`, and a private `Cache-Control` where there is
  * none.
  */
-export const response = listener('kernel.response', 'response', (
-  _app, { charset = false, enabledLocales = [] }: ResponseOptions & { enabledLocales?: string[] }
-) => {
+export const response = listener('kernel.response', 'response', (_app, { charset = false, enabledLocales = [] }) => {
   return (request, reply, payload) => {
     const { statusCode } = reply
     if (!reply.hasHeader('cache-control') && !(statusCode === 301 && isRedirect(reply))) {

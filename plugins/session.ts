@@ -4,14 +4,7 @@ import { host, runHooks, type CaughtHooks } from '../lib/lifecycle/hosting.js'
 import { listener, Skip } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 import { sessionRecord } from '../lib/profiler/panels/session-collector.js'
-import { openSessions, type Sessions, type SessionSettings } from '../lib/session/sessions.js'
-
-export type { SessionSettings } from '../lib/session/sessions.js'
-
-export interface SessionOptions {
-  /** Sessions; false for none. */
-  session?: false | SessionSettings
-}
+import { openSessions, type Sessions } from '../lib/session/sessions.js'
 
 declare module '../lib/lifecycle/services.js' {
   interface Services {
@@ -31,9 +24,7 @@ const unused = new Skip('the session was not used, no cookie is set')
  * Makes cookies and `request.session` available. A session in memory is read when it is first used; an empty session
  * sets no cookie.
  */
-export const session = listener('kernel.request', 'session', async (
-  app, { session: settings = false }: SessionOptions
-) => {
+export const session = listener('kernel.request', 'session', async (app, { session: settings = false }) => {
   const cookieHooks = await host(app, fastifyCookie as never, {}, { name: '@fastify/cookie' })
   const sessions = settings === false ? null : await openSessions(app, settings)
   Object.assign(app.hindsight, { cookieHooks, sessions })

@@ -95,8 +95,7 @@ function methodNotAllowed (request: FastifyRequest): Hint[] {
 }
 
 function nearRoutes (request: FastifyRequest): HintedRoute[] {
-  const { host = '', 'accept-version': version = '' } = request.headers
-  const wanted = { method: methodOf(request), path: pathnameOf(request), host, version: String(version) }
+  const wanted = { method: methodOf(request), path: pathnameOf(request) }
   const { mask, routeTable } = servicesOf(request)
   return nearMisses(routeTable.own(), wanted).map(({ route, why, path }) => {
     const { methods, pattern, declaredAt } = route

@@ -3,17 +3,11 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isInjection } from 'light-my-request'
 import { requestContext, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
+import type { HindsightOptions } from '../options.js'
 import { addressRanges } from './address-ranges.js'
 import { forwardingNames } from './forwarding-headers.js'
 import { isRepeated } from './header-text.js'
 import type { Origin } from './origin.js'
-
-export interface DebugAccessOptions {
-  /** Addresses or CIDR ranges that may see the debug surface, besides the loopback interface. */
-  debugClients?: string[]
-  /** Host names by which it may be requested, or whose pages may request it, besides local ones; `*` for any. */
-  debugHosts?: string[]
-}
 
 declare module '../lifecycle/request-state.js' {
   interface RequestState {
@@ -49,7 +43,7 @@ export function debugAccess (
   app: FastifyInstance,
   debug: boolean,
   originOf: (request: FastifyRequest) => Origin,
-  { debugClients = [], debugHosts = [] }: DebugAccessOptions
+  { debugClients = [], debugHosts = [] }: HindsightOptions
 ): DebugAccess {
   if (!debug) return { maySeeDebug: () => false, mayReadDebug: () => false }
   const isListed = addressRanges(debugClients, 'debugClients (DEBUG_CLIENTS)')

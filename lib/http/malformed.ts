@@ -8,15 +8,8 @@ import {
 } from './http-errors.js'
 import { overrideMethod } from './method-override.js'
 import { isRefused, refuse, responsesOf, trackResponses, type Sent } from './refused-message.js'
+import type { ServerSettings } from '../options.js'
 import { messageState, noteMessage, pathOf } from './request-target.js'
-
-export interface MessageOptions {
-  /**
-   * Whether `X-HTTP-Method-Override` or the query parameter `_method` of a POST overrides its method, in `full`
-   * mode; refused with 400 where the request comes from another origin. Default: false.
-   */
-  methodOverride?: boolean
-}
 
 /** An error of the HTTP parser of Node.js. */
 interface ParserError extends Error {
@@ -40,7 +33,9 @@ const REQUEST_LINE = /^([A-Za-z-]{1,32}) (\S+)(?= HTTP\/|\r?\n|$)/
  * created (`npm start` does so, and fastify-cli with `--options`). Without the plugin, and in `observe` mode, they only
  * change how messages are answered that the parser refuses.
  */
-export function messageOptions ({ methodOverride = false }: MessageOptions = {}): FastifyServerOptions {
+export function messageOptions (
+  { methodOverride = false }: Partial<Pick<ServerSettings, 'methodOverride'>> = {}
+): FastifyServerOptions {
   if (typeof methodOverride !== 'boolean') throw new TypeError('methodOverride must be true or false')
   trackResponses()
   return {

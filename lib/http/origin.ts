@@ -4,6 +4,7 @@ import type { TLSSocket } from 'node:tls'
 import type { FastifyRequest } from 'fastify'
 import parseForwarded from 'forwarded-parse'
 import { stateOf } from '../lifecycle/request-state.js'
+import type { HindsightOptions } from '../options.js'
 import { addressRanges, type Ranges } from './address-ranges.js'
 import { nodeAddress } from './forwarding-headers.js'
 import { headerText, isRepeated, joinedHeader } from './header-text.js'
@@ -39,13 +40,6 @@ declare module '../lifecycle/services.js' {
   }
 }
 
-export interface OriginOptions {
-  /** Addresses, CIDR ranges or `loopback`, `linklocal`, `uniquelocal`; without any, forwarding headers are ignored. */
-  trustedProxies?: string[]
-  /** Host names; `*.example.com` matches every subdomain; expressions must match the whole name. Default: any host. */
-  trustedHosts?: Array<string | RegExp>
-}
-
 const NAMES = ['for', 'host', 'proto', 'port', 'prefix'] as const
 type Name = typeof NAMES[number]
 type ForwardedValues = Partial<Record<Name, string[]>>
@@ -66,7 +60,7 @@ const PREFIX = /^(?:\/[A-Za-z0-9._~!$&'()*+,;=:@%-]+)+\/?$/
 
 /** Makes the function that finds the origin of a request; it never throws. Throws itself at an invalid option. */
 export function originResolver (
-  { trustedProxies = [], trustedHosts = [] }: OriginOptions = {}
+  { trustedProxies = [], trustedHosts = [] }: HindsightOptions = {}
 ): (request: FastifyRequest) => Origin {
   const isTrusted = addressRanges(trustedProxies, 'trustedProxies (TRUSTED_PROXIES)')
   const hosts = trustedHosts.map(hostPattern)

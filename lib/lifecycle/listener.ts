@@ -4,6 +4,7 @@ import type { Frame } from './event-recorder.js'
 import type { PassName } from './events.js'
 import { HOOK_OF_STAGE, type Slot, type Stage } from './lifecycle.js'
 import { stateOf, type RequestState } from './request-state.js'
+import type { HindsightOptions } from '../options.js'
 import { require } from '../require.js'
 
 const fp = require('fastify-plugin') as typeof import('fastify-plugin')
@@ -38,24 +39,22 @@ type HookOf<S extends Stage> = S extends 'kernel.response' | 'kernel.finish_requ
 type Created<S extends Stage> = HookOf<S> | { hook: HookOf<S>, when: 'error' } | string
 
 /** Runs once, at registration: prepares what it can. */
-export type Create<S extends Stage, Options> =
-  (app: FastifyInstance, options: Options) => Created<S> | Promise<Created<S>>
+export type Create<S extends Stage> =
+  (app: FastifyInstance, options: HindsightOptions) => Created<S> | Promise<Created<S>>
 
 /** A Fastify plugin with one job in one stage. */
-export interface Listener<S extends Stage, Options = object> {
+export interface Listener<S extends Stage> {
   readonly stage: S
   readonly listener: string
-  readonly plugin: FastifyPluginAsync<Options & object>
+  readonly plugin: FastifyPluginAsync<HindsightOptions>
 }
 
 const nothingRaised = new Skip('nothing was raised')
 const unrouted = new Skip('no route matched')
 
 /** Makes a listener: a Fastify plugin that adds the hook of its stage. */
-export function listener<S extends Stage, Options = object> (
-  stage: S, name: string, create: Create<S, Options>
-): Listener<S, Options> {
-  async function register (app: FastifyInstance, options: Options & object): Promise<void> {
+export function listener<S extends Stage> (stage: S, name: string, create: Create<S>): Listener<S> {
+  async function register (app: FastifyInstance, options: HindsightOptions): Promise<void> {
     const { lifecycle: { slots }, leave } = app.hindsight
     const slot: Slot = { index: slots.length, stage, listener: name, reason: null, run: null }
     slots.push(slot)

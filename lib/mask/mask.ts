@@ -14,11 +14,6 @@ declare module '../lifecycle/services.js' {
   }
 }
 
-export interface MaskOptions {
-  /** Names of headers and fields whose values are masked, beside the built-in ones. */
-  mask?: Array<string | RegExp>
-}
-
 /** Replaces secrets in everything that is shown or stored. */
 export interface Mask {
   /** One header's value, in the form that still shows its kind: scheme, cookie names, attributes. */

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
+import type { BasicSettings, BearerSettings } from '../options.js'
 import type { VerifyCredentials } from './credentials.js'
 import { AuthenticationError } from './errors.js'
 import type { StoredUser } from './users.js'
@@ -28,22 +29,6 @@ export interface Authenticator {
 }
 
 export type Authenticated = StoredUser | string | null
-
-export interface BasicSettings {
-  /** What the browser's dialog shows. Default: `Secured Area`. */
-  realm?: string
-  /** Makes browsers send names and passwords as UTF-8, which is how they are read (RFC 7617, section 2.1). */
-  charset?: 'UTF-8'
-}
-
-export interface BearerSettings {
-  /** What the token is for. Default: `Secured Area`. */
-  realm?: string
-  /** Tokens by their SHA-256 (hexadecimal; a token is random and long, unlike a password), and their users. */
-  tokens?: Array<{ sha256: string, user: string }>
-  /** Finds the user of a token: the user, an identifier for the provider, or null. */
-  verify?: (token: string, request: FastifyRequest) => Authenticated | undefined | Promise<Authenticated | undefined>
-}
 
 /** HTTP basic authentication (RFC 7617). */
 export function basicAuthenticator (given: true | BasicSettings, verify: VerifyCredentials): Authenticator {

@@ -1,11 +1,11 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { routeConfigOf, stateOf } from '../lifecycle/request-state.js'
+import type { FirewallSettings, LoginSettings, LogoutSettings, SecuritySettings } from '../options.js'
 import { compileRule, decide, type CompiledRule, type VoteContext } from './access-control.js'
 import { basicAuthenticator, bearerAuthenticator } from './authenticators.js'
 import { SecurityContext } from './context.js'
 import { credentialsCheck } from './credentials.js'
 import { routerPaths, type Paths } from './paths.js'
-import type { FirewallSettings, LoginSettings, LogoutSettings, SecuritySettings } from './security.js'
 import {
   argon2, checkHashes, compileProvider, roleResolver, type CompiledProvider, type PasswordHasher
 } from './users.js'

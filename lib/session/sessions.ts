@@ -1,31 +1,9 @@
-import fastifySession, { type FastifySessionOptions } from '@fastify/session'
+import fastifySession from '@fastify/session'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { host, runHooks } from '../lifecycle/hosting.js'
 import { stateOf } from '../lifecycle/request-state.js'
-import { guardedStore, MemorySessionStore, readSession, SessionStoreError, type SessionStore } from './session-store.js'
-
-type PackageOptions = Pick<FastifySessionOptions, 'cookieName' | 'cookiePrefix' | 'rolling' | 'idGenerator'>
-type Cookie = NonNullable<FastifySessionOptions['cookie']>
-
-export interface SessionSettings extends PackageOptions {
-  /**
-   * At least 32 characters, or several secrets to rotate: the first signs, all are accepted. A missing one stops the
-   * start.
-   */
-  secret?: string | string[] | undefined
-  /**
-   * Where sessions are stored; by default in memory: the 10,000 that were used last, for at most a day without use.
-   * Another store is read in the slot of the session listener, when the request has a session cookie.
-   */
-  store?: SessionStore
-  /**
-   * Milliseconds after which such a store counts as unavailable, so that requests that use the session are answered
-   * with 503; 2,000 by default, 0 for no limit.
-   */
-  storeTimeout?: number
-  /** The cookie's attributes (RFC 6265bis, section 4.1.2); `maxAge` in milliseconds. */
-  cookie?: Cookie
-}
+import type { SessionSettings } from '../options.js'
+import { guardedStore, MemorySessionStore, readSession, SessionStoreError } from './session-store.js'
 
 declare module '../lifecycle/request-state.js' {
   interface RequestState {

@@ -7,7 +7,7 @@ import type { RouteAttributes } from '../../lib/routing/attributes.js'
 import { build, profileOf } from '../support/app.js'
 
 const DURATION = 'whole seconds, 0 or more, or a duration such as "1 hour"'
-const CONVERTER = '"int", "date", "uuid", the name of an own converter, { enum: [...] } or { converter, options }'
+const CONVERTER = '"int", "date", "uuid", the name of an own converter, or { enum: [...] }'
 
 /** What JavaScript users may write, and what the start says to it. */
 const mistakes: Array<[config: Record<string, unknown>, message: string]> = [
@@ -76,7 +76,7 @@ t.test('an invalid attribute stops the start', async (t) => {
 
 t.test('valid attributes are accepted', async (t) => {
   for (const config of valid) t.equal(await declared(config), 'it started', JSON.stringify(config))
-  t.equal(await declared({ params: { a: 'int', b: { enum: ['x', 1] }, c: { converter: 'date', options: { any: 1 } } }, isGranted: { attribute: 'EDIT', subject: 'a' } }, '/x/:a/:b/:c'), 'it started')
+  t.equal(await declared({ params: { a: 'int', b: { enum: ['x', 1] }, c: 'date' }, isGranted: { attribute: 'EDIT', subject: 'a' } }, '/x/:a/:b/:c'), 'it started')
 })
 
 t.test('an invalid attribute in a route of a plugin stops the start, too', async (t) => {
@@ -110,7 +110,6 @@ const RIGHT = [
   "app.get('/a', { config: { template: 'home', cache: { maxAge: '1 hour', etag: async () => 'x' }, security: 'true', isGranted: ['A', { attribute: 'B' }], links: [{ rel: 'next', href: '/' }] } }, async () => ({}))",
   "app.get('/b/:id', { config: { params: { id: 'int' } } }, async () => ({}))",
   "app.get('/c/:id', { config: { params: { id: { enum: ['a', 'b'] } } } }, async () => ({}))",
-  "app.get('/d/:id', { config: { params: { id: { converter: 'date', options: { any: 1 } } } } }, async () => ({}))",
   "app.get('/e', { config: { cache: { etag: (request: FastifyRequest<{ Params: { id: number } }>) => String(request.params.id) } } }, async () => ({}))",
   "const config = { params: { id: 'int', day: 'date', state: { enum: ['a', 'b'] } } } as const satisfies RouteAttributes",
   "app.get<{ Params: ConvertedParams<typeof config> }>('/f/:id/:day/:state', { config }, async ({ params }) => { const id: number = params.id; const day: Date = params.day; const state: 'a' | 'b' = params.state; return { id, day, state } })"
@@ -122,7 +121,7 @@ const WRONG = [
   "app.get('/a', { config: { cache: { etag: () => 3 } } }, async () => ({}))",
   "app.get('/a', { config: { params: { id: 'itn' } } }, async () => ({}))",
   "app.get('/a', { config: { params: { id: { enum: 'a' } } } }, async () => ({}))",
-  "app.get('/a', { config: { params: { id: { converter: 'itn' } } } }, async () => ({}))",
+  "app.get('/a', { config: { params: { id: 'itn' } } }, async () => ({}))",
   "app.get('/a', { config: { security: true } }, async () => ({}))",
   "app.get('/a', { config: { isGranted: { role: 'A' } } }, async () => ({}))",
   "app.get('/a', { config: { links: [{ rel: 'next' }] } }, async () => ({}))",

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { CorsRule } from '../../plugins/cors.js'
+import type { CorsRule } from '../../lib/options.js'
 import { build, eventOf, listen, profileOf, rawText as raw, headerOf, statusOf } from '../support/app.js'
 import type { FastifyInstance } from 'fastify'
 

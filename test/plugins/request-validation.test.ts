@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { readServerOptions } from '../../app/environment.js'
-import type { HindsightOptions } from '../../app/options.js'
+import type { HindsightOptions } from '../../lib/options.js'
 import { messageOptions } from '../../lib/http/malformed.js'
 import { build, eventOf, get, headerOf, listen, newest, problem, profileOf, rawText as raw, refusal, statusOf } from '../support/app.js'
 

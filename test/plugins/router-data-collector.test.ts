@@ -21,8 +21,8 @@ t.test('without a match, the profile has every route with the reason', async t =
   t.same(collectors.router, {
     matched: null,
     tried: [
-      { name: 'GET /a', methods: ['GET'], pattern: '/a', why: 'segment 1 is "a", not "ba"', distance: 1 },
-      { name: 'make_b', methods: ['POST'], pattern: '/b', why: 'segment 1 is "b", not "ba"', distance: 1 }
+      { name: 'GET /a', methods: ['GET'], pattern: '/a', why: 'segment 1 is "a", not "ba"', isNear: true },
+      { name: 'make_b', methods: ['POST'], pattern: '/b', why: 'segment 1 is "b", not "ba"', isNear: true }
     ]
   })
 })

@@ -1,8 +1,8 @@
 import fastifySession from '@fastify/session'
 import t from 'tap'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { SessionSettings } from '../../lib/options.js'
 import { MemorySessionStore } from '../../lib/session/session-store.js'
-import type { SessionSettings } from '../../plugins/session.js'
 import { build, eventOf, newest, profileOf, refusal, SECRET } from '../support/app.js'
 
 declare module 'fastify' {

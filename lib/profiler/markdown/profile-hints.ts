@@ -19,10 +19,7 @@ function errorHint ({ exceptions }: Profile): Hint | null {
 
 function routeHint (profile: Profile): Hint | null {
   if (profile.route !== null || (profile.status !== 404 && profile.status !== 405)) return null
-  const path = URL.canParse(profile.url) ? new URL(profile.url).pathname : profile.url
-  const maxDistance = Math.max(2, Math.floor(path.length / 5))
-  const routes = listOf(dataOf(profile, 'router').tried)
-    .filter(({ distance }) => typeof distance === 'number' && distance <= maxDistance).slice(0, MAX_ITEMS)
+  const routes = listOf(dataOf(profile, 'router').tried).filter(({ isNear }) => isNear === true).slice(0, MAX_ITEMS)
   if (routes.length === 0) return { title: 'No similar route', text: 'No declared route is similar to this path.' }
   return similarRoutes(routes.map(({ methods, pattern, why }) => ({
     methods: Array.isArray(methods) ? methods.map(String) : [], pattern: String(pattern), why: short(why)

@@ -17,8 +17,7 @@ export function routeCollector ({ hindsight }: FastifyInstance): (request: Fasti
     const params = state.sentParams ?? route?.params
     state.collect('router', () => {
       if (route !== null) return matchedRoute(request, route, params)
-      const { host = '', 'accept-version': version = '' } = request.headers
-      const wanted = { method: methodOf(request), path: pathnameOf(request), host, version: String(version) }
+      const wanted = { method: methodOf(request), path: pathnameOf(request) }
       const { tried, more } = triedRoutes(routeTable.own(), wanted)
       const masked = tried.map((one) => ({ ...one, why: mask.text(one.why) }))
       return { matched: null, tried: masked, ...(more > 0 && { more }) }

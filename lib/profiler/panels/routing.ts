@@ -5,9 +5,7 @@ import type { Profile } from '../profile.js'
 import { collectorPanel, dataOf, failureOf, isObject, listOf, onlyErrors, PLAIN_VIEW } from './panel.js'
 import type { Data, Panel, PanelView } from './panel.js'
 
-const ROUTE_COLUMNS = {
-  name: 'Route', methods: 'Methods', pattern: 'Pattern', why: 'Mismatch', distance: 'Distance'
-}
+const ROUTE_COLUMNS = { name: 'Route', methods: 'Methods', pattern: 'Pattern', why: 'Mismatch' }
 const PARAM_COLUMNS = { name: 'Parameter', sent: 'Sent value', converter: 'Converter', value: 'Converted value' }
 
 /** The route of the request, and what it declares. */

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import type { Test } from 'tap'
 import type { FastifyInstance } from 'fastify'
-import type { HindsightOptions } from '../../../app/options.js'
+import type { HindsightOptions } from '../../../lib/options.js'
 import { build, get, headerOf, listen, newest, rawText as raw, refusal, statusOf } from '../../support/app.js'
 
 function routes (app: FastifyInstance): void {

@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import t from 'tap'
 import { fetch as undiciFetch, request as undiciRequest } from 'undici'
+import type { ProfilerSettings } from '../../../lib/options.js'
 import type { RecordedCall } from '../../../lib/profiler/outgoing.js'
-import type { ProfilerSettings } from '../../../lib/profiler/settings.js'
 import { build, profileOf } from '../../support/app.js'
 
 const server = http.createServer((request, response) => {

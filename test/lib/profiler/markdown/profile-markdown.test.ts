@@ -100,8 +100,8 @@ t.test('a success has its status, and no exceptions', async (t) => {
 t.test('hints are shown only for facts in the profile', async (t) => {
   const cases: Array<[name: string, changes: Partial<Profile>, expected: string]> = [
     ['a code of Fastify', { exceptions: [{ name: 'E', message: 'm', code: 'FST_ERR_CTP_BODY_TOO_LARGE', frames: [], stack: '' }] }, '## Hint: The body is larger than allowed'],
-    ['a near route', { url: 'http://h/robots.tx', collectors: { router: { tried: [{ name: 'robots', methods: ['GET'], pattern: '/robots.txt', why: 'segment 1', distance: 1 }, { pattern: '/far', distance: 9 }] } } }, '- `GET /robots.txt`: segment 1'],
-    ['no near route', { collectors: { router: { tried: [{ pattern: '/far', distance: 90 }] } } }, '## Hint: No similar route'],
+    ['a near route', { url: 'http://h/robots.tx', collectors: { router: { tried: [{ name: 'robots', methods: ['GET'], pattern: '/robots.txt', why: 'segment 1', isNear: true }, { pattern: '/far', isNear: false }] } } }, '- `GET /robots.txt`: segment 1'],
+    ['no near route', { collectors: { router: { tried: [{ pattern: '/far', isNear: false }] } } }, '## Hint: No similar route'],
     ['a refusal', { status: 403, collectors: { blocked: [{ sentence: 'Rule 0 needs ROLE_ADMIN.' }, { sentence: '<b>' }, null] } }, '## Hint: Why was this refused?\n\nRule 0 needs ROLE\\_ADMIN. \\<b\\>']
   ]
   for (const [name, changes, expected] of cases) t.ok(profileMarkdown(failure('000001', changes)).includes(expected), name)
