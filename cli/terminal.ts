@@ -17,8 +17,6 @@ export interface Output extends NodeJS.WritableStream {
 /** How lines are formatted. */
 export type Formatter = Pick<Terminal, 'columns' | 'style'>
 
-const DEFAULT_COLUMNS = 80
-
 /** Writes for people or for programs. Text of requests is written without control characters. */
 export class Terminal {
   /** The width of a line; infinite when the output is not a terminal. */
@@ -33,7 +31,7 @@ export class Terminal {
     const hasColors = isTerminal && out.hasColors?.() === true
     this.#out = out
     // A terminal that does not know its width reports 0.
-    this.columns = isTerminal ? out.columns || DEFAULT_COLUMNS : Infinity
+    this.columns = isTerminal ? out.columns || 80 : Infinity
     // By default, styleText checks the standard output of the process.
     this.style = (style, text) =>
       hasColors ? styleText(style, visibleLine(text), { validateStream: false }) : visibleLine(text)

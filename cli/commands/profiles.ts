@@ -36,6 +36,7 @@ export const tail: Command = {
     const { criteria } = searchOf(flags)
     const store = await open()
     const { head } = await store.search({ limit: 1 })
+    // Nothing aborts it: Ctrl+C ends the process.
     const { signal } = new AbortController()
     for await (const { profiles } of follow(store, { criteria, after: head, signal })) {
       for (const summary of profiles) {
@@ -98,7 +99,7 @@ export const headers: Command = {
     const profile = await profileOf(context)
     const history = [...headerHistory(profile)]
     await print({ token: profile.token, headers: Object.fromEntries(history) }, () => [
-      ...requestLines('●', summarize(profile), terminal),
+      ...summaryLines(summarize(profile), terminal),
       ...history.flatMap(([name, steps]) =>
         ['', terminal.style('bold', name), ...steps.flatMap((step) => headerLines(step, terminal))]),
       ...history.length === 0 ? ['', 'No header was set.'] : []
@@ -127,7 +128,7 @@ export const cpu: Command = {
     }
     const { terminal, print } = context
     await print(cpuProfileOf(record), () => [
-      ...requestLines('●', summarize(profile), terminal),
+      ...summaryLines(summarize(profile), terminal),
       ...functionLines(record, terminal)
     ])
   }

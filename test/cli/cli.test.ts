@@ -110,7 +110,7 @@ t.test('headers prints the code that set each header', async (t) => {
   }), profile('000002')])
   const { code, out, err } = await hindsight(dataDir, ['headers', '000001'])
   t.same([code, err], [0, ''])
-  t.equal(out, `● 000001  200  01-02 03:04:05   1.25 ms  GET /robots.txt
+  t.equal(out, `  000001  200  01-02 03:04:05   1.25 ms  GET /robots.txt
 
 content-type
   set     route handler /app/routes/a.ts:3
