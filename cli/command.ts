@@ -66,7 +66,7 @@ export const CRITERIA_HELP: Readonly<Record<string, string>> = {
   method: 'GET, POST, …',
   route: 'name of the route; * for any part of it',
   exception: 'text in the name or message of an exception',
-  ip: 'IP address, or a range such as 10.0.0.0/8',
+  ip: 'IP address',
   min_duration: 'minimum duration in milliseconds',
   from: 'time in ISO 8601 (UTC without a zone), or an age such as 1h',
   until: 'time in ISO 8601, or an age such as 1h',
