@@ -7,8 +7,7 @@ import { visibleLine } from '../../lib/view/visible.js'
 import { CommandError, findProfile, NO_PROFILE, searchOf, type Command } from '../command.js'
 import { comparisonLines, EVENTS } from './compare.js'
 
-const FORMS = ['curl', 'fetch', 'http', 'har', 'test']
-const FRAMEWORKS = ['node', 'tap']
+const FORMS = FORMATS.map(({ name }) => name)
 const DEFAULT_URL = 'http://127.0.0.1:3000'
 /** Milliseconds. */
 const TIMEOUT = 60_000
@@ -18,24 +17,17 @@ export const to: Command = {
   summary: `write the request of a profile as ${FORMS.join(', ')}`,
   criteria: 'all',
   options: {
-    framework: { type: 'string', help: 'of a test: tap, or node for node:test; node by default' },
     app: { type: 'string', help: 'of a test: the file of the application, as the test imports it; ./app.js by default' }
   },
   run: async ({ args, flags, terminal, open }) => {
     // The profile may be first, and its form is curl by default.
     const [form = '', token = 'latest'] = isProfile(args[0]) ? [args[1] ?? 'curl', args[0]] : args
-    const { framework: given, app } = flags
-    const name = form === 'test' ? String(given ?? 'node') : form
-    const format = FORMATS.find((one) => one.name === name)
-    if (form === 'test' && !FRAMEWORKS.includes(name)) {
-      throw new CommandError(`--framework: "${name}" is neither tap nor node.`, 2)
-    }
-    if (format === undefined || !FORMS.includes(form)) {
+    const { app } = flags
+    const format = FORMATS.find((one) => one.name === form)
+    if (format === undefined) {
       throw new CommandError(`"${form}" is not a form; the forms are ${FORMS.join(', ')}.`, 2)
     }
-    if (form !== 'test' && (given !== undefined || app !== undefined)) {
-      throw new CommandError('--framework and --app need the form test.', 2)
-    }
+    if (form !== 'test' && app !== undefined) throw new CommandError('--app needs the form test.', 2)
     if (app === '') throw new CommandError('--app is empty.', 2)
     const profile = await findProfile(open, token, searchOf(flags).criteria)
     try {

@@ -376,8 +376,8 @@ t.test('text is copied, files are downloaded, and a link without a target is dis
   const document = async (token: string) => page((await app.inject({ url: `/_profiler/${token}`, headers: html })).body)
   const second = await document('000002')
   const hrefs = (selector: string) => [...second.querySelectorAll(selector)].map(link => link.getAttribute('href'))
-  t.same(hrefs('a[data-copy]'), ['/_profiler/000002.md', ...['curl', 'fetch', 'tap', 'node'].map(name => `/_profiler/000002/as/${name}`)])
-  t.same(hrefs('a[download]'), ['curl', 'fetch', 'tap', 'node', 'http', 'har'].map(name => `/_profiler/000002/as/${name}`))
+  t.same(hrefs('a[data-copy]'), ['/_profiler/000002.md', ...['curl', 'fetch', 'test'].map(name => `/_profiler/000002/as/${name}`)])
+  t.same(hrefs('a[download]'), ['curl', 'fetch', 'test', 'http', 'har'].map(name => `/_profiler/000002/as/${name}`))
   t.same([...second.querySelectorAll('.is-disabled')], [])
   t.same([...(await document('000001')).querySelectorAll('a.is-disabled')].map(link => [link.textContent, link.hasAttribute('href'), link.getAttribute('title')]), [
     ['previous of this route', false, 'No older profile of it is stored'], ['last success', false, 'No older success of it is stored']
