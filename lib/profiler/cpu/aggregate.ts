@@ -23,18 +23,18 @@ export function aggregate (
 ): CpuRecord {
   const all = callsOf(profile, mask)
   const total = all[0]?.total ?? 0
-  const facts = { interval, duration: total / 1000, samples: profile.samples?.length ?? 0 }
-  for (let leftOut = 0; ; leftOut = leftOut === 0 ? Math.ceil(total / 10_000) + 1 : leftOut * 2) {
-    const calls = withoutSmall(all, leftOut)
+  for (let least = 0; ; least = Math.max(total / 10_000 + 1, least * 2)) {
+    const calls = withoutSmall(all, least)
     const functions = [...new Set(calls.map((call) => call.function))]
     const indexes = new Map(functions.map((one, i) => [one, i]))
     const record: CpuRecord = {
-      ...facts,
-      ...(leftOut > 0 && { leftOut }),
+      interval,
+      duration: total / 1000,
+      samples: profile.samples?.length ?? 0,
       functions,
       calls: calls.map((call) => [indexes.get(call.function) ?? 0, call.caller, call.self])
     }
-    if (leftOut > total || JSON.stringify(record).length <= maxBytes) return record
+    if (least > total || JSON.stringify(record).length <= maxBytes) return record
   }
 }
 
@@ -71,7 +71,7 @@ function callsOf (profile: Profiler.Profile, mask: (text: string) => string): Ca
   return calls
 }
 
-/** The calls, of which those with a total below `least` are merged into their callers. */
+/** The calls, of which those with a total below `least` (µs) are merged into their callers. */
 function withoutSmall (all: readonly Call[], least: number): Call[] {
   const kept: Call[] = []
   const positions: number[] = []
