@@ -26,7 +26,7 @@ export const cpuPanel = collectorPanel('cpu', 'CPU', 'overview', {
     return lead(`${milliseconds(busy / 1000)} busy and ${milliseconds(idle / 1000)} idle ` +
       `in ${milliseconds(record.duration)}`) +
       note('Of the whole process while the request ran, other requests included, for at most 30 seconds.') +
-      note(`${counted(record.samples, 'sample')}, one each ${record.interval} µs. Code runs slower while it is recorded.`) +
+      note(`${counted(record.samples, 'sample')}, one each ${record.interval} µs. Recording slows the code down.`) +
       html`<p class="note"><a href="${view.base ?? '.'}/${token}/cpu" download>Download as .cpuprofile</a>, ` +
       html`for Chrome DevTools or VS Code.</p>` +
       section('Flame graph', flameGraph(root, busy)) +

@@ -8,7 +8,7 @@ import { cut } from '../../view/visible.js'
 import { ownVersion } from '../configuration.js'
 import type { RecordedCall } from '../outgoing.js'
 import { dataOf, isObject, listOf } from '../panels/panel.js'
-import { handlerSpans } from '../panels/waterfall.js'
+import { spansOf } from '../panels/waterfall.js'
 import type { Profile } from '../profile.js'
 
 interface Child {
@@ -45,7 +45,7 @@ export function createSpans (profile: Profile): void {
     // A client error is not an error of the server's span.
     if (status >= 500) root.setStatus({ code: SpanStatusCode.ERROR })
     const context = trace.setSpan(ROOT_CONTEXT, root)
-    for (const child of [...listenerSpans(profile), ...handlerParts(profile), ...callSpans(profile)]) {
+    for (const child of [...ownParts(profile), ...callSpans(profile)]) {
       const { name, kind = SpanKind.INTERNAL, start, failed = false } = child
       const attributes = attributesOf(child.attributes)
       const span = tracer.startSpan(nameOf(name), { kind, startTime: at(start), attributes }, context)
@@ -105,27 +105,16 @@ function addressOf (method: string, url: string): Record<string, unknown> {
   }
 }
 
-function listenerSpans ({ events }: Profile): Child[] {
-  return events.filter(({ outcome }) => outcome !== 'skipped')
-    .map(({ stage, listener, pass, outcome, start, duration, changes }) => ({
-      name: `${stage} ${listener}`,
+/** The spans of the listeners and hooks that ran, of the handler, and of the serialization. */
+function ownParts (profile: Profile): Child[] {
+  return spansOf(profile).filter(({ kind }) => kind !== 'call' && kind !== 'span')
+    .map(({ kind, stage = '', name, start, duration, failed, detail }) => ({
+      name: `${stage} ${name}`.trim(),
       start,
       duration,
-      failed: outcome === 'raised',
-      attributes: {
-        'hindsight.pass': pass,
-        'hindsight.outcome': outcome,
-        'hindsight.changed.headers': changes?.headers?.map(({ name }) => name)
-      }
+      failed,
+      attributes: { 'hindsight.part': kind, 'hindsight.detail': detail }
     }))
-}
-
-/** The spans of the handler and of the serialization. */
-function handlerParts (profile: Profile): Child[] {
-  return handlerSpans(profile).map(({ kind, name, start, duration }) => {
-    const place = kind === 'handler' ? profile.route?.handler : undefined
-    return { name, start, duration, attributes: { 'hindsight.part': kind, 'hindsight.source': place } }
-  })
 }
 
 // HTTP semantic conventions, client spans.

@@ -137,7 +137,8 @@ function recorded (span: SpanLike, start: number, mask: Mask): RecordedSpan | nu
 
 function bounded (attributes: object): object {
   const textOf = (value: unknown): unknown => typeof value === 'string' ? cut(value, MAX_TEXT) : value
-  return Object.fromEntries(Object.entries(attributes).slice(0, MAX_ATTRIBUTES).map(([name, value]: [string, unknown]) =>
+  const entries: Array<[string, unknown]> = Object.entries(attributes).slice(0, MAX_ATTRIBUTES)
+  return Object.fromEntries(entries.map(([name, value]) =>
     [name.slice(0, MAX_NAME), Array.isArray(value) ? value.slice(0, MAX_ATTRIBUTES).map(textOf) : textOf(value)]))
 }
 

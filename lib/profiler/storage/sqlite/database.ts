@@ -8,11 +8,10 @@ import { require } from '../../../require.js'
 import { withoutNul, type Query, type Row, type SqlDatabase } from '../sql.js'
 import { StorageUnusableError } from '../storage.js'
 
-/** `pragma application_id` ("Hind" in ASCII) and `pragma user_version` of a store. */
-export const [APPLICATION_ID, SCHEMA_VERSION] = [0x48696E64, 2]
+/** `pragma user_version` of a store. */
+export const SCHEMA_VERSION = 2
 const SCHEMA = `
   ${readFileSync(new URL('./schema.sql', import.meta.url), 'utf8')}
-  pragma application_id = ${APPLICATION_ID};
   pragma user_version = ${SCHEMA_VERSION};
 `
 
@@ -26,8 +25,7 @@ const PAUSE = 20
 // Messages of SQLite: the package for Node 20 raises the errors of queries without their codes.
 const BUSY = /is locked|is busy/
 const DAMAGE = new RegExp([
-  'malformed', 'not a database', 'unsupported file format', 'database of another program', 'schema has version',
-  'too large to be represented'
+  'malformed', 'not a database', 'unsupported file format', 'schema has version', 'too large to be represented'
 ].join('|'))
 /** The code of an I/O error that is no failure of the disk: the file is too short (https://sqlite.org/rescode.html). */
 const SHORT_READ = 522
@@ -164,15 +162,12 @@ export class SqliteDatabase implements SqlDatabase {
 
 function connect (path: string): DatabaseSyncInstance {
   const connection = openDatabase(path)
-  const pragma = (name: string): unknown => connection.prepare(`pragma ${name}`).get()?.[name]
   try {
     connection.exec(`pragma busy_timeout = ${BUSY_TIMEOUT}; pragma synchronous = normal; ${SIZES}`)
     const isNew = connection.prepare('select 1 from sqlite_schema limit 1').get() === undefined
-    if (!isNew && pragma('application_id') !== APPLICATION_ID) {
-      throw new Error('it is a database of another program')
-    }
-    if (!isNew && pragma('user_version') !== SCHEMA_VERSION) {
-      throw new Error(`its schema has version ${pragma('user_version')}, and this program supports ${SCHEMA_VERSION}`)
+    const version = connection.prepare('pragma user_version').get()?.user_version
+    if (!isNew && version !== SCHEMA_VERSION) {
+      throw new Error(`its schema has version ${version}, and this program supports ${SCHEMA_VERSION}`)
     }
     connection.exec('pragma journal_mode = wal')
     if (isNew) connection.exec(`begin; ${SCHEMA}; commit`)

@@ -76,7 +76,7 @@ t.test('a file that is not a sound database is set aside when it is opened', asy
     ['cut after its first page', (_, path) => { writeFileSync(path, sound); truncateSync(path, 4_096) }, 'database disk image is malformed'],
     ['damaged pages', (_, path) => writeFileSync(path, damaged), 'database disk image is malformed'],
     ['another schema version', (t, path) => { writeFileSync(path, sound); pragma(t, path, 'pragma user_version = 99') }, 'its schema has version 99, and this program supports 2'],
-    ['a database of another program', (t, path) => pragma(t, path, 'create table requests (id integer)'), 'it is a database of another program']
+    ['a database of another program', (t, path) => pragma(t, path, 'create table requests (id integer)'), 'its schema has version 0, and this program supports 2']
   ]
   for (const [name, make, reason] of cases) {
     await t.test(name, async (t) => {
