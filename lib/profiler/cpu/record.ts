@@ -27,6 +27,9 @@ export interface CpuFunction {
   kind: CodeKind
 }
 
+/** The indexes of the function and of the caller (of the root: -1), and the time in itself. */
+export type StoredCall = [called: number, caller: number, self: number]
+
 /** The CPU profile of the process while one request was handled. Times are microseconds unless noted. */
 export interface CpuRecord {
   /** Between two samples. */
@@ -35,8 +38,8 @@ export interface CpuRecord {
   duration: number
   samples: number
   functions: CpuFunction[]
-  /** The call tree, a caller before its calls: the indexes of function and caller (of the root: -1), and own time. */
-  calls: Array<[called: number, caller: number, self: number]>
+  /** The call tree, a caller before its calls. */
+  calls: StoredCall[]
 }
 
 /** Stored in place of a record if the request could not be recorded. */
