@@ -41,7 +41,7 @@ export const CRITERIA: CommandOptions = {
   method: { type: 'string', help: 'GET, POST, …' },
   route: { type: 'string', help: 'name of the route; * for any part of it' },
   exception: { type: 'string', help: 'text in the name or message of an exception' },
-  ip: { type: 'string', help: 'IP address, or a range such as 10.0.0.0/8' },
+  ip: { type: 'string', help: 'IP address' },
   slow: { type: 'string', help: 'minimum duration, such as 200ms' },
   from: { type: 'string', help: 'time in ISO 8601 (UTC without a zone), or an age such as 1h' },
   until: { type: 'string', help: 'time in ISO 8601, or an age such as 1h' },

@@ -87,7 +87,8 @@ export function summarize (profile: Profile, pinned = false): ProfileSummary {
     method,
     url: url.slice(0, MAX_URL),
     status,
-    ip,
+    // An IPv4-mapped address (RFC 4291, section 2.5.5.2) is the same as the IPv4 address.
+    ip: ip.replace(/^::ffff:(?=\d+\.)/i, ''),
     duration,
     error: isFailure(profile),
     route: route?.name ?? null,

@@ -108,18 +108,15 @@ function profileLink ({ url, responseHeaders }: Data): string {
 }
 
 function spanRow (span: Data, i: number): string {
-  const { name, kind, scope, error, attributes, events, traceId, spanId, parentId } = span
+  const { name, kind, scope, error, attributes, traceId, spanId, parentId } = span
   const parent = parentId === undefined ? '' : ` · of ${String(parentId)}`
   const tracer = String(scope || 'an unnamed tracer')
   const ids = `by ${tracer} · span ${String(spanId)}${parent} · trace ${String(traceId)}`
-  const eventList = listOf(events).map((event) => html`<p class="facts">event ${String(event.name)}</p>` +
-    pairs(String(event.name), event.attributes, 'It has no attributes.')).join('')
   return entryRow(span, {
     id: `span-${i + 1}`,
     failed: error !== undefined,
     title: html`<span class="function">${visibleLine(String(name))}</span>`,
-    details: fold('Attributes',
-      pairs('Attributes', attributes, 'It has none.') + eventList + html`<p class="facts">${ids}</p>`),
+    details: fold('Attributes', pairs('Attributes', attributes, 'It has none.') + html`<p class="facts">${ids}</p>`),
     kind: html`${String(kind)}`
   })
 }

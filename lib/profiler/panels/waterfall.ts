@@ -47,7 +47,7 @@ function listenerSpans ({ events }: Profile): Span[] {
 }
 
 /** The handler, and the serialization of its result. */
-export function handlerSpans (profile: Profile): Span[] {
+function handlerSpans (profile: Profile): Span[] {
   const { handlerStart, handler, serialization } = dataOf(profile, 'performance')
   if (typeof handlerStart !== 'number' || typeof handler !== 'number') return []
   const name = profile.route?.name ?? 'unnamed'

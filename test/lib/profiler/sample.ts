@@ -55,7 +55,6 @@ export function sample (text = 'plain'): Profile {
         interval: 250,
         duration: 10,
         samples: 40,
-        leftOut: 500,
         functions: [
           { name: '(root)', file: '', line: 0, column: 0, kind: 'engine' }, { name: text, file: text, line: 3, column: 7, kind: 'own' },
           { name: 'next', file: 'node_modules/fastify/lib/hooks.js', line: 234, column: 19, kind: 'dependency' }, { name: 'run', file: 'node:async_hooks', line: 332, column: 1, kind: 'node' },
