@@ -1,4 +1,4 @@
-import { headerHistory, type HeaderStep } from '../../lib/profiler/panels/header-history.js'
+import { headerHistory, type HeaderStep } from '../../lib/profiler/panels/headers.js'
 import { CommandError, findProfile, searchOf, type Command } from '../command.js'
 import { fit, headLines, type Formatter, type Style } from '../terminal.js'
 

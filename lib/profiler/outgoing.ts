@@ -4,7 +4,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http'
 import { requestContext, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { Mask } from '../mask/mask.js'
-import { shownHeaders } from './panels/headers-collector.js'
+import { shownHeaders } from './panels/headers.js'
 
 declare module '../lifecycle/request-state.js' {
   interface RequestState {
@@ -13,7 +13,7 @@ declare module '../lifecycle/request-state.js' {
   }
 }
 
-const MAX_CALLS = 200
+const MAX_CALLS = 100
 const MAX_URL = 4_000
 
 /** An HTTP request to another server that was sent while a request was handled. */

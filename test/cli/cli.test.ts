@@ -116,9 +116,9 @@ t.test('headers prints the code that set each header', async (t) => {
   const { code, out, err } = await hindsight(dataDir, ['headers', '000001'])
   t.same([code, err], [0, ''])
   t.equal(out.slice(out.indexOf('\n\n') + 2), `content-type
-  set     route handler /app/routes/a.ts:3
+  set     handler /app/routes/a.ts:3
           text/plain
-  changed response plugins/response.ts
+  changed response
           http://h/␛]0;pwned␇␛[31m⟨U+202E⟩txt␊␍
 
 x-gone

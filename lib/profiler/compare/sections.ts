@@ -163,7 +163,6 @@ function durations (section: SectionBuilder, a: Profile, b: Profile): void {
   const [one, other] = [dataOf(a, 'performance'), dataOf(b, 'performance')]
   compare('whole request', a.duration, b.duration)
   compare('handler', one.handler, other.handler)
-  compare('serialization', one.serialization, other.serialization)
   compare('until the first byte', one.firstByte, other.firstByte)
   for (const [one, other] of eventPairs(a, b)) {
     if (one !== undefined && other !== undefined) compare(eventName(one), one.duration, other.duration)

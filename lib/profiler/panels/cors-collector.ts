@@ -1,5 +1,5 @@
 import type { Mask } from '../../mask/mask.js'
-import { shownHeaders } from './headers-collector.js'
+import { shownHeaders } from './headers.js'
 
 /** The facts that decide about a request from another origin (Fetch, section 3.3). */
 export interface CorsDecision {

@@ -5,7 +5,7 @@ import { attributesOf } from '../../lifecycle/request-state.js'
 import { stateOf } from '../../lifecycle/request-state.js'
 import type { Mask } from '../../mask/mask.js'
 import { binaryText, snapshot } from '../snapshot.js'
-import { shownHeaders } from './headers-collector.js'
+import { shownHeaders } from './headers.js'
 
 const MAX_USER_FIELDS = 50
 

@@ -125,12 +125,10 @@ function listenerSpans ({ events }: Profile): Child[] {
     }))
 }
 
-/** The spans of the handler and of the serialization. */
+/** The span of the handler. */
 function handlerParts (profile: Profile): Child[] {
-  return handlerSpans(profile).map(({ kind, name, start, duration }) => {
-    const place = kind === 'handler' ? profile.route?.handler : undefined
-    return { name, start, duration, attributes: { 'hindsight.part': kind, 'hindsight.source': place } }
-  })
+  return handlerSpans(profile).map(({ kind, name, start, duration }) =>
+    ({ name, start, duration, attributes: { 'hindsight.part': kind, 'hindsight.source': profile.route?.handler } }))
 }
 
 // HTTP semantic conventions, client spans.
