@@ -3,12 +3,9 @@ import { dirname, join, resolve } from 'node:path'
 
 const MAX_BYTES = 4 * 1024 * 1024
 const MAX_DEPENDENCIES = 50
-const REVISION = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/
-/** Characters of a revision that are shown. */
-const SHOWN = 12
-const REF = /^ref: (refs\/[\w./@+-]{1,250})$/
-const NAME = /^(?:@[\w.~-]{1,100}\/)?[\w.~-]{1,100}$/
-const VERSION = /^[\w.+-]{1,50}$/
+/** The second revision of a line, shortened. */
+const REVISION = /^[0-9a-f]{40,64} ([0-9a-f]{12})/
+const NAME = /^(?:@[\w.~-]+\/)?[\w.~-]+$/
 
 /** The folder of the program that runs; the working directory where a program of a dependency runs the application. */
 export function applicationFolder (program = process.argv[1]): string {
@@ -23,28 +20,21 @@ export function revisionOf (folder: string): string | undefined {
   // In a worktree or a submodule `.git` is a file that names the folder.
   const linked = /^gitdir: (.+)$/.exec(textOf(found))?.[1]
   const git = linked === undefined ? found : resolve(dirname(found), linked)
-  const common = resolve(git, textOf(join(git, 'commondir')) || '.')
-  const head = textOf(join(git, 'HEAD'))
-  const ref = REF.exec(head)?.[1]
-  const revision = ref === undefined ? head : textOf(join(git, ref)) || textOf(join(common, ref)) || packed(common, ref)
-  return REVISION.test(revision) && !ref?.includes('..') ? revision.slice(0, SHOWN) : undefined
-}
-
-function packed (git: string, ref: string): string {
-  const line = textOf(join(git, 'packed-refs')).split('\n').find((one) => one.trimEnd().endsWith(` ${ref}`))
-  return line?.split(' ')[0] ?? ''
+  // Each line of this log has the revisions before and after a change of HEAD.
+  const last = textOf(join(git, 'logs', 'HEAD')).split('\n').at(-1) ?? ''
+  return REVISION.exec(last)?.[1]
 }
 
 /** The installed versions of the direct dependencies of an application, as `name@version` texts; at most fifty. */
 export function dependenciesOf (folder: string): string[] {
   const manifest = findUp(folder, 'package.json')
-  const { dependencies } = manifest === undefined ? {} : manifestOf(manifest)
-  if (manifest === undefined || typeof dependencies !== 'object' || dependencies === null) return []
-  const names = Object.keys(dependencies).filter((name) => NAME.test(name)).sort().slice(0, MAX_DEPENDENCIES)
-  return names.flatMap((name) => {
+  if (manifest === undefined) return []
+  const { dependencies } = manifestOf(manifest)
+  const names = Object.keys(Object(dependencies) as object).filter((name) => NAME.test(name))
+  return names.sort().slice(0, MAX_DEPENDENCIES).flatMap((name) => {
     const installed = findUp(dirname(manifest), join('node_modules', name, 'package.json'))
     const { version } = installed === undefined ? {} : manifestOf(installed)
-    return typeof version === 'string' && VERSION.test(version) ? [`${name}@${version}`] : []
+    return typeof version === 'string' ? [`${name}@${version}`] : []
   })
 }
 

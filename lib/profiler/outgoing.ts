@@ -1,6 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { errorMonitor } from 'node:events'
 import type { ClientRequest, IncomingMessage } from 'node:http'
+import { messageOf, read } from '../errors/thrown-value.js'
 import { requestContext, stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import type { Mask } from '../mask/mask.js'
@@ -18,7 +19,6 @@ const MAX_URL = 4_000
 
 /** An HTTP request to another server that was sent while a request was handled. */
 interface Call {
-  via: 'http' | 'undici'
   method: string
   url: string
   /** On the clock of `performance.now()`. */
@@ -32,7 +32,6 @@ interface Call {
 
 /** A call as a profile has it, masked. */
 export interface RecordedCall {
-  via: Call['via']
   method: string
   url: string
   /** Null: no response has come. */
@@ -112,7 +111,7 @@ function fail (sent: object, error: unknown): void {
 function beginHttp ({ request }: { request: ClientRequest }): void {
   const { protocol, host, path, method } = request
   const url = `${protocol}//${String(request.getHeader('host') ?? host)}${path}`
-  const isRecorded = begin(request, { via: 'http', method, url, requestHeaders: request.getHeaders() })
+  const isRecorded = begin(request, { method, url, requestHeaders: request.getHeaders() })
   if (isRecorded) request.once(errorMonitor, (error) => fail(request, error))
 }
 
@@ -124,7 +123,7 @@ function respondHttp ({ request, response }: { request: ClientRequest, response:
 function beginUndici ({ request }: { request: UndiciRequest }): void {
   const { method, origin, path, headers } = request
   const url = `${String(origin)}${String(path)}`
-  begin(request, { via: 'undici', method: String(method), url, requestHeaders: headers })
+  begin(request, { method: String(method), url, requestHeaders: headers })
 }
 
 const SUBSCRIBERS = ([
@@ -152,15 +151,14 @@ function quiet (subscriber: (message: never) => void): (message: unknown) => voi
 }
 
 function recorded (call: Call, mask: Mask, since: number): RecordedCall {
-  const { via, method, url, startedAt, endedAt, status, error } = call
+  const { method, url, startedAt, endedAt, status, error } = call
   return {
-    via,
     method: method.slice(0, 100),
     url: mask.url(url.slice(0, MAX_URL)),
     status: status ?? null,
     start: round(startedAt - since),
     duration: endedAt === undefined ? null : round(endedAt - startedAt),
-    ...(error !== undefined && { error: mask.text(messageOf(error)).slice(0, 1_000) }),
+    ...(error !== undefined && { error: mask.text(textOf(error)).slice(0, 1_000) }),
     requestHeaders: shownHeaders(headersOf(call.requestHeaders), mask),
     responseHeaders: shownHeaders(headersOf(call.responseHeaders), mask)
   }
@@ -178,11 +176,9 @@ function headersOf (headers: unknown): Record<string, unknown> {
   return found
 }
 
-function messageOf (error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
-  // The AggregateError of connections to several addresses has a code and no message.
-  const { message, code } = error as NodeJS.ErrnoException
-  return message || code || error.name
+// The AggregateError of connections to several addresses has a code and no message.
+function textOf (error: unknown): string {
+  return messageOf(error) || String(read(error, 'code'))
 }
 
 function round (ms: number): number {

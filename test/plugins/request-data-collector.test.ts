@@ -142,7 +142,7 @@ t.test('the request is collected as it arrived, even if the handler changes it',
   t.notMatch(collectors.response, { headers: { 'x-late': 'changed' } })
 })
 
-t.test('large values are truncated, with the number of omitted bytes', async t => {
+t.test('large values are truncated, with what is left out', async t => {
   const app = await build(t, { }, app => app.post('/', (request, reply) => {
     request.log.info({ channel: 'test', blob: 'y'.repeat(1_000_000) }, 'a long line')
     return reply.header('x-huge', 'h'.repeat(10_000)).send('x')
@@ -154,12 +154,11 @@ t.test('large values are truncated, with the number of omitted bytes', async t =
     ['many fields', Object.fromEntries(list.map(name => [name, 1])), /"…":"[\d,]+ more fields"\}$/]
   ] as const) {
     const { collectors, logs } = await profileOf(app, await app.inject({ method: 'POST', url: '/', payload }))
-    const { body, bodyCut } = collectors.request as Collected & { bodyCut?: number }
+    const { body } = collectors.request as Collected
     const text = JSON.stringify(body)
     t.match(text, expected, name)
     t.ok(text.length < 80_000, name)
-    if (name !== 'a text') t.equal(bodyCut, Buffer.byteLength(JSON.stringify(payload)) - 65_536, name)
-    t.match((collectors.response as { headers: object }).headers, { 'x-huge': /^h{4096}… \(5,904 more bytes\)$/ })
+    t.match((collectors.response as { headers: object }).headers, { 'x-huge': /^h{4096}… \(5,904 more characters\)$/ })
     const line = logs.find(({ message }) => message === 'a long line')
     t.equal(line?.channel, 'test')
     t.match(line?.context.cut, /^1,000,\d{3} characters: the fields of this line were left out$/)

@@ -1,8 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { targetOf } from '../../http/request-target.js'
-import { attributesOf } from '../../lifecycle/request-state.js'
-import { stateOf } from '../../lifecycle/request-state.js'
+import { attributesOf, stateOf } from '../../lifecycle/request-state.js'
 import type { Mask } from '../../mask/mask.js'
 import { binaryText, snapshot } from '../snapshot.js'
 import { shownHeaders } from './headers.js'
@@ -22,7 +21,6 @@ export function requestCollector ({ hindsight }: FastifyInstance): (request: Fas
     const cookies = Object.keys(hindsight.cookiesOf(request))
     const body = snapshot(request.body ?? null, {
       type: headers['content-type'],
-      bytes: Number(headers['content-length']) || undefined,
       replace: partText
     })
     const unparsed = request.body === undefined || request.body === null ? parserError(state.raised) : null
@@ -36,9 +34,8 @@ export function requestCollector ({ hindsight }: FastifyInstance): (request: Fas
         headers: shownHeaders(headers, mask),
         query: mask.value(query),
         cookies: Object.fromEntries(cookies.map((name) => [mask.text(name), '******'])),
-        body: mask.value(body.value),
+        body: mask.value(body),
         ...(unparsed !== null && { bodyNote: mask.text(unparsed) }),
-        ...(body.cut > 0 && { bodyCut: body.cut }),
         attributes: mask.value(attributes),
         ...(user !== undefined && { user: mask.value(user) }),
         session: { used: state.sessionTouched === true }
@@ -53,7 +50,7 @@ function userRecord (request: FastifyRequest): unknown {
   if (typeof user !== 'object' || user === null) return isScalar(user) ? user : undefined
   const fields = Object.entries(Object.getOwnPropertyDescriptors(user)).slice(0, MAX_USER_FIELDS)
     .filter(([, { value }]) => Array.isArray(value) ? value.every(isScalar) : isScalar(value))
-  return snapshot(Object.fromEntries(fields.map(([name, { value }]) => [name, value as unknown]))).value
+  return snapshot(Object.fromEntries(fields.map(([name, { value }]) => [name, value as unknown])))
 }
 
 function isScalar (value: unknown): boolean {
@@ -96,19 +93,20 @@ export function responseCollector (
       const headers = state.sentHeaders ?? reply.getHeaders() as Record<string, unknown>
       const type = String(headers['content-type'] ?? 'no type')
       const isEncoded = !/^(?:identity)?$/i.test(String(headers['content-encoding'] ?? ''))
-      const isBinary = isBuffer && (isEncoded || !TEXT.test(type) || !isUtf8(payload))
-      const body = stream ?? (isBinary ? `[binary, ${size} bytes, ${type}]` : null)
+      const isText = !isEncoded && TEXT.test(type)
+      // A later listener may have answered 304, which has no body.
+      const hasBody = reply.statusCode !== 304
+      let body: { body?: unknown, bodyCut?: number } = {}
+      if (stream !== null) body = { body: stream }
+      else if (isBuffer && !(isText && isUtf8(payload))) body = { body: `[binary, ${size} bytes, ${type}]` }
+      else if (state.ownPolicy !== undefined) body = { body: '[the diagnostic page]' }
+      else if (hasBody && isText && text !== null) body = shownText(text, mask)
       return {
         status: reply.statusCode,
         headers: shownHeaders(headers, mask),
         contentType: headers['content-type'] ?? null,
-        // A later listener may have answered 304, which has no body.
-        size: reply.statusCode === 304 ? null : size,
-        ...(body !== null
-          ? { body }
-          : state.ownPolicy !== undefined
-            ? { body: '[the diagnostic page]' }
-            : reply.statusCode !== 304 && !isEncoded && TEXT.test(type) && text !== null && shownText(text, mask))
+        size: hasBody ? size : null,
+        ...body
       }
     })
   }

@@ -35,7 +35,7 @@ export function sample (text = 'plain'): Profile {
       router: { tried: [{ name: text, methods: ['GET'], pattern: '/a', why: text, distance: 2 }], known: text },
       security: { user: { identifier: text, attributes: { [text]: text } }, decisions: [{ by: text, attribute: text, subject: text, votes: [{ voter: text, vote: 'denied', reason: text }] }] },
       performance: { handler: 0, heap: { used: 1 } },
-      'http-client': { count: 201, calls: [{ via: 'http', method: 'GET', url: text, status: 500, start: 1, duration: 2, error: text, requestHeaders: { [text]: text }, responseHeaders: {} }] },
+      'http-client': { count: 201, calls: [{ method: 'GET', url: text, status: 500, start: 1, duration: 2, error: text, requestHeaders: { [text]: text }, responseHeaders: {} }] },
       spans: { count: 1, spans: [{ traceId: text, spanId: text, parentId: text, name: text, kind: 'client', scope: text, start: 1.5, duration: 0.5, attributes: { [text]: text }, events: [{ name: text, attributes: { [text]: text } }] }] },
       session: { used: true, cookie: true, origin: 'loaded', changed: true, saved: true, keys: { [text]: '****** (string)' } },
       cors: { rule: { index: 0, path: text, origin: text, methods: ['GET'], credentials: false }, origin: text, preflight: true, wanted: { method: text, headers: text }, allowed: false, why: text, headers: { vary: text } },
