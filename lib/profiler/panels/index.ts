@@ -1,7 +1,7 @@
 import type { Collector } from '../collector.js'
 import { collectorsOf } from '../configuration.js'
 import { cpuPanel } from '../cpu/panel.js'
-import { cspPanel } from '../csp/panel.js'
+import { cspPanel } from '../csp/csp.js'
 import { json } from '../pages/components.js'
 import type { Profile } from '../profile.js'
 import { deliveryPanels } from './delivery.js'

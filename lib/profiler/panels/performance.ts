@@ -2,7 +2,6 @@ import { isNotification, mostSevere } from '../../logs/log-record.js'
 import { counted, grouped } from '../../view/counted.js'
 import { html } from '../../view/html.js'
 import { visibleLine } from '../../view/visible.js'
-import { callTreeOf, percent, readCpuRecord, refusalOf } from '../cpu/record.js'
 import { failed, milliseconds, note, pairsSection, pending, section } from '../pages/components.js'
 import type { Profile } from '../profile.js'
 import { addressOf, dataOf, failureOf, onlyErrors, PLAIN_VIEW, type Panel, type PanelView } from './panel.js'
@@ -17,7 +16,6 @@ const KINDS = [
 const MAX_ROWS = 30
 const MAX_MARKS = 100
 const MAX_NAME = 120
-const CPU_FUNCTIONS = 5
 
 /** Where the time went. */
 export const performancePanel: Panel = {
@@ -41,24 +39,14 @@ function timeSection (profile: Profile): string {
     .map(([name, time]) => [name, milliseconds(time)]))
 }
 
-/** The functions that took most CPU time, or the link to replay the request with a CPU profile. */
-function cpuSection (profile: Profile, view: PanelView): string {
-  const data = profile.collectors.cpu
-  const record = readCpuRecord(data)
-  if (record === null) {
-    const refusal = refusalOf(data)
-    const replay = view.replayable !== true
-      ? ''
-      : html`<p><a href="${view.base ?? '.'}/${profile.token}/replay">Replay it with a CPU profile…</a></p>`
-    const content = (refusal === undefined ? '' : note(refusal)) + replay
-    return content === '' ? '' : section('CPU', content)
+/** The link to the CPU profile, or to a replay of the request with one. */
+function cpuSection ({ collectors, token }: Profile, { base = '.', replayable = false }: PanelView): string {
+  if (collectors.cpu !== undefined) {
+    return section('CPU', html`<p><a href="${addressOf('cpu')}">Flame graph and all functions</a></p>`)
   }
-  const tree = callTreeOf(record)
-  const items = tree.heaviest.slice(0, CPU_FUNCTIONS).map(({ function: { name }, self }) =>
-    html`<li><span class="function">${visibleLine(name)}</span> ` +
-    html`${milliseconds(self / 1000)}, ${percent(self, tree.busy)}</li>`)
-  return section('CPU', html`<ol class="cpu-heaviest">!${items}</ol>` +
-    html`<p><a href="${addressOf('cpu')}">Flame graph and all functions</a></p>`)
+  return replayable
+    ? section('CPU', html`<p><a href="${base}/${token}/replay">Replay it with a CPU profile…</a></p>`)
+    : ''
 }
 
 interface Row extends Span {

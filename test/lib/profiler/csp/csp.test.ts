@@ -1,7 +1,6 @@
 import t from 'tap'
 import { createMask } from '../../../../lib/mask/mask.js'
-import { cspPanel } from '../../../../lib/profiler/csp/panel.js'
-import { readReport, withViolation } from '../../../../lib/profiler/csp/reports.js'
+import { cspPanel, readReport, withViolation } from '../../../../lib/profiler/csp/csp.js'
 import { shown, texts } from '../panels/support.js'
 import { profile } from '../fixture.js'
 
