@@ -231,14 +231,14 @@ t.test('the beginning of a text response is collected, masked', async t => {
   })
   const bodyOf = async (url: string, headers = {}) => {
     const { collectors } = await profileOf(app, await app.inject({ url, headers }))
-    return collectors.response as { body?: unknown, bodyCut?: number, size: number }
+    return collectors.response as { body?: unknown, size: number }
   }
   t.same((await bodyOf('/json')).body, { a: 1, password: '******', list: [{ apiToken: '******' }] })
   t.notMatch(JSON.stringify(await bodyOf('/html')), /s3cret/)
   const long = await bodyOf('/long')
-  t.match([String(long.body).length, long.bodyCut], [8_000, 24_000])
+  t.match(long.body, /^é{8000}… \(24,000 more bytes\)$/)
   const json = await bodyOf('/long-json')
-  t.match([typeof json.body, String(json.body).length], ['string', 8_000])
+  t.match(json.body, /^\{"list":.{7992}… \([\d,]+ more bytes\)$/)
   t.equal((await bodyOf('/encoded')).body, '[binary, 2 bytes, text/plain; charset=utf-8]')
   t.equal((await bodyOf('/latin')).body, '[binary, 1 bytes, text/plain; charset=utf-8]')
   t.equal((await bodyOf('/empty')).body, undefined)

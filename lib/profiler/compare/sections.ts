@@ -88,10 +88,9 @@ function request (profile: Profile): Values {
 function body (section: SectionBuilder, a: Profile, b: Profile): void {
   const [one, other] = [dataOf(a, 'request'), dataOf(b, 'request')]
   const areParsed = [one.body, other.body].every((body) => typeof body === 'object' && body !== null)
-  const valuesOf = ({ body, bodyNote, bodyCut }: Data): Values => ({
+  const valuesOf = ({ body, bodyNote }: Data): Values => ({
     ...areParsed ? leavesOf(body) : { body: body ?? undefined },
-    'why there is none': bodyNote,
-    'bytes left out': bodyCut
+    'why there is none': bodyNote
   })
   section.values(valuesOf(one), valuesOf(other))
 }

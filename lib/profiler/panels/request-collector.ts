@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { targetOf } from '../../http/request-target.js'
 import { attributesOf, stateOf } from '../../lifecycle/request-state.js'
 import type { Mask } from '../../mask/mask.js'
+import { grouped } from '../../view/counted.js'
 import { binaryText, snapshot } from '../snapshot.js'
 import { shownHeaders } from './headers.js'
 
@@ -96,17 +97,17 @@ export function responseCollector (
       const isText = !isEncoded && TEXT.test(type)
       // A later listener may have answered 304, which has no body.
       const hasBody = reply.statusCode !== 304
-      let body: { body?: unknown, bodyCut?: number } = {}
-      if (stream !== null) body = { body: stream }
-      else if (isBuffer && !(isText && isUtf8(payload))) body = { body: `[binary, ${size} bytes, ${type}]` }
-      else if (state.ownPolicy !== undefined) body = { body: '[the diagnostic page]' }
+      let body: unknown
+      if (stream !== null) body = stream
+      else if (isBuffer && !(isText && isUtf8(payload))) body = `[binary, ${size} bytes, ${type}]`
+      else if (state.ownPolicy !== undefined) body = '[the diagnostic page]'
       else if (hasBody && isText && text !== null) body = shownText(text, mask)
       return {
         status: reply.statusCode,
         headers: shownHeaders(headers, mask),
         contentType: headers['content-type'] ?? null,
         size: hasBody ? size : null,
-        ...body
+        ...(body !== undefined && { body })
       }
     })
   }
@@ -126,15 +127,15 @@ function startOf (content: unknown): TextStart | null {
 }
 
 /** A body as the profile stores it. JSON becomes data, whose fields are masked by their names. */
-function shownText ({ text, bytes }: TextStart, mask: Mask): { body: unknown, bodyCut?: number } {
+function shownText ({ text, bytes }: TextStart, mask: Mask): unknown {
   if (bytes <= MAX_BODY && /^\s*[[{]/.test(text)) {
     try {
-      return { body: mask.value(JSON.parse(text)) }
+      return mask.value(JSON.parse(text))
     } catch {
       // It is no JSON.
     }
   }
   // Masked before it is truncated: a part of a secret may not be recognized.
   const body = mask.text(text).slice(0, MAX_BODY)
-  return { body, ...(bytes > MAX_BODY && { bodyCut: bytes - Math.min(bytes, Buffer.byteLength(body)) }) }
+  return bytes > MAX_BODY ? `${body}… (${grouped(bytes - Buffer.byteLength(body))} more bytes)` : body
 }

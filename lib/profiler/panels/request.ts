@@ -52,13 +52,12 @@ function responsePart (profile: Profile): string {
     pairsSection('Response headers', headers, 'No headers were recorded.')
 }
 
-function bodyOf ({ body, bodyCut, bodyNote }: Data, headers: unknown): string {
+function bodyOf ({ body, bodyNote }: Data, headers: unknown): string {
   if (body === undefined || body === null) {
     return note(typeof bodyNote === 'string' ? `The body was ${bodyNote}` : 'No body was recorded.')
   }
   const type = isObject(headers) ? headers['content-type'] : undefined
   const isFlat = isObject(body) && Object.values(body).every((value) => typeof value !== 'object' || value === null)
   return (typeof type === 'string' ? html`<p class="facts">${type}</p>` : '') +
-    (isFlat ? pairs('Body', body, 'An empty object.') : folded('Body', body)) +
-    (typeof bodyCut === 'number' ? note(`About ${bodyCut.toLocaleString('en')} bytes of the body were left out.`) : '')
+    (isFlat ? pairs('Body', body, 'An empty object.') : folded('Body', body))
 }
