@@ -99,12 +99,8 @@ function update (sent: object, changes: Partial<Call>): void {
   if (call !== undefined) Object.assign(call, changes)
 }
 
-function end (sent: object): void {
-  update(sent, { endedAt: performance.now() })
-}
-
-function fail (sent: object, error: unknown): void {
-  update(sent, { endedAt: performance.now(), error })
+function end (sent: object, failure: Pick<Call, 'error'> = {}): void {
+  update(sent, { endedAt: performance.now(), ...failure })
 }
 
 // Published when the headers of the request are written.
@@ -112,7 +108,7 @@ function beginHttp ({ request }: { request: ClientRequest }): void {
   const { protocol, host, path, method } = request
   const url = `${protocol}//${String(request.getHeader('host') ?? host)}${path}`
   const isRecorded = begin(request, { method, url, requestHeaders: request.getHeaders() })
-  if (isRecorded) request.once(errorMonitor, (error) => fail(request, error))
+  if (isRecorded) request.once(errorMonitor, (error) => end(request, { error }))
 }
 
 function respondHttp ({ request, response }: { request: ClientRequest, response: IncomingMessage }): void {
@@ -134,7 +130,7 @@ const SUBSCRIBERS = ([
     update(request, { status: response.statusCode, responseHeaders: response.headers })
   }],
   ['undici:request:trailers', ({ request }: { request: object }) => end(request)],
-  ['undici:request:error', ({ request, error }: { request: object, error: unknown }) => fail(request, error)]
+  ['undici:request:error', ({ request, error }: { request: object, error: unknown }) => end(request, { error })]
 ] satisfies Array<[string, (message: never) => void]>).map(([channel, subscriber]) => {
   return [channel, quiet(subscriber)] as const
 })
