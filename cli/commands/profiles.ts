@@ -5,7 +5,7 @@ import {
 import { follow } from '../../lib/profiler/follow.js'
 import { profileMarkdown } from '../../lib/profiler/markdown/profile-markdown.js'
 import { milliseconds } from '../../lib/profiler/pages/components.js'
-import { headerHistory, type HeaderStep } from '../../lib/profiler/panels/header-history.js'
+import { headerHistory, type HeaderStep } from '../../lib/profiler/panels/headers.js'
 import type { Profile } from '../../lib/profiler/profile.js'
 import type { ProfilePage } from '../../lib/profiler/storage/storage.js'
 import { summarize, type ProfileSummary } from '../../lib/profiler/summary.js'

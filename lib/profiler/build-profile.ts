@@ -15,8 +15,8 @@ import type { LogRecord } from '../logs/log-record.js'
 import type { Mask } from '../mask/mask.js'
 import { blockedBy } from './blocked/blocked.js'
 import { fittingLogs, plainCopy } from './bounds.js'
-import { outsideChanges } from './panels/headers-collector.js'
-import { performanceRecord } from './panels/performance-collector.js'
+import { outsideChanges } from './panels/headers.js'
+import { performanceRecord } from './panels/waterfall.js'
 import { PROFILE_VERSION, type Profile, type ProfiledRoute } from './profile.js'
 import type {} from './profiler.js'
 
@@ -48,8 +48,10 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
   const ownData = collectedBy(state)
   const collectors = mask === maskOfAll ? ownData : plainCopy(ownData, mask.redact) as typeof ownData
   const blocked = debug ? blockedBy(request, reply, status, collectors) : []
+  const { matched: route = null } = (collectors.router ?? {}) as { matched?: ProfiledRoute }
+  if (route !== null) delete collectors.router
   Object.assign(collectors, { config }, mask.value(collected))
-  collectors.performance = performanceRecord(state, events, endedAt)
+  collectors.performance = performanceRecord(state)
   if (state.recorder !== null) collectors.headers = outsideChanges(state.recorder, mask)
   if (blocked.length > 0) collectors.blocked = blocked
   if (others.length > 0) collectors.otherErrors = others.map(masked)
@@ -62,7 +64,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
     url: mask.url(absoluteUrl(origin, targetOf(request))),
     ip: origin.ip,
     status,
-    route: (collectors.router as { matched?: ProfiledRoute | null } | undefined)?.matched ?? null,
+    route,
     exceptions,
     logs: logsOf(state, mask, maxBytes),
     events,

@@ -64,23 +64,18 @@ export function collectData (
 ): Collection {
   const data: Record<string, unknown> = {}
   const pending: Array<Promise<void>> = []
-
-  // A copy, as the application may go on to change its data.
-  function keep (name: string, result: unknown): void {
-    data[name] = result === undefined ? null : snapshot(result).value
-  }
-
-  async function awaitResult (name: string, result: PromiseLike<unknown>): Promise<void> {
-    const isSettled = await settlesWithin(Promise.resolve(result).then((value) => keep(name, value)), timeout)
-    if (!isSettled) data[name] = { error: `it had not settled after ${timeout} ms` }
-  }
-
   for (const { name, collect } of collectors) {
+    // A copy, as the application may go on to change its data.
+    const keep = (result: unknown): void => { data[name] = result === undefined ? null : snapshot(result) }
     const fail = (error: unknown): void => { data[name] = { error: messageOf(error) } }
     try {
       const result = collect(request, reply) as unknown
-      if (isPromise(result)) pending.push(awaitResult(name, result).catch(fail))
-      else keep(name, result)
+      if (!isPromise(result)) keep(result)
+      else {
+        pending.push(settlesWithin(Promise.resolve(result).then(keep), timeout).then((isSettled) => {
+          if (!isSettled) fail(`it had not settled after ${timeout} ms`)
+        }, fail))
+      }
     } catch (error) {
       fail(error)
     }

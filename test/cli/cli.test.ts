@@ -113,9 +113,9 @@ t.test('headers prints the code that set each header', async (t) => {
   t.equal(out, `  000001  200  01-02 03:04:05   1.25 ms  GET /robots.txt
 
 content-type
-  set     route handler /app/routes/a.ts:3
+  set     handler /app/routes/a.ts:3
           text/plain
-  changed response plugins/response.ts
+  changed response
           http://h/␛]0;pwned␇␛[31m⟨U+202E⟩txt␊␍
 
 x-gone

@@ -349,7 +349,7 @@ t.test('the profile has the changes of a session, without its values', async t =
   })
   const first = await app.inject('/set')
   const headers = { cookie: pairOf(first) }
-  const keys = { name: '****** (string)', cart: '****** (list of 1)' }
+  const keys = { name: '****** (string)', cart: '****** (object)' }
   for (const [name, answer, expected] of [
     ['new', first, { used: true, cookie: false, origin: 'new', changed: true, saved: true, keys }],
     ['loaded', await app.inject({ url: '/look', headers }), { used: true, cookie: true, origin: 'loaded', changed: false, saved: false, keys }],

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { MASKED } from '../../mask/mask.js'
-import { grouped } from '../../view/counted.js'
 import { dataOf, isObject, type Data } from '../panels/panel.js'
 import type { Profile } from '../profile.js'
 
@@ -195,8 +194,7 @@ function readBody (data: Data, placeholders: Placeholders): Pick<StoredRequest, 
 }
 
 /** Why a stored body is not the one that was received. */
-function bodyProblemOf ({ body, bodyCut, bodyNote }: Data): string | undefined {
-  if (typeof bodyCut === 'number') return `it was truncated: about ${grouped(bodyCut)} bytes were left out`
+function bodyProblemOf ({ body, bodyNote }: Data): string | undefined {
   if (typeof bodyNote === 'string') return `it was ${bodyNote}`
   let problem: string | undefined
   JSON.stringify(body, (name, value: unknown) => {

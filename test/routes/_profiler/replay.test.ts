@@ -93,12 +93,12 @@ t.test('the client address is the original one, unless headers change it', async
 
 t.test('a request that cannot be sent, or an invalid field, is an error', async (t) => {
   const { app, orders } = await start(t)
-  app.hindsight.profiler.save({ ...requested({ target: '/orders', headers: { 'content-type': 'application/json' }, body: { a: 1 }, bodyCut: 9 }, { method: 'POST' }), token: '00000a' })
+  app.hindsight.profiler.save({ ...requested({ target: '/orders', headers: { 'content-type': 'application/json' }, body: { a: 1, '…': '9 more fields' } }, { method: 'POST' }), token: '00000a' })
   app.hindsight.profiler.save({ ...requested({ target: '/stock/******', headers: { 'x-key': '******' } }), token: '00000b' })
   app.hindsight.profiler.save({ ...requested({ rawMessage: 'X' }), token: '00000c' })
   app.hindsight.profiler.save({ ...requested({ target: '/%5Fprofiler/purge' }, { method: 'POST' }), token: '00000d' })
   for (const [token, fields, status, message] of [
-    ['00000a', { confirm: '1' }, 409, 'The request of profile "00000a" cannot be replayed: Its body is not stored as a whole: it was truncated: about 9 bytes were left out.'],
+    ['00000a', { confirm: '1' }, 409, 'The request of profile "00000a" cannot be replayed: Its body is not stored as a whole: it was truncated.'],
     ['00000b', {}, 400, 'Invalid "value.path.2": it is masked in the profile, and the request requires it.'],
     ['00000b', { 'value.nix': 'x' }, 400, 'Invalid "value.nix": nothing of that name is masked; masked are value.path.2, value.x-key.'],
     ['00000b', { 'value.path.2': 'x', 'value.x-key': 'a\r\nb: c' }, 400, 'Invalid "value.x-key": it has a line break.'],
@@ -110,7 +110,7 @@ t.test('a request that cannot be sent, or an invalid field, is an error', async 
   t.match((await app.inject({ url: '/_profiler/00000c/replay', headers: json })).json(), { status: 409, detail: /refused by the HTTP parser/ })
   t.match((await app.inject({ url: '/_profiler/ffffff/replay', headers: json })).json(), { status: 404 })
   const page = new JSDOM((await app.inject({ url: '/_profiler/00000a/replay', headers: html })).body).window.document
-  t.match(page.querySelector('.failure')?.textContent, 'it was truncated: about 9 bytes were left out')
+  t.match(page.querySelector('.failure')?.textContent, 'it was truncated')
   t.equal(page.querySelector('.replay form'), null)
   t.equal(orders.length, 0)
 })

@@ -59,13 +59,11 @@ t.test('very deep and very wide recordings are bounded', async (t) => {
   }
 })
 
-t.test('the waterfall has the heaviest functions, or a link that starts a recording', async (t) => {
+t.test('the performance panel links to the CPU profile, or to a replay that records one', async (t) => {
   const part = (root: DocumentFragment) => [...root.querySelectorAll('section')].find((one) => one.querySelector('h3')?.textContent === 'CPU')
   const short = part(shown(performancePanel, sample()))
-  t.same(texts(short as Element, 'li'), ['plain 5.5 ms, 92 %', 'next 500 µs, 8.3 %'])
   t.same(links(short as Element, 'a'), ['?panel=cpu'])
   t.equal(part(shown(performancePanel, profile('000001'))), undefined)
-  t.match(part(shown(performancePanel, profile('000001', { collectors: { cpu: { refused: 'one at a time' } } })))?.textContent, /one at a time/)
   const view = { query: {}, editor: null, base: '/_profiler' }
   for (const replayable of [true, false]) {
     t.equal(performancePanel.render(profile('000001'), { ...view, replayable }).includes('href="/_profiler/000001/replay"'), replayable)

@@ -59,14 +59,14 @@ t.test('spans of the application are in the profile of their request, and in its
 
   const whole = profile('000001', { duration: 100, collectors: { spans: one } })
   const rows = texts(shown(performancePanel, whole), '.waterfall li > .row')
-  t.match(rows[0], /^SELECT one client span of pg, failed: lost start /)
+  t.match(rows[0], /^SELECT one start /)
+  t.ok(shown(performancePanel, whole).querySelector('[title="client span, failed: lost"]'))
   t.equal(shown(performancePanel, whole).querySelector('.waterfall li li .name')?.textContent, 'inner')
   t.match(rows[2], /pending$/)
   t.equal(shown(performancePanel, whole).querySelector('.waterfall a')?.getAttribute('href'), '?panel=spans#span-1')
   const panel = shown(spansPanel, whole)
   t.match(panel.querySelector('#span-1')?.textContent, /postgresql/)
   t.equal(spansPanel.problems?.(whole).errors, 1)
-  t.equal(spansPanel.count?.(whole), 3)
 })
 
 t.test('spans without a profiled request are not recorded', async (t) => {
