@@ -1,6 +1,6 @@
 import fastifyCors, { type FastifyCorsOptions } from '@fastify/cors'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { isOwnOrigin } from '../lib/http/method-override.js'
+import { isOwnOrigin } from '../lib/http/origin.js'
 import { pathnameOf, ruleFinder, type PathRule } from '../lib/http/request-target.js'
 import { host, runHooks, type CaughtHook } from '../lib/lifecycle/hosting.js'
 import { Answer, listener, Skip } from '../lib/lifecycle/listener.js'

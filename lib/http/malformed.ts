@@ -82,8 +82,8 @@ function routedTarget (app: FastifyInstance, message: IncomingMessage, methodOve
       ? overrideMethod(message, () => app.hindsight.originOf({ raw: message } as FastifyRequest))
       : null) ?? decodingProblem(url)
   // RFC 9112: a server accepts the absolute form (section 3.2.2) and `*` (section 3.2.4).
-  if (problem === null && messageState(message).unknownMethod === undefined) return pathOf(url)
-  noteMessage(message, { target: url, ...(problem !== null && { refused: problem }) })
+  if (problem === null) return pathOf(url)
+  noteMessage(message, { target: url, refused: problem })
   return UNROUTABLE
 }
 
@@ -125,8 +125,8 @@ function answerMalformed (app: FastifyInstance, error: ParserError, socket: Sock
 
 function sentBy (message: IncomingMessage, packet: string): Sent {
   const { method = '-', url = '/', headers: { host, accept } } = message
-  const { unknownMethod = method, target = url } = messageState(message)
-  return { method: unknownMethod, target: pathOf(target), host, accept, packet }
+  const { target = url } = messageState(message)
+  return { method, target: pathOf(target), host, accept, packet }
 }
 
 function sentIn (packet: string): Sent {

@@ -56,11 +56,6 @@ interface Forwarded {
   problem: Error | null
 }
 
-/** Characters of a forwarding header. */
-const MAX_FORWARDING = 4_096
-/** RFC 7239, section 6.2. */
-const UNKNOWN = 'unknown'
-const UNREADABLE: ForwardedValues = { for: [''] }
 const HOST = /^(?:\[[0-9a-f:.]+\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?):?$/
 const PREFIX = /^(?:\/[A-Za-z0-9._~!$&'()*+,;=:@%-]+)+\/?$/
 
@@ -149,29 +144,19 @@ function localAuthority (raw: IncomingMessage): string {
 }
 
 function forwarded ({ headers }: IncomingMessage): Forwarded {
-  const long = ['forwarded', ...NAMES.map((name) => `x-forwarded-${name}`)]
-    .find((name) => String(headers[name] ?? '').length > MAX_FORWARDING)
-  if (long !== undefined) {
-    const why = `Invalid ${long}: a forwarding header has at most ${MAX_FORWARDING} characters.`
-    return { values: UNREADABLE, problem: badRequest(why) }
-  }
   const standard = standardValues(headers.forwarded)
-  if (standard instanceof Error) return { values: UNREADABLE, problem: standard }
+  if (standard instanceof Error) return { values: { for: [''] }, problem: standard }
   const found: Forwarded = { values: standard, problem: null }
   for (const name of NAMES) {
     const own = listOf(headers[`x-forwarded-${name}`])?.map((value) => name === 'for' ? nodeAddress(value) : value)
     const other = standard[name]
     if (own === undefined) continue
     found.values[name] = own
-    if (other === undefined || knownText(own) === knownText(other)) continue
+    if (other === undefined || own.join() === other.join()) continue
     found.problem ??= conflictError(name)
     if (name === 'for') found.values.for = ['']
   }
   return found
-}
-
-function knownText (values: string[]): string {
-  return values.filter((value) => value !== UNKNOWN).join()
 }
 
 function standardValues (header: string | undefined): ForwardedValues | Error {
@@ -185,7 +170,7 @@ function standardValues (header: string | undefined): ForwardedValues | Error {
     }
     // A hop without a client keeps its place in the list: what the client sent stays before it.
     if (elements.some((element) => element.for !== undefined)) {
-      values.for = elements.map((element) => nodeAddress(element.for ?? UNKNOWN))
+      values.for = elements.map((element) => nodeAddress(element.for ?? 'unknown'))
     }
     return values
   } catch (error) {
@@ -223,6 +208,11 @@ function clientOf (remote: string, hops: string[] = [], isTrusted: Ranges): Pick
     }
   }
   return { ip, proxies, problem: null }
+}
+
+/** Whether the value of the header `Origin` is the origin of the request itself (RFC 6454, section 6.2). */
+export function isOwnOrigin (origin: string, { scheme, authority }: Origin): boolean {
+  return authority !== '' && origin === `${scheme}://${authority}`
 }
 
 /**

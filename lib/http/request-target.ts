@@ -10,8 +10,6 @@ interface MessageState {
   target?: string
   /** Whether the message has no `Host`, and the server leaves it to request validation to refuse that. */
   isHostless?: boolean
-  /** A method that overrides the method of the message, and that Node.js does not support. */
-  unknownMethod?: string
 }
 
 const states = new WeakMap<IncomingMessage, MessageState>()

@@ -169,8 +169,6 @@ t.test('an invalid forwarding header of a trusted proxy is refused', async t => 
     [{ forwarded: 'for=8.8.8.8;' }, 'Invalid Forwarded header "for=8.8.8.8;" (RFC 7239, section 4): Unexpected end of input.'],
     [{ 'x-forwarded-for': '' }, 'Invalid client "" in the forwarding header of a trusted proxy: it is neither an address nor "unknown" (RFC 7239, section 6).'],
     [{ 'x-forwarded-for': '8.8.8.8, ' }, 'Invalid client "" in the forwarding header of a trusted proxy: it is neither an address nor "unknown" (RFC 7239, section 6).'],
-    [{ 'x-forwarded-for': `${'9.9.9.9,'.repeat(600)}8.8.8.8` }, 'Invalid x-forwarded-for: a forwarding header has at most 4096 characters.'],
-    [{ forwarded: `${'for=9.9.9.9,'.repeat(400)}for=8.8.8.8`, 'x-forwarded-for': '8.8.8.8' }, 'Invalid forwarded: a forwarding header has at most 4096 characters.'],
     [{ forwarded: 'for=some.host' }, 'Invalid client "some.host" in the forwarding header of a trusted proxy: it is neither an address nor "unknown" (RFC 7239, section 6).']
   ] as const) {
     const { status, messages } = await problem(app, via('10.0.0.1', headers))
@@ -253,17 +251,10 @@ t.test('a method override replaces the method of a POST', async t => {
     const response = await app.inject({ method, url, headers: override === undefined ? {} : { 'x-http-method-override': override } })
     t.same([response.statusCode, response.body], [200, expected], `${method} ${url} ${override}`)
   }
-  for (const override of ['__construct', 'PUT POST', '../x', 'PUT\t', '1']) {
+  for (const override of ['__construct', 'PUT POST', '../x', 'PUT\t', '1', 'FOOBAR', 'CONNECT', 'head']) {
     const { status, messages } = await problem(app, { method: 'POST', url: '/', headers: { 'x-http-method-override': override } })
     t.same([status, messages.at(-1)], [400, 'Invalid HTTP method override.'], override)
   }
-  // An answer to HEAD announces octets that never come: those of the next answer would be taken for them.
-  for (const request of [{ url: '/?_method=HEAD' }, { url: '/', headers: { 'x-http-method-override': 'head' } }]) {
-    const { status, messages } = await problem(app, { method: 'POST', ...request })
-    t.same([status, messages.at(-1)], [400, 'Invalid HTTP method override: a POST is answered with a body, HEAD without one.'], request.url)
-  }
-  const { status, messages } = await problem(app, { method: 'POST', url: '/', headers: { 'x-http-method-override': 'FOOBAR' } })
-  t.same([status, messages.at(-1)], [405, 'No route found for "FOOBAR http://localhost/": Method Not Allowed (Allow: GET, POST, PUT, DELETE)'])
 })
 
 t.test('the method override is off by default', async t => {

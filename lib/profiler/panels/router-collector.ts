@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { declaredPlace } from '../../errors/declared-place.js'
-import { methodOf } from '../../http/method-override.js'
 import { pathnameOf } from '../../http/request-target.js'
 import { stateOf } from '../../lifecycle/request-state.js'
 import type { RouteMatch } from '../../lifecycle/request-state.js'
@@ -18,7 +17,7 @@ export function routeCollector ({ hindsight }: FastifyInstance): (request: Fasti
     state.collect('router', () => {
       if (route !== null) return matchedRoute(request, route, params)
       const { host = '', 'accept-version': version = '' } = request.headers
-      const wanted = { method: methodOf(request), path: pathnameOf(request), host, version: String(version) }
+      const wanted = { method: request.method, path: pathnameOf(request), host, version: String(version) }
       const { tried, more } = triedRoutes(routeTable.own(), wanted)
       const masked = tried.map((one) => ({ ...one, why: mask.text(one.why) }))
       return { matched: null, tried: masked, ...(more > 0 && { more }) }
