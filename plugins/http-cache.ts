@@ -13,8 +13,6 @@ import { routeName } from '../lib/routing/route-table.js'
 /** How the preconditions of a request were evaluated; the profile shows it. */
 interface CacheRecord extends Evaluation {
   validators: Validators | null
-  /** Whether the route's own checks, such as `config.security`, precede the answer. */
-  deferred: boolean
   /** Whether the handler was reached, or replaced by a 304: the attribute does not apply to other answers. */
   reached: boolean
   /** Why the response is for its client alone. */
@@ -30,6 +28,7 @@ declare module '../lib/lifecycle/request-state.js' {
 
 /** Attributes of routes whose own checks run after this listener: a refusal takes precedence (RFC 9110, 13.2.1). */
 const guarded = new WeakSet<CacheAttribute>()
+const ofGuarded = new Skip('the checks of the route precede')
 const noValidators = new Skip('the route declares neither etag nor lastModified')
 const notKept = new Skip('caches only store responses to GET and HEAD')
 const notTheRoutes = new Skip('the response is not the handler\'s')
@@ -53,7 +52,7 @@ export const httpCache = listener('kernel.controller', 'http-cache', (app) => {
     const own = [route.preHandler ?? []].flat()
     checkCache(routeName(route), cache)
     if (security !== undefined || isGranted !== undefined || own.length > 0) guarded.add(cache)
-    route.preHandler = [...own, answerDeferred]
+    route.preHandler = [...own, reachHandler]
   })
 
   return (request, reply) => {
@@ -62,21 +61,31 @@ export const httpCache = listener('kernel.controller', 'http-cache', (app) => {
     if (stateOf(request).failed) return ofDiagnosticHandler
     if (cache.etag === undefined && cache.lastModified === undefined) return noValidators
     if (!isRetrieval(request.method)) return notKept
-    return decide(request, reply, cache)
+    return guarded.has(cache) ? ofGuarded : decide(request, reply, cache)
   }
 })
 
+/** Answers with 304 where the client has the current representation. */
 async function decide (
   request: FastifyRequest, reply: FastifyReply, cache: CacheAttribute
 ): Promise<Answer | undefined> {
   const validators = await declaredValidators(cache, request)
   const record = Object.assign(recordOf(request, reply), evaluate(request.headers, validators), { validators })
-  const isFresh = record.outcome === 'fresh'
-  record.deferred = isFresh && guarded.has(cache)
-  if (record.deferred || !isFresh) return
+  if (record.outcome !== 'fresh') return
   record.reached = true
-  setNotModified(reply, validators)
+  reply.code(304)
+  // RFC 9110, section 15.4.5: the date is only useful without an entity tag.
+  if (validators.etag === null) setValidators(reply, validators)
+  else reply.header('etag', validators.etag).removeHeader('last-modified')
   return new Answer(undefined)
+}
+
+// Runs after the checks of the route itself: they have let the request pass.
+async function reachHandler (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> {
+  const cache = attributesOf(request)?.cache
+  const isGuarded = cache !== undefined && guarded.has(cache) && isRetrieval(request.method)
+  if (isGuarded && await decide(request, reply, cache) !== undefined) return reply.send()
+  recordOf(request, reply).reached = true
 }
 
 /** Sets `Cache-Control`, `Expires`, `ETag`, `Last-Modified` and `Vary` as the attribute declares them. */
@@ -136,28 +145,23 @@ function whyPrivate (request: FastifyRequest, reply: FastifyReply): string | nul
   return null
 }
 
-// Runs after the checks of the route itself: they have let the request pass.
-function answerDeferred (request: FastifyRequest, reply: FastifyReply, done: () => void): void {
-  const record = recordOf(request, reply)
-  record.reached = true
-  if (!record.deferred || record.validators === null) return done()
-  setNotModified(reply, record.validators)
-  reply.send()
-}
-
 function recordOf (request: FastifyRequest, reply: FastifyReply): CacheRecord {
   const state = stateOf(request)
-  const { mask } = servicesOf(request)
   if (state.cache !== undefined) return state.cache
-  const record: CacheRecord = {
-    outcome: 'unconditional', precondition: null, validators: null, deferred: false, reached: false, private: null
+  const record: CacheRecord = state.cache = {
+    outcome: 'unconditional', precondition: null, validators: null, reached: false, private: null
   }
-  state.cache = record
+  if (state.observed) collectRecord(record, request, reply)
+  return record
+}
+
+function collectRecord (record: CacheRecord, request: FastifyRequest, reply: FastifyReply): void {
+  const state = stateOf(request)
   state.collect('cache', () => {
     const { validators, reached, ...decision } = record
     const { etag = null, lastModified = null } = validators ?? {}
     const headers = state.sentHeaders ?? reply.getHeaders()
-    return mask.value({
+    return servicesOf(request).mask.value({
       ...decision,
       etag,
       lastModified: lastModified === null ? null : new Date(lastModified).toUTCString(),
@@ -166,14 +170,6 @@ function recordOf (request: FastifyRequest, reply: FastifyReply): CacheRecord {
       vary: headers.vary ?? null
     })
   })
-  return record
-}
-
-function setNotModified (reply: FastifyReply, validators: Validators): void {
-  reply.code(304)
-  // RFC 9110, section 15.4.5: the date is only useful without an entity tag.
-  if (validators.etag === null) setValidators(reply, validators)
-  else reply.header('etag', validators.etag).removeHeader('last-modified')
 }
 
 function setValidators (reply: FastifyReply, { etag, lastModified }: Validators): void {

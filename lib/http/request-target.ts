@@ -51,7 +51,12 @@ export interface PathRule {
 
 /** A function that finds the first rule that applies to the path of a request; null where none does. */
 export function ruleFinder<T extends PathRule> (rules: readonly T[]): (request: FastifyRequest) => T | null {
-  return (request) => rules.find(({ path }) => path === undefined || pathMatches(path, pathnameOf(request))) ?? null
+  return (request) => {
+    for (const rule of rules) {
+      if (rule.path === undefined || pathMatches(rule.path, pathnameOf(request))) return rule
+    }
+    return null
+  }
 }
 
 /** Whether a rule with this `path` applies to a path. */
