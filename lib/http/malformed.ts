@@ -76,7 +76,6 @@ function isFull (app: FastifyInstance): boolean {
 function routedTarget (app: FastifyInstance, message: IncomingMessage, methodOverride: boolean): string {
   const { url = '/' } = message
   if (url === UNROUTABLE) return url
-  if (message.headers.host === undefined) noteMessage(message, { isHostless: true })
   const problem = framingProblem(message) ?? pipeliningProblem(message) ??
     (methodOverride
       ? overrideMethod(message, () => app.hindsight.originOf({ raw: message } as FastifyRequest))

@@ -8,7 +8,6 @@ import { addressRanges, type Ranges } from './address-ranges.js'
 import { nodeAddress } from './forwarding-headers.js'
 import { headerText, isRepeated, joinedHeader } from './header-text.js'
 import { badRequest } from './http-errors.js'
-import { messageState } from './request-target.js'
 
 /** Where a request was sent to and where it came from, as far as trusted parties report it. */
 export interface Origin {
@@ -81,10 +80,11 @@ function resolve (raw: IncomingMessage, isTrusted: Ranges, trustedHosts: RegExp[
   const { encrypted = false, remoteAddress = '' } = socketOf(raw)
   const { values, problem }: Forwarded = isTrusted(remoteAddress) ? forwarded(raw) : { values: {}, problem: null }
   const isSecure = values.proto === undefined ? encrypted : /^(?:https|on|ssl|1)$/i.test(values.proto[0] ?? '')
-  const sent = headerText(values.host?.[0] ?? targetAuthority(raw) ?? raw.headers.host ?? '').trim()
-  const authority = (sent === '' ? localAuthority(raw) : sent).toLowerCase()
+  const sent = headerText(values.host?.[0] ?? targetAuthority(raw) ?? raw.headers.host ?? '')
+  // A request of HTTP/1.0 needs no host.
+  const authority = sent.trim().toLowerCase() || 'localhost'
   const [, host = authority, ownPort = '0'] = /^(.*):(\d+)$/s.exec(authority) ?? []
-  const wrongHost = hostProblem(raw, host, sent, trustedHosts)
+  const wrongHost = hostProblem(raw, host, trustedHosts)
   const [port, wrongPort] = portOf(values.port?.[0]?.replace(/^.*:/, '') ?? ownPort)
   const isDefaultPort = port === 0 || port === (isSecure ? 443 : 80)
   const { ip, proxies, problem: wrongClient } = clientOf(remoteAddress, values.for, isTrusted)
@@ -113,14 +113,9 @@ function targetAuthority (raw: IncomingMessage & { originalUrl?: string }): stri
   return /^[a-z][a-z0-9+.-]*:\/\/([^/?#]+)/i.exec(raw.originalUrl ?? raw.url ?? '/')?.[1]
 }
 
-function hostProblem (raw: IncomingMessage, host: string, sent: string, trustedHosts: RegExp[]): Error | null {
-  const { isHostless = false, target } = messageState(raw)
+function hostProblem (raw: IncomingMessage, host: string, trustedHosts: RegExp[]): Error | null {
+  // A message that a plugin of the application has constructed may have none.
   const rawHeaders = (raw as { rawHeaders?: string[] }).rawHeaders ?? []
-  // A message that a plugin of the application has constructed came over no connection.
-  const isReceived = (raw.socket as unknown) !== undefined && target === undefined
-  if (isHostless && raw.httpVersion === '1.1' && sent === '' && isReceived) {
-    return badRequest('Missing Host: an HTTP/1.1 request needs one (RFC 9112, section 3.2).')
-  }
   // RFC 9112, section 3.2: several are refused; Node.js would use the first.
   if (isRepeated(rawHeaders, 'host')) return badRequest(`Invalid Host "${joinedHeader(rawHeaders, 'host')}".`)
   if (!HOST.test(host)) return badRequest(`Invalid Host "${host}".`)
@@ -133,14 +128,6 @@ function portOf (text: string): [number, Error | null] {
   const port = Number(text)
   if (/^\d+$/.test(text) && port <= 65_535) return [port, null]
   return [0, badRequest(`Invalid port "${headerText(text)}": a port is a number from 0 to 65535.`)]
-}
-
-// A request without a host is about the address at which it arrived.
-function localAuthority (raw: IncomingMessage): string {
-  const { localAddress = 'localhost', localPort } = socketOf(raw)
-  const address = localAddress.replace(/^::ffff:/, '')
-  const host = address.includes(':') ? `[${address}]` : address
-  return localPort === undefined ? host : `${host}:${localPort}`
 }
 
 function forwarded ({ headers }: IncomingMessage): Forwarded {

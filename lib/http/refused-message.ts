@@ -48,7 +48,9 @@ export function trackResponses (): void {
 
 function track (message: unknown): void {
   const { socket, response } = message as { socket: Socket, response: ServerResponse }
-  responses.set(socket, [...openResponses(socket), response])
+  const open = openResponses(socket)
+  open.push(response)
+  responses.set(socket, open)
 }
 
 /** The response to the newest request of a connection, and those before it that were open when that request came. */

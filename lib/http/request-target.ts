@@ -8,8 +8,6 @@ interface MessageState {
   refused?: Error
   /** The target as the client sent it, where the message was routed by another one. */
   target?: string
-  /** Whether the message has no `Host`, and the server leaves it to request validation to refuse that. */
-  isHostless?: boolean
 }
 
 const states = new WeakMap<IncomingMessage, MessageState>()
