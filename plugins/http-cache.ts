@@ -1,17 +1,18 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { evaluate, isRetrieval, type Evaluation, type Validators } from '../lib/http/conditional.js'
 import { addVary, setIfAbsent } from '../lib/http/responses.js'
 import { Answer, listener, Skip } from '../lib/lifecycle/listener.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
 import { attributesOf, notDeclared, ofDiagnosticHandler, type CacheAttribute } from '../lib/routing/attributes.js'
 import {
-  cacheControl, checkCache, declaredValidators, expiryOf, isPublic, TURNED_PRIVATE
+  cacheControl, checkCache, declaredValidators, evaluate, expiryOf, isPublic, TURNED_PRIVATE, type Outcome,
+  type Validators
 } from '../lib/routing/cache-policy.js'
 import { routeName } from '../lib/routing/route-table.js'
 
 /** How the preconditions of a request were evaluated; the profile shows it. */
-interface CacheRecord extends Evaluation {
+interface CacheRecord {
+  outcome: Outcome
   validators: Validators | null
   /** Whether the handler was reached, or replaced by a 304: the attribute does not apply to other answers. */
   reached: boolean
@@ -70,8 +71,9 @@ async function decide (
   request: FastifyRequest, reply: FastifyReply, cache: CacheAttribute
 ): Promise<Answer | undefined> {
   const validators = await declaredValidators(cache, request)
-  const record = Object.assign(recordOf(request, reply), evaluate(request.headers, validators), { validators })
-  if (record.outcome !== 'fresh') return
+  const outcome = evaluate(request.headers, validators)
+  const record = Object.assign(recordOf(request, reply), { outcome, validators })
+  if (outcome !== 'fresh') return
   record.reached = true
   reply.code(304)
   // RFC 9110, section 15.4.5: the date is only useful without an entity tag.
@@ -149,7 +151,7 @@ function recordOf (request: FastifyRequest, reply: FastifyReply): CacheRecord {
   const state = stateOf(request)
   if (state.cache !== undefined) return state.cache
   const record: CacheRecord = state.cache = {
-    outcome: 'unconditional', precondition: null, validators: null, reached: false, private: null
+    outcome: 'unconditional', validators: null, reached: false, private: null
   }
   if (state.observed) collectRecord(record, request, reply)
   return record
@@ -159,12 +161,11 @@ function collectRecord (record: CacheRecord, request: FastifyRequest, reply: Fas
   const state = stateOf(request)
   state.collect('cache', () => {
     const { validators, reached, ...decision } = record
-    const { etag = null, lastModified = null } = validators ?? {}
     const headers = state.sentHeaders ?? reply.getHeaders()
     return servicesOf(request).mask.value({
       ...decision,
-      etag,
-      lastModified: lastModified === null ? null : new Date(lastModified).toUTCString(),
+      etag: validators?.etag ?? null,
+      lastModified: validators?.lastModified ?? null,
       cacheControl: headers['cache-control'] ?? null,
       expires: headers.expires ?? null,
       vary: headers.vary ?? null
@@ -175,5 +176,9 @@ function collectRecord (record: CacheRecord, request: FastifyRequest, reply: Fas
 function setValidators (reply: FastifyReply, { etag, lastModified }: Validators): void {
   if (etag !== null) setIfAbsent(reply, 'etag', etag)
   const isDated = reply.statusCode !== 304 || !reply.hasHeader('etag')
-  if (lastModified !== null && isDated) setIfAbsent(reply, 'last-modified', new Date(lastModified).toUTCString())
+  if (lastModified !== null && isDated) setIfAbsent(reply, 'last-modified', lastModified)
+}
+
+function isRetrieval (method: string): boolean {
+  return method === 'GET' || method === 'HEAD'
 }
