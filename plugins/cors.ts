@@ -88,19 +88,8 @@ export const corsResponse = listener('kernel.response', 'cors', (app, { cors: ru
 
 // Preflights of the profiler's pages match no route.
 function isProfiler (request: FastifyRequest): boolean {
-  if (routeConfigOf(request)?.ownOriginOnly === true) return true
-  if (!request.is404 || !PROFILER_PATHS.test(decoded(pathnameOf(request)))) return false
-  const services = servicesOf(request)
-  return services.debug || ('profiler' in services && services.profiler.role !== undefined)
-}
-
-// A path that cannot be decoded matches no route.
-function decoded (path: string): string {
-  try {
-    return decodeURIComponent(path)
-  } catch {
-    return path
-  }
+  return routeConfigOf(request)?.ownOriginOnly === true ||
+    (request.is404 && PROFILER_PATHS.test(pathnameOf(request)))
 }
 
 interface PackageOptions { actual: FastifyCorsOptions, preflight: FastifyCorsOptions }

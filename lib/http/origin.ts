@@ -49,12 +49,6 @@ const NAMES = ['for', 'host', 'proto', 'port', 'prefix'] as const
 type Name = typeof NAMES[number]
 type ForwardedValues = Partial<Record<Name, string[]>>
 
-/** What the forwarding headers of a trusted proxy contain. An unreadable list of clients is one empty text. */
-interface Forwarded {
-  values: ForwardedValues
-  problem: Error | null
-}
-
 const HOST = /^(?:\[[0-9a-f:.]+\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?):?$/
 const PREFIX = /^(?:\/[A-Za-z0-9._~!$&'()*+,;=:@%-]+)+\/?$/
 
@@ -78,7 +72,15 @@ function hostPattern (pattern: string | RegExp): RegExp {
 
 function resolve (raw: IncomingMessage, isTrusted: Ranges, trustedHosts: RegExp[]): Origin {
   const { encrypted = false, remoteAddress = '' } = socketOf(raw)
-  const { values, problem }: Forwarded = isTrusted(remoteAddress) ? forwarded(raw) : { values: {}, problem: null }
+  let values: ForwardedValues = {}
+  let problem: Error | null = null
+  try {
+    if (isTrusted(remoteAddress)) values = forwardedValues(raw)
+  } catch (error) {
+    // The headers may be about any client.
+    values = { for: [''] }
+    problem = error as Error
+  }
   const isSecure = values.proto === undefined ? encrypted : /^(?:https|on|ssl|1)$/i.test(values.proto[0] ?? '')
   const sent = headerText(values.host?.[0] ?? targetAuthority(raw) ?? raw.headers.host ?? '')
   // A request of HTTP/1.0 needs no host.
@@ -130,24 +132,20 @@ function portOf (text: string): [number, Error | null] {
   return [0, badRequest(`Invalid port "${headerText(text)}": a port is a number from 0 to 65535.`)]
 }
 
-function forwarded ({ headers }: IncomingMessage): Forwarded {
-  const standard = standardValues(headers.forwarded)
-  if (standard instanceof Error) return { values: { for: [''] }, problem: standard }
-  const found: Forwarded = { values: standard, problem: null }
+/** What the forwarding headers of a trusted proxy contain. Throws where they cannot be read, or conflict. */
+function forwardedValues ({ headers }: IncomingMessage): ForwardedValues {
+  const values = headers.forwarded === undefined ? {} : standardValues(headers.forwarded)
   for (const name of NAMES) {
     const own = listOf(headers[`x-forwarded-${name}`])?.map((value) => name === 'for' ? nodeAddress(value) : value)
-    const other = standard[name]
     if (own === undefined) continue
-    found.values[name] = own
-    if (other === undefined || own.join() === other.join()) continue
-    found.problem ??= conflictError(name)
-    if (name === 'for') found.values.for = ['']
+    const other = values[name]
+    if (other !== undefined && own.join() !== other.join()) throw conflictError(name)
+    values[name] = own
   }
-  return found
+  return values
 }
 
-function standardValues (header: string | undefined): ForwardedValues | Error {
-  if (header === undefined) return {}
+function standardValues (header: string): ForwardedValues {
   try {
     const elements = parseForwarded(header)
     const values: ForwardedValues = {}
@@ -161,9 +159,8 @@ function standardValues (header: string | undefined): ForwardedValues | Error {
     }
     return values
   } catch (error) {
-    return badRequest(
-      `Invalid Forwarded header "${headerText(header)}" (RFC 7239, section 4): ${(error as Error).message}.`
-    )
+    const { message } = error as Error
+    throw badRequest(`Invalid Forwarded header "${headerText(header)}" (RFC 7239, section 4): ${message}.`)
   }
 }
 

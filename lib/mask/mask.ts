@@ -89,11 +89,14 @@ function maskText (mask: Mask, text: string): string {
     return `${maskText(mask, text.slice(0, MAX_LENGTH))}… (${rest} more characters)`
   }
   const plain = text.replace(COLOR, '')
-  const pairs = plain.replace(PAIRS, (all, at: number) =>
-    /&|%[0-9a-f]{2}/i.test(all) || /[?&]/.test(plain.charAt(at - 1)) ? maskParameters(mask, all) : all)
-  const shown = mask.redact(maskPlain(mask, pairs))
+  const shown = mask.redact(maskPlain(mask, plain.includes('=') ? maskPairs(mask, plain) : plain))
   // Without secrets a text keeps its colors.
   return shown === plain ? text : shown
+}
+
+function maskPairs (mask: Mask, text: string): string {
+  return text.replace(PAIRS, (all, at: number) =>
+    /&|%[0-9a-f]{2}/i.test(all) || /[?&]/.test(text.charAt(at - 1)) ? maskParameters(mask, all) : all)
 }
 
 function maskPlain (mask: Mask, text: string): string {

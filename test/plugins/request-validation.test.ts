@@ -269,45 +269,42 @@ t.test('the method override is off by default', async t => {
 })
 
 t.test('a method override is refused for cross-site requests', async t => {
-  const advice = 'Send it from a page of the same origin, or send the method itself'
   const own = 'http://shop.test:3000'
-  const site = (value: string): string => `Cross-site method override: Sec-Fetch-Site is "${value}". ${advice}.`
-  const other = (value: string, origin = own): string =>
-    `Cross-site method override: the Origin "${value}" is not that of the request, "${origin}". ${advice}; behind a proxy, set trustedProxies (TRUSTED_PROXIES).`
+  const message = 'Cross-site method override: send it from a page of the same origin, or send the method itself; behind a proxy, set trustedProxies (TRUSTED_PROXIES).'
   const app = await build(t, { trustedProxies: ['10.0.0.1'] }, anyMethod, messageOptions({ methodOverride: true }))
   const proxied = { 'x-forwarded-host': 'shop.example', 'x-forwarded-proto': 'https' }
   for (const [headers, refused, remoteAddress] of [
-    [{}, null],
-    [{ origin: own }, null],
-    [{ origin: own, 'sec-fetch-site': 'same-origin' }, null],
-    [{ 'sec-fetch-site': 'none' }, null],
-    [{ ...proxied, origin: 'https://shop.example' }, null, '10.0.0.1'],
-    [{ 'sec-fetch-site': 'cross-site' }, site('cross-site')],
-    [{ 'sec-fetch-site': 'same-site' }, site('same-site')],
-    [{ 'sec-fetch-site': 'Same-Origin' }, site('Same-Origin')],
-    [{ 'sec-fetch-site': '' }, site('')],
-    [{ 'sec-fetch-site': 'same-origin, cross-site' }, site('same-origin, cross-site')],
-    [{ origin: own, 'sec-fetch-site': 'cross-site' }, site('cross-site')],
-    [{ origin: 'https://evil.example' }, other('https://evil.example')],
-    [{ origin: 'https://evil.example', 'sec-fetch-site': 'same-origin' }, other('https://evil.example')],
-    [{ origin: 'null' }, other('null')],
-    [{ origin: '' }, other('')],
-    [{ origin: 'https://shop.test:3000' }, other('https://shop.test:3000')],
-    [{ origin: 'http://shop.test' }, other('http://shop.test')],
-    [{ origin: 'http://a.shop.test:3000' }, other('http://a.shop.test:3000')],
-    [{ origin: `${own}.evil.example` }, other(`${own}.evil.example`)],
-    [{ origin: `${own}, ${own}` }, other(`${own}, ${own}`)],
-    [{ ...proxied, origin: 'https://shop.example' }, other('https://shop.example'), '10.0.0.2'],
-    [{ ...proxied, origin: own }, other(own, 'https://shop.example'), '10.0.0.1']
-  ] as Array<[Record<string, string>, string | null, string?]>) {
+    [{}, false],
+    [{ origin: own }, false],
+    [{ origin: own, 'sec-fetch-site': 'same-origin' }, false],
+    [{ 'sec-fetch-site': 'none' }, false],
+    [{ ...proxied, origin: 'https://shop.example' }, false, '10.0.0.1'],
+    [{ 'sec-fetch-site': 'cross-site' }, true],
+    [{ 'sec-fetch-site': 'same-site' }, true],
+    [{ 'sec-fetch-site': 'Same-Origin' }, true],
+    [{ 'sec-fetch-site': '' }, true],
+    [{ 'sec-fetch-site': 'same-origin, cross-site' }, true],
+    [{ origin: own, 'sec-fetch-site': 'cross-site' }, true],
+    [{ origin: 'https://evil.example' }, true],
+    [{ origin: 'https://evil.example', 'sec-fetch-site': 'same-origin' }, true],
+    [{ origin: 'null' }, true],
+    [{ origin: '' }, true],
+    [{ origin: 'https://shop.test:3000' }, true],
+    [{ origin: 'http://shop.test' }, true],
+    [{ origin: 'http://a.shop.test:3000' }, true],
+    [{ origin: `${own}.evil.example` }, true],
+    [{ origin: `${own}, ${own}` }, true],
+    [{ ...proxied, origin: 'https://shop.example' }, true, '10.0.0.2'],
+    [{ ...proxied, origin: own }, true, '10.0.0.1']
+  ] as Array<[Record<string, string>, boolean, string?]>) {
     for (const [url, override] of [['/?_method=DELETE', {}], ['/', { 'x-http-method-override': 'DELETE' }]] as const) {
       const request = {
         method: 'POST', url, headers: { host: 'shop.test:3000', accept: 'application/json', ...headers, ...override }, remoteAddress: remoteAddress ?? '127.0.0.1'
       } as const
       const response = await app.inject(request)
       const name = `${url} ${JSON.stringify(headers)}`
-      if (refused === null) t.same([response.statusCode, response.body], [200, 'DELETE'], name)
-      else t.same([response.statusCode, response.json<{ exceptions: Array<{ message: string }> }>().exceptions.at(-1)?.message], [400, refused], name)
+      if (!refused) t.same([response.statusCode, response.body], [200, 'DELETE'], name)
+      else t.same([response.statusCode, response.json<{ exceptions: Array<{ message: string }> }>().exceptions.at(-1)?.message], [400, message], name)
     }
   }
   const plain = await app.inject({ method: 'POST', url: '/', headers: { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' } })
