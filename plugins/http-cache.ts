@@ -93,13 +93,12 @@ async function reachHandler (request: FastifyRequest, reply: FastifyReply): Prom
 /** Sets `Cache-Control`, `Expires`, `ETag`, `Last-Modified` and `Vary` as the attribute declares them. */
 export const httpCacheResponse = listener('kernel.response', 'http-cache', () => (request, reply) => {
   const isTurned = stateOf(request).credentialsUsed === true && turnPrivate(request, reply)
-  const skip = respond(attributesOf(request)?.cache, request, reply)
+  const skip = respond(request, reply)
   return isTurned ? undefined : skip
 })
 
-function respond (
-  cache: CacheAttribute | undefined, request: FastifyRequest, reply: FastifyReply
-): Skip | undefined {
+function respond (request: FastifyRequest, reply: FastifyReply): Skip | undefined {
+  const cache = attributesOf(request)?.cache
   if (cache === undefined) return notDeclared
   if (stateOf(request).failed || reply.statusCode >= 400) return notForErrors
   if (!isRetrieval(request.method)) return notKept
@@ -150,15 +149,8 @@ function whyPrivate (request: FastifyRequest, reply: FastifyReply): string | nul
 function recordOf (request: FastifyRequest, reply: FastifyReply): CacheRecord {
   const state = stateOf(request)
   if (state.cache !== undefined) return state.cache
-  const record: CacheRecord = state.cache = {
-    outcome: 'unconditional', validators: null, reached: false, private: null
-  }
-  if (state.observed) collectRecord(record, request, reply)
-  return record
-}
-
-function collectRecord (record: CacheRecord, request: FastifyRequest, reply: FastifyReply): void {
-  const state = stateOf(request)
+  const record: CacheRecord = { outcome: 'unconditional', validators: null, reached: false, private: null }
+  state.cache = record
   state.collect('cache', () => {
     const { validators, reached, ...decision } = record
     const headers = state.sentHeaders ?? reply.getHeaders()
@@ -171,6 +163,7 @@ function collectRecord (record: CacheRecord, request: FastifyRequest, reply: Fas
       vary: headers.vary ?? null
     })
   })
+  return record
 }
 
 function setValidators (reply: FastifyReply, { etag, lastModified }: Validators): void {
