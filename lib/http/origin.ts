@@ -83,8 +83,7 @@ function resolve (raw: IncomingMessage, isTrusted: Ranges, trustedHosts: RegExp[
   }
   const isSecure = values.proto === undefined ? encrypted : /^(?:https|on|ssl|1)$/i.test(values.proto[0] ?? '')
   const sent = headerText(values.host?.[0] ?? targetAuthority(raw) ?? raw.headers.host ?? '')
-  // A request of HTTP/1.0 needs no host.
-  const authority = sent.trim().toLowerCase() || 'localhost'
+  const authority = sent.trim().toLowerCase() || localAuthority(raw)
   const [, host = authority, ownPort = '0'] = /^(.*):(\d+)$/s.exec(authority) ?? []
   const wrongHost = hostProblem(raw, host, trustedHosts)
   const [port, wrongPort] = portOf(values.port?.[0]?.replace(/^.*:/, '') ?? ownPort)
@@ -130,6 +129,14 @@ function portOf (text: string): [number, Error | null] {
   const port = Number(text)
   if (/^\d+$/.test(text) && port <= 65_535) return [port, null]
   return [0, badRequest(`Invalid port "${headerText(text)}": a port is a number from 0 to 65535.`)]
+}
+
+// A request without a host is about the address at which it arrived.
+function localAuthority (raw: IncomingMessage): string {
+  const { localAddress = 'localhost', localPort } = socketOf(raw)
+  const address = localAddress.replace(/^::ffff:/, '')
+  const host = address.includes(':') ? `[${address}]` : address
+  return localPort === undefined ? host : `${host}:${localPort}`
 }
 
 /** What the forwarding headers of a trusted proxy contain. Throws where they cannot be read, or conflict. */
