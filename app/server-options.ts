@@ -45,8 +45,6 @@ function optionsOf (given: Partial<ServerSettings>): { fastify: object, node: Se
       maxRequestsPerSocket: maxRequestsPerConnection
     },
     node: {
-      // A request without a host is refused by request validation, with a page, rather than by Node.js without one.
-      requireHostHeader: false,
       maxHeaderSize: 64 * 1024,
       headersTimeout,
       connectionsCheckingInterval: CHECK_INTERVAL,

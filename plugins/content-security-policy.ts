@@ -50,16 +50,18 @@ export const contentSecurityPolicyResponse = listener('kernel.response', 'conten
     if (policies.length === 0) return 'not configured'
     return (request, reply) => {
       const state = stateOf(request)
-      const missing = policies.filter(({ header }) => !reply.hasHeader(header))
-      if (state.observed) collectPolicy(state, policies.filter((policy) => !missing.includes(policy)))
+      if (state.observed) collectPolicy(state, policies.filter(({ header }) => reply.hasHeader(header)))
       if (isRedirect(reply)) return onRedirect
       if (reply.statusCode === 304) return onNotModified
-      if (missing.length === 0) return kept
       const uri = reports && isDocument(state, reply) ? app.hindsight.cspReportUri?.(request) ?? null : null
-      for (const { header, policy } of missing) {
+      let skip: Skip | undefined = kept
+      for (const { header, policy } of policies) {
+        if (reply.hasHeader(header)) continue
         const value = withNonces(policy, state)
         reply.header(header, uri === null ? value : withReportUri(value, uri))
+        skip = undefined
       }
+      return skip
     }
   })
 

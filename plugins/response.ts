@@ -11,7 +11,6 @@ declare module '../lib/lifecycle/request-state.js' {
 }
 
 const PRIVATE = 'no-cache, private'
-const REQUEST_ID = /^[\x21-\x7e]{1,128}$/
 const NEEDS_CHARSET = /^text\/|^application\/(?:javascript|xhtml\+xml)\b/i
 
 /**
@@ -27,11 +26,6 @@ export const response = listener('kernel.response', 'response', (_app, { charset
       reply.header('cache-control', PRIVATE)
     }
     setLanguage(request, reply, enabledLocales.length > 0)
-    // The client's own identifier of the request.
-    const { 'x-request-id': id } = request.headers
-    if (typeof id === 'string' && REQUEST_ID.test(id) && !reply.hasHeader('x-request-id')) {
-      reply.header('x-request-id', id)
-    }
     if (statusCode === 204 || statusCode === 205 || statusCode === 304 || statusCode < 200) {
       const nothing = dropContent(reply, payload)
       return statusCode === 205 ? '' : nothing

@@ -6,7 +6,6 @@ import { servicesOf } from '../lifecycle/services.js'
 import type { HindsightOptions } from '../options.js'
 import { addressRanges } from './address-ranges.js'
 import { forwardingNames } from './forwarding-headers.js'
-import { isRepeated } from './header-text.js'
 import type { Origin } from './origin.js'
 
 declare module '../lifecycle/request-state.js' {
@@ -87,13 +86,11 @@ export function debugAccess (
     return named.every((host) => hosts.has(host) || (HOST_NAME.test(host) && !isPublic(host) && isNameAllowed(host)))
   }
 
-  function isHostAllowed ({ host, problem }: Origin, request: FastifyRequest): boolean {
+  function isHostAllowed ({ host }: Origin, { raw: { headers } }: FastifyRequest): boolean {
     if (hosts.has('*')) return true
-    const { headers } = request.raw
-    // No page sent a message whose host cannot be read: browsers send valid ones.
-    if (host === '') return problem !== null && !hasUsableHost(request)
     // A page of another site can choose the host that a trusted proxy forwards: both must be allowed.
-    return isNameAllowed(host) && isAuthorityAllowed(headers.host) && isAuthorityAllowed(headers[':authority'])
+    return host !== '' && isNameAllowed(host) &&
+      isAuthorityAllowed(headers.host) && isAuthorityAllowed(headers[':authority'])
   }
 
   // Pages cannot choose either header (Fetch, section 2.2.2; Fetch Metadata, section 2.4).
@@ -118,12 +115,6 @@ export function debugAccess (
   }
 
   return { maySeeDebug, mayReadDebug }
-}
-
-// A browser can be made to send an invalid host too, unless it is repeated or no URL can contain it.
-function hasUsableHost ({ raw: { headers, rawHeaders } }: FastifyRequest): boolean {
-  const host = headers[':authority'] ?? headers.host
-  return host !== undefined && URL.canParse(`http://${host}/`) && !isRepeated(rawHeaders, 'host')
 }
 
 function isLocalHost (host: string): boolean {

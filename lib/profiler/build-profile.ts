@@ -4,7 +4,6 @@ import { flattenError } from '../errors/flatten-error.js'
 import { exceptionsOf, maskExceptions, maskOf } from '../errors/masked-exceptions.js'
 import { messageOf } from '../errors/thrown-value.js'
 import { ClientGoneError } from '../http/http-errors.js'
-import { methodOf } from '../http/method-override.js'
 import { absoluteUrl } from '../http/origin.js'
 import type { MalformedMessage } from '../http/refused-message.js'
 import { targetOf } from '../http/request-target.js'
@@ -60,7 +59,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
     token: state.token ?? '',
     time: new Date(state.startedTime).toISOString(),
     duration: Math.round((endedAt - state.startedAt) * 1000) / 1000,
-    method: methodOf(request),
+    method: request.method,
     url: mask.url(absoluteUrl(origin, targetOf(request))),
     ip: origin.ip,
     status,

@@ -41,7 +41,7 @@ const mistakes: Array<[config: Record<string, unknown>, message: string]> = [
   [{ links: { rel: 'preload' } }, "config.links is { rel: 'preload' }; it has to be a list of { rel, href, attributes }"],
   [{ links: [{ rel: 'preload' }] }, 'config.links.0.href is missing: config.links.0 has to be { rel, href, attributes }'],
   [{ links: [{ rel: 'preload', href: '/a.css', as: 'style' }] }, 'config.links.0.as is unknown; did you mean "rel"? Known are rel, href, attributes'],
-  [{ links: [{ rel: 'preload', href: '/a.css', attributes: { title: { text: 'x' } } }] }, "config.links.0.attributes.title is { text: 'x' }; it has to be a text, a number, true, { value, language }, or a list of texts"]
+  [{ links: [{ rel: 'preload', href: '/a.css', attributes: { title: { text: 'x' } } }] }, "config.links.0.attributes.title is { text: 'x' }; it has to be a text, a number or true"]
 ]
 
 const valid: Array<Record<string, unknown>> = [
@@ -50,7 +50,7 @@ const valid: Array<Record<string, unknown>> = [
   { cache: { noStore: true, private: true } },
   { security: 'user != null' }, { isGranted: 'ROLE_USER' },
   { isGranted: ['ROLE_USER', { attribute: 'EDIT', subject: () => ({}) }] },
-  { links: [] }, { links: [{ rel: 'preload', href: '/a.css', attributes: { as: 'style', crossorigin: true, media: null, n: 1, hreflang: ['de', 'fr'], title: { value: 'x', language: 'de' } } }] },
+  { links: [] }, { links: [{ rel: 'preload', href: '/a.css', attributes: { as: 'style', crossorigin: true, media: null, n: 1, title: 'x' } }] },
   // Keys of other plugins.
   { rateLimit: { max: 3 }, swagger: {}, cors: true, name: 'home', profile: false, websocket: true, timeout: 3, page: 1, title: 'x', caption: 'y' }
 ]

@@ -48,8 +48,6 @@ t.test('a preflight that requests more than the rule allows is refused', async t
     ['DELETE', '', 405, 'CORS: the method DELETE is not allowed here; allowed are GET, PUT.'],
     ['PUT', 'X-Two', 400, 'CORS: the header x-two is not allowed here; allowed are X-One.'],
     ['PUT', 'X-One, X-Two', 400, 'CORS: the header x-two is not allowed here; allowed are X-One.'],
-    ['PUT', `${'X-One,'.repeat(682)}X-One`.slice(0, 4_096), 400, 'CORS: the header x-on is not allowed here; allowed are X-One.'],
-    ['PUT', `${'X-One,'.repeat(700)}`, 400, 'CORS: Access-Control-Request-Headers has more than 4096 characters.'],
     ['DELETE', 'X-Two', 405, 'CORS: the method DELETE is not allowed here; allowed are GET, PUT.']
   ] as const) {
     const response = await app.inject(preflight('/api', method, wanted === '' ? {} : { 'access-control-request-headers': wanted }))

@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { declaredPlace } from '../../errors/declared-place.js'
-import { methodOf } from '../../http/method-override.js'
 import { pathnameOf } from '../../http/request-target.js'
 import { stateOf } from '../../lifecycle/request-state.js'
 import { triedRoutes } from '../../routing/tried-routes.js'
@@ -36,7 +35,7 @@ export function routeCollector ({ hindsight }: FastifyInstance): (request: Fasti
   }
 
   function unmatched (request: FastifyRequest): object {
-    const { tried, more } = triedRoutes(routeTable.own(), { method: methodOf(request), path: pathnameOf(request) })
+    const { tried, more } = triedRoutes(routeTable.own(), { method: request.method, path: pathnameOf(request) })
     return { tried: tried.map((one) => ({ ...one, why: mask.text(one.why) })), ...(more > 0 && { more }) }
   }
 }
