@@ -5,10 +5,10 @@ import { listOf } from '../panels/panel.js'
 import type { Profile } from '../profile.js'
 import type { Awaitable, ProfilePage, ProfileStorage, SearchOptions } from '../storage/storage.js'
 import { isFailure, type ProfileSummary } from '../summary.js'
+import { orderedDifferences, type Difference } from './differences.js'
 import { previousOf } from './previous.js'
-import { rankedDifferences, type Difference } from './ranking.js'
 
-export type { Difference } from './ranking.js'
+export type { Difference } from './differences.js'
 
 /** The last success of the route of a failure, and how the failure differs from it. */
 export interface LastSuccess {
@@ -55,7 +55,7 @@ export async function lastSuccess (source: ProfileSource, profile: Profile): Pro
   // The store may have evicted it since the search.
   const success = summary && await source.find(summary.token)
   if (summary === undefined || success === undefined) return null
-  const differences = rankedDifferences(success, profile).slice(0, MAX_DIFFERENCES)
+  const differences = orderedDifferences(success, profile).slice(0, MAX_DIFFERENCES)
     .map(({ what, before, now }) => {
       // Long texts are shown from where they begin to differ.
       const at = `${before}\n`.split('').findIndex((character, i) => character !== now[i])

@@ -22,10 +22,6 @@ export const SECTIONS: ReadonlyArray<readonly [name: string, label: string, comp
   ['session', 'Session', collector('session')],
   ['security', 'Security', collector('security')],
   ['response', 'Response', values(response)],
-  // Also of a header whose value is volatile.
-  ['headers', 'Header sources', (section, a, b) => {
-    section.values(headerSources(a), headerSources(b), () => false)
-  }],
   ['logs', 'Logs', logs],
   ['events', 'Events', events],
   ['durations', 'Durations', durations]
@@ -107,17 +103,6 @@ export function headerValues (headers: unknown): Values {
   return Object.fromEntries(entries.map(([name, value]) => [`header ${name}`, value]))
 }
 
-// The changes that listeners made are in the section of the events.
-function headerSources (profile: Profile): Values {
-  const sources = new Map<string, string>()
-  for (const { name, by, source, to } of listOf(dataOf(profile, 'headers').changes)) {
-    const step = `${to === null ? 'removed' : 'set'} by ${String(by)}${typeof source === 'string' ? ` ${source}` : ''}`
-    const earlier = sources.get(`header ${String(name)}`)
-    sources.set(`header ${String(name)}`, earlier === undefined ? step : `${earlier}; ${step}`)
-  }
-  return Object.fromEntries(sources)
-}
-
 function logs (section: SectionBuilder, a: Profile, b: Profile): void {
   const pairs = align(
     linesOf(a), linesOf(b),
@@ -144,10 +129,7 @@ function events (section: SectionBuilder, a: Profile, b: Profile): void {
   for (const [one, other] of eventPairs(a, b)) {
     const event = one ?? other
     if (event === undefined || ((one === undefined || other === undefined) && event.outcome === 'skipped')) continue
-    const name = one !== undefined && other !== undefined && one.pass !== other.pass
-      ? `${event.stage} ${event.listener}`
-      : eventName(event)
-    section.value(name, eventText(one), eventText(other))
+    section.value(`${event.stage} ${event.listener}`, eventText(one), eventText(other))
   }
 }
 
@@ -163,20 +145,12 @@ function durations (section: SectionBuilder, a: Profile, b: Profile): void {
   const [one, other] = [dataOf(a, 'performance'), dataOf(b, 'performance')]
   compare('whole request', a.duration, b.duration)
   compare('handler', one.handler, other.handler)
-  compare('serialization', one.serialization, other.serialization)
   compare('until the first byte', one.firstByte, other.firstByte)
-  for (const [one, other] of eventPairs(a, b)) {
-    if (one !== undefined && other !== undefined) compare(eventName(one), one.duration, other.duration)
-  }
 }
 
 // The same listeners handle a success in the main pass and a failure in the error pass: the key has no pass.
 function eventPairs (a: Profile, b: Profile): Array<Pair<ListenerEvent>> {
   return align(objects(a.events), objects(b.events), ({ stage, listener }) => `${stage} ${listener}`)
-}
-
-function eventName ({ stage, listener, pass }: ListenerEvent): string {
-  return `${stage} ${listener}${pass === 'error' ? ' (error pass)' : ''}`
 }
 
 function eventText (event: ListenerEvent | undefined): string | undefined {
