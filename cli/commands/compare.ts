@@ -9,8 +9,6 @@ import { CommandError, findProfile, searchOf, type Command } from '../command.js
 import { fit, readableTime, shorten, statusStyle, type Formatter } from '../terminal.js'
 
 const MAX_VALUE = 1_000
-/** The durations of listeners: their names begin with the stage or the hook. */
-const LISTENER = /^(?:kernel\.|on[A-Z]|pre[A-Z])\S* /
 
 export const EVENTS = {
   events: { type: 'boolean', help: 'also show the differences of listeners' }
@@ -67,10 +65,8 @@ function successLines ({ token, summary, differences }: LastSuccess, format: For
 export function comparisonLines (comparison: Comparison, format: Formatter, hasEvents = true): string[] {
   const { a, b, differences, equal, sections } = comparison
   const { style } = format
-  const isShown = (section: string, { what }: Difference): boolean =>
-    hasEvents || (section !== 'events' && (section !== 'durations' || !LISTENER.test(what)))
   const shown = sections.map(({ name, label, differences, equal }) =>
-    ({ label, equal, differences: differences.filter((difference) => isShown(name, difference)) }))
+    ({ label, equal, differences: hasEvents || name !== 'events' ? differences : [] }))
   const hidden = shown.reduce((rest, one) => rest - one.differences.length, differences)
   const same = sections.filter((one) => one.differences.length === 0 && one.equal > 0)
     .map(({ label, equal }) => `${label} (${equal})`)

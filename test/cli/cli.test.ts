@@ -228,7 +228,7 @@ t.test('errors name the invalid argument', async (t) => {
     [['list', 'status:bad'], 2, 'Invalid "status": "bad" is neither a status such as 404 nor a class such as 4xx.'],
     [['list', '--sort', 'url'], 2, 'Invalid --sort: "url" is none of -time, time, -duration, duration, -status, status.'],
     [['list', '--status', 'bad'], 2, 'Invalid --status: "bad" is neither a status such as 404 nor a class such as 4xx.'],
-    [['list', '--min-duration', 'x'], 2, 'Invalid --min-duration: "x" is not a number of milliseconds.'],
+    [['list', '--min-duration', 'x'], 2, 'Invalid --min-duration: "x" is not a duration such as >200ms or >1.5s.'],
     [['show'], 2, 'fastify-hindsight show <token | latest>: no argument was given.'],
     [['show', 'ABC'], 2, '"ABC" is neither a token of six hexadecimal digits nor "latest".'],
     [['show', '00000f'], 1, 'Token "00000f" was not found.'],

@@ -34,7 +34,6 @@ const CASES: ReadonlyArray<readonly [name: string, a: Partial<Profile>, b: Parti
     ['events | kernel.request router | "ran" | "raised"', 'events | kernel.request cors | "ran" | "ran; set vary: Origin"', 'events | kernel.request gone | "ran" | ']],
   ['a pass that was left for that of an error', { events: [event('router'), event('robots')] }, { events: [event('router', { outcome: 'raised' }), event('error', { pass: 'error' }), event('robots', { pass: 'error' })] },
     ['events | kernel.request router | "ran" | "raised"', 'events | kernel.request error |  | "ran"']],
-  ['a request that took its time', { duration: 3 }, { duration: 84 }, ['durations | whole request | "3 ms" | "84 ms"']],
   ['the session', { collectors: { session: { used: true, cookie: true } } }, { collectors: { session: { used: false, cookie: false } } }, ['session | used | true | false', 'session | cookie | true | false']],
   ['a collector of the application', { collectors: { queries: [{ sql: 'select 1', duration: 2 }] } }, { collectors: { queries: [{ sql: 'select 2', duration: 9 }] } }, ['queries | [0].sql | "select 1" | "select 2"']]
 ]
