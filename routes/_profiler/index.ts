@@ -5,7 +5,6 @@ import { prefersHtml } from '../../lib/errors/negotiate.js'
 import { visibleJson } from '../../lib/view/json.js'
 import { escapeMarkdown } from '../../lib/view/markdown.js'
 import reportRoutes from './csp-report.js'
-import differencesRoutes from './differences.js'
 import listRoutes from './list.js'
 import profileRoutes from './profile.js'
 import replayRoutes from './replay.js'
@@ -41,7 +40,7 @@ export default async function profilerRoutes (app: FastifyInstance): Promise<voi
   // In place of a parser of the application.
   if (app.hasContentTypeParser(FORM)) app.removeContentTypeParser(FORM)
   await app.register(formbody, { bodyLimit: FORM_LIMIT })
-  for (const routes of [listRoutes, profileRoutes, differencesRoutes, replayRoutes, reportRoutes]) {
+  for (const routes of [listRoutes, profileRoutes, replayRoutes, reportRoutes]) {
     await app.register(routes)
   }
 }

@@ -16,6 +16,9 @@ const MAX_CHILDREN = 20
 /** One profile: panels, its request in other formats, comparisons, and the form that pins it. */
 export default async function profileRoutes (app: FastifyInstance): Promise<void> {
   app.get('/:token', routeOptions(app, '_profiler'), showProfile)
+  for (const suffix of ['', '.json']) {
+    app.get(`/:token/differences${suffix}`, routeOptions(app, '_profiler_differences'), sendDifferences)
+  }
   app.get('/:token/cpu', routeOptions(app, '_profiler_cpu'), sendCpuProfile)
   app.get('/:token/as/:format', routeOptions(app, '_profiler_as'), sendAs)
   app.get('/compare', routeOptions(app, '_profiler_compare_chosen'), compareChosen)
@@ -76,6 +79,19 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   if (panel === undefined) reply.code(404)
   return await sendPage(request, reply, (options) =>
     profilePage(profile, panel ?? missingPanel(sentence), { ...options, ...view }))
+}
+
+/** Sends how a request differs from the last success of its route: as a part of other pages, or as JSON. */
+async function sendDifferences (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  const { profiler, debug } = request.server.hindsight
+  const profile = await profileOf(request)
+  const { lastSuccess, renderDifferences } = await import('../../lib/profiler/compare/last-success.js')
+  const found = await lastSuccess(profiler, profile)
+  if (formatOf(request, reply) === 'json') {
+    const { summary = null, differences = [] } = found ?? {}
+    return { token: profile.token, lastSuccess: summary, differences }
+  }
+  return reply.type('text/html; charset=utf-8').send(renderDifferences(found, baseOf(request), debug))
 }
 
 /** Sends the request of a profile as a command, source, an archive or a test. */

@@ -143,7 +143,7 @@ function table (result: SearchResult, { base }: PageOptions): string {
   }
   return scrollable('Stored profiles', html`<table class="rows profiles">
 <thead><tr><th scope="col">Token</th>!${head('Status', 'status')}<th scope="col">Method</th><th scope="col">URL</th>
-<th scope="col">Route</th>!${head('Duration', 'duration', ' class="number"')}<th scope="col">IP address</th>
+<th scope="col">Route</th>!${head('Duration', 'duration', ' class="number"')}
 !${head('Time', 'time')}</tr></thead>!${groupsOf(result).map((group) => bodyOf(group, result))}</table>`)
 }
 
@@ -175,7 +175,7 @@ function bodyOf (group: readonly ProfileSummary[], result: SearchResult): string
 
 // The addresses are relative to the list: a page is smaller.
 function row (profile: ProfileSummary, { profiles, now }: SearchResult, toggle: string | null): string {
-  const { token, status, error, warnings, pinned, method, url, route, duration, ip, time } = profile
+  const { token, status, error, warnings, pinned, method, url, route, duration, time } = profile
   const mark = isNoise(profile) ? 'is-noise' : error ? 'has-problem' : warnings > 0 ? 'has-warning' : ''
   const origin = originOf(url)
   // The origin is shown where the page has more than one.
@@ -188,7 +188,7 @@ function row (profile: ProfileSummary, { profiles, now }: SearchResult, toggle: 
 <td>!${statusBadge(status)}</td><td>${shorten(method)}</td>` +
     html`<td>${shorten(shown)}!${toggle ?? ''}!${toggle === null ? '' : remarks(profile)}</td>
 <td>${shorten(route?.replace(/^[A-Z|]+ (?=\/)/, '') ?? '')}</td>` +
-    html`<td>${milliseconds(duration)}</td><td>${ip}</td><td>!${moment(time, now)}</td></tr>`
+    html`<td>${milliseconds(duration)}</td><td>!${moment(time, now)}</td></tr>`
 }
 
 function originOf (url: string): string {

@@ -31,7 +31,6 @@ t.test('the route sends the toolbar of a stored profile', async t => {
     errors: 2,
     warnings: 0,
     exception: null,
-    security: null,
     calls: { count: 0, failed: 0 }
   }
   t.same((await app.inject('/_wdt/00000a.json')).json(), data)

@@ -10,12 +10,9 @@ import { servicesOf } from '../../../lifecycle/services.js'
 import type { ProfiledRoute } from '../../profile.js'
 import { addressesOf, toolbarAssets } from '../assets.js'
 import { allowsToolbar, extendHeader, hasMetaPolicy, type ToolbarNonces } from './policy.js'
-import { readStream } from './read-stream.js'
 import { toolbar, toolbarOf, type ToolbarData } from './toolbar.js'
 
 const BODY_END = /<\/body\s*>/gi
-/** The collectors whose data the toolbar shows. */
-const SHOWN = ['router', 'security', 'http-client']
 const POLICY_HEADERS = ['content-security-policy', 'content-security-policy-report-only'] as const
 /** Headers about the original bytes: a page with a toolbar is different each time. */
 const VALIDATORS = ['etag', 'last-modified', 'accept-ranges']
@@ -92,6 +89,41 @@ export function insertToolbar (
   }
 }
 
+/**
+ * Reads the body of a response that should have `length` bytes. Resolves to the bytes or, where the stream fails or has
+ * another length, to a stream that continues as the original one does: first with what was read.
+ */
+async function readStream (
+  stream: Readable, length: number, response: FastifyReply['raw']
+): Promise<Buffer | Readable> {
+  // Fastify destroys the stream of a response that is closed.
+  const close = (): void => { stream.destroy() }
+  response.once('close', close)
+  const iterator = stream[Symbol.asyncIterator]() as AsyncIterableIterator<Buffer | string>
+  const chunks: Array<Buffer | string> = []
+  let size = 0
+  let failure: { error: unknown } | undefined
+  try {
+    while (size <= length) {
+      const { done, value } = await iterator.next()
+      if (done === true) break
+      chunks.push(value)
+      size += Buffer.byteLength(value)
+    }
+  } catch (error) {
+    failure = { error }
+  } finally {
+    response.off('close', close)
+  }
+  if (failure === undefined && size === length) return Buffer.concat(chunks.map((chunk) => Buffer.from(chunk)))
+  const rest = Readable.from((async function * () {
+    yield * chunks
+    if (failure !== undefined) throw failure.error
+    yield * iterator
+  })())
+  return rest.once('close', close)
+}
+
 function removeValidators (reply: FastifyReply): void {
   for (const name of VALIDATORS) reply.removeHeader(name)
 }
@@ -139,8 +171,7 @@ function dataOf (
   const { route, failed, raised, missed, others } = state
   const { mask } = servicesOf(request)
   const errors = failed ? [raised] : missed !== null ? [missed] : others.slice(0, 1)
-  const { router, ...collectors } = collectedBy(request)
-  const { matched } = (router ?? {}) as { matched?: ProfiledRoute | null }
+  const { matched } = (collectedBy(request, 'router') ?? {}) as { matched?: ProfiledRoute | null }
   const now = performance.now()
   const handler = handlerStart === 0 ? {} : { handler: (handlerEnd === 0 ? now : handlerEnd) - handlerStart }
   return toolbarOf({
@@ -151,19 +182,16 @@ function dataOf (
     duration: now - startedAt,
     exceptions: errors.map((error) => ({ name: mask.text(nameOf(error)), message: mask.text(messageOf(error)) })),
     logs: log?.records() ?? [],
-    collectors: { ...collectors, performance: handler }
+    collectors: { 'http-client': collectedBy(request, 'http-client'), performance: handler }
   }, url)
 }
 
 // A collector that throws is reported in the profile.
-function collectedBy (request: FastifyRequest): Record<string, unknown> {
-  const collected = stateOf(request).collected ?? {}
-  return Object.fromEntries(SHOWN.filter((name) => collected[name] !== undefined).map((name) => {
-    const data = collected[name]
-    try {
-      return [name, typeof data === 'function' ? data() as unknown : data]
-    } catch {
-      return [name, null]
-    }
-  }))
+function collectedBy (request: FastifyRequest, name: string): unknown {
+  const data = stateOf(request).collected?.[name]
+  try {
+    return typeof data === 'function' ? data() as unknown : data
+  } catch {
+    return null
+  }
 }

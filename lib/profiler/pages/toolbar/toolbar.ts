@@ -4,7 +4,7 @@ import { wordFor } from '../../../view/counted.js'
 import type { EditorLink } from '../../../view/editor.js'
 import { html } from '../../../view/html.js'
 import { cut, visibleLine } from '../../../view/visible.js'
-import { dataOf, isFailedCall, isObject, listOf } from '../../panels/panel.js'
+import { dataOf, isFailedCall, listOf } from '../../panels/panel.js'
 import type { Profile } from '../../profile.js'
 import { milliseconds, placeOf, statusClass } from '../components.js'
 import type { ToolbarNonces } from './policy.js'
@@ -22,10 +22,9 @@ export type ToolbarData = ReturnType<typeof toolbarOf>
 
 /** The toolbar's data of a profile; `url` is the URL of its page. Durations are milliseconds. */
 export function toolbarOf (profile: ToolbarSource, url: string) {
-  const { token, status, method, route, duration, logs, exceptions, collectors } = profile
+  const { token, status, method, route, duration, logs, exceptions } = profile
   const error = exceptions.at(-1)
   const { handler, firstByte } = dataOf(profile, 'performance')
-  const { user, roles } = dataOf(profile, 'security')
   const { count, calls } = dataOf(profile, 'http-client')
   return {
     token,
@@ -47,12 +46,6 @@ export function toolbarOf (profile: ToolbarSource, url: string) {
     warnings: logs.filter(({ level }) => level === 'warn').length,
     /** Name and message of the last exception. */
     exception: error === undefined ? null : `${error.name}: ${error.message}`,
-    security: collectors.security === undefined
-      ? null
-      : {
-          user: isObject(user) && typeof user.identifier === 'string' ? user.identifier : null,
-          roles: Array.isArray(roles) ? roles.map(String) : []
-        },
     /** Requests to other servers. */
     calls: { count: numberOf(count) ?? 0, failed: listOf(calls).filter(isFailedCall).length }
   }
@@ -146,17 +139,11 @@ function requestItems (data: ToolbarData, editor: EditorLink | null): string[] {
   ]
 }
 
-function optionalItems ({ url, exception, security, calls }: ToolbarData): string[] {
+function optionalItems ({ url, exception, calls }: ToolbarData): string[] {
   const items: string[] = []
   if (exception !== null) {
     items.push(item('exception bad', 'exceptions', 'Exception', url, label('exception'), [
       ['Exception', cut(exception, MAX_EXCEPTION)]
-    ]))
-  }
-  if (security !== null) {
-    items.push(item('security', 'security', 'Security', url, name(security.user ?? 'anonymous'), [
-      ['User', security.user ?? 'not logged in'],
-      ['Roles', security.roles.join(', ') || 'none']
     ]))
   }
   if (calls.count > 0) {

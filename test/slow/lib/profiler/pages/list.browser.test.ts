@@ -32,7 +32,7 @@ if (browser !== undefined) {
   t.test('a click anywhere in a row opens its profile, except on its controls', async (t) => {
     const { origin, page, heard, save } = await start(t, { viewport: { width: 1280, height: 720 } })
     save(profile('000001'), profile('000002'))
-    for (const column of [2, 4, 7]) {
+    for (const column of [2, 4, 6]) {
       await page.goto(`${origin}/_profiler/`)
       const box = await page.locator(`.profiles tbody tr td:nth-child(${column})`).first().boundingBox()
       await page.mouse.click((box?.x ?? 0) + (box?.width ?? 0) - 5, (box?.y ?? 0) + 5)
