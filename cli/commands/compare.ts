@@ -1,8 +1,9 @@
 import {
   compareProfiles, type Compared, type Comparison, type Difference
 } from '../../lib/profiler/compare/compare.js'
-import { lastSuccess, NO_DIFFERENCE, sourceOf, type LastSuccess } from '../../lib/profiler/compare/last-success.js'
-import { previousOf } from '../../lib/profiler/compare/previous.js'
+import {
+  lastSuccess, NO_DIFFERENCE, previousOf, sourceOf, type LastSuccess
+} from '../../lib/profiler/compare/last-success.js'
 import { milliseconds } from '../../lib/profiler/pages/components.js'
 import { counted } from '../../lib/view/counted.js'
 import { CommandError, findProfile, searchOf, type Command } from '../command.js'

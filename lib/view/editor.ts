@@ -30,16 +30,13 @@ const PRESETS: Readonly<Record<string, string>> = {
   zed: 'zed://file%f:%l:%c',
   webstorm: 'webstorm://open?file=%f&line=%l&column=%c',
   idea: 'idea://open?file=%f&line=%l&column=%c',
-  phpstorm: 'phpstorm://open?file=%f&line=%l&column=%c',
-  sublime: 'subl://open?url=file://%f&line=%l&column=%c',
-  textmate: 'txmt://open?url=file://%f&line=%l&column=%c',
-  macvim: 'mvim://open?url=file://%f&line=%l&column=%c',
-  emacs: 'emacs://open?url=file://%f&line=%l&column=%c'
+  sublime: 'subl://open?url=file://%f&line=%l&column=%c'
 }
 // Nothing that a browser would run or read by itself: a link of the page must never be more than a link.
 const SCHEMES = new Set([
   ...Object.values(PRESETS).map((template) => template.slice(0, template.indexOf(':'))),
-  'http', 'https', 'editor', 'nvim', 'vim', 'helix', 'kate', 'lapce', 'nova', 'fleet', 'positron', 'trae', 'kiro'
+  'phpstorm', 'txmt', 'mvim', 'emacs', 'http', 'https', 'editor', 'nvim', 'vim', 'helix', 'kate', 'lapce', 'nova',
+  'fleet', 'positron', 'trae', 'kiro'
 ])
 const ABSOLUTE = /^(?:\/|[A-Za-z]:[\\/]|\\\\)/
 

@@ -50,8 +50,8 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
     const { successOf } = await import('../../lib/profiler/compare/last-success.js')
     return sendMarkdown(reply, profileMarkdown(profile, { success: await successOf(profiler, profile) }))
   }
-  const { hasFailed, renderDifferences, successOf } = await import('../../lib/profiler/compare/last-success.js')
-  const { previousOf } = await import('../../lib/profiler/compare/previous.js')
+  const { hasFailed, previousOf, renderDifferences, successOf } =
+    await import('../../lib/profiler/compare/last-success.js')
   const search: Profiler['search'] = (options) => profiler.search(options)
   const find = async (criteria: Criteria, limit = 1): Promise<ProfileSummary[]> =>
     (await search({ criteria, limit })).profiles

@@ -27,8 +27,8 @@ t.test('each editor has its link', async (t) => {
 })
 
 t.test('an unsafe link template stops the start', async (t) => {
-  const known = 'vscode, vscode-insiders, vscodium, cursor, windsurf, zed, webstorm, idea, phpstorm, sublime, textmate, macvim, emacs'
-  const schemes = 'vscode, vscode-insiders, vscodium, cursor, windsurf, zed, webstorm, idea, phpstorm, subl, txmt, mvim, emacs, ' +
+  const known = 'vscode, vscode-insiders, vscodium, cursor, windsurf, zed, webstorm, idea, sublime'
+  const schemes = 'vscode, vscode-insiders, vscodium, cursor, windsurf, zed, webstorm, idea, subl, phpstorm, txmt, mvim, emacs, ' +
     'http, https, editor, nvim, vim, helix, kate, lapce, nova, fleet, positron, trae, kiro'
   const cases: Array<[options: EditorOptions, message: string]> = [
     [{ editor: 'javascript:alert(%f)' }, `Option "editor" (EDITOR_URL): a URL cannot begin with "javascript:"; use ${schemes}`],
