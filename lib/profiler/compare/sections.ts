@@ -1,7 +1,7 @@
 import type { FlattenedException } from '../../errors/exception.js'
 import type { ListenerEvent } from '../../lifecycle/events.js'
 import type { LogRecord } from '../../logs/log-record.js'
-import { dataOf, isObject, listOf, type Data } from '../panels/panel.js'
+import { dataOf, isObject, listOf } from '../panels/panel.js'
 import type { Profile } from '../profile.js'
 import { align } from './diff.js'
 import { leavesOf, type SectionBuilder, type Values } from './section-builder.js'
@@ -13,7 +13,7 @@ export const SECTIONS: ReadonlyArray<readonly [name: string, label: string, comp
   ['outcome', 'Status and route', values(outcome)],
   ['exceptions', 'Exceptions', exceptions],
   ['request', 'Request', values(request)],
-  ['body', 'Body of the request', body],
+  ['body', 'Body of the request', values(body)],
   ['session', 'Session', collector('session')],
   ['security', 'Security', collector('security')],
   ['response', 'Response', values(response)],
@@ -72,15 +72,9 @@ function request (profile: Profile): Values {
   }
 }
 
-function body (section: SectionBuilder, a: Profile, b: Profile): void {
-  const [one, other] = [dataOf(a, 'request'), dataOf(b, 'request')]
-  const areParsed = [one.body, other.body].every((body) => typeof body === 'object' && body !== null)
-  const valuesOf = ({ body, bodyNote, bodyCut }: Data): Values => ({
-    ...areParsed ? leavesOf(body) : { body: body ?? undefined },
-    'why there is none': bodyNote,
-    'bytes left out': bodyCut
-  })
-  section.values(valuesOf(one), valuesOf(other))
+function body (profile: Profile): Values {
+  const { body, bodyNote, bodyCut } = dataOf(profile, 'request')
+  return { ...leavesOf(body ?? undefined), 'why there is none': bodyNote, 'bytes left out': bodyCut }
 }
 
 function response (profile: Profile): Values {

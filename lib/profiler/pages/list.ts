@@ -125,9 +125,8 @@ function losses ({ counters, lastLoss = '' }: SearchResult): string {
   const { dropped = 0, failed = 0 } = counters ?? {}
   if (dropped + failed === 0) return ''
   const lost = counted(dropped + failed, 'profile of this process was', 'profiles of this process were')
-  const last = lastLoss === '' ? 'See the log for the reason.' : `Last reason: ${lastLoss}`
   return html`<p class="failure">${lost} lost: ${dropped} because the queue was full, ` +
-    html`${failed} because the store or their data failed. ${last}</p>`
+    html`${failed} because the store or their data failed. ${lastLoss && `Last reason: ${lastLoss}`}</p>`
 }
 
 function table (result: SearchResult, { base }: PageOptions): string {

@@ -25,7 +25,7 @@ const CASES: ReadonlyArray<readonly [name: string, a: Partial<Profile>, b: Parti
   ['a header that is gone', request({ headers: { accept: 'a/b', 'x-request-id': '1' } }), request({ headers: { 'x-request-id': '2' } }), ['request | header accept | "a/b" | ']],
   ['a field of a body', request({ body: { user: { roles: ['a'], name: 'x' } } }), request({ body: { user: { roles: ['a', 'b'], name: 'x' } } }), ['body | user.roles | ["a"] | ["a","b"]']],
   ['the type of a field', request({ body: { count: 2 } }), request({ body: { count: '2' } }), ['body | count | 2 | "2"']],
-  ['a body that is text', request({ body: 'a=1' }), request({ body: null }), ['body | body | "a=1" | ']],
+  ['a body that is text', request({ body: 'a=1' }), request({ body: null }), ['body | value | "a=1" | ']],
   ['an exception', {}, { exceptions: [{ name: 'E', message: 'm', stack: '', frames: [{ file: '/a.js', line: 3, column: 1, function: 'f', own: true }] }] }, ['exceptions | E |  | "E: m at f /a.js:3"']],
   ['log lines, aligned', { logs: [line('one'), line('two'), line('three')] }, { logs: [line('one'), line('more', 'warn'), line('two'), line('thirty')] }, ['logs | warn app |  | "more"', 'logs | info app | "three" | "thirty"']],
   ['what a line is about', { logs: [line('saved', 'info', { user: 1, reqId: 'a' })] }, { logs: [line('saved', 'info', { user: 2, reqId: 'b' })] }, ['logs | context of "saved" user | 1 | 2']],
