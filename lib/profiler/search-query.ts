@@ -30,8 +30,8 @@ interface Field {
 }
 
 const MAX_TEXT = 500
-/** Words; a duration may have a blank before its unit, and text in quotes may have any. */
-const WORDS = /slow:[>=]*[\d.]+\s+(?:ms|s|m|min|h)(?!\S)|(?:[^\s"]|"[^"]*")+/gi
+/** Words; text in quotes may have blanks. */
+const WORDS = /(?:[^\s"]|"[^"]*")+/g
 const METHOD = /^[!#$%&'*+.^_`|~0-9A-Z-]{1,50}$/
 const ISO_8601 = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/
 
@@ -39,6 +39,7 @@ const TOKEN = {
   read: (text: string) => matching(TOKEN_PATTERN, text.toLowerCase()),
   problem: 'not a token of six hexadecimal digits'
 }
+const DURATION = { key: 'minDuration', read: readDuration, problem: 'not a duration such as >200ms or >1.5s' } as const
 const TIME_PROBLEM = 'neither a time in ISO 8601, such as 2026-01-31T12:00:00Z, nor an age such as 1h'
 const ANY_TEXT = { read: (text: string) => text, problem: '' }
 
@@ -55,10 +56,10 @@ const FIELDS: Readonly<Record<string, Field>> = {
   // The list shows the name of a route without its methods.
   route: { key: 'route', read: (text) => text.startsWith('/') ? `* ${text}` : text, problem: '' },
   exception: { key: 'exception', ...ANY_TEXT },
-  min_duration: { key: 'minDuration', read: readDuration, problem: 'not a number of milliseconds' },
-  slow: { key: 'minDuration', read: readSlow, problem: 'not a duration such as >200ms or >1.5s' },
-  from: { key: 'from', read: (text) => readTime(text)?.from, problem: TIME_PROBLEM },
-  until: { key: 'until', read: (text) => readTime(text)?.until, problem: TIME_PROBLEM },
+  min_duration: DURATION,
+  slow: DURATION,
+  from: { key: 'from', read: (text) => readTime(text), problem: TIME_PROBLEM },
+  until: { key: 'until', read: (text) => readTime(text, 86_399_999), problem: TIME_PROBLEM },
   error: { key: 'error', read: (text) => matching(/^[01]$/, text) && text === '1', problem: 'neither 1 nor 0' },
   parent: { key: 'parent', ...TOKEN }
 }
@@ -90,10 +91,6 @@ export function readSearch ({ q, ...given }: Fields, maxLimit = MAX_LIMIT): Sear
     throw new BadCriterionError('sort', `"${textOf(fields, 'sort')}" is none of ${SORTS.join(', ')}`)
   }
   const criteria = readCriteria(fields)
-  const { from, until } = criteria
-  if (from !== undefined && until !== undefined && from > until) {
-    throw new BadCriterionError('until', 'it is before "from"')
-  }
   return { criteria, limit, ...(sort !== '-time' && { sort }), ...(cursor !== undefined && { cursor }) }
 }
 
@@ -161,29 +158,19 @@ function readIp (text: string): string | undefined {
   return isIP(ip) !== 0 ? ip : undefined
 }
 
-function readDuration (text: string): number | undefined {
-  const digits = matching(/^\d+(?:\.\d+)?$/, text)
-  return digits !== undefined && Number.isFinite(Number(digits)) ? Number(digits) : undefined
-}
-
 /** Milliseconds; `>` and the unit may be missing. */
-function readSlow (text: string): number | undefined {
+function readDuration (text: string): number | undefined {
   return /^\s*>?=?\s*\d/.test(text) ? parseDuration(text.replace(/^[\s>=]+/, '').trim()) : undefined
 }
 
-/** The first and the last millisecond of a time, in UTC where it has no zone; of a date, those of the day. */
-function readTime (text: string): { from: number, until: number } | undefined {
+/** Milliseconds since the epoch, in UTC where a time has no zone; `rest` is added to a date. */
+function readTime (text: string, rest = 0): number | undefined {
   const age = /^\s*\d+\s*[a-z]+\s*$/i.test(text) ? parseDuration(text.trim()) : undefined
-  if (age !== undefined) {
-    const time = Math.max(0, Date.now() - age)
-    return { from: time, until: time }
-  }
+  if (age !== undefined) return Math.max(0, Date.now() - age)
   const written = matching(ISO_8601, text)?.replace(' ', 'T')
   if (written === undefined) return undefined
-  const hasZone = !written.includes('T') || /(?:Z|[+-]\d{2}:?\d{2})$/.test(written.slice(10))
-  const time = Date.parse(hasZone ? written : `${written}Z`)
-  // `Date.parse` accepts the 31st of February.
-  const day = new Date(`${written.slice(0, 10)}T00:00:00Z`)
-  if (Number.isNaN(time) || !day.toISOString().startsWith(written.slice(0, 10))) return undefined
-  return { from: time, until: written.includes('T') ? time : time + 86_399_999 }
+  const [date = '', time] = written.split('T')
+  const hasZone = time === undefined || /Z|[+-]/.test(time)
+  const parsed = Date.parse(hasZone ? written : `${written}Z`)
+  return Number.isNaN(parsed) ? undefined : parsed + (written === date ? rest : 0)
 }

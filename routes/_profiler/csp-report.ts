@@ -26,12 +26,8 @@ export default async function reportRoutes (app: FastifyInstance): Promise<void>
   if (!hindsight.debug) return
   const base = app.prefix.replace(/\/$/, '')
   let waiting = 0
-  const closing = new AbortController()
   // One after the other, so that none overwrites another.
   let attached: Promise<unknown> = Promise.resolve()
-  app.addHook('preClose', async function endWaiting () {
-    closing.abort()
-  })
 
   hindsight.cspReportUri = (request) => {
     const destination = String(request.headers['sec-fetch-dest'])
@@ -45,7 +41,7 @@ export default async function reportRoutes (app: FastifyInstance): Promise<void>
     const violation = readReport(body, hindsight.mask)
     if (violation === null) throw new BadReportError()
     if (!TOKEN_PATTERN.test(token)) throw new TokenNotFoundError(token)
-    for (let attempt = 0; attempt < MAX_ATTEMPTS && !closing.signal.aborted; attempt++) {
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const amended = attached.then(async () =>
         await hindsight.profiler.amend(token, (profile) => withViolation(profile, violation)))
       attached = amended.catch(() => {})

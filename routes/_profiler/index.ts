@@ -3,14 +3,12 @@ import formbody from '@fastify/formbody'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { prefersHtml } from '../../lib/errors/negotiate.js'
 import { visibleJson } from '../../lib/view/json.js'
-import { escapeMarkdown } from '../../lib/view/markdown.js'
 import reportRoutes from './csp-report.js'
-import differencesRoutes from './differences.js'
 import listRoutes from './list.js'
 import profileRoutes from './profile.js'
 import replayRoutes from './replay.js'
 import {
-  acceptSuffix, formatOf, isolate, NotAvailableError, routeOptions, sendMarkdown, sendPage, tokenOf
+  acceptSuffix, formatOf, isolate, NotAvailableError, routeOptions, sendPage, tokenOf
 } from './responses.js'
 
 const NotSendableRequestError =
@@ -41,7 +39,7 @@ export default async function profilerRoutes (app: FastifyInstance): Promise<voi
   // In place of a parser of the application.
   if (app.hasContentTypeParser(FORM)) app.removeContentTypeParser(FORM)
   await app.register(formbody, { bodyLimit: FORM_LIMIT })
-  for (const routes of [listRoutes, profileRoutes, differencesRoutes, replayRoutes, reportRoutes]) {
+  for (const routes of [listRoutes, profileRoutes, replayRoutes, reportRoutes]) {
     await app.register(routes)
   }
 }
@@ -62,13 +60,9 @@ async function sendStoreError (error: Error, request: FastifyRequest, reply: Fas
   const { message: problem } = error
   const { counters, lastLoss } = request.server.hindsight.profiler
   request.log.warn({ err: error, channel: 'profiler' }, 'The store of profiles cannot be used')
-  const format = formatOf(request, reply.code(503))
-  if (format === 'json') {
+  if (formatOf(request, reply.code(503)) !== 'html') {
     const body = { type: 'about:blank', title: 'Service Unavailable', status: 503, detail: problem, counters }
     return reply.type('application/problem+json').send(visibleJson(body))
-  }
-  if (format === 'markdown') {
-    return sendMarkdown(reply, `# 503 Service Unavailable\n\n${escapeMarkdown(problem)}\n`)
   }
   const { searchPage } = await import('../../lib/profiler/pages/list.js')
   const view = { fields: {}, problem, counters, lastLoss, profiles: [], next: null, now: Date.now() }

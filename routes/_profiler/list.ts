@@ -6,7 +6,7 @@ import type { Profiler } from '../../lib/profiler/profiler.js'
 import { BadCriterionError, readFilter, readSearch } from '../../lib/profiler/search-query.js'
 import { isInvalidCursor, type ProfilePage } from '../../lib/profiler/storage/storage.js'
 import { visibleJson } from '../../lib/view/json.js'
-import { baseOf, formatOf, formOf, routeOptions, sendPage, suffixOf, type Fields } from './responses.js'
+import { baseOf, formatOf, routeOptions, sendPage, suffixOf, type Fields } from './responses.js'
 
 const NothingStoredError = createError('HINDSIGHT_NO_PROFILE', 'No %s has been stored yet.', 404)
 const TooManyFollowersError =
@@ -14,7 +14,7 @@ const TooManyFollowersError =
 
 const MAX_FOLLOWERS = 50
 
-/** Lists of profiles: the newest, pages of a search, the stream of new ones, and the form that removes them. */
+/** Lists of profiles: the newest, pages of a search, and the stream of new ones. */
 export default async function listRoutes (app: FastifyInstance): Promise<void> {
   // Fastify redirects the address without the slash.
   app.get('/', { prefixTrailingSlash: 'slash', ...routeOptions(app, '_profiler_home') }, showProfiles)
@@ -24,11 +24,6 @@ export default async function listRoutes (app: FastifyInstance): Promise<void> {
     app.get(`/latest${suffix}`, routeOptions(app, '_profiler_latest'), redirectToLatest)
   }
   addStream(app)
-  app.post('/purge', routeOptions(app, '_profiler_purge'), async function purgeProfiles (request, reply) {
-    const { form_token: _, ...fields } = formOf(request)
-    await app.hindsight.profiler.purge(readFilter(fields))
-    return reply.redirect(`${baseOf(request)}/`, 303)
-  })
 }
 
 async function redirectToLatest (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
@@ -82,7 +77,7 @@ function addStream (app: FastifyInstance): void {
     const follower = new AbortController()
     followers.add(follower)
     reply.raw.once('close', () => follower.abort())
-    const after = await startOf(profiler, request.headers['last-event-id'])
+    const after = (await profiler.search({ limit: 1 })).head
     const events = Readable.from(eventsOf(profiler, { criteria, after, signal: follower.signal }))
     events.once('close', () => {
       follower.abort()
@@ -95,25 +90,11 @@ function addStream (app: FastifyInstance): void {
   })
 }
 
-// A client that connects again continues after its last event, where the store still has that position.
-async function startOf (profiler: Profiler, lastEventId: unknown): Promise<string> {
-  if (typeof lastEventId === 'string' && lastEventId !== '') {
-    try {
-      await profiler.search({ limit: 1, after: lastEventId })
-      return lastEventId
-    } catch (error) {
-      if (!isInvalidCursor(error)) throw error
-    }
-  }
-  return (await profiler.search({ limit: 1 })).head
-}
-
 async function * eventsOf (profiler: Profiler, options: FollowOptions): AsyncGenerator<string> {
-  // A client that is cut off before the first event continues here.
-  yield `retry: 2000\nid: ${options.after}\n\n`
-  for await (const { profiles, head } of follow(profiler, options)) {
-    const texts = profiles.map((summary) => `event: profile\ndata: ${visibleJson(summary)}\n\n`)
-    // The position belongs to the last event of the batch. An empty batch is a comment: the connection stays open.
-    yield profiles.length === 0 ? ': no new profiles\n\n' : `${texts.slice(0, -1).join('')}id: ${head}\n${texts.at(-1)}`
+  yield 'retry: 2000\n\n'
+  for await (const { profiles } of follow(profiler, options)) {
+    // A comment keeps the connection open.
+    if (profiles.length === 0) yield ': no new profiles\n\n'
+    else yield profiles.map((summary) => `event: profile\ndata: ${visibleJson(summary)}\n\n`).join('')
   }
 }

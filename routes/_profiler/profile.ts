@@ -13,26 +13,22 @@ const BadChoiceError = createError('HINDSIGHT_BAD_CHOICE',
 
 const MAX_CHILDREN = 20
 
-/** One profile: panels, header history, its request in other formats, comparisons, and the form that pins it. */
+/** One profile: panels, its request in other formats, comparisons, and the form that pins it. */
 export default async function profileRoutes (app: FastifyInstance): Promise<void> {
   app.get('/:token', routeOptions(app, '_profiler'), showProfile)
-  app.get('/:token/headers.json', routeOptions(app, '_profiler_headers'), async function showHeaderHistory (request) {
-    const { headerHistory } = await import('../../lib/profiler/panels/headers.js')
-    const profile = await profileOf(request)
-    return { token: profile.token, headers: Object.fromEntries(headerHistory(profile)) }
-  })
+  for (const suffix of ['', '.json']) {
+    app.get(`/:token/differences${suffix}`, routeOptions(app, '_profiler_differences'), sendDifferences)
+  }
   app.get('/:token/cpu', routeOptions(app, '_profiler_cpu'), sendCpuProfile)
   app.get('/:token/as/:format', routeOptions(app, '_profiler_as'), sendAs)
   app.get('/compare', routeOptions(app, '_profiler_compare_chosen'), compareChosen)
   app.get('/:token/compare/:other', routeOptions(app, '_profiler_compare'), compareTwo)
   app.post('/:token/pin', routeOptions(app, '_profiler_pin'), async function pinProfile (request, reply) {
-    const { pinned, back } = formOf(request)
+    const { pinned } = formOf(request)
     const token = tokenOf(request)
     if (pinned !== '1' && pinned !== '0') throw new BadFieldError('pinned', 'it is neither 1 nor 0')
     if (!await app.hindsight.profiler.pin(token, pinned === '1')) throw new TokenNotFoundError(token)
-    // Parsed and written again, so that it cannot lead to another page.
-    const to = typeof back === 'string' ? `search?${new URLSearchParams(back).toString()}` : token
-    return reply.redirect(`${baseOf(request)}/${to}`, 303)
+    return reply.redirect(`${baseOf(request)}/${token}`, 303)
   })
 }
 
@@ -54,26 +50,24 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
     const { successOf } = await import('../../lib/profiler/compare/last-success.js')
     return sendMarkdown(reply, profileMarkdown(profile, { success: await successOf(profiler, profile) }))
   }
-  const { hasFailed, renderDifferences, successOf } = await import('../../lib/profiler/compare/last-success.js')
-  const { previousOf } = await import('../../lib/profiler/compare/previous.js')
+  const { hasFailed, previousOf, renderDifferences, successOf } =
+    await import('../../lib/profiler/compare/last-success.js')
   const search: Profiler['search'] = (options) => profiler.search(options)
   const find = async (criteria: Criteria, limit = 1): Promise<ProfileSummary[]> =>
     (await search({ criteria, limit })).profiles
   // A store of the application may hold anything; older profiles are found by the time.
   const isDated = !Number.isNaN(Date.parse(profile.time))
   const showsDifferences = isDated && hasFailed(profile) && panel?.name === 'overview'
-  const [[summary], [parent = null], children, previous, older, success] = await Promise.all([
+  const [[summary], [parent = null], children, older, success] = await Promise.all([
     find({ token }),
     profile.parent === undefined ? [] : find({ token: profile.parent }),
     find({ parent: token }, MAX_CHILDREN),
-    isDated ? previousOf(profile, {}, search) : undefined,
     isDated ? previousOf(profile, { error: false }, search) : undefined,
     showsDifferences ? successOf(profiler, profile) : null
   ])
   const view = {
     pinned: summary?.pinned === true,
     replayable: debug,
-    previous: previous ?? null,
     lastSuccess: older ?? null,
     parent,
     children,
@@ -85,6 +79,19 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   if (panel === undefined) reply.code(404)
   return await sendPage(request, reply, (options) =>
     profilePage(profile, panel ?? missingPanel(sentence), { ...options, ...view }))
+}
+
+/** Sends how a request differs from the last success of its route: as a part of other pages, or as JSON. */
+async function sendDifferences (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  const { profiler, debug } = request.server.hindsight
+  const profile = await profileOf(request)
+  const { lastSuccess, renderDifferences } = await import('../../lib/profiler/compare/last-success.js')
+  const found = await lastSuccess(profiler, profile)
+  if (formatOf(request, reply) === 'json') {
+    const { summary = null, differences = [] } = found ?? {}
+    return { token: profile.token, lastSuccess: summary, differences }
+  }
+  return reply.type('text/html; charset=utf-8').send(renderDifferences(found, baseOf(request), debug))
 }
 
 /** Sends the request of a profile as a command, source, an archive or a test. */

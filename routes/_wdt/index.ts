@@ -21,11 +21,7 @@ export default async function toolbarRoutes (app: FastifyInstance): Promise<void
     const data = toolbarOf(profile, absoluteUrl(origin, `${base}/_profiler/${token}`))
     reply.header('cache-control', 'no-store')
     if (suffixOf(request) === '.json' || formatOf(request, reply) === 'json') return data
-    const path = origin.prefix + base
-    const addresses = addressesOf(toolbarAssets, `${path}/_profiler`)
-    return sendHtml(reply, ({ script, style }) => toolbar(data, {
-      style: { href: addresses.style, nonce: style },
-      script: { src: addresses.script, nonce: script, data: `${path}/_wdt/${token}.json` }
-    }, servicesOf(request).editor))
+    const files = addressesOf(toolbarAssets, `${origin.prefix}${base}/_profiler`)
+    return sendHtml(reply, (nonces) => toolbar(data, files, servicesOf(request).editor, nonces))
   })
 }

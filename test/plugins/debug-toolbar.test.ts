@@ -78,11 +78,10 @@ t.test('the toolbar shows status, route, time, log and token', async t => {
   const response = await app.inject('/')
   const bar = barOf(response.body)
   const token = String(response.headers['x-debug-token'])
-  t.match(heads(bar), ['Status: 200', 'Route: GET home', /^Time: [\d.,]+ ms$/, /^Log: \d+ logs?$/, '0 requests', `Profile ${token}`])
+  t.match(heads(bar), ['Status: 200', 'Route: GET home', /^Time: [\d.,]+ (ms|µs)$/, /^Log: \d+ logs?$/, '0 requests', `Profile ${token}`])
   t.match(facts(bar, 'route'), ['Routehome', 'Pattern/', /^Handler.*debug-toolbar\.test\.ts:\d+$/])
   t.match(bar?.querySelector('.route dd a')?.getAttribute('href'), /^vscode:\/\/file\/.+\/test\/plugins\/debug-toolbar\.test\.ts:\d+:1$/)
-  t.match(bar?.querySelector('.route dd a')?.getAttribute('data-file'), /^\/.+\/test\/plugins\/debug-toolbar\.test\.ts$/)
-  t.match(facts(bar, 'time'), [/^Handler[\d.,]+ (ms|µs)$/, /^Response ready[\d.,]+ (ms|µs)$/, 'Total–'])
+  t.match(facts(bar, 'time'), [/^Handler[\d.,]+ (ms|µs)$/, /^Response ready[\d.,]+ (ms|µs)$/])
   t.equal(bar?.querySelector('.profile a')?.getAttribute('href'), response.headers['x-debug-token-link'])
   t.equal(bar?.querySelector('.route a')?.getAttribute('href'), `${response.headers['x-debug-token-link']}?panel=router`)
   t.equal(bar?.querySelector('.bad'), null)
@@ -93,23 +92,20 @@ t.test('the toolbar shows status, route, time, log and token', async t => {
   t.ok(failing?.querySelector('.logs.bad'))
 })
 
-t.test('the toolbar shows security, HTTP cache and outgoing calls', async t => {
+t.test('the toolbar shows outgoing calls', async t => {
   const other = createServer((_request, response) => { response.writeHead(503).end('x') })
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
   t.teardown(() => other.close())
-  const security = { firewalls: [{ name: 'main', authenticators: { bearer: { verify: (token: string) => ({ identifier: `<b>${token}`, roles: ['ROLE_A', 'ROLE_B'] }) } } }] }
-  const app = await start(t, { security }, (app) => {
+  const app = await start(t, {}, (app) => {
     app.get('/all', { config: { cache: { etag: () => 'a' } } }, async (_request, reply) => {
       await fetch(`http://127.0.0.1:${(other.address() as AddressInfo).port}/`)
       return reply.type('text/html').send(HTML)
     })
   })
-  const bar = barOf((await app.inject({ url: '/all', headers: { authorization: 'Bearer ada' } })).body)
-  t.match(heads(bar).slice(4), ['Security: <b>ada', 'HTTP cache: cache unconditional', 'Outgoing calls: 1 call', '0 requests', /^Profile/])
-  t.same(facts(bar, 'security'), ['User<b>ada', 'RolesROLE_A, ROLE_B', 'Authenticated bybearer', 'Firewallmain'])
+  const bar = barOf((await app.inject('/all')).body)
+  t.match(heads(bar).slice(4), ['Outgoing calls: 1 call', '0 requests', /^Profile/])
   t.same(facts(bar, 'calls'), ['Outgoing calls1', 'Failed1'])
   t.ok(bar?.querySelector('.calls.bad'))
-  t.match(heads(barOf((await app.inject('/')).body)), ['Status: 200', /^Route/, /^Time/, /^Log/, 'Security: anonymous'])
 })
 
 t.test('the toolbar has at most 14 kB', async t => {
@@ -193,29 +189,24 @@ t.test('policies of a route are extended', async t => {
     app.get('/policy', async (request, reply) => reply.header('content-security-policy', (request.query as { is: string | string[] }).is).type('text/html').send(HTML))
     app.get('/meta', async (_request, reply) => reply.type('text/html').send(HTML.replace('<meta', '<meta http-equiv="Content-Security-Policy" content="style-src \'nonce-own\'"><meta')))
   })
-  for (const [policies, extended, hasScript] of [
-    [["default-src 'none'"], ["default-src 'none'; style-src 'nonce-ST'"], false],
-    [["style-src 'self' 'unsafe-inline'"], null, true],
-    [["script-src 'nonce-own' 'strict-dynamic'"], ["script-src 'nonce-own' 'strict-dynamic' 'nonce-SC'"], true],
-    [["script-src 'self', script-src 'nonce-own'", "style-src 'none'"], ["script-src 'self',script-src 'nonce-own' 'nonce-SC'", "style-src 'nonce-ST'"], true],
-    [["script-src 'unsafe-inline'"], null, false]
+  for (const [policies, extended] of [
+    [["style-src 'self' 'unsafe-inline'"], null],
+    [["script-src 'nonce-own' 'strict-dynamic'"], ["script-src 'nonce-own' 'strict-dynamic' 'nonce-SC'"]],
+    [["script-src 'self', script-src 'nonce-own'", "style-src 'none'"], ["script-src 'self',script-src 'nonce-own' 'nonce-SC'", "style-src 'nonce-ST'"]]
   ] as const) {
     const { headers, body } = await app.inject({ url: '/policy', query: { is: [...policies] } })
     const { style, script } = noncesOf(body)
     const sent = [headers['content-security-policy']].flat().map((policy) => policy?.replace(`nonce-${style}`, 'nonce-ST').replace(`nonce-${script}`, 'nonce-SC'))
     t.same(sent, extended ?? policies, policies.join())
-    t.equal(/<script/.test(body), hasScript, policies.join())
-    t.equal(barOf(body)?.querySelector('.requests') !== null, hasScript)
+    t.ok(barOf(body), policies.join())
   }
-  for (const policy of ["style-src 'unsafe-inline'", 'sandbox']) {
+  for (const policy of ["style-src 'unsafe-inline'", "default-src 'none'", "script-src 'unsafe-inline'", 'sandbox']) {
     const { headers, body } = await app.inject({ url: '/policy', query: { is: policy } })
     t.equal(body, HTML, policy)
     t.equal(headers['content-security-policy'], policy)
   }
   t.notMatch((await app.inject('/meta')).body, BAR, 'one within the page cannot be extended')
-  const { headers, body } = await app.inject('/')
-  t.equal(headers['content-security-policy'], undefined)
-  t.same(noncesOf(body), { style: undefined, script: undefined })
+  t.equal((await app.inject('/')).headers['content-security-policy'], undefined)
 })
 
 t.test('the profile has the event of the toolbar', async t => {

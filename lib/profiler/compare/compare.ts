@@ -75,12 +75,9 @@ export function compareProfiles (a: Profile, b: Profile): Comparison {
     b: comparedOf(b),
     differences: sections.reduce((sum, { differences }) => sum + differences.length, 0),
     equal: sections.reduce((sum, { equal }) => sum + equal, 0),
-    sections: sections.toSorted((one, other) => Number(isEqual(one)) - Number(isEqual(other)))
+    sections: sections.toSorted((one, other) =>
+      Number(one.differences.length === 0) - Number(other.differences.length === 0))
   }
-}
-
-function isEqual ({ differences }: Section): boolean {
-  return differences.length === 0
 }
 
 /** Two profiles, the older one first. */

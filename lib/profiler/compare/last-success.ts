@@ -3,12 +3,12 @@ import { cut, visibleLine } from '../../view/visible.js'
 import { moment, note, statusBadge, table } from '../pages/components.js'
 import { listOf } from '../panels/panel.js'
 import type { Profile } from '../profile.js'
+import type { Criteria } from '../storage/criteria.js'
 import type { Awaitable, ProfilePage, ProfileStorage, SearchOptions } from '../storage/storage.js'
 import { isFailure, type ProfileSummary } from '../summary.js'
-import { previousOf } from './previous.js'
-import { rankedDifferences, type Difference } from './ranking.js'
+import { orderedDifferences, type Difference } from './differences.js'
 
-export type { Difference } from './ranking.js'
+export type { Difference } from './differences.js'
 
 /** The last success of the route of a failure, and how the failure differs from it. */
 export interface LastSuccess {
@@ -31,11 +31,29 @@ export function sourceOf (store: ProfileStorage): ProfileSource {
 }
 
 const MAX_DIFFERENCES = 5
+/** How many older profiles are read for the previous one. */
+const MAX_OLDER = 50
 const MAX_VALUE = 200
 /** Characters that are the same in both before a difference. */
 const MAX_SHARED = 40
 export const NO_DIFFERENCE =
   'Request, session, user, outgoing calls, code revision, configuration and versions are the same.'
+
+/**
+ * The newest profile that matches the criteria, is accepted, is of the same route (without a route: of the same path
+ * and method) and is older than the given one. Among profiles of the same millisecond, the order of the store counts.
+ */
+export async function previousOf (
+  profile: Profile, criteria: Criteria, search: (options: SearchOptions) => Awaitable<ProfilePage>,
+  accepts: (summary: ProfileSummary) => boolean = () => true
+): Promise<ProfileSummary | undefined> {
+  const { route, time, method, url, token } = profile
+  const same = route === null ? { url: url.replace(/[?#][^]*$/, '').slice(-500), method } : { route: route.name }
+  const until = Math.min(criteria.until ?? Infinity, Date.parse(time))
+  const { profiles } = await search({ criteria: { ...criteria, ...same, until }, limit: MAX_OLDER })
+  const own = profiles.findIndex((summary) => summary.token === token)
+  return profiles.slice(own + 1).find(accepts)
+}
 
 /** Whether a request failed: something was thrown, or the status is that of an error. */
 export function hasFailed ({ exceptions, status }: Profile): boolean {
@@ -55,7 +73,7 @@ export async function lastSuccess (source: ProfileSource, profile: Profile): Pro
   // The store may have evicted it since the search.
   const success = summary && await source.find(summary.token)
   if (summary === undefined || success === undefined) return null
-  const differences = rankedDifferences(success, profile).slice(0, MAX_DIFFERENCES)
+  const differences = orderedDifferences(success, profile).slice(0, MAX_DIFFERENCES)
     .map(({ what, before, now }) => {
       // Long texts are shown from where they begin to differ.
       const at = `${before}\n`.split('').findIndex((character, i) => character !== now[i])

@@ -24,10 +24,10 @@ export class SectionBuilder {
   }
 
   /** Compares the values with the same name; those whose names are of volatile values are expected to differ. */
-  values (a: Values, b: Values, isExpected = isVolatile): void {
+  values (a: Values, b: Values): void {
     const valueOf = (values: Values, what: string): unknown => Object.hasOwn(values, what) ? values[what] : undefined
     for (const what of Object.keys({ ...a, ...b })) {
-      this.value(what, valueOf(a, what), valueOf(b, what), isExpected(what))
+      this.value(what, valueOf(a, what), valueOf(b, what), isVolatile(what))
     }
   }
 
@@ -73,7 +73,8 @@ export function leavesOf (data: unknown, prefix = ''): Values {
       }
     }
   }
-  if (data !== undefined) walk(data, '', 0)
+  const isEmpty = isObject(data) && Object.keys(data).length === 0
+  if (data !== undefined && !isEmpty) walk(data, '', 0)
   return Object.fromEntries(leaves)
 }
 

@@ -1,34 +1,24 @@
 import type { FlattenedException } from '../../errors/exception.js'
 import type { ListenerEvent } from '../../lifecycle/events.js'
 import type { LogRecord } from '../../logs/log-record.js'
-import { milliseconds } from '../pages/components.js'
-import { dataOf, isObject, listOf, type Data } from '../panels/panel.js'
+import { dataOf, isObject, listOf } from '../panels/panel.js'
 import type { Profile } from '../profile.js'
-import { align, type Pair } from './diff.js'
+import { align } from './diff.js'
 import { leavesOf, type SectionBuilder, type Values } from './section-builder.js'
 
 type Compare = (section: SectionBuilder, a: Profile, b: Profile) => void
-
-/** Durations that differ by less are not compared: milliseconds, and the ratio of the longer to the shorter one. */
-const MIN_DIFFERENCE = 1
-const MIN_RATIO = 2
 
 /** The sections in the order in which they explain a failure. */
 export const SECTIONS: ReadonlyArray<readonly [name: string, label: string, compare: Compare]> = [
   ['outcome', 'Status and route', values(outcome)],
   ['exceptions', 'Exceptions', exceptions],
   ['request', 'Request', values(request)],
-  ['body', 'Body of the request', body],
+  ['body', 'Body of the request', values(body)],
   ['session', 'Session', collector('session')],
   ['security', 'Security', collector('security')],
   ['response', 'Response', values(response)],
-  // Also of a header whose value is volatile.
-  ['headers', 'Header sources', (section, a, b) => {
-    section.values(headerSources(a), headerSources(b), () => false)
-  }],
   ['logs', 'Logs', logs],
-  ['events', 'Events', events],
-  ['durations', 'Durations', durations]
+  ['events', 'Events', events]
 ]
 
 /** Compares what a function reads from each profile. */
@@ -53,11 +43,8 @@ function outcome ({ status, route, ip }: Profile): Values {
 }
 
 function exceptions (section: SectionBuilder, a: Profile, b: Profile): void {
-  const pairs = align(
-    objects(a.exceptions), objects(b.exceptions),
-    ({ name, message }, side) => section.normalized(`${name}: ${message}`, side),
-    (one, other) => one.name === other.name
-  )
+  const pairs = align(objects(a.exceptions), objects(b.exceptions), ({ name }) => name, ({ name, message }, side) =>
+    section.normalized(`${name}: ${message}`, side))
   for (const [one, other] of pairs) {
     section.value((one ?? other)?.name ?? 'exception', exceptionText(one), exceptionText(other))
   }
@@ -85,14 +72,9 @@ function request (profile: Profile): Values {
   }
 }
 
-function body (section: SectionBuilder, a: Profile, b: Profile): void {
-  const [one, other] = [dataOf(a, 'request'), dataOf(b, 'request')]
-  const areParsed = [one.body, other.body].every((body) => typeof body === 'object' && body !== null)
-  const valuesOf = ({ body, bodyNote }: Data): Values => ({
-    ...areParsed ? leavesOf(body) : { body: body ?? undefined },
-    'why there is none': bodyNote
-  })
-  section.values(valuesOf(one), valuesOf(other))
+function body (profile: Profile): Values {
+  const { body, bodyNote } = dataOf(profile, 'request')
+  return { ...leavesOf(body ?? undefined), 'why there is none': bodyNote }
 }
 
 function response (profile: Profile): Values {
@@ -106,23 +88,10 @@ export function headerValues (headers: unknown): Values {
   return Object.fromEntries(entries.map(([name, value]) => [`header ${name}`, value]))
 }
 
-// The changes that listeners made are in the section of the events.
-function headerSources (profile: Profile): Values {
-  const sources = new Map<string, string>()
-  for (const { name, by, source, to } of listOf(dataOf(profile, 'headers').changes)) {
-    const step = `${to === null ? 'removed' : 'set'} by ${String(by)}${typeof source === 'string' ? ` ${source}` : ''}`
-    const earlier = sources.get(`header ${String(name)}`)
-    sources.set(`header ${String(name)}`, earlier === undefined ? step : `${earlier}; ${step}`)
-  }
-  return Object.fromEntries(sources)
-}
-
 function logs (section: SectionBuilder, a: Profile, b: Profile): void {
-  const pairs = align(
-    linesOf(a), linesOf(b),
-    ({ level, channel, message }, side) => `${level} ${channel} ${section.normalized(message, side)}`,
-    (one, other) => one.level === other.level && one.channel === other.channel
-  )
+  const nameOf = ({ level, channel }: LogRecord): string => `${level} ${channel}`
+  const pairs = align(linesOf(a), linesOf(b), nameOf, (line, side) =>
+    `${nameOf(line)} ${section.normalized(line.message, side)}`)
   for (const [one, other] of pairs) {
     const { level, channel } = one ?? other ?? {}
     section.value(`${level} ${channel}`, one?.message, other?.message)
@@ -138,43 +107,15 @@ function linesOf ({ logs }: Profile): LogRecord[] {
   return objects(logs).filter(({ channel, level }) => channel !== 'event' || (level !== 'debug' && level !== 'trace'))
 }
 
+// The same listeners handle a success in the main pass and a failure in the error pass: the name has no pass.
 // A listener that has nothing to do in one profile, and is missing in the other, makes no difference.
 function events (section: SectionBuilder, a: Profile, b: Profile): void {
-  for (const [one, other] of eventPairs(a, b)) {
+  const nameOf = ({ stage, listener }: ListenerEvent): string => `${stage} ${listener}`
+  for (const [one, other] of align(objects(a.events), objects(b.events), nameOf)) {
     const event = one ?? other
-    if (event === undefined || ((one === undefined || other === undefined) && event.outcome === 'skipped')) continue
-    const name = one !== undefined && other !== undefined && one.pass !== other.pass
-      ? `${event.stage} ${event.listener}`
-      : eventName(event)
-    section.value(name, eventText(one), eventText(other))
+    const isIdle = event?.outcome === 'skipped' && (one === undefined || other === undefined)
+    if (event !== undefined && !isIdle) section.value(nameOf(event), eventText(one), eventText(other))
   }
-}
-
-function durations (section: SectionBuilder, a: Profile, b: Profile): void {
-  const compare = (what: string, one: unknown, other: unknown): void => {
-    if (typeof one !== 'number' || typeof other !== 'number') return
-    const shorter = Math.min(one, other)
-    const longer = Math.max(one, other)
-    const isClose = longer - shorter < MIN_DIFFERENCE || longer < MIN_RATIO * shorter
-    if (isClose) section.section.equal++
-    else section.different(what, milliseconds(one), milliseconds(other))
-  }
-  const [one, other] = [dataOf(a, 'performance'), dataOf(b, 'performance')]
-  compare('whole request', a.duration, b.duration)
-  compare('handler', one.handler, other.handler)
-  compare('until the first byte', one.firstByte, other.firstByte)
-  for (const [one, other] of eventPairs(a, b)) {
-    if (one !== undefined && other !== undefined) compare(eventName(one), one.duration, other.duration)
-  }
-}
-
-// The same listeners handle a success in the main pass and a failure in the error pass: the key has no pass.
-function eventPairs (a: Profile, b: Profile): Array<Pair<ListenerEvent>> {
-  return align(objects(a.events), objects(b.events), ({ stage, listener }) => `${stage} ${listener}`)
-}
-
-function eventName ({ stage, listener, pass }: ListenerEvent): string {
-  return `${stage} ${listener}${pass === 'error' ? ' (error pass)' : ''}`
 }
 
 function eventText (event: ListenerEvent | undefined): string | undefined {

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
 import * as exceptions from '../../error-page/exceptions.js'
 import * as excerpt from '../../error-page/excerpt.js'
-import { script, style } from '../../view/asset.js'
-import * as theme from '../../view/theme.js'
+import { baseStyle, script, style } from '../../view/asset.js'
 
 /** A file whose name contains a hash of its content, so that browsers may cache it forever. */
 export interface HashedAsset {
@@ -15,10 +14,10 @@ export interface HashedAsset {
 /** The stylesheet and script of a kind of page. */
 type AssetPair = Readonly<Record<'style' | 'script', HashedAsset>>
 
-/** The assets of the profiler's pages. Each part of the script has a scope of its own. */
+/** The assets of the profiler's pages. */
 export const pageAssets = assetPair(
-  theme.style + exceptions.style + excerpt.style + style(import.meta.url, './pages.css'),
-  [theme.script, script(import.meta.url, './script.js')].map((part) => `{\n${part}}\n`).join('')
+  baseStyle + exceptions.style + excerpt.style + style(import.meta.url, './pages.css'),
+  script(import.meta.url, './script.js')
 )
 
 export const toolbarAssets = assetPair(

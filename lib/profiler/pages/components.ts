@@ -118,13 +118,12 @@ export function place (source: string, editor: EditorLink | null): string {
   return html`<a href="${href}" title="${source}"><code>${shown}</code></a>`
 }
 
-/** The parts of a place in source: its text, the URL that opens it in the editor, and the path in that URL. */
+/** The parts of a place in source: its text, and the URL that opens it in the editor. */
 export function placeOf (source: string, editor: EditorLink | null) {
   const [, file = source, line = '1'] = /^(.*):(\d+)$/.exec(source) ?? []
   const near = relative(process.cwd(), file)
   const shown = near.startsWith('..') || near === '' ? source : source.replace(file, near)
-  const href = editor?.(file, Number(line), 1) ?? null
-  return { shown, href, path: href === null ? null : editor?.path?.(file) }
+  return { shown, href: editor?.(file, Number(line), 1) ?? null }
 }
 
 /** A status code, colored by its class. */
@@ -138,15 +137,14 @@ export function statusClass (status: unknown): string {
   return first >= 1 && first <= 5 ? String(first) : '0'
 }
 
-/** A time (ISO 8601); with `now` (ms since the epoch) as its age, to which script.js adds the time as a tooltip. */
+/** A time (ISO 8601); with `now` (ms since the epoch) as its age, with the time as a tooltip. */
 export function moment (time: string, now?: number): string {
   const readable = String(time).replace('T', ' ').replace('Z', ' UTC')
   const then = Date.parse(time)
   if (now === undefined || Number.isNaN(then)) return html`<time datetime="${time}">${readable}</time>`
-  return html`<time datetime="${time}">${ageOf(now - then)}</time>`
+  return html`<time datetime="${time}" title="${readable}">${ageOf(now - then)}</time>`
 }
 
-// script.js has the same function.
 function ageOf (ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000))
   if (seconds < 60) return `${seconds} s ago`

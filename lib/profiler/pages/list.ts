@@ -5,7 +5,7 @@ import { DEFAULT_LIMIT } from '../search-query.js'
 import type { StorageStats } from '../storage/storage.js'
 import { isNoise, type ProfileSummary } from '../summary.js'
 import type { WriteCounters } from '../write-queue.js'
-import { bytes, milliseconds, moment, note, postForm, scrollable, select, statusBadge } from './components.js'
+import { bytes, milliseconds, moment, note, scrollable, select, statusBadge } from './components.js'
 import { layout, type PageOptions } from './layout.js'
 
 /** The fields of a search, as in the query. */
@@ -43,10 +43,6 @@ const TEXT_FIELDS: Readonly<Record<string, readonly [label: string, placeholder?
 }
 const OUTCOMES = [['', 'All'], ['1', 'Failures'], ['0', 'Successes']] as const
 const LIMITS = ['20', '50', '100', '500'].map((limit) => [limit, limit] as const)
-const ORDERS = [
-  ['', 'Newest first'], ['time', 'Oldest first'], ['-duration', 'Slowest first'], ['duration', 'Fastest first'],
-  ['-status', 'Highest status first'], ['status', 'Lowest status first']
-] as const
 /** Fields that are no criteria. */
 const DISPLAY_FIELDS = new Set(['sort', 'limit', 'cursor'])
 const DEFAULTS: Fields = { limit: String(DEFAULT_LIMIT), sort: '-time' }
@@ -73,7 +69,7 @@ export function searchPage (result: SearchResult, options: PageOptions): string 
 <div class="results">!${losses(result)}
 !${content}
 !${pagination(fields, next, options)}
-!${stats === undefined ? '' : html`<div class="stats">!${note(statsText(stats))}!${purgeForm(fields, options)}</div>`}
+!${stats === undefined ? '' : html`<div class="stats">!${note(statsText(stats))}</div>`}
 </div></main>`, profiles[0]?.status)
 }
 
@@ -103,7 +99,7 @@ function compareForm ({ base }: PageOptions): string {
 }
 
 function searchForm (fields: Fields, { base }: PageOptions): string {
-  const { q = '', error = '', limit = DEFAULTS.limit, sort = '' } = fields
+  const { q = '', error = '', limit = DEFAULTS.limit } = fields
   const isOpen = Object.keys({ ...TEXT_FIELDS, error }).some((name) => (fields[name] ?? '') !== '')
   const presets = Object.entries(PRESETS).map(([text, query]) => {
     const href = query === '' ? `${base}/` : `${base}/search?${String(new URLSearchParams({ q: query }))}`
@@ -120,7 +116,6 @@ function searchForm (fields: Fields, { base }: PageOptions): string {
 <details!${isOpen ? ' open' : ''}><summary>Advanced</summary><div class="fields">
 !${texts}
 !${select('Outcome', 'error', OUTCOMES, error)}
-!${select('Order', 'sort', ORDERS, sort)}
 !${select('Results per page', 'limit', LIMITS, limit ?? '')}
 <div class="actions"><button type="submit">Search</button> <a href="${base}/">Reset</a></div>
 </div></details></form>`
@@ -130,12 +125,11 @@ function losses ({ counters, lastLoss = '' }: SearchResult): string {
   const { dropped = 0, failed = 0 } = counters ?? {}
   if (dropped + failed === 0) return ''
   const lost = counted(dropped + failed, 'profile of this process was', 'profiles of this process were')
-  const last = lastLoss === '' ? 'See the log for the reason.' : `Last reason: ${lastLoss}`
   return html`<p class="failure">${lost} lost: ${dropped} because the queue was full, ` +
-    html`${failed} because the store or their data failed. ${last}</p>`
+    html`${failed} because the store or their data failed. ${lastLoss && `Last reason: ${lastLoss}`}</p>`
 }
 
-function table (result: SearchResult, { base, formToken }: PageOptions): string {
+function table (result: SearchResult, { base }: PageOptions): string {
   const { profiles, fields } = result
   if (profiles.length === 0) return ''
   const head = (label: string, column: string, className = ''): string => {
@@ -146,15 +140,10 @@ function table (result: SearchResult, { base, formToken }: PageOptions): string 
     return html`<th scope="col"!${className}!${order && html` aria-sort="${order}"`}>` +
       html`<a href="${base}/search?${query}">${label}</a></th>`
   }
-  // The buttons of the rows belong to this form.
-  const pin = html`<form method="post" action="${base}/" id="pin" hidden>
-<input type="hidden" name="form_token" value="${formToken}">
-<input type="hidden" name="back" value="${queryOf(fields)}"></form>`
-  return pin + scrollable('Stored profiles', html`<table class="rows profiles">
+  return scrollable('Stored profiles', html`<table class="rows profiles">
 <thead><tr><th scope="col">Token</th>!${head('Status', 'status')}<th scope="col">Method</th><th scope="col">URL</th>
-<th scope="col">Route</th>!${head('Duration', 'duration', ' class="number"')}<th scope="col">IP address</th>
-!${head('Time', 'time')}<th scope="col"><span class="hidden-visually">Pin</span></th>
-</tr></thead>!${groupsOf(result).map((group) => bodyOf(group, result))}</table>`)
+<th scope="col">Route</th>!${head('Duration', 'duration', ' class="number"')}
+!${head('Time', 'time')}</tr></thead>!${groupsOf(result).map((group) => bodyOf(group, result))}</table>`)
 }
 
 /** The rows of a page, equal failures together at the place of the first; in another order than by time, all alone. */
@@ -174,20 +163,20 @@ function failureKey ({ token, error, method, status, route, exception }: Profile
   return [method, status, route, message].join(' ')
 }
 
-// The check box expands the group, by the stylesheet alone. The oldest profile identifies it while it grows.
+// The check box expands the group, by the stylesheet alone.
 function bodyOf (group: readonly ProfileSummary[], result: SearchResult): string {
   const toggle = group.length === 1
     ? ''
-    : html`<label class="equal"><input type="checkbox" class="hidden-visually" value="group ${group.at(-1)?.token}">` +
+    : html`<label class="equal"><input type="checkbox" class="hidden-visually">` +
       html` × ${group.length}<span class="hidden-visually"> equal failures</span></label>`
   return html`<tbody>!${group.map((profile, i) => row(profile, result, i === 0 ? toggle : null))}</tbody>`
 }
 
 // The addresses are relative to the list: a page is smaller.
 function row (profile: ProfileSummary, { profiles, now }: SearchResult, toggle: string | null): string {
-  const { token, status, error, warnings, pinned, method, url, route, duration, ip, time } = profile
+  const { token, status, error, warnings, pinned, method, url, route, duration, time } = profile
   const mark = isNoise(profile) ? 'is-noise' : error ? 'has-problem' : warnings > 0 ? 'has-warning' : ''
-  const [origin, action] = [originOf(url), pinned ? 'Unpin' : 'Pin']
+  const origin = originOf(url)
   // The origin is shown where the page has more than one.
   const shown = profiles.every((other) => originOf(other.url) === origin) ? url.slice(origin.length) || '/' : url
   const star = '<span class="pin" title="pinned"><span aria-hidden="true">★</span>' +
@@ -198,9 +187,7 @@ function row (profile: ProfileSummary, { profiles, now }: SearchResult, toggle: 
 <td>!${statusBadge(status)}</td><td>${shorten(method)}</td>` +
     html`<td>${shorten(shown)}!${toggle ?? ''}!${toggle === null ? '' : remarks(profile)}</td>
 <td>${shorten(route?.replace(/^[A-Z|]+ (?=\/)/, '') ?? '')}</td>` +
-    html`<td>${milliseconds(duration)}</td><td>${ip}</td><td>!${moment(time, now)}</td>
-<td><button type="submit" form="pin" formaction="${token}/pin" name="pinned" value="${pinned ? '0' : '1'}" ` +
-    html`aria-label="${action} ${token}">${action}</button></td></tr>`
+    html`<td>${milliseconds(duration)}</td><td>!${moment(time, now)}</td></tr>`
 }
 
 function originOf (url: string): string {
@@ -238,16 +225,4 @@ function statsText ({ engine, place, profiles, maxProfiles, failures, pinned, ..
   return `${profiles.toLocaleString('en')} of at most ${counted(maxProfiles, 'profile')}, ` +
     `${bytes(stats.bytes)} of ${bytes(stats.maxBytes)}: ${counted(failures, 'failure')}, ` +
     `${pinned.toLocaleString('en')} pinned. Stored in ${where}.`
-}
-
-// Folded, with a description and a required check box, against accidental use.
-function purgeForm (fields: Fields, { base, formToken }: PageOptions): string {
-  const criteria = criteriaOf(fields)
-  const search = criteria.map(([name, value]) => name === 'q' ? value : `${name} ${value}`).join(', ')
-  const what = criteria.length === 0 ? 'all profiles' : `all profiles that match this search (${search})`
-  const inputs = criteria.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)
-  return html`<details class="purge"><summary>Purge…</summary>!${postForm(`${base}/purge`, formToken, html`!${inputs}
-<p>This removes ${what}, except pinned ones. It cannot be undone.</p>
-<label><input type="checkbox" required> Remove them</label>
-<button type="submit" class="danger">Purge</button>`)}</details>`
 }

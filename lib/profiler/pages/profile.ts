@@ -15,8 +15,7 @@ export interface ProfilePageOptions extends PageOptions {
   pinned: boolean
   /** Whether the page offers to replay the request. */
   replayable: boolean
-  /** The newest older profile of the same route, and the newest of a success. */
-  previous: ProfileSummary | null
+  /** The newest older success of the same route. */
   lastSuccess: ProfileSummary | null
   /** The request that caused this one; null: its profile is not stored, or there is none. */
   parent: ProfileSummary | null
@@ -93,15 +92,14 @@ function blockedList (profile: Profile): string {
     html`<li>${visibleLine(sentence)}</li>`)}</ul></div>`
 }
 
-function actions (path: string, { base, replayable, previous, lastSuccess }: ProfilePageOptions): string {
-  const link = (other: ProfileSummary | null, label: string, why: string): string => other === null
-    ? html`<a role="link" aria-disabled="true" class="is-disabled" title="${why}">${label}</a>`
-    : html`<a href="${base}/${other.token}/compare/${path.slice(-6)}">${label}</a>`
+function actions (path: string, { base, replayable, lastSuccess }: ProfilePageOptions): string {
+  const comparison = 'Compare with the last success'
+  const link = lastSuccess === null
+    ? html`<a role="link" aria-disabled="true" class="is-disabled" title="No older success is stored">${comparison}</a>`
+    : html`<a href="${base}/${lastSuccess.token}/compare/${path.slice(-6)}">${comparison}</a>`
   const items = (names: readonly string[], attribute: string): string[] => names.map((name) =>
     html`<li><a href="${path}/as/${name}" !${attribute}>${FORMATS[name]}</a></li>`)
-  return html`<div class="actions-row"><span>Compare with the !${
-    link(previous, 'previous of this route', 'No older profile of it is stored')} or its !${
-    link(lastSuccess, 'last success', 'No older success of it is stored')}</span>
+  return html`<div class="actions-row">!${link}
 <a href="${path}.md" data-copy>Copy for an AI assistant</a>
 <details class="copy-as"><summary>Copy as</summary><ul>!${items(COPIED, 'data-copy')}</ul></details>
 <details class="copy-as"><summary>Download</summary><ul>!${items(Object.keys(FORMATS), 'download')}</ul></details>

@@ -47,18 +47,6 @@ for (const link of document.querySelectorAll('a[data-copy]')) {
   link.replaceWith(button)
 }
 
-const live = document.querySelector('.live')
-
-function ageOf (ms) {
-  const seconds = Math.max(0, Math.round(ms / 1000))
-  if (seconds < 60) return seconds + ' s ago'
-  if (seconds < 3600) return Math.floor(seconds / 60) + ' min ago'
-  return seconds < 86400 ? Math.floor(seconds / 3600) + ' h ago' : Math.floor(seconds / 86400) + ' d ago'
-}
-
-// Equal elements of two versions of the list.
-const identityOf = (element) => element.getAttribute('href') ?? element.getAttribute('formaction') ?? element.value
-
 function countSelected () {
   const count = document.querySelectorAll('.profiles [name=profile]:checked').length
   for (const button of document.querySelectorAll('#compare button')) {
@@ -71,118 +59,47 @@ document.addEventListener('change', countSelected)
 addEventListener('pageshow', countSelected)
 countSelected()
 
-// Empty fields would make the address of a search long.
-document.querySelector('.search')?.addEventListener('formdata', function ({ formData }) {
-  for (const [name, value] of [...formData]) if (value === '') formData.delete(name)
-})
-
-if (live !== null && 'EventSource' in window) {
+const live = document.querySelector('.live')
+if (live !== null) {
   const button = live.querySelector('button')
   const state = live.querySelector('.live-state')
   const results = document.querySelector('.results')
-  const changed = new Set()
   let source = null
-  let added = 0
+  let isOutdated = false
 
-  const tokens = (parent) => [...parent.querySelectorAll('.profiles [name=profile]')].map(({ value }) => value)
-
-  // The server renders the newest rows; check boxes and the focus are kept.
+  // The server renders the newest rows. They stay while one is selected, expanded, focused or pressed, or scrolled.
   const refresh = async function () {
-    changed.clear()
+    const isScrolled = results.getBoundingClientRect().top < 0
+    const isInUse = isScrolled || results.querySelector(':checked, :focus, :active') !== null
+    if (!isOutdated || isInUse) return
+    isOutdated = false
     const response = await fetch(location.href, { headers: { accept: 'text/html' } })
     if (!response.ok) return
     const page = new DOMParser().parseFromString(await response.text(), 'text/html')
-    const known = new Set(tokens(results))
-    added += tokens(page).filter((token) => !known.has(token)).length
-    const checked = new Set([...results.querySelectorAll('input:checked')].map(identityOf))
-    const focused = results.contains(document.activeElement) ? identityOf(document.activeElement) : null
-    const purge = results.querySelector('.stats:has([open])')
     results.replaceChildren(...page.querySelector('.results').childNodes)
-    if (purge !== null) results.querySelector('.stats')?.replaceWith(purge)
-    for (const element of results.querySelectorAll('.profiles :is(a, button, input)')) {
-      if (element.type === 'checkbox') element.checked = checked.has(identityOf(element))
-      if (identityOf(element) === focused) element.focus({ preventScroll: true })
-    }
-    countSelected()
     document.querySelector('link[rel=icon]').href = page.querySelector('link[rel=icon]').getAttribute('href')
+    if (source !== null) state.textContent = 'Waiting for requests'
   }
 
   const follow = function (isOn) {
     button.textContent = isOn ? 'Pause' : 'Live'
-    source?.close()
-    source = null
     state.textContent = isOn ? 'Waiting for requests' : 'Paused'
-    if (!isOn) return
-    source = new EventSource(live.dataset.stream)
-    source.addEventListener('profile', (event) => changed.add(JSON.parse(event.data).token))
-    source.addEventListener('error', function () {
-      if (source?.readyState !== EventSource.CLOSED) return
-      follow(false)
-      state.textContent = 'The stream has ended'
+    source?.close()
+    source = isOn ? new EventSource(live.dataset.stream) : null
+    source?.addEventListener('profile', function () {
+      isOutdated = true
+      state.textContent = 'New profiles'
     })
+    source?.addEventListener('error', ({ target }) => { if (target.readyState === EventSource.CLOSED) follow(false) })
   }
 
   live.hidden = false
   button.addEventListener('click', () => follow(source === null))
-  setInterval(async function () {
-    for (const time of document.querySelectorAll('.profiles time')) {
-      time.textContent = ageOf(Date.now() - Date.parse(time.dateTime))
-      time.title = time.dateTime
-    }
-    // No row moves while one is pressed, or after the page was scrolled.
-    const isInUse = results.matches(':active') || results.getBoundingClientRect().top < 0
-    if (source === null || changed.size === 0 || isInUse) return
-    const before = added
-    await refresh().catch(() => {})
-    if (added > before) state.textContent = added + (added === 1 ? ' new profile' : ' new profiles')
-  }, 1000)
+  setInterval(() => { refresh().catch(() => {}) }, 1000)
+  // Ages of profiles.
+  setInterval(() => { isOutdated ||= source !== null }, 30_000)
   // A page in the back/forward cache must not keep its connection.
   addEventListener('pagehide', () => source?.close())
   addEventListener('pageshow', function (event) { if (event.persisted && source !== null) follow(true) })
   follow(true)
 }
-
-const shortcuts = document.querySelector('.shortcuts')
-const enabled = shortcuts.querySelector('input')
-const help = document.querySelector('.help')
-let previousKey = ''
-
-// Storage is refused in a sandbox: the choice then holds for this page only.
-try {
-  enabled.checked = localStorage.getItem('hindsight-shortcuts') !== 'off'
-  enabled.addEventListener('change', () => localStorage.setItem('hindsight-shortcuts', enabled.checked ? 'on' : 'off'))
-} catch {}
-help.hidden = false
-help.addEventListener('click', () => shortcuts.showModal())
-
-function moveFocus (step) {
-  const links = [...document.querySelectorAll('.profiles tbody th a')].filter((link) => link.offsetParent !== null)
-  const at = links.findIndex((link) => link.closest('tr').contains(document.activeElement))
-  links[at === -1 ? 0 : Math.max(0, Math.min(links.length - 1, at + step))]?.focus()
-}
-
-const queryBox = document.querySelector('.search [name=q]')
-if (location.hash === '#search') queryBox?.focus()
-
-const ACTIONS = {
-  '/': function () {
-    if (queryBox === null) location.assign(document.querySelector('.brand').href + '#search')
-    else queryBox.focus()
-  },
-  j: () => moveFocus(1),
-  k: () => moveFocus(-1),
-  o: () => document.activeElement.closest('.profiles tbody tr')?.querySelector('th a').click(),
-  'g e': () => document.querySelector('.top a[href$="latest?error=1"]').click(),
-  '?': () => shortcuts.showModal()
-}
-
-document.addEventListener('keydown', function (event) {
-  const { key, target } = event
-  const action = ACTIONS[previousKey + ' ' + key] ?? (key.length === 1 ? ACTIONS[key] : undefined)
-  if (!enabled.checked || shortcuts.open || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return
-  if (target.closest('input:not([type=checkbox], [type=radio]), select, textarea')) return
-  previousKey = key
-  if (action === undefined) return
-  event.preventDefault()
-  action()
-})

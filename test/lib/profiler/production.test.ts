@@ -2,6 +2,7 @@ import { Agent, request } from 'node:http'
 import t, { type Test } from 'tap'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Profile } from '../../../lib/profiler/profile.js'
+import { profile } from './fixture.js'
 import type { ProfilerOption } from '../../../lib/profiler/settings.js'
 import { build as buildApplication, listen, type BuildOptions } from '../../support/app.js'
 import type { StoredUser } from '../../../lib/security/users.js'
@@ -227,28 +228,29 @@ t.test('the form token of a page is valid for 12 hours, and only for the user of
   const verify = (identifier: string): StoredUser => ({ identifier, roles: ['ROLE_ADMIN'] })
   const security = { firewalls: [{ name: 'all', authenticators: { bearer: { verify } } }] }
   const app = await build(t, { production: true, role: 'ROLE_ADMIN', storage: 'memory' }, { security })
+  app.hindsight.profiler.save(profile('3fa94c'))
   const pageOf = async (user: string): Promise<string> => {
-    const { body } = await app.inject({ url: '/_profiler/', headers: { ...html, authorization: `Bearer ${user}` } })
+    const { body } = await app.inject({ url: '/_profiler/3fa94c', headers: { ...html, authorization: `Bearer ${user}` } })
     return /name="form_token" value="([^"]+)"/.exec(body)?.[1] ?? ''
   }
-  const purge = async (formToken: string, user: string): Promise<[number, string]> => {
+  const pin = async (formToken: string, user: string): Promise<[number, string]> => {
     const headers = { accept: 'application/json', authorization: `Bearer ${user}`, 'content-type': 'application/x-www-form-urlencoded' }
-    const { statusCode, body } = await app.inject({ method: 'POST', url: '/_profiler/purge', headers, payload: new URLSearchParams([['form_token', formToken]]).toString() })
+    const { statusCode, body } = await app.inject({ method: 'POST', url: '/_profiler/3fa94c/pin', headers, payload: new URLSearchParams({ form_token: formToken, pinned: '1' }).toString() })
     return [statusCode, body]
   }
   const now = Date.now
   t.teardown(() => { Date.now = now })
   const token = await pageOf('ada')
   t.match(token, /./)
-  t.same((await purge(token, 'ada'))[0], 303)
-  t.same((await purge(token, 'bob'))[0], 403, 'of another user')
-  t.same((await purge(app.hindsight.profiler.formTokens.create(), 'ada'))[0], 403, 'a token without a user')
+  t.same((await pin(token, 'ada'))[0], 303)
+  t.same((await pin(token, 'bob'))[0], 403, 'of another user')
+  t.same((await pin(app.hindsight.profiler.formTokens.create(), 'ada'))[0], 403, 'a token without a user')
   const loaded = now()
   Date.now = () => loaded + 11.9 * 3_600_000
-  t.same((await purge(token, 'ada'))[0], 303)
+  t.same((await pin(token, 'ada'))[0], 303)
   Date.now = () => loaded + 12.1 * 3_600_000
-  t.same((await purge(token, 'ada'))[0], 403, 'too old')
-  t.same((await purge(await pageOf('ada'), 'ada'))[0], 303)
+  t.same((await pin(token, 'ada'))[0], 403, 'too old')
+  t.same((await pin(await pageOf('ada'), 'ada'))[0], 303)
 })
 
 t.test('a role that no user can have stops the start', async (t) => {

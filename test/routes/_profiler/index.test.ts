@@ -340,24 +340,8 @@ t.test('a profile is pinned only with the form of its page', async t => {
   t.match([done.statusCode, done.headers.location], [303, '/_profiler/000001'])
   t.equal((await app.hindsight.profiler.stats()).pinned, 1)
   t.match((await app.inject({ url: '/_profiler/000001', headers: html })).body, /Pinned: it is kept until you unpin it/)
-  t.equal((await post({ form_token: body.form_token, status: '200' }, {}, '/_profiler/purge')).statusCode, 303)
-  t.same((await app.hindsight.profiler.search({ limit: 9 })).profiles.map(item => item.token), ['000001'], 'a pinned one is not purged')
   t.equal((await post({ ...body, pinned: '0' })).statusCode, 303)
   t.equal((await app.hindsight.profiler.stats()).pinned, 0)
-})
-
-t.test('the form of the list redirects only to the search that contains it', async t => {
-  const app = await start(t)
-  app.hindsight.profiler.save(profile('000001'))
-  const formToken = app.hindsight.profiler.formTokens.create()
-  for (const [back, location] of [
-    ['status=200&limit=20', '/_profiler/search?status=200&limit=20'], ['', '/_profiler/search?'], ['//evil.example', '/_profiler/search?%2F%2Fevil.example='], ['a\r\nb: c', '/_profiler/search?a%0D%0Ab%3A+c=']
-  ] as const) {
-    const response = await app.inject({
-      method: 'POST', url: '/_profiler/000001/pin', headers: { 'content-type': 'application/x-www-form-urlencoded' }, payload: new URLSearchParams({ form_token: formToken, pinned: '1', back }).toString()
-    })
-    t.match([response.statusCode, response.headers.location], [303, location], back)
-  }
 })
 
 t.test('a profile links to its parent and its children', async t => {
@@ -380,7 +364,7 @@ t.test('text is copied, files are downloaded, and a link without a target is dis
   t.same(hrefs('a[download]'), ['curl', 'fetch', 'test', 'http', 'har'].map(name => `/_profiler/000002/as/${name}`))
   t.same([...second.querySelectorAll('.is-disabled')], [])
   t.same([...(await document('000001')).querySelectorAll('a.is-disabled')].map(link => [link.textContent, link.hasAttribute('href'), link.getAttribute('title')]), [
-    ['previous of this route', false, 'No older profile of it is stored'], ['last success', false, 'No older success of it is stored']
+    ['Compare with the last success', false, 'No older success is stored']
   ])
 })
 
@@ -389,9 +373,9 @@ t.test('the stream sends new profiles, to a limited number of clients', async t 
   await app.listen({ host: '127.0.0.1', port: 0 })
   const origin = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`
   app.hindsight.profiler.save(profile('000001'))
-  const read = async (headers: Record<string, string>, enough: (text: string) => boolean, act = () => {}) => {
+  const read = async (enough: (text: string) => boolean, act = () => {}) => {
     const stop = new AbortController()
-    const response = await fetch(`${origin}/_profiler/stream?status=404`, { headers, signal: stop.signal })
+    const response = await fetch(`${origin}/_profiler/stream?status=404`, { signal: stop.signal })
     let text = ''
     act()
     for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
@@ -401,20 +385,14 @@ t.test('the stream sends new profiles, to a limited number of clients', async t 
     stop.abort()
     return { response, text }
   }
-  const { response, text } = await read({}, text => text.includes('000003'), () => {
+  const { response, text } = await read(text => text.includes('000003'), () => {
     for (const token of ['000002', '000003']) app.hindsight.profiler.save(failure(token))
   })
   t.equal(response.headers.get('content-type'), 'text/event-stream; charset=utf-8')
   t.equal(response.headers.get('cache-control'), 'no-store')
   const [retry, ...events] = text.trim().split('\n\n')
-  t.match(retry, /^retry: 2000\nid: \S+$/, 'who is cut off before there was news knows his place')
+  t.equal(retry, 'retry: 2000')
   t.same(events.map(event => JSON.parse(/^data: (.*)$/m.exec(event)?.[1] ?? '').token), ['000002', '000003'])
-  t.match(events.at(-1), /^id: \S+$/m)
-  const id = [...text.matchAll(/^id: (.*)$/gm)].at(-1)?.[1] ?? ''
-  app.hindsight.profiler.save(failure('000004'))
-  t.notMatch((await read({ 'last-event-id': id }, text => text.includes('000004'))).text, /000003/, 'who comes back goes on')
-  const from = await read({ 'last-event-id': '../../x' }, text => text.includes('000005'), () => app.hindsight.profiler.save(failure('000005')))
-  t.notMatch(from.text, /000004/, 'who brings nonsense begins anew')
 })
 
 t.test('hostile text is escaped on both pages', async t => {

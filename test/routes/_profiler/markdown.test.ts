@@ -66,7 +66,7 @@ t.test('Markdown is sent only to clients with access', async (t) => {
   t.equal((await production.inject('/_profiler/latest.md')).statusCode, 404)
 })
 
-t.test('an unavailable store is reported in Markdown', async (t) => {
+t.test('an unavailable store is reported as a problem in JSON', async (t) => {
   const app = await build(t)
   const storage = new MemoryStorage()
   storage.get = () => { throw new Error('gone_away <b>') }
@@ -74,6 +74,6 @@ t.test('an unavailable store is reported in Markdown', async (t) => {
   const broken = new Profiler({ storage, warn: () => {} })
   profiler.find = (token) => broken.find(token)
   const response = await app.inject('/_profiler/00000f.md')
-  t.same([response.statusCode, response.headers['content-type']], [503, TYPE])
-  t.match(response.body, '# 503 Service Unavailable\n\nThe store of profiles failed: gone\\_away \\<b\\>\n')
+  t.same([response.statusCode, response.headers['content-type']], [503, 'application/problem+json; charset=utf-8'])
+  t.match(response.json(), { status: 503, detail: 'The store of profiles failed: gone_away <b>' })
 })

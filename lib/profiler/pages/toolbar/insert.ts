@@ -3,23 +3,16 @@ import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { messageOf, nameOf } from '../../../errors/thrown-value.js'
 import { drawNonce } from '../../../http/content-policy.js'
-import { absoluteUrl, type Origin } from '../../../http/origin.js'
+import type { Origin } from '../../../http/origin.js'
 import { stateOf } from '../../../lifecycle/request-state.js'
 import { isRedirect } from '../../../http/responses.js'
 import { servicesOf } from '../../../lifecycle/services.js'
 import type { ProfiledRoute } from '../../profile.js'
 import { addressesOf, toolbarAssets } from '../assets.js'
-import {
-  extendHeader, metaPolicies, policiesIn, rightsUnder, startTags, type ToolbarNonces, type ToolbarRights
-} from './policy.js'
-import { readStream } from './read-stream.js'
-import { toolbar, toolbarOf, type ToolbarData, type ToolbarFiles } from './toolbar.js'
+import { allowsToolbar, extendHeader, hasMetaPolicy, type ToolbarNonces } from './policy.js'
+import { toolbar, toolbarOf, type ToolbarData } from './toolbar.js'
 
 const BODY_END = /<\/body\s*>/gi
-/** A `<base>` with the URL of an origin. */
-const HREF = /\shref\s*=\s*["']?\s*(?:[a-z][a-z\d+.-]*:|\/\/)/i
-/** The collectors whose data the toolbar shows. */
-const SHOWN = ['router', 'security', 'cache', 'http-client']
 const POLICY_HEADERS = ['content-security-policy', 'content-security-policy-report-only'] as const
 /** Headers about the original bytes: a page with a toolbar is different each time. */
 const VALIDATORS = ['etag', 'last-modified', 'accept-ranges']
@@ -55,19 +48,12 @@ export function insertToolbar (
     if (profile === null || end === undefined) return
     const isFull = app.hindsight.mode === 'full'
     const origin = originOf(request)
-    const rights = rightsOn(page, reply, origin, isFull)
-    if (!rights.style) return
-    const nonces = isFull ? extendPolicies(reply, rights, origin) : {}
-    const path = origin.prefix + base
-    // A path leads to the page's origin even if a proxy hides that origin; `<base>` may change what it leads to.
-    const root = startTags(page, 'base').some((tag) => HREF.test(tag)) ? absoluteUrl(origin, base) : path
-    const addresses = addressesOf(toolbarAssets, `${root}/_profiler`)
-    const data = rights.connect ? `${path}/_wdt/${profile.token}.json` : null
-    const files: ToolbarFiles = {
-      style: { href: addresses.style, nonce: nonces.style },
-      script: rights.script ? { src: addresses.script, nonce: nonces.script, data } : null
-    }
-    const markup = toolbar(dataOf(request, reply, profile), files, servicesOf(request).editor)
+    const policies = POLICY_HEADERS.flatMap((name) => valuesOf(reply, name))
+    if (hasMetaPolicy(page) || !allowsToolbar(policies, origin, isFull)) return
+    const nonces = isFull ? { style: drawNonce(), script: drawNonce() } : undefined
+    if (nonces !== undefined) extendPolicies(reply, nonces, origin)
+    const files = addressesOf(toolbarAssets, `${origin.prefix}${base}/_profiler`)
+    const markup = toolbar(dataOf(request, reply, profile), files, servicesOf(request).editor, nonces)
     const whole = page.slice(0, end) + markup + page.slice(end)
     if (!isFull) removeValidators(reply)
     if (reply.hasHeader('content-length')) reply.header('content-length', Buffer.byteLength(whole))
@@ -103,6 +89,41 @@ export function insertToolbar (
   }
 }
 
+/**
+ * Reads the body of a response that should have `length` bytes. Resolves to the bytes or, where the stream fails or has
+ * another length, to a stream that continues as the original one does: first with what was read.
+ */
+async function readStream (
+  stream: Readable, length: number, response: FastifyReply['raw']
+): Promise<Buffer | Readable> {
+  // Fastify destroys the stream of a response that is closed.
+  const close = (): void => { stream.destroy() }
+  response.once('close', close)
+  const iterator = stream[Symbol.asyncIterator]() as AsyncIterableIterator<Buffer | string>
+  const chunks: Array<Buffer | string> = []
+  let size = 0
+  let failure: { error: unknown } | undefined
+  try {
+    while (size <= length) {
+      const { done, value } = await iterator.next()
+      if (done === true) break
+      chunks.push(value)
+      size += Buffer.byteLength(value)
+    }
+  } catch (error) {
+    failure = { error }
+  } finally {
+    response.off('close', close)
+  }
+  if (failure === undefined && size === length) return Buffer.concat(chunks.map((chunk) => Buffer.from(chunk)))
+  const rest = Readable.from((async function * () {
+    yield * chunks
+    if (failure !== undefined) throw failure.error
+    yield * iterator
+  })())
+  return rest.once('close', close)
+}
+
 function removeValidators (reply: FastifyReply): void {
   for (const name of VALIDATORS) reply.removeHeader(name)
 }
@@ -129,30 +150,11 @@ function textOf (payload: unknown): string {
   return Buffer.isBuffer(payload) && isUtf8(payload) ? payload.toString('utf8') : ''
 }
 
-// A nonce can be added to a header, not to a policy within the page.
-function rightsOn (page: string, reply: FastifyReply, origin: Origin, withNonces: boolean): ToolbarRights {
-  const sent = POLICY_HEADERS.flatMap((name) => valuesOf(reply, name)).flatMap(policiesIn)
-  const byHeader = rightsUnder(sent, origin, withNonces)
-  const byMeta = rightsUnder(metaPolicies(page), origin)
-  return {
-    style: byHeader.style && byMeta.style,
-    script: byHeader.script && byMeta.script,
-    connect: byHeader.connect && byMeta.connect
-  }
-}
-
-/** Adds nonces to the policies of the response that need them, and returns those that it added. */
-function extendPolicies (reply: FastifyReply, rights: ToolbarRights, origin: Origin): ToolbarNonces {
-  const nonces: ToolbarNonces = { style: drawNonce(), ...(rights.script && { script: drawNonce() }) }
-  const sent: string[] = []
+function extendPolicies (reply: FastifyReply, nonces: ToolbarNonces, origin: Origin): void {
   for (const name of POLICY_HEADERS) {
-    const values = valuesOf(reply, name)
-    const extended = values.map((value) => extendHeader(value, nonces, origin))
-    sent.push(...extended)
-    if (extended.every((value, i) => value === values[i])) continue
-    reply.header(name, extended.length === 1 ? extended[0] : extended)
+    const values = valuesOf(reply, name).map((value) => extendHeader(value, nonces, origin))
+    if (values.length > 0) reply.header(name, values.length === 1 ? values[0] : values)
   }
-  return Object.fromEntries(Object.entries(nonces).filter(([, nonce]) => sent.some((value) => value.includes(nonce))))
 }
 
 function valuesOf (reply: FastifyReply, name: string): string[] {
@@ -169,8 +171,7 @@ function dataOf (
   const { route, failed, raised, missed, others } = state
   const { mask } = servicesOf(request)
   const errors = failed ? [raised] : missed !== null ? [missed] : others.slice(0, 1)
-  const { router, ...collectors } = collectedBy(request)
-  const { matched } = (router ?? {}) as { matched?: ProfiledRoute | null }
+  const { matched } = (collectedBy(request, 'router') ?? {}) as { matched?: ProfiledRoute | null }
   const now = performance.now()
   const handler = handlerStart === 0 ? {} : { handler: (handlerEnd === 0 ? now : handlerEnd) - handlerStart }
   return toolbarOf({
@@ -181,19 +182,16 @@ function dataOf (
     duration: now - startedAt,
     exceptions: errors.map((error) => ({ name: mask.text(nameOf(error)), message: mask.text(messageOf(error)) })),
     logs: log?.records() ?? [],
-    collectors: { ...collectors, performance: handler }
+    collectors: { 'http-client': collectedBy(request, 'http-client'), performance: handler }
   }, url)
 }
 
 // A collector that throws is reported in the profile.
-function collectedBy (request: FastifyRequest): Record<string, unknown> {
-  const collected = stateOf(request).collected ?? {}
-  return Object.fromEntries(SHOWN.filter((name) => collected[name] !== undefined).map((name) => {
-    const data = collected[name]
-    try {
-      return [name, typeof data === 'function' ? data() as unknown : data]
-    } catch {
-      return [name, null]
-    }
-  }))
+function collectedBy (request: FastifyRequest, name: string): unknown {
+  const data = stateOf(request).collected?.[name]
+  try {
+    return typeof data === 'function' ? data() as unknown : data
+  } catch {
+    return null
+  }
 }

@@ -4,14 +4,12 @@
   const FOLDED = 'hindsight-toolbar'
   const own = document.currentScript
   const root = own.parentNode.shadowRoot
-  const dataUrl = own.dataset.more
   own.remove()
   // Browsers without declarative shadow roots have no toolbar.
   if (!root) return
   const $ = (selector) => root.querySelector(selector)
   const fold = $('.fold')
   const requests = $('.requests')
-  const button = requests.querySelector('button')
   const list = requests.querySelector('ol')
   const realFetch = window.fetch
 
@@ -23,27 +21,12 @@
   }
 
   // Without storage the state of the fold is not remembered.
-  attempt(() => {
-    fold.checked = localStorage[FOLDED] === 'folded'
-    const theme = localStorage['hindsight-theme']
-    if (theme) $('.frame').dataset.theme = theme
-    // The editor that was chosen on a page of the profiler.
-    const template = localStorage['hindsight-editor-url']
-    const link = $('[data-file]')
-    const { file } = link.dataset
-    const path = /^\/|\?.*%f/.test(file[0] + template) ? file : '/' + file
-    const values = { '%f': path, '%l': /\d+$/.exec(link.textContent), '%c': 1 }
-    if (template) link.href = template.replace(/%[flc]/g, (name) => values[name])
-  })
+  attempt(() => { fold.checked = localStorage[FOLDED] === 'folded' })
   fold.addEventListener('change', () => {
     attempt(() => { localStorage[FOLDED] = fold.checked ? 'folded' : '' })
   })
 
   // CSS opens pop-ups by hover and focus. Escape closes one until the pointer and the focus have left it.
-  function setOpen (isOpen) {
-    requests.toggleAttribute('data-open', isOpen)
-    button.setAttribute('aria-expanded', isOpen)
-  }
   const items = root.querySelectorAll('.item')
   for (const item of items) {
     item.onpointerleave = () => item.removeAttribute('data-closed')
@@ -51,51 +34,12 @@
   }
   root.addEventListener('keydown', (event) => {
     if (event.key !== 'Escape') return
-    for (const item of items) if (item.matches(':hover, :focus-within, [data-open]')) item.dataset.closed = ''
-    setOpen(false)
-  })
-  button.addEventListener('click', () => {
-    const isOpen = !requests.matches('[data-open]:not([data-closed])')
-    requests.toggleAttribute('data-closed', !isOpen)
-    setOpen(isOpen)
+    for (const item of items) if (item.matches(':hover, :focus-within')) item.dataset.closed = ''
   })
 
   function milliseconds (value) {
     return value.toLocaleString('en', { maximumFractionDigits: value < 10 ? 2 : value < 100 ? 1 : 0 }) + ' ms'
   }
-
-  // Values that were unknown when the page was sent are requested when the pointer or the focus first enters.
-  let isRequested = dataUrl === undefined
-  async function fill () {
-    if (isRequested) return
-    isRequested = true
-    try {
-      // Relative to the page: `<base>` may name another origin.
-      const { href } = new URL(dataUrl, location.href)
-      const data = await (await realFetch.call(window, href, { headers: { accept: 'application/json' } })).json()
-      for (const place of root.querySelectorAll('[data-fill]')) {
-        const value = data[place.dataset.fill]
-        if (typeof value === 'number') place.textContent = milliseconds(value)
-      }
-    } catch {}
-  }
-  $('ul').addEventListener('pointerover', fill)
-  $('ul').addEventListener('focusin', fill)
-
-  // Without the clipboard, or the right to connect, the link leads to the text.
-  const copy = $('[data-copy]')
-  copy.addEventListener('click', async (event) => {
-    if (dataUrl === undefined || !navigator.clipboard) return
-    event.preventDefault()
-    try {
-      const response = await realFetch.call(window, location.origin + copy.pathname)
-      if (!response.ok) throw response
-      await navigator.clipboard.writeText(await response.text())
-      copy.lastChild.textContent = ': copied'
-    } catch {
-      location = copy.href
-    }
-  })
 
   // Responses of other origins can contain any URL: only profiles of their origin or of this one are linked.
   function profileLink (link, url) {
@@ -174,24 +118,20 @@
 
   const prototype = window.XMLHttpRequest?.prototype
   if (prototype === undefined) return
-  const opened = new WeakMap()
   prototype.open = new Proxy(prototype.open, {
     apply (target, xhr, args) {
       const result = Reflect.apply(target, xhr, args)
       attempt(() => {
-        const isFirst = !opened.has(xhr)
-        opened.set(xhr, args.map(String))
-        if (!isFirst) return
+        const [method, url] = args.map(String)
         let end
         xhr.addEventListener('loadstart', () => {
-          const [method, url] = opened.get(xhr)
           end = attempt(() => begin(method.toUpperCase(), url))
-        })
+        }, { once: true })
         xhr.addEventListener('loadend', () => attempt(() => {
           // getResponseHeader() of a header that is not exposed would log an error to the console.
           const link = /^x-debug-token-link: *(\S+)/im.exec(xhr.getAllResponseHeaders())
           end(xhr.status, profileLink(link?.[1], xhr.responseURL))
-        }))
+        }), { once: true })
       })
       return result
     }

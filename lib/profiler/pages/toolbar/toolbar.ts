@@ -4,9 +4,10 @@ import { wordFor } from '../../../view/counted.js'
 import type { EditorLink } from '../../../view/editor.js'
 import { html } from '../../../view/html.js'
 import { cut, visibleLine } from '../../../view/visible.js'
-import { dataOf, isFailedCall, isObject, listOf } from '../../panels/panel.js'
+import { dataOf, isFailedCall, listOf } from '../../panels/panel.js'
 import type { Profile } from '../../profile.js'
 import { milliseconds, placeOf, statusClass } from '../components.js'
+import type { ToolbarNonces } from './policy.js'
 
 type ProfileFields = 'token' | 'status' | 'method' | 'route' | 'duration' | 'collectors'
 
@@ -21,10 +22,9 @@ export type ToolbarData = ReturnType<typeof toolbarOf>
 
 /** The toolbar's data of a profile; `url` is the URL of its page. Durations are milliseconds. */
 export function toolbarOf (profile: ToolbarSource, url: string) {
-  const { token, status, method, route, duration, logs, exceptions, collectors } = profile
+  const { token, status, method, route, duration, logs, exceptions } = profile
   const error = exceptions.at(-1)
   const { handler, firstByte } = dataOf(profile, 'performance')
-  const { firewall, user, authenticatedBy, roles } = dataOf(profile, 'security')
   const { count, calls } = dataOf(profile, 'http-client')
   return {
     token,
@@ -46,76 +46,44 @@ export function toolbarOf (profile: ToolbarSource, url: string) {
     warnings: logs.filter(({ level }) => level === 'warn').length,
     /** Name and message of the last exception. */
     exception: error === undefined ? null : `${error.name}: ${error.message}`,
-    security: collectors.security === undefined
-      ? null
-      : {
-          firewall: textOf(fieldOf(firewall, 'name')),
-          user: textOf(fieldOf(user, 'identifier')),
-          authenticatedBy: textOf(authenticatedBy),
-          roles: Array.isArray(roles) ? roles.map(String) : []
-        },
-    /** The outcome of the preconditions of HTTP caching. */
-    cache: textOf(dataOf(profile, 'cache').outcome),
     /** Requests to other servers. */
     calls: { count: numberOf(count) ?? 0, failed: listOf(calls).filter(isFailedCall).length }
   }
-}
-
-function fieldOf (value: unknown, name: string): unknown {
-  return isObject(value) ? value[name] : undefined
 }
 
 function numberOf (value: unknown): number | null {
   return typeof value === 'number' ? value : null
 }
 
-function textOf (value: unknown): string | null {
-  return typeof value === 'string' ? value : null
-}
-
-/** The files of the markup. A nonce is needed only if the policy of the page does not allow the URL. */
-export interface ToolbarFiles {
-  style: { href: string, nonce?: string | undefined }
-  /** Null: the toolbar is static. */
-  script: {
-    src: string
-    nonce?: string | undefined
-    /** The URL of the toolbar's data, for values that are unknown when the page is sent; null: not requested. */
-    data: string | null
-  } | null
-}
-
-/** A fact of a pop-up; `fill` is the field of the toolbar's data that replaces the value later. */
-type Fact = readonly [name: string, value: string | number, fill?: string]
+/** A fact of a pop-up. */
+type Fact = readonly [name: string, value: string | number]
 
 const MAX_EXCEPTION = 300
-const REQUESTS = '<li class="item requests"><button type="button" class="head" aria-expanded="false">' +
+const REQUESTS = '<li class="item requests"><button type="button" class="head">' +
   '<span class="count">0</span> <span class="label">requests<span class="failed"></span></span></button>' +
   '<div class="pop"><p>Requests of this page<span class="failed"></span></p><ol></ol></div></li>'
 
 /**
  * The toolbar as markup for any page: in a shadow root, so that neither affects the other. Its stylesheet shows it.
- * Pop-ups open by hover and focus without the script.
+ * `nonces` are for policies that do not allow the URLs of the files. Pop-ups open by hover and focus.
  */
-export function toolbar (data: ToolbarData, files: ToolbarFiles, editor: EditorLink | null): string {
+export function toolbar (
+  data: ToolbarData, files: Readonly<Record<'style' | 'script', string>>, editor: EditorLink | null,
+  nonces?: ToolbarNonces
+): string {
   const { url, token, status } = data
   const link = html`href="${url}" target="_top"`
-  const { style, script } = files
-  const scriptElement = script === null
-    ? ''
-    : html`<script src="${script.src}"!${attribute('nonce', script.nonce)}!${
-      attribute('data-more', script.data)}></script>`
+  const nonceOf = (kind: 'style' | 'script'): string => nonces === undefined ? '' : html` nonce="${nonces[kind]}"`
   return html`<hindsight-toolbar><template shadowrootmode="open">
-<link rel="stylesheet" href="${style.href}"!${attribute('nonce', style.nonce)}>
+<link rel="stylesheet" href="${files.style}"!${nonceOf('style')}>
 <aside class="frame" aria-label="Debug toolbar" hidden>
 <input class="fold" type="checkbox" title="Fold the toolbar" aria-label="Fold the toolbar">
 <a class="small status-!${statusClass(status)}" !${link}>${status}!${hidden(` Profile ${token}`)}</a>
-<ul>!${[...requestItems(data, editor), ...optionalItems(data)]}!${script === null ? '' : REQUESTS}
+<ul>!${[...requestItems(data, editor), ...optionalItems(data)]}!${REQUESTS}
 <li class="item profile"><a class="head" !${link}><span class="label">Profile </span><code>${token}</code></a>
-<div class="pop"><a href="${url}.md" target="_top" data-copy>Copy for an AI assistant` +
-    html`<span role="status"></span></a></div>
+<div class="pop"><a href="${url}.md" target="_top">Markdown for an AI assistant</a></div>
 </li></ul>
-</aside></template>!${scriptElement}</hindsight-toolbar>`
+</aside></template><script src="${files.script}"!${nonceOf('script')}></script></hindsight-toolbar>`
 }
 
 function hidden (text: string): string {
@@ -134,16 +102,11 @@ function name (text: string): string {
   return html`<span class="name">${visibleLine(text)}</span>`
 }
 
-function attribute (name: string, value: string | null | undefined): string {
-  return value === null || value === undefined ? '' : html` !${name}="${value}"`
-}
-
 /** A link to a panel with a pop-up of facts; `title` is for screen readers, `head` and `more` are markup. */
 function item (
   name: string, panel: string, title: string, url: string, head: string, facts: readonly Fact[], more = ''
 ): string {
-  const rows = facts.map(([label, value, fill]) =>
-    html`<div><dt>${label}</dt><dd!${attribute('data-fill', fill)}>${visibleLine(String(value))}</dd></div>`)
+  const rows = facts.map(([label, value]) => html`<div><dt>${label}</dt><dd>${visibleLine(String(value))}</dd></div>`)
   const pop = html`<dl class="pop">!${rows}!${more}</dl>`
   return html`<li class="item ${name}"><a class="head" href="${url}?panel=${panel}" target="_top">` +
     html`!${hidden(`${title}: `)}!${head}</a>!${facts.length === 0 ? '' : pop}</li>`
@@ -155,8 +118,8 @@ function requestItems (data: ToolbarData, editor: EditorLink | null): string[] {
   // A route without a name is named by its methods and pattern.
   const routeName = route?.replace(/^[A-Z|]+ (?=\/)/, '') ?? 'no route'
   const routeHead = html`<span class="label long">${method}</span> !${name(routeName)}`
-  const { shown, href, path } = placeOf(handler ?? '–', editor)
-  const link = href === null ? '' : html` href="${href}"!${attribute('data-file', path)}`
+  const { shown, href } = placeOf(handler ?? '–', editor)
+  const link = href === null ? '' : html` href="${href}"`
   const handlerFact = html`<div><dt>Handler</dt><dd><a!${link}>${shown}</a></dd></div>`
   const problems = [['bad', errors, 'error'], ['warn', warnings, 'warning']] as const
   const found = problems.filter(([, count]) => count > 0)
@@ -169,31 +132,19 @@ function requestItems (data: ToolbarData, editor: EditorLink | null): string[] {
       ['Route', route ?? 'none'], ['Pattern', pattern ?? '–']
     ], handlerFact),
     item('time', 'performance', 'Time', url, html`${milliseconds(duration)}`, [
-      ['Handler', milliseconds(handlerDuration), 'handlerDuration'],
-      ['Response ready', milliseconds(firstByte ?? duration), 'firstByte'],
-      ['Total', firstByte === null ? '–' : milliseconds(duration), 'duration']
+      ['Handler', milliseconds(handlerDuration)],
+      ['Response ready', milliseconds(firstByte ?? duration)]
     ]),
     item(`logs ${found[0]?.[0] ?? ''}`, 'logs', 'Log', url, logHead.join(' ') || counted(logs, 'log'), [])
   ]
 }
 
-function optionalItems ({ url, exception, security, cache, calls }: ToolbarData): string[] {
+function optionalItems ({ url, exception, calls }: ToolbarData): string[] {
   const items: string[] = []
   if (exception !== null) {
     items.push(item('exception bad', 'exceptions', 'Exception', url, label('exception'), [
       ['Exception', cut(exception, MAX_EXCEPTION)]
     ]))
-  }
-  if (security !== null) {
-    items.push(item('security', 'security', 'Security', url, name(security.user ?? 'anonymous'), [
-      ['User', security.user ?? 'not logged in'],
-      ['Roles', security.roles.join(', ') || 'none'],
-      ['Authenticated by', security.authenticatedBy ?? '–'],
-      ['Firewall', security.firewall ?? 'none']
-    ]))
-  }
-  if (cache !== null) {
-    items.push(item('cache', 'cache', 'HTTP cache', url, html`!${label('cache')} ${cache}`, [['Outcome', cache]]))
   }
   if (calls.count > 0) {
     const mark = calls.failed > 0 ? 'bad' : ''

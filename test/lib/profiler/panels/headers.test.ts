@@ -116,20 +116,12 @@ for (const mode of ['observe', 'full'] as const) {
     t.match(events.find(({ listener }) => listener === 'setter'), { plugin: 'header-setter', source: /header-setter[\\/]index\.cjs:2$/, changes: { headers: [{ name: 'x-package', to: '1' }] } })
   })
 
-  t.test(`${mode}: headers are recorded over the network, and have a JSON address`, async (t) => {
+  t.test(`${mode}: headers are recorded over the network`, async (t) => {
     const app = await application(t, mode, (app) => { app.get('/', async (_request, reply) => reply.header('x-own', '1').send({ a: 1 })) })
-    const origin = `http://127.0.0.1:${await listen(app)}`
-    const token = (await fetch(`${origin}/`)).headers.get('x-debug-token') ?? ''
-    await profileOf(app, { headers: { 'x-debug-token': token } })
-    t.match((await app.inject(`/_profiler/${token}/headers.json`)).json(), {
-      token,
-      headers: {
-        'x-own': [{ action: 'set', by: 'handler', source: HERE, to: '1' }],
-        'content-type': [{ action: 'set', to: 'application/json; charset=utf-8' }],
-        ...(mode === 'full' && { 'x-content-type-options': [{ action: 'set', by: 'content-type' }] })
-      }
-    })
-    for (const wrong of ['000000', 'xyz', '..%2f..']) t.equal((await app.inject(`/_profiler/${wrong}/headers.json`)).statusCode, 404, wrong)
+    const token = (await fetch(`http://127.0.0.1:${await listen(app)}/`)).headers.get('x-debug-token') ?? ''
+    const changes = changesOf(await profileOf(app, { headers: { 'x-debug-token': token } }))
+    t.match(changes.find(({ name }) => name === 'x-own'), { by: 'handler', source: HERE, to: '1' })
+    t.match(changes.find(({ name }) => name === 'content-type'), { to: 'application/json; charset=utf-8' })
   })
 }
 

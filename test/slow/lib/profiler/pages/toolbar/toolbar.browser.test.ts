@@ -16,31 +16,30 @@ const EARLY = `<script>
 const HELMET = "default-src 'self';base-uri 'self';font-src 'self' https: data:;form-action 'self';frame-ancestors 'self';img-src 'self' data:;" +
   "object-src 'none';script-src 'self';script-src-attr 'none';style-src 'self' https: 'unsafe-inline';upgrade-insecure-requests"
 
-type Shown = 'live' | 'static' | 'none'
 interface PolicyCase {
   policy: string
-  /** How the toolbar is shown in `full` and in `observe` mode. */
-  full: Shown
-  observe: Shown
+  /** Whether the toolbar is shown in `full` and in `observe` mode. */
+  full: boolean
+  observe: boolean
   /** Whether the page has a style and a script of its own, which the policy allows. */
   own?: boolean
   reportOnly?: boolean
 }
 
 const POLICIES: Readonly<Record<string, PolicyCase>> = {
-  self: { policy: "default-src 'self'", full: 'live', observe: 'live' },
-  helmet: { policy: HELMET, full: 'live', observe: 'live' },
-  both: { policy: "default-src 'self' 'unsafe-inline'", full: 'live', observe: 'live', own: true },
-  inline: { policy: "default-src 'unsafe-inline'", full: 'none', observe: 'none', own: true },
-  dynamic: { policy: "default-src 'self' 'nonce-own' 'strict-dynamic'", full: 'live', observe: 'static', own: true },
-  nonces: { policy: "default-src 'none'; style-src 'nonce-own'; script-src 'nonce-own'", full: 'live', observe: 'none', own: true },
-  none: { policy: "default-src 'none'", full: 'static', observe: 'none' },
-  hashes: { policy: "default-src 'self'; script-src 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='", full: 'static', observe: 'static' },
-  trusted: { policy: "default-src 'self' 'nonce-own'; require-trusted-types-for 'script'; trusted-types 'none'", full: 'static', observe: 'static', own: true },
-  foreign: { policy: 'sandbox allow-scripts', full: 'none', observe: 'none', own: true },
-  quiet: { policy: 'sandbox allow-same-origin', full: 'static', observe: 'static' },
-  sandboxed: { policy: 'sandbox allow-scripts allow-same-origin', full: 'live', observe: 'live', own: true },
-  reported: { policy: "default-src 'none'", full: 'static', observe: 'none', reportOnly: true }
+  self: { policy: "default-src 'self'", full: true, observe: true },
+  helmet: { policy: HELMET, full: true, observe: true },
+  both: { policy: "default-src 'self' 'unsafe-inline'", full: true, observe: true, own: true },
+  inline: { policy: "default-src 'unsafe-inline'", full: false, observe: false, own: true },
+  dynamic: { policy: "default-src 'self' 'nonce-own' 'strict-dynamic'", full: true, observe: false, own: true },
+  nonces: { policy: "default-src 'none'; style-src 'nonce-own'; script-src 'nonce-own'", full: true, observe: false, own: true },
+  none: { policy: "default-src 'none'", full: false, observe: false },
+  hashes: { policy: "default-src 'self'; script-src 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='", full: false, observe: false },
+  trusted: { policy: "default-src 'self' 'nonce-own'; require-trusted-types-for 'script'; trusted-types 'none'", full: false, observe: false, own: true },
+  foreign: { policy: 'sandbox allow-scripts', full: false, observe: false, own: true },
+  quiet: { policy: 'sandbox allow-same-origin', full: false, observe: false },
+  sandboxed: { policy: 'sandbox allow-scripts allow-same-origin', full: false, observe: false, own: true },
+  reported: { policy: "default-src 'none'", full: false, observe: false, reportOnly: true }
 }
 
 const browser = await chromium(t)
@@ -52,9 +51,7 @@ if (browser !== undefined) {
       app.get('/', { config: { name: 'home' } }, async (_request, reply) => reply.type('text/html').send(page()))
       app.get('/hostile', { config: { name: HOSTILE } }, async (_request, reply) => reply.type('text/html').send(page('<style>* { all: unset !important; position: static !important; opacity: 0 !important; font-size: 90px !important }</style>')))
       app.get('/early', async (_request, reply) => reply.type('text/html').send(page(EARLY)))
-      app.get('/fails', async () => { throw new Error('fails') })
       app.get('/slow', async () => { await sleep(600); return 'x' })
-      app.get('/based', async (_request, reply) => reply.type('text/html').send(page().replace('<head>', '<head><base href="https://cdn.example/a/">')))
       app.get('/policy/:name', async (request, reply) => {
         const { policy = '', own, reportOnly } = POLICIES[(request.params as { name: string }).name] ?? {}
         return reply
@@ -127,7 +124,7 @@ if (browser !== undefined) {
     await page.close()
   })
 
-  t.test('pop-ups open by hover and by keyboard, close by Escape, and load their details when open', async t => {
+  t.test('pop-ups open by hover and by keyboard, and close by Escape', async t => {
     const { page } = await watchedPage(browser, origin)
     await page.goto(`${origin}/`)
     const pop = page.locator(`${BAR} .time .pop`)
@@ -141,8 +138,6 @@ if (browser !== undefined) {
     t.ok(await page.locator(`${BAR} .route dd a`).evaluate((link) => link.matches(':focus')), 'the handler')
     await page.keyboard.press('Tab')
     t.ok(await pop.isVisible(), 'by keyboard')
-    await page.waitForFunction(() => /\d ms/.test(document.querySelector('hindsight-toolbar')?.shadowRoot?.querySelector('[data-fill=firstByte]')?.textContent ?? ''))
-    t.match(await page.locator(`${BAR} [data-fill=duration]`).textContent(), /^[\d.,]+ ms$/)
     await page.keyboard.press('Escape')
     t.notOk(await pop.isVisible(), 'Escape')
     await page.keyboard.press('Tab')
@@ -186,7 +181,6 @@ if (browser !== undefined) {
     const rows = await page.locator(`${BAR} .requests ol li`).evaluateAll((rows) => rows.map((row) => [...row.children].slice(0, 3).map((cell) => cell.textContent).join(' ')).reverse())
     t.same(rows.slice(0, 3), ['200 GET /json', '200 GET /chunks', 'failed GET /json'])
     t.ok(rows.includes('404 GET /nowhere'))
-    t.equal(await page.locator(`${BAR} .requests button`).getAttribute('aria-expanded'), 'true')
     t.match(await page.locator(`${BAR} .requests ol a`).last().getAttribute('href'), /^http:\/\/127\.0\.0\.1:\d+\/_profiler\/[0-9a-f]{6}$/)
     t.same(heard, [])
     await page.keyboard.press('Escape')
@@ -208,18 +202,6 @@ if (browser !== undefined) {
     await page.locator(`${BAR} .requests button`).click()
     await page.locator(`${BAR} .requests ol li`, { hasText: '/slow' }).getByRole('link', { name: 'find' }).click()
     t.match(await page.locator('main').textContent(), '/slow?early')
-    await page.close()
-  })
-
-  t.test('the handler opens in the chosen editor', async t => {
-    const { page } = await watchedPage(browser, origin)
-    await page.goto(`${origin}/`)
-    const link = page.locator(`${BAR} .route dd a`)
-    t.match(await link.getAttribute('href'), /^vscode:\/\/file\/.+\/toolbar\.browser\.test\.ts:\d+:1$/)
-    await page.goto(`${origin}/fails`)
-    await page.locator('.editor-menu select').selectOption('webstorm')
-    await page.goto(`${origin}/`)
-    t.match(await link.getAttribute('href'), /^webstorm:\/\/open\?file=\/.+\/toolbar\.browser\.test\.ts&line=\d+&column=1$/)
     await page.close()
   })
 
@@ -297,11 +279,10 @@ if (browser !== undefined) {
           addEventListener('securitypolicyviolation', ({ effectiveDirective, blockedURI }) => { console.error(`violation ${effectiveDirective} ${blockedURI}`) })
         })
         await page.goto(`${origin}/policy/${name}`, { waitUntil: 'load' })
-        const shown = expected[mode]
-        t.equal(await page.locator(BAR).count(), shown === 'none' ? 0 : 1, name)
-        if (shown !== 'none') {
+        const isShown = expected[mode]
+        t.equal(await page.locator(BAR).count(), isShown ? 1 : 0, name)
+        if (isShown) {
           t.equal(await page.locator(`${BAR} .frame`).evaluate((frame) => getComputedStyle(frame).display), 'flex', `${name}: styled`)
-          t.equal(await page.locator(`${BAR} .requests`).count(), shown === 'live' ? 1 : 0, `${name}: ${shown}`)
           await page.locator(`${BAR} .time`).hover()
           t.ok(await page.locator(`${BAR} .time .pop`).isVisible(), `${name}: pop-ups`)
           t.equal(await page.locator(`${BAR} > script`).count(), 0, `${name}: the script removes itself`)
@@ -323,16 +304,6 @@ if (browser !== undefined) {
     await page.goto(`${origin}/`)
     t.notOk(await page.locator(`${BAR} .frame`).isVisible())
     t.equal(await overflow(page), 0)
-    await page.close()
-  })
-
-  t.test('<base> does not change the origin of its links', async t => {
-    const { page, heard } = await watchedPage(browser, origin)
-    await page.goto(`${origin}/based`)
-    await page.locator(`${BAR} .time`).hover()
-    await page.waitForFunction(() => /\d ms/.test(document.querySelector('hindsight-toolbar')?.shadowRoot?.querySelector('[data-fill=duration]')?.textContent ?? ''))
-    t.ok(await page.locator(`${BAR} .time .pop`).isVisible())
-    t.same(heard, [])
     await page.close()
   })
 
