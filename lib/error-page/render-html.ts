@@ -1,10 +1,12 @@
 import type { RejectedInput } from '../errors/rejected-input.js'
 import type { ErrorReport, Hint } from '../errors/report.js'
 import { frameAt, placeOf } from '../errors/stack-frame.js'
-import { baseStyle, script as readScript, style as readStyle } from '../view/asset.js'
+import { script as readScript, style as readStyle } from '../view/asset.js'
 import { grouped } from '../view/counted.js'
+import * as editorMenu from '../view/editor.js'
 import type { EditorLink } from '../view/editor.js'
 import { html, htmlPage } from '../view/html.js'
+import * as theme from '../view/theme.js'
 import { cut, visibleLine } from '../view/visible.js'
 import * as excerpt from './excerpt.js'
 import * as exceptions from './exceptions.js'
@@ -26,8 +28,8 @@ const MAX_TARGET = 200
 const MAX_TITLE = 1_000
 const MAX_VALUE = 2_000
 
-const STYLE = baseStyle + readStyle(import.meta.url, './page.css') + exceptions.style + excerpt.style
-const SCRIPT = readScript(import.meta.url, './page.js')
+const STYLE = theme.style + readStyle(import.meta.url, './page.css') + exceptions.style + excerpt.style
+const SCRIPT = `${theme.script};\n${editorMenu.script};\n${readScript(import.meta.url, './page.js')}`
 
 /** The nonces of the page's policy, without which it runs no script and applies no style. */
 export interface Nonce { script: string, style: string }
@@ -40,6 +42,7 @@ export function renderHtml (report: ErrorReport, nonce: Nonce, editor: EditorLin
   const shown = new Set(source === null ? [] : [placeOf(source.frame)])
   const head = html`<meta name="robots" content="noindex">
 <link rel="icon" href="data:,">
+<script nonce="${nonce.script}">!${theme.boot}</script>
 <style nonce="${nonce.style}">!${STYLE}</style>`
   return htmlPage(title, head, html`<a class="skip" href="#exceptions">Skip to the exceptions</a>
 !${band(report, editor)}
@@ -65,7 +68,10 @@ function band (report: ErrorReport, editor: EditorLink | null): string {
   const message = headline(report)
   const kind = report.status >= 500 ? 'server' : report.status >= 400 ? 'client' : 'other'
   return html`<header class="band ${kind}"><div class="wrap">
+<div class="top">
 <p class="status"><strong>${report.status}</strong> ${visibleLine(report.reason)}</p>
+<div class="menus">!${editorMenu.renderMenu(editor)} !${theme.render()}</div>
+</div>
 <h1!${LONG_HEADLINE.test(message) ? ' class="long" tabindex="0"' : ''}>${cut(message, MAX_HEADLINE)}</h1>
 !${cause(report)}
 !${chain(report, editor)}

@@ -12,9 +12,6 @@ export function style (base: string, name: string): string {
     .replace(/;}/g, '}')
 }
 
-/** The stylesheet that all pages begin with: colors, spaces and type for both themes of the system. */
-export const baseStyle = style(import.meta.url, './base.css')
-
 /** Reads a script beside a module, without its lines of comments; throws as `style` does. */
 export function script (base: string, name: string): string {
   return read(base, name).replace(/^\/\/.*\n/gm, '')

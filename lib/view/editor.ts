@@ -1,4 +1,7 @@
+import { closest, distance } from 'fastest-levenshtein'
 import type { HindsightOptions } from '../options.js'
+import { script as readScript } from './asset.js'
+import { html } from './html.js'
 
 declare module '../lifecycle/services.js' {
   interface Services {
@@ -8,7 +11,13 @@ declare module '../lifecycle/services.js' {
 }
 
 /** The URL that opens a place in the editor; null where the file is none of the file system's. */
-export type EditorLink = (file: string, line: number, column: number) => string | null
+export interface EditorLink {
+  (file: string, line: number, column: number): string | null
+  /** The URL with `%f`, `%l` and `%c`. */
+  readonly template?: string
+  /** The value of `%f` for a file. */
+  readonly path?: (file: string) => string
+}
 
 const PRESETS: Readonly<Record<string, string>> = {
   vscode: 'vscode://file%f:%l:%c',
@@ -27,6 +36,7 @@ const SCHEMES = new Set([
   'phpstorm', 'txmt', 'mvim', 'emacs', 'http', 'https', 'editor', 'nvim', 'vim', 'helix', 'kate', 'lapce', 'nova',
   'fleet', 'positron', 'trae', 'kiro'
 ])
+const PLACEHOLDER = /%[flc]|\{(?:file|line|column)\}/g
 const ABSOLUTE = /^(?:\/|[A-Za-z]:[\\/]|\\\\)/
 
 /**
@@ -38,15 +48,22 @@ export function editorLink ({ editor = '', editorPaths = {} }: HindsightOptions)
   if (editor === '') return null
   const template = Object.hasOwn(PRESETS, editor) ? PRESETS[editor] as string : checked(editor)
   const query = template.indexOf('?')
-  return (file, line, column) => {
+  return Object.assign(link, { template: template.replaceAll(/\{(f|l|c)\w+\}/g, '%$1'), path })
+
+  function path (file: string): string {
+    return mapped(file, paths).replaceAll('\\', '/').split('/').map(encodeURIComponent).join('/')
+      .replace(/^([A-Za-z])%3A\//, '$1:/')
+  }
+
+  function link (file: string, line: number, column: number): string | null {
     if (!ABSOLUTE.test(file)) return null
     try {
-      const path = mapped(file, paths).replaceAll('\\', '/').split('/').map(encodeURIComponent).join('/')
-        .replace(/^([A-Za-z])%3A\//, '$1:/')
-      return template.replace(/%[flc]/g, (placeholder, at: number) => {
-        if (placeholder !== '%f') return String(Math.max(1, placeholder === '%l' ? line : column))
+      const encoded = path(file)
+      return template.replace(PLACEHOLDER, (placeholder, at: number) => {
+        if (placeholder === '%l' || placeholder === '{line}') return String(Math.max(1, line))
+        if (placeholder === '%c' || placeholder === '{column}') return String(Math.max(1, column))
         // In a path `C:/…` needs a slash before it, in the value of a parameter it does not.
-        return path.startsWith('/') || (query !== -1 && at > query) ? path : `/${path}`
+        return encoded.startsWith('/') || (query !== -1 && at > query) ? encoded : `/${encoded}`
       })
     } catch {
       return null
@@ -54,16 +71,34 @@ export function editorLink ({ editor = '', editorPaths = {} }: HindsightOptions)
   }
 }
 
+/** The script of the menu of editors, for the end of the page. */
+export const script = readScript(import.meta.url, './editor-menu.js')
+
+/**
+ * The menu that chooses the editor of the links of a page, remembered by the browser; hidden until its script has run.
+ */
+export function renderMenu (editor: EditorLink | null): string {
+  if (editor === null) return ''
+  const known = Object.entries(PRESETS)
+  const configured = known.some(([, template]) => template === editor.template) ? [] : [['configured', editor.template]]
+  const options = [...configured, ...known].map(([name, template]) =>
+    html`<option value="${template}"!${template === editor.template ? ' selected' : ''}>${name}</option>`)
+  return html`<label class="editor-menu" hidden>Editor <select>!${options}</select></label>`
+}
+
 function checked (template: string): string {
   const fault = (what: string): Error => new Error(`Option "editor" (EDITOR_URL): ${what}`)
   const scheme = /^([a-z][a-z\d+.-]*):/i.exec(template)?.[1]?.toLowerCase()
   if (scheme === undefined) {
-    const names = Object.keys(PRESETS).join(', ')
-    throw fault(`unknown editor "${template}"; known are ${names}, or give a URL with %f and %l`)
+    const names = Object.keys(PRESETS)
+    const nearest = closest(template, names)
+    const isTypo = distance(template, nearest) <= 2
+    const valid = isTypo ? `did you mean "${nearest}"?` : `known are ${names.join(', ')}, or give a URL with %f and %l`
+    throw fault(`unknown editor "${template}"; ${valid}`)
   }
   if (!SCHEMES.has(scheme)) throw fault(`a URL cannot begin with "${scheme}:"; use ${[...SCHEMES].join(', ')}`)
   if (/[\s"'<>`\\\p{Cc}]/u.test(template)) throw fault('there are characters in it that no URL has')
-  if (!template.includes('%f')) throw fault(`"${template}" has no %f for the file`)
+  if (!/%f|\{file\}/.test(template)) throw fault(`"${template}" has no %f for the file`)
   return template
 }
 

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import * as exceptions from '../../error-page/exceptions.js'
 import * as excerpt from '../../error-page/excerpt.js'
-import { baseStyle, script, style } from '../../view/asset.js'
+import { script, style } from '../../view/asset.js'
+import * as theme from '../../view/theme.js'
 
 /** A file whose name contains a hash of its content, so that browsers may cache it forever. */
 export interface HashedAsset {
@@ -14,10 +15,10 @@ export interface HashedAsset {
 /** The stylesheet and script of a kind of page. */
 type AssetPair = Readonly<Record<'style' | 'script', HashedAsset>>
 
-/** The assets of the profiler's pages. */
+/** The assets of the profiler's pages. Each part of the script has a scope of its own. */
 export const pageAssets = assetPair(
-  baseStyle + exceptions.style + excerpt.style + style(import.meta.url, './pages.css'),
-  script(import.meta.url, './script.js')
+  theme.style + exceptions.style + excerpt.style + style(import.meta.url, './pages.css'),
+  [theme.script, script(import.meta.url, './script.js')].map((part) => `{\n${part}}\n`).join('')
 )
 
 export const toolbarAssets = assetPair(

@@ -118,12 +118,13 @@ export function place (source: string, editor: EditorLink | null): string {
   return html`<a href="${href}" title="${source}"><code>${shown}</code></a>`
 }
 
-/** The parts of a place in source: its text, and the URL that opens it in the editor. */
+/** The parts of a place in source: its text, the URL that opens it in the editor, and the path in that URL. */
 export function placeOf (source: string, editor: EditorLink | null) {
   const [, file = source, line = '1'] = /^(.*):(\d+)$/.exec(source) ?? []
   const near = relative(process.cwd(), file)
   const shown = near.startsWith('..') || near === '' ? source : source.replace(file, near)
-  return { shown, href: editor?.(file, Number(line), 1) ?? null }
+  const href = editor?.(file, Number(line), 1) ?? null
+  return { shown, href, path: href === null ? null : editor?.path?.(file) }
 }
 
 /** A status code, colored by its class. */

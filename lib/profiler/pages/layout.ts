@@ -1,4 +1,5 @@
 import { html, htmlPage } from '../../view/html.js'
+import * as themeSwitch from '../../view/theme.js'
 import { visibleLine } from '../../view/visible.js'
 import { statusClass } from './components.js'
 
@@ -41,9 +42,22 @@ export function noticePage (options: PageOptions, title: string, sentence: strin
 </main>`)
 }
 
+const SHORTCUTS = {
+  '/': 'Search', j: 'Next row', k: 'Previous row', 'o or Enter': 'Open', 'g e': 'Latest failure', '?': 'This help'
+}
+
+// Hidden until the script has run; it can be switched off (WCAG 2.1.4).
+function shortcuts (): string {
+  return html`<dialog class="shortcuts" aria-labelledby="shortcuts"><h2 id="shortcuts">Keyboard shortcuts</h2>
+<dl>!${Object.entries(SHORTCUTS).map(([keys, what]) => html`<dt><kbd>${keys}</kbd></dt><dd>${what}</dd>`)}</dl>
+<form method="dialog"><label><input type="checkbox" checked> Enable keyboard shortcuts</label>
+<button type="submit" autofocus>Close</button></form></dialog>`
+}
+
 /** The frame of all pages; `content` is markup. The class of `status` colors the icon. */
 export function layout ({ base, nonce, assets }: PageOptions, title: string, content: string, status = 0): string {
   const head = html`<meta name="robots" content="noindex">
+<script nonce="${nonce.script}">!${themeSwitch.boot}</script>
 <link rel="icon" type="image/svg+xml" href="${assets.icons[Number(statusClass(status))]}">
 <link rel="stylesheet" href="${assets.style}" nonce="${nonce.style}">
 <script type="module" src="${assets.script}" nonce="${nonce.script}"></script>`
@@ -51,6 +65,9 @@ export function layout ({ base, nonce, assets }: PageOptions, title: string, con
   return htmlPage(fullTitle, head, html`<a class="skip" href="#content">Skip to the content</a>
 <header class="top"><a class="brand" href="${base}/">Hindsight profiler</a>
 <nav aria-label="Profiles"><a href="${base}/">All profiles</a> <a href="${base}/search?error=1">Failures</a>
-<a href="${base}/latest">Latest</a> <a href="${base}/latest?error=1">Latest failure</a></nav></header>
-!${content}`)
+<a href="${base}/latest">Latest</a> <a href="${base}/latest?error=1">Latest failure</a></nav>
+<button type="button" class="help" aria-label="Keyboard shortcuts" hidden>?</button>
+!${themeSwitch.render()}</header>
+!${content}
+!${shortcuts()}`)
 }

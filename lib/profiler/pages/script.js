@@ -103,3 +103,48 @@ if (live !== null) {
   addEventListener('pageshow', function (event) { if (event.persisted && source !== null) follow(true) })
   follow(true)
 }
+
+const shortcuts = document.querySelector('.shortcuts')
+const enabled = shortcuts.querySelector('input')
+const help = document.querySelector('.help')
+let previousKey = ''
+
+// Storage is refused in a sandbox: the choice then holds for this page only.
+try {
+  enabled.checked = localStorage.getItem('hindsight-shortcuts') !== 'off'
+  enabled.addEventListener('change', () => localStorage.setItem('hindsight-shortcuts', enabled.checked ? 'on' : 'off'))
+} catch {}
+help.hidden = false
+help.addEventListener('click', () => shortcuts.showModal())
+
+function moveFocus (step) {
+  const links = [...document.querySelectorAll('.profiles tbody th a')].filter((link) => link.offsetParent !== null)
+  const at = links.findIndex((link) => link.closest('tr').contains(document.activeElement))
+  links[at === -1 ? 0 : Math.max(0, Math.min(links.length - 1, at + step))]?.focus()
+}
+
+const queryBox = document.querySelector('.search [name=q]')
+if (location.hash === '#search') queryBox?.focus()
+
+const ACTIONS = {
+  '/': function () {
+    if (queryBox === null) location.assign(document.querySelector('.brand').href + '#search')
+    else queryBox.focus()
+  },
+  j: () => moveFocus(1),
+  k: () => moveFocus(-1),
+  o: () => document.activeElement.closest('.profiles tbody tr')?.querySelector('th a').click(),
+  'g e': () => document.querySelector('.top a[href$="latest?error=1"]').click(),
+  '?': () => shortcuts.showModal()
+}
+
+document.addEventListener('keydown', function (event) {
+  const { key, target } = event
+  const action = ACTIONS[previousKey + ' ' + key] ?? (key.length === 1 ? ACTIONS[key] : undefined)
+  if (!enabled.checked || shortcuts.open || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return
+  if (target.closest('input:not([type=checkbox], [type=radio]), select, textarea')) return
+  previousKey = key
+  if (action === undefined) return
+  event.preventDefault()
+  action()
+})

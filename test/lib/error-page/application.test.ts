@@ -36,7 +36,7 @@ t.test('the page has its policy, place, editor link and profile, no secret, and 
   const { body, headers } = await app.inject({ url: '/', headers: { accept: 'text/html', authorization: 'Bearer abcdef' + 123 } })
   const nonces = /^default-src 'none'; style-src 'nonce-([^']+)'; script-src 'nonce-([^']+)'; /.exec(String(headers['content-security-policy']))
   t.match(body, `<style nonce="${nonces?.[1]}">`)
-  t.equal(body.split(`<script nonce="${nonces?.[2]}">`).length, 2)
+  t.equal(body.split(`<script nonce="${nonces?.[2]}">`).length, 3)
   t.match(texts(body, '.where h2')[0], /^In your code: .*application\.test\.ts:\d+:\d+ Object\.<anonymous>$/)
   t.match(body, /<a class="open" href="vscode:\/\/file\/home\/me\/application\.test\.ts:\d+:\d+">Open in editor<\/a>/)
   t.match(texts(body, '.band a code'), ['GET /', headers['x-debug-token']])

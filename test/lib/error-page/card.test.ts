@@ -193,13 +193,31 @@ t.test('notifications of listeners are hidden until their box is checked', async
   t.notMatch(body, 'Notified event')
 })
 
-t.test('links open the default editor in debug mode', async (t) => {
+t.test('links open the default editor in debug mode, and a menu chooses another', async (t) => {
   const declare = (app: FastifyInstance): unknown => app.get('/', async () => { throw new Error('x') })
   const document = await page(await build(t, {}, declare), { url: '/' })
   t.match(document.querySelector('.where .open')?.getAttribute('href'), /^vscode:/)
+  t.equal(document.querySelector('.editor-menu')?.hasAttribute('hidden'), true)
   t.match(document.querySelector('#stack-traces a')?.getAttribute('href'), /^vscode:.*card\.test\.ts:\d+:\d+$/)
   const none = await page(await build(t, { editor: '' }, declare), { url: '/' })
-  t.equal(none.querySelector('.open'), null)
+  t.equal(none.querySelector('.editor-menu, .open'), null)
+  const own = await page(await build(t, { editor: 'http://localhost:1/open?f={file}&l={line}' }, declare), { url: '/' })
+  t.equal(own.querySelector('option[selected]')?.textContent, 'configured')
+  t.equal(own.querySelector('option[selected]')?.getAttribute('value'), 'http://localhost:1/open?f=%f&l=%l')
+})
+
+t.test('the menu changes all links, and remembers the choice', async (t) => {
+  const app = await build(t, {}, (app) => app.get('/', async () => { throw new Error('x') }))
+  const { body } = await app.inject({ url: '/', headers: HTML })
+  const { window } = new JSDOM(body, { runScripts: 'dangerously', url: 'http://localhost/' })
+  const link = window.document.querySelector('.where .open') as HTMLAnchorElement
+  const before = link.getAttribute('href') ?? ''
+  const select = window.document.querySelector('.editor-menu select') as HTMLSelectElement
+  t.equal(select.closest('label')?.hidden, false)
+  select.selectedIndex = [...select.options].findIndex(({ text }) => text === 'idea')
+  select.dispatchEvent(new window.Event('change'))
+  t.equal(link.getAttribute('href'), before.replace(/^vscode:\/\/file(.*):(\d+):(\d+)$/, 'idea://open?file=$1&line=$2&column=$3'))
+  t.equal(window.localStorage.getItem('hindsight-editor'), 'idea')
 })
 
 t.test('the card shows the place of a syntax error that Node.js or a compiler names', async (t) => {

@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { panelsOf } from '../../../../../lib/profiler/panels/index.js'
 import { build, listen } from '../../../../support/app.js'
 import { chromium } from '../../../../support/browser.js'
-import { axeViolationsOfThemes, overflow, watchedPage } from '../../../../support/page.js'
+import { axeViolations, axeViolationsOfThemes, overflow, watchedPage } from '../../../../support/page.js'
 import { failure, profile, tokens } from '../../../../lib/profiler/fixture.js'
 import { HOSTILE } from '../../../../lib/profiler/hostile.js'
 import { sample } from '../../../../lib/profiler/sample.js'
@@ -168,6 +168,19 @@ if (browser !== undefined) {
     await page.getByRole('button', { name: 'Filter' }).click()
     t.same(await page.locator('.logs tbody tr:visible .level').allTextContents(), ['debug', 'info', 'error'])
     t.same(heard, [])
+    await page.close()
+  })
+
+  t.test('the theme is the same on all pages', async t => {
+    const { app, origin } = await start(t)
+    app.hindsight.profiler.save(profile('000001'))
+    const { page } = await watchedPage(browser, origin, { colorScheme: 'light' })
+    await page.goto(`${origin}/_profiler/`)
+    await page.locator('.theme-switch').click()
+    await page.locator('.theme-switch').click()
+    await page.goto(`${origin}/_profiler/000001`)
+    t.equal(await page.locator('html').getAttribute('data-theme'), 'dark')
+    t.same(await axeViolations(page), [])
     await page.close()
   })
 }
