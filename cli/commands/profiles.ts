@@ -12,6 +12,7 @@ import { summarize, type ProfileSummary } from '../../lib/profiler/summary.js'
 import {
   CRITERIA, findProfile, NOTHING_FOUND, SEARCH, searchOf, type Command, type CommandContext
 } from '../command.js'
+import { counted } from '../../lib/view/counted.js'
 import { requestLines, shorten, type Formatter, type Style } from '../terminal.js'
 
 const MAX_FUNCTIONS = 20
@@ -112,6 +113,20 @@ function headerLines ({ action, by, source = '', to }: HeaderStep, { columns, st
     `  ${style(STYLES[action], action.padEnd(8))}${style('reset', by)} ${style('cyan', source)}`.trimEnd(),
     ...to === null ? [] : [`          ${style('reset', shorten(to, columns - 10))}`]
   ]
+}
+
+export const purge: Command = {
+  args: '',
+  summary: 'remove the profiles that match all criteria; pinned ones stay',
+  options: { ...CRITERIA, all: { type: 'boolean', help: 'remove all profiles that are not pinned' } },
+  run: async ({ flags, print, open }) => {
+    const { criteria } = searchOf(flags)
+    if (Object.keys(criteria).length === 0 && flags.all !== true) {
+      throw new Error('purge needs a criterion, or --all for everything.')
+    }
+    const purged = await (await open()).purge(criteria)
+    await print({ purged }, () => [`${counted(purged, 'profile was', 'profiles were')} removed.`])
+  }
 }
 
 export const cpu: Command = {

@@ -165,6 +165,17 @@ t.test('a profile with missing or invalid parts is shown without them', async (t
   t.match(out, '/a.js:1')
 })
 
+t.test('purge removes what matches, but no pinned profiles', async (t) => {
+  const dataDir = await stored(t, [profile('000001', { status: 404 }), profile('000002'), profile('000003')])
+  const store = await openStorage({ dataDir })
+  await store.pin('000003', true)
+  await store.close()
+  t.match(await hindsight(dataDir, ['purge']), { code: 1, err: 'purge needs a criterion, or --all for everything.' })
+  t.equal((await hindsight(dataDir, ['purge', '--status', '404'])).out, '1 profile was removed.\n')
+  t.same(JSON.parse((await hindsight(dataDir, ['purge', '--all', '--json'])).out), { purged: 1 })
+  t.same(JSON.parse((await hindsight(dataDir, ['list', '--json'])).out).profiles.map((one: { token: string }) => one.token), ['000003'])
+})
+
 t.test('an invalid file is refused with the number of its line', async (t) => {
   const dataDir = await stored(t, [profile('000001')])
   const line = (changes: object) => JSON.stringify({ profile: { ...profile('000002'), ...changes }, pinned: false })
@@ -194,7 +205,7 @@ t.test('errors name the invalid argument', async (t) => {
   const dataDir = await stored(t, [profile('000001')])
   const missing = join(dataDir, 'nowhere')
   for (const [args, message] of [
-    [['lst'], 'There is no command "lst"; the commands are list, tail, show, headers, cpu, compare, replay, to, export, import, mcp, lifecycle.'],
+    [['lst'], 'There is no command "lst"; the commands are list, tail, show, headers, cpu, compare, replay, to, export, import, purge, mcp, lifecycle.'],
     [['list', '--foo'], 'Unknown option \'--foo\''],
     [['list', 'word'], 'Usage: fastify-hindsight list [options]; 1 arguments were given.'],
     [['list', '--sort', 'url'], 'Invalid "sort": "url" is none of -time, time, -duration, duration, -status, status.'],
