@@ -55,7 +55,7 @@ export function renderHtml (report: ErrorReport, nonce: Nonce, editor: EditorLin
 !${renderExceptions(report.exceptions, { editor, shown })}
 !${renderLogs(report)}
 !${lifecycle(report)}
-!${renderStackTraces(report.exceptions, editor)}
+!${renderStackTraces(report.exceptions)}
 <details class="copies card"><summary><h2>This report as Markdown</h2></summary>
 <pre id="as-markdown" tabindex="-1">${renderText(report, MARKDOWN)}</pre></details>
 </main>

@@ -91,9 +91,14 @@ const FORM = /(?<![^\s"'`(])[\w.[\]%~-]{1,128}=[\w.~%+*-]*(?:&[\w.[\]%~-]{1,128}
 // A percent-encoded text that holds a quote, a colon, an equals sign or a brace.
 const ENCODED = /(?<![\w%.~+-])(?=[\w.~+-]{0,128}%(?:2[27]|3[AD]|7B))(?:[\w.~!*'+-]|%[0-9A-F]{2})+/gi
 
+/** A line of a stack. These are masked one by one: stacks have most of them in common. */
+const FRAME = /^( {4}at .{1,400}:\d+\)?)$/m
+
 /** Masks prose that may hold credentials; `depth`: the number of encodings that the text was in. */
 function maskText (mask: MaskParts, text: string, depth: number): string {
   if (SHORT_WORD.test(text)) return mask.redact(text)
+  const parts = text.includes('\n') ? text.split(FRAME) : []
+  if (parts.length > 1) return parts.map(mask.text).join('')
   return piecesOf(text).map((piece) => {
     const plain = piece.replace(COLOR, '')
     const shown = maskPiece(mask, plain, depth)
