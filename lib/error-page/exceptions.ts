@@ -18,9 +18,9 @@ export interface ExceptionsView {
 
 /** Characters; the whole message is in the stack trace. */
 const MAX_MESSAGE = 4_000
-/** Characters of all stack traces in full; the last ones come first, the others are cut to MAX_STACK. */
-const MAX_STACKS = 5_000
-const MAX_STACK = 500
+/** Characters of all stack traces, which share them, and that each has at least. */
+const MAX_STACKS = 10_000
+const MIN_STACK = 500
 /** Lines before and after the line of a frame that is folded. */
 const AROUND = 3
 /** Vendor frames in a row. */
@@ -172,14 +172,10 @@ export function renderStackTraces (chain: readonly FlattenedException[]): string
 /** One plain text for each exception. */
 export function renderTraces (chain: readonly FlattenedException[], isOpen = false): string {
   const exceptions = everyException(chain)
-  let left = MAX_STACKS
-  return exceptions.toReversed().map((exception, fromEnd) => {
-    const i = exceptions.length - 1 - fromEnd
-    const stack = exception.stack || `${exception.name}: ${exception.message}`
-    left -= stack.length
-    return html`<details class="trace card"!${isOpen && fromEnd === 0 ? ' open' : ''}>
-<summary><h3><span class="position">[${i + 1}/${exceptions.length}]</span> ${exception.name}</h3></summary>
-<pre data-copy="Copy">${fromEnd === 0 || left > 0 ? stack : cut(stack, MAX_STACK)}</pre>
-</details>`
-  }).reverse().join('')
+  const limit = Math.max(MIN_STACK, Math.floor(MAX_STACKS / exceptions.length))
+  return exceptions.map(({ name, message, stack }, i, all) => html`<details class="trace card"!${
+    isOpen && i === all.length - 1 ? ' open' : ''}>
+<summary><h3><span class="position">[${i + 1}/${all.length}]</span> ${name}</h3></summary>
+<pre data-copy="Copy">${cut(stack || `${name}: ${message}`, limit)}</pre>
+</details>`).join('')
 }

@@ -2,7 +2,6 @@ import { extname } from 'node:path'
 import jsTokens, { type JSXToken, type Token } from 'js-tokens'
 import type { CodeExcerpt, StackFrame } from '../errors/exception.js'
 import { ofExcerpt } from '../errors/source-cache.js'
-import { style as readStyle } from '../view/asset.js'
 import { text } from '../view/html.js'
 
 /** The files that are highlighted; `<` begins an element in those with JSX. */
@@ -24,8 +23,6 @@ const KEYWORDS = new Set([
   'while with yield'
 ].join(' ').split(' '))
 const MAX_LENGTH = 20_000
-
-export const style = readStyle(import.meta.url, './excerpt.css')
 
 /** The source around a frame, at most `around` lines before and after, with its line marked; empty without source. */
 export function render (frame: StackFrame, around = Infinity): string {

@@ -7,7 +7,7 @@ import { cut, timeOfDay } from '../view/visible.js'
 import { logCounts, profileUrl } from './report-facts.js'
 
 /** Characters of one message or context. */
-const MAX_TEXT = 4_000
+const MAX_TEXT = 2_000
 /** Characters of all messages and contexts in full; those after it are cut to SHORT. */
 const MAX_ALL_TEXT = 400_000
 const SHORT = 300
