@@ -1,5 +1,5 @@
 import type { FlattenedException, StackFrame } from '../errors/exception.js'
-import { isOwn, placeOf, shortFile, toPath } from '../errors/stack-frame.js'
+import { placeOf, shortFile } from '../errors/stack-frame.js'
 import { counted } from '../view/counted.js'
 import { style as readStyle } from '../view/asset.js'
 import type { EditorLink } from '../view/editor.js'
@@ -18,13 +18,11 @@ export interface ExceptionsView {
 
 /** Characters; the whole message is in the stack trace. */
 const MAX_MESSAGE = 4_000
-/** Characters of all stack traces in full; the last ones come first, the others are cut to MAX_STACK. */
-const MAX_STACKS = 5_000
-const MAX_STACK = 500
+/** Characters of all stack traces, which share them, and that each has at least. */
+const MAX_STACKS = 10_000
+const MIN_STACK = 500
 /** Lines before and after the line of a frame that is folded. */
 const AROUND = 3
-/** The place of a frame in the text of a stack. */
-const PLACE = /(?<=^ +at (?:[^\n/\\]* \(|async )?)((?:file:\/\/|[A-Za-z]:)?[\\/][^\n]{1,500}?):(\d+):(\d+)(?=\)?$)/gm
 /** Vendor frames in a row. */
 const MAX_VENDOR = 12
 /** Fewer frames than these are listed again, although the cause has them. */
@@ -84,27 +82,23 @@ function renderMembers (
 function renderFrames (
   { frames, framesDropped }: FlattenedException, cause: FlattenedException | undefined, view: ExceptionsView
 ): string {
-  const { editor, shown } = view
   if (frames.length === 0) return '<p class="note none">No stack trace available.</p>'
-  const isAbove = frames.some((frame) => frame.excerpt && shown.has(placeOf(frame)))
+  const isAbove = frames.some((frame) => frame.excerpt && view.shown.has(placeOf(frame)))
   const open = isAbove ? undefined : frames.find((frame) => frame.own && frame.excerpt)
-  const groups: Array<{ own: boolean, items: string[] }> = []
   const end = firstShared(frames, cause?.frames ?? [])
+  const groups: StackFrame[][] = []
   for (const frame of frames.slice(0, end)) {
-    const item = frame.excerpt !== undefined && shown.has(placeOf(frame))
-      ? html`<div class="frame">!${label(frame, editor)} <span class="above">shown above</span></div>`
-      : frameItem(frame, frame === open, editor)
-    if (frame.excerpt !== undefined) shown.add(placeOf(frame))
     const group = groups.at(-1)
-    if (group?.own === frame.own) group.items.push(item)
-    else groups.push({ own: frame.own, items: [item] })
+    if (group?.[0]?.own === frame.own) group.push(frame)
+    else groups.push([frame])
   }
-  const items = groups.map(({ own, items }) => own
-    ? items.map((item) => `<li class="own">${item}</li>`).join('')
-    : html`<li class="fold"><details><summary>${counted(items.length, 'vendor frame')}</summary>
-<ol>!${items.slice(0, MAX_VENDOR).map((item) => `<li>${item}</li>`)}</ol>!${items.length <= MAX_VENDOR
-  ? ''
-  : html`<p>${items.length - MAX_VENDOR} more are in the stack trace below.</p>`}</details></li>`)
+  const items = groups.map((group) => group[0]?.own === true
+    ? group.map((frame) => `<li class="own">${frameItem(frame, frame === open, view)}</li>`).join('')
+    : html`<li class="fold"><details><summary>${counted(group.length, 'vendor frame')}</summary>
+<ol>!${group.slice(0, MAX_VENDOR).map((frame) => `<li>${frameItem(frame, false, view)}</li>`)}</ol>!${
+  group.length <= MAX_VENDOR
+    ? ''
+    : html`<p>${group.length - MAX_VENDOR} more are in the stack trace below.</p>`}</details></li>`)
   const left = frames.length - end
   if (left > 0) items.push(html`<li class="fold"><p>${left} more frames in common with the previous exception</p></li>`)
   const dropped = framesDropped ? html`<p class="note none">${framesDropped} more frames are left out.</p>` : ''
@@ -113,20 +107,26 @@ function renderFrames (
 
 /** The index of the first frame that is, with all frames after it, also in the stack of the cause. */
 function firstShared (frames: readonly StackFrame[], ofCause: readonly StackFrame[]): number {
-  const [keys = [], others = []] = [frames, ofCause].map((stack) =>
-    stack.map((frame) => `${frame.function} ${frame.file}${position(frame)}`))
-  const found = keys.findIndex((key, i) => {
-    const at = others.indexOf(key)
+  const found = frames.findIndex((frame, i) => {
+    const at = ofCause.findIndex((other) => isSameCall(frame, other))
     // The limit of a stack may have cut off one of them earlier.
-    const length = Math.min(keys.length - i, others.length - at)
+    const length = Math.min(frames.length - i, ofCause.length - at)
     return at !== -1 && length >= MIN_SHARED &&
-      keys.slice(i, i + length).every((one, j) => one === others[at + j])
+      frames.slice(i, i + length).every((one, j) => isSameCall(one, ofCause[at + j] as StackFrame))
   })
   return found === -1 ? frames.length : found
 }
 
-function frameItem (frame: StackFrame, open: boolean, editor: EditorLink | null): string {
+function isSameCall (one: StackFrame, other: StackFrame): boolean {
+  return one.line === other.line && one.column === other.column && one.function === other.function &&
+    one.file === other.file
+}
+
+function frameItem (frame: StackFrame, open: boolean, { editor, shown }: ExceptionsView): string {
+  const place = frame.own ? placeOf(frame) : ''
+  if (shown.has(place)) return `<div class="frame">${label(frame, editor)} <span class="above">shown above</span></div>`
   if (frame.excerpt === undefined) return `<div class="frame">${label(frame, editor)}</div>`
+  shown.add(place)
   return html`<details class="frame"!${open ? ' open' : ''}><summary>!${label(frame, null)}</summary>
 !${tools(frame, editor)}!${excerpt.render(frame, open ? undefined : AROUND)}</details>`
 }
@@ -162,40 +162,20 @@ function position ({ line, column }: StackFrame): string {
 }
 
 /** The section Stack Traces; the trace of the error itself is unfolded. */
-export function renderStackTraces (chain: readonly FlattenedException[], editor: EditorLink | null): string {
+export function renderStackTraces (chain: readonly FlattenedException[]): string {
   return html`<section id="stack-traces" aria-labelledby="stack-traces-title">
 <h2 id="stack-traces-title">Stack Traces <span class="count">${everyException(chain).length}</span></h2>
-!${renderTraces(chain, editor, true)}
+!${renderTraces(chain, true)}
 </section>`
 }
 
 /** One plain text for each exception. */
-export function renderTraces (
-  chain: readonly FlattenedException[], editor: EditorLink | null, isOpen = false
-): string {
+export function renderTraces (chain: readonly FlattenedException[], isOpen = false): string {
   const exceptions = everyException(chain)
-  let left = MAX_STACKS
-  return exceptions.toReversed().map((exception, fromEnd) => {
-    const i = exceptions.length - 1 - fromEnd
-    const stack = exception.stack || `${exception.name}: ${exception.message}`
-    left -= stack.length
-    return html`<details class="trace card"!${isOpen && fromEnd === 0 ? ' open' : ''}>
-<summary><h3><span class="position">[${i + 1}/${exceptions.length}]</span> ${exception.name}</h3></summary>
-<pre data-copy="Copy">!${linkPlaces(fromEnd === 0 || left > 0 ? stack : cut(stack, MAX_STACK), editor)}</pre>
-</details>`
-  }).reverse().join('')
-}
-
-/** A stack as escaped markup. The places in files of the application are links to the editor. */
-function linkPlaces (stack: string, editor: EditorLink | null): string {
-  let end = 0
-  let markup = ''
-  for (const { index, 0: place, 1: url = '', 2: line, 3: column } of stack.matchAll(PLACE)) {
-    const file = toPath(url)
-    const href = isOwn(file) ? editor?.(file, Number(line), Number(column)) ?? null : null
-    if (href === null) continue
-    markup += html`${stack.slice(end, index)}<a href="${href}">${place}</a>`
-    end = index + place.length
-  }
-  return html`!${markup}${stack.slice(end)}`
+  const limit = Math.max(MIN_STACK, Math.floor(MAX_STACKS / exceptions.length))
+  return exceptions.map(({ name, message, stack }, i, all) => html`<details class="trace card"!${
+    isOpen && i === all.length - 1 ? ' open' : ''}>
+<summary><h3><span class="position">[${i + 1}/${all.length}]</span> ${name}</h3></summary>
+<pre data-copy="Copy">${cut(stack || `${name}: ${message}`, limit)}</pre>
+</details>`).join('')
 }

@@ -1,7 +1,7 @@
 import { extname } from 'node:path'
 import jsTokens, { type JSXToken, type Token } from 'js-tokens'
-import type { StackFrame } from '../errors/exception.js'
-import { style as readStyle } from '../view/asset.js'
+import type { CodeExcerpt, StackFrame } from '../errors/exception.js'
+import { ofExcerpt } from '../errors/source-cache.js'
 import { text } from '../view/html.js'
 
 /** The files that are highlighted; `<` begins an element in those with JSX. */
@@ -24,16 +24,19 @@ const KEYWORDS = new Set([
 ].join(' ').split(' '))
 const MAX_LENGTH = 20_000
 
-export const style = readStyle(import.meta.url, './excerpt.css')
-
 /** The source around a frame, at most `around` lines before and after, with its line marked; empty without source. */
-export function render ({ excerpt, file, line, column }: StackFrame, around = Infinity): string {
+export function render (frame: StackFrame, around = Infinity): string {
+  const { excerpt, line, column } = frame
   if (excerpt === undefined) return ''
+  return ofExcerpt(excerpt, `${line}:${column}:${around}`, () => rowsOf(excerpt, frame, around))
+}
+
+function rowsOf (excerpt: CodeExcerpt, { file, line, column }: StackFrame, around: number): string {
   const start = Math.max(excerpt.start, line - around)
   const lines = excerpt.lines.slice(start - excerpt.start, line - excerpt.start + around + 1)
   const rows = highlight(lines, file, column > 0 ? { line: line - start, column } : null).map((source, i) => {
     const number = start + i
-    const arrow = number === line ? '<span class="arrow">→ </span>' : ''
+    const arrow = number === line ? '<span class="arrow">&rarr; </span>' : ''
     const cells = `<span class="number">${arrow}${number}</span><span class="source">${source}\n</span>`
     return number === line ? `<mark>${cells}</mark>` : `<span>${cells}</span>`
   })

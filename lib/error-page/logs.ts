@@ -7,29 +7,25 @@ import { cut, timeOfDay } from '../view/visible.js'
 import { logCounts, profileUrl } from './report-facts.js'
 
 /** Characters of one message or context. */
-const MAX_TEXT = 4_000
+const MAX_TEXT = 2_000
 /** Characters of all messages and contexts in full; those after it are cut to SHORT. */
 const MAX_ALL_TEXT = 400_000
 const SHORT = 300
-/** Channels beyond these share the last switch; page.css has a rule for each. */
-const MAX_CHANNELS = 6
 const LABELS: Readonly<Record<LogLevel, string>> = {
   trace: 'Traces', debug: 'Debug and up', info: 'Info and up', warn: 'Warnings and up', error: 'Errors', fatal: 'Fatal'
 }
 
-/** The section Logs: the lines of the request. The filters by level and channel are CSS, that by text is a script. */
+/** The section Logs: the lines of the request. Its filters are CSS. */
 export function renderLogs (report: ErrorReport): string {
   const { logs } = report
   const { lines, failures } = logCounts(report)
   const notifications = logs.filter(isNotification)
   const others = logs.filter((line) => !isNotification(line))
-  const channels = [...new Set(others.map(({ channel }) => channel))]
   const first = html` <a class="count bad" href="#first-error">${counted(failures, 'error')}<span
 class="hidden-visually">: go to the first</span></a>`
   const content = html`<div class="filters">
-!${levelFilter(others)}!${channelFilter(channels, notifications.length)}
-<label class="find">Filter messages <input type="search"></label></div>
-!${omission(report)}!${tableOf(logs, channels)}`
+!${levelFilter(others)}!${eventBox(notifications.length)}</div>
+!${omission(report)}!${tableOf(logs)}`
   const none = others.length === 0 ? '<p class="note">No log messages.</p>' : ''
   return html`<section id="logs" aria-labelledby="logs-title">
 <h2 id="logs-title">Logs <span class="count">${grouped(lines)}</span>!${failures === 0 ? '' : first}</h2>
@@ -51,20 +47,10 @@ function levelFilter (logs: readonly LogRecord[]): string {
 }
 
 // The notifications of listeners are hidden unless their box is checked.
-function channelFilter (names: readonly string[], notifications: number): string {
-  if (names.length < 2 && notifications === 0) return ''
-  const last = MAX_CHANNELS - 1
-  const rest = names.length > MAX_CHANNELS ? [counted(names.length - last, 'other')] : names.slice(last)
-  const boxes = names.length < 2
-    ? []
-    : [...names.slice(0, last), ...rest].map((name, i) => html`
-<label><input type="checkbox" name="c${i}" checked> ${cut(name, 40)}</label>`)
-  return html`<fieldset><legend>Channels</legend>!${boxes}!${notifications === 0
-? ''
-: html`
-<label><input type="checkbox" name="event" autocomplete="off"> event
-<span class="number">${grouped(notifications)}</span></label>`}
-</fieldset>`
+function eventBox (notifications: number): string {
+  if (notifications === 0) return ''
+  return html`<label><input type="checkbox" name="event" autocomplete="off"> event
+<span class="number">${grouped(notifications)}</span></label>`
 }
 
 function omission (report: ErrorReport): string {
@@ -76,16 +62,15 @@ function omission (report: ErrorReport): string {
   return html`<p class="note omission">${lines} left out here: ${order}.!${link}</p>`
 }
 
-function tableOf (logs: readonly LogRecord[], channels: readonly string[]): string {
+function tableOf (logs: readonly LogRecord[]): string {
   const first = logs.find(isErrorOrWorse)
   let left = MAX_ALL_TEXT
   const rows = logs.map((record) => {
     const { time, level, channel } = record
     const content = contentOf(record, left > 0 ? MAX_TEXT : SHORT)
     left -= content.length
-    const number = Math.min(channels.indexOf(channel), MAX_CHANNELS - 1)
-    const group = isNotification(record) ? 'event' : `c${number}`
-    return html`<tr class="${level} ${group}"!${record === first ? ' id="first-error"' : ''}>
+    const classes = isNotification(record) ? `${level} event` : level
+    return html`<tr class="${classes}"!${record === first ? ' id="first-error"' : ''}>
 <td><span class="time">${timeOfDay(time)}</span></td><td><b>${level}</b></td>
 <td>${channel}</td><td>!${content}</td></tr>
 `

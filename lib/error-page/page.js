@@ -1,4 +1,4 @@
-// Adds copy buttons and a text filter of the log. It inserts text only, never markup.
+// Adds copy buttons. It inserts text only, never markup.
 (function () {
   'use strict'
 
@@ -76,21 +76,5 @@
   function differencesAsText () {
     const rows = textsOf('[data-fragment] tbody tr').map(function (text) { return '- ' + text.replace(/\s+/g, ' ') })
     return rows.length ? '\n## Differences from the last success\n\n' + rows.join('\n') + '\n' : ''
-  }
-
-  const find = document.querySelector('#logs .find')
-  if (find) {
-    const rows = [...document.querySelectorAll('#logs tbody tr')]
-    const texts = rows.map(function (row) { return row.textContent.toLowerCase() })
-    find.classList.add('works')
-    find.querySelector('input').addEventListener('input', function (event) {
-      const wanted = event.target.value.toLowerCase()
-      let shown = 0
-      rows.forEach(function (row, i) {
-        row.hidden = !texts[i].includes(wanted)
-        if (!row.hidden) shown++
-      })
-      status.textContent = shown + (shown === 1 ? ' line contains it' : ' lines contain it')
-    })
   }
 })()

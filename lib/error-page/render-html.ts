@@ -28,7 +28,7 @@ const MAX_TARGET = 200
 const MAX_TITLE = 1_000
 const MAX_VALUE = 2_000
 
-const STYLE = theme.style + readStyle(import.meta.url, './page.css') + exceptions.style + excerpt.style
+const STYLE = theme.style + readStyle(import.meta.url, './page.css') + exceptions.style
 const SCRIPT = `${theme.script};\n${editorMenu.script};\n${readScript(import.meta.url, './page.js')}`
 
 /** The nonces of the page's policy, without which it runs no script and applies no style. */
@@ -55,7 +55,7 @@ export function renderHtml (report: ErrorReport, nonce: Nonce, editor: EditorLin
 !${renderExceptions(report.exceptions, { editor, shown })}
 !${renderLogs(report)}
 !${lifecycle(report)}
-!${renderStackTraces(report.exceptions, editor)}
+!${renderStackTraces(report.exceptions)}
 <details class="copies card"><summary><h2>This report as Markdown</h2></summary>
 <pre id="as-markdown" tabindex="-1">${renderText(report, MARKDOWN)}</pre></details>
 </main>

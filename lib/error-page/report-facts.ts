@@ -1,6 +1,7 @@
 import type { FlattenedException, StackFrame } from '../errors/exception.js'
 import type { ErrorReport } from '../errors/report.js'
 import { rootCause, type RootCause } from '../errors/root-cause.js'
+import { firstOwnFrame } from '../errors/stack-frame.js'
 import { isErrorOrWorse, isNotification } from '../logs/log-record.js'
 
 /** The message of the error that a report is about, or its name where the message is empty. */
@@ -22,7 +23,7 @@ export function headline (report: ErrorReport): string {
 /** The source that a report shows first: a frame of the application, otherwise the handler of the route. */
 export function shownSource (report: ErrorReport): { frame: StackFrame, title: string } | null {
   const { handler, exceptions } = report
-  const frame = shownCause(report)?.frame ?? exceptions.flatMap(({ frames }) => frames).find(({ own }) => own)
+  const frame = shownCause(report)?.frame ?? firstOwnFrame(exceptions)
   if (frame?.excerpt !== undefined) return { frame, title: 'In your code' }
   if (handler === undefined) return null
   if (report.input !== undefined) return { frame: handler, title: 'Route' }

@@ -5,7 +5,7 @@ import { servicesOf } from '../lifecycle/services.js'
 import type { StackFrame } from './exception.js'
 import type {} from './masked-exceptions.js'
 import {
-  frameAt, isInternal, originalPlace, packageOf, splitStack, stackFrames, toPath, withSource
+  firstOwnFrame, frameAt, isInternal, originalPlace, packageOf, splitStack, stackFrames, toPath, withSource
 } from './stack-frame.js'
 
 /** Where something was declared. */
@@ -68,7 +68,7 @@ export function handlerFrame (request: FastifyRequest, declaration = false): Sta
  */
 export function ownFrame (request: FastifyRequest): StackFrame | null {
   const { exceptions = [] } = stateOf(request)
-  return exceptions.toReversed().flatMap(({ frames }) => frames).find(({ own }) => own) ?? handlerFrame(request)
+  return firstOwnFrame(exceptions.toReversed()) ?? handlerFrame(request)
 }
 
 const kFunction = Symbol.for('hindsight.function')

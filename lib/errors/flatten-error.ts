@@ -1,8 +1,9 @@
 import { counted, grouped, wordFor } from '../view/counted.js'
 import { inspected } from '../view/json.js'
 import { cut } from '../view/visible.js'
-import type { FlattenedException, StackFrame } from './exception.js'
-import { excerptReader, frameLines, splitStack, stackFrames, syntaxFrame, type ExcerptReader } from './stack-frame.js'
+import type { CodeExcerpt, FlattenedException, StackFrame } from './exception.js'
+import { excerptReader, type ExcerptReader } from './source-cache.js'
+import { splitStack, stackFrames, syntaxFrame } from './stack-frame.js'
 import { isError, messageOf, nameOf, read } from './thrown-value.js'
 
 const MAX_EXCEPTIONS = 100
@@ -128,26 +129,27 @@ function addStack (exception: FlattenedException, stack: string, message: string
   const { head, frames } = splitStack(text, message)
   const title = exception.message === '' ? exception.name : `${exception.name}: ${exception.message}`
   exception.stack = [cut(head || title, MAX_MESSAGE + 500), cut(frames, MAX_STACK)].filter(Boolean).join('\n')
-  const lines = frameLines(frames)
-  const shown = lines.slice(0, Math.min(MAX_FRAMES, Math.max(MIN_FRAMES, walk.frames)))
+  const all = stackFrames(frames, walk.root)
+  const shown = all.slice(0, Math.min(MAX_FRAMES, Math.max(MIN_FRAMES, walk.frames)))
   walk.frames -= shown.length
   const syntax = syntaxFrame(text, message, walk.root)
-  exception.frames = [...syntax === null ? [] : [syntax], ...stackFrames(shown.join('\n'), walk.root)]
+  exception.frames = syntax === null ? shown : [syntax, ...shown]
   addExcerpts(exception.frames, walk)
-  if (lines.length > shown.length) exception.framesDropped = lines.length - shown.length
+  if (all.length > shown.length) exception.framesDropped = all.length - shown.length
   if (text.length < stack.length) addNote(exception, 'The end of its stack is left out.')
 }
 
-// Only the frames of the application have excerpts.
+// Only the frames of the application have excerpts, and of frames at one line the first: a function may call itself.
 function addExcerpts (frames: StackFrame[], walk: Walk): void {
-  let left = Math.min(MAX_EXCERPTS, walk.excerpts)
-  for (const frame of frames.filter(({ own }) => own)) {
-    const excerpt = left > 0 ? walk.excerptOf(frame.file, frame.line, walk.around) : undefined
-    if (excerpt === undefined) continue
+  const shown = new Set<CodeExcerpt>()
+  for (const frame of frames) {
+    if (!frame.own || shown.size >= Math.min(MAX_EXCERPTS, walk.excerpts)) continue
+    const excerpt = walk.excerptOf(frame.file, frame.line, walk.around)
+    if (excerpt === undefined || shown.has(excerpt)) continue
     frame.excerpt = excerpt
-    left--
-    walk.excerpts--
+    shown.add(excerpt)
   }
+  walk.excerpts -= shown.size
 }
 
 function addMembers (exception: FlattenedException, error: unknown, walk: Walk, depth: number): void {

@@ -25,10 +25,6 @@ const HINTS_BY_CODE = new Map<unknown, Hint>([
     text: 'Fastify parses application/json and text/plain. Plugins such as @fastify/formbody add others; or add one:',
     code: 'app.addContentTypeParser(\'application/…\', { parseAs: \'string\' }, ' +
       '(request, body, done) => { done(null, body) })\n'
-  }],
-  ['FST_ERR_MAX_PARAM_LENGTH', {
-    title: 'A parameter of the path is longer than allowed',
-    text: 'The router accepts parameters of up to routerOptions.maxParamLength characters, 100 by default.'
   }]
 ])
 

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
 import { MASKED, type Mask } from '../mask/mask.js'
-import type { FlattenedException, StackFrame } from './exception.js'
+import type { CodeExcerpt, FlattenedException, StackFrame } from './exception.js'
 import { flattenError } from './flatten-error.js'
 
 declare module '../lifecycle/request-state.js' {
@@ -37,22 +37,8 @@ export function exceptionsOf (request: FastifyRequest): FlattenedException[] {
   return exceptions
 }
 
-/** The functions of a mask that exceptions need. */
-type TextMask = Pick<Mask, 'text' | 'hides'>
-
 /** A chain with the secrets of its texts masked; in excerpts only literals are. */
-export function maskExceptions (chain: readonly FlattenedException[], mask: TextMask): FlattenedException[] {
-  // Each text is masked once: the errors of a chain have most frames in common, and frames most of their lines.
-  const known = new Map<string, string>()
-  function text (plain: string): string {
-    const shown = known.get(plain) ?? mask.text(plain)
-    known.set(plain, shown)
-    return shown
-  }
-  return maskChain(chain, { text, hides: mask.hides })
-}
-
-function maskChain (chain: readonly FlattenedException[], mask: TextMask): FlattenedException[] {
+export function maskExceptions (chain: readonly FlattenedException[], mask: Mask): FlattenedException[] {
   return chain.map((exception) => {
     const { name, message, stack, code, note, frames, errors } = exception
     return {
@@ -63,21 +49,33 @@ function maskChain (chain: readonly FlattenedException[], mask: TextMask): Flatt
       frames: frames.map((frame) => maskFrame(frame, mask)),
       stack: mask.text(stack),
       ...(note !== undefined && { note: mask.text(note) }),
-      ...(errors !== undefined && { errors: errors.map((member) => maskChain(member, mask)) })
+      ...(errors !== undefined && { errors: errors.map((member) => maskExceptions(member, mask)) })
     }
   })
 }
 
 /** A frame, masked in the same way. */
-export function maskFrame (frame: StackFrame, mask: TextMask): StackFrame {
+export function maskFrame (frame: StackFrame, mask: Mask): StackFrame {
   const { excerpt } = frame
   const masked = { ...frame, function: mask.text(frame.function) }
-  if (excerpt === undefined) return masked
-  const lines = excerpt.lines.map((line) => LITERAL.test(line) ? maskLine(line, mask) : line)
-  return { ...masked, excerpt: { ...excerpt, lines } }
+  return excerpt === undefined ? masked : { ...masked, excerpt: maskExcerpt(excerpt, mask) }
 }
 
-function maskLine (line: string, mask: TextMask): string {
+/** By mask: that of a request may hide its path parameters, too. */
+const excerpts = new WeakMap<Mask, WeakMap<CodeExcerpt, CodeExcerpt>>()
+
+function maskExcerpt (excerpt: CodeExcerpt, mask: Mask): CodeExcerpt {
+  const known = excerpts.get(mask) ?? new WeakMap<CodeExcerpt, CodeExcerpt>()
+  excerpts.set(mask, known)
+  let masked = known.get(excerpt)
+  if (masked === undefined) {
+    masked = { ...excerpt, lines: excerpt.lines.map((line) => LITERAL.test(line) ? maskLine(line, mask) : line) }
+    known.set(excerpt, masked)
+  }
+  return masked
+}
+
+function maskLine (line: string, mask: Mask): string {
   const assigned = line.replace(ASSIGNMENT, (all, before: string, _quote: string, name: string, quote: string) =>
     mask.hides(name) ? `${before}${quote}${MASKED}${quote}` : all)
   return assigned.replace(STRING, (_all, quote: string, text: string) => quote + mask.text(text) + quote)

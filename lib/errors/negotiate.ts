@@ -20,7 +20,8 @@ const MEDIA_TYPES = [...OFFERS.keys()]
 
 /** The format of an error response by the `Accept` header; HTML where it accepts none of the formats. */
 export function representation (accept: string | undefined): Representation {
-  return OFFERS.get(preferredType(accept ?? '', MEDIA_TYPES) ?? '') ?? HTML
+  if (accept === undefined) return HTML
+  return OFFERS.get(preferredType(accept, MEDIA_TYPES) ?? '') ?? HTML
 }
 
 /** Whether `Accept` names HTML and prefers it to the other formats; false for a client that accepts anything. */

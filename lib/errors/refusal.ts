@@ -18,11 +18,6 @@ const DEFAULT_BODY_LIMIT = 1_048_576
 /** Characters of a file's path. */
 const MAX_SOURCE = 500
 const PLATFORM: ReadonlySet<string> = new Set(['fastify', 'light-my-request'])
-/** Fastify does not list its content type parsers: these types are tried. */
-const COMMON_TYPES = [
-  'application/json', 'text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data',
-  'application/xml', 'text/xml', 'application/octet-stream'
-]
 
 /** Why a request was refused; null where it was not, or where the response is about another failure. */
 export function refusalOf (
@@ -65,10 +60,8 @@ function tooLarge (request: FastifyRequest): Refusal {
 
 function unsupportedType (request: FastifyRequest): Refusal {
   const type = shown(request, request.headers['content-type'] ?? '')
-  const known = COMMON_TYPES.filter((one) => request.server.hasContentTypeParser(one))
-  const others = known.length === 0 ? '' : ` (of the common types, these have a parser: ${known.join(', ')})`
   const decides = 'app.addContentTypeParser, or a plugin that calls it, decides'
-  const sentence = `No parser accepts a body of the type "${type}" here${others}: ${decides}.`
+  const sentence = `No parser accepts a body of the type "${type}" here: ${decides}.`
   const option = 'addContentTypeParser of Fastify'
   return { kind: 'type', sentence, rule: 'the content type parsers of the route\'s scope', option }
 }

@@ -134,10 +134,21 @@ export function reportedLines (
 ): Pick<ErrorReport, 'logs' | 'logsOmitted'> {
   const all = log?.records() ?? []
   const shown = mostSevere(all, MAX_LOGS)
-  const masked = shown.map(({ context, message, ...rest }): LogRecord =>
-    ({ ...rest, message: mask.text(message), context: mask.value(context) as Record<string, unknown> }))
-  const logs = withNotifications(masked, events, start)
+  const logs = withNotifications(shown.map((line) => maskLogRecord(line, mask)), events, start)
   if (shown.length === all.length) return { logs }
   const failures = all.filter(isErrorOrWorse).length - shown.filter(isErrorOrWorse).length
   return { logs, logsOmitted: { lines: all.length - shown.length, failures } }
+}
+
+/** The page and the profile of a request show the same lines. */
+const contexts = new WeakMap<LogRecord['context'], { mask: Mask, context: LogRecord['context'] }>()
+
+/** A line of a log, masked. */
+export function maskLogRecord ({ context, message, ...rest }: LogRecord, mask: Mask): LogRecord {
+  let known = contexts.get(context)
+  if (known?.mask !== mask) {
+    known = { mask, context: mask.value(context) as LogRecord['context'] }
+    contexts.set(context, known)
+  }
+  return { ...rest, message: mask.text(message), context: known.context }
 }

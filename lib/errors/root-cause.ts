@@ -1,5 +1,6 @@
 import { counted, grouped } from '../view/counted.js'
 import type { FlattenedException, StackFrame } from './exception.js'
+import { firstOwnFrame } from './stack-frame.js'
 
 const MAX_MESSAGES = 3
 const MAX_KINDS = 4
@@ -23,7 +24,7 @@ export function rootCause (chain: readonly FlattenedException[]): RootCause | nu
   const [root] = chain
   if (root === undefined) return null
   const { name, message, code, errors = [] } = root
-  const frame = chain.flatMap(({ frames }) => frames).find(({ own }) => own)
+  const frame = firstOwnFrame(chain)
   const near = frame === undefined ? {} : { frame }
   const own = { name, message: message.trim() === '' ? code ?? name : message, ...(code !== undefined && { code }) }
   const roots = errors.map((member) => rootCause(member)).filter((member) => member !== null)

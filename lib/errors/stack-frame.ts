@@ -1,24 +1,19 @@
-import { readFileSync, statSync } from 'node:fs'
 import { findSourceMap } from 'node:module'
-import { extname, isAbsolute, relative, sep } from 'node:path'
+import { isAbsolute, relative, sep } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { parseV8OrIeString, type StackFrameLite } from 'error-stack-parser-es/lite'
 import { visibleLine } from '../view/visible.js'
-import type { CodeExcerpt, StackFrame } from './exception.js'
+import type { FlattenedException, StackFrame } from './exception.js'
+import { excerptReader, SourceCache } from './source-cache.js'
 
-// The parser's patterns take quadratic time on a long line.
+// The patterns of this file take quadratic time on a long line.
 const MAX_LINE_LENGTH = 2_000
 const FRAME_LINE = /^\s*at /
 const INTERNALS = ['app', 'cli', 'lib', 'plugins', 'routes/_profiler', 'routes/_wdt', 'routes/_error']
   .map((folder) => fileURLToPath(new URL(`../../${folder}/`, import.meta.url)))
-const MAX_FILE_BYTES = 2_000_000
-const MAX_SOURCE_LINE = 500
-/** Lines that the excerpt of a function has after its first. */
+const MAX_PLACES = 1_000
+/** Lines that the excerpt of a function has before and after its first. */
+const LINES_BEFORE = 2
 const LINES_AFTER = 8
-// A stack is text and can be forged: only source files are read.
-const SOURCE = new Set([
-  '.js', '.mjs', '.cjs', '.jsx', '.ts', '.mts', '.cts', '.tsx', '.vue', '.svelte', '.astro', '.civet', '.coffee'
-])
 const PACKAGE = /.*[\\/]node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)/
 
 /** Splits a stack into its message and its frame lines. Lines of a message may look like frames and are none. */
@@ -40,32 +35,42 @@ function startOfFrames (stack: string): number {
   return lines.slice(0, last + 1).reduce((length, line) => length + line.length + 1, 0)
 }
 
-/** The lines of a stack that can be frames. */
-export function frameLines (frames: string): string[] {
-  return frames.split('\n').filter((line) => line.length <= MAX_LINE_LENGTH && FRAME_LINE.test(line))
-}
-
 /** Parses the frame lines of a stack; `root` is the folder of the application's own code. */
 export function stackFrames (frames: string, root = process.cwd()): StackFrame[] {
-  try {
-    return parseV8OrIeString(frameLines(frames).join('\n')).map((frame) => toFrame(frame, root))
-  } catch {
-    return []
-  }
+  return frames.split('\n').map((line) => frameOf(line, root)).filter((frame) => frame !== null)
 }
 
-function toFrame (parsed: StackFrameLite, root: string): StackFrame {
-  const { line = 0, col: column = 0, raw = '' } = parsed
-  let name = parsed.function || '<anonymous>'
-  // The parser drops parentheses of a path, such as those of a folder named `(admin)`.
-  let url = / \((.+):\d+:\d+\)$/.exec(raw)?.[1] ?? parsed.file ?? ''
-  // An awaited anonymous function has no parentheses around its place.
-  if (url.startsWith('async ')) [url, name] = [url.slice(6), 'async <anonymous>']
-  const file = toPath(url)
-  const original = isAbsolute(file) && line > 0 ? originalPlace(url, line - 1, column - 1) : null
+function frameOf (line: string, root: string): StackFrame | null {
+  if (line.length > MAX_LINE_LENGTH || !FRAME_LINE.test(line)) return null
+  const call = line.trim().slice(3)
+  // `function (place)` or `place`; both may have other parentheses, as in the name of a folder.
+  const open = call.endsWith(')') ? call.indexOf(' (') : -1
+  const isAsync = open === -1 && call.startsWith('async ')
+  const place = open === -1 ? call.slice(isAsync ? 6 : 0) : call.slice(open + 2, -1)
+  const name = open === -1 ? `${isAsync ? 'async ' : ''}<anonymous>` : call.slice(0, open)
+  const known = places.get(`${root}\n${place}`, () => ownPlace(place, root))
+  return known === UNKNOWN ? null : { ...known, function: name }
+}
+
+/** The place of a call in the source. */
+type OwnPlace = Place & { own: boolean }
+
+const UNKNOWN: OwnPlace = { file: '', line: 0, column: 0, own: false }
+const places = new SourceCache<OwnPlace>(MAX_PLACES)
+
+function ownPlace (place: string, root: string): OwnPlace {
+  if (place === 'native') return { ...UNKNOWN }
+  // `eval at function (place), <anonymous>:1:1`
+  const outer = /^eval at .* \((.*)\), /.exec(place)?.[1] ?? place
+  const [, url, line, column = '0'] = /^(.+?):(\d+)(?::(\d+))?$/.exec(outer) ?? []
+  if (url === undefined) return UNKNOWN
+  const given = { file: toPath(url), line: Number(line), column: Number(column) }
+  const original = isAbsolute(given.file) && given.line > 0
+    ? originalPlace(url, given.line - 1, given.column - 1)
+    : null
   // A file that is its own source was mapped by the runtime already.
-  const place = original === null || original.file === file ? { file, line, column } : original
-  return { ...place, function: name, own: isOwn(place.file, root) }
+  const shown = original === null || original.file === given.file ? given : original
+  return { ...shown, own: isOwn(shown.file, root) }
 }
 
 /** A place in a source file; `line` and `column` are 1-based. */
@@ -85,7 +90,6 @@ export function originalPlace (url: string, line: number, column: number): Place
 
 /** The path of a `file:` URL; any other name is returned as it is. */
 export function toPath (file: string): string {
-  if (file === '(native)') return ''
   if (!file.startsWith('file:')) return file.slice(0, MAX_LINE_LENGTH)
   try {
     return fileURLToPath(file)
@@ -131,12 +135,19 @@ export function frameAt (place: string, name = ''): StackFrame {
   return { file, line: Number(line), column: 0, function: name, own: isOwn(file) }
 }
 
-/** The frame of a function with its source, which begins two lines before it. */
+/** The frame of a function with its source. */
 export function withSource (frame: StackFrame): StackFrame {
-  const excerpt = excerptReader()(frame.file, frame.line, LINES_AFTER)
-  if (excerpt === undefined) return frame
-  const before = Math.max(0, frame.line - 2 - excerpt.start)
-  return { ...frame, excerpt: { start: excerpt.start + before, lines: excerpt.lines.slice(before) } }
+  const excerpt = excerptReader()(frame.file, frame.line, LINES_BEFORE, LINES_AFTER)
+  return excerpt === undefined ? frame : { ...frame, excerpt }
+}
+
+/** The first frame of the application in a chain of exceptions. */
+export function firstOwnFrame (chain: readonly FlattenedException[]): StackFrame | undefined {
+  for (const { frames } of chain) {
+    const frame = frames.find(({ own }) => own)
+    if (frame !== undefined) return frame
+  }
+  return undefined
 }
 
 /** The place of a syntax error, which its stack names before the message, or the message itself; null without one. */
@@ -149,35 +160,4 @@ export function syntaxFrame (stack: string, message: string, root = process.cwd(
   const file = toPath(url)
   if (!isAbsolute(file)) return null
   return { file, line: Number(line), column: Number(column), function: '(syntax)', own: isOwn(file, root) }
-}
-
-/** The lines of a file around a 1-based line; undefined where the file is no readable source or has no such line. */
-export type ExcerptReader = (file: string, line: number, around?: number) => CodeExcerpt | undefined
-
-/** Makes the reader for the excerpts of one error: it reads each file once. */
-export function excerptReader (): ExcerptReader {
-  const files = new Map<string, string[]>()
-  return (file, line, around = 5) => {
-    if (line < 1 || !isAbsolute(file) || !SOURCE.has(extname(file).toLowerCase())) return undefined
-    const lines = files.get(file) ?? readLines(file)
-    files.set(file, lines)
-    const start = Math.max(1, line - around)
-    return line > lines.length ? undefined : { start, lines: lines.slice(start - 1, line + around).map(cutLine) }
-  }
-}
-
-function readLines (file: string): string[] {
-  try {
-    const stat = statSync(file)
-    if (!stat.isFile() || stat.size > MAX_FILE_BYTES) return []
-    const lines = readFileSync(file, 'utf8').replace(/^\ufeff/, '').split(/\r\n|\n|\r/)
-    if (lines.at(-1) === '') lines.pop()
-    return lines
-  } catch {
-    return []
-  }
-}
-
-function cutLine (line: string): string {
-  return line.length > MAX_SOURCE_LINE ? `${line.slice(0, MAX_SOURCE_LINE)}…` : line
 }

@@ -21,7 +21,7 @@ const MAX_LINE = 32 * 1024
 export type OwnLine = Pick<LogRecord, 'channel' | 'message' | 'context'>
 
 /** A line: parsed, or as pino wrote it. `at`: when it was written, on the clock of `performance.now()`. */
-type KeptLine = { at: number, level: LogLevel } & (OwnLine | { text: string })
+interface KeptLine { at: number, level: LogLevel, line: OwnLine | string }
 
 /** Receives the error of a handler that fails after its response was sent. */
 export type LateErrorListener = (state: RequestState, error: unknown) => void
@@ -49,15 +49,13 @@ export class RequestLog {
   /** Adds a line as pino wrote it; `level` is pino's number, `at` a time on the clock of `performance.now()`. */
   add (level: number, text: string, at = performance.now()): void {
     if (!this.#hasRoom(text.length)) return
-    const line = { at, level: levelName(level) }
-    const isLong = text.length > MAX_LINE
     this.bytes += Math.min(text.length, MAX_LINE)
-    this.#lines.push(isLong ? { ...line, ...messageOf(text) } : { ...line, text })
+    this.#lines.push({ at, level: levelName(level), line: text.length > MAX_LINE ? messageOf(text) : text })
   }
 
   /** Adds a line that no logger writes, such as a warning of the process. */
   note (level: LogLevel, line: OwnLine): void {
-    if (this.#hasRoom(line.message.length)) this.#lines.push({ at: performance.now(), level, ...line })
+    if (this.#hasRoom(line.message.length)) this.#lines.push({ at: performance.now(), level, line })
   }
 
   /** Adds a debug line of Hindsight. Where `writesOwn`, the logger writes it, and it is captured as a line of that. */
@@ -68,8 +66,11 @@ export class RequestLog {
 
   /** All lines, parsed and in the order in which they were written, and a last line that counts those dropped. */
   records (): LogRecord[] {
-    const lines = this.#lines.toSorted((a, b) => a.at - b.at)
-    const records = lines.map((line) => this.#record(line.at, line.level, 'text' in line ? parsed(line.text) : line))
+    const records = this.#lines.toSorted((a, b) => a.at - b.at).map((kept) => {
+      // The page and the profile show the same line.
+      if (typeof kept.line === 'string') kept.line = parsed(kept.line)
+      return this.#record(kept.at, kept.level, kept.line)
+    })
     if (this.#dropped > 0) {
       const length = this.#droppedLength.toLocaleString('en')
       const message = `${this.#dropped} more log lines of this request were not kept (about ${length} bytes)`

@@ -76,6 +76,9 @@ const COLOR = /(?:\x1b|\\{1,7}(?:u00|x)1b)\[[\d;]{0,20}m/gi
 // The pairs of a query or a form, or what looks like one of them.
 const PAIRS = /(?<![^\s"'`(?&])[^\s"'`(?&=#<>]{1,256}=[^&\s#"'<>]*(?:&[^&\s#"'<>=]{1,256}=[^&\s#"'<>]*)*/g
 
+/** A line of a stack. These are masked one by one: stacks have most of them in common. */
+const FRAME = /^( {4}at .{1,400}:\d+\)?)$/m
+
 /** Masks prose that may hold credentials. */
 function maskText (mask: Mask, text: string): string {
   if (SHORT_WORD.test(text)) return mask.redact(text)
@@ -83,6 +86,8 @@ function maskText (mask: Mask, text: string): string {
     const rest = (text.length - MAX_LENGTH).toLocaleString('en')
     return `${maskText(mask, text.slice(0, MAX_LENGTH))}… (${rest} more characters)`
   }
+  const parts = text.includes('\n') ? text.split(FRAME) : []
+  if (parts.length > 1) return parts.map(mask.text).join('')
   const plain = text.replace(COLOR, '')
   const shown = mask.redact(maskPlain(mask, plain.includes('=') ? maskPairs(mask, plain) : plain))
   // Without secrets a text keeps its colors.

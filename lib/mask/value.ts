@@ -22,7 +22,8 @@ export function maskValue ({ hides, text }: Mask, root: unknown): unknown {
     if (hidden) return MASKED
     if (typeof value === 'string') return boundedText(value)
     // A card number may have the type number.
-    if (typeof value === 'number' && Number.isFinite(value)) return text(String(value)) === MASKED ? MASKED : value
+    if (Number.isInteger(value)) return text(String(value)) === MASKED ? MASKED : value
+    if (Number.isFinite(value)) return value
     return typeof value === 'function' ? `[function ${value.name}]` : String(value)
   }
 

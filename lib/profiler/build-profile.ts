@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { FlattenedException } from '../errors/exception.js'
 import { flattenError } from '../errors/flatten-error.js'
 import { exceptionsOf, maskExceptions, maskOf } from '../errors/masked-exceptions.js'
+import { maskLogRecord } from '../errors/report.js'
 import { messageOf } from '../errors/thrown-value.js'
 import { ClientGoneError } from '../http/http-errors.js'
 import { absoluteUrl } from '../http/origin.js'
@@ -91,9 +92,7 @@ function errorsOf (
 function logsOf ({ log }: RequestState, mask: Mask, maxBytes: number): LogRecord[] {
   const reason = `they are longer than ${maxBytes.toLocaleString('en')} bytes`
   const lines = log?.records() ?? []
-  return fittingLogs(lines, maxBytes, reason).map(({ message, context, ...rest }) => {
-    return { ...rest, message: mask.text(message), context: mask.value(context) as Record<string, unknown> }
-  })
+  return fittingLogs(lines, maxBytes, reason).map((line) => maskLogRecord(line, mask))
 }
 
 function collectedBy (state: RequestState): Record<string, unknown> {

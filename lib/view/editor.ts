@@ -51,7 +51,7 @@ export function editorLink ({ editor = '', editorPaths = {} }: HindsightOptions)
   return Object.assign(link, { template: template.replaceAll(/\{(f|l|c)\w+\}/g, '%$1'), path })
 
   function path (file: string): string {
-    return mapped(file, paths).replaceAll('\\', '/').split('/').map(encodeURIComponent).join('/')
+    return mapped(file, paths).replaceAll('\\', '/').replace(/[^\w/.~!*'()-]/gu, encodeURIComponent)
       .replace(/^([A-Za-z])%3A\//, '$1:/')
   }
 

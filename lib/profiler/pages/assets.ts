@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import * as exceptions from '../../error-page/exceptions.js'
-import * as excerpt from '../../error-page/excerpt.js'
 import { script, style } from '../../view/asset.js'
 import * as theme from '../../view/theme.js'
 
@@ -17,7 +16,7 @@ type AssetPair = Readonly<Record<'style' | 'script', HashedAsset>>
 
 /** The assets of the profiler's pages. Each part of the script has a scope of its own. */
 export const pageAssets = assetPair(
-  theme.style + exceptions.style + excerpt.style + style(import.meta.url, './pages.css'),
+  theme.style + exceptions.style + style(import.meta.url, './pages.css'),
   [theme.script, script(import.meta.url, './script.js')].map((part) => `{\n${part}}\n`).join('')
 )
 

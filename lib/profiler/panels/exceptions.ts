@@ -28,5 +28,5 @@ export const otherErrorsPanel: Panel = collectorPanel('otherErrors', 'Other erro
 
 /** A chain of exceptions, root cause first, with their stack traces; `level` is the level of the headings. */
 function exceptionsMarkup (chain: readonly FlattenedException[], { editor }: PanelView, level = 3): string {
-  return renderChain(chain, { editor, shown: new Set() }, level) + section('Stack traces', renderTraces(chain, editor))
+  return renderChain(chain, { editor, shown: new Set() }, level) + section('Stack traces', renderTraces(chain))
 }

@@ -198,7 +198,6 @@ t.test('links open the default editor in debug mode, and a menu chooses another'
   const document = await page(await build(t, {}, declare), { url: '/' })
   t.match(document.querySelector('.where .open')?.getAttribute('href'), /^vscode:/)
   t.equal(document.querySelector('.editor-menu')?.hasAttribute('hidden'), true)
-  t.match(document.querySelector('#stack-traces a')?.getAttribute('href'), /^vscode:.*card\.test\.ts:\d+:\d+$/)
   const none = await page(await build(t, { editor: '' }, declare), { url: '/' })
   t.equal(none.querySelector('.editor-menu, .open'), null)
   const own = await page(await build(t, { editor: 'http://localhost:1/open?f={file}&l={line}' }, declare), { url: '/' })

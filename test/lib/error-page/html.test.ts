@@ -140,7 +140,7 @@ t.test('the table of logs has counts, filters and a link to the first error', as
   const document = page({ logs: [record('debug', 'one'), record('info', 'two', { deep: { a: [1] } }), record('fatal', 'three')] })
   t.same(texts(document, '#logs tbody tr.info td').slice(0, 3), ['05:56:30.123', 'info', 'request'])
   t.equal(document.querySelector('#logs tr.info pre')?.textContent, '{\n  "deep": {\n    "a": [\n      1\n    ]\n  }\n}')
-  t.same(texts(document, '#logs label'), ['All 3', 'Info and up 2', 'Filter messages'])
+  t.same(texts(document, '#logs label'), ['All 3', 'Info and up 2'])
   t.same([...document.querySelectorAll('#logs input:checked')].map((input) => input.getAttribute('name')), ['level'])
   t.equal(document.querySelector('#first-error td:last-child')?.textContent, 'three')
   t.match(texts(page({ logs: [] }), '#logs'), ['Logs 0 No log messages.'])

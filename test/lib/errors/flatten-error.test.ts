@@ -184,7 +184,7 @@ t.test('the texts and frames of an exception are bounded', async (t) => {
 })
 
 t.test('only the first frames of the application have excerpts', async (t) => {
-  const folder = testdir(t, { 'own.ts': 'one\ntwo\nthree\n', node_modules: { dep: { 'a.js': 'alpha\n' } } })
+  const folder = testdir(t, { 'own.ts': 'one\ntwo\nthree\n', 'long.ts': 'x\n'.repeat(30), node_modules: { dep: { 'a.js': 'alpha\n' } } })
   const dependency = `    at dep (${folder}/node_modules/dep/a.js:1:1)`
   const stack = (...lines: string[]) => Object.assign(new Error('x'), { stack: ['Error: x', ...lines].join('\n') })
   const own = `    at own (${folder}/own.ts:2:1)`
@@ -192,8 +192,10 @@ t.test('only the first frames of the application have excerpts', async (t) => {
   t.same(mixed?.frames.map((frame) => frame.excerpt), [undefined, { start: 1, lines: ['one', 'two', 'three'] }], 'belong to own frames')
   const [foreign] = flattenError(stack(dependency, dependency), { root: folder })
   t.same(foreign?.frames.map((frame) => frame.excerpt), [undefined, undefined], 'and to no others')
-  const [many] = flattenError(stack(...Array.from({ length: 30 }, () => own)), { root: folder })
+  const [many] = flattenError(stack(...Array.from({ length: 30 }, (_, i) => `    at own (${folder}/long.ts:${i + 1}:1)`)), { root: folder })
   t.equal(many?.frames.filter((frame) => frame.excerpt).length, 10)
+  const [recursive] = flattenError(stack(own, own, own), { root: folder })
+  t.same(recursive?.frames.map((frame) => frame.excerpt?.start), [1, undefined, undefined], 'each line once')
   const forged = Object.assign(new Error(`x\n${own}`), { stack: `Error: x\n${own}\n${dependency}` })
   t.same(flattenError(forged, { root: folder })[0]?.frames.map((frame) => frame.function), ['dep'], 'and never to a line of the message')
 })
