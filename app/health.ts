@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { ownHook } from '../lib/lifecycle/listener.js'
 import type { HindsightOptions } from '../lib/options.js'
 import { settlesWithin } from '../lib/profiler/write-queue.js'
@@ -6,7 +6,7 @@ import { settlesWithin } from '../lib/profiler/write-queue.js'
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** The check that a route answers, before the lifecycle. */
-    health?: 'live' | 'ready'
+    healthCheck?: () => Promise<boolean>
   }
 }
 
@@ -21,29 +21,24 @@ export function openHealth (app: FastifyInstance, { health = false }: HindsightO
   app.addHook('preClose', async function markClosing () { app.hindsight.isClosing = true })
   if (!health) return
   app.addHook('onRequest', ownHook(function answerHealth (request, reply, done) {
-    const { health: check } = request.routeOptions.config
-    if (check === undefined) return done()
+    const { healthCheck } = request.routeOptions.config
+    if (healthCheck === undefined) return done()
     reply.hijack()
-    if (check === 'live') answer(reply, true)
-    else areAvailable(app.hindsight.needs).then((areUp) => answer(reply, areUp && !app.hindsight.isClosing))
+    healthCheck().then((isUp) => {
+      const body = isUp ? 'ok\n' : 'unavailable\n'
+      reply.raw.writeHead(isUp ? 200 : 503, {
+        'content-type': 'text/plain; charset=utf-8',
+        'content-length': body.length,
+        'cache-control': 'no-store',
+        'x-content-type-options': 'nosniff'
+      }).end(body)
+    })
   }))
-  for (const [url, check] of [['/livez', 'live'], ['/readyz', 'ready']] as const) {
-    app.get(url, { config: { health: check, profile: false }, logLevel: 'silent' }, async () => {})
+  const isReady = async (): Promise<boolean> => {
+    const all = Promise.all(app.hindsight.needs.map(async (need) => { await need() }))
+    return await settlesWithin(all, TIMEOUT).catch(() => false) && !app.hindsight.isClosing
   }
-}
-
-async function areAvailable (needs: ReadonlyArray<() => unknown>): Promise<boolean> {
-  const all = Promise.all(needs.map(async (need) => { await need() }))
-  return await settlesWithin(all, TIMEOUT).catch(() => false)
-}
-
-function answer ({ raw, request }: FastifyReply, isUp: boolean): void {
-  const body = isUp ? 'ok\n' : 'unavailable\n'
-  raw.writeHead(isUp ? 200 : 503, {
-    'content-type': 'text/plain; charset=utf-8',
-    'content-length': body.length,
-    'cache-control': 'no-store',
-    'x-content-type-options': 'nosniff'
-  })
-  raw.end(request.method === 'HEAD' ? undefined : body)
+  const config = { profile: false }
+  app.get('/livez', { config: { ...config, healthCheck: async () => true }, logLevel: 'silent' }, async () => {})
+  app.get('/readyz', { config: { ...config, healthCheck: isReady }, logLevel: 'silent' }, async () => {})
 }

@@ -3,7 +3,7 @@ import { decorateRequests } from './capture.js'
 import { checkOptions, listenersOf } from './check-options.js'
 import { beginObservation, type Observation } from './observe.js'
 import type { HindsightOptions, ProfilerSettings } from '../lib/options.js'
-import { isFromBeginning, profilerSettings } from '../lib/profiler/settings.js'
+import { isFromBeginning, profilerSettings } from '../lib/profiler/collect-policy.js'
 import { openServices } from '../lib/lifecycle/services.js'
 import { require } from '../lib/require.js'
 

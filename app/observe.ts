@@ -8,15 +8,7 @@ import { LastHook, timeHandlers } from '../lib/profiler/handler-time.js'
 import { addStartMessage } from '../lib/profiler/start-message.js'
 import { openRouteTable } from '../lib/routing/route-table.js'
 
-/** The observation of one application. */
-export interface Observation {
-  /** Adds the hooks again that have to run after those of listeners. */
-  addLastHooks: () => void
-  /** Resolves when the services of requests are there; rejects at an invalid option. */
-  prepared: Promise<void>
-  /** Resolves when the plugin may end its registration. */
-  ready: Promise<void>
-}
+export type Observation = ReturnType<typeof beginObservation>
 
 /** Milliseconds. */
 const MIN_PLUGIN_TIMEOUT = 5_000
@@ -30,7 +22,7 @@ type Sent = (error: null, payload: unknown) => void
  * Fastify's default errors, the toolbar and two headers. Nothing else of the application changes. The hooks are added
  * at once; what they do is in `observer.ts`, which is loaded at the same time.
  */
-export function beginObservation (app: FastifyInstance, plan: Plan): Observation {
+export function beginObservation (app: FastifyInstance, plan: Plan) {
   const { debug, fromBeginning, base, warn } = app.hindsight
   let observer: Observer | undefined
   openRouteTable(app, debug)
@@ -107,10 +99,13 @@ export function beginObservation (app: FastifyInstance, plan: Plan): Observation
   // The plugin of the preload awaits it later.
   ready.catch(() => {})
   return {
-    addLastHooks () {
+    /** Adds the hooks again that have to run after those of listeners. */
+    addLastHooks (): void {
       for (const last of [handler, response]) last?.addTo(app)
     },
+    /** Resolves when the services of requests are there; rejects at an invalid option. */
     prepared,
+    /** Resolves when the plugin may end its registration. */
     ready
   }
 }

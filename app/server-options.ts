@@ -33,7 +33,7 @@ export function httpsServerOptions (
 
 /** The options of Fastify, and those of the server of Node.js. */
 function optionsOf (given: Partial<ServerSettings>): { fastify: object, node: ServerOptions } {
-  const { maxRequestsPerConnection, methodOverride, headersTimeout, ...settings } = { ...DEFAULTS, ...given }
+  const { methodOverride, headersTimeout, ...settings } = { ...DEFAULTS, ...given }
   const { requestTimeout, connectionTimeout, keepAliveTimeout, bodyLimit } = settings
   return {
     fastify: {
@@ -41,8 +41,7 @@ function optionsOf (given: Partial<ServerSettings>): { fastify: object, node: Se
       requestTimeout,
       connectionTimeout,
       keepAliveTimeout,
-      bodyLimit,
-      maxRequestsPerSocket: maxRequestsPerConnection
+      bodyLimit
     },
     node: {
       maxHeaderSize: 64 * 1024,

@@ -1,6 +1,10 @@
+import { writeSync } from 'node:fs'
+import pino, { type DestinationStream } from 'pino'
 import { closeInOrder } from './close.js'
 import { readEnvironment } from './environment.js'
-import { logDestination } from './log-destination.js'
+
+/** Bytes of lines that wait while they cannot be written; later lines are dropped. */
+const MAX_WAITING = 1024 * 1024
 
 /** Starts the service that `npm start` runs. */
 async function start (): Promise<void> {
@@ -20,6 +24,20 @@ async function start (): Promise<void> {
   }
   // After the start: a process that could not start would otherwise end with the exit code 0.
   closeInOrder(app, environment)
+}
+
+/** The destination of the log: a full disk or a closed pipe costs log lines, and the service keeps running. */
+function logDestination (): DestinationStream {
+  const destination = pino.destination({ dest: 1, sync: true, maxLength: MAX_WAITING })
+  destination.once('error', (error: Error) => {
+    destination.on('error', () => {})
+    try {
+      writeSync(2, `The log cannot be written, lines are lost: ${error.message}\n`)
+    } catch {}
+  })
+  // Lines are written at once. pino would retry the remaining ones without end, and the process would not exit.
+  destination.flushSync = () => {}
+  return destination
 }
 
 start().catch((error: Error) => {

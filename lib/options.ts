@@ -411,11 +411,6 @@ export interface ServerSettings {
    */
   maxConnections: number
   /**
-   * How many requests a connection may have; 0: no limit. The response to the last one has `Connection: close`, and
-   * further ones are answered with 503. Default: `0`.
-   */
-  maxRequestsPerConnection: number
-  /**
    * `on`: the header `X-HTTP-Method-Override` or the query parameter `_method` gives a `POST` another method, except
    * for requests of another site. Default: `false`.
    */

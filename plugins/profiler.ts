@@ -3,7 +3,7 @@ import { listener, Skip } from '../lib/lifecycle/listener.js'
 import { observe } from '../lib/profiler/observation.js'
 import { stateOf } from '../lib/lifecycle/request-state.js'
 import { servicesOf } from '../lib/lifecycle/services.js'
-import { profilerSettings } from '../lib/profiler/settings.js'
+import { profilerSettings } from '../lib/profiler/collect-policy.js'
 
 const notProfiled = new Skip('requests of the profiler itself, of routes with `profile: false` and those that the ' +
   'options leave out are not profiled')

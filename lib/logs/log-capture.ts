@@ -51,7 +51,6 @@ export class LogCapture {
   readonly current: () => RequestLog | undefined
   readonly #app: FastifyInstance
   readonly #onLateError: LateErrorListener | undefined
-  readonly #opened = new WeakSet<FastifyRequest>()
 
   /** `current` returns the log of the request whose asynchronous context is current, if it is of this application. */
   constructor (app: FastifyInstance, current: () => RequestLog | undefined, onLateError?: LateErrorListener) {
@@ -70,8 +69,6 @@ export class LogCapture {
    */
   open (request: FastifyRequest): RequestLog {
     const log = this.#logFor(request)
-    if (this.#opened.has(request)) return log
-    this.#opened.add(request)
     const logger = request.log
     const isFull = this.#app.hindsight.mode === 'full'
     if (!isPublished(logger)) request.log = recordingLogger(logger, log, () => formatterOf(log, {}))
@@ -83,11 +80,6 @@ export class LogCapture {
   /** Keeps the lines that a request's logger writes, for the case that the request fails. */
   reserve (request: FastifyRequest): void {
     if (this.hasDestination) this.#logFor(request)
-  }
-
-  /** The log of a request that was opened or reserved; undefined for any other. */
-  logOf (request: FastifyRequest): RequestLog | undefined {
-    return stateOf(request).capturedLog
   }
 
   /** Ends the capture. */

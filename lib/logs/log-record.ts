@@ -9,7 +9,7 @@ export type LogLevel = typeof LEVELS[number]
 export interface LogRecord {
   /** ISO 8601, in UTC, with milliseconds. */
   time: string
-  /** Milliseconds since the request arrived, to the microsecond; lines of profiles of older versions have none. */
+  /** Milliseconds since the request arrived, to the microsecond. */
   offset?: number
   level: LogLevel
   channel: string
@@ -51,8 +51,8 @@ export function isNotification ({ channel }: Pick<LogRecord, 'channel'>): boolea
 }
 
 /**
- * Merges a debug line for each listener that ran into lines of a log, by their offsets and the start of the events;
- * lines without offsets are ordered by time. `start` is when the request arrived, in milliseconds since the epoch.
+ * Merges a debug line for each listener that ran into lines of a log, by their offsets and the start of the events.
+ * `start` is when the request arrived, in milliseconds since the epoch.
  */
 export function withNotifications (
   lines: readonly LogRecord[], events: readonly ListenerEvent[], start: number
@@ -67,9 +67,5 @@ export function withNotifications (
       message: `Notified event "${event.stage}" to listener "${event.listener}".`,
       context: {}
     }))
-  const all = [...lines, ...notified]
-  if (all.some(({ offset }) => typeof offset !== 'number')) {
-    return all.sort((a, b) => a.time < b.time ? -1 : a.time > b.time ? 1 : 0)
-  }
-  return all.sort(({ offset: a = 0 }, { offset: b = 0 }) => a - b)
+  return [...lines, ...notified].sort(({ offset: a = 0 }, { offset: b = 0 }) => a - b)
 }

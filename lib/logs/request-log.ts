@@ -39,7 +39,6 @@ export class RequestLog {
   readonly onLateError: LateErrorListener | undefined
   readonly #lines: KeptLine[] = []
   #dropped = 0
-  #droppedLength = 0
 
   constructor (state: RequestState, onLateError?: LateErrorListener) {
     this.state = state
@@ -48,14 +47,14 @@ export class RequestLog {
 
   /** Adds a line as pino wrote it; `level` is pino's number, `at` a time on the clock of `performance.now()`. */
   add (level: number, text: string, at = performance.now()): void {
-    if (!this.#hasRoom(text.length)) return
+    if (!this.#hasSpace()) return
     this.bytes += Math.min(text.length, MAX_LINE)
     this.#lines.push({ at, level: levelName(level), line: text.length > MAX_LINE ? messageOf(text) : text })
   }
 
   /** Adds a line that no logger writes, such as a warning of the process. */
   note (level: LogLevel, line: OwnLine): void {
-    if (this.#hasRoom(line.message.length)) this.#lines.push({ at: performance.now(), level, line })
+    if (this.#hasSpace()) this.#lines.push({ at: performance.now(), level, line })
   }
 
   /** Adds a debug line of Hindsight. Where `writesOwn`, the logger writes it, and it is captured as a line of that. */
@@ -72,8 +71,7 @@ export class RequestLog {
       return this.#record(kept.at, kept.level, kept.line)
     })
     if (this.#dropped > 0) {
-      const length = this.#droppedLength.toLocaleString('en')
-      const message = `${this.#dropped} more log lines of this request were not kept (about ${length} bytes)`
+      const message = `${this.#dropped} more log lines of this request were not kept`
       records.push(this.#record(performance.now(), 'warn', { channel: 'profiler', message, context: {} }))
     }
     return records
@@ -88,11 +86,10 @@ export class RequestLog {
     return { time, offset, level, channel, message, context }
   }
 
-  #hasRoom (length: number): boolean {
+  #hasSpace (): boolean {
     this.size++
     if (this.#lines.length < MAX_LINES && this.bytes <= MAX_LENGTH) return true
     this.#dropped++
-    this.#droppedLength += length
     return false
   }
 }

@@ -12,8 +12,8 @@ const MAX_NAME = 500
 /** Characters of a text, if that is not enough. */
 const MAX_SHORT_STRING = 500
 const MAX_DEPTH = 24
-/** The share of the space of a log that warnings and errors may fill, so that its end is there, too. */
-const WARNINGS_SHARE = 3 / 4
+/** The share of the space of a log that is left to its end, whatever the levels there are. */
+const SHARE_OF_END = 1 / 4
 const NOTE_BYTES = 350
 
 /** The record of a profile; its JSON has at most `maxBytes`. */
@@ -43,7 +43,7 @@ export function boundProfile (profile: Profile, maxBytes: number): Profile {
     () => Object.assign(bounded, plainCopy(bounded, (text) => cut(text, MAX_SHORT_STRING))),
     () => dropLargeCollectors(bounded, 0, reason),
     () => { for (const exception of bounded.exceptions) exception.frames = exception.frames.slice(0, 10) },
-    () => { bounded.exceptions = bounded.exceptions.slice(-10).map((one) => withoutMembers(one, reason)) },
+    () => { bounded.exceptions = bounded.exceptions.slice(-10).map(({ errors: _errors, ...one }) => one) },
     () => { bounded.events = bounded.events.slice(0, 100) }
   ]
   for (const step of steps) {
@@ -58,40 +58,29 @@ export function boundProfile (profile: Profile, maxBytes: number): Profile {
  * errors take precedence, then the newest lines.
  */
 export function fittingLogs (lines: readonly LogRecord[], maxBytes: number, reason: string): LogRecord[] {
+  // The log may have been shortened before.
+  const countOf = ({ channel, context }: LogRecord): number =>
+    channel === 'profiler' && Number.isSafeInteger(context.linesLeftOut) ? Number(context.linesLeftOut) : 0
+  const own = lines.filter((line) => countOf(line) === 0)
   const kept = new Set<LogRecord>()
   let left = maxBytes - NOTE_BYTES
-
-  function keep (share: number, candidates: readonly LogRecord[]): void {
-    const least = left * (1 - share)
+  const keep = (candidates: readonly LogRecord[], least: number): void => {
     for (const line of candidates.toReversed()) {
       const bytes = bytesOf(line) + 1
-      if (left - bytes < least) continue
+      if (kept.has(line) || left - bytes < least) continue
       kept.add(line)
       left -= bytes
     }
   }
-
-  keep(WARNINGS_SHARE, lines.filter(isWarningOrWorse))
-  keep(1, lines.filter((line) => !kept.has(line)))
-  if (kept.size === lines.length) return [...lines]
-  const own = lines.filter((line) => !isNote(line))
+  keep(own.filter(isWarningOrWorse), left * SHARE_OF_END)
+  keep(own, 0)
   const shown = own.filter((line) => kept.has(line))
-  // The log may have been shortened before.
-  const before = lines.filter(isNote).reduce((sum, note) => sum + note.context.linesLeftOut, 0)
-  const dropped = own.length - shown.length + before
-  const { time = '', offset } = shown[0] ?? lines[0] ?? {}
-  return [{ ...noteOf(dropped, time, reason), ...(offset !== undefined && { offset }) }, ...shown]
-}
-
-type Note = LogRecord & { context: { linesLeftOut: number } }
-
-function noteOf (dropped: number, time: string, reason: string): Note {
+  const dropped = lines.reduce((sum, line) => sum + countOf(line), own.length - shown.length)
+  if (dropped === 0) return shown
   const message = `${counted(dropped, 'line was', 'lines were')} left out, of the oldest and least severe: ${reason}.`
-  return { time, level: 'warn', channel: 'profiler', message, context: { linesLeftOut: dropped } }
-}
-
-function isNote (line: LogRecord): line is Note {
-  return line.channel === 'profiler' && Number.isSafeInteger(line.context.linesLeftOut)
+  const { time = '', offset = 0 } = shown[0] ?? lines[0] ?? {}
+  const context = { linesLeftOut: dropped }
+  return [{ time, offset, level: 'warn', channel: 'profiler', message, context }, ...shown]
 }
 
 /** A copy of any value as JSON can represent it; `shown` makes what is stored of a text. */
@@ -118,12 +107,6 @@ function bytesOf (value: unknown): number {
 function dropExcerpts (exception: FlattenedException): void {
   for (const frame of exception.frames) delete frame.excerpt
   exception.errors?.flat().forEach(dropExcerpts)
-}
-
-function withoutMembers ({ errors, ...exception }: FlattenedException, reason: string): FlattenedException {
-  if (errors === undefined) return exception
-  const members = `Its errors are left out: ${reason}.`
-  return { ...exception, note: exception.note === undefined ? members : `${exception.note} ${members}` }
 }
 
 function dropLargeCollectors (profile: Profile, maxBytes: number, reason: string): void {

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { pathMatches, pathnameOf } from '../http/request-target.js'
 import { stateOf } from '../lifecycle/request-state.js'
 import { servicesOf } from '../lifecycle/services.js'
-import type { ProfilerSettings } from '../options.js'
+import type { HindsightOptions, ProfilerSettings } from '../options.js'
 
 declare module '../lifecycle/request-state.js' {
   interface RequestState {
@@ -11,16 +11,23 @@ declare module '../lifecycle/request-state.js' {
   }
 }
 
-/** Decides which requests leave a profile. */
-interface CollectPolicy {
-  /** Whether the request leaves a profile, as far as its outcome is known. */
-  isCollected: (request: FastifyRequest, reply?: FastifyReply | null) => boolean
-  /** Whether the request leaves a profile even if it succeeds, as far as is known at its beginning. */
-  isWanted: (request: FastifyRequest) => boolean
+const ONLY_ERRORS: ProfilerSettings = { onlyExceptions: true, minStatus: 500, production: true }
+
+/** The settings of the option `profiler`; null: nothing is profiled. */
+export function profilerSettings (option: HindsightOptions['profiler'] = 'all'): ProfilerSettings | null {
+  if (option === false) return null
+  if (option === 'all') return {}
+  return option === 'errors' ? ONLY_ERRORS : option
+}
+
+/** Whether requests may be profiled from their beginning, not only once they have failed. */
+export function isFromBeginning (settings: ProfilerSettings): boolean {
+  const { collect = true, collectParameter, onlyExceptions = false } = settings
+  return !onlyExceptions && (collect || collectParameter !== undefined)
 }
 
 /** Makes the functions that decide whether a request is profiled; throws at invalid options. */
-export function collectPolicy (options: ProfilerSettings): CollectPolicy {
+export function collectPolicy (options: ProfilerSettings) {
   const { collect = true, errors = false, collectParameter, onlyExceptions = false, minStatus = 0 } = options
   const { matcher, sampling = 1 } = options
   if (collectParameter !== undefined && !/^[\w.-]+$/.test(collectParameter)) {
@@ -53,7 +60,8 @@ export function collectPolicy (options: ProfilerSettings): CollectPolicy {
   }
 
   return {
-    isCollected (request, given = null) {
+    /** Whether the request leaves a profile, as far as its outcome is known. */
+    isCollected (request: FastifyRequest, given: FastifyReply | null = null): boolean {
       const state = stateOf(request)
       if (state.demanded === true) return true
       const reply = given ?? state.reply
@@ -61,7 +69,8 @@ export function collectPolicy (options: ProfilerSettings): CollectPolicy {
       if (!hasFailed(request, reply) || !isCounted) return !onlyExceptions && isSelected(request) && isSampled(request)
       return errors || isSelected(request)
     },
-    isWanted (request) {
+    /** Whether the request leaves a profile even if it succeeds, as far as is known at its beginning. */
+    isWanted (request: FastifyRequest): boolean {
       return stateOf(request).demanded === true || (!onlyExceptions && isSelected(request) && isSampled(request))
     }
   }

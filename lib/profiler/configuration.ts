@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import type { Mode } from '../lifecycle/services.js'
@@ -22,11 +22,9 @@ export interface ConfigurationSummary {
   dependencies?: string
 }
 
-const MAX_BYTES = 4 * 1024 * 1024
 const MAX_DEPENDENCIES = 50
 /** The second revision of a line, shortened. */
 const REVISION = /^[0-9a-f]{40,64} ([0-9a-f]{12})/
-const NAME = /^(?:@[\w.~-]+\/)?[\w.~-]+$/
 
 interface RunningApplication {
   /** Of its configuration, which several may share; null: it has made no profile. */
@@ -104,7 +102,7 @@ export function dependenciesOf (folder: string): string[] {
   const manifest = findUp(folder, 'package.json')
   if (manifest === undefined) return []
   const { dependencies } = manifestOf(manifest)
-  const names = Object.keys(Object(dependencies) as object).filter((name) => NAME.test(name))
+  const names = Object.keys(Object(dependencies) as object)
   return names.sort().slice(0, MAX_DEPENDENCIES).flatMap((name) => {
     const installed = findUp(dirname(manifest), join('node_modules', name, 'package.json'))
     const { version } = installed === undefined ? {} : manifestOf(installed)
@@ -128,11 +126,10 @@ function findUp (folder: string, path: string): string | undefined {
   }
 }
 
-/** The text of a file without white space at its ends; empty where it cannot be read, or is too large. */
+/** The text of a file without white space at its ends; empty where it cannot be read. */
 function textOf (path: string): string {
   try {
-    const file = statSync(path)
-    return file.isFile() && file.size <= MAX_BYTES ? readFileSync(path, 'utf8').trim() : ''
+    return readFileSync(path, 'utf8').trim()
   } catch {
     return ''
   }

@@ -46,13 +46,13 @@ export function beginRequest (request: FastifyRequest, reply: FastifyReply): voi
  * Begins to record what happens to a request: at its beginning, or when it has failed and its profile is kept for that.
  */
 export function observe (request: FastifyRequest, reply: FastifyReply): void {
-  const { observed, lifecycle: { slots }, mask, diagnostics, profiles } = servicesOf(request)
+  const { observed, lifecycle: { slots }, mask, profiles } = servicesOf(request)
   const state = stateOf(request)
   if (!observed || state.observed) return
   state.observed = true
   state.reply = reply
   state.startedTime = Math.round(Date.now() - (performance.now() - state.startedAt))
-  state.log ??= diagnostics?.logOf(request)
+  state.log ??= state.capturedLog
   state.recorder = new EventRecorder(slots, state.startedAt, mask.header)
   setOutside(request, reply, 'route')
   profiles?.follow(request, reply)

@@ -45,20 +45,6 @@ export interface RecordedCall {
   responseHeaders: Record<string, string | string[]>
 }
 
-/** The properties of a request of undici, which `fetch` of Node.js uses, that are read. */
-interface UndiciRequest {
-  origin?: unknown
-  path?: unknown
-  method?: unknown
-  /** Names and values in turn. */
-  headers?: unknown
-}
-
-interface UndiciResponse {
-  statusCode: number
-  headers: unknown
-}
-
 let watchers = 0
 
 /**
@@ -111,12 +97,18 @@ function beginHttp ({ request }: { request: ClientRequest }): void {
   if (isRecorded) request.once(errorMonitor, (error) => end(request, { error }))
 }
 
-function respondHttp ({ request, response }: { request: ClientRequest, response: IncomingMessage }): void {
+interface ResponseMessage { request: object, response: { statusCode?: number | undefined, headers: unknown } }
+
+function respond ({ request, response }: ResponseMessage): void {
   update(request, { status: response.statusCode, responseHeaders: response.headers })
+}
+
+function respondHttp ({ request, response }: { request: ClientRequest, response: IncomingMessage }): void {
+  respond({ request, response })
   if (calls.has(request)) response.once('close', () => end(request))
 }
 
-function beginUndici ({ request }: { request: UndiciRequest }): void {
+function beginUndici ({ request }: { request: Record<string, unknown> }): void {
   const { method, origin, path, headers } = request
   const url = `${String(origin)}${String(path)}`
   begin(request, { method: String(method), url, requestHeaders: headers })
@@ -126,9 +118,7 @@ const SUBSCRIBERS = ([
   ['http.client.request.start', beginHttp],
   ['http.client.response.finish', respondHttp],
   ['undici:request:create', beginUndici],
-  ['undici:request:headers', ({ request, response }: { request: object, response: UndiciResponse }) => {
-    update(request, { status: response.statusCode, responseHeaders: response.headers })
-  }],
+  ['undici:request:headers', respond],
   ['undici:request:trailers', ({ request }: { request: object }) => end(request)],
   ['undici:request:error', ({ request, error }: { request: object, error: unknown }) => end(request, { error })]
 ] satisfies Array<[string, (message: never) => void]>).map(([channel, subscriber]) => {

@@ -4,31 +4,20 @@ import { requestContext, stateOf, type RequestState } from '../lifecycle/request
 import { servicesOf, type Mode } from '../lifecycle/services.js'
 import { LogCapture } from '../logs/log-capture.js'
 import type { LogLevel } from '../logs/log-record.js'
-import type { RequestLog } from '../logs/request-log.js'
 import { inspected } from '../view/json.js'
 import { watchOutgoing } from './outgoing.js'
 
 declare module '../lifecycle/services.js' {
   interface Services {
-    diagnostics?: RequestDiagnostics
+    diagnostics?: ReturnType<typeof openDiagnostics>
   }
-}
-
-/** The diagnostic context of an application's requests. */
-interface RequestDiagnostics {
-  /** Captures the log of a request; false where it is not observed. The caller enters the asynchronous context. */
-  open: (request: FastifyRequest, reply: FastifyReply) => boolean
-  /** Whether there is a log to capture. */
-  hasLog: boolean
-  /** The log of a request, as far as it was kept. */
-  logOf: (request: FastifyRequest) => RequestLog | undefined
 }
 
 /**
  * Captures the log of each observed request, warnings, unhandled rejections and uncaught exceptions that occur in its
  * asynchronous context, and the HTTP requests that are sent there. Ends with the application.
  */
-export function openDiagnostics (app: FastifyInstance): RequestDiagnostics {
+export function openDiagnostics (app: FastifyInstance) {
   const { fromBeginning, mode, originOf } = app.hindsight
   const capture = new LogCapture(app, () => {
     const request = requestContext.getStore()?.request
@@ -44,10 +33,11 @@ export function openDiagnostics (app: FastifyInstance): RequestDiagnostics {
     capture.close()
   })
 
-  const diagnostics: RequestDiagnostics = {
+  const diagnostics = {
+    /** Whether there is a log to capture. */
     hasLog: capture.hasDestination,
-    logOf: (request) => capture.logOf(request),
-    open (request, reply) {
+    /** Captures the log of a request; false where it is not observed. The caller enters the asynchronous context. */
+    open (request: FastifyRequest, reply: FastifyReply): boolean {
       const state = stateOf(request)
       if (!state.observed) {
         capture.reserve(request)

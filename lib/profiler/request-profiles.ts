@@ -47,28 +47,9 @@ declare module '../lifecycle/request-state.js' {
 
 declare module '../lifecycle/services.js' {
   interface Services {
-    profiles?: RequestProfiles
+    /** The profiles of requests, from the token to the queue. */
+    profiles?: ReturnType<typeof openRequestProfiles>
   }
-}
-
-/** The profiles of an application's requests, from the token to the queue. */
-interface RequestProfiles {
-  /** Whether the request leaves a profile, as far as its outcome is known. */
-  isProfiled: (request: FastifyRequest, reply: FastifyReply) => boolean
-  /** To be called when a response begins; returns the token of the request's profile. */
-  begin: (request: FastifyRequest, reply: FastifyReply, payload: unknown) => string
-  /** Records that a stream fails while it is sent. */
-  watchStream: (request: FastifyRequest, reply: FastifyReply, stream: Readable) => void
-  /** Whether the request leaves a profile even if it succeeds, as far as is known at its beginning. */
-  isWanted: (request: FastifyRequest) => boolean
-  /** The token and the address of the request's profile; null: it leaves none. */
-  profileOf: (request: FastifyRequest) => { token: string, url: string } | null
-  /** The token of the request's profile; null: it leaves none. */
-  tokenOf: (request: FastifyRequest) => string | null
-  /** Queues the profile again, after an error that came after the response. */
-  keepLate: (request: FastifyRequest, reply: FastifyReply) => void
-  /** Queues the profile at the end of the response. */
-  follow: (request: FastifyRequest, reply: FastifyReply) => void
 }
 
 const OWN_PATHS = /^\/_(?:profiler|wdt)(?:\/|$)/
@@ -95,7 +76,7 @@ export function openRequestProfiles (
   settings: ProfilerSettings,
   options: object,
   collectRequest: (request: FastifyRequest) => void = () => {}
-): RequestProfiles {
+) {
   const { base, mode, originOf, profiler } = app.hindsight
   const { collectors = [] } = settings
   const { isCollected, isWanted } = collectPolicy(settings)
@@ -114,6 +95,7 @@ export function openRequestProfiles (
     return !isOwn && routeConfigOf(request)?.profile !== false
   }
 
+  /** Whether the request leaves a profile, as far as its outcome is known. */
   function isProfiled (request: FastifyRequest, reply?: FastifyReply): boolean {
     return isCollected(request, reply) && mayBeProfiled(request)
   }
@@ -200,17 +182,20 @@ export function openRequestProfiles (
   app.hindsight.closing.push(async () => { await Promise.all(pending.values()) })
   // Last, after the store is closed: a process that exits earlier writes what is queued.
   app.hindsight.closing.unshift(() => { onExit.delete(exit) })
-  const profiles: RequestProfiles = {
+  const profiles = {
     isProfiled,
     isWanted,
-    profileOf (request) {
+    /** The token and the address of the request's profile; null: it leaves none. */
+    profileOf (request: FastifyRequest): { token: string, url: string } | null {
       if (!isProfiled(request)) return null
       const token = newTokenOf(request)
       return { token, url: absoluteUrl(originOf(request), `${base}/_profiler/${token}`) }
     },
-    tokenOf: (request) => mayBeProfiled(request) ? newTokenOf(request) : null,
+    tokenOf: (request: FastifyRequest): string | null => mayBeProfiled(request) ? newTokenOf(request) : null,
+    /** Queues the profile again, after an error that came after the response. */
     keepLate: safely(keep),
-    follow (request, reply) {
+    /** Queues the profile at the end of the response. */
+    follow (request: FastifyRequest, reply: FastifyReply): void {
       const state = stateOf(request)
       if (state.followed === true) return
       state.followed = true
@@ -224,7 +209,8 @@ export function openRequestProfiles (
       // Also of a reply that Fastify does not send: a hijacked one, an upgrade.
       reply.raw.once('finish', end(keep)).once('error', end(keep)).once('close', end(keepClosed))
     },
-    begin (request, reply, payload) {
+    /** To be called when a response begins; returns the token of the request's profile. */
+    begin (request: FastifyRequest, reply: FastifyReply, payload: unknown): string {
       const token = newTokenOf(request)
       const location = reply.getHeader('location')
       if (isRedirect(reply) && typeof location === 'string') {
@@ -234,7 +220,8 @@ export function openRequestProfiles (
       if (payload instanceof Readable) profiles.watchStream(request, reply, payload)
       return token
     },
-    watchStream (request, reply, stream) {
+    /** Records that a stream fails while it is sent. */
+    watchStream (request: FastifyRequest, reply: FastifyReply, stream: Readable): void {
       stream.once('error', (error) => noteFailedStream(request, reply, error))
     }
   }

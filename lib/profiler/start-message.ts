@@ -9,17 +9,13 @@ declare module '../lifecycle/services.js' {
   }
 }
 
-/** The stream of the message in `observe` mode. */
-export interface Stream {
-  isTTY?: boolean
-  write: (text: string) => unknown
-}
-
 /**
  * Prints the address of the profiler when the server listens: in `full` mode to the log; in `observe` mode, where the
  * log belongs to the application, to standard error, if that is a terminal.
  */
-export function addStartMessage (app: FastifyInstance, stderr: Stream = process.stderr): void {
+export function addStartMessage (
+  app: FastifyInstance, stderr: Pick<NodeJS.WriteStream, 'isTTY' | 'write'> = process.stderr
+): void {
   app.addHook('onListen', function printAddress (done) {
     const { hindsight } = app
     const origin = app.listeningOrigin.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')

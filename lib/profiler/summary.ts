@@ -54,16 +54,11 @@ export function isFailure (profile: Pick<Profile, 'exceptions' | 'status'>): boo
   return profile.exceptions.length > 0 || profile.status >= 500
 }
 
-const ICON = /\/(?:favicon\.ico|apple-touch-icon[^/]*\.png)$/i
-const PROBE = /\/(?:\.(?!well-known)[^/]+|wp-[^/]*|cgi-bin|[^/]+\.(?:php|aspx?|jsp|cgi))(?:\/|$)/i
+const ICON = /\/(?:favicon\.ico|apple-touch-icon[^/?#]*\.png)(?:[?#]|$)/i
 
-/**
- * Whether a 404 is no problem of the application: no route matched, and the path has a segment that browsers (icons) or
- * scanners (hidden files other than `.well-known`, WordPress, CGI, PHP, ASP, JSP) request of any server.
- */
+/** Whether a 404 is no problem of the application: browsers request icons of any server. */
 export function isNoise ({ status, route, url }: Pick<ProfileSummary, 'status' | 'route' | 'url'>): boolean {
-  const path = url.replace(/^https?:\/\/[^/?#]*|[?#].*$/gs, '')
-  return status === 404 && route === null && (ICON.test(path) || PROBE.test(path))
+  return status === 404 && route === null && ICON.test(url)
 }
 
 /**

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { sessionSecret } from '../../app/session-secret.js'
+import { sessionSecret } from '../../app/environment.js'
 
 const GIVEN = 'a secret of thirty-two characters or more'
 const folder = () => mkdtempSync(join(tmpdir(), 'hindsight-'))

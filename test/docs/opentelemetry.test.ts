@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import { metric } from '../../lib/profiler/server-timing.js'
 import { testdir } from '../support/folder.js'
 import { newest } from '../support/app.js'
 import { ROOT, runSnippet, snippetsOf, type Snippet } from '../support/snippets.js'
@@ -23,8 +22,6 @@ t.test('the example of docs/how-to/opentelemetry.md runs as it stands', async (t
 
 t.test('the header of the example is valid', async (t) => {
   const [, value = ''] = /^server-timing: (.*)$/m.exec(PAGE) ?? []
-  t.equal(value.split(', ').map((one) => {
-    const [, name = '', duration = '', , description = ''] = /^([^;]+);dur=([\d.]+)(;desc="([^"]*)")?$/.exec(one) ?? []
-    return metric(name, Number(duration), description)
-  }).join(', '), value)
+  t.match(value, /^total;dur=[\d.]+, handler;/)
+  for (const one of value.split(', ')) t.match(one, /^[\w.]+;dur=\d+(?:\.\d{1,3})?$/)
 })

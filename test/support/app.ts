@@ -8,7 +8,7 @@ import { hindsight } from '../../app/hindsight.js'
 import type { HindsightOptions } from '../../lib/options.js'
 import type { ServerSettings } from '../../app/server-options.js'
 import type { ListenerEvent } from '../../lib/lifecycle/events.js'
-import { profilerSettings, type ProfilerOption } from '../../lib/profiler/settings.js'
+import { profilerSettings } from '../../lib/profiler/collect-policy.js'
 import type { Profile } from '../../lib/profiler/profile.js'
 
 /** A folder without any route. */
@@ -68,7 +68,7 @@ export async function refusal (options: object): Promise<string> {
 }
 
 /** The same option with a store in memory for each application. */
-export function inMemory (option?: ProfilerOption): ProfilerOption {
+export function inMemory (option?: NonNullable<HindsightOptions['profiler']>): NonNullable<HindsightOptions['profiler']> {
   const settings = profilerSettings(option)
   return settings === null ? false : { storage: 'memory', ...settings }
 }

@@ -9,6 +9,7 @@ import t from 'tap'
 import type { AddressInfo } from 'node:net'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { hindsight } from '../../../app/hindsight.js'
+import { stateOf } from '../../../lib/lifecycle/request-state.js'
 import { LogCapture } from '../../../lib/logs/log-capture.js'
 import { capturing, output } from './capturing.js'
 
@@ -86,19 +87,6 @@ t.test('the lines of a request are captured before it fails', async (t) => {
   t.notOk(silent.capture.hasDestination)
   t.same(silent.linesOf('/'), [], 'no line of a disabled logger is kept')
   await silent.app.close()
-})
-
-t.test('opening a request twice returns the same log', async (t) => {
-  const { app, capture, messagesOf } = await capturing(t, { logger: false }, (app) => app.get('/', (request) => {
-    const { log } = request
-    t.equal(capture.open(request), capture.logOf(request))
-    t.equal(request.log, log)
-    request.log.info('once')
-    return 'x'
-  }))
-  await app.inject('/')
-  t.same(messagesOf('/'), ['once'])
-  await app.close()
 })
 
 class PrivateLogger {
@@ -331,8 +319,8 @@ t.test('a debug line of Hindsight is written only in full mode, if the logger ha
   for (const mode of MODES) {
     for (const level of ['debug', 'info']) {
       const { stream, text } = output()
-      const { app, capture, messagesOf, linesOf } = await capturing(t, { logger: { level, stream } }, (app) => app.get('/', (request) => {
-        capture.logOf(request)?.debug(request.log, { channel: 'router', message: 'ours', context: { route: 'home' } })
+      const { app, messagesOf, linesOf } = await capturing(t, { logger: { level, stream } }, (app) => app.get('/', (request) => {
+        stateOf(request).capturedLog?.debug(request.log, { channel: 'router', message: 'ours', context: { route: 'home' } })
         return 'x'
       }), { mode })
       await app.inject('/')

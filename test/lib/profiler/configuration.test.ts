@@ -83,7 +83,7 @@ t.test('the installed versions of direct dependencies are listed', async (t) => 
   const folder = testdir(t, {
     node_modules: { hoisted: installed('3.0.0'), '@scope': { part: installed('1.2.3-rc.1') } },
     app: {
-      'package.json': JSON.stringify({ dependencies: { one: '^1', hoisted: '*', missing: '1', '@scope/part': '1', '../../etc': '1' }, devDependencies: { dev: '1' } }),
+      'package.json': JSON.stringify({ dependencies: { one: '^1', hoisted: '*', missing: '1', '@scope/part': '1' }, devDependencies: { dev: '1' } }),
       node_modules: { one: installed('1.0.1'), dev: installed('1.0.0') },
       src: {}
     },

@@ -3,14 +3,14 @@ import t, { type Test } from 'tap'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Profile } from '../../../lib/profiler/profile.js'
 import { profile } from './fixture.js'
-import type { ProfilerOption } from '../../../lib/profiler/settings.js'
+import type { HindsightOptions } from '../../../lib/options.js'
 import { build as buildApplication, listen, type BuildOptions } from '../../support/app.js'
 import type { StoredUser } from '../../../lib/security/users.js'
 import { users } from '../security/support.js'
 
 const html = { accept: 'text/html' }
 /** The application as it runs in production. */
-async function build (t: Test, profiler: ProfilerOption, options: BuildOptions = {}): Promise<FastifyInstance> {
+async function build (t: Test, profiler: NonNullable<HindsightOptions['profiler']>, options: BuildOptions = {}): Promise<FastifyInstance> {
   const app = await buildApplication({
     debug: false,
     profiler,

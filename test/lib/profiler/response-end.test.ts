@@ -3,11 +3,11 @@ import { connect } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { FastifyInstance } from 'fastify'
-import type { ProfilerOption } from '../../../lib/profiler/settings.js'
+import type { HindsightOptions } from '../../../lib/options.js'
 import type { Profile } from '../../../lib/profiler/profile.js'
 import { build as buildApplication, listen } from '../../support/app.js'
 
-async function build (t: Test, profiler: ProfilerOption): Promise<FastifyInstance> {
+async function build (t: Test, profiler: NonNullable<HindsightOptions['profiler']>): Promise<FastifyInstance> {
   const app = await buildApplication({
     debug: false,
     profiler,

@@ -1,5 +1,4 @@
 import t from 'tap'
-import { metric } from '../../../lib/profiler/server-timing.js'
 import { build, refusal } from '../../support/app.js'
 
 // Server Timing, section 3: a list of tokens with parameters, each a token or a quoted string.
@@ -9,20 +8,6 @@ function metricsOf (header: unknown): string[] {
   return String(header).match(/(?:"(?:[^"\\]|\\.)*"|[^,"])+/g)?.map((one) => one.trim()) ?? []
 }
 
-t.test('any metric is written in the grammar of the header', async (t) => {
-  for (const [name, duration, description, expected] of [
-    ['total', 1.23456, '', 'total;dur=1.235'],
-    ['router', 0, 'kernel.request', 'router;dur=0;desc="kernel.request"'],
-    ['handler', -1, 'a "b" \\c', 'handler;dur=0;desc="a \\"b\\" \\\\c"'],
-    ['handler', 1, 'é\r\nset-cookie: x\u0000', 'handler;dur=1;desc="???set-cookie: x?"'],
-    ['a, b;c="d"', 1, '', 'a__b_c__d_;dur=1'],
-    ['', 1, '', '_;dur=1']
-  ] as const) {
-    t.equal(metric(name, duration, description), expected)
-    t.match(metric(name, duration, description), METRIC)
-  }
-})
-
 t.test('responses have the Server-Timing header if the option is set', async (t) => {
   const app = await build(t, { serverTiming: true }, (app) => {
     app.get('/', { config: { name: 'ho"me, ü' } }, async (_request, reply) => reply.header('server-timing', 'db;dur=3').send('x'))
@@ -31,9 +16,8 @@ t.test('responses have the Server-Timing header if the option is set', async (t)
   })
   const metrics = metricsOf((await app.inject('/')).headers['server-timing'])
   t.same(metrics.map((one) => one.split(';')[0]).slice(0, 6), ['db', 'total', 'handler', 'kernel.request', 'kernel.controller', 'kernel.response'])
-  t.match(metrics.find((one) => one.startsWith('handler')), 'desc="ho\\"me, ?"')
   for (const one of metrics) t.match(one, METRIC)
-  t.ok(metrics.length <= 3 + 5 + 3)
+  t.ok(metrics.length <= 3 + 5)
   const failed = metricsOf((await app.inject('/fail')).headers['server-timing'])
   t.ok(failed.some((one) => one.startsWith('kernel.controller_arguments;')), 'the error pass too')
   t.notMatch((await app.inject('/nowhere')).headers['server-timing'], /(?:^|, )handler;/)

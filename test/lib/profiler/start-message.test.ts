@@ -28,7 +28,7 @@ async function observed (t: Test, isTTY: boolean, options: HindsightOptions = {}
   const app = Fastify({ logger })
   t.teardown(() => app.close())
   const printed: string[] = []
-  const write = (text: string) => printed.push(text)
+  const write = (text: string | Uint8Array) => printed.push(String(text)) > 0
   await app.register(async (part: FastifyInstance) => {
     await part.register(hindsight, { debug: true, profiler: { storage: 'memory' }, ...options })
     addStartMessage(part, { isTTY, write })

@@ -103,9 +103,9 @@ t.test('presets are links, and the search box keeps the query', async (t) => {
   t.equal(wrong.querySelector<HTMLInputElement>('[name=q]')?.value, 'status:50 "a b"')
 })
 
-t.test('requests for icons and of scanners are muted', async (t) => {
+t.test('requests for icons are muted', async (t) => {
   const { app, save, load } = await start(t)
-  save(thrown('000001', 'x'), failure('000002', { url: 'http://h/favicon.ico' }), failure('000003', { url: 'http://h/wp-login.php' }))
+  save(thrown('000001', 'x'), failure('000002', { url: 'http://h/favicon.ico' }), failure('000003', { url: 'http://h/apple-touch-icon.png' }))
   const document = await load()
   t.same([...document.querySelectorAll('.profiles tbody tr')].map((row) => row.className), ['is-noise', 'is-noise', 'has-problem'])
   t.equal(document.querySelectorAll('.profiles tbody p').length, 1, 'only the failure shows its message')

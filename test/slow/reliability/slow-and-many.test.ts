@@ -129,13 +129,6 @@ t.test('connections above the limit are refused, with one warning', async (t) =>
   t.match(await converse(port, { bytes: `GET / HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n` }), /^HTTP\/1\.1 200/)
 })
 
-t.test('the last request of a connection has `Connection: close`', async (t) => {
-  const app = await build({ server: serverOptions({ maxRequestsPerConnection: 2, keepAliveTimeout: 100 }), declare: (app) => app.get('/', async () => 'x') })
-  t.teardown(() => app.close())
-  const received = await converse(await listen(app), { bytes: `GET / HTTP/1.1\r\n${HOST}\r\n`.repeat(2) })
-  t.match(received, /HTTP\/1\.1 200[^]*Connection: keep-alive[^]*HTTP\/1\.1 200[^]*Connection: close/i)
-})
-
 t.test('a client that does not read the stream waits for one batch, and is disconnected', async (t) => {
   const app = await build({ server: serverOptions({ connectionTimeout: 500 }) })
   t.teardown(() => app.close())
