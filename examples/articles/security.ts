@@ -38,7 +38,6 @@ export const security: NonNullable<HindsightOptions['security']> = {
     {
       name: 'api',
       pattern: '/api',
-      stateless: true,
       authenticators: {
         basic: { realm: 'Articles' },
         // The SHA-256 of "a-token-of-ada-for-the-tour".

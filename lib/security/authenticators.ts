@@ -23,8 +23,6 @@ export interface Authenticator {
    * had some, and they are wrong.
    */
   challenge? (refused: boolean): string
-  /** The value of `WWW-Authenticate` for a recognized user without the right. */
-  insufficient? (): string
 }
 
 export type Authenticated = StoredUser | string | null
@@ -32,8 +30,6 @@ export type Authenticated = StoredUser | string | null
 export interface BasicSettings {
   /** What the browser's dialog shows. Default: `Secured Area`. */
   realm?: string
-  /** Makes browsers send names and passwords as UTF-8, which is how they are read (RFC 7617, section 2.1). */
-  charset?: 'UTF-8'
 }
 
 export interface BearerSettings {
@@ -45,14 +41,13 @@ export interface BearerSettings {
   verify?: (token: string, request: FastifyRequest) => Authenticated | undefined | Promise<Authenticated | undefined>
 }
 
-/** HTTP basic authentication (RFC 7617). */
+/** HTTP basic authentication (RFC 7617), with names and passwords as UTF-8. */
 export function basicAuthenticator (given: true | BasicSettings, verify: VerifyCredentials): Authenticator {
-  const { realm = 'Secured Area', charset } = given === true ? {} : given
-  const challenge = challengeOf('Basic', { realm, charset })
+  const { realm = 'Secured Area' } = given === true ? {} : given
   return {
     name: 'basic',
     supports: (request) => credentialsOf(request, 'basic') !== null,
-    challenge: () => challenge,
+    challenge: () => challengeOf('Basic', { realm }),
     async authenticate (request) {
       const encoded = credentialsOf(request, 'basic') ?? ''
       const text = /^[A-Za-z0-9+/]+={0,2}$/.test(encoded) ? Buffer.from(encoded, 'base64').toString('utf8') : ''
@@ -74,8 +69,7 @@ export function bearerAuthenticator (given: BearerSettings, where: string): Auth
   return {
     name: 'bearer',
     supports: (request) => credentialsOf(request, 'bearer') !== null,
-    challenge: (refused) => challengeOf('Bearer', { realm, error: refused ? 'invalid_token' : undefined }),
-    insufficient: () => challengeOf('Bearer', { realm, error: 'insufficient_scope' }),
+    challenge: (refused) => challengeOf('Bearer', refused ? { realm, error: 'invalid_token' } : { realm }),
     async authenticate (request) {
       const token = credentialsOf(request, 'bearer') ?? ''
       if (!/^[\w.~+/-]+=*$/.test(token)) throw AuthenticationError.invalid('the header has no token')
@@ -86,9 +80,9 @@ export function bearerAuthenticator (given: BearerSettings, where: string): Auth
 }
 
 /** A challenge with its parameters as quoted strings (RFC 9110, sections 5.6.4 and 11.2). */
-export function challengeOf (scheme: string, parameters: Record<string, string | undefined>): string {
-  const pairs = Object.entries(parameters).filter(([, value]) => value !== undefined)
-  return `${scheme} ${pairs.map(([name, value]) => `${name}="${String(value).replace(/["\\]/g, '\\$&')}"`).join(', ')}`
+function challengeOf (scheme: string, parameters: Record<string, string>): string {
+  const pairs = Object.entries(parameters).map(([name, value]) => `${name}="${value.replace(/["\\]/g, '\\$&')}"`)
+  return `${scheme} ${pairs.join(', ')}`
 }
 
 /** What follows the scheme in `Authorization`; null for another scheme, and without the header. */

@@ -6,19 +6,16 @@ import type { ThrottlingSettings } from './credentials.js'
 import type { PathPattern } from './paths.js'
 import type { PasswordHasher, RoleHierarchy, UserProvider } from './users.js'
 
-/** A login with a form, or with JSON, that is kept in the session. */
+/** A login with the fields `_username` and `_password` of a form, or of JSON, that is kept in the session. */
 export interface LoginSettings {
-  /** The application's page with the form, to which browsers are redirected. Default: `/login`. */
+  /**
+   * The application's page with the form, to which browsers are redirected. A POST to it logs in, by a route that is
+   * made for it. Default: `/login`.
+   */
   loginPath?: string
-  /** The action of the form, a route that is made for it. Default: the login path. */
-  checkPath?: string
-  /** Default: `_username`. */
-  usernameField?: string
-  /** Default: `_password`. */
-  passwordField?: string
   /** The target after a login that no other page has caused. Default: `/`. */
   defaultTargetPath?: string
-  /** Whether the form needs a CSRF token, in the field `_csrf_token` or the header `X-CSRF-Token`. Default: true. */
+  /** Whether the login needs a CSRF token, in the field `_csrf_token` or the header `X-CSRF-Token`. Default: true. */
   csrf?: boolean
 }
 
@@ -50,8 +47,6 @@ export interface FirewallSettings {
   logout?: boolean | LogoutSettings
   /** How many logins may fail; false: any number. */
   throttling?: false | ThrottlingSettings
-  /** True: the session is never read. */
-  stateless?: boolean
 }
 
 /** Authentication and authorization. */
@@ -69,23 +64,23 @@ export interface SecuritySettings {
 export interface SecurityOptions {
   /** Firewalls, users, access rules and voters; none: no user is recognized. */
   security?: SecuritySettings
-  /** Of the session only the name of its cookie is used here. */
-  session?: false | { cookieName?: string }
 }
 
 /** The security of an application, which its listeners share. */
 export type Security = Awaited<ReturnType<typeof compileSecurity>>
 
-const opened = new WeakMap<object, Promise<Security>>()
+declare module '../lifecycle/services.js' {
+  interface Services {
+    security?: Promise<Security>
+  }
+}
 
 /** The security of an application, compiled once; null if it is not configured, and then its modules are not loaded. */
 export async function openSecurity (
-  app: FastifyInstance, { security: settings, session }: SecurityOptions
+  app: FastifyInstance, { security: settings }: SecurityOptions
 ): Promise<Security | null> {
   if (settings === undefined) return null
-  const cookieName = (session === false ? undefined : session?.cookieName) ?? 'sessionId'
-  const security = opened.get(app.hindsight) ??
-    import('./compile.js').then(({ compileSecurity }) => compileSecurity(app, settings, cookieName))
-  opened.set(app.hindsight, security)
-  return await security
+  const { hindsight } = app
+  hindsight.security ??= import('./compile.js').then(({ compileSecurity }) => compileSecurity(app, settings))
+  return await hindsight.security
 }

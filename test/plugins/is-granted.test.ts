@@ -65,17 +65,14 @@ t.test('the subject is the converted parameter', async t => {
 })
 
 t.test('one granting vote is sufficient', async t => {
-  const voting = (...ballots: Array<boolean | null>): Voter[] => ballots.map((granted, i) => ({ name: `voter ${i}`, supports: () => true, vote: () => granted === null ? { granted } : granted }))
-  const table: Array<[Array<boolean | null>, status: number]> = [
+  const voting = (...ballots: boolean[]): Voter[] => ballots.map((granted, i) => ({ name: `voter ${i}`, supports: () => true, vote: () => granted }))
+  const table: Array<[boolean[], status: number]> = [
     [[true], 200],
     [[false], 403],
-    [[null], 403],
     [[], 403],
     [[true, false], 200],
     [[true, false, false], 200],
-    [[true, true, false], 200],
-    [[true, null], 200],
-    [[false, null], 403]
+    [[true, true, false], 200]
   ]
   for (const [ballots, status] of table) {
     const app = await build(t, { ...settings, voters: voting(...ballots) }, route('SHIP'))
@@ -84,7 +81,7 @@ t.test('one granting vote is sufficient', async t => {
 })
 
 t.test('only true grants', async t => {
-  for (const ballot of [undefined, 1, 'granted', {}, { granted: 'yes' }]) {
+  for (const ballot of [undefined, null, 1, 'granted', {}, { granted: 'yes' }]) {
     const app = await build(t, { ...settings, voters: [{ supports: () => true, vote: () => ballot as never }] }, route('SHIP'))
     t.equal((await app.inject({ url: '/a/1', headers: bob })).statusCode, 403, JSON.stringify(ballot))
   }
@@ -99,7 +96,6 @@ t.test('every vote is recorded with its reason', async t => {
     subject: 'Object 7',
     granted: false,
     votes: [
-      { voter: 'role', vote: 'abstained', reason: 'not a role' },
       { voter: 'ArticleVoter', vote: 'denied', reason: 'the author is ada' }
     ]
   }])

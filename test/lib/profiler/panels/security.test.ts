@@ -5,7 +5,7 @@ import { profile } from '../fixture.js'
 import { HOSTILE } from '../hostile.js'
 
 const data = {
-  firewall: { name: 'main', pattern: '/', security: true, stateless: false },
+  firewall: { name: 'main', pattern: '/', security: true },
   authenticators: [{ name: 'basic', outcome: 'succeeded' }, { name: 'session', outcome: 'not reached' }],
   user: { identifier: 'ada', attributes: { age: 36 } },
   authenticatedBy: 'basic',
