@@ -57,7 +57,7 @@ async function compileFirewall (settings: FirewallSettings, { app, paths, provid
   const { custom = [], basic = false, bearer = false } = authenticators
   const login = loginOf(authenticators.login)
   const logout = logoutOf(settings.logout)
-  if ((login ?? logout) !== null && app.hindsight.sessionCookie === undefined) {
+  if ((login ?? logout) !== null && app.hindsight.sessions === undefined) {
     throw new Error(`${where}: its ${login === null ? 'logout' : 'login'} needs the option session, which is not set`)
   }
   const byPassword = basic !== false || login !== null

@@ -28,8 +28,8 @@ declare module 'fastify' {
 
 /** Whether a request has the session cookie. */
 export function hasSession (request: FastifyRequest): boolean {
-  const { cookiesOf, sessionCookie } = servicesOf(request)
-  return sessionCookie !== undefined && cookiesOf(request)[sessionCookie.name] !== undefined
+  const { cookiesOf, sessions } = servicesOf(request)
+  return sessions !== undefined && cookiesOf(request)[sessions.cookieName] !== undefined
 }
 
 /** Reads what a firewall keeps in the session, which does not count as a use of it; empty without a session cookie. */

@@ -86,11 +86,11 @@ async function logOut (
   firewall: Firewall, logout: NonNullable<Firewall['logout']>, request: FastifyRequest, reply: FastifyReply
 ): Promise<unknown> {
   if (logout.csrf) checkCsrfToken(request, purposeOf('logout', firewall.name), tokenOf(request))
-  const { sessionCookie: { name } = { name: '' } } = servicesOf(request)
   if (hasSession(request)) {
     const { cookie: { path = '/', domain } } = request.session
     await request.session.destroy()
-    reply.clearCookie(name, { path, ...(domain !== undefined && { domain }) })
+    const { cookieName = '' } = servicesOf(request).sessions ?? {}
+    reply.clearCookie(cookieName, { path, ...(domain !== undefined && { domain }) })
   }
   request.log.info({ channel: 'security' }, 'User logged out.')
   return await reply.redirect(locationOf(request, logout.target), 302)

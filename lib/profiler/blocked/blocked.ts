@@ -89,14 +89,14 @@ function verdictBlock (verdict: CorsVerdict, withCredentials: boolean, path: str
 function cookieBlocks (request: FastifyRequest, reply: FastifyReply): Refusal[] {
   const setCookie = sentHeaders(request, reply)['set-cookie']
   if (setCookie === undefined) return []
-  const { originOf, sessionCookie } = servicesOf(request)
+  const { originOf, sessions } = servicesOf(request)
   const { recorder } = stateOf(request)
   const { scheme, host } = originOf(request)
   const { 'sec-fetch-site': site, 'sec-fetch-mode': mode } = request.headers as Record<string, string | undefined>
   const setAt = (name: string): string | null => recorder?.outsideChanges.findLast((change) =>
     change.name === 'set-cookie' && [change.to].flat().some((cookie) => String(cookie).startsWith(`${name}=`))
   )?.source ?? null
-  return droppedCookies(setCookie, { scheme, host, site, mode, sessionCookie: sessionCookie?.name ?? null, setAt })
+  return droppedCookies(setCookie, { scheme, host, site, mode, sessionCookie: sessions?.cookieName ?? null, setAt })
 }
 
 function sentHeaders (request: FastifyRequest, reply: FastifyReply): Readonly<Record<string, unknown>> {
