@@ -25,8 +25,8 @@ declare module '../lib/lifecycle/request-state.js' {
   }
 }
 
-/** The options of the listener, with those of other listeners that it needs. */
-export interface LocaleListenerOptions extends LocaleOptions {
+/** The options of the listener, with those of other listeners. */
+interface LocaleListenerOptions extends LocaleOptions {
   defaultLocale?: string
   localeAwareServices?: Record<string, LocaleAwareService>
 }
@@ -39,7 +39,12 @@ const unchanged = new Skip('the locale is the default')
 /** Sets `request.locale` by the route's parameter `_locale`, or by `Accept-Language`. */
 export const locale = listener('kernel.request', 'locale', (app, options: LocaleListenerOptions) => {
   const { enabledLocales = [], acceptLanguage = false, defaultLocale = 'en', localeAwareServices = {} } = options
-  assertLocales(options)
+  if (acceptLanguage && enabledLocales.length === 0) {
+    throw new Error('acceptLanguage: enabledLocales must name the locales to choose from')
+  }
+  if (enabledLocales.length > 0 && !enabledLocales.includes(defaultLocale)) {
+    throw new Error(`enabledLocales: the default locale "${defaultLocale}" is none of ${enabledLocales.join(', ')}`)
+  }
 
   function choose (request: FastifyRequest): Skip | undefined {
     const state = stateOf(request)
@@ -61,7 +66,7 @@ export const locale = listener('kernel.request', 'locale', (app, options: Locale
 
   return (request) => {
     const skip = choose(request)
-    const { locale, localeSource: source = 'default' } = stateOf(request)
+    const { locale = defaultLocale, localeSource: source = 'default' } = stateOf(request)
     const header = request.headers['accept-language']?.slice(0, MAX_SHOWN) ?? null
     stateOf(request).collect('locale', () => app.hindsight.mask.value({
       locale,
@@ -76,12 +81,13 @@ export const locale = listener('kernel.request', 'locale', (app, options: Locale
 })
 
 /** Resets the locale of the request: of a stream, when it has been sent. */
-export const localeFinish = listener('kernel.finish_request', 'locale', (_app, options: LocaleListenerOptions) => {
-  const { defaultLocale = 'en', enabledLocales = [], acceptLanguage = false } = options
-  const idle = enabledLocales.length > 0 || acceptLanguage ? unchanged : notConfigured
+export const localeFinish = listener('kernel.finish_request', 'locale', (
+  _app, { enabledLocales = [], defaultLocale = 'en' }: LocaleListenerOptions
+) => {
+  if (enabledLocales.length === 0) return 'not configured'
   return (request, reply, payload) => {
     const state = stateOf(request)
-    if (state.locale === undefined || state.locale === defaultLocale) return idle
+    if ((state.locale ?? defaultLocale) === defaultLocale) return unchanged
     afterBody(reply, payload, () => { state.locale = defaultLocale })
   }
 })
@@ -92,16 +98,4 @@ function assertEnabled (request: FastifyRequest, locale: string, enabled: readon
   const list = enabled.length > 0 ? `none of the enabled locales (${enabled.join(', ')})` : 'not a language tag'
   request.log.debug({ channel: 'locale' }, `"${locale}" is ${list}.`)
   throw notFound(request)
-}
-
-function assertLocales ({ enabledLocales = [], acceptLanguage = false, defaultLocale }: LocaleListenerOptions): void {
-  const wrong = enabledLocales.find((tag) => !isLanguageTag(tag))
-  if (wrong !== undefined) throw new Error(`enabledLocales: "${wrong}" is not a language tag`)
-  if (acceptLanguage && enabledLocales.length === 0) {
-    throw new Error('acceptLanguage: enabledLocales must name the locales to choose from')
-  }
-  const preset = defaultLocale ?? 'en'
-  if (enabledLocales.length === 0 || enabledLocales.includes(preset)) return
-  const hint = defaultLocale === undefined ? 'set defaultLocale' : 'add it'
-  throw new Error(`enabledLocales: the default locale "${preset}" is none of ${enabledLocales.join(', ')}; ${hint}`)
 }

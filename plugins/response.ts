@@ -53,7 +53,8 @@ export const response = listener('kernel.response', 'response', (
 
 // RFC 9110, section 8.5: the language of the audience; not on error pages, redirects and the debug surface.
 function setLanguage (request: FastifyRequest, reply: FastifyReply, hasLocales: boolean): void {
-  const { failed, languageRead, locale, localeSource, route } = stateOf(request)
+  const { failed, languageRead, localeSource, route } = stateOf(request)
+  const locale = request.locale as string | undefined
   if (languageRead === true) addVary(reply, 'Accept-Language')
   if (!locale || (!hasLocales && localeSource === undefined)) return
   const isDocument = !failed && route !== null && routeConfigOf(request)?.debugOnly !== true && !isRedirect(reply) &&
