@@ -54,19 +54,12 @@ export interface Voter {
 
 type Ballot = boolean | { granted: boolean, reason?: string }
 
-/** One vote in the profile. */
-interface RecordedVote {
-  voter: string
-  vote: 'granted' | 'denied'
-  reason: string
-}
-
 /** A decision of the voters in the profile. */
 export interface Decision {
   attribute: string
   subject: string | null
   granted: boolean
-  votes: RecordedVote[]
+  votes: Array<{ voter: string, vote: 'granted' | 'denied', reason: string }>
 }
 
 /** Collects the votes of all voters that support an attribute: one that grants is enough. */
@@ -85,7 +78,7 @@ export async function decide (
 }
 
 /** The vote about roles and authentication: an attribute that no voter supports is a role. */
-function builtInVote (attribute: string, { user, roles }: VoteContext): RecordedVote {
+function builtInVote (attribute: string, { user, roles }: VoteContext): Decision['votes'][number] {
   if (attribute === 'PUBLIC_ACCESS') return recordedVote('authenticated', true, 'no user is required')
   const isRole = attribute !== 'IS_AUTHENTICATED'
   const voter = isRole ? 'role' : 'authenticated'
@@ -96,7 +89,7 @@ function builtInVote (attribute: string, { user, roles }: VoteContext): Recorded
   return recordedVote(voter, true, isOwn ? 'the user has the role' : 'the user inherits the role')
 }
 
-function recordedVote (voter: string, granted: unknown, reason: string): RecordedVote {
+function recordedVote (voter: string, granted: unknown, reason: string): Decision['votes'][number] {
   return { voter, vote: granted === true ? 'granted' : 'denied', reason }
 }
 

@@ -77,7 +77,7 @@ async function compileFirewall (settings: FirewallSettings, { app, paths, provid
     authenticators: [
       ...custom,
       ...(basic === false || verify === null ? [] : [basicAuthenticator(basic, verify)]),
-      ...(bearer === false ? [] : [bearerAuthenticator(bearer, `${where}.authenticators.bearer`)])
+      ...(bearer === false ? [] : [bearerAuthenticator(bearer)])
     ]
   }
 }

@@ -13,13 +13,6 @@ declare module '../lifecycle/request-state.js' {
   }
 }
 
-/** What happened to one authenticator. */
-export interface RecordedAttempt {
-  name: string
-  outcome: 'succeeded' | 'failed' | 'not supported'
-  reason?: string
-}
-
 /** The settings that decide about the rights of a user. */
 interface Policy {
   voters: readonly Voter[]
@@ -40,7 +33,8 @@ export class SecurityContext {
   authenticatedBy: string | null = null
   /** Whether the session was read: then a response that depends on the user is private. */
   sessionRead = false
-  readonly attempts: RecordedAttempt[] = []
+  /** What happened to each authenticator that was tried. */
+  readonly attempts: Array<{ name: string, outcome: 'succeeded' | 'failed' | 'not supported', reason?: string }> = []
   /** The rule of `accessControl` that applies; null if there is none. */
   rule: CompiledRule['facts'] & { granted: boolean } | null = null
   /** `by`: what required it: `access_control`, `is-granted` or `request.isGranted`. */
@@ -60,6 +54,11 @@ export class SecurityContext {
     this.roles = this.#policy.rolesOf(this.user.roles)
     this.authenticatedBy = authenticator
     this.attempts.push({ name: authenticator, outcome: 'succeeded' })
+  }
+
+  /** Records that the request has nothing for an authenticator. */
+  skip (authenticator: string): void {
+    this.attempts.push({ name: authenticator, outcome: 'not supported' })
   }
 
   /** Lets the voters decide, and records their votes. */

@@ -18,15 +18,15 @@ import { hasSession, keepLogin, peekLogin, stampOf } from './login-session.js'
  * neither.
  */
 export function recognize (context: SecurityContext, firewall: Firewall): Promise<void> | undefined {
-  const { request, attempts } = context
+  const { request } = context
   const { authenticators, login } = firewall
   for (const authenticator of authenticators) {
     if (authenticator.supports(request)) return authenticate(context, firewall, authenticator)
-    attempts.push({ name: authenticator.name, outcome: 'not supported' })
+    context.skip(authenticator.name)
   }
   if (login === null) return
   if (hasSession(request)) return recognizeSession(context, firewall)
-  attempts.push({ name: 'session', outcome: 'not supported' })
+  context.skip('session')
 }
 
 async function authenticate (
@@ -55,10 +55,7 @@ async function recognizeSession (context: SecurityContext, firewall: Firewall): 
   const { request, attempts } = context
   const login = peekLogin(request, firewall)
   context.sessionRead = true
-  if (login.user === undefined) {
-    attempts.push({ name: 'session', outcome: 'not supported', reason: 'no user is logged in' })
-    return
-  }
+  if (login.user === undefined) return context.skip('session')
   const { identifier, stamp } = login.user
   const user = await firewall.provider?.load(identifier) ?? null
   if (user !== null && stampOf(user) === stamp) return context.login(user, 'session')
@@ -114,11 +111,10 @@ export function withChallenges (error: AuthenticationError, firewall: Firewall, 
 
 /** Whether a browser requests a page, and not a script data. */
 export function isNavigation ({ headers }: FastifyRequest): boolean {
-  const { accept = '' } = headers
-  if (headers['x-requested-with'] === 'XMLHttpRequest') return false
-  // All clients send `*/*`; a browser, or a script that loads pages, names HTML.
+  const { accept = '', 'x-requested-with': requestedWith } = headers
   const types = ['text/html', 'application/json', 'application/problem+json']
-  return namesHtml(accept) && preferredType(accept, types) === 'text/html'
+  // All clients send `*/*`; a browser, or a script that loads pages, names HTML.
+  return requestedWith !== 'XMLHttpRequest' && namesHtml(accept) && preferredType(accept, types) === 'text/html'
 }
 
 /** A path as a URL of this application's origin. */
@@ -126,9 +122,7 @@ export function locationOf (request: FastifyRequest, path: string): string {
   return absoluteUrl(servicesOf(request).originOf(request), path)
 }
 
-const MAX_TARGET = 2_048
-
-/** Whether a path cannot be read as the URL of another origin (`//host`, `/\host`). */
+/** Whether a path is not too long, and cannot be read as the URL of another origin (`//host`, `/\host`). */
 export function isLocalPath (path: string): boolean {
-  return path.length <= MAX_TARGET && /^\/(?![/\\])[^\\\s\p{Cc}]*$/u.test(path)
+  return /^\/(?![/\\])[^\\\s\p{Cc}]{0,2047}$/u.test(path)
 }

@@ -57,7 +57,7 @@ async function logIn (
   const { _username: username, _password: password } = fieldsOf(request.body)
   const context = contextOf(request)
   try {
-    if (login.csrf) checkCsrfToken(request, purposeOf('login', name), tokenOf(request))
+    if (login.csrf) checkCsrfToken(request, `login:${name}`, tokenOf(request))
     if (typeof username !== 'string' || typeof password !== 'string' || firewall.verify === null) {
       throw AuthenticationError.invalid('the body lacks the fields _username and _password')
     }
@@ -85,7 +85,7 @@ async function logIn (
 async function logOut (
   firewall: Firewall, logout: NonNullable<Firewall['logout']>, request: FastifyRequest, reply: FastifyReply
 ): Promise<unknown> {
-  if (logout.csrf) checkCsrfToken(request, purposeOf('logout', firewall.name), tokenOf(request))
+  if (logout.csrf) checkCsrfToken(request, `logout:${firewall.name}`, tokenOf(request))
   if (hasSession(request)) {
     const { cookie: { path = '/', domain } } = request.session
     await request.session.destroy()
@@ -103,7 +103,7 @@ export function loginForm (request: FastifyRequest): LoginForm {
   const { name, login: { loginPath, csrf } } = firewall
   const { failure = null } = peekLogin(request, firewall)
   if (failure !== null) keepLogin(request, firewall, { failure: undefined })
-  return { action: loginPath, csrfToken: csrf ? csrfToken(request, purposeOf('login', name)) : '', error: failure }
+  return { action: loginPath, csrfToken: csrf ? csrfToken(request, `login:${name}`) : '', error: failure }
 }
 
 /** The path that ends the session, with a CSRF token if the firewall requires one; null without a logout. */
@@ -111,12 +111,7 @@ export function logoutPathOf (request: FastifyRequest): string | null {
   const firewall = contextOf(request)?.firewall
   if (!firewall?.logout) return null
   const { name, logout: { path, csrf } } = firewall
-  return csrf ? `${path}?${CSRF_FIELD}=${csrfToken(request, purposeOf('logout', name))}` : path
-}
-
-/** The purpose of a CSRF token: that of a login is invalid for a logout. */
-function purposeOf (action: 'login' | 'logout', firewall: string): string {
-  return `${action}:${firewall}`
+  return csrf ? `${path}?${CSRF_FIELD}=${csrfToken(request, `logout:${name}`)}` : path
 }
 
 function fieldsOf (given: unknown): Record<string, unknown> {

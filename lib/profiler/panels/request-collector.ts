@@ -19,7 +19,9 @@ export function requestCollector ({ hindsight }: FastifyInstance): (request: Fas
     const attributes = { ...attributesOf(request) }
     const headers = { ...request.headers }
     const query = { ...request.query as object }
-    const cookies = (headers.cookie ?? '').split(';').map((pair) => pair.split('=', 1).join('').trim())
+    // A part without a name may be a secret.
+    const cookies = (headers.cookie ?? '').split(';').filter((pair) => pair.includes('='))
+      .map((pair) => pair.slice(0, pair.indexOf('=')).trim())
     const body = snapshot(request.body ?? null, {
       type: headers['content-type'],
       bytes: Number(headers['content-length']) || undefined,
@@ -35,7 +37,7 @@ export function requestCollector ({ hindsight }: FastifyInstance): (request: Fas
         httpVersion,
         headers: shownHeaders(headers, mask),
         query: mask.value(query),
-        cookies: Object.fromEntries(cookies.filter(Boolean).map((name) => [mask.text(name), '******'])),
+        cookies: Object.fromEntries(cookies.map((name) => [mask.text(name), '******'])),
         body: mask.value(body.value),
         ...(unparsed !== null && { bodyNote: mask.text(unparsed) }),
         ...(body.cut > 0 && { bodyCut: body.cut }),
