@@ -6,7 +6,7 @@ import { HOSTILE } from '../hostile.js'
 
 const data = {
   firewall: { name: 'main', pattern: '/', security: true },
-  authenticators: [{ name: 'basic', outcome: 'succeeded' }, { name: 'session', outcome: 'not reached' }],
+  authenticators: [{ name: 'basic', outcome: 'succeeded' }, { name: 'session', outcome: 'not supported' }],
   user: { identifier: 'ada', attributes: { age: 36 } },
   authenticatedBy: 'basic',
   roles: ['ROLE_ADMIN'],
@@ -26,7 +26,7 @@ t.test('the panel has the user, the authenticators and the votes', async t => {
   const root = shown(data)
   t.same(texts(root, 'h3'), ['Firewall', 'User', 'Authenticators', 'Access rule', 'Expression', 'Decisions'])
   t.same(texts(root, '[aria-label="User"] tr'), ['identifierada', 'authenticated bybasic', 'rolesROLE_ADMIN', 'inherited rolesROLE_USER', 'attributes{ "age": 36 }'])
-  t.same(texts(root, 'table[aria-label="Authenticators"] tbody tr td'), ['basic', 'succeeded', '', 'session', 'not reached', ''])
+  t.same(texts(root, 'table[aria-label="Authenticators"] tbody tr td'), ['basic', 'succeeded', '', 'session', 'not supported', ''])
   t.same(texts(root, 'h4'), ['ROLE_ADMIN: granted', 'EDIT of Article 7: denied'])
   t.same(texts(root, 'table[aria-label="Votes on EDIT"] tbody td'), ['ArticleVoter', 'denied', 'the author is bob'])
   t.match(root.textContent, /The route declares none\./)
