@@ -13,17 +13,16 @@ export class SessionStoreError extends httpError('SessionStoreError', 'HINDSIGHT
 const MAX_SESSIONS = 10_000
 
 /**
- * Sessions in memory: beyond 10,000 the least recently used one is removed. They are kept as JSON, so that no session
- * references its request. Every method calls back synchronously: a session can be read when `request.session` is first
- * used. @fastify/session ends those whose cookie has expired.
+ * At most 10,000 sessions in memory: the least recently used one is removed. They are kept as JSON, so that no session
+ * references its request. Every method calls back synchronously, so that a session can be read when it is first used.
  */
 export class MemorySessionStore implements SessionStore {
-  // The least recently used one is the first.
   readonly #sessions = new Map<string, string>()
 
   set (id: string, session: Stored, done: Callback): void {
     this.#sessions.delete(id)
     this.#sessions.set(id, JSON.stringify(session))
+    // The least recently used one.
     const [oldest = ''] = this.#sessions.keys()
     if (this.#sessions.size > MAX_SESSIONS) this.#sessions.delete(oldest)
     done()

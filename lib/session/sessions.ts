@@ -10,9 +10,8 @@ export interface SessionSettings extends Pick<FastifySessionOptions, 'cookieName
   /** At least 32 characters, or several secrets to rotate: the first signs, all are accepted. */
   secret?: string | string[] | undefined
   /**
-   * Where sessions are stored; by default in memory: the 10,000 that were used last.
-   * Another store is read in the slot of the session listener. If it fails, or does not answer within 2 s, requests
-   * that use the session are answered with 503.
+   * Where sessions are stored; by default in memory: the 10,000 that were used last. Another store is read in the slot
+   * of the session listener. If it fails or takes more than 2 s, requests that use the session are answered with 503.
    */
   store?: SessionStore
   /** The cookie's attributes (RFC 6265bis, section 4.1.2); `maxAge` in milliseconds. */
@@ -97,8 +96,7 @@ export async function openSessions (app: FastifyInstance, settings: SessionSetti
     const { scheme } = app.hindsight.originOf(request)
     if (session !== undefined && secure === 'auto' && scheme === 'https') session.cookie.secure = true
     // @fastify/session compares `request.protocol`.
-    const view: unknown = Object.create(request, { protocol: { value: scheme } })
-    await runHooks(onSend, view, reply, null)
+    await runHooks(onSend, Object.create(request, { protocol: { value: scheme } }), reply, null)
     return true
   }
 
